@@ -1,0 +1,154 @@
+//! What a model can do wrong, and how it is told: what, where, and what to do about it.
+
+use std::fmt;
+
+use crate::{EventKey, LpId};
+
+/// A mistake of a model, found while one event was handled.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A delay, or a receive time, that is NaN or infinite.
+    NotFinite {
+        /// The receiver.
+        to: LpId,
+        /// The delay or time that was given.
+        value: f64,
+    },
+    /// An event sent into its sender's past.
+    Past {
+        /// The receiver.
+        to: LpId,
+        /// The negative delay.
+        delay: f64,
+    },
+    /// An event for a process that the model does not have.
+    NoSuchLp {
+        /// The receiver that was named.
+        to: LpId,
+        /// How many processes there are.
+        lp_count: usize,
+    },
+    /// Zero-delay events that cause each other without end.
+    ZeroDelayChain {
+        /// The receiver of the event that went one step too far.
+        to: LpId,
+        /// The number of steps allowed at one instant.
+        limit: u32,
+    },
+    /// An event to another process sooner than the model's lookahead allows.
+    BrokenLookahead {
+        /// The receiver.
+        to: LpId,
+        /// The delay of the event.
+        delay: f64,
+        /// The lookahead that the model declares.
+        lookahead: f64,
+    },
+    /// An error that the model reported itself.
+    Failed(String),
+    /// A panic in a handler.
+    Panicked {
+        /// The panic's message.
+        message: String,
+        /// The source line that panicked, where it is known.
+        location: Option<String>,
+    },
+}
+
+impl Fault {
+    /// What the author of the model can do about it.
+    #[must_use]
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::NotFinite { .. } => {
+                "check the computation of the delay: 0/0, ln(0) and overflow are the usual causes"
+            }
+            Self::Past { .. } => "send with a delay of zero or more",
+            Self::NoSuchLp { .. } => "send to an LP below the model's lp_count()",
+            Self::ZeroDelayChain { .. } => {
+                "give one event of the cycle a delay greater than zero, or end the cycle; a delay \
+                 too small to change the time counts as zero"
+            }
+            Self::BrokenLookahead { .. } => {
+                "lower the lookahead that the model declares, or lengthen the delay"
+            }
+            Self::Failed(_) | Self::Panicked { .. } => {
+                "the same seed and flags repeat it; look at this LP's handler"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFinite { to, value } => {
+                write!(f, "sent an event to {to:?} with a delay or time of {value}")
+            }
+            Self::Past { to, delay } => {
+                write!(f, "sent an event to {to:?} with the negative delay {delay}")
+            }
+            Self::NoSuchLp { to, lp_count } => {
+                write!(f, "sent an event to {to:?}, but there are {lp_count} LPs, numbered from 0")
+            }
+            Self::ZeroDelayChain { to, limit } => {
+                write!(f, "sent a zero-delay event to {to:?} after {limit} of them at one instant")
+            }
+            Self::BrokenLookahead { to, delay, lookahead } => {
+                write!(f, "sent an event to {to:?} with delay {delay}, below lookahead {lookahead}")
+            }
+            Self::Failed(reason) => f.write_str(reason),
+            Self::Panicked { message, location: Some(location) } => {
+                write!(f, "panicked at {location}: {message}")
+            }
+            Self::Panicked { message, location: None } => write!(f, "panicked: {message}"),
+        }
+    }
+}
+
+/// Where a fault happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// The process that was at work.
+    pub lp: LpId,
+    /// The event it handled; `None` in `start`, `finish`, or while the process was made.
+    pub event: Option<EventKey>,
+    /// The engine, by the name that `--engine` takes.
+    pub engine: &'static str,
+    /// The worker within the engine.
+    pub worker: usize,
+    /// The seed of the run.
+    pub seed: u64,
+}
+
+/// A model's fault together with its place: the error that ends a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelError {
+    /// What happened.
+    pub fault: Fault,
+    /// Where it happened.
+    pub place: Place,
+}
+
+impl std::error::Error for ModelError {}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { fault, place } = self;
+        let Place { lp, event, engine, worker, seed } = place;
+        write!(f, "the model failed: {lp:?} ")?;
+        match event {
+            Some(key) => write!(f, "at virtual time {} {fault}", key.time_value())?,
+            None => write!(f, "outside of any event {fault}")?,
+        }
+        if let Some(key) = event {
+            write!(f, "\n  event: number {} sent by {:?}", key.sequence(), key.sender())?;
+            if key.step() > 0 {
+                write!(f, ", zero-delay step {}", key.step())?;
+            }
+        }
+        write!(f, "\n  run: engine {engine}, worker {worker}, seed {seed}")?;
+        write!(f, "\n  what to do: {}", fault.advice())
+    }
+}

@@ -1,0 +1,96 @@
+//! How a model is written: [`LogicalProcess`] is its parts, [`Model`] is the whole.
+//!
+//! # References
+//!
+//! `start`, `handle` and `finish` are the IProc, Proc and FProc procedures of GTW (Das, Fujimoto,
+//! Panesar, Allison, Hybinette: *GTW: A Time Warp System for Shared Memory Multiprocessors*, 1994,
+//! section 2.1); the fields of a process are its first kind of state, the model behind `&Model`
+//! its fourth.
+
+use crate::{Context, LpId, VirtualTime};
+
+/// A part of a model: private state that changes only when an event arrives.
+///
+/// Processes share nothing but the read-only model. A model with several kinds of processes makes
+/// this type an enum (or a struct around a trait object).
+///
+/// The engine may clone a process to save its state, and later put the clone in its place. So
+/// whatever a handler changes must belong to the clone: plain fields and owned collections do,
+/// an `Rc<RefCell<_>>` does not.
+pub trait LogicalProcess: Clone + Send + Sized {
+    /// The model this process belongs to.
+    type Model: Model<Lp = Self>;
+    /// What events carry. Messages are never changed after they are sent.
+    type Message: Send + 'static;
+    /// What is left of the process at the end, for [`Model::reduce`].
+    type Summary: Send;
+
+    /// Called once per process before any event: sends the first events, at time zero or later.
+    fn start(&mut self, model: &Self::Model, cx: &mut impl Context<Self::Message>);
+
+    /// Called for every event sent to this process, in the order of their keys.
+    fn handle(
+        &mut self,
+        model: &Self::Model,
+        message: &Self::Message,
+        cx: &mut impl Context<Self::Message>,
+    );
+
+    /// Called once per process after its last event. `end` is the virtual time at which the run
+    /// stopped; time averages end there.
+    fn finish(self, model: &Self::Model, end: VirtualTime) -> Self::Summary;
+
+    /// A number that stands for the message's contents in the commit digest.
+    ///
+    /// The digest always covers the keys of all events and the random streams of all processes;
+    /// a model whose messages carry data adds them here.
+    #[inline]
+    fn fingerprint(_message: &Self::Message) -> u64 {
+        0
+    }
+}
+
+/// A whole model: which processes there are, what they share, and what becomes of their results.
+///
+/// The model itself is read-only while it runs and seen by every handler: parameters, topology and
+/// tables belong here, not into each process.
+pub trait Model: Send + Sync + Sized {
+    /// The processes.
+    type Lp: LogicalProcess<Model = Self>;
+    /// The result of a run.
+    type Output: Send;
+
+    /// A short name for reports.
+    fn name(&self) -> &'static str;
+
+    /// How many processes there are.
+    fn lp_count(&self) -> usize;
+
+    /// Makes process `id`. It may be called on any thread, and for part of the processes only.
+    fn make_lp(&self, id: LpId) -> Self::Lp;
+
+    /// Folds what the processes left into the result. The summaries come in the order of the
+    /// processes, whatever engine ran them, so that sums of floating-point numbers are repeatable.
+    fn reduce(
+        &self,
+        summaries: impl Iterator<Item = <Self::Lp as LogicalProcess>::Summary>,
+    ) -> Self::Output;
+
+    /// The worker, of `workers`, that process `id` is placed on. By default equal blocks.
+    fn placement(&self, id: LpId, workers: usize) -> usize {
+        (id.index() * workers) / self.lp_count().max(1)
+    }
+
+    /// A delay that no event from one process to another goes below, if there is one.
+    ///
+    /// It is a promise: an engine may rely on it, and every engine ends the run with an error when
+    /// it is broken. Events that a process sends to itself are exempt.
+    fn lookahead(&self) -> Option<f64> {
+        None
+    }
+
+    /// The processes that process `from` ever sends to, if they are few and known.
+    fn links(&self, _from: LpId) -> Option<Vec<LpId>> {
+        None
+    }
+}
