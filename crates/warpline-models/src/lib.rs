@@ -1,1 +1,21 @@
-//! Placeholder.
+//! Models shipped with Warpline.
+//!
+//! One file per model: its parameters (the same names on the command line, in configuration files
+//! and here), its processes, its results with units.
+//!
+//! | model | what it is | taken from |
+//! |---|---|---|
+//! | [`phold`] | synthetic load with a fixed population of events | Fujimoto 1990; buffer paper, 3.4 and 4 |
+//! | [`hypercube`] | messages routed through a binary hypercube | buffer paper, 7.1 |
+//! | [`pcs`] | a wireless network with moving portables | GTW paper, 4; buffer paper, 7.2 |
+//!
+//! The *buffer paper* is Fujimoto and Panesar, *Buffer Management in Shared-Memory Time Warp
+//! Systems*, 1995; the *GTW paper* is Das, Fujimoto, Panesar, Allison and Hybinette, *GTW: A Time
+//! Warp System for Shared Memory Multiprocessors*, 1994.
+
+#![forbid(unsafe_code)]
+
+
+
+
+pub mod phold;

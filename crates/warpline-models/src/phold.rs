@@ -1,0 +1,288 @@
+//! PHOLD: a fixed population of events, each of which sends the next one to a process at random.
+//!
+//! # References
+//!
+//! R. M. Fujimoto, *Performance of Time Warp under synthetic workloads*, SCS Multiconference on
+//! Distributed Simulation, 1990. Neighbourhoods: Fujimoto and Panesar, *Buffer Management in
+//! Shared-Memory Time Warp Systems*, 1995, section 4.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use warpline::{
+    ConfigError, Context, Figure, LogicalProcess, LpId, Model, Results, Stream, VirtualTime,
+};
+
+/// The largest payload of a message, in bytes.
+pub const PAYLOAD_BYTES_MAX: usize = 65_536;
+
+/// The parameters of PHOLD. The defaults are the workload of the buffer paper's figure 3.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
+pub struct PholdParams {
+    /// Number of logical processes
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().lps))]
+    pub lps: usize,
+    /// Number of events in the system, dealt evenly
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().population))]
+    pub population: usize,
+    /// Probability that an event goes to a random LP and not to its sender
+    #[cfg_attr(feature = "cli", arg(long, value_name = "P", default_value_t = Self::default().remote))]
+    pub remote: f64,
+    /// Mean of the exponential part of the delay
+    #[cfg_attr(feature = "cli", arg(long, value_name = "T", default_value_t = Self::default().mean))]
+    pub mean: f64,
+    /// Constant part of the delay, declared as the model's lookahead
+    #[cfg_attr(feature = "cli", arg(long, value_name = "T", default_value_t = Self::default().lookahead))]
+    pub lookahead: f64,
+    /// Send remote events to the next K blocks of LPs only; 0 for all LPs
+    #[cfg_attr(feature = "cli", arg(long, value_name = "K", default_value_t = Self::default().neighborhood))]
+    pub neighborhood: usize,
+    /// Number of equal blocks of LPs that --neighborhood counts in (the paper's processors)
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().blocks))]
+    pub blocks: usize,
+    /// Bytes that each event carries: written by its sender, read by its receiver
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value_t = Self::default().payload))]
+    pub payload: usize,
+    /// Wall time that each event keeps a core busy
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NANOSECONDS", default_value_t = Self::default().grain))]
+    pub grain: u64,
+}
+
+impl Default for PholdParams {
+    fn default() -> Self {
+        Self {
+            lps: 256,
+            population: 1024,
+            remote: 1.0,
+            mean: 1.0,
+            lookahead: 0.0,
+            neighborhood: 0,
+            blocks: 8,
+            payload: 0,
+            grain: 0,
+        }
+    }
+}
+
+impl PholdParams {
+    /// Checks every parameter.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is out of its range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let finite = |x: f64| x.is_finite() && x >= 0.0;
+        let Self { lps, blocks, neighborhood, payload, .. } = *self;
+        ConfigError::check(lps > 0, "lps", lps, "1 or more")?;
+        ConfigError::check(
+            (0.0..=1.0).contains(&self.remote),
+            "remote",
+            self.remote,
+            "a probability, from 0 to 1",
+        )?;
+        ConfigError::check(finite(self.mean), "mean", self.mean, "0 or more, and finite")?;
+        ConfigError::check(
+            finite(self.lookahead),
+            "lookahead",
+            self.lookahead,
+            "0 or more, and finite",
+        )?;
+        ConfigError::check(
+            self.mean + self.lookahead > 0.0,
+            "mean",
+            self.mean,
+            "greater than 0 when the lookahead is 0, or time would stand still",
+        )?;
+        ConfigError::check(
+            neighborhood == 0 || (neighborhood < blocks && blocks <= lps),
+            "neighborhood",
+            neighborhood,
+            &format!("below the number of blocks ({blocks}), and blocks at most --lps ({lps})"),
+        )?;
+        ConfigError::check(
+            payload <= PAYLOAD_BYTES_MAX,
+            "payload",
+            payload,
+            &format!("at most {PAYLOAD_BYTES_MAX} bytes"),
+        )
+    }
+}
+
+/// PHOLD with messages that have room for `CAPACITY` bytes.
+#[derive(Clone, Debug)]
+pub struct Phold<const CAPACITY: usize> {
+    params: PholdParams,
+}
+
+impl<const CAPACITY: usize> Phold<CAPACITY> {
+    /// The model with these parameters.
+    ///
+    /// # Errors
+    ///
+    /// When a parameter is out of its range, or the payload does not fit into the messages.
+    pub fn new(params: PholdParams) -> Result<Self, ConfigError> {
+        params.validate()?;
+        ConfigError::check(
+            params.payload <= CAPACITY,
+            "payload",
+            params.payload,
+            &format!("at most {CAPACITY} bytes, the room in a message"),
+        )?;
+        Ok(Self { params })
+    }
+
+    fn receiver(&self, me: LpId, rng: &mut Stream) -> LpId {
+        let PholdParams { lps, neighborhood, blocks, .. } = self.params;
+        if neighborhood == 0 {
+            return LpId::new(rng.below(lps as u64) as u32);
+        }
+        // The blocks' borders are rounded as in `Model::placement`: `blocks` workers hold one each.
+        let block = (me.index() * blocks / lps + 1 + rng.below(neighborhood as u64) as usize) % blocks;
+        let border = |block: usize| (block * lps).div_ceil(blocks);
+        let (first, end) = (border(block), border(block + 1));
+        LpId::from_index(first + rng.below((end - first) as u64) as usize)
+    }
+}
+
+/// A process of PHOLD: counts what it handles.
+#[derive(Clone, Debug, Default)]
+pub struct Node<const CAPACITY: usize> {
+    handled: u64,
+    remote: u64,
+}
+
+/// What an event carries: `CAPACITY` bytes, of which the model uses `--payload`.
+#[derive(Clone, Debug)]
+pub struct Payload<const CAPACITY: usize>([u8; CAPACITY]);
+
+/// What PHOLD reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PholdOutput {
+    /// Events handled by all processes.
+    pub handled: u64,
+    /// Handled events whose successor went to a process drawn at random.
+    pub remote: u64,
+    /// The most and the fewest events that one process handled.
+    pub handled_max: u64,
+    /// The fewest events that one process handled.
+    pub handled_min: u64,
+}
+
+impl Results for PholdOutput {
+    fn figures(&self) -> Vec<Figure> {
+        let figure = |name, value, unit, meaning| Figure { name, value, unit, meaning };
+        vec![
+            figure("handled", self.handled as f64, "events", "events handled"),
+            figure(
+                "remote_fraction",
+                self.remote as f64 / self.handled as f64,
+                "",
+                "events sent to a random LP, by events handled",
+            ),
+            figure("handled_max", self.handled_max as f64, "events", "most handled by one LP"),
+            figure("handled_min", self.handled_min as f64, "events", "fewest handled by one LP"),
+        ]
+    }
+}
+
+impl<const CAPACITY: usize> Model for Phold<CAPACITY> {
+    type Lp = Node<CAPACITY>;
+    type Output = PholdOutput;
+
+    fn name(&self) -> &'static str {
+        "phold"
+    }
+
+    fn lp_count(&self) -> usize {
+        self.params.lps
+    }
+
+    fn make_lp(&self, _: LpId) -> Self::Lp {
+        Node::default()
+    }
+
+    fn reduce(&self, nodes: impl Iterator<Item = Node<CAPACITY>>) -> PholdOutput {
+        let mut output = PholdOutput { handled_min: u64::MAX, ..PholdOutput::default() };
+        for node in nodes {
+            output.handled += node.handled;
+            output.remote += node.remote;
+            output.handled_max = output.handled_max.max(node.handled);
+            output.handled_min = output.handled_min.min(node.handled);
+        }
+        output
+    }
+
+    fn lookahead(&self) -> Option<f64> {
+        (self.params.lookahead > 0.0).then_some(self.params.lookahead)
+    }
+}
+
+impl<const CAPACITY: usize> Node<CAPACITY> {
+    fn payload(bytes: usize, fill: u8) -> Payload<CAPACITY> {
+        let mut payload = Payload([0; CAPACITY]);
+        payload.0[..bytes].fill(fill);
+        payload
+    }
+}
+
+impl<const CAPACITY: usize> LogicalProcess for Node<CAPACITY> {
+    type Model = Phold<CAPACITY>;
+    type Message = Payload<CAPACITY>;
+    type Summary = Self;
+
+    fn start(&mut self, phold: &Self::Model, cx: &mut impl Context<Payload<CAPACITY>>) {
+        let PholdParams { lps, population, mean, lookahead, payload, .. } = phold.params;
+        let me = cx.me();
+        let events = population / lps + usize::from(me.index() < population % lps);
+        for _ in 0..events {
+            let delay = lookahead + cx.rng().exponential(mean);
+            cx.send(me, delay, Self::payload(payload, me.get() as u8));
+        }
+    }
+
+    #[inline]
+    fn handle(
+        &mut self,
+        phold: &Self::Model,
+        message: &Payload<CAPACITY>,
+        cx: &mut impl Context<Payload<CAPACITY>>,
+    ) {
+        let PholdParams { remote, mean, lookahead, payload, grain, .. } = phold.params;
+        self.handled += 1;
+        let received = &message.0[..payload];
+        if received.first() != received.last() || received.iter().any(|byte| byte != &received[0]) {
+            cx.fail(format_args!("received a payload that no process has sent"));
+        }
+        if grain > 0 {
+            keep_busy(Duration::from_nanos(grain));
+        }
+        let me = cx.me();
+        let to = if remote >= 1.0 || cx.rng().chance(remote) {
+            self.remote += 1;
+            phold.receiver(me, cx.rng())
+        } else {
+            me
+        };
+        let delay = lookahead + cx.rng().exponential(mean);
+        cx.send(to, delay, Self::payload(payload, me.get() as u8));
+    }
+
+    fn finish(self, _: &Self::Model, _: VirtualTime) -> Self {
+        self
+    }
+
+    #[inline]
+    fn fingerprint(message: &Payload<CAPACITY>) -> u64 {
+        message.0.first().copied().map_or(0, u64::from)
+    }
+}
+
+/// Keeps this core busy. The time it takes is not part of the model and changes no result.
+fn keep_busy(grain: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < grain {
+        std::hint::spin_loop();
+    }
+}

@@ -1,0 +1,63 @@
+//! Why a run was refused, or why it failed.
+
+use warpline_core::ModelError;
+
+/// A setting that is not allowed: which one, what it was, and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{key}` is {value}, but must be {allowed}")]
+pub struct ConfigError {
+    /// The name of the setting, as the command line and configuration files spell it.
+    pub key: String,
+    /// The value that was given.
+    pub value: String,
+    /// What is allowed instead.
+    pub allowed: String,
+}
+
+impl ConfigError {
+    /// Says that `key` was `value` and what is `allowed`.
+    pub fn new(
+        key: impl Into<String>,
+        value: impl ToString,
+        allowed: impl Into<String>,
+    ) -> Self {
+        Self { key: key.into(), value: value.to_string(), allowed: allowed.into() }
+    }
+
+    /// Refuses a value unless `allowed` holds.
+    ///
+    /// # Errors
+    ///
+    /// The refusal.
+    pub fn check(ok: bool, key: &str, value: impl ToString, allowed: &str) -> Result<(), Self> {
+        if ok { Ok(()) } else { Err(Self::new(key, value, allowed)) }
+    }
+}
+
+/// Why there is no report.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A setting was refused before anything ran.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The model made a mistake.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The pending events need more memory than was allowed.
+    #[error(
+        "out of event buffers at virtual time {time}: all {limit} bytes allowed are in use by \
+         {events} pending events of {event_bytes} bytes each\n  what to do: raise --memory, or \
+         look for a process that sends more events than are handled"
+    )]
+    OutOfBuffers {
+        /// Where in virtual time it happened.
+        time: f64,
+        /// The bytes allowed.
+        limit: u64,
+        /// The events pending.
+        events: u64,
+        /// The size of the buffer of one event.
+        event_bytes: u64,
+    },
+}

@@ -1,0 +1,81 @@
+//! Cancellation for any queue: a removed entry is noted, and dropped when it comes to the front.
+//!
+//! The removed entries are kept in a small heap of their own. The queue's front is cancelled
+//! exactly when it equals the least removed entry, because the removed entries are among the
+//! queue's.
+//!
+//! # Invariants
+//!
+//! - **CANCEL-A.** As multisets, `removed` is contained in `queue`.
+
+use super::{DaryHeap, Entry, PendingSet};
+
+/// A priority queue without cancellation; [`Cancelling`] adds it.
+pub trait MinQueue<E: Entry>: Default {
+    /// Adds an entry.
+    fn push(&mut self, entry: E);
+    /// Takes out a least entry.
+    fn pop_min(&mut self) -> Option<E>;
+    /// Shows the entry that [`pop_min`](Self::pop_min) would take.
+    fn peek_min(&mut self) -> Option<&E>;
+    /// How many entries there are.
+    fn count(&self) -> usize;
+}
+
+/// A [`MinQueue`] made into a [`PendingSet`].
+#[derive(Debug)]
+pub struct Cancelling<Q, E> {
+    queue: Q,
+    removed: DaryHeap<E>,
+}
+
+impl<Q: Default, E> Default for Cancelling<Q, E> {
+    fn default() -> Self {
+        Self { queue: Q::default(), removed: DaryHeap::default() }
+    }
+}
+
+impl<Q: MinQueue<E>, E: Entry> Cancelling<Q, E> {
+    /// Drops cancelled entries from the front until the front is a live one.
+    fn settle(&mut self) {
+        while let Some(least) = self.removed.peek_min() {
+            if self.queue.peek_min() != Some(least) {
+                break;
+            }
+            self.removed.pop_min();
+            self.queue.pop_min();
+        }
+    }
+}
+
+impl<Q: MinQueue<E>, E: Entry> PendingSet<E> for Cancelling<Q, E> {
+    #[inline]
+    fn insert(&mut self, entry: E) {
+        self.queue.push(entry);
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<E> {
+        if self.removed.count() > 0 {
+            self.settle();
+        }
+        self.queue.pop_min()
+    }
+
+    #[inline]
+    fn peek(&mut self) -> Option<&E> {
+        if self.removed.count() > 0 {
+            self.settle();
+        }
+        self.queue.peek_min()
+    }
+
+    fn remove(&mut self, entry: E) {
+        self.removed.push(entry);
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.queue.count() - self.removed.count()
+    }
+}

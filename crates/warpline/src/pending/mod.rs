@@ -1,0 +1,138 @@
+//! Pending event sets: the events that are not handled yet, by their order.
+//!
+//! Every engine keeps its unprocessed events in one of these; the engine does not know which one.
+//! All of them are driven by the same property test (`tests/pending.rs`) against a `BTreeMap`.
+//! `docs/pending-sets.md` has the measurements that chose the default.
+//!
+//! To add a set: write one file that implements [`PendingSet`], and one line in `pending_sets!`.
+
+mod calendar;
+mod cancelling;
+mod dary_heap;
+mod ladder;
+mod skew_heap;
+mod splay_tree;
+
+pub use cancelling::{Cancelling, MinQueue};
+pub use dary_heap::DaryHeap;
+pub use ladder::LadderQueue;
+
+/// What a pending set holds: a totally ordered thing with a time that agrees with its order.
+///
+/// Law: `a < b` implies `a.time() <= b.time()`. Times are finite and not negative.
+pub trait Entry: Ord {
+    /// The receive time.
+    fn time(&self) -> f64;
+}
+
+/// A priority queue of events with cancellation.
+///
+/// # Laws
+///
+/// - `pop` takes out a least entry; `peek` shows the entry that `pop` would take.
+/// - Entries may be inserted below what was popped before: Time Warp rolls back.
+/// - `len` is the number of entries inserted and neither popped nor removed.
+pub trait PendingSet<E: Entry>: Default {
+    /// Adds an entry.
+    fn insert(&mut self, entry: E);
+
+    /// Takes out a least entry.
+    fn pop(&mut self) -> Option<E>;
+
+    /// Shows the entry that [`pop`](Self::pop) would take.
+    ///
+    /// It may reorganise the set, which is why it needs `&mut`.
+    fn peek(&mut self) -> Option<&E>;
+
+    /// Takes out an entry that compares equal to `entry`, which must be in the set.
+    ///
+    /// The caller says what it knows to be there (a cancelled event records that it is pending), so
+    /// that a set may just note the removal and act on it later. The capital letter of the law: for
+    /// an entry that is not in the set, what `pop` and `len` then say is unspecified.
+    fn remove(&mut self, entry: E);
+
+    /// How many entries there are.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A kind of pending set, before it is known what entries it holds.
+pub trait PendingFamily {
+    /// The set for entries of type `E`.
+    type Set<E: Entry>: PendingSet<E>;
+}
+
+/// Something to be done with a pending set whose kind is only known at run time.
+pub trait WithPending {
+    /// What comes of it.
+    type Output;
+    /// Does it with the kind `P`.
+    fn with<P: PendingFamily>(self) -> Self::Output;
+}
+
+/// Declares the kinds: the enum that names them, the family of each, and the dispatch.
+macro_rules! pending_sets {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal => $set:ty;)*) => {
+        /// The pending sets by name; the first one is the default.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum PendingKind { $($(#[$doc])* $kind,)* }
+
+        /// The families behind [`PendingKind`], one type for each.
+        pub mod family {
+            #[allow(clippy::wildcard_imports, reason = "the macro names sets of this module")]
+            use super::*;
+            $($(#[$doc])* #[derive(Clone, Copy, Debug)] pub struct $kind;
+            impl PendingFamily for $kind { type Set<E: Entry> = $set; })*
+        }
+
+        impl PendingKind {
+            /// Every kind, the default first.
+            pub const ALL: &'static [Self] = &[$(Self::$kind),*];
+
+            /// The name that `--pending` takes.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name),* }
+            }
+
+            /// Does something with this kind of set, statically dispatched from here on.
+            pub fn dispatch<W: WithPending>(self, action: W) -> W::Output {
+                match self { $(Self::$kind => action.with::<family::$kind>()),* }
+            }
+        }
+    };
+}
+
+pending_sets! {
+    /// Ladder queue (Tang, Goh and Thng 2005), with a heap for late arrivals.
+    Ladder = "ladder" => Cancelling<LadderQueue<E>, E>;
+    /// Implicit 4-ary heap.
+    Heap = "heap" => Cancelling<DaryHeap<E>, E>;
+}
+
+impl Default for PendingKind {
+    fn default() -> Self {
+        Self::ALL[0]
+    }
+}
+
+impl std::fmt::Display for PendingKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl std::str::FromStr for PendingKind {
+    type Err = crate::ConfigError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|kind| kind.name()).collect();
+            crate::ConfigError::new("pending", name, format!("one of {}", names.join(", ")))
+        })
+    }
+}

@@ -1,0 +1,97 @@
+//! What a run tells: progress while it lasts, a report at its end.
+
+use std::time::Duration;
+
+use warpline_core::{CommitDigest, VirtualTime};
+
+use crate::Engine;
+
+/// The outcome of a run: how it went, and the model's own result.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Report<O> {
+    /// The model's name.
+    pub model: &'static str,
+    /// The engine that ran it.
+    pub engine: Engine,
+    /// How many workers took part.
+    pub workers: usize,
+    /// The seed of the random streams.
+    pub seed: u64,
+    /// The virtual time up to which the model ran: the end that was asked for, the time of the last
+    /// event if they ran out and no end was given, or where the run was interrupted.
+    pub end_time: VirtualTime,
+    /// Whether the run was stopped before its end.
+    pub interrupted: bool,
+    /// Events that took effect.
+    pub committed_events: u64,
+    /// Events that were handled, including those that were rolled back.
+    pub processed_events: u64,
+    /// Events that were handled and undone.
+    pub rolled_back_events: u64,
+    /// How often some process was rolled back.
+    pub rollbacks: u64,
+    /// How often global virtual time was computed.
+    pub gvt_rounds: u64,
+    /// The most bytes that event buffers took at one time.
+    pub peak_buffer_bytes: u64,
+    /// Wall time from before the first process was made until after the last one finished.
+    pub wall: Duration,
+    /// Stands for all committed events, in order, of every process.
+    pub digest: CommitDigest,
+    /// The model's own result.
+    pub output: O,
+}
+
+impl<O> Report<O> {
+    /// Committed events by processed events; 1 for a run without any.
+    #[must_use]
+    pub fn efficiency(&self) -> f64 {
+        ratio_or(self.committed_events, self.processed_events as f64, 1.0)
+    }
+
+    /// Committed events per second of wall time.
+    #[must_use]
+    pub fn events_per_second(&self) -> f64 {
+        ratio_or(self.committed_events, self.wall.as_secs_f64(), 0.0)
+    }
+}
+
+fn ratio_or(events: u64, by: f64, otherwise: f64) -> f64 {
+    if by > 0.0 { events as f64 / by } else { otherwise }
+}
+
+/// How far a run has come, for [`Simulation::observe`](crate::Simulation::observe).
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Progress {
+    /// The virtual time reached; nothing below it can change any more.
+    pub virtual_time: VirtualTime,
+    /// The end of the run; [`VirtualTime::MAX`] when none was given.
+    pub end: VirtualTime,
+    /// Events committed so far.
+    pub committed_events: u64,
+    /// Events processed so far.
+    pub processed_events: u64,
+    /// Wall time so far.
+    pub wall: Duration,
+}
+
+/// One number of a model's result, with its unit and its meaning.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// The key it has in reports: lower case, with underscores.
+    pub name: &'static str,
+    /// The number; NaN where the run did not yield any (no call was made, say).
+    pub value: f64,
+    /// The unit, or an empty string for a count, a ratio or a probability.
+    pub unit: &'static str,
+    /// What it says, in a few words.
+    pub meaning: &'static str,
+}
+
+/// A result that consists of numbers: reports, replications and sweeps print them.
+pub trait Results {
+    /// The numbers, always the same ones in the same order.
+    fn figures(&self) -> Vec<Figure>;
+}

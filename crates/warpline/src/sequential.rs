@@ -1,0 +1,403 @@
+//! The sequential engine: one event after the other, in the order of their keys.
+//!
+//! It is the oracle that every other engine is compared with, so it is to be believed at sight;
+//! and the baseline of every speed-up, so it is to be fast. [`Sequential::step`] is all of it.
+//!
+//! # Invariants
+//!
+//! - **SEQ-A.** The keys of the events handled never decrease.
+//! - **SEQ-B.** Every event that was sent has been handled once or is pending, or lies at or beyond
+//!   the end of the run. Checked at the end of every run.
+
+use std::{
+    fmt,
+    ops::ControlFlow,
+    time::{Duration, Instant},
+};
+
+use warpline_core::{
+    CommitDigest, Context, EventKey, Fault, LogicalProcess, LpDigest, LpId, Model, ModelError,
+    Place, Stream, VirtualTime,
+};
+
+use crate::{
+    Engine, Progress, Report, RunError,
+    admission::{Admission, Cause},
+    panics,
+    pending::{Entry, PendingFamily, PendingSet},
+    simulation::{Observer, Settings},
+};
+
+mod buffer;
+
+use buffer::{Boxed, Buffer, INLINE_BYTES_MAX, Inline};
+
+type Message<M> = <<M as Model>::Lp as LogicalProcess>::Message;
+
+/// Events handled between two looks at the clock: under a millisecond of most models' time.
+const SLICE: u32 = 256;
+/// How often the observer is called.
+const OBSERVE_EVERY: Duration = Duration::from_millis(50);
+
+/// Runs `model` from its start to its end.
+pub(crate) fn run<M: Model, P: PendingFamily>(
+    model: &M,
+    settings: &Settings,
+    admission: Admission,
+    observer: Option<Observer<'_>>,
+) -> Result<Report<M::Output>, RunError> {
+    // Small messages travel inside the pending set; large ones stay put in a buffer of their own.
+    if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
+        Sequential::<M, Inline<_>, P::Set<_>>::new(model, settings, admission)?.run(observer)
+    } else {
+        Sequential::<M, Boxed<_>, P::Set<_>>::new(model, settings, admission)?.run(observer)
+    }
+}
+
+/// A run: the processes, the pending events, and where it stands.
+struct Sequential<'m, M: Model, B, S> {
+    model: &'m M,
+    lps: Vec<Lp<M::Lp>>,
+    sender: Sender<B, S>,
+    /// The process and the event being handled, for an error's place.
+    current: Option<(LpId, Option<EventKey>)>,
+    now: VirtualTime,
+    end: VirtualTime,
+    committed: u64,
+    seed: u64,
+    started: Instant,
+}
+
+/// A process, with all that a rollback would have to restore.
+struct Lp<L> {
+    state: L,
+    rng: Stream,
+    sent: u64,
+    digest: LpDigest,
+}
+
+/// What sends need: kept apart from the processes, which a handler borrows at the same time.
+struct Sender<B, S> {
+    admission: Admission,
+    pending: S,
+    /// Buffers of handled events, for the next sends.
+    spares: Vec<B>,
+    /// The most events that were pending at one time.
+    peak: usize,
+    /// The most events that may be pending.
+    peak_max: usize,
+    halt: Option<Box<Halt>>,
+}
+
+/// Why a run cannot go on.
+enum Halt {
+    Fault(Fault),
+    OutOfBuffers,
+}
+
+/// An event as the pending set holds it.
+struct Event<B> {
+    key: EventKey,
+    to: LpId,
+    message: B,
+}
+
+/// Why [`Sequential::advance`] came back.
+enum Stopped {
+    AtEnd,
+    SliceOver,
+    Halted,
+}
+
+impl<'m, M, B, S> Sequential<'m, M, B, S>
+where
+    M: Model,
+    B: Buffer<Message<M>>,
+    S: PendingSet<Event<B>>,
+{
+    fn new(model: &'m M, settings: &Settings, admission: Admission) -> Result<Self, RunError> {
+        let started = Instant::now();
+        let peak_max = settings.memory.map_or(usize::MAX, |bytes| {
+            usize::try_from(bytes / Self::event_bytes()).unwrap_or(usize::MAX)
+        });
+        let mut run = Self {
+            model,
+            lps: Vec::with_capacity(admission.lp_count()),
+            sender: Sender {
+                admission,
+                pending: S::default(),
+                spares: Vec::new(),
+                peak: 0,
+                peak_max,
+                halt: None,
+            },
+            current: None,
+            now: VirtualTime::ZERO,
+            end: settings.end_time()?,
+            committed: 0,
+            seed: settings.seed,
+            started,
+        };
+        panics::catch(|| run.start()).map_err(|fault| run.error(fault))?;
+        run.check_halt()?;
+        Ok(run)
+    }
+
+    /// Makes the processes and lets each send its first events.
+    fn start(&mut self) {
+        for index in 0..self.sender.admission.lp_count() {
+            let me = LpId::from_index(index);
+            self.current = Some((me, None));
+            let mut lp = Lp {
+                state: self.model.make_lp(me),
+                rng: Stream::for_lp(self.seed, me),
+                sent: 0,
+                digest: LpDigest::new(),
+            };
+            let Lp { state, rng, sent, .. } = &mut lp;
+            let cause = Cause::start(me);
+            state.start(self.model, &mut Handling { cause, rng, sent, sender: &mut self.sender });
+            self.lps.push(lp);
+            if self.sender.halt.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Runs to the end, an error, or an interruption by the observer.
+    fn run(mut self, mut observer: Option<Observer<'_>>) -> Result<Report<M::Output>, RunError> {
+        let mut observed = self.started;
+        let interrupted = loop {
+            let stopped = panics::catch(|| self.advance()).map_err(|fault| self.error(fault))?;
+            match stopped {
+                Stopped::Halted => self.check_halt()?,
+                Stopped::AtEnd => break false,
+                Stopped::SliceOver => {}
+            }
+            let Some(observer) = &mut observer else { continue };
+            let now = Instant::now();
+            if now - observed >= OBSERVE_EVERY {
+                observed = now;
+                if observer(&self.progress()).is_break() {
+                    break true;
+                }
+            }
+        };
+        if let Some(observer) = &mut observer {
+            // Too late to interrupt anything.
+            let _: ControlFlow<()> = observer(&self.progress());
+        }
+        self.finish(interrupted)
+    }
+
+    /// Handles events until the slice is over or there is a reason to stop.
+    fn advance(&mut self) -> Stopped {
+        for _ in 0..SLICE {
+            let Some(event) = self.sender.pending.pop() else { return Stopped::AtEnd };
+            if event.key.time_value() >= self.end.get() {
+                self.sender.pending.insert(event);
+                return Stopped::AtEnd;
+            }
+            self.step(event);
+            if self.sender.halt.is_some() {
+                return Stopped::Halted;
+            }
+        }
+        Stopped::SliceOver
+    }
+
+    /// Handles one event, and commits it.
+    #[inline]
+    fn step(&mut self, event: Event<B>) {
+        let Event { key, to, message } = event;
+        debug_assert!(self.now <= key.time(), "SEQ-A: {key:?} after {}", self.now);
+        self.now = key.time();
+        self.current = Some((to, Some(key)));
+        let Lp { state, rng, sent, digest } = &mut self.lps[to.index()];
+        let cause = Cause::event(&key, to);
+        let mut cx = Handling { cause, rng, sent, sender: &mut self.sender };
+        state.handle(self.model, message.get(), &mut cx);
+        digest.commit(&key, M::Lp::fingerprint(message.get()));
+        self.committed += 1;
+        message.recycle(&mut self.sender.spares);
+    }
+
+    fn finish(mut self, interrupted: bool) -> Result<Report<M::Output>, RunError> {
+        let sent: u64 = self.lps.iter().map(|lp| lp.sent).sum();
+        let pending = self.sender.pending.len() as u64;
+        assert_eq!(sent, self.committed + pending, "SEQ-B: events were lost or doubled");
+
+        let mut digest = CommitDigest::default();
+        for (index, lp) in self.lps.iter().enumerate() {
+            digest.add_lp(LpId::from_index(index), lp.digest, &lp.rng, lp.sent);
+        }
+        let ran_out = self.end == VirtualTime::MAX;
+        let end_time = if interrupted || ran_out { self.now } else { self.end };
+        let output = panics::catch(|| self.reduce(end_time)).map_err(|fault| self.error(fault))?;
+        Ok(Report {
+            model: self.model.name(),
+            engine: Engine::Sequential,
+            workers: 1,
+            seed: self.seed,
+            end_time,
+            interrupted,
+            committed_events: self.committed,
+            processed_events: self.committed,
+            rolled_back_events: 0,
+            rollbacks: 0,
+            gvt_rounds: 0,
+            peak_buffer_bytes: self.sender.peak as u64 * Self::event_bytes(),
+            wall: self.started.elapsed(),
+            digest,
+            output,
+        })
+    }
+
+    /// Takes the processes apart, in their order, and folds what they leave.
+    fn reduce(&mut self, end_time: VirtualTime) -> M::Output {
+        let Self { model, lps, current, .. } = self;
+        let summaries = std::mem::take(lps).into_iter().enumerate().map(|(index, lp)| {
+            *current = Some((LpId::from_index(index), None));
+            lp.state.finish(model, end_time)
+        });
+        model.reduce(summaries)
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            virtual_time: self.now,
+            end: self.end,
+            committed_events: self.committed,
+            processed_events: self.committed,
+            wall: self.started.elapsed(),
+        }
+    }
+
+    /// The bytes that the buffer of one event takes.
+    fn event_bytes() -> u64 {
+        (size_of::<Event<B>>() + B::BYTES_ELSEWHERE) as u64
+    }
+
+    fn check_halt(&mut self) -> Result<(), RunError> {
+        match self.sender.halt.take().map(|halt| *halt) {
+            None => Ok(()),
+            Some(Halt::Fault(fault)) => Err(self.error(fault)),
+            Some(Halt::OutOfBuffers) => Err(RunError::OutOfBuffers {
+                time: self.now.get(),
+                limit: self.sender.peak_max as u64 * Self::event_bytes(),
+                events: self.sender.peak_max as u64,
+                event_bytes: Self::event_bytes(),
+            }),
+        }
+    }
+
+    /// The error of a fault in what is being handled.
+    fn error(&self, fault: Fault) -> RunError {
+        let (lp, event) = self.current.unwrap_or_default();
+        let engine = Engine::Sequential.name();
+        let place = Place { lp, event, engine, worker: 0, seed: self.seed };
+        RunError::Model(ModelError { fault, place })
+    }
+}
+
+/// The context of one handler call.
+struct Handling<'a, B, S> {
+    cause: Cause,
+    rng: &'a mut Stream,
+    sent: &'a mut u64,
+    sender: &'a mut Sender<B, S>,
+}
+
+impl<B, S> Handling<'_, B, S> {
+    #[cold]
+    fn halt(&mut self, halt: Halt) {
+        self.sender.halt.get_or_insert_with(|| Box::new(halt));
+    }
+}
+
+impl<T, B: Buffer<T>, S: PendingSet<Event<B>>> Context<T> for Handling<'_, B, S> {
+    #[inline]
+    fn now(&self) -> VirtualTime {
+        self.cause.now
+    }
+
+    #[inline]
+    fn me(&self) -> LpId {
+        self.cause.me
+    }
+
+    #[inline]
+    fn lp_count(&self) -> usize {
+        self.sender.admission.lp_count()
+    }
+
+    #[inline]
+    fn rng(&mut self) -> &mut Stream {
+        self.rng
+    }
+
+    #[inline]
+    fn send(&mut self, to: LpId, delay: f64, message: T) {
+        match Admission::after(&self.cause, to, delay) {
+            Ok(time) => self.send_at(to, time, message),
+            Err(fault) => self.halt(Halt::Fault(fault)),
+        }
+    }
+
+    #[inline]
+    fn send_at(&mut self, to: LpId, time: f64, message: T) {
+        let sender = &mut *self.sender;
+        let key = match sender.admission.admit(&self.cause, to, time, *self.sent) {
+            Ok(key) => key,
+            Err(fault) => return self.halt(Halt::Fault(fault)),
+        };
+        if sender.pending.len() >= sender.peak {
+            if sender.peak == sender.peak_max {
+                return self.halt(Halt::OutOfBuffers);
+            }
+            sender.peak += 1;
+        }
+        *self.sent += 1;
+        let message = B::store(message, &mut sender.spares);
+        sender.pending.insert(Event { key, to, message });
+    }
+
+    fn fail(&mut self, reason: fmt::Arguments<'_>) {
+        self.halt(Halt::Fault(Fault::Failed(reason.to_string())));
+    }
+}
+
+impl<B> Entry for Event<B> {
+    #[inline]
+    fn time(&self) -> f64 {
+        self.key.time_value()
+    }
+}
+
+impl<B> PartialEq for Event<B> {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl<B> Eq for Event<B> {}
+
+impl<B> PartialOrd for Event<B> {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+
+    #[inline]
+    fn lt(&self, other: &Self) -> bool {
+        self.key < other.key
+    }
+}
+
+impl<B> Ord for Event<B> {
+    #[inline]
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key.cmp(&other.key)
+    }
+}

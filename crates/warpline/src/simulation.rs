@@ -1,0 +1,197 @@
+//! How a run is set up: [`Simulation`], the entry point for users.
+
+use std::{fmt, ops::ControlFlow};
+
+use warpline_core::{Model, VirtualTime};
+
+use crate::{
+    ConfigError, PendingKind, Progress, Report, RunError,
+    admission::Admission,
+    pending::{PendingFamily, WithPending},
+    sequential,
+};
+
+/// What executes the events. Every engine commits the same ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Engine {
+    /// One event after the other in the order of their keys: the oracle for all other engines.
+    #[default]
+    Sequential,
+}
+
+impl Engine {
+    /// Every engine, the default first.
+    pub const ALL: &'static [Self] = &[Self::Sequential];
+
+    /// The name that `--engine` takes.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sequential => "sequential",
+        }
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl std::str::FromStr for Engine {
+    type Err = ConfigError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL.iter().copied().find(|engine| engine.name() == name).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|engine| engine.name()).collect();
+            ConfigError::new("engine", name, format!("one of {}", names.join(", ")))
+        })
+    }
+}
+
+/// Called now and then with the progress; breaking ends the run, marked as interrupted.
+pub(crate) type Observer<'a> = Box<dyn FnMut(&Progress) -> ControlFlow<()> + Send + 'a>;
+
+/// A model and how to run it.
+///
+/// ```no_run
+/// # fn example<M: warpline::Model>(model: M) -> Result<(), warpline::RunError> {
+/// use warpline::Simulation;
+///
+/// let report = Simulation::new(model).seed(7).end(1_000.0).run()?;
+/// println!("{} events, digest {}", report.committed_events, report.digest);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Simulation<'a, M> {
+    pub(crate) model: M,
+    pub(crate) engine: Engine,
+    pub(crate) settings: Settings,
+    pub(crate) observer: Option<Observer<'a>>,
+}
+
+/// The settings that engines read.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) seed: u64,
+    pub(crate) end: f64,
+    pub(crate) pending: PendingKind,
+    pub(crate) memory: Option<u64>,
+}
+
+impl Settings {
+    /// The end as a time; a run without one has the last time there is.
+    pub(crate) fn end_time(&self) -> Result<VirtualTime, ConfigError> {
+        if self.end == f64::INFINITY {
+            return Ok(VirtualTime::MAX);
+        }
+        VirtualTime::new(self.end)
+            .map_err(|_| ConfigError::new("end", self.end, "a virtual time of 0 or more"))
+    }
+}
+
+impl<'a, M: Model> Simulation<'a, M> {
+    /// A run of `model` on the sequential engine with seed 1 and no end.
+    pub fn new(model: M) -> Self {
+        let settings = Settings {
+            seed: 1,
+            end: f64::INFINITY,
+            pending: PendingKind::default(),
+            memory: None,
+        };
+        Self { model, engine: Engine::default(), settings, observer: None }
+    }
+
+    /// Chooses the engine.
+    #[must_use]
+    pub fn engine(mut self, engine: Engine) -> Self {
+        self.engine = engine;
+        self
+    }
+
+    /// Seeds the random streams of all processes.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.settings.seed = seed;
+        self
+    }
+
+    /// Ends the run at this virtual time: events due earlier are committed, the others are not.
+    ///
+    /// Without an end the run goes on until no event is left.
+    #[must_use]
+    pub fn end(mut self, end: f64) -> Self {
+        self.settings.end = end;
+        self
+    }
+
+    /// Chooses the pending event set.
+    #[must_use]
+    pub fn pending(mut self, pending: PendingKind) -> Self {
+        self.settings.pending = pending;
+        self
+    }
+
+    /// Limits the bytes that pending events take; a run that needs more ends with an error.
+    #[must_use]
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.settings.memory = Some(bytes);
+        self
+    }
+
+    /// Shows the progress to `observer` about twenty times a second, and once at the end.
+    ///
+    /// When it breaks, the run ends there, with a report marked as interrupted.
+    #[must_use]
+    pub fn observe(
+        mut self,
+        observer: impl FnMut(&Progress) -> ControlFlow<()> + Send + 'a,
+    ) -> Self {
+        self.observer = Some(Box::new(observer));
+        self
+    }
+
+    /// Runs the model.
+    ///
+    /// # Errors
+    ///
+    /// - [`RunError::Config`] when a setting is not allowed; nothing has run then.
+    /// - [`RunError::Model`] when the model makes a mistake or panics.
+    /// - [`RunError::OutOfBuffers`] when the pending events outgrow [`memory`](Self::memory).
+    pub fn run(self) -> Result<Report<<M as Model>::Output>, RunError> {
+        let Self { model, engine: Engine::Sequential, settings, observer } = self;
+        run_sequential(&model, &settings, observer)
+    }
+}
+
+impl<M: fmt::Debug> fmt::Debug for Simulation<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Simulation")
+            .field("model", &self.model)
+            .field("engine", &self.engine)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Runs a borrowed model: replications share one.
+pub(crate) fn run_sequential<M: Model>(
+    model: &M,
+    settings: &Settings,
+    observer: Option<Observer<'_>>,
+) -> Result<Report<M::Output>, RunError> {
+    struct Run<'r, 'o, M> {
+        model: &'r M,
+        settings: &'r Settings,
+        observer: Option<Observer<'o>>,
+    }
+    impl<M: Model> WithPending for Run<'_, '_, M> {
+        type Output = Result<Report<M::Output>, RunError>;
+        fn with<P: PendingFamily>(self) -> Self::Output {
+            let admission = Admission::new(self.model)?;
+            sequential::run::<M, P>(self.model, self.settings, admission, self.observer)
+        }
+    }
+    settings.pending.dispatch(Run { model, settings, observer })
+}
