@@ -8,7 +8,7 @@
 //! - **KEY-C.** Nothing about arrival, threads or addresses enters a key, so a re-execution makes
 //!   the same keys.
 
-use std::{cmp::Ordering, fmt};
+use std::{cmp::Ordering, fmt, num::NonZeroU64};
 
 use crate::{LpId, VirtualTime};
 
@@ -16,12 +16,14 @@ use crate::{LpId, VirtualTime};
 pub const STEP_MAX: u32 = 1_000_000;
 
 /// Where an event stands in the order of all events: receive time, step, sender, sequence.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EventKey {
     time: u64,
     /// The step in the high half and the sender in the low half, so that they compare as one.
     step_and_sender: u64,
-    sequence: u64,
+    /// The sequence number plus one: never zero, so that an `Option` of an event takes no more
+    /// room than the event.
+    sequence_and_one: NonZeroU64,
 }
 
 impl EventKey {
@@ -34,7 +36,7 @@ impl EventKey {
         Self {
             time: time.to_ordered_bits(),
             step_and_sender: (step as u64) << 32 | sender.get() as u64,
-            sequence,
+            sequence_and_one: NonZeroU64::MIN.saturating_add(sequence),
         }
     }
 
@@ -70,14 +72,14 @@ impl EventKey {
     #[inline]
     #[must_use]
     pub const fn sequence(&self) -> u64 {
-        self.sequence
+        self.sequence_and_one.get() - 1
     }
 
     /// The key's three words, for a digest.
     #[inline]
     #[must_use]
     pub const fn words(&self) -> [u64; 3] {
-        [self.time, self.step_and_sender, self.sequence]
+        [self.time, self.step_and_sender, self.sequence_and_one.get()]
     }
 }
 
@@ -100,7 +102,8 @@ impl PartialOrd for EventKey {
         if self.time != other.time {
             return self.time < other.time;
         }
-        (self.step_and_sender, self.sequence) < (other.step_and_sender, other.sequence)
+        (self.step_and_sender, self.sequence_and_one)
+            < (other.step_and_sender, other.sequence_and_one)
     }
 }
 
@@ -110,7 +113,7 @@ impl fmt::Debug for EventKey {
             .field("time", &self.time_value())
             .field("step", &self.step())
             .field("sender", &self.sender())
-            .field("sequence", &self.sequence)
+            .field("sequence", &self.sequence())
             .finish()
     }
 }

@@ -15,7 +15,7 @@
 
 #![forbid(unsafe_code)]
 
-
-
-
+pub mod catalog;
+pub mod hypercube;
+pub mod pcs;
 pub mod phold;

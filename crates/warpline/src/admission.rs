@@ -66,7 +66,9 @@ impl Admission {
         time: f64,
         sequence: u64,
     ) -> Result<EventKey, Fault> {
-        let Ok(recv_time) = VirtualTime::new(time) else { return Err(self.refuse(cause, to, time)) };
+        let Ok(recv_time) = VirtualTime::new(time) else {
+            return Err(self.refuse(cause, to, time));
+        };
         let now = cause.now;
         let step = if recv_time > now { 0 } else { cause.next_step };
         // As the window of a conservative engine is computed, so that both round alike.

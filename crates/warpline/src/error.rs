@@ -16,11 +16,7 @@ pub struct ConfigError {
 
 impl ConfigError {
     /// Says that `key` was `value` and what is `allowed`.
-    pub fn new(
-        key: impl Into<String>,
-        value: impl ToString,
-        allowed: impl Into<String>,
-    ) -> Self {
+    pub fn new(key: impl Into<String>, value: impl ToString, allowed: impl Into<String>) -> Self {
         Self { key: key.into(), value: value.to_string(), allowed: allowed.into() }
     }
 

@@ -24,7 +24,11 @@ pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Fault> {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         let previous = panic::take_hook();
-        panic::set_hook(Box::new(move |info| if !keep(info) { previous(info) }));
+        panic::set_hook(Box::new(move |info| {
+            if !keep(info) {
+                previous(info)
+            }
+        }));
     });
     let outer = CATCHING.replace(true);
     let result = panic::catch_unwind(AssertUnwindSafe(code));

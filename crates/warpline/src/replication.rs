@@ -4,7 +4,10 @@ use rayon::prelude::*;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use warpline_core::{Model, Stream};
 
-use crate::{ConfigError, Figure, Report, Results, RunError, Simulation, simulation::run_sequential};
+use crate::{
+    ConfigError, Figure, Report, Results, RunError, Simulation,
+    simulation::{Watch, run_sequential},
+};
 
 /// The mean of a quantity over replications, with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,8 +49,10 @@ impl Estimate {
 /// The reports of independent replications, in the order of their numbers.
 #[derive(Clone, Debug)]
 pub struct Replications<O> {
-    /// One report per replication.
+    /// One report per replication; after an interruption, of those that were complete by then.
     pub reports: Vec<Report<O>>,
+    /// Whether the replications were stopped before all of them were complete.
+    pub interrupted: bool,
 }
 
 impl<O: Results> Replications<O> {
@@ -64,11 +69,12 @@ impl<O: Results> Replications<O> {
 }
 
 impl<M: Model> Simulation<'_, M> {
-    /// Runs `count` replications with independent random streams, as many at a time as there are
-    /// cores, and calls `done` after each, from the thread that ran it.
+    /// Runs `count` replications with independent random streams, in parallel on the threads of
+    /// the current `rayon` pool, and calls `done` after each, from the thread that ran it.
     ///
     /// Replication 0 has the seed of the simulation, and the same digest as [`run`](Self::run).
-    /// An observer is not called.
+    /// An observer is not called; [`stop_when`](Self::stop_when) ends the replications that run
+    /// and leaves out the ones that have not begun.
     ///
     /// # Errors
     ///
@@ -80,17 +86,25 @@ impl<M: Model> Simulation<'_, M> {
         done: impl Fn(&Report<<M as Model>::Output>) + Sync,
     ) -> Result<Replications<<M as Model>::Output>, RunError> {
         ConfigError::check(count > 0, "replications", count, "1 or more")?;
-        let Self { model, settings, .. } = self;
+        let Self { model, settings, watch, .. } = self;
+        let stop = watch.stop;
         let outcomes: Vec<_> = (0..count)
             .into_par_iter()
             .map(|number| {
+                let watch = Watch { observer: None, stop };
+                if watch.stopped() {
+                    return None;
+                }
                 let mut settings = settings.clone();
                 settings.seed = Stream::replication_seed(settings.seed, number as u64);
-                run_sequential(&model, &settings, None).inspect(&done)
+                Some(run_sequential(&model, &settings, watch).inspect(&done))
             })
             .collect();
-        let reports = outcomes.into_iter().collect::<Result<_, _>>()?;
-        Ok(Replications { reports })
+        let mut reports = outcomes.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
+        // An interrupted run covers less time than the others: its figures are not comparable.
+        reports.retain(|report| !report.interrupted);
+        let interrupted = reports.len() < count;
+        Ok(Replications { reports, interrupted })
     }
 }
 

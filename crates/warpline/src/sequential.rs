@@ -11,7 +11,6 @@
 
 use std::{
     fmt,
-    ops::ControlFlow,
     time::{Duration, Instant},
 };
 
@@ -25,7 +24,7 @@ use crate::{
     admission::{Admission, Cause},
     panics,
     pending::{Entry, PendingFamily, PendingSet},
-    simulation::{Observer, Settings},
+    simulation::{Settings, Watch},
 };
 
 mod buffer;
@@ -44,13 +43,13 @@ pub(crate) fn run<M: Model, P: PendingFamily>(
     model: &M,
     settings: &Settings,
     admission: Admission,
-    observer: Option<Observer<'_>>,
+    watch: Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
     // Small messages travel inside the pending set; large ones stay put in a buffer of their own.
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
-        Sequential::<M, Inline<_>, P::Set<_>>::new(model, settings, admission)?.run(observer)
+        Sequential::<M, Inline<_>, P::Set<_>>::new(model, settings, admission)?.run(watch)
     } else {
-        Sequential::<M, Boxed<_>, P::Set<_>>::new(model, settings, admission)?.run(observer)
+        Sequential::<M, Boxed<_>, P::Set<_>>::new(model, settings, admission)?.run(watch)
     }
 }
 
@@ -164,8 +163,8 @@ where
         }
     }
 
-    /// Runs to the end, an error, or an interruption by the observer.
-    fn run(mut self, mut observer: Option<Observer<'_>>) -> Result<Report<M::Output>, RunError> {
+    /// Runs to the end, an error, or an interruption.
+    fn run(mut self, mut watch: Watch<'_>) -> Result<Report<M::Output>, RunError> {
         let mut observed = self.started;
         let interrupted = loop {
             let stopped = panics::catch(|| self.advance()).map_err(|fault| self.error(fault))?;
@@ -174,19 +173,16 @@ where
                 Stopped::AtEnd => break false,
                 Stopped::SliceOver => {}
             }
-            let Some(observer) = &mut observer else { continue };
             let now = Instant::now();
             if now - observed >= OBSERVE_EVERY {
                 observed = now;
-                if observer(&self.progress()).is_break() {
+                if watch.observe(&self.progress()).is_break() {
                     break true;
                 }
             }
         };
-        if let Some(observer) = &mut observer {
-            // Too late to interrupt anything.
-            let _: ControlFlow<()> = observer(&self.progress());
-        }
+        // The last look; it comes too late to interrupt anything.
+        let _ = watch.observe(&self.progress());
         self.finish(interrupted)
     }
 

@@ -1,6 +1,10 @@
 //! How a run is set up: [`Simulation`], the entry point for users.
 
-use std::{fmt, ops::ControlFlow};
+use std::{
+    fmt,
+    ops::ControlFlow,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use warpline_core::{Model, VirtualTime};
 
@@ -53,6 +57,29 @@ impl std::str::FromStr for Engine {
 /// Called now and then with the progress; breaking ends the run, marked as interrupted.
 pub(crate) type Observer<'a> = Box<dyn FnMut(&Progress) -> ControlFlow<()> + Send + 'a>;
 
+/// Who watches a run, and may end it early.
+#[derive(Default)]
+pub(crate) struct Watch<'a> {
+    pub(crate) observer: Option<Observer<'a>>,
+    pub(crate) stop: Option<&'a AtomicBool>,
+}
+
+impl Watch<'_> {
+    /// Whether the run was told to stop.
+    pub(crate) fn stopped(&self) -> bool {
+        // Ordering: Relaxed; the flag publishes nothing but itself.
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// Shows the progress; breaks if the run is to end.
+    pub(crate) fn observe(&mut self, progress: &Progress) -> ControlFlow<()> {
+        if self.stopped() {
+            return ControlFlow::Break(());
+        }
+        self.observer.as_mut().map_or(ControlFlow::Continue(()), |observer| observer(progress))
+    }
+}
+
 /// A model and how to run it.
 ///
 /// ```no_run
@@ -68,7 +95,7 @@ pub struct Simulation<'a, M> {
     pub(crate) model: M,
     pub(crate) engine: Engine,
     pub(crate) settings: Settings,
-    pub(crate) observer: Option<Observer<'a>>,
+    pub(crate) watch: Watch<'a>,
 }
 
 /// The settings that engines read.
@@ -94,13 +121,9 @@ impl Settings {
 impl<'a, M: Model> Simulation<'a, M> {
     /// A run of `model` on the sequential engine with seed 1 and no end.
     pub fn new(model: M) -> Self {
-        let settings = Settings {
-            seed: 1,
-            end: f64::INFINITY,
-            pending: PendingKind::default(),
-            memory: None,
-        };
-        Self { model, engine: Engine::default(), settings, observer: None }
+        let settings =
+            Settings { seed: 1, end: f64::INFINITY, pending: PendingKind::default(), memory: None };
+        Self { model, engine: Engine::default(), settings, watch: Watch::default() }
     }
 
     /// Chooses the engine.
@@ -148,7 +171,14 @@ impl<'a, M: Model> Simulation<'a, M> {
         mut self,
         observer: impl FnMut(&Progress) -> ControlFlow<()> + Send + 'a,
     ) -> Self {
-        self.observer = Some(Box::new(observer));
+        self.watch.observer = Some(Box::new(observer));
+        self
+    }
+
+    /// Ends the run, marked as interrupted, soon after `stop` becomes true.
+    #[must_use]
+    pub fn stop_when(mut self, stop: &'a AtomicBool) -> Self {
+        self.watch.stop = Some(stop);
         self
     }
 
@@ -160,8 +190,8 @@ impl<'a, M: Model> Simulation<'a, M> {
     /// - [`RunError::Model`] when the model makes a mistake or panics.
     /// - [`RunError::OutOfBuffers`] when the pending events outgrow [`memory`](Self::memory).
     pub fn run(self) -> Result<Report<<M as Model>::Output>, RunError> {
-        let Self { model, engine: Engine::Sequential, settings, observer } = self;
-        run_sequential(&model, &settings, observer)
+        let Self { model, engine: Engine::Sequential, settings, watch } = self;
+        run_sequential(&model, &settings, watch)
     }
 }
 
@@ -179,19 +209,19 @@ impl<M: fmt::Debug> fmt::Debug for Simulation<'_, M> {
 pub(crate) fn run_sequential<M: Model>(
     model: &M,
     settings: &Settings,
-    observer: Option<Observer<'_>>,
+    watch: Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
     struct Run<'r, 'o, M> {
         model: &'r M,
         settings: &'r Settings,
-        observer: Option<Observer<'o>>,
+        watch: Watch<'o>,
     }
     impl<M: Model> WithPending for Run<'_, '_, M> {
         type Output = Result<Report<M::Output>, RunError>;
         fn with<P: PendingFamily>(self) -> Self::Output {
             let admission = Admission::new(self.model)?;
-            sequential::run::<M, P>(self.model, self.settings, admission, self.observer)
+            sequential::run::<M, P>(self.model, self.settings, admission, self.watch)
         }
     }
-    settings.pending.dispatch(Run { model, settings, observer })
+    settings.pending.dispatch(Run { model, settings, watch })
 }

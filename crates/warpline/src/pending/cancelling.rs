@@ -37,6 +37,7 @@ impl<Q: Default, E> Default for Cancelling<Q, E> {
 
 impl<Q: MinQueue<E>, E: Entry> Cancelling<Q, E> {
     /// Drops cancelled entries from the front until the front is a live one.
+    #[inline(never)]
     fn settle(&mut self) {
         while let Some(least) = self.removed.peek_min() {
             if self.queue.peek_min() != Some(least) {

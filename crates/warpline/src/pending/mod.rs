@@ -6,6 +6,7 @@
 //!
 //! To add a set: write one file that implements [`PendingSet`], and one line in `pending_sets!`.
 
+mod arena;
 mod calendar;
 mod cancelling;
 mod dary_heap;
@@ -13,9 +14,12 @@ mod ladder;
 mod skew_heap;
 mod splay_tree;
 
+pub use calendar::CalendarQueue;
 pub use cancelling::{Cancelling, MinQueue};
 pub use dary_heap::DaryHeap;
 pub use ladder::LadderQueue;
+pub use skew_heap::SkewHeap;
+pub use splay_tree::SplayTree;
 
 /// What a pending set holds: a totally ordered thing with a time that agrees with its order.
 ///
@@ -112,6 +116,12 @@ pending_sets! {
     Ladder = "ladder" => Cancelling<LadderQueue<E>, E>;
     /// Implicit 4-ary heap.
     Heap = "heap" => Cancelling<DaryHeap<E>, E>;
+    /// Calendar queue (Brown 1988), self-resizing.
+    Calendar = "calendar" => CalendarQueue<E>;
+    /// Skew heap (Sleator and Tarjan 1986).
+    Skew = "skew" => Cancelling<SkewHeap<E>, E>;
+    /// Splay tree (Sleator and Tarjan 1985).
+    Splay = "splay" => SplayTree<E>;
 }
 
 impl Default for PendingKind {

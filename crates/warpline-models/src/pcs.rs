@@ -1,0 +1,452 @@
+//! PCS: a wireless network of cells with a fixed number of channels, and portables that call and
+//! move.
+//!
+//! A process is a cell; a portable is a chain of events. An idle portable calls after a while: it
+//! takes a channel of its cell, or is *blocked* and idle again. A portable that moves in a call
+//! frees its channel and asks the next cell for one: a *hand-off*, without which the call is
+//! *dropped* and the portable idle. All times are minutes; idle times, calls and stays in a cell
+//! are exponential.
+//!
+//! # Invariants
+//!
+//! - **PCS-A.** A cell has as many busy channels as it has portables in a call, and never more than
+//!   there are channels.
+//! - **PCS-B.** Every portable has exactly one pending event, [`PcsMessage::Leave`] not counted.
+//! - **PCS-C.** A portable that moves in a call frees its channel before it asks for the next one,
+//!   even where a cell is its own neighbour.
+//!
+//! # References
+//!
+//! Das, Fujimoto, Panesar, Allison and Hybinette, *GTW: A Time Warp System for Shared Memory
+//! Multiprocessors*, 1994, section 4 (64 x 32 cells, mobility); Fujimoto and Panesar, *Buffer
+//! Management in Shared-Memory Time Warp Systems*, 1995, section 7.2 (channels, mean times).
+
+use serde::{Deserialize, Serialize};
+use warpline::{
+    ConfigError, Context, Figure, LogicalProcess, LpId, Model, Results, VirtualTime, mix,
+};
+
+mod grid;
+
+pub use grid::{Grid, Topology};
+
+/// The parameters of the wireless network. The defaults are those of the GTW paper; what it does
+/// not give is from the buffer paper.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
+pub struct PcsParams {
+    /// Size of the grid of cells
+    #[cfg_attr(feature = "cli", arg(long, value_name = "WxH", default_value_t = Self::default().cells))]
+    pub cells: Grid,
+    /// Number of portables, dealt evenly to the cells at the start
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().portables))]
+    pub portables: usize,
+    /// Channels of each cell
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().channels))]
+    pub channels: u32,
+    /// Mean stay of a portable in a cell, in minutes; `inf` for portables that never move
+    #[cfg_attr(feature = "cli", arg(long, value_name = "MIN", default_value_t = Self::default().stay))]
+    pub stay: f64,
+    /// Mean length of a call, in minutes
+    #[cfg_attr(feature = "cli", arg(long, value_name = "MIN", default_value_t = Self::default().call))]
+    pub call: f64,
+    /// Mean idle time of a portable between two calls, in minutes
+    #[cfg_attr(feature = "cli", arg(long, value_name = "MIN", default_value_t = Self::default().idle))]
+    pub idle: f64,
+    /// Mean stay as a multiple of --call, as in the GTW paper; in place of --stay
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", arg(long, value_enum, conflicts_with = "stay"))]
+    pub mobility: Option<Mobility>,
+    /// What lies beyond the border of the grid
+    #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t = Self::default().grid))]
+    pub grid: Topology,
+    /// Minutes of virtual time at the start that the statistics leave out
+    #[cfg_attr(feature = "cli", arg(long, value_name = "MIN", default_value_t = Self::default().warmup))]
+    pub warmup: f64,
+}
+
+/// How often portables move, in the settings of the GTW paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+pub enum Mobility {
+    /// A fifth of the rate at which calls end: the mean stay is 5 calls long
+    High,
+    /// A ninth: the mean stay is 9 calls long
+    Medium,
+    /// A 25th: the mean stay is 25 calls long
+    Low,
+}
+
+impl Mobility {
+    /// The mean stay in a cell by the mean length of a call.
+    #[must_use]
+    pub const fn calls_per_stay(self) -> f64 {
+        match self {
+            Self::High => 5.0,
+            Self::Medium => 9.0,
+            Self::Low => 25.0,
+        }
+    }
+}
+
+impl Default for PcsParams {
+    fn default() -> Self {
+        Self {
+            cells: Grid::new(64, 32).expect("a grid that is neither empty nor large"),
+            portables: 50_000,
+            channels: 10,
+            stay: 75.0,
+            call: 3.0,
+            idle: 6.0,
+            mobility: None,
+            grid: Topology::Torus,
+            warmup: 0.0,
+        }
+    }
+}
+
+impl PcsParams {
+    /// Checks every parameter.
+    ///
+    /// # Errors
+    ///
+    /// Names the first parameter that is out of its range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        ConfigError::check(self.channels > 0, "channels", self.channels, "1 or more")?;
+        ConfigError::check(self.stay > 0.0, "stay", self.stay, "greater than 0, or `inf`")?;
+        for (key, mean) in [("call", self.call), ("idle", self.idle)] {
+            ConfigError::check(
+                mean > 0.0 && mean.is_finite(),
+                key,
+                mean,
+                "greater than 0, and finite",
+            )?;
+        }
+        ConfigError::check(
+            self.warmup >= 0.0 && self.warmup.is_finite(),
+            "warmup",
+            self.warmup,
+            "0 or more, and finite",
+        )
+    }
+
+    /// The mean stay of a portable in a cell, in minutes: by its mobility where that is given.
+    #[must_use]
+    pub fn mean_stay(&self) -> f64 {
+        self.mobility.map_or(self.stay, |mobility| self.call * mobility.calls_per_stay())
+    }
+}
+
+/// The wireless network with its parameters checked.
+#[derive(Clone, Debug)]
+pub struct Pcs {
+    params: PcsParams,
+    /// The mean stay of a portable that moves at all.
+    stay: Option<f64>,
+}
+
+impl Pcs {
+    /// The model with these parameters.
+    ///
+    /// # Errors
+    ///
+    /// When a parameter is out of its range.
+    pub fn new(params: PcsParams) -> Result<Self, ConfigError> {
+        params.validate()?;
+        let somewhere_to_go = params.grid == Topology::Torus || params.cells.cells() > 1;
+        let stay = Some(params.mean_stay()).filter(|stay| somewhere_to_go && stay.is_finite());
+        Ok(Self { params, stay })
+    }
+
+    /// When a portable that has just come will move on; infinite if it never does.
+    #[inline]
+    fn draw_move(&self, cx: &mut impl Context<PcsMessage>) -> f64 {
+        let Some(stay) = self.stay else { return f64::INFINITY };
+        cx.now().get() + cx.rng().exponential(stay)
+    }
+
+    /// When a portable that is idle from now on will call.
+    #[inline]
+    fn draw_call(&self, cx: &mut impl Context<PcsMessage>) -> f64 {
+        cx.now().get() + cx.rng().exponential(self.params.idle)
+    }
+
+    /// Sends the next event of a portable: its call starts or ends, or it moves before that.
+    #[inline]
+    fn schedule(&self, portable: Portable, cx: &mut impl Context<PcsMessage>) {
+        let Portable { in_call, call_at, move_at } = portable;
+        let me = cx.me();
+        if call_at <= move_at {
+            let message = if in_call {
+                PcsMessage::CallEnd { move_at }
+            } else {
+                PcsMessage::CallStart { move_at }
+            };
+            return cx.send_at(me, call_at, message);
+        }
+        let neighbours = self.params.cells.neighbours(me, self.params.grid);
+        let neighbours = neighbours.as_slice();
+        let to = neighbours[cx.rng().below(neighbours.len() as u64) as usize];
+        if in_call {
+            // Sent first, so that it has the lower sequence number (PCS-C).
+            cx.send_at(me, move_at, PcsMessage::Leave);
+        }
+        cx.send_at(to, move_at, PcsMessage::Arrive { in_call, call_at });
+    }
+}
+
+/// A portable that is in a cell.
+#[derive(Clone, Copy, Debug)]
+struct Portable {
+    in_call: bool,
+    /// When its call ends, or its next call starts.
+    call_at: f64,
+    /// When it moves to another cell.
+    move_at: f64,
+}
+
+/// What happens in a cell. Times are virtual times, in minutes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PcsMessage {
+    /// A portable calls.
+    CallStart {
+        /// When it will move on; infinite if never.
+        move_at: f64,
+    },
+    /// The call of a portable ends.
+    CallEnd {
+        /// When it will move on; infinite if never.
+        move_at: f64,
+    },
+    /// A portable leaves in a call, and with it its use of a channel.
+    Leave,
+    /// A portable arrives from another cell.
+    Arrive {
+        /// Whether it is in a call.
+        in_call: bool,
+        /// When that call ends, or when it starts its next one.
+        call_at: f64,
+    },
+}
+
+/// A cell: how many of its channels are busy, and what it has counted since the warm-up.
+#[derive(Clone, Debug, Default)]
+pub struct Cell {
+    busy: u32,
+    /// When `busy` last changed.
+    since: f64,
+    counts: Counts,
+}
+
+/// What a cell counts.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    calls: u64,
+    blocked: u64,
+    handoffs: u64,
+    dropped: u64,
+    /// Minutes that channels were busy, added up over the channels.
+    busy_minutes: f64,
+    /// Minutes from the warm-up to the end.
+    minutes: f64,
+}
+
+/// What the wireless network reports, from the warm-up to the end; what was not seen is NaN.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PcsOutput {
+    /// The part of the calls that found no free channel.
+    pub blocking_probability: f64,
+    /// The part of the hand-offs that found no free channel.
+    pub handoff_drop_probability: f64,
+    /// Attempts to call.
+    pub calls: u64,
+    /// Moves of a portable in a call.
+    pub handoffs: u64,
+    /// The part of the channels that is busy, on average over time.
+    pub channel_use: f64,
+    /// The busy channels of a cell, on average over time and cells, in Erlang.
+    pub carried_traffic: f64,
+}
+
+impl Results for PcsOutput {
+    fn figures(&self) -> Vec<Figure> {
+        let figure = |name, value, unit, meaning| Figure { name, value, unit, meaning };
+        vec![
+            figure(
+                "blocking_probability",
+                self.blocking_probability,
+                "",
+                "calls that found no free channel, by calls",
+            ),
+            figure(
+                "handoff_drop_probability",
+                self.handoff_drop_probability,
+                "",
+                "hand-offs that found no free channel, by hand-offs",
+            ),
+            figure("calls", self.calls as f64, "calls", "attempts to call"),
+            figure("handoffs", self.handoffs as f64, "hand-offs", "moves of a portable in a call"),
+            figure("channel_use", self.channel_use, "", "part of the channels that is busy"),
+            figure("carried_traffic", self.carried_traffic, "Erlang", "busy channels per cell"),
+        ]
+    }
+}
+
+impl Model for Pcs {
+    type Lp = Cell;
+    type Output = PcsOutput;
+
+    fn name(&self) -> &'static str {
+        "pcs"
+    }
+
+    fn lp_count(&self) -> usize {
+        self.params.cells.cells()
+    }
+
+    fn make_lp(&self, _: LpId) -> Cell {
+        Cell::default()
+    }
+
+    fn reduce(&self, cells: impl Iterator<Item = Counts>) -> PcsOutput {
+        let mut sum = Counts::default();
+        for counts in cells {
+            sum.calls += counts.calls;
+            sum.blocked += counts.blocked;
+            sum.handoffs += counts.handoffs;
+            sum.dropped += counts.dropped;
+            sum.busy_minutes += counts.busy_minutes;
+            sum.minutes += counts.minutes;
+        }
+        let carried_traffic = sum.busy_minutes / sum.minutes;
+        PcsOutput {
+            blocking_probability: sum.blocked as f64 / sum.calls as f64,
+            handoff_drop_probability: sum.dropped as f64 / sum.handoffs as f64,
+            calls: sum.calls,
+            handoffs: sum.handoffs,
+            channel_use: carried_traffic / f64::from(self.params.channels),
+            carried_traffic,
+        }
+    }
+
+    fn links(&self, from: LpId) -> Option<Vec<LpId>> {
+        let mut links = self.params.cells.neighbours(from, self.params.grid).as_slice().to_vec();
+        links.push(from);
+        links.sort_unstable();
+        links.dedup();
+        Some(links)
+    }
+}
+
+impl Cell {
+    /// Takes a channel, if one is free.
+    #[inline]
+    fn take_channel(&mut self, pcs: &Pcs, now: f64) -> bool {
+        let free = self.busy < pcs.params.channels;
+        if free {
+            self.note_use(pcs, now);
+            self.busy += 1;
+        }
+        free
+    }
+
+    #[inline]
+    fn free_channel(&mut self, pcs: &Pcs, now: f64) {
+        debug_assert!(self.busy > 0, "PCS-A: a channel was freed that no portable had");
+        self.note_use(pcs, now);
+        self.busy -= 1;
+    }
+
+    /// Adds the use of the channels since it last changed, without the warm-up.
+    #[inline]
+    fn note_use(&mut self, pcs: &Pcs, until: f64) {
+        let from = self.since.max(pcs.params.warmup);
+        self.counts.busy_minutes += f64::from(self.busy) * (until - from).max(0.0);
+        self.since = until;
+    }
+
+    /// A portable calls: gives back whether it gets a channel.
+    #[inline]
+    fn call(&mut self, pcs: &Pcs, now: f64) -> bool {
+        let accepted = self.take_channel(pcs, now);
+        if now >= pcs.params.warmup {
+            self.counts.calls += 1;
+            self.counts.blocked += u64::from(!accepted);
+        }
+        accepted
+    }
+
+    /// A portable arrives in a call: gives back whether the call goes on.
+    #[inline]
+    fn hand_off(&mut self, pcs: &Pcs, now: f64) -> bool {
+        let accepted = self.take_channel(pcs, now);
+        if now >= pcs.params.warmup {
+            self.counts.handoffs += 1;
+            self.counts.dropped += u64::from(!accepted);
+        }
+        accepted
+    }
+}
+
+impl LogicalProcess for Cell {
+    type Model = Pcs;
+    type Message = PcsMessage;
+    type Summary = Counts;
+
+    fn start(&mut self, pcs: &Pcs, cx: &mut impl Context<PcsMessage>) {
+        let (portables, cells) = (pcs.params.portables, pcs.params.cells.cells());
+        let mine = portables / cells + usize::from(cx.me().index() < portables % cells);
+        for _ in 0..mine {
+            let (call_at, move_at) = (pcs.draw_call(cx), pcs.draw_move(cx));
+            pcs.schedule(Portable { in_call: false, call_at, move_at }, cx);
+        }
+    }
+
+    #[inline]
+    fn handle(&mut self, pcs: &Pcs, message: &PcsMessage, cx: &mut impl Context<PcsMessage>) {
+        let now = cx.now().get();
+        let portable = match *message {
+            PcsMessage::CallStart { move_at } => {
+                let in_call = self.call(pcs, now);
+                let call_at = if in_call {
+                    now + cx.rng().exponential(pcs.params.call)
+                } else {
+                    pcs.draw_call(cx)
+                };
+                Portable { in_call, call_at, move_at }
+            }
+            PcsMessage::CallEnd { move_at } => {
+                self.free_channel(pcs, now);
+                Portable { in_call: false, call_at: pcs.draw_call(cx), move_at }
+            }
+            PcsMessage::Leave => return self.free_channel(pcs, now),
+            PcsMessage::Arrive { in_call, call_at } => {
+                let goes_on = in_call && self.hand_off(pcs, now);
+                let dropped = in_call && !goes_on;
+                let call_at = if dropped { pcs.draw_call(cx) } else { call_at };
+                Portable { in_call: goes_on, call_at, move_at: pcs.draw_move(cx) }
+            }
+        };
+        pcs.schedule(portable, cx);
+    }
+
+    fn finish(mut self, pcs: &Pcs, end: VirtualTime) -> Counts {
+        self.note_use(pcs, end.get());
+        self.counts.minutes = (end.get() - pcs.params.warmup).max(0.0);
+        self.counts
+    }
+
+    #[inline]
+    fn fingerprint(message: &PcsMessage) -> u64 {
+        match *message {
+            PcsMessage::CallStart { move_at } => mix(1, move_at.to_bits()),
+            PcsMessage::CallEnd { move_at } => mix(2, move_at.to_bits()),
+            PcsMessage::Leave => 3,
+            PcsMessage::Arrive { in_call, call_at } => {
+                mix(4 + u64::from(in_call), call_at.to_bits())
+            }
+        }
+    }
+}

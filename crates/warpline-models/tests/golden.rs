@@ -1,0 +1,144 @@
+//! Golden digests: every model commits, bit for bit, what it committed when they were recorded.
+//!
+//! They change when a model, the order of events, the random numbers or the digest changes. No
+//! pending set, no optimisation and no platform may change them.
+
+use std::fmt::Write;
+
+use warpline::{CommitDigest, Model, PendingKind, Results, Simulation};
+use warpline_models::{
+    catalog::{ModelParams, WithModel},
+    hypercube::HypercubeParams,
+    pcs::{Mobility, PcsParams, Topology},
+    phold::PholdParams,
+};
+
+/// A run and the digest it has always had.
+struct Golden {
+    name: &'static str,
+    model: ModelParams,
+    seed: u64,
+    end: f64,
+    digest: &'static str,
+}
+
+fn goldens() -> Vec<Golden> {
+    let golden = |name, model, seed, end, digest| Golden { name, model, seed, end, digest };
+    vec![
+        golden("phold", phold(|_| ()), 1, 20.0, "6c1c008697c9b5fc"),
+        golden("phold, seed 2", phold(|_| ()), 2, 20.0, "93c8fab4ae73f146"),
+        golden(
+            "phold, lookahead",
+            phold(|p| (p.lookahead, p.remote) = (0.1, 0.1)),
+            1,
+            20.0,
+            "51c3640ec1757f3c",
+        ),
+        golden("phold, 100 bytes", phold(|p| p.payload = 100), 1, 20.0, "e3bcd4a4fe3a12da"),
+        golden("phold, neighborhood", phold(|p| p.neighborhood = 2), 1, 20.0, "06dcc7760779be44"),
+        golden(
+            "phold, ticks",
+            phold(|p| (p.lookahead, p.mean) = (1.0, 0.0)),
+            1,
+            20.0,
+            "1c7d1bcca020478f",
+        ),
+        golden("hypercube", cube(|_| ()), 1, 20.0, "07c02ca2f88b46cf"),
+        golden(
+            "hypercube, ties",
+            cube(|p| (p.min_length, p.max_length) = (1.0, 1.0)),
+            1,
+            20.0,
+            "57c98d6b1a3afb9f",
+        ),
+        golden(
+            "hypercube, latency",
+            cube(|p| (p.dimension, p.latency) = (3, 0.5)),
+            1,
+            100.0,
+            "0d629e3b46e45d71",
+        ),
+        golden("pcs", pcs(|_| ()), 1, 20.0, "ed1a12459b1bd473"),
+        golden("pcs, bounded", pcs(|p| p.grid = Topology::Bounded), 1, 20.0, "55b7bddff9c0951a"),
+        golden(
+            "pcs, mobility",
+            pcs(|p| p.mobility = Some(Mobility::High)),
+            1,
+            20.0,
+            "e084d32f24fffac0",
+        ),
+        golden("pcs, no moves", pcs(|p| p.stay = f64::INFINITY), 1, 20.0, "f67b934150205640"),
+    ]
+}
+
+fn phold(change: fn(&mut PholdParams)) -> ModelParams {
+    let mut params = PholdParams::default();
+    change(&mut params);
+    ModelParams::Phold(params)
+}
+
+fn cube(change: fn(&mut HypercubeParams)) -> ModelParams {
+    let mut params = HypercubeParams::default();
+    change(&mut params);
+    ModelParams::Hypercube(params)
+}
+
+fn pcs(change: fn(&mut PcsParams)) -> ModelParams {
+    let mut params = PcsParams { portables: 6_250, ..PcsParams::default() };
+    params.cells = "16x16".parse().expect("a grid");
+    change(&mut params);
+    ModelParams::Pcs(params)
+}
+
+struct Digest {
+    seed: u64,
+    end: f64,
+    pending: PendingKind,
+}
+
+impl WithModel for Digest {
+    type Output = CommitDigest;
+
+    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> CommitDigest {
+        let Self { seed, end, pending } = self;
+        let simulation = Simulation::new(model).seed(seed).end(end).pending(pending);
+        let report = simulation.run().expect("a run without errors");
+        assert!(report.committed_events > 1_000, "too short a run to say anything");
+        report.digest
+    }
+}
+
+fn digest(model: &ModelParams, seed: u64, end: f64, pending: PendingKind) -> CommitDigest {
+    model.clone().dispatch(Digest { seed, end, pending }).expect("valid parameters")
+}
+
+#[test]
+fn every_model_commits_what_it_always_has() {
+    let mut changed = String::new();
+    for Golden { name, model, seed, end, digest: golden } in goldens() {
+        for &pending in PendingKind::ALL {
+            let found = digest(&model, seed, end, pending).to_string();
+            if found != golden {
+                writeln!(changed, "  {name:20} {pending:10} {golden} is now {found}").unwrap();
+            }
+        }
+    }
+    assert!(
+        changed.is_empty(),
+        "committed events have changed:\n{changed}\
+         If only some pending sets are listed, these break the order of events: repair them.\n\
+         If all are, and the change to the model, the order of events, the random numbers or the \
+         digest is intended, put the new digests into the table of this file, and say in the \
+         change log that results differ from here on. Otherwise it is a mistake: repair it."
+    );
+}
+
+#[test]
+fn a_seed_repeats_and_another_differs() {
+    for Golden { name, model, seed, end, .. } in goldens() {
+        let run = |seed| digest(&model, seed, end, PendingKind::default());
+        let first = run(seed);
+        assert_eq!(first, run(seed), "{name}: the same seed gave another digest");
+        assert_ne!(first, run(seed + 1), "{name}: another seed gave the same digest");
+    }
+}

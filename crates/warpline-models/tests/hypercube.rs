@@ -1,0 +1,184 @@
+//! The hypercube against theory (distances, Little's law), and against runs computed by hand.
+
+use warpline::{Estimate, LpId, Model, Replications, Report, Simulation};
+use warpline_models::hypercube::{Hypercube, HypercubeOutput, HypercubeParams};
+
+fn run(params: HypercubeParams, seed: u64, end: f64) -> Report<HypercubeOutput> {
+    let cube = Hypercube::new(params).expect("valid parameters");
+    Simulation::new(cube).seed(seed).end(end).run().expect("a run")
+}
+
+fn replicate(params: HypercubeParams, end: f64) -> Replications<HypercubeOutput> {
+    let cube = Hypercube::new(params).expect("valid parameters");
+    Simulation::new(cube).seed(1).end(end).replicate(16, |_| ()).expect("a run")
+}
+
+/// Asserts that the confidence interval covers the theory and is narrow: a wide one covers much.
+#[track_caller]
+fn assert_estimates(
+    runs: &Replications<HypercubeOutput>,
+    figure: fn(&HypercubeOutput) -> f64,
+    theory: f64,
+    relative_half_width: f64,
+) {
+    let found = Estimate::of(runs.reports.iter().map(|report| figure(&report.output)));
+    assert!(found.covers(theory), "{found:?}, but theory says {theory}");
+    let limit = relative_half_width * theory;
+    assert!(found.half_width < limit, "{found:?} is not narrower than {limit}");
+}
+
+/// The mean distance from a node to the others: d 2^(d-1) / (2^d - 1).
+fn mean_distance(dimension: i32) -> f64 {
+    f64::from(dimension) * 2.0_f64.powi(dimension - 1) / (2.0_f64.powi(dimension) - 1.0)
+}
+
+#[test]
+fn mean_distance_by_hand() {
+    assert_eq!([1, 2, 3].map(mean_distance), [1.0, 4.0 / 3.0, 12.0 / 7.0]);
+}
+
+/// Messages pass as many links as the distance of two random nodes, whatever the load. The runs are
+/// long because the messages that are under way at the end are those with more links to pass.
+#[test]
+fn hops_are_the_distance() {
+    for (dimension, messages, end) in [(1, 3, 500.0), (3, 8, 2_000.0), (5, 64, 4_000.0)] {
+        let params = HypercubeParams { dimension, messages, ..HypercubeParams::default() };
+        let runs = replicate(params, end);
+        if dimension == 1 {
+            assert!(runs.reports.iter().all(|report| report.output.hops_mean == 1.0));
+        } else {
+            let theory = mean_distance(dimension as i32);
+            assert_estimates(&runs, |output| output.hops_mean, theory, 0.01);
+        }
+    }
+}
+
+/// A message that has the network for itself never waits: its latency is its hops by its length.
+#[test]
+fn one_message_does_not_wait() {
+    let params =
+        HypercubeParams { dimension: 6, messages: 1, latency: 0.25, ..HypercubeParams::default() };
+    let runs = replicate(params, 20_000.0);
+    let latency = mean_distance(6) * (1.0 + 0.25);
+    assert_estimates(&runs, |output| output.latency_mean, latency, 0.01);
+    assert_estimates(&runs, |output| output.throughput, 1.0 / latency, 0.01);
+    // Of each hop's 1.25 time units, one is spent on one of 6 * 64 links.
+    assert_estimates(&runs, |output| output.link_utilisation, 0.8 / 384.0, 0.01);
+    assert!(runs.reports.iter().all(|report| report.output.queueing_delay_mean == 0.0));
+}
+
+/// Little's law, at a light and at a heavy load: messages = throughput * mean latency. And a hop
+/// takes the mean length and the mean wait.
+#[test]
+fn littles_law() {
+    for (messages, end) in [(32, 2_000.0), (2_048, 1_500.0)] {
+        let params = HypercubeParams { messages, ..HypercubeParams::default() };
+        let output = run(params, 1, end).output;
+        let inside = output.throughput * output.latency_mean / messages as f64;
+        assert!((inside - 1.0).abs() < 0.02, "{messages} messages: {inside} of them, {output:?}");
+        let hop = output.latency_mean / output.hops_mean;
+        let expected = 1.0 + output.queueing_delay_mean;
+        assert!((hop / expected - 1.0).abs() < 0.02, "{hop} and not {expected}: {output:?}");
+        let carried = output.throughput * output.hops_mean / (7.0 * 128.0);
+        let relative = output.link_utilisation / carried - 1.0;
+        assert!(relative.abs() < 0.02, "utilisation against {carried}: {output:?}");
+    }
+}
+
+/// Two nodes, lengths of 1: node 0 begins with messages a and b, node 1 with c.
+///
+/// | time | at node 0 | at node 1 | links after that |
+/// |---|---|---|---|
+/// | 0 | a goes, b waits 1 | c goes | 0 until 2, 1 until 1 |
+/// | 1 | c: latency 1, waits 1 | a: latency 1, goes | 0 until 3, 1 until 2 |
+/// | 2 | a: latency 1, waits 1 | b: latency 2, goes | 0 until 4, 1 until 3 |
+/// | 3 | b: latency 1, waits 1 | c: latency 2, goes | 0 until 5, 1 until 4 |
+#[test]
+fn two_nodes_by_hand() {
+    let params = HypercubeParams {
+        dimension: 1,
+        messages: 3,
+        min_length: 1.0,
+        max_length: 1.0,
+        latency: 0.0,
+    };
+    let report = run(params, 1, 3.5);
+    let output = report.output;
+    assert_eq!((report.committed_events, output.delivered), (6, 6));
+    assert_eq!(output.throughput, 6.0 / 3.5);
+    assert_eq!(output.latency_mean, 8.0 / 6.0);
+    assert_eq!(output.hops_mean, 1.0);
+    assert_eq!(output.link_utilisation, 1.0);
+    assert_eq!(output.queueing_delay_mean, 4.0 / 9.0);
+    // Four latencies of 1 and two of 2, each to within the width of a bin.
+    assert!((output.latency_p50 - 1.0).abs() <= 0.125, "{output:?}");
+    assert!((output.latency_p95 - 2.0).abs() <= 0.25, "{output:?}");
+}
+
+/// One message of length 2 and a switch delay of 0.5 between two nodes: it starts at 0, 2.5, 5, …
+/// A link is busy for 2 of each 2.5, and no longer than to the end of the run.
+#[test]
+fn busy_time_ends_with_the_run() {
+    let params = HypercubeParams {
+        dimension: 1,
+        messages: 1,
+        min_length: 2.0,
+        max_length: 2.0,
+        latency: 0.5,
+    };
+    for (end, busy) in [(1.0, 1.0), (2.25, 2.0), (4.0, 3.5), (5.0, 4.0), (5.5, 4.5)] {
+        let output = run(params.clone(), 1, end).output;
+        assert_eq!(output.link_utilisation, busy / (2.0 * end), "at {end}");
+        if output.delivered > 0 {
+            assert_eq!(output.latency_mean, 2.5);
+        }
+    }
+}
+
+/// The lookahead holds under rounding too: an engine ends the run where it does not. Every length
+/// is the shortest one here, and the times grow to where the delays lose half of their bits.
+#[test]
+fn lookahead_survives_rounding() {
+    for (length, latency) in [(0.1, 0.2), (0.3, 0.7), (1e-3, 0.1), (0.1, 1e6)] {
+        let params = HypercubeParams {
+            dimension: 3,
+            messages: 20,
+            min_length: length,
+            max_length: length,
+            latency,
+        };
+        let cube = Hypercube::new(params.clone()).expect("valid parameters");
+        assert_eq!(cube.lookahead(), Some(length + latency));
+        let report = run(params, 1, 2_000.0 * (length + latency));
+        assert!(report.committed_events > 1_000);
+    }
+}
+
+#[test]
+fn links_are_the_neighbours() {
+    let params = HypercubeParams { dimension: 3, ..HypercubeParams::default() };
+    let links = Hypercube::new(params).expect("valid parameters").links(LpId::new(0b101));
+    assert_eq!(links, Some(vec![LpId::new(0b100), LpId::new(0b111), LpId::new(0b001)]));
+}
+
+#[test]
+fn refusals_name_the_parameter() {
+    let with = |change: fn(&mut HypercubeParams)| {
+        let mut params = HypercubeParams::default();
+        change(&mut params);
+        Hypercube::new(params).expect_err("refused").key
+    };
+    assert_eq!(with(|params| params.dimension = 0), "dimension");
+    assert_eq!(with(|params| params.dimension = 17), "dimension");
+    assert_eq!(with(|params| params.min_length = f64::NAN), "min-length");
+    assert_eq!(with(|params| params.max_length = 0.25), "max-length");
+    assert_eq!(with(|params| params.latency = -1.0), "latency");
+    assert_eq!(with(|params| (params.min_length, params.max_length) = (0.0, 0.0)), "max-length");
+}
+
+#[test]
+fn nothing_measured_is_not_a_number() {
+    let output = run(HypercubeParams { messages: 0, ..HypercubeParams::default() }, 1, 5.0).output;
+    assert_eq!((output.delivered, output.throughput, output.link_utilisation), (0, 0.0, 0.0));
+    assert!(output.latency_mean.is_nan() && output.latency_p99.is_nan());
+}

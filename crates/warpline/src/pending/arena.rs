@@ -1,0 +1,92 @@
+//! The nodes of a binary tree in one vector, linked by index. Used by the skew heap and the splay
+//! tree.
+//!
+//! A node that is given back is the next one to be used, while it is still in the cache.
+//!
+//! # Invariants
+//!
+//! - **ARENA-A.** Node [`NIL`] has no entry. It stands for "no node", and it lends its links to a
+//!   tree that is being put together.
+
+/// No node.
+pub(super) const NIL: u32 = 0;
+/// The index of the link to smaller entries.
+pub(super) const LEFT: usize = 0;
+/// The index of the link to greater entries.
+pub(super) const RIGHT: usize = 1;
+
+#[derive(Debug)]
+struct Node<E> {
+    /// `None` when the node is free, and in [`NIL`].
+    entry: Option<E>,
+    /// A free node's left link is the next free node.
+    links: [u32; 2],
+}
+
+/// Nodes with an entry and two links each.
+#[derive(Debug)]
+pub(super) struct Arena<E> {
+    nodes: Vec<Node<E>>,
+    free: u32,
+    count: usize,
+}
+
+impl<E> Default for Arena<E> {
+    fn default() -> Self {
+        let nil = Node { entry: None, links: [NIL; 2] };
+        Self { nodes: vec![nil], free: NIL, count: 0 }
+    }
+}
+
+impl<E> Arena<E> {
+    /// How many nodes hold an entry.
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Makes a node.
+    #[inline]
+    pub(super) fn add(&mut self, entry: E, links: [u32; 2]) -> u32 {
+        self.count += 1;
+        let node = Node { entry: Some(entry), links };
+        let at = self.free;
+        if at == NIL {
+            let at = u32::try_from(self.nodes.len()).expect("fewer than 2^32 pending events");
+            self.nodes.push(node);
+            return at;
+        }
+        self.free = self.link(at, LEFT);
+        self.nodes[at as usize] = node;
+        at
+    }
+
+    /// Gives a node back, for its entry and its links.
+    #[inline]
+    pub(super) fn take(&mut self, at: u32) -> Option<(E, [u32; 2])> {
+        let node = &mut self.nodes[at as usize];
+        let entry = node.entry.take()?;
+        let links = std::mem::replace(&mut node.links, [self.free, NIL]);
+        self.free = at;
+        self.count -= 1;
+        Some((entry, links))
+    }
+
+    /// A node's entry; `None` for [`NIL`].
+    #[inline]
+    pub(super) fn entry(&self, at: u32) -> Option<&E> {
+        self.nodes[at as usize].entry.as_ref()
+    }
+
+    /// One of a node's links.
+    #[inline]
+    pub(super) fn link(&self, at: u32, side: usize) -> u32 {
+        self.nodes[at as usize].links[side]
+    }
+
+    /// Both of a node's links, to be changed.
+    #[inline]
+    pub(super) fn links_mut(&mut self, at: u32) -> &mut [u32; 2] {
+        &mut self.nodes[at as usize].links
+    }
+}

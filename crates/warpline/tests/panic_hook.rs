@@ -1,0 +1,78 @@
+//! A panic of a model is told once, in the run's error, and not by the process's panic hook; every
+//! other panic still reaches the hook.
+//!
+//! Hooks belong to the whole process, so this is the only test of its file.
+
+#[expect(dead_code, reason = "shared with other tests; not every kind of mistake is made here")]
+mod scripted;
+
+use std::{
+    panic::{self, AssertUnwindSafe},
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+use scripted::{Act, Payload, Stage, scripted, two_events};
+use warpline::Simulation;
+
+/// How often the hook that was there before any run was called.
+static TOLD: AtomicUsize = AtomicUsize::new(0);
+
+fn told() -> usize {
+    TOLD.swap(0, Ordering::SeqCst)
+}
+
+fn panic_outside_of_any_run() {
+    let caught = panic::catch_unwind(|| panic!("unrelated"));
+    assert!(caught.is_err());
+}
+
+#[test]
+fn only_the_panics_of_models_are_kept_from_the_hook() {
+    panic::set_hook(Box::new(|_| {
+        TOLD.fetch_add(1, Ordering::SeqCst);
+    }));
+
+    let in_handler = || {
+        scripted(|lp, n| match (lp, n) {
+            (0, 0) => vec![Act::Send(1, 1.0)],
+            (1, 1) => vec![Act::Panic(Payload::Text)],
+            _ => vec![],
+        })
+    };
+    let in_handler_failed = Simulation::new(in_handler()).run().is_err();
+    let mut others_failed = true;
+    for stage in [Stage::MakeLp, Stage::Start, Stage::Finish, Stage::Reduce] {
+        others_failed &= Simulation::new(two_events().breaks(stage, Payload::Str)).run().is_err();
+    }
+    let replications_failed = Simulation::new(in_handler()).replicate(8, |_| {}).is_err();
+    let from_models = told();
+
+    panic_outside_of_any_run();
+    let after_failed_runs = told();
+    let sound = Simulation::new(two_events()).run().is_ok();
+    panic_outside_of_any_run();
+    let after_a_sound_run = told();
+
+    // A panic on another thread while this one is inside a model's code.
+    let elsewhere = scripted(|_, _| {
+        let other = thread::spawn(panic_outside_of_any_run);
+        other.join().map_or_else(|_| vec![Act::Fail], |()| vec![])
+    });
+    let undisturbed = Simulation::new(elsewhere).run().is_ok();
+    let from_other_threads = told();
+
+    // What an observer does is no part of the model, and its panic goes to the caller.
+    let endless = scripted(|_, _| vec![Act::Send(0, 1.0)]);
+    let simulation = Simulation::new(endless).observe(|_| panic!("the observer broke"));
+    let escaped = panic::catch_unwind(AssertUnwindSafe(|| simulation.run())).is_err();
+    let from_the_observer = told();
+
+    // Failed assertions print through the hook that is put back here.
+    drop(panic::take_hook());
+    assert!(in_handler_failed && others_failed && replications_failed);
+    assert_eq!(from_models, 0, "panics of models were printed");
+    assert_eq!((sound, after_failed_runs, after_a_sound_run), (true, 1, 1));
+    assert_eq!((undisturbed, from_other_threads), (true, 4), "one for each process");
+    assert_eq!((escaped, from_the_observer), (true, 1));
+}
