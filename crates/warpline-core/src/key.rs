@@ -75,7 +75,7 @@ impl EventKey {
         self.sequence_and_one.get() - 1
     }
 
-    /// The key's three words, for a digest.
+    /// The key's three words, for a digest: time, step and sender, and the sequence number plus one.
     #[inline]
     #[must_use]
     pub const fn words(&self) -> [u64; 3] {

@@ -40,7 +40,7 @@ impl VirtualTime {
     /// Gives the number back when it is NaN, infinite or negative.
     #[inline]
     pub fn new(time: f64) -> Result<Self, InvalidTime> {
-        if time >= 0.0 && time <= f64::MAX {
+        if (0.0..=f64::MAX).contains(&time) {
             // Adding +0.0 turns -0.0 into +0.0 and changes nothing else (TIME-A).
             Ok(Self(time + 0.0))
         } else {

@@ -1,7 +1,10 @@
 //! The hypercube against theory (distances, Little's law), and against runs computed by hand.
 
-use warpline::{Estimate, LpId, Model, Replications, Report, Simulation};
-use warpline_models::hypercube::{Hypercube, HypercubeOutput, HypercubeParams};
+use common::Sends;
+use warpline::{Estimate, LogicalProcess, LpId, Model, Replications, Report, Simulation};
+use warpline_models::hypercube::{Hypercube, HypercubeOutput, HypercubeParams, Packet};
+
+mod common;
 
 fn run(params: HypercubeParams, seed: u64, end: f64) -> Report<HypercubeOutput> {
     let cube = Hypercube::new(params).expect("valid parameters");
@@ -133,6 +136,29 @@ fn busy_time_ends_with_the_run() {
             assert_eq!(output.latency_mean, 2.5);
         }
     }
+}
+
+/// E-cube routing, lowest dimension first; each dimension has a queue of its own.
+#[test]
+fn routes_by_hand() {
+    let params = HypercubeParams { dimension: 3, latency: 0.5, ..HypercubeParams::default() };
+    let cube = Hypercube::new(params).expect("valid parameters");
+    let packet =
+        |to, hops, length| Packet { destination: LpId::new(to), hops, length, injected_at: 0.0 };
+    let mut node = cube.make_lp(LpId::new(0b001));
+    let mut cx = Sends::new(&cube, 0b001);
+    node.handle(&cube, &packet(0b111, 0, 1.0), cx.at(1.0));
+    assert_eq!(cx.only(), (0b011, 2.5, &packet(0b111, 1, 1.0)));
+    // The same link: after the first one. Another link: at once.
+    node.handle(&cube, &packet(0b011, 1, 1.25), cx.at(1.5));
+    assert_eq!(cx.only(), (0b011, 3.75, &packet(0b011, 2, 1.25)));
+    node.handle(&cube, &packet(0b100, 0, 0.75), cx.at(1.5));
+    assert_eq!(cx.only(), (0b000, 2.75, &packet(0b100, 1, 0.75)));
+    // At its destination: a new message for another node, inserted now.
+    node.handle(&cube, &packet(0b001, 2, 0.75), cx.at(4.0));
+    let (_, _, next) = cx.only();
+    assert!(next.destination != LpId::new(0b001) && next.destination.index() < 8);
+    assert_eq!((next.hops, next.injected_at), (1, 4.0));
 }
 
 /// The lookahead holds under rounding too: an engine ends the run where it does not. Every length

@@ -42,8 +42,8 @@ pub enum RunError {
     Model(#[from] ModelError),
     /// The pending events need more memory than was allowed.
     #[error(
-        "out of event buffers at virtual time {time}: all {limit} bytes allowed are in use by \
-         {events} pending events of {event_bytes} bytes each\n  what to do: raise --memory, or \
+        "out of event buffers at virtual time {time}: {events} pending events of {event_bytes} bytes \
+         each fill the {limit} bytes that are allowed\n  what to do: raise --memory, or \
          look for a process that sends more events than are handled"
     )]
     OutOfBuffers {

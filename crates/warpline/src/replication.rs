@@ -91,13 +91,13 @@ impl<M: Model> Simulation<'_, M> {
         let outcomes: Vec<_> = (0..count)
             .into_par_iter()
             .map(|number| {
-                let watch = Watch { observer: None, stop };
+                let mut watch = Watch { observer: None, stop };
                 if watch.stopped() {
                     return None;
                 }
                 let mut settings = settings.clone();
                 settings.seed = Stream::replication_seed(settings.seed, number as u64);
-                Some(run_sequential(&model, &settings, watch).inspect(&done))
+                Some(run_sequential(&model, &settings, &mut watch).inspect(&done))
             })
             .collect();
         let mut reports = outcomes.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;

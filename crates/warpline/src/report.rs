@@ -44,6 +44,28 @@ pub struct Report<O> {
 }
 
 impl<O> Report<O> {
+    /// The same report with something else made of the result.
+    #[must_use]
+    pub fn map<P>(self, make: impl FnOnce(O) -> P) -> Report<P> {
+        Report {
+            model: self.model,
+            engine: self.engine,
+            workers: self.workers,
+            seed: self.seed,
+            end_time: self.end_time,
+            interrupted: self.interrupted,
+            committed_events: self.committed_events,
+            processed_events: self.processed_events,
+            rolled_back_events: self.rolled_back_events,
+            rollbacks: self.rollbacks,
+            gvt_rounds: self.gvt_rounds,
+            peak_buffer_bytes: self.peak_buffer_bytes,
+            wall: self.wall,
+            digest: self.digest,
+            output: make(self.output),
+        }
+    }
+
     /// Committed events by processed events; 1 for a run without any.
     #[must_use]
     pub fn efficiency(&self) -> f64 {

@@ -43,7 +43,7 @@ pub(crate) fn run<M: Model, P: PendingFamily>(
     model: &M,
     settings: &Settings,
     admission: Admission,
-    watch: Watch<'_>,
+    watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
     // Small messages travel inside the pending set; large ones stay put in a buffer of their own.
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
@@ -63,7 +63,7 @@ struct Sequential<'m, M: Model, B, S> {
     now: VirtualTime,
     end: VirtualTime,
     committed: u64,
-    seed: u64,
+    settings: Settings,
     started: Instant,
 }
 
@@ -134,7 +134,7 @@ where
             now: VirtualTime::ZERO,
             end: settings.end_time()?,
             committed: 0,
-            seed: settings.seed,
+            settings: settings.clone(),
             started,
         };
         panics::catch(|| run.start()).map_err(|fault| run.error(fault))?;
@@ -149,7 +149,7 @@ where
             self.current = Some((me, None));
             let mut lp = Lp {
                 state: self.model.make_lp(me),
-                rng: Stream::for_lp(self.seed, me),
+                rng: Stream::for_lp(self.settings.seed, me),
                 sent: 0,
                 digest: LpDigest::new(),
             };
@@ -164,7 +164,7 @@ where
     }
 
     /// Runs to the end, an error, or an interruption.
-    fn run(mut self, mut watch: Watch<'_>) -> Result<Report<M::Output>, RunError> {
+    fn run(mut self, watch: &mut Watch<'_>) -> Result<Report<M::Output>, RunError> {
         let mut observed = self.started;
         let interrupted = loop {
             let stopped = panics::catch(|| self.advance()).map_err(|fault| self.error(fault))?;
@@ -234,7 +234,7 @@ where
             model: self.model.name(),
             engine: Engine::Sequential,
             workers: 1,
-            seed: self.seed,
+            seed: self.settings.seed,
             end_time,
             interrupted,
             committed_events: self.committed,
@@ -280,7 +280,7 @@ where
             Some(Halt::Fault(fault)) => Err(self.error(fault)),
             Some(Halt::OutOfBuffers) => Err(RunError::OutOfBuffers {
                 time: self.now.get(),
-                limit: self.sender.peak_max as u64 * Self::event_bytes(),
+                limit: self.settings.memory.unwrap_or(u64::MAX),
                 events: self.sender.peak_max as u64,
                 event_bytes: Self::event_bytes(),
             }),
@@ -291,7 +291,7 @@ where
     fn error(&self, fault: Fault) -> RunError {
         let (lp, event) = self.current.unwrap_or_default();
         let engine = Engine::Sequential.name();
-        let place = Place { lp, event, engine, worker: 0, seed: self.seed };
+        let place = Place { lp, event, engine, worker: 0, seed: self.settings.seed };
         RunError::Model(ModelError { fault, place })
     }
 }

@@ -189,9 +189,9 @@ impl<'a, M: Model> Simulation<'a, M> {
     /// - [`RunError::Config`] when a setting is not allowed; nothing has run then.
     /// - [`RunError::Model`] when the model makes a mistake or panics.
     /// - [`RunError::OutOfBuffers`] when the pending events outgrow [`memory`](Self::memory).
-    pub fn run(self) -> Result<Report<<M as Model>::Output>, RunError> {
+    pub fn run(&mut self) -> Result<Report<<M as Model>::Output>, RunError> {
         let Self { model, engine: Engine::Sequential, settings, watch } = self;
-        run_sequential(&model, &settings, watch)
+        run_sequential(model, settings, watch)
     }
 }
 
@@ -209,12 +209,12 @@ impl<M: fmt::Debug> fmt::Debug for Simulation<'_, M> {
 pub(crate) fn run_sequential<M: Model>(
     model: &M,
     settings: &Settings,
-    watch: Watch<'_>,
+    watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
     struct Run<'r, 'o, M> {
         model: &'r M,
         settings: &'r Settings,
-        watch: Watch<'o>,
+        watch: &'r mut Watch<'o>,
     }
     impl<M: Model> WithPending for Run<'_, '_, M> {
         type Output = Result<Report<M::Output>, RunError>;

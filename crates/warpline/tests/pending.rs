@@ -427,10 +427,9 @@ fn extreme_times() {
     let keys = EXTREMES.iter().enumerate();
     let all: Vec<_> = keys.map(|(id, time)| Op::Insert(Key::new(*time, id as u32))).collect();
     check(&all.repeat(300));
-    for near in 0..EXTREMES.len() {
+    for &base in EXTREMES {
         // A crowd at one extreme decides on the widths; then the others come and go.
         let mut rng = random();
-        let base = EXTREMES[near];
         let crowd = |id: u32| Key::new((base * (1.0 + rng.uniform())).min(f64::MAX), 100 + id);
         let mut script: Vec<_> = (0..1000).map(crowd).map(Op::Insert).collect();
         script.extend(all.iter().copied());

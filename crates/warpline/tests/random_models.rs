@@ -419,8 +419,8 @@ proptest! {
         let expected = expected_error(&spec, &plain);
         let mut errors = Vec::new();
         for &pending in PendingKind::ALL.iter().chain(PendingKind::ALL) {
-            let simulation = Simulation::new(spec.clone()).seed(seed).end(end).pending(pending);
-            let run = panic::catch_unwind(AssertUnwindSafe(|| simulation.run()));
+            let simulation = || Simulation::new(spec.clone()).seed(seed).end(end);
+            let run = panic::catch_unwind(AssertUnwindSafe(|| simulation().pending(pending).run()));
             let Ok(run) = run else {
                 return Err(TestCaseError::fail(format!("a panic escaped from {pending}")));
             };

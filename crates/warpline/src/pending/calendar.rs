@@ -141,11 +141,9 @@ impl<E: Entry> PendingSet<E> for CalendarQueue<E> {
 }
 
 impl<E: Entry> CalendarQueue<E> {
-    /// Non-decreasing in `time`, which is all that CALENDAR-A needs: the product rounds
-    /// monotonically, and the conversion to an integer saturates.
     #[inline]
     fn day_of(&self, time: f64) -> u64 {
-        ((time * self.days_per_time) as u64).min(DAY_MAX)
+        day_of(time, self.days_per_time)
     }
 
     #[inline]
@@ -218,8 +216,7 @@ impl<E: Entry> CalendarQueue<E> {
         let days_per_time = self.days_per_time;
         let mut bucket = std::mem::take(&mut self.buckets[index]);
         for position in (0..bucket.len()).rev() {
-            let entry_day = ((bucket[position].time() * days_per_time) as u64).min(DAY_MAX);
-            if entry_day == day {
+            if day_of(bucket[position].time(), days_per_time) == day {
                 self.run.push(bucket.swap_remove(position));
             }
         }
@@ -257,6 +254,13 @@ impl<E: Entry> CalendarQueue<E> {
             self.file(day, entry);
         }
     }
+}
+
+/// Non-decreasing in `time`, which is all that CALENDAR-A needs: the product rounds monotonically,
+/// and the conversion to an integer saturates.
+#[inline]
+fn day_of(time: f64, days_per_time: f64) -> u64 {
+    ((time * days_per_time) as u64).min(DAY_MAX)
 }
 
 /// The length of a day for events at these times; `None` if they are all equal.

@@ -1,0 +1,242 @@
+//! What can be typed: the commands, their flags, and the help that comes from them.
+
+use std::{fmt, path::PathBuf, str::FromStr};
+
+use clap::{Args, Parser, Subcommand, ValueEnum, builder::PossibleValuesParser, builder::TypedValueParser};
+use warpline::{Engine, PendingKind, Simulation};
+use warpline_models::{
+    catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
+};
+
+use crate::{bench::BenchArgs, interrupt, sweep::Vary};
+
+/// Parallel discrete-event simulation: one model, any engine, the same answer
+#[derive(Debug, Parser)]
+#[command(name = "warpline", version, max_term_width = 100, args_override_self = true)]
+#[command(after_help = "Without a command, `warpline` runs a wireless network for a few seconds.\n\
+    Exit status: 0 done, 1 the run failed, 2 bad usage, 3 --verify found a difference, \
+    130 interrupted.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a model and report its results
+    #[command(args_override_self = true)]
+    Run {
+        #[command(subcommand)]
+        model: Model<RunArgs>,
+    },
+    /// Run a model for every combination of lists of parameter values, one row per run
+    #[command(args_override_self = true)]
+    Sweep {
+        #[command(subcommand)]
+        model: Model<SweepArgs>,
+    },
+    /// Measure the engines on the standard workloads, as ratios to bare loops
+    Bench(BenchArgs),
+}
+
+/// A model with its parameters, and the flags `C` of the command it is given to.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Model<C: Args> {
+    /// PHOLD: a fixed population of events that move between processes at random
+    #[command(args_override_self = true)]
+    Phold {
+        #[command(flatten, next_help_heading = "Model: PHOLD")]
+        params: PholdParams,
+        #[command(flatten)]
+        command: C,
+    },
+    /// Messages routed through a binary hypercube with first-come-first-served links
+    #[command(args_override_self = true)]
+    Hypercube {
+        #[command(flatten, next_help_heading = "Model: hypercube")]
+        params: HypercubeParams,
+        #[command(flatten)]
+        command: C,
+    },
+    /// A wireless network (PCS): portables that stay, call, idle and move between cells
+    #[command(args_override_self = true)]
+    Pcs {
+        #[command(flatten, next_help_heading = "Model: PCS")]
+        params: PcsParams,
+        #[command(flatten)]
+        command: C,
+    },
+}
+
+impl<C: Args> Model<C> {
+    pub(crate) fn into_parts(self) -> (ModelParams, C) {
+        match self {
+            Self::Phold { params, command } => (ModelParams::Phold(params), command),
+            Self::Hypercube { params, command } => (ModelParams::Hypercube(params), command),
+            Self::Pcs { params, command } => (ModelParams::Pcs(params), command),
+        }
+    }
+}
+
+/// What every run has: flags of `run` and of `sweep`.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Run")]
+pub(crate) struct CommonArgs {
+    /// Engine that executes the events
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = engines())]
+    pub(crate) engine: Engine,
+    /// Virtual time at which the run ends [default: the model's: phold 1000, hypercube 10000,
+    /// pcs 1440]
+    #[arg(long, value_name = "T", value_parser = end_time)]
+    pub(crate) end: Option<f64>,
+    /// Seed of all random streams
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Pending event set
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = pending_sets())]
+    pub(crate) pending: PendingKind,
+    /// Most memory that event buffers may take: 500000, 64MiB, 2GiB [default: no limit]
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) memory: Option<Bytes>,
+    /// Independent replications, run in parallel
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = at_least_one)]
+    pub(crate) replications: usize,
+    /// Most replications or sweep points to run at one time [default: the number of cores]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) jobs: Option<usize>,
+    /// TOML file with any of these flags as keys; flags that are typed win
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// File for the report [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Show no progress
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+impl CommonArgs {
+    /// Where a run of this model ends if nothing else was asked for.
+    pub(crate) fn end_of(&self, params: &ModelParams) -> f64 {
+        self.end.unwrap_or(match params {
+            ModelParams::Phold(_) => 1_000.0,
+            ModelParams::Hypercube(_) => 10_000.0,
+            ModelParams::Pcs(_) => 1_440.0,
+        })
+    }
+
+    /// A simulation with these settings, which an interrupt ends.
+    pub(crate) fn simulation<'a, M: warpline::Model>(&self, model: M, end: f64) -> Simulation<'a, M> {
+        let simulation = Simulation::new(model)
+            .engine(self.engine)
+            .seed(self.seed)
+            .end(end)
+            .pending(self.pending)
+            .stop_when(interrupt::flag());
+        match self.memory {
+            Some(Bytes(bytes)) => simulation.memory(bytes),
+            None => simulation,
+        }
+    }
+}
+
+/// The flags of `run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Form of the report
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: RunFormat,
+    /// Run again with another pending set and compare what was committed
+    #[arg(long)]
+    pub(crate) verify: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object
+    Json,
+}
+
+/// The flags of `sweep`.
+#[derive(Debug, Args)]
+pub(crate) struct SweepArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// A flag and the values it takes in turn, as KEY=V1,V2,…; may be repeated
+    #[arg(long, value_name = "KEY=V1,V2", required = true)]
+    pub(crate) vary: Vec<Vary>,
+    /// Form of the rows
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: SweepFormat,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SweepFormat {
+    /// Comma-separated values under a header
+    #[default]
+    Csv,
+    /// One JSON object per line
+    Json,
+}
+
+/// A number of bytes, as people write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bytes(pub(crate) u64);
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
+            "" | "b" => 1,
+            "kb" => 1_000,
+            "mb" => 1_000_000,
+            "gb" => 1_000_000_000,
+            "k" | "kib" => 1 << 10,
+            "m" | "mib" => 1 << 20,
+            "g" | "gib" => 1 << 30,
+            unit => return Err(format!("unknown unit `{unit}`; use B, KiB, MiB, GiB, KB, MB or GB")),
+        };
+        let number: u64 = digits.trim().parse().map_err(|_| {
+            "expected a whole number of bytes with an optional unit, such as 64MiB".to_owned()
+        })?;
+        number.checked_mul(unit).map(Self).ok_or_else(|| "more than 2^64 bytes".to_owned())
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+fn engines() -> impl TypedValueParser<Value = Engine> {
+    PossibleValuesParser::new(Engine::ALL.iter().map(|engine| engine.name()))
+        .try_map(|name| name.parse::<Engine>())
+}
+
+fn pending_sets() -> impl TypedValueParser<Value = PendingKind> {
+    PossibleValuesParser::new(PendingKind::ALL.iter().map(|kind| kind.name()))
+        .try_map(|name| name.parse::<PendingKind>())
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("must be 1 or more".to_owned()),
+        Ok(number) => Ok(number),
+        Err(error) => Err(format!("{error}; expected a whole number, 1 or more")),
+    }
+}
+
+fn end_time(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(end) if end.is_finite() && end >= 0.0 => Ok(end),
+        _ => Err("expected a virtual time: a finite number, 0 or more".to_owned()),
+    }
+}

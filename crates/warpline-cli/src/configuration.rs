@@ -1,0 +1,98 @@
+//! Configuration files: the same keys as the flags, and checked by the same code.
+//!
+//! The entries of a file are put before the flags that were typed, as if they had been typed
+//! first. So a later flag wins, and every value is checked and explained the same way.
+
+use std::{ffi::OsString, fs, path::Path};
+
+use clap::{ArgMatches, CommandFactory};
+
+use crate::{args::Cli, failure::Failure};
+
+/// Parses the words of a command line, and the configuration file that they name.
+///
+/// Gives back all the words, the file's included.
+pub(crate) fn parse(words: Vec<OsString>) -> Result<(Vec<OsString>, ArgMatches), Failure> {
+    let typed = Cli::command().try_get_matches_from(&words);
+    let Some(file) = config_file(&words) else { return Ok((words, typed?)) };
+    let (Some(command), Some(model)) = (words.get(1), words.get(2)) else {
+        return Ok((words, typed?));
+    };
+    let Some(flags) = known_flags(command, model) else { return Ok((words, typed?)) };
+
+    let entries = read(Path::new(&file), &flags, model)?;
+    // By themselves first, so that a bad value is blamed on the file.
+    let mut alone: Vec<_> = words[..3].to_vec();
+    alone.extend(entries.iter().cloned());
+    if let Err(error) = Cli::command().ignore_errors(false).try_get_matches_from(&alone)
+        && !matches!(error.kind(), clap::error::ErrorKind::MissingRequiredArgument)
+    {
+        // The first paragraph says what is wrong; the others are about the command line.
+        let text = error.to_string();
+        let what = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or(&text);
+        return Err(Failure::Configuration(format!("{}: {what}", Path::new(&file).display())));
+    }
+    alone.extend(words[3..].iter().cloned());
+    let matches = Cli::command().try_get_matches_from(&alone)?;
+    Ok((alone, matches))
+}
+
+/// The value of `--config`, found before anything else is looked at.
+fn config_file(words: &[OsString]) -> Option<OsString> {
+    let text = |word: &OsString| word.to_str().map(str::to_owned);
+    words.iter().enumerate().find_map(|(i, word)| match text(word)?.strip_prefix("--config") {
+        Some("") => words.get(i + 1).cloned(),
+        Some(value) => value.strip_prefix('=').map(OsString::from),
+        None => None,
+    })
+}
+
+/// The long flags of a command for a model; `None` if there is no such command or model.
+pub(crate) fn known_flags(command: &OsString, model: &OsString) -> Option<Vec<String>> {
+    let cli = Cli::command();
+    let command = cli.find_subcommand(command)?.find_subcommand(model)?;
+    let flags = command.get_arguments().filter_map(|arg| arg.get_long());
+    Some(flags.filter(|flag| *flag != "help").map(str::to_owned).collect())
+}
+
+/// A file's entries as words.
+fn read(file: &Path, flags: &[String], model: &OsString) -> Result<Vec<OsString>, Failure> {
+    let blame = |what: String| Failure::Configuration(format!("{}: {what}", file.display()));
+    let text = fs::read_to_string(file).map_err(|error| blame(format!("cannot be read: {error}")))?;
+    let table: toml::Table = toml::from_str(&text).map_err(|error| blame(error.to_string()))?;
+    let mut words = Vec::new();
+    for (key, value) in table {
+        if key == "model" {
+            if value.as_str().map(OsString::from).as_ref() != Some(model) {
+                let typed = model.to_string_lossy();
+                return Err(blame(format!("it is for model {value}, but the command says {typed}")));
+            }
+            continue;
+        }
+        let key = key.replace('_', "-");
+        if key == "config" || !flags.contains(&key) {
+            return Err(blame(unknown("key", &key, flags)));
+        }
+        match value {
+            toml::Value::Boolean(true) => words.push(format!("--{key}").into()),
+            toml::Value::Boolean(false) => {}
+            toml::Value::String(text) => words.push(format!("--{key}={text}").into()),
+            toml::Value::Integer(_) | toml::Value::Float(_) => {
+                words.push(format!("--{key}={value}").into());
+            }
+            other => return Err(blame(format!("`{key}` is {other}, but must be a single value"))),
+        }
+    }
+    Ok(words)
+}
+
+/// Says that a name is not known, which one may have been meant, and which ones there are.
+pub(crate) fn unknown(what: &str, name: &str, known: &[String]) -> String {
+    let similarity = |other: &String| strsim::jaro_winkler(name, other);
+    let nearest = known.iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
+    let hint = match nearest {
+        Some(other) if similarity(other) > 0.7 => format!("; did you mean `{other}`?"),
+        _ => String::new(),
+    };
+    format!("unknown {what} `{name}`{hint}\n  known: {}", known.join(", "))
+}

@@ -1,0 +1,69 @@
+//! Where a report goes: found to be writable before the run, and written after it.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use crate::failure::Failure;
+
+/// A file or standard output. What a file held stays there until there is something to write.
+#[derive(Debug)]
+pub(crate) struct Output(Option<Target>);
+
+#[derive(Debug)]
+struct Target {
+    path: PathBuf,
+    file: File,
+    /// Whether the file was made here and has nothing in it yet.
+    new: bool,
+    written: bool,
+}
+
+impl Output {
+    /// Opens the file for writing, without changing it.
+    pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path else { return Ok(Self(None)) };
+        let new = !path.exists();
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let file = file.map_err(|error| {
+            Failure::Configuration(format!("--output {} cannot be written: {error}", path.display()))
+        })?;
+        Ok(Self(Some(Target { path: path.to_owned(), file, new, written: false })))
+    }
+
+    /// Writes part of the report; the first part replaces what the file held.
+    pub(crate) fn write(&mut self, text: &str) -> Result<(), Failure> {
+        let written = match &mut self.0 {
+            None => io::stdout().lock().write_all(text.as_bytes()),
+            Some(target) => target.write(text),
+        };
+        match written {
+            // Whoever reads our output has seen enough: not an error of the run.
+            Err(error) if self.0.is_none() && error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => other.map_err(|error| {
+                Failure::Run(format!("the report could not be written: {error}\n{text}"))
+            }),
+        }
+    }
+}
+
+impl Target {
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        if !self.written && self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        self.written = true;
+        self.file.write_all(text.as_bytes())
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if self.new && !self.written {
+            // An empty file would look like a report; if it stays, no harm is done.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}

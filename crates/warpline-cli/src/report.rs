@@ -1,0 +1,253 @@
+//! How a run is told: as text for people, as JSON for programs.
+
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde_json::{Map, Value, json};
+use warpline::{Estimate, Figure, Report, Results};
+use warpline_models::catalog::ModelParams;
+
+use crate::system;
+
+/// A report whose result has become figures.
+#[derive(Clone, Debug)]
+pub(crate) struct RunReport {
+    pub(crate) report: Report<()>,
+    pub(crate) figures: Vec<Figure>,
+    pub(crate) parameters: Value,
+}
+
+impl RunReport {
+    pub(crate) fn new<O: Results>(report: Report<O>, params: &ModelParams) -> Self {
+        let figures = report.output.figures();
+        Self { report: report.map(|_| ()), figures, parameters: parameters(params) }
+    }
+
+    /// The object of the JSON report.
+    pub(crate) fn to_json(&self) -> Map<String, Value> {
+        let Self { report, figures, parameters } = self;
+        let results: Map<_, _> =
+            figures.iter().map(|figure| (figure.name.to_owned(), json!(figure.value))).collect();
+        let object = json!({
+            "model": report.model,
+            "engine": report.engine.name(),
+            "workers": report.workers,
+            "seed": report.seed,
+            "end_time": report.end_time.get(),
+            "interrupted": report.interrupted,
+            "committed_events": report.committed_events,
+            "processed_events": report.processed_events,
+            "rolled_back_events": report.rolled_back_events,
+            "rollbacks": report.rollbacks,
+            "efficiency": report.efficiency(),
+            "wall_seconds": report.wall.as_secs_f64(),
+            "events_per_second": report.events_per_second(),
+            "gvt_rounds": report.gvt_rounds,
+            "peak_buffer_bytes": report.peak_buffer_bytes,
+            "peak_resident_bytes": system::peak_resident_bytes(),
+            "digest": report.digest.to_string(),
+            "parameters": parameters,
+            "results": results,
+        });
+        match object {
+            Value::Object(object) => object,
+            _ => unreachable!("json! was given an object"),
+        }
+    }
+
+    /// The report for people.
+    pub(crate) fn to_text(&self) -> String {
+        let Self { report, figures, .. } = self;
+        let mut text = heading(report.model, report.interrupted);
+        let line = |name: &str, value: String| format!("  {name:<17}{value}\n");
+        let rate = report.events_per_second();
+        text += &line(
+            "events",
+            format!(
+                "{} committed, efficiency {:.3}, {} rollbacks",
+                grouped(report.committed_events),
+                report.efficiency(),
+                grouped(report.rollbacks)
+            ),
+        );
+        text += &line(
+            "speed",
+            format!("{:.2} million events/s, {:.2} s", rate / 1e6, report.wall.as_secs_f64()),
+        );
+        text += &line("end of run", format!("virtual time {}", report.end_time));
+        text += &line(
+            "memory",
+            format!("{} of event buffers at the peak", bytes(report.peak_buffer_bytes)),
+        );
+        text += &line(
+            "engine",
+            format!("{}, {} worker(s), seed {}", report.engine, report.workers, report.seed),
+        );
+        text += &line("digest", report.digest.to_string());
+        let rows = figures.iter().map(|figure| (figure, significant(figure.value)));
+        text + "results\n" + &figure_table(rows, &["value"])
+    }
+}
+
+/// What independent replications told.
+#[derive(Debug)]
+pub(crate) struct ReplicationsReport {
+    pub(crate) runs: Vec<RunReport>,
+    pub(crate) estimates: Vec<(Figure, Estimate)>,
+    pub(crate) requested: usize,
+    pub(crate) wall_seconds: f64,
+}
+
+impl ReplicationsReport {
+    fn interrupted(&self) -> bool {
+        self.runs.len() < self.requested
+    }
+
+    /// One object: the first replication's, with estimates in place of its results, and totals in
+    /// place of its counts.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut object = self.runs.first().map(RunReport::to_json).unwrap_or_default();
+        let total =
+            |count: fn(&Report<()>) -> u64| -> u64 { self.runs.iter().map(|r| count(&r.report)).sum() };
+        let committed = total(|report| report.committed_events);
+        let of = |number: fn(&Estimate) -> f64| -> Map<String, Value> {
+            let entry = |(figure, estimate): &(Figure, Estimate)| {
+                (figure.name.to_owned(), json!(number(estimate)))
+            };
+            self.estimates.iter().map(entry).collect()
+        };
+        object.insert("replications".into(), json!(self.runs.len()));
+        object.insert("interrupted".into(), json!(self.interrupted()));
+        object.insert("committed_events".into(), json!(committed));
+        object.insert("processed_events".into(), json!(total(|report| report.processed_events)));
+        object.insert("wall_seconds".into(), json!(self.wall_seconds));
+        object.insert("events_per_second".into(), json!(committed as f64 / self.wall_seconds));
+        object.insert("results".into(), Value::Object(of(|estimate| estimate.mean)));
+        object.insert("half_width_95".into(), Value::Object(of(|estimate| estimate.half_width)));
+        let digests: Vec<_> = self.runs.iter().map(|run| run.report.digest.to_string()).collect();
+        object.insert("digests".into(), json!(digests));
+        Value::Object(object)
+    }
+
+    pub(crate) fn to_text(&self) -> String {
+        let Some(first) = self.runs.first() else { return "no replication was complete\n".into() };
+        let mut text = heading(first.report.model, self.interrupted());
+        let events: u64 = self.runs.iter().map(|run| run.report.committed_events).sum();
+        let n = self.runs.len();
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "  replications     {n} of {}, {} events, {:.2} million events/s over all",
+            self.requested,
+            grouped(events),
+            events as f64 / self.wall_seconds / 1e6
+        );
+        let _ = writeln!(text, "  first seed       {}", first.report.seed);
+        text += "results, with 95 % confidence intervals\n";
+        let rows = self.estimates.iter().map(|(figure, estimate)| {
+            let Estimate { mean, half_width, .. } = *estimate;
+            (figure, format!("{} ± {}", significant(mean), significant(half_width)))
+        });
+        text + &figure_table(rows, &["mean ± half width"])
+    }
+}
+
+/// A model's parameters, by the names of their flags.
+pub(crate) fn parameters(params: &ModelParams) -> Value {
+    let value = match params {
+        ModelParams::Phold(params) => serde_json::to_value(params),
+        ModelParams::Hypercube(params) => serde_json::to_value(params),
+        ModelParams::Pcs(params) => serde_json::to_value(params),
+    };
+    value.unwrap_or(Value::Null)
+}
+
+fn heading(model: &str, interrupted: bool) -> String {
+    let mark = if interrupted { " (interrupted: the report so far)" } else { "" };
+    format!("{model}{mark}\n")
+}
+
+fn figure_table<'f>(
+    rows: impl Iterator<Item = (&'f Figure, String)>,
+    columns: &[&str],
+) -> String {
+    let mut table = table();
+    let header = ["figure"].iter().chain(columns).chain(&["unit", "meaning"]).copied();
+    table.set_header(header);
+    for (figure, value) in rows {
+        table.add_row([figure.name, &value, figure.unit, figure.meaning]);
+    }
+    align_right(&mut table, 1..2);
+    format!("{table}\n")
+}
+
+/// A table without frames, which survives being pasted anywhere.
+pub(crate) fn table() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table
+}
+
+/// Aligns columns of numbers.
+pub(crate) fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
+    for column in columns {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+/// A number with six significant digits, or a dash where there is none.
+pub(crate) fn significant(value: f64) -> String {
+    if value.is_nan() {
+        return "-".to_owned();
+    }
+    if value.fract() == 0.0 && (0.0..1e15).contains(&value) {
+        return grouped(value as u64);
+    }
+    if value.is_infinite() {
+        return value.to_string();
+    }
+    let magnitude = value.abs().log10().floor();
+    if (-5.0..15.0).contains(&magnitude) {
+        format!("{value:.*}", (5.0 - magnitude).clamp(0.0, 9.0) as usize)
+    } else {
+        format!("{value:.5e}")
+    }
+}
+
+/// A whole number with its thousands set apart.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn bytes(number: u64) -> String {
+    match number {
+        0..10_000 => format!("{number} B"),
+        10_000..10_000_000 => format!("{:.1} KiB", number as f64 / 1024.0),
+        _ => format!("{:.1} MiB", number as f64 / (1024.0 * 1024.0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{grouped, significant};
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!(grouped(1_234_567), "1 234 567");
+        assert_eq!(grouped(12), "12");
+        assert_eq!(significant(f64::NAN), "-");
+        assert_eq!(significant(0.012_345_678), "0.0123457");
+        assert_eq!(significant(123_456_789.0), "123 456 789");
+        assert_eq!(significant(f64::INFINITY), "inf");
+    }
+}

@@ -1,0 +1,207 @@
+//! `warpline sweep`: every combination of lists of parameter values, one row per run.
+
+use std::{ffi::OsString, str::FromStr};
+
+use clap::{CommandFactory, FromArgMatches};
+use rayon::prelude::*;
+use serde_json::{Map, Value};
+use warpline::{Results, Stream};
+use warpline_models::catalog::{ModelParams, WithModel};
+
+use crate::{
+    args::{Cli, Command, CommonArgs, Model, SweepArgs, SweepFormat},
+    configuration::{known_flags, unknown},
+    failure::Failure,
+    interrupt,
+    output::Output,
+    progress,
+    report::RunReport,
+    run::in_pool,
+};
+
+/// A flag and the values that it takes in turn.
+#[derive(Clone, Debug)]
+pub(crate) struct Vary {
+    key: String,
+    values: Vec<String>,
+}
+
+impl FromStr for Vary {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (key, values) =
+            text.split_once('=').ok_or("expected KEY=V1,V2,…, such as remote=0.1,0.5,1")?;
+        let values: Vec<_> = values.split(',').map(|value| value.trim().to_owned()).collect();
+        if values.iter().any(String::is_empty) {
+            return Err("one of the values is empty".to_owned());
+        }
+        Ok(Self { key: key.trim().trim_start_matches("--").replace('_', "-"), values })
+    }
+}
+
+/// Flags that say how a sweep is run and told, and so cannot differ from run to run.
+const NOT_VARIED: [&str; 8] =
+    ["vary", "format", "output", "config", "quiet", "jobs", "replications", "help"];
+
+/// Runs every combination, and writes a row for each run as the runs are done.
+pub(crate) fn execute(words: &[OsString], model: Model<SweepArgs>) -> Result<(), Failure> {
+    let (_, args) = model.into_parts();
+    check_keys(words, &args.vary)?;
+    let points = points(words, &args.vary)?;
+    let runs: Vec<(&Point, usize)> = points
+        .iter()
+        .flat_map(|point| (0..args.common.replications).map(move |number| (point, number)))
+        .collect();
+    let mut output = Output::open(args.common.output.as_deref())?;
+    let bar = progress::of_pieces(args.common.quiet, runs.len(), "sweeping");
+    let mut header = true;
+    // Rows come out in the order of the runs, a few at a time, so that little is lost if the
+    // sweep is stopped.
+    let at_a_time = 4 * args.common.jobs.unwrap_or_else(rayon::current_num_threads);
+    for some in runs.chunks(at_a_time.max(1)) {
+        let rows: Vec<_> = in_pool(args.common.jobs, || {
+            let row = |(point, number): &(&Point, usize)| point.run(*number).inspect(|_| bar.inc(1));
+            some.par_iter().map(row).collect()
+        })?;
+        for row in rows {
+            match row? {
+                Some(row) => output.write(&format_row(&row, args.format, header)?)?,
+                None => continue,
+            }
+            header = false;
+        }
+        if interrupt::requested() {
+            break;
+        }
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
+/// Refuses keys that are no flags of the model, before anything runs.
+fn check_keys(words: &[OsString], vary: &[Vary]) -> Result<(), Failure> {
+    let known = known_flags(&words[1], &words[2]).unwrap_or_default();
+    let known: Vec<_> =
+        known.into_iter().filter(|flag| !NOT_VARIED.contains(&flag.as_str())).collect();
+    for (i, Vary { key, .. }) in vary.iter().enumerate() {
+        if !known.contains(key) {
+            return Err(Failure::Configuration(unknown("key in --vary", key, &known)));
+        }
+        if vary[..i].iter().any(|other| other.key == *key) {
+            return Err(Failure::Configuration(format!("--vary names `{key}` twice")));
+        }
+    }
+    Ok(())
+}
+
+/// One combination of values, as a complete configuration.
+#[derive(Debug)]
+struct Point {
+    values: Vec<(String, String)>,
+    params: ModelParams,
+    common: CommonArgs,
+}
+
+/// All combinations; the last list varies fastest. Each is checked as if it had been typed.
+fn points(words: &[OsString], vary: &[Vary]) -> Result<Vec<Point>, Failure> {
+    let mut combinations = vec![Vec::new()];
+    for Vary { key, values } in vary {
+        combinations = combinations
+            .iter()
+            .flat_map(|combination: &Vec<(String, String)>| {
+                values.iter().map(|value| {
+                    let last = (key.clone(), value.clone());
+                    combination.iter().cloned().chain([last]).collect()
+                })
+            })
+            .collect();
+    }
+    combinations.into_iter().map(|values| point(words, values)).collect()
+}
+
+fn point(words: &[OsString], values: Vec<(String, String)>) -> Result<Point, Failure> {
+    let flags = values.iter().map(|(key, value)| OsString::from(format!("--{key}={value}")));
+    let matches = Cli::command().try_get_matches_from(words.iter().cloned().chain(flags))?;
+    match Cli::from_arg_matches(&matches)?.command {
+        Some(Command::Sweep { model }) => {
+            let (params, SweepArgs { common, .. }) = model.into_parts();
+            params.clone().dispatch(Check)?;
+            Ok(Point { values, params, common })
+        }
+        _ => unreachable!("the words of a sweep are a sweep"),
+    }
+}
+
+/// Makes a model only to see that its parameters are allowed.
+struct Check;
+
+impl WithModel for Check {
+    type Output = ();
+    fn with<M: warpline::Model<Output: Results + 'static>>(self, _: M) {}
+}
+
+impl Point {
+    /// The row of one replication; `None` if it was interrupted.
+    fn run(&self, number: usize) -> Result<Option<Map<String, Value>>, Failure> {
+        if interrupt::requested() {
+            return Ok(None);
+        }
+        struct Run<'p>(&'p Point, u64);
+        impl WithModel for Run<'_> {
+            type Output = Result<RunReport, Failure>;
+            fn with<M: warpline::Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
+                let Self(Point { common, params, .. }, seed) = self;
+                let mut simulation =
+                    common.simulation(model, common.end_of(params)).seed(seed);
+                Ok(RunReport::new(simulation.run()?, params))
+            }
+        }
+        let seed = Stream::replication_seed(self.common.seed, number as u64);
+        let run = self.params.clone().dispatch(Run(self, seed))??;
+        if run.report.interrupted {
+            return Ok(None);
+        }
+        let mut row: Map<_, _> =
+            self.values.iter().map(|(key, value)| (key.clone(), number_or_text(value))).collect();
+        row.insert("replication".into(), number.into());
+        for (key, value) in run.to_json() {
+            match (key.as_str(), value) {
+                ("results", Value::Object(results)) => row.extend(results),
+                // The whole process's memory says nothing about one of many runs.
+                ("parameters" | "interrupted" | "peak_resident_bytes", _) => {}
+                (_, value) => {
+                    row.entry(key).or_insert(value);
+                }
+            }
+        }
+        Ok(Some(row))
+    }
+}
+
+fn number_or_text(text: &str) -> Value {
+    serde_json::from_str(text).ok().filter(Value::is_number).unwrap_or_else(|| text.into())
+}
+
+fn format_row(
+    row: &Map<String, Value>,
+    format: SweepFormat,
+    header: bool,
+) -> Result<String, Failure> {
+    if format == SweepFormat::Json {
+        return Ok(format!("{}\n", Value::Object(row.clone())));
+    }
+    let plain = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let cannot = |error: csv::Error| Failure::Run(format!("a row cannot be written: {error}"));
+    if header {
+        writer.write_record(row.keys()).map_err(cannot)?;
+    }
+    writer.write_record(row.values().map(plain)).map_err(cannot)?;
+    let bytes = writer.into_inner().map_err(|error| Failure::Run(error.to_string()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
