@@ -2,7 +2,9 @@
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
-use clap::{Args, Parser, Subcommand, ValueEnum, builder::PossibleValuesParser, builder::TypedValueParser};
+use clap::{
+    Args, Parser, Subcommand, ValueEnum, builder::PossibleValuesParser, builder::TypedValueParser,
+};
 use warpline::{Engine, PendingKind, Simulation};
 use warpline_models::{
     catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
@@ -13,9 +15,11 @@ use crate::{bench::BenchArgs, interrupt, sweep::Vary};
 /// Parallel discrete-event simulation: one model, any engine, the same answer
 #[derive(Debug, Parser)]
 #[command(name = "warpline", version, max_term_width = 100, args_override_self = true)]
-#[command(after_help = "Without a command, `warpline` runs a wireless network for a few seconds.\n\
+#[command(
+    after_help = "Without a command, `warpline` runs a wireless network for a few seconds.\n\
     Exit status: 0 done, 1 the run failed, 2 bad usage, 3 --verify found a difference, \
-    130 interrupted.")]
+    130 interrupted."
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -126,7 +130,11 @@ impl CommonArgs {
     }
 
     /// A simulation with these settings, which an interrupt ends.
-    pub(crate) fn simulation<'a, M: warpline::Model>(&self, model: M, end: f64) -> Simulation<'a, M> {
+    pub(crate) fn simulation<'a, M: warpline::Model>(
+        &self,
+        model: M,
+        end: f64,
+    ) -> Simulation<'a, M> {
         let simulation = Simulation::new(model)
             .engine(self.engine)
             .seed(self.seed)
@@ -201,7 +209,9 @@ impl FromStr for Bytes {
             "k" | "kib" => 1 << 10,
             "m" | "mib" => 1 << 20,
             "g" | "gib" => 1 << 30,
-            unit => return Err(format!("unknown unit `{unit}`; use B, KiB, MiB, GiB, KB, MB or GB")),
+            unit => {
+                return Err(format!("unknown unit `{unit}`; use B, KiB, MiB, GiB, KB, MB or GB"));
+            }
         };
         let number: u64 = digits.trim().parse().map_err(|_| {
             "expected a whole number of bytes with an optional unit, such as 64MiB".to_owned()

@@ -58,14 +58,17 @@ pub(crate) fn known_flags(command: &OsString, model: &OsString) -> Option<Vec<St
 /// A file's entries as words.
 fn read(file: &Path, flags: &[String], model: &OsString) -> Result<Vec<OsString>, Failure> {
     let blame = |what: String| Failure::Configuration(format!("{}: {what}", file.display()));
-    let text = fs::read_to_string(file).map_err(|error| blame(format!("cannot be read: {error}")))?;
+    let text =
+        fs::read_to_string(file).map_err(|error| blame(format!("cannot be read: {error}")))?;
     let table: toml::Table = toml::from_str(&text).map_err(|error| blame(error.to_string()))?;
     let mut words = Vec::new();
     for (key, value) in table {
         if key == "model" {
             if value.as_str().map(OsString::from).as_ref() != Some(model) {
                 let typed = model.to_string_lossy();
-                return Err(blame(format!("it is for model {value}, but the command says {typed}")));
+                return Err(blame(format!(
+                    "it is for model {value}, but the command says {typed}"
+                )));
             }
             continue;
         }

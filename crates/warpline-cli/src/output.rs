@@ -28,7 +28,10 @@ impl Output {
         let new = !path.exists();
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = file.map_err(|error| {
-            Failure::Configuration(format!("--output {} cannot be written: {error}", path.display()))
+            Failure::Configuration(format!(
+                "--output {} cannot be written: {error}",
+                path.display()
+            ))
         })?;
         Ok(Self(Some(Target { path: path.to_owned(), file, new, written: false })))
     }

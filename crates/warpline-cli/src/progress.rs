@@ -42,7 +42,8 @@ pub(crate) fn of_pieces(quiet: bool, pieces: usize, what: &'static str) -> Progr
 fn bar(quiet: bool, length: u64, style: &str) -> ProgressBar {
     let target =
         if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(10) };
-    let style = ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let style =
+        ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::with_draw_target(Some(length), target).with_style(style);
     bar.enable_steady_tick(Duration::from_millis(200));
     bar

@@ -107,8 +107,9 @@ impl ReplicationsReport {
     /// place of its counts.
     pub(crate) fn to_json(&self) -> Value {
         let mut object = self.runs.first().map(RunReport::to_json).unwrap_or_default();
-        let total =
-            |count: fn(&Report<()>) -> u64| -> u64 { self.runs.iter().map(|r| count(&r.report)).sum() };
+        let total = |count: fn(&Report<()>) -> u64| -> u64 {
+            self.runs.iter().map(|r| count(&r.report)).sum()
+        };
         let committed = total(|report| report.committed_events);
         let of = |number: fn(&Estimate) -> f64| -> Map<String, Value> {
             let entry = |(figure, estimate): &(Figure, Estimate)| {
@@ -167,10 +168,7 @@ fn heading(model: &str, interrupted: bool) -> String {
     format!("{model}{mark}\n")
 }
 
-fn figure_table<'f>(
-    rows: impl Iterator<Item = (&'f Figure, String)>,
-    columns: &[&str],
-) -> String {
+fn figure_table<'f>(rows: impl Iterator<Item = (&'f Figure, String)>, columns: &[&str]) -> String {
     let mut table = table();
     let header = ["figure"].iter().chain(columns).chain(&["unit", "meaning"]).copied();
     table.set_header(header);

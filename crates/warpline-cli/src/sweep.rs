@@ -61,7 +61,8 @@ pub(crate) fn execute(words: &[OsString], model: Model<SweepArgs>) -> Result<(),
     let at_a_time = 4 * args.common.jobs.unwrap_or_else(rayon::current_num_threads);
     for some in runs.chunks(at_a_time.max(1)) {
         let rows: Vec<_> = in_pool(args.common.jobs, || {
-            let row = |(point, number): &(&Point, usize)| point.run(*number).inspect(|_| bar.inc(1));
+            let row =
+                |(point, number): &(&Point, usize)| point.run(*number).inspect(|_| bar.inc(1));
             some.par_iter().map(row).collect()
         })?;
         for row in rows {
@@ -152,8 +153,7 @@ impl Point {
             type Output = Result<RunReport, Failure>;
             fn with<M: warpline::Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
                 let Self(Point { common, params, .. }, seed) = self;
-                let mut simulation =
-                    common.simulation(model, common.end_of(params)).seed(seed);
+                let mut simulation = common.simulation(model, common.end_of(params)).seed(seed);
                 Ok(RunReport::new(simulation.run()?, params))
             }
         }

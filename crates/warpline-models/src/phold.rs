@@ -139,7 +139,8 @@ impl<const CAPACITY: usize> Phold<CAPACITY> {
             return LpId::new(rng.below(lps as u64) as u32);
         }
         // The blocks' borders are rounded as in `Model::placement`: `blocks` workers hold one each.
-        let block = (me.index() * blocks / lps + 1 + rng.below(neighborhood as u64) as usize) % blocks;
+        let block =
+            (me.index() * blocks / lps + 1 + rng.below(neighborhood as u64) as usize) % blocks;
         let border = |block: usize| (block * lps).div_ceil(blocks);
         let (first, end) = (border(block), border(block + 1));
         LpId::from_index(first + rng.below((end - first) as u64) as usize)

@@ -356,6 +356,21 @@ fn populations_of_all_sizes() {
     }
 }
 
+/// Enough entries for rungs below rungs of a ladder: most of them in a thousandth of the time span,
+/// with inserts into what is open, what is closed, and what has not been looked at yet.
+#[test]
+fn large_skewed_population() {
+    let mut crowd = 0_u32;
+    check(&hold(90_000, 15_000, |rng| {
+        crowd += 1;
+        match crowd % 8 {
+            0 => rng.exponential(1000.0),
+            1 => rng.exponential(1e-3),
+            _ => rng.uniform(),
+        }
+    }));
+}
+
 /// Each cluster of times is as far from the last as all the ones before it together.
 #[test]
 fn exponentially_growing_gaps() {

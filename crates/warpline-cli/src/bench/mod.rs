@@ -92,7 +92,8 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<(), Failure> {
         [] => Workload::ALL.to_vec(),
         some => some.to_vec(),
     };
-    let mut rows: Vec<Row> = workloads.iter().flat_map(|&workload| rows_of(workload, args)).collect();
+    let mut rows: Vec<Row> =
+        workloads.iter().flat_map(|&workload| rows_of(workload, args)).collect();
     let bar = progress::of_pieces(args.quiet, rows.len() * args.samples as usize, "measuring");
     for _ in 0..args.samples {
         let mut known = None;

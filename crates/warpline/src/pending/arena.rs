@@ -90,3 +90,21 @@ impl<E> Arena<E> {
         &mut self.nodes[at as usize].links
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without it, a run's memory would grow with the events handled.
+    #[test]
+    fn nodes_given_back_are_used_again() {
+        let mut arena = Arena::default();
+        for round in 0..100 {
+            let nodes = [round, 10 + round, 20 + round].map(|entry| arena.add(entry, [NIL; 2]));
+            for node in nodes {
+                assert!(node != NIL && arena.take(node).is_some());
+            }
+        }
+        assert_eq!((arena.count(), arena.nodes.len()), (0, 4), "three nodes and NIL");
+    }
+}

@@ -1,0 +1,332 @@
+//! The command as its users meet it: what it prints, what it refuses, and its exit status.
+
+use std::{
+    fs,
+    process::{Command, Output, Stdio},
+};
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+fn command(line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpline"));
+    command.args(line.split_whitespace());
+    command
+}
+
+fn warpline(line: &str) -> Output {
+    command(line).output().expect("the command starts")
+}
+
+#[track_caller]
+fn stdout(line: &str) -> String {
+    let output = warpline(line);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "`{line}` failed: {stderr}");
+    String::from_utf8(output.stdout).expect("the report is UTF-8")
+}
+
+#[track_caller]
+fn json(line: &str) -> Value {
+    serde_json::from_str(&stdout(line)).expect("the report is JSON")
+}
+
+/// The command must fail with this status and say all of this.
+#[track_caller]
+fn refuses(line: &str, status: i32, says: &[&str]) {
+    let output = warpline(line);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "`{line}`: {stderr}");
+    for part in says {
+        assert!(stderr.contains(part), "`{line}` does not say `{part}`:\n{stderr}");
+    }
+    assert!(output.stdout.is_empty(), "`{line}` printed a report");
+}
+
+const PHOLD: &str = "run phold --lps 16 --population 64 --end 50";
+
+/// The keys that programs rely on.
+#[test]
+fn json_report_has_its_keys() {
+    let report = json(&format!("{PHOLD} --seed 5 --format json"));
+    for key in [
+        "model",
+        "engine",
+        "workers",
+        "seed",
+        "end_time",
+        "committed_events",
+        "processed_events",
+        "rolled_back_events",
+        "rollbacks",
+        "efficiency",
+        "wall_seconds",
+        "events_per_second",
+        "gvt_rounds",
+        "peak_buffer_bytes",
+        "digest",
+        "results",
+        "parameters",
+    ] {
+        assert!(!report[key].is_null(), "no `{key}` in {report}");
+    }
+    assert_eq!(report["seed"], 5);
+    assert_eq!(report["model"], "phold");
+    assert_eq!(report["results"]["handled"], report["committed_events"].as_f64().unwrap());
+    assert_eq!(report["parameters"]["population"], 64);
+}
+
+#[test]
+fn pcs_reports_its_figures() {
+    let report = json("run pcs --cells 8x4 --portables 800 --end 100 --format json");
+    for key in ["blocking_probability", "handoff_drop_probability", "calls", "channel_use"] {
+        assert!(report["results"][key].is_number(), "no `{key}` in {report}");
+    }
+}
+
+/// Flags and values that are wrong: status 2, the name, the value, what is allowed.
+#[test]
+fn wrong_usage_is_explained() {
+    refuses("run fold", 2, &["fold", "phold"]);
+    refuses("run phold --lpss 3", 2, &["--lpss", "--lps"]);
+    refuses("run phold --lps x", 2, &["--lps", "x"]);
+    refuses("run phold --lps 0", 2, &["`lps` is 0", "1 or more"]);
+    refuses("run phold --remote 1.5", 2, &["`remote` is 1.5", "from 0 to 1"]);
+    refuses("run phold --remote NaN", 2, &["`remote` is NaN"]);
+    refuses("run phold --end -1", 2, &["--end"]);
+    refuses("run phold --end=nan", 2, &["--end", "nan", "0 or more"]);
+    refuses("run phold --pending laddr", 2, &["laddr", "ladder", "calendar"]);
+    refuses("run phold --engine warp", 2, &["warp", "sequential"]);
+    refuses("run phold --memory 3MiBs", 2, &["--memory", "MiB"]);
+    refuses("run phold --payload 70000", 2, &["`payload` is 70000", "65536"]);
+    refuses("run phold --replications 0", 2, &["--replications", "1 or more"]);
+    refuses("run pcs --cells 3by4", 2, &["--cells", "3by4"]);
+    refuses("run pcs --stay 5 --mobility high", 2, &["--stay", "--mobility"]);
+    refuses("run phold --config missing.toml", 2, &["missing.toml", "cannot be read"]);
+    refuses("sweep phold", 2, &["--vary"]);
+    refuses("sweep phold --vary remot=1", 2, &["`remot`", "did you mean `remote`"]);
+    refuses("sweep phold --vary remote=", 2, &["--vary", "empty"]);
+    refuses("sweep phold --vary remote=0.1,7", 2, &["`remote` is 7"]);
+    refuses("sweep phold --vary lps=1 --vary lps=2", 2, &["`lps` twice"]);
+    refuses("sweep phold --vary output=x", 2, &["`output`"]);
+    refuses("bench W9", 2, &["W9", "W1"]);
+}
+
+/// A run that fails says where, and what to do.
+#[test]
+fn a_failed_run_is_status_1() {
+    refuses("run phold --memory 100", 1, &["virtual time 0", "100 bytes", "--memory"]);
+}
+
+/// Measurements of a build with assertions would mislead.
+#[cfg(debug_assertions)]
+#[test]
+fn bench_refuses_a_debug_build() {
+    refuses("bench W1", 2, &["--release"]);
+}
+
+#[test]
+fn help_and_version_are_no_failures() {
+    assert!(stdout("--help").contains("warpline"));
+    assert!(stdout("run pcs --help").contains("--portables"));
+    assert!(stdout("--version").starts_with("warpline "));
+}
+
+/// A file's keys mean what the flags mean, and typed flags win over them.
+#[test]
+fn configuration_files_equal_flags() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let file = folder.path().join("phold.toml");
+    let config = format!("run phold --config {}", file.display());
+    let write = |text: &str| fs::write(&file, text).expect("the file can be written");
+
+    write(
+        "model = \"phold\"\nlps = 16\npopulation = 64\nend = 50\nformat = \"json\"\nquiet = true",
+    );
+    let typed = json(&format!("{PHOLD} --format json"));
+    assert_eq!(json(&config)["digest"], typed["digest"]);
+    assert_eq!(json(&format!("{config} --seed 9"))["seed"], 9);
+    let typed = json(&format!("{PHOLD} --population 32 --format json"));
+    assert_eq!(json(&format!("{config} --population 32"))["digest"], typed["digest"]);
+
+    write("remotte = 0.5");
+    refuses(&config, 2, &["phold.toml", "`remotte`", "did you mean `remote`"]);
+    write("lps = \"many\"");
+    refuses(&config, 2, &["phold.toml", "--lps", "many"]);
+    write("lps = [1, 2]");
+    refuses(&config, 2, &["phold.toml", "`lps`", "single value"]);
+    write("lps = ");
+    refuses(&config, 2, &["phold.toml", "line 1"]);
+    write("model = \"pcs\"");
+    refuses(&config, 2, &["phold.toml", "pcs", "phold"]);
+    write("remote = 7.0");
+    refuses(&config, 2, &["`remote` is 7"]);
+}
+
+#[test]
+fn verify_compares_two_pending_sets() {
+    for pending in ["ladder", "heap", "calendar", "skew", "splay"] {
+        let report = stdout(&format!("{PHOLD} --verify --pending {pending}"));
+        assert!(report.contains("verified"), "{report}");
+    }
+}
+
+/// Replication 0 is the run itself, and the others have streams of their own.
+#[test]
+fn replications_give_intervals() {
+    let run = json(&format!("{PHOLD} --format json"));
+    let report = json(&format!("{PHOLD} --format json --replications 5 --jobs 2"));
+    let digests = report["digests"].as_array().expect("a digest for each");
+    assert_eq!(digests.len(), 5);
+    assert_eq!(digests[0], run["digest"]);
+    assert!((1..5).all(|i| !digests[..i].contains(&digests[i])), "{digests:?}");
+    assert!(report["half_width_95"]["handled"].as_f64().expect("a number") > 0.0);
+    let again = json(&format!("{PHOLD} --format json --replications 5 --jobs 1"));
+    assert_eq!(again["results"], report["results"]);
+    assert!(stdout(&format!("{PHOLD} --replications 3")).contains("±"));
+}
+
+/// A row per run, in the order of the lists, each the run it says it is.
+#[test]
+fn sweep_has_a_row_per_run() {
+    let line = "sweep phold --lps 16 --end 50 --replications 2 --vary population=32,64 \
+                --vary remote=0.5,1";
+    let table = stdout(line);
+    let mut reader = csv::Reader::from_reader(table.as_bytes());
+    let header = reader.headers().expect("a header").clone();
+    let rows: Vec<_> = reader.records().map(|row| row.expect("a row")).collect();
+    let cell = |row: usize, name: &str| {
+        let column = header.iter().position(|key| key == name).expect("a column");
+        rows[row][column].to_owned()
+    };
+    assert_eq!(rows.len(), 8);
+    let order: Vec<_> = (0..8)
+        .map(|i| [cell(i, "population"), cell(i, "remote"), cell(i, "replication")])
+        .collect();
+    assert!(order.is_sorted(), "{order:?}");
+    let run = json(&format!("{PHOLD} --format json --remote 1"));
+    assert_eq!(cell(6, "digest"), run["digest"].as_str().expect("a digest"));
+
+    let lines = stdout(&format!("{line} --format json --jobs 1"));
+    let lines: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect();
+    assert_eq!(lines.len(), 8);
+    assert!((0..8).all(|i| lines[i]["digest"] == cell(i, "digest").as_str()));
+}
+
+/// A report goes to its file; a file that cannot be written is found out before the run, and a run
+/// that fails changes no file.
+#[test]
+fn output_files_lose_nothing() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let file = folder.path().join("report.txt");
+    let at = format!("--output {}", file.display());
+
+    assert!(stdout(&format!("{PHOLD} {at}")).is_empty());
+    let report = fs::read_to_string(&file).expect("the report");
+    assert!(report.contains("digest"));
+
+    refuses(&format!("run phold --memory 100 {at}"), 1, &["--memory"]);
+    assert_eq!(fs::read_to_string(&file).expect("the old report"), report);
+
+    fs::remove_file(&file).expect("the report can be removed");
+    refuses(&format!("run phold --memory 100 {at}"), 1, &["--memory"]);
+    assert!(!file.exists(), "a run that failed left an empty report");
+
+    // This run would last for years, if it were started.
+    let nowhere = folder.path().join("no/such/folder/report.txt");
+    refuses(&format!("run phold --end 1e300 --output {}", nowhere.display()), 2, &["--output"]);
+}
+
+/// The first interrupt ends the run with the report so far.
+///
+/// Method: wait until the process has a handler for the signal, which Linux tells.
+#[cfg(target_os = "linux")]
+#[test]
+fn interrupt_gives_the_report_so_far() {
+    let mut endless = command("run phold --end 1e300 --format json");
+    let child = endless.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.expect("the command starts");
+    let handles_interrupts = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).is_ok_and(|m| m & 2 != 0))
+    };
+    while !handles_interrupts() {
+        std::thread::yield_now();
+    }
+    let kill = Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.id())).status();
+    assert!(kill.expect("sh runs").success());
+    let output = child.wait_with_output().expect("the command ends");
+    assert_eq!(output.status.code(), Some(130));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    assert_eq!(report["interrupted"], true);
+    assert!(report["end_time"].as_f64().is_some_and(|time| time < 1e300));
+}
+
+/// Words that may follow a flag; runs stay small because the good ones are.
+const VALUES: [&str; 16] = [
+    "0",
+    "1",
+    "2",
+    "7",
+    "0.5",
+    "-1",
+    "1e-9",
+    "nan",
+    "inf",
+    "-inf",
+    "x",
+    "",
+    "3x2",
+    "high",
+    "bounded",
+    "99999999999999999999",
+];
+const FLAGS: [&str; 22] = [
+    "--lps",
+    "--population",
+    "--remote",
+    "--mean",
+    "--lookahead",
+    "--neighborhood",
+    "--blocks",
+    "--payload",
+    "--dimension",
+    "--messages",
+    "--cells",
+    "--portables",
+    "--channels",
+    "--stay",
+    "--call",
+    "--idle",
+    "--mobility",
+    "--grid",
+    "--seed",
+    "--memory",
+    "--replications",
+    "--bogus",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Whatever is typed, the command ends with a report or with a sentence, never with a panic.
+    #[test]
+    fn random_words_never_panic(
+        model in prop::sample::select(vec!["phold", "hypercube", "pcs", "x"]),
+        flags in prop::collection::vec(
+            (prop::sample::select(FLAGS.to_vec()), prop::sample::select(VALUES.to_vec())),
+            0..4,
+        ),
+    ) {
+        let mut command = command("run");
+        command.args([model, "--end=1"]);
+        command.args(flags.iter().map(|(flag, value)| format!("{flag}={value}")));
+        let output = command.output().expect("the command starts");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        prop_assert!(matches!(output.status.code(), Some(0..=2)), "{flags:?}: {stderr}");
+        prop_assert!(!stderr.contains("panicked") && !stderr.contains("unwrap"), "{stderr}");
+        prop_assert_eq!(output.status.success(), stderr.is_empty(), "{}", stderr);
+    }
+}
