@@ -47,7 +47,7 @@ pub(crate) enum Command {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Model<C: Args> {
     /// PHOLD: a fixed population of events that move between processes at random
-    #[command(args_override_self = true)]
+    #[command(args_override_self = true, allow_negative_numbers = true)]
     Phold {
         #[command(flatten, next_help_heading = "Model: PHOLD")]
         params: PholdParams,
@@ -55,7 +55,7 @@ pub(crate) enum Model<C: Args> {
         command: C,
     },
     /// Messages routed through a binary hypercube with first-come-first-served links
-    #[command(args_override_self = true)]
+    #[command(args_override_self = true, allow_negative_numbers = true)]
     Hypercube {
         #[command(flatten, next_help_heading = "Model: hypercube")]
         params: HypercubeParams,
@@ -63,7 +63,7 @@ pub(crate) enum Model<C: Args> {
         command: C,
     },
     /// A wireless network (PCS): portables that stay, call, idle and move between cells
-    #[command(args_override_self = true)]
+    #[command(args_override_self = true, allow_negative_numbers = true)]
     Pcs {
         #[command(flatten, next_help_heading = "Model: PCS")]
         params: PcsParams,

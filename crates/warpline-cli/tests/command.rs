@@ -115,7 +115,7 @@ fn wrong_usage_is_explained() {
 /// A run that fails says where, and what to do.
 #[test]
 fn a_failed_run_is_status_1() {
-    refuses("run phold --memory 100", 1, &["virtual time 0", "100 bytes", "--memory"]);
+    refuses("run phold --memory 100", 1, &["LP 0", "100 bytes", "seed 1", "--memory"]);
 }
 
 /// Measurements of a build with assertions would mislead.

@@ -110,8 +110,8 @@ impl fmt::Display for Fault {
 /// Where a fault happened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
-    /// The process that was at work.
-    pub lp: LpId,
+    /// The process that was at work; `None` in what concerns the model as a whole.
+    pub lp: Option<LpId>,
     /// The event it handled; `None` in `start`, `finish`, or while the process was made.
     pub event: Option<EventKey>,
     /// The engine, by the name that `--engine` takes.
@@ -120,6 +120,25 @@ pub struct Place {
     pub worker: usize,
     /// The seed of the run.
     pub seed: u64,
+}
+
+impl Place {
+    /// The run it happened in, as errors name it.
+    #[must_use]
+    pub fn run(&self) -> String {
+        let Self { engine, worker, seed, .. } = self;
+        format!("engine {engine}, worker {worker}, seed {seed}")
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.lp, self.event) {
+            (Some(lp), Some(key)) => write!(f, "{lp:?} at virtual time {}", key.time_value()),
+            (Some(lp), None) => write!(f, "{lp:?} outside of any event"),
+            (None, _) => f.write_str("the model as a whole, outside of any LP,"),
+        }
+    }
 }
 
 /// A model's fault together with its place: the error that ends a run.
@@ -136,19 +155,13 @@ impl std::error::Error for ModelError {}
 impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { fault, place } = self;
-        let Place { lp, event, engine, worker, seed } = place;
-        write!(f, "the model failed: {lp:?} ")?;
-        match event {
-            Some(key) => write!(f, "at virtual time {} {fault}", key.time_value())?,
-            None => write!(f, "outside of any event {fault}")?,
-        }
-        if let Some(key) = event {
+        write!(f, "the model failed: {place} {fault}")?;
+        if let Some(key) = place.event {
             write!(f, "\n  event: number {} sent by {:?}", key.sequence(), key.sender())?;
             if key.step() > 0 {
                 write!(f, ", zero-delay step {}", key.step())?;
             }
         }
-        write!(f, "\n  run: engine {engine}, worker {worker}, seed {seed}")?;
-        write!(f, "\n  what to do: {}", fault.advice())
+        write!(f, "\n  run: {}\n  what to do: {}", place.run(), fault.advice())
     }
 }

@@ -1,6 +1,6 @@
 //! Why a run was refused, or why it failed.
 
-use warpline_core::ModelError;
+use warpline_core::{ModelError, Place};
 
 /// A setting that is not allowed: which one, what it was, and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,13 +42,14 @@ pub enum RunError {
     Model(#[from] ModelError),
     /// The pending events need more memory than was allowed.
     #[error(
-        "out of event buffers at virtual time {time}: {events} pending events of {event_bytes} bytes \
-         each fill the {limit} bytes that are allowed\n  what to do: raise --memory, or \
-         look for a process that sends more events than are handled"
+        "out of event buffers: {place} sent one event too many: {events} pending events of \
+         {event_bytes} bytes each fill the {limit} bytes that are allowed\n  run: {}\n  \
+         what to do: raise --memory, or look for a process that sends more events than are handled",
+        place.run()
     )]
     OutOfBuffers {
-        /// Where in virtual time it happened.
-        time: f64,
+        /// Where it happened.
+        place: Place,
         /// The bytes allowed.
         limit: u64,
         /// The events pending.

@@ -1,7 +1,9 @@
 //! Catches the panics of a model's code, so that they are reported like any other fault.
 //!
 //! While a thread runs a model's code, the process's panic hook keeps what it would have printed
-//! for that thread: an engine decides later whether the panic really happened.
+//! for that thread: an engine decides later whether the panic really happened. The hook is put in
+//! place by the first run, in front of the one that was there; a program that sets a hook of its
+//! own later than that will see the panics of models printed by it, too.
 
 use std::{
     cell::{Cell, RefCell},
@@ -30,6 +32,7 @@ pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Fault> {
             }
         }));
     });
+    LOCATION.set(None);
     let outer = CATCHING.replace(true);
     let result = panic::catch_unwind(AssertUnwindSafe(code));
     CATCHING.set(outer);

@@ -42,26 +42,27 @@ const OBSERVE_EVERY: Duration = Duration::from_millis(50);
 pub(crate) fn run<M: Model, P: PendingFamily>(
     model: &M,
     settings: &Settings,
-    admission: Admission,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
     // Small messages travel inside the pending set; large ones stay put in a buffer of their own.
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
-        Sequential::<M, Inline<_>, P::Set<_>>::new(model, settings, admission)?.run(watch)
+        Sequential::<M, Inline<_>, P::Set<_>>::new(model, settings)?.run(watch)
     } else {
-        Sequential::<M, Boxed<_>, P::Set<_>>::new(model, settings, admission)?.run(watch)
+        Sequential::<M, Boxed<_>, P::Set<_>>::new(model, settings)?.run(watch)
     }
 }
 
 /// A run: the processes, the pending events, and where it stands.
 struct Sequential<'m, M: Model, B, S> {
     model: &'m M,
+    name: &'static str,
     lps: Vec<Lp<M::Lp>>,
     sender: Sender<B, S>,
     /// The process and the event being handled, for an error's place.
     current: Option<(LpId, Option<EventKey>)>,
     now: VirtualTime,
-    end: VirtualTime,
+    /// Infinite for a run without an end.
+    end: f64,
     committed: u64,
     settings: Settings,
     started: Instant,
@@ -102,10 +103,12 @@ struct Event<B> {
 }
 
 /// Why [`Sequential::advance`] came back.
+#[derive(PartialEq, Eq)]
 enum Stopped {
+    /// No event is left before the end.
     AtEnd,
-    SliceOver,
-    Halted,
+    /// The slice is over, or the model has made a mistake.
+    Early,
 }
 
 impl<'m, M, B, S> Sequential<'m, M, B, S>
@@ -114,13 +117,17 @@ where
     B: Buffer<Message<M>>,
     S: PendingSet<Event<B>>,
 {
-    fn new(model: &'m M, settings: &Settings, admission: Admission) -> Result<Self, RunError> {
+    fn new(model: &'m M, settings: &Settings) -> Result<Self, RunError> {
         let started = Instant::now();
+        let (name, admission) = panics::catch(|| (model.name(), Admission::new(model)))
+            .map_err(|fault| model_error(fault, None, settings))?;
+        let admission = admission?;
         let peak_max = settings.memory.map_or(usize::MAX, |bytes| {
             usize::try_from(bytes / Self::event_bytes()).unwrap_or(usize::MAX)
         });
         let mut run = Self {
             model,
+            name,
             lps: Vec::with_capacity(admission.lp_count()),
             sender: Sender {
                 admission,
@@ -132,14 +139,29 @@ where
             },
             current: None,
             now: VirtualTime::ZERO,
-            end: settings.end_time()?,
+            end: settings.checked_end()?,
             committed: 0,
             settings: settings.clone(),
             started,
         };
-        panics::catch(|| run.start()).map_err(|fault| run.error(fault))?;
-        run.check_halt()?;
+        run.guard(Self::start)?;
         Ok(run)
+    }
+
+    /// Runs code of the model's: its mistakes and its panics come back as errors.
+    fn guard<T>(&mut self, code: impl FnOnce(&mut Self) -> T) -> Result<T, RunError> {
+        let outcome = panics::catch(|| code(self));
+        // A mistake that was made before the panic came first.
+        match self.sender.halt.take().map(|halt| *halt) {
+            None => outcome.map_err(|fault| model_error(fault, self.current, &self.settings)),
+            Some(Halt::Fault(fault)) => Err(model_error(fault, self.current, &self.settings)),
+            Some(Halt::OutOfBuffers) => Err(RunError::OutOfBuffers {
+                place: place(self.current, &self.settings),
+                limit: self.settings.memory.unwrap_or(u64::MAX),
+                events: self.sender.peak_max as u64,
+                event_bytes: Self::event_bytes(),
+            }),
+        }
     }
 
     /// Makes the processes and lets each send its first events.
@@ -165,13 +187,20 @@ where
 
     /// Runs to the end, an error, or an interruption.
     fn run(mut self, watch: &mut Watch<'_>) -> Result<Report<M::Output>, RunError> {
+        let report = self.run_to_report(watch);
+        // What is still pending is the model's too, and may panic when it is dropped.
+        let settings = self.settings.clone();
+        let dropped = panics::catch(move || drop(self));
+        let report = report?;
+        dropped.map_err(|fault| model_error(fault, None, &settings))?;
+        Ok(report)
+    }
+
+    fn run_to_report(&mut self, watch: &mut Watch<'_>) -> Result<Report<M::Output>, RunError> {
         let mut observed = self.started;
         let interrupted = loop {
-            let stopped = panics::catch(|| self.advance()).map_err(|fault| self.error(fault))?;
-            match stopped {
-                Stopped::Halted => self.check_halt()?,
-                Stopped::AtEnd => break false,
-                Stopped::SliceOver => {}
+            if self.guard(Self::advance)? == Stopped::AtEnd {
+                break false;
             }
             let now = Instant::now();
             if now - observed >= OBSERVE_EVERY {
@@ -190,16 +219,16 @@ where
     fn advance(&mut self) -> Stopped {
         for _ in 0..SLICE {
             let Some(event) = self.sender.pending.pop() else { return Stopped::AtEnd };
-            if event.key.time_value() >= self.end.get() {
+            if event.key.time_value() >= self.end {
                 self.sender.pending.insert(event);
                 return Stopped::AtEnd;
             }
             self.step(event);
             if self.sender.halt.is_some() {
-                return Stopped::Halted;
+                return Stopped::Early;
             }
         }
-        Stopped::SliceOver
+        Stopped::Early
     }
 
     /// Handles one event, and commits it.
@@ -218,7 +247,7 @@ where
         message.recycle(&mut self.sender.spares);
     }
 
-    fn finish(mut self, interrupted: bool) -> Result<Report<M::Output>, RunError> {
+    fn finish(&mut self, interrupted: bool) -> Result<Report<M::Output>, RunError> {
         let sent: u64 = self.lps.iter().map(|lp| lp.sent).sum();
         let pending = self.sender.pending.len() as u64;
         assert_eq!(sent, self.committed + pending, "SEQ-B: events were lost or doubled");
@@ -227,11 +256,11 @@ where
         for (index, lp) in self.lps.iter().enumerate() {
             digest.add_lp(LpId::from_index(index), lp.digest, &lp.rng, lp.sent);
         }
-        let ran_out = self.end == VirtualTime::MAX;
-        let end_time = if interrupted || ran_out { self.now } else { self.end };
-        let output = panics::catch(|| self.reduce(end_time)).map_err(|fault| self.error(fault))?;
+        let asked_for = if interrupted { None } else { VirtualTime::new(self.end).ok() };
+        let end_time = asked_for.unwrap_or(self.now);
+        let output = self.guard(|run| run.reduce(end_time))?;
         Ok(Report {
-            model: self.model.name(),
+            model: self.name,
             engine: Engine::Sequential,
             workers: 1,
             seed: self.settings.seed,
@@ -252,9 +281,12 @@ where
     /// Takes the processes apart, in their order, and folds what they leave.
     fn reduce(&mut self, end_time: VirtualTime) -> M::Output {
         let Self { model, lps, current, .. } = self;
+        *current = None;
         let summaries = std::mem::take(lps).into_iter().enumerate().map(|(index, lp)| {
             *current = Some((LpId::from_index(index), None));
-            lp.state.finish(model, end_time)
+            let summary = lp.state.finish(model, end_time);
+            *current = None;
+            summary
         });
         model.reduce(summaries)
     }
@@ -262,7 +294,7 @@ where
     fn progress(&self) -> Progress {
         Progress {
             virtual_time: self.now,
-            end: self.end,
+            end: VirtualTime::new(self.end).unwrap_or(VirtualTime::MAX),
             committed_events: self.committed,
             processed_events: self.committed,
             wall: self.started.elapsed(),
@@ -273,27 +305,20 @@ where
     fn event_bytes() -> u64 {
         (size_of::<Event<B>>() + B::BYTES_ELSEWHERE) as u64
     }
+}
 
-    fn check_halt(&mut self) -> Result<(), RunError> {
-        match self.sender.halt.take().map(|halt| *halt) {
-            None => Ok(()),
-            Some(Halt::Fault(fault)) => Err(self.error(fault)),
-            Some(Halt::OutOfBuffers) => Err(RunError::OutOfBuffers {
-                time: self.now.get(),
-                limit: self.settings.memory.unwrap_or(u64::MAX),
-                events: self.sender.peak_max as u64,
-                event_bytes: Self::event_bytes(),
-            }),
-        }
-    }
+/// Where a run is: at a process and an event, at a process, or at neither.
+fn place(current: Option<(LpId, Option<EventKey>)>, settings: &Settings) -> Place {
+    let (lp, event) = (current.map(|(lp, _)| lp), current.and_then(|(_, event)| event));
+    Place { lp, event, engine: Engine::Sequential.name(), worker: 0, seed: settings.seed }
+}
 
-    /// The error of a fault in what is being handled.
-    fn error(&self, fault: Fault) -> RunError {
-        let (lp, event) = self.current.unwrap_or_default();
-        let engine = Engine::Sequential.name();
-        let place = Place { lp, event, engine, worker: 0, seed: self.settings.seed };
-        RunError::Model(ModelError { fault, place })
-    }
+fn model_error(
+    fault: Fault,
+    current: Option<(LpId, Option<EventKey>)>,
+    settings: &Settings,
+) -> RunError {
+    ModelError { fault, place: place(current, settings) }.into()
 }
 
 /// The context of one handler call.

@@ -6,11 +6,10 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use warpline_core::{Model, VirtualTime};
+use warpline_core::Model;
 
 use crate::{
     ConfigError, PendingKind, Progress, Report, RunError,
-    admission::Admission,
     pending::{PendingFamily, WithPending},
     sequential,
 };
@@ -108,13 +107,11 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// The end as a time; a run without one has the last time there is.
-    pub(crate) fn end_time(&self) -> Result<VirtualTime, ConfigError> {
-        if self.end == f64::INFINITY {
-            return Ok(VirtualTime::MAX);
-        }
-        VirtualTime::new(self.end)
-            .map_err(|_| ConfigError::new("end", self.end, "a virtual time of 0 or more"))
+    /// The end as a number; infinite for a run without one.
+    pub(crate) fn checked_end(&self) -> Result<f64, ConfigError> {
+        let ok = self.end >= 0.0;
+        ConfigError::check(ok, "end", self.end, "a virtual time of 0 or more")?;
+        Ok(self.end)
     }
 }
 
@@ -219,8 +216,7 @@ pub(crate) fn run_sequential<M: Model>(
     impl<M: Model> WithPending for Run<'_, '_, M> {
         type Output = Result<Report<M::Output>, RunError>;
         fn with<P: PendingFamily>(self) -> Self::Output {
-            let admission = Admission::new(self.model)?;
-            sequential::run::<M, P>(self.model, self.settings, admission, self.watch)
+            sequential::run::<M, P>(self.model, self.settings, self.watch)
         }
     }
     settings.pending.dispatch(Run { model, settings, watch })

@@ -41,7 +41,10 @@ fn fault_of(mistake: Act, lookahead: f64) -> Fault {
     });
     let RunError::Model(ModelError { fault, place }) = error else { panic!("{error}") };
     let event = place.event.expect("it was handling an event");
-    assert_eq!((place.lp.get(), place.engine, place.worker, place.seed), (2, "sequential", 0, 41));
+    assert_eq!(
+        (place.lp.map(LpId::get), place.engine, place.worker, place.seed),
+        (Some(2), "sequential", 0, 41)
+    );
     assert_eq!((event.time().get(), event.step(), event.sender().get()), (3.5, 0, 1));
     assert_eq!(event.sequence(), 1);
     let names = ["LP 2 at virtual time 3.5", "event: number 1 sent by LP 1", "engine sequential"];
@@ -153,15 +156,49 @@ fn panics_elsewhere() {
             assert!(
                 matches!(fault, Fault::Panicked { message, .. } if message == payload.message())
             );
-            assert_eq!((place.lp.get(), place.event), (lp, None), "{stage:?}");
+            assert_eq!((place.lp.map(LpId::get), place.event), (Some(lp), None), "{stage:?}");
             let name = format!("LP {lp} outside of any event panicked at ");
             assert!(text.contains(&name) && text.contains("seed 41"), "{text}");
         }
-        let (error, text) = error_of(|| two_events().breaks(Stage::Reduce, payload));
-        let RunError::Model(ModelError { fault, place }) = error else { panic!("{error}") };
-        assert!(matches!(fault, Fault::Panicked { message, .. } if message == payload.message()));
-        assert_eq!(place.event, None);
-        assert!(text.contains("panicked at ") && text.contains("seed 41"), "{text}");
+        for stage in
+            [Stage::LpCount, Stage::Lookahead, Stage::Name, Stage::ReduceFirst, Stage::Reduce]
+        {
+            let (error, text) = error_of(|| two_events().breaks(stage, payload));
+            let RunError::Model(ModelError { fault, place }) = error else { panic!("{error}") };
+            assert!(
+                matches!(fault, Fault::Panicked { message, .. } if message == payload.message())
+            );
+            assert_eq!((place.lp, place.event), (None, None), "{stage:?}");
+            assert!(text.contains("as a whole") && text.contains("seed 41"), "{text}");
+        }
+    }
+}
+
+/// A message that was never handled panics when it goes.
+#[test]
+fn panics_when_pending_messages_are_dropped() {
+    let run = |end| {
+        let model = two_events().breaks(Stage::DropOfMessage, Payload::Str);
+        Simulation::new(model).end(end).run()
+    };
+    assert!(run(1.0).is_ok(), "the message does not exist yet");
+    let Err(RunError::Model(ModelError { fault, .. })) = run(2.0) else { panic!("no error") };
+    assert!(matches!(fault, Fault::Panicked { message, .. } if message == "a literal"));
+}
+
+/// The first mistake of an event counts, also when a panic follows.
+#[test]
+fn a_panic_does_not_hide_an_earlier_mistake() {
+    for mistake in [Act::Fail, Act::Send(0, f64::NAN), Act::Send(9, 1.0)] {
+        let (error, _) = error_of(|| {
+            scripted(move |lp, n| match (lp, n) {
+                (0, 0) => vec![Act::Send(1, 1.0)],
+                (1, 1) => vec![mistake, Act::Panic(Payload::Str)],
+                _ => vec![],
+            })
+        });
+        let RunError::Model(ModelError { fault, .. }) = error else { panic!("{error}") };
+        assert!(!matches!(fault, Fault::Panicked { .. }), "{mistake:?}: {fault}");
     }
 }
 
@@ -177,7 +214,7 @@ fn mistakes_in_start() {
             scripted(move |lp, n| if (lp, n) == (3, 0) { vec![mistake] } else { vec![] })
         });
         let RunError::Model(ModelError { fault: found, place }) = error else { panic!("{error}") };
-        assert_eq!((found, place.lp.get(), place.event), (fault, 3, None));
+        assert_eq!((found, place.lp.map(LpId::get), place.event), (fault, Some(3), None));
         assert!(text.contains("LP 3 outside of any event"), "{text}");
     }
 }
@@ -196,12 +233,12 @@ fn flood_with_memory<const BYTES: usize>(bytes: u64) {
         let run = Simulation::new(flood().payload::<BYTES>()).pending(pending).memory(bytes).run();
         let error = run.expect_err("the memory is not enough");
         let text = error.to_string();
-        let RunError::OutOfBuffers { time, limit, events, event_bytes } = error else {
+        let RunError::OutOfBuffers { place, limit, events, event_bytes } = error else {
             panic!("{text}");
         };
         assert_eq!((limit, events), (bytes, bytes / event_bytes), "{text}");
         assert!(event_bytes >= BYTES as u64);
-        let parts = [format!("virtual time {time}"), limit.to_string(), events.to_string()];
+        let parts = [format!("{place}"), place.run(), limit.to_string(), events.to_string()];
         for part in parts.iter().map(String::as_str).chain(["--memory", "what to do"]) {
             assert!(text.contains(part), "{part:?} not in: {text}");
         }

@@ -428,7 +428,7 @@ proptest! {
                 (Ok(report), None) => check_report(&report, &plain)?,
                 (Err(RunError::Model(error)), Some((lp, event))) => {
                     prop_assert_eq!(error.place.event, event, "{}", error);
-                    prop_assert!(lp.is_none_or(|lp| lp == error.place.lp), "{}", error);
+                    prop_assert!(lp.is_none_or(|lp| Some(lp) == error.place.lp), "{}", error);
                     prop_assert!(spec.wrong.is_some_and(|w| is_told_as(w, &error.fault)), "{}", error);
                     errors.push(error.to_string());
                 }

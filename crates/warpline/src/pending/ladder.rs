@@ -15,7 +15,7 @@
 //! small heap beside the run, not into a sorted list; so ties, bursts and tiny delays cost a
 //! logarithm, where the paper's Bottom costs a scan or another rung. A rung spans the times that
 //! its events really have, not the nominal width of the bucket, so that a far outlier costs one
-//! level and no more. And the calendar's bucket width follows from how full its buckets were found
+//! level and no more; and what is far beyond the bulk of the top stays there. And the calendar's bucket width follows from how full its buckets were found
 //! before, so that it suits skewed times too.
 //!
 //! # Invariants
@@ -42,6 +42,9 @@ const CALENDAR_MAX: usize = 1 << 15;
 const RUNG_BUCKETS: usize = 1024;
 /// At most so many rungs; a bucket of the last one goes into the calendar whatever its size.
 const RUNGS_MAX: usize = 8;
+/// Entries of the top this many times as far away as the median wait there for another turn: none
+/// to speak of when delays are exponential, many when they have heavy tails.
+const REACH: f64 = 16.0;
 /// The run is filled up to so many entries, bucket by bucket.
 const RUN_MIN: usize = 16;
 
@@ -179,12 +182,31 @@ impl<E: Entry> LadderQueue<E> {
             }
             self.depth -= 1;
         }
+        self.near_part_of_top()
+    }
+
+    /// Takes the top, but for entries so far beyond the others that they would spoil the scale.
+    ///
+    /// At least half of the entries are taken, so what is left is not looked at too often.
+    fn near_part_of_top(&mut self) -> Option<Bucket<E>> {
         if self.top.len() == 0 {
             return None;
         }
         let top = std::mem::take(&mut self.top);
-        self.limit = top.span().1;
-        Some(top)
+        let (first, last) = top.span();
+        let median = top.median_of_some();
+        let reach = first + REACH * (median - first);
+        if reach >= last || median == first {
+            self.limit = last;
+            return Some(top);
+        }
+        self.limit = reach;
+        let mut near = Bucket::default();
+        top.pour(&mut self.spares, |entry, spares| {
+            let side = if entry.time() <= reach { &mut near } else { &mut self.top };
+            side.push(entry, spares);
+        });
+        Some(near)
     }
 
     fn add_rung(&mut self, scale: Scale) {

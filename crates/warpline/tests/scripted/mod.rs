@@ -48,7 +48,15 @@ pub(crate) enum Stage {
     MakeLp,
     Start,
     Finish,
+    LpCount,
+    Lookahead,
+    Name,
+    /// Before the first process's summary is taken.
+    ReduceFirst,
+    /// After the last one is.
     Reduce,
+    /// When a message goes that was never handled.
+    DropOfMessage,
 }
 
 /// A model of four processes that follow a script, with messages that carry `BYTES` bytes.
@@ -73,6 +81,15 @@ pub(crate) struct Process<const BYTES: usize> {
 pub(crate) struct Message<const BYTES: usize> {
     _token: Arc<()>,
     payload: [u8; BYTES],
+    breaks: Option<Payload>,
+}
+
+impl<const BYTES: usize> Drop for Message<BYTES> {
+    fn drop(&mut self) {
+        if let Some(payload) = self.breaks.take() {
+            payload.throw();
+        }
+    }
 }
 
 pub(crate) fn scripted(
@@ -131,10 +148,12 @@ impl<const BYTES: usize> Model for Scripted<BYTES> {
     type Output = (u64, u64);
 
     fn name(&self) -> &'static str {
+        self.reach(Stage::Name, true);
         "scripted"
     }
 
     fn lp_count(&self) -> usize {
+        self.reach(Stage::LpCount, true);
         self.lps
     }
 
@@ -144,12 +163,14 @@ impl<const BYTES: usize> Model for Scripted<BYTES> {
     }
 
     fn reduce(&self, counts: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
+        self.reach(Stage::ReduceFirst, true);
         let sum = counts.fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
         self.reach(Stage::Reduce, true);
         sum
     }
 
     fn lookahead(&self) -> Option<f64> {
+        self.reach(Stage::Lookahead, true);
         self.lookahead
     }
 }
@@ -157,7 +178,12 @@ impl<const BYTES: usize> Model for Scripted<BYTES> {
 impl<const BYTES: usize> Process<BYTES> {
     fn act(&mut self, model: &Scripted<BYTES>, cx: &mut impl Context<Message<BYTES>>) {
         for act in (model.script)(cx.me().get(), self.handled) {
-            let message = Message { _token: model.token.clone(), payload: [7; BYTES] };
+            // Of `two_events`, the one sent last: it is pending when a run ends before time 2.
+            let breaks = match model.breaks {
+                Some((Stage::DropOfMessage, payload)) if self.handled > 0 => Some(payload),
+                _ => None,
+            };
+            let message = Message { _token: model.token.clone(), payload: [7; BYTES], breaks };
             match act {
                 Act::Send(to, delay) => cx.send(LpId::new(to), delay, message),
                 Act::SendAt(to, time) => cx.send_at(LpId::new(to), time, message),

@@ -32,6 +32,9 @@ impl Scale {
 /// Entries per chunk of a bucket.
 const CHUNK: usize = 64;
 
+/// Entries that a median is taken of.
+const SAMPLE: usize = 64;
+
 /// An unsorted bucket of any size: a list of chunks, the first one with room.
 #[derive(Debug)]
 pub(super) struct Bucket<E> {
@@ -124,6 +127,27 @@ impl<E: Entry> Bucket<E> {
             chunk = &full.next;
         }
         span
+    }
+}
+
+impl<E: Entry> Bucket<E> {
+    /// The median time of a sample of a bucket that is not empty.
+    pub(super) fn median_of_some(&self) -> f64 {
+        let step = self.len.div_ceil(SAMPLE);
+        let mut times = ArrayVec::<f64, SAMPLE>::new();
+        let (mut chunk, mut skip) = (&self.chunk, 0);
+        while let Some(full) = chunk {
+            for entry in &full.entries {
+                if skip == 0 {
+                    times.push(entry.time());
+                    skip = step;
+                }
+                skip -= 1;
+            }
+            chunk = &full.next;
+        }
+        let middle = times.len() / 2;
+        *times.select_nth_unstable_by(middle, f64::total_cmp).1
     }
 }
 
