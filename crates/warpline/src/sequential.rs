@@ -20,7 +20,7 @@ use warpline_core::{
 };
 
 use crate::{
-    Engine, Progress, Report, RunError,
+    ConfigError, Engine, Progress, Report, RunError,
     admission::{Admission, Cause},
     panics,
     pending::{Entry, PendingFamily, PendingSet},
@@ -122,13 +122,21 @@ where
         let (name, admission) = panics::catch(|| (model.name(), Admission::new(model)))
             .map_err(|fault| model_error(fault, None, settings))?;
         let admission = admission?;
+        // A table that does not fit is an error that says so, not an abort in the allocator.
+        let mut lps = Vec::new();
+        let n = admission.lp_count();
+        if lps.try_reserve_exact(n).is_err() {
+            let bytes = n.saturating_mul(size_of::<Lp<M::Lp>>());
+            let allowed = format!("less: the processes would take {bytes} bytes of memory");
+            return Err(ConfigError::new("lp_count", n, allowed).into());
+        }
         let peak_max = settings.memory.map_or(usize::MAX, |bytes| {
             usize::try_from(bytes / Self::event_bytes()).unwrap_or(usize::MAX)
         });
         let mut run = Self {
             model,
             name,
-            lps: Vec::with_capacity(admission.lp_count()),
+            lps,
             sender: Sender {
                 admission,
                 pending: S::default(),

@@ -1,7 +1,8 @@
 //! `warpline bench`: the engines on the standard workloads, as ratios to bare loops.
 //!
 //! All variants of a workload are run in turn, round after round, so that a change in the speed of
-//! the machine hits all of them. A ratio is the median of the ratios within each round. A run
+//! the machine hits all of them; loops that turn out hopeless in the first round are left out of the
+//! others. A ratio is the median of the ratios within each round. A run
 //! whose digest differs from the workload's other runs is a failure, not a number.
 
 mod table;
@@ -78,6 +79,26 @@ struct Row {
     workload: Workload,
     variant: Variant,
     rates: Vec<f64>,
+    /// Whether one sample is enough.
+    retired: bool,
+}
+
+impl Row {
+    fn new(workload: Workload, variant: Variant) -> Self {
+        Self { workload, variant, rates: Vec::new(), retired: false }
+    }
+}
+
+/// Retires the bare loops that are far too slow to become the yardstick: they take most of the time.
+fn retire(rows: &mut [Row]) {
+    for workload in Workload::ALL {
+        let best = yardstick_of(rows, workload).map_or(0.0, |row| median(&row.rates));
+        let bare =
+            |row: &&mut Row| row.workload == workload && matches!(row.variant, Variant::Bare(_));
+        for row in rows.iter_mut().filter(bare) {
+            row.retired = median(&row.rates) < best / 3.0;
+        }
+    }
 }
 
 /// Runs the benchmark and prints its table.
@@ -95,15 +116,21 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<(), Failure> {
     let mut rows: Vec<Row> =
         workloads.iter().flat_map(|&workload| rows_of(workload, args)).collect();
     let bar = progress::of_pieces(args.quiet, rows.len() * args.samples as usize, "measuring");
-    for _ in 0..args.samples {
+    for round in 0..args.samples {
         let mut known = None;
         for row in &mut rows {
             if interrupt::requested() {
                 break;
             }
+            bar.inc(1);
+            if row.retired {
+                continue;
+            }
             bar.set_message(format!("{} {}", row.workload.name(), row.variant.name()));
             row.rates.push(sample(row, args.length, &mut known)?);
-            bar.inc(1);
+        }
+        if round == 0 {
+            retire(&mut rows);
         }
     }
     bar.finish_and_clear();
@@ -125,7 +152,7 @@ fn rows_of(workload: Workload, args: &BenchArgs) -> Vec<Row> {
     let engines = kinds.iter().map(|&kind| Variant::Sequential(kind));
     let bare = Yardstick::all(&workload.bare()).into_iter().map(Variant::Bare);
     // The engine goes first: it tells how many events the bare loops are to handle.
-    engines.chain(bare).map(|variant| Row { workload, variant, rates: Vec::new() }).collect()
+    engines.chain(bare).map(|variant| Row::new(workload, variant)).collect()
 }
 
 /// What the first run of a workload in a round told: the others must agree with it.
@@ -231,11 +258,62 @@ fn to_json(rows: &[Row], memory: &[(Workload, Option<u64>)]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::median;
+    use super::*;
 
     #[test]
     fn median_of_odd_and_even() {
         assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert!(median(&[]).is_nan());
+    }
+
+    fn row(variant: Variant, rates: &[f64]) -> Row {
+        Row { rates: rates.to_vec(), ..Row::new(Workload::Seed, variant) }
+    }
+
+    #[test]
+    fn hopeless_loops_are_sampled_once() {
+        let mut rows = [
+            row(Variant::Sequential(PendingKind::Heap), &[1.0]),
+            row(Variant::Bare(Yardstick::StdHeap), &[9.0]),
+            row(Variant::Bare(Yardstick::Hold(PendingKind::Heap)), &[4.0]),
+            row(Variant::Bare(Yardstick::Hold(PendingKind::Splay)), &[2.0]),
+        ];
+        retire(&mut rows);
+        assert_eq!(rows.map(|row| row.retired), [false, false, false, true]);
+    }
+
+    /// The best loop in order is the yardstick, windows are not, and ratios are taken per round.
+    #[test]
+    fn ratios_are_to_the_best_hold_loop() {
+        let rows = [
+            row(Variant::Sequential(PendingKind::Heap), &[1.0, 8.0, 3.0]),
+            row(Variant::Bare(Yardstick::StdHeap), &[2.0, 8.0, 4.0]),
+            row(Variant::Bare(Yardstick::Hold(PendingKind::Heap)), &[1.0, 1.0, 1.0]),
+            row(Variant::Bare(Yardstick::Windows), &[9.0, 9.0, 9.0]),
+        ];
+        assert_eq!(ratio(&rows, &rows[0]), 0.75);
+        assert_eq!(ratio(&rows, &rows[1]), 1.0);
+        let text = table::to_text(&rows, &[(Workload::Seed, Some(1024 * 100))]);
+        assert!(text.contains("bare hold std-heap *") && text.contains("100 bytes per"), "{text}");
+        assert_eq!(to_json(&rows, &[])["rows"][0]["ratio"], 0.75);
+    }
+
+    /// Every variant of every small workload runs; two runs that differ are a failure.
+    #[test]
+    fn samples_are_taken_and_compared() {
+        for workload in [Workload::Seed, Workload::Local, Workload::Hypercube] {
+            let mut known = None;
+            for kind in PendingKind::ALL {
+                let row = Row::new(workload, Variant::Sequential(*kind));
+                assert!(sample(&row, 0.002, &mut known).is_ok_and(|rate| rate > 0.0));
+            }
+            let other = Row::new(workload, Variant::Sequential(PendingKind::Heap));
+            assert!(sample(&other, 0.003, &mut known).is_err(), "a longer run has another digest");
+            for yardstick in Yardstick::all(&workload.bare()) {
+                let row = Row::new(workload, Variant::Bare(yardstick));
+                assert!(sample(&row, 0.002, &mut known).is_ok_and(|rate| rate > 0.0));
+            }
+        }
     }
 }
