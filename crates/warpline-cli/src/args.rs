@@ -99,14 +99,15 @@ pub(crate) struct CommonArgs {
     /// Pending event set
     #[arg(long, value_name = "NAME", default_value_t, value_parser = pending_sets())]
     pub(crate) pending: PendingKind,
-    /// Most memory that event buffers may take: 500000, 64MiB, 2GiB [default: no limit]
+    /// Most memory that the buffers of pending events may take: 500000, 64MiB, 2GiB [default: no
+    /// limit]
     #[arg(long, value_name = "BYTES")]
     pub(crate) memory: Option<Bytes>,
     /// Independent replications, run in parallel
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = at_least_one)]
     pub(crate) replications: usize,
     /// Most replications or sweep points to run at one time [default: the number of cores]
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = jobs)]
     pub(crate) jobs: Option<usize>,
     /// TOML file with any of these flags as keys; flags that are typed win
     #[arg(long, value_name = "FILE")]
@@ -157,7 +158,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: RunFormat,
     /// Run again with another pending set and compare what was committed
-    #[arg(long)]
+    #[arg(long, conflicts_with = "replications")]
     pub(crate) verify: bool,
 }
 
@@ -241,6 +242,13 @@ fn at_least_one(text: &str) -> Result<usize, String> {
         Ok(0) => Err("must be 1 or more".to_owned()),
         Ok(number) => Ok(number),
         Err(error) => Err(format!("{error}; expected a whole number, 1 or more")),
+    }
+}
+
+fn jobs(text: &str) -> Result<usize, String> {
+    match at_least_one(text)? {
+        jobs @ 1..=1024 => Ok(jobs),
+        _ => Err("must be at most 1024".to_owned()),
     }
 }
 

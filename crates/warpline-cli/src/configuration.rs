@@ -20,7 +20,8 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<(Vec<OsString>, ArgMatches),
     };
     let Some(flags) = known_flags(command, model) else { return Ok((words, typed?)) };
 
-    let entries = read(Path::new(&file), &flags, model)?;
+    let switches = switches(command, model);
+    let entries = read(Path::new(&file), &flags, &switches, model)?;
     // By themselves first, so that a bad value is blamed on the file.
     let mut alone: Vec<_> = words[..3].to_vec();
     alone.extend(entries.iter().cloned());
@@ -32,31 +33,58 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<(Vec<OsString>, ArgMatches),
         let what = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or(&text);
         return Err(Failure::Configuration(format!("{}: {what}", Path::new(&file).display())));
     }
-    alone.extend(words[3..].iter().cloned());
-    let matches = Cli::command().try_get_matches_from(&alone)?;
-    Ok((alone, matches))
+    // An entry that conflicts with a typed flag (two ways to say one thing) gives way to it.
+    let conflicts = |entry: &&OsString| {
+        let pair = [&words[..3], &[(*entry).clone()], &words[3..]].concat();
+        let outcome = Cli::command().try_get_matches_from(pair);
+        outcome.is_err_and(|error| error.kind() == clap::error::ErrorKind::ArgumentConflict)
+    };
+    let kept = entries.iter().filter(|entry| typed.is_err() || !conflicts(entry)).cloned();
+    let all: Vec<_> =
+        words[..3].iter().cloned().chain(kept).chain(words[3..].iter().cloned()).collect();
+    let matches = Cli::command().try_get_matches_from(&all)?;
+    Ok((all, matches))
 }
 
 /// The value of `--config`, found before anything else is looked at.
 fn config_file(words: &[OsString]) -> Option<OsString> {
     let text = |word: &OsString| word.to_str().map(str::to_owned);
-    words.iter().enumerate().find_map(|(i, word)| match text(word)?.strip_prefix("--config") {
-        Some("") => words.get(i + 1).cloned(),
-        Some(value) => value.strip_prefix('=').map(OsString::from),
-        None => None,
+    // The last one, as for every other flag.
+    words.iter().enumerate().rev().find_map(|(i, word)| {
+        match text(word)?.strip_prefix("--config") {
+            Some("") => words.get(i + 1).cloned(),
+            Some(value) => value.strip_prefix('=').map(OsString::from),
+            None => None,
+        }
     })
 }
 
 /// The long flags of a command for a model; `None` if there is no such command or model.
 pub(crate) fn known_flags(command: &OsString, model: &OsString) -> Option<Vec<String>> {
+    let flags = arguments(command, model)?;
+    let names = flags.iter().filter_map(|flag| flag.get_long().map(str::to_owned));
+    Some(names.filter(|name| name != "help").collect())
+}
+
+/// The flags that take no value.
+fn switches(command: &OsString, model: &OsString) -> Vec<String> {
+    let flags = arguments(command, model).unwrap_or_default();
+    let switches = flags.iter().filter(|flag| !flag.get_action().takes_values());
+    switches.filter_map(|flag| flag.get_long().map(str::to_owned)).collect()
+}
+
+fn arguments(command: &OsString, model: &OsString) -> Option<Vec<clap::Arg>> {
     let cli = Cli::command();
-    let command = cli.find_subcommand(command)?.find_subcommand(model)?;
-    let flags = command.get_arguments().filter_map(|arg| arg.get_long());
-    Some(flags.filter(|flag| *flag != "help").map(str::to_owned).collect())
+    Some(cli.find_subcommand(command)?.find_subcommand(model)?.get_arguments().cloned().collect())
 }
 
 /// A file's entries as words.
-fn read(file: &Path, flags: &[String], model: &OsString) -> Result<Vec<OsString>, Failure> {
+fn read(
+    file: &Path,
+    flags: &[String],
+    switches: &[String],
+    model: &OsString,
+) -> Result<Vec<OsString>, Failure> {
     let blame = |what: String| Failure::Configuration(format!("{}: {what}", file.display()));
     let text =
         fs::read_to_string(file).map_err(|error| blame(format!("cannot be read: {error}")))?;
@@ -77,13 +105,18 @@ fn read(file: &Path, flags: &[String], model: &OsString) -> Result<Vec<OsString>
             return Err(blame(unknown("key", &key, flags)));
         }
         match value {
-            toml::Value::Boolean(true) => words.push(format!("--{key}").into()),
-            toml::Value::Boolean(false) => {}
+            toml::Value::Boolean(on) if switches.contains(&key) => {
+                words.extend(on.then(|| format!("--{key}").into()));
+            }
             toml::Value::String(text) => words.push(format!("--{key}={text}").into()),
             toml::Value::Integer(_) | toml::Value::Float(_) => {
                 words.push(format!("--{key}={value}").into());
             }
-            other => return Err(blame(format!("`{key}` is {other}, but must be a single value"))),
+            other => {
+                let allowed =
+                    if switches.contains(&key) { "true or false" } else { "a single value" };
+                return Err(blame(format!("`{key}` is {other}, but must be {allowed}")));
+            }
         }
     }
     Ok(words)

@@ -18,6 +18,15 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// The same failure, said to be one of several runs'.
+    pub(crate) fn of(self, run: &str) -> Self {
+        match self {
+            Self::Run(message) => Self::Run(format!("{run}: {message}")),
+            Self::Configuration(message) => Self::Configuration(format!("{run}: {message}")),
+            other => other,
+        }
+    }
+
     /// Says on standard error what happened.
     pub(crate) fn report(self) -> ExitCode {
         match self {

@@ -1,14 +1,25 @@
-//! Ctrl-C: the first one ends the run with a report, the second one ends the program.
+//! Ctrl-C: the first one ends the run with a report, a later one ends the program.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// Signals that follow the first one sooner are the same wish, told to a process and to its group.
+const AGAIN: Duration = Duration::from_secs(1);
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
 /// Starts to listen for interrupts.
 pub(crate) fn watch() {
     let listening = ctrlc::set_handler(|| {
+        static FIRST: OnceLock<Instant> = OnceLock::new();
         // Ordering: Relaxed; the flag publishes nothing but itself.
-        if REQUESTED.swap(true, Ordering::Relaxed) {
+        REQUESTED.store(true, Ordering::Relaxed);
+        if FIRST.get_or_init(Instant::now).elapsed() >= AGAIN {
             std::process::exit(130);
         }
     });

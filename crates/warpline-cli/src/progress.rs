@@ -5,6 +5,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use warpline::{Progress, VirtualTime};
 
+use crate::report::significant;
+
 /// The resolution of a bar over virtual time.
 const STEPS: u64 = 10_000;
 
@@ -21,8 +23,8 @@ pub(crate) fn of_run(quiet: bool) -> impl FnMut(&Progress) + Send {
         let rate = *committed_events as f64 / wall.as_secs_f64();
         let efficiency = *committed_events as f64 / (*processed_events).max(1) as f64;
         bar.set_message(format!(
-            "virtual time {:.4}, {:.2} M events/s, efficiency {efficiency:.2}",
-            virtual_time.get(),
+            "virtual time {}, {:.2} M events/s, efficiency {efficiency:.2}",
+            significant(virtual_time.get()),
             rate / 1e6
         ));
         if virtual_time >= end {

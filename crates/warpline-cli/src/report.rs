@@ -15,17 +15,20 @@ pub(crate) struct RunReport {
     pub(crate) report: Report<()>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) parameters: Value,
+    /// Whether a second run committed the same; `None` if there was none to compare with.
+    pub(crate) verified: Option<bool>,
 }
 
 impl RunReport {
     pub(crate) fn new<O: Results>(report: Report<O>, params: &ModelParams) -> Self {
         let figures = report.output.figures();
-        Self { report: report.map(|_| ()), figures, parameters: parameters(params) }
+        let parameters = parameters(params);
+        Self { report: report.map(|_| ()), figures, parameters, verified: None }
     }
 
     /// The object of the JSON report.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
-        let Self { report, figures, parameters } = self;
+        let Self { report, figures, parameters, verified } = self;
         let results: Map<_, _> =
             figures.iter().map(|figure| (figure.name.to_owned(), json!(figure.value))).collect();
         let object = json!({
@@ -46,6 +49,7 @@ impl RunReport {
             "peak_buffer_bytes": report.peak_buffer_bytes,
             "peak_resident_bytes": system::peak_resident_bytes(),
             "digest": report.digest.to_string(),
+            "verified": verified,
             "parameters": parameters,
             "results": results,
         });
@@ -74,7 +78,7 @@ impl RunReport {
             "speed",
             format!("{:.2} million events/s, {:.2} s", rate / 1e6, report.wall.as_secs_f64()),
         );
-        text += &line("end of run", format!("virtual time {}", report.end_time));
+        text += &line("end of run", format!("virtual time {}", significant(report.end_time.get())));
         text += &line(
             "memory",
             format!("{} of event buffers at the peak", bytes(report.peak_buffer_bytes)),
@@ -83,7 +87,12 @@ impl RunReport {
             "engine",
             format!("{}, {} worker(s), seed {}", report.engine, report.workers, report.seed),
         );
-        text += &line("digest", report.digest.to_string());
+        let verified = match self.verified {
+            None => "",
+            Some(true) => ", the same with another pending set",
+            Some(false) => ", but ANOTHER ONE with another pending set",
+        };
+        text += &line("digest", format!("{}{verified}", report.digest));
         let rows = figures.iter().map(|figure| (figure, significant(figure.value)));
         text + "results\n" + &figure_table(rows, &["value"])
     }

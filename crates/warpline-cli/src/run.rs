@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, time::Instant};
 
 use clap::{CommandFactory, FromArgMatches};
 use serde_json::Value;
-use warpline::{PendingKind, Report, Results, RunError, Simulation};
+use warpline::{PendingKind, Results};
 use warpline_models::catalog::{ModelParams, WithModel};
 
 use crate::{
@@ -89,17 +89,46 @@ impl WithModel for Run<'_> {
             ControlFlow::Continue(())
         });
         let report = simulation.run()?;
-        let difference = match args.verify && !report.interrupted {
-            true => compare(common.pending, simulation, &report)?,
+        let again = match args.verify && !report.interrupted {
+            true => Some(simulation.pending(another_than(common.pending)).run()?),
             false => None,
         };
-        let report = RunReport::new(report, params);
-        let mut text = format_as(args.format, &report);
-        if args.verify && difference.is_none() && args.format == RunFormat::Text {
-            text += "verified: the same events were committed with another pending set\n";
-        }
-        Ok((text, difference))
+        let mut report = RunReport::new(report, params);
+        let again = again.filter(|again| !again.interrupted);
+        let difference = again.and_then(|again| {
+            let again = RunReport::new(again, params);
+            let difference = difference(&report, &again);
+            report.verified = Some(difference.is_none());
+            difference
+        });
+        Ok((format_as(args.format, &report), difference))
     }
+}
+
+fn another_than(pending: PendingKind) -> PendingKind {
+    match pending {
+        PendingKind::Heap => PendingKind::Ladder,
+        _ => PendingKind::Heap,
+    }
+}
+
+/// What two runs that should have committed the same differ in, if in anything.
+fn difference(one: &RunReport, other: &RunReport) -> Option<String> {
+    let told = |run: &RunReport| {
+        let values = run.figures.iter().map(|figure| figure.value.to_bits());
+        (run.report.digest, run.report.committed_events, values.collect::<Vec<_>>())
+    };
+    (told(one) != told(other)).then(|| {
+        format!(
+            "--verify found a difference: {} events were committed, digest {}; with another pending \
+             set {}, digest {} (seed {})",
+            one.report.committed_events,
+            one.report.digest,
+            other.report.committed_events,
+            other.report.digest,
+            one.report.seed
+        )
+    })
 }
 
 /// A report in both forms.
@@ -133,34 +162,6 @@ fn format_as(format: RunFormat, report: &impl Told) -> String {
     }
 }
 
-/// Runs again with another pending set; says what differs, if anything does.
-fn compare<M: warpline::Model<Output: Results>>(
-    pending: PendingKind,
-    simulation: Simulation<'_, M>,
-    report: &Report<M::Output>,
-) -> Result<Option<String>, RunError> {
-    let other = match pending {
-        PendingKind::Heap => PendingKind::Ladder,
-        _ => PendingKind::Heap,
-    };
-    let again = simulation.pending(other).run()?;
-    let figures = |report: &Report<M::Output>| -> Vec<u64> {
-        report.output.figures().iter().map(|figure| figure.value.to_bits()).collect()
-    };
-    let equal = again.digest == report.digest && figures(&again) == figures(report);
-    Ok((!equal && !again.interrupted).then(|| {
-        format!(
-            "--verify found a difference: with pending set {pending} {} events were committed, \
-             digest {}; with {other} {}, digest {} (seed {})",
-            report.committed_events,
-            report.digest,
-            again.committed_events,
-            again.digest,
-            report.seed
-        )
-    }))
-}
-
 fn replications<M: warpline::Model<Output: Results>>(
     common: &CommonArgs,
     params: &ModelParams,
@@ -180,4 +181,28 @@ fn replications<M: warpline::Model<Output: Results>>(
         requested: common.replications,
         wall_seconds: started.elapsed().as_secs_f64(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use warpline::Simulation;
+    use warpline_models::phold::{Phold, PholdParams};
+
+    use super::*;
+
+    /// Runs that differ are told apart, and runs that do not are not.
+    #[test]
+    fn verify_finds_a_difference() {
+        let params = PholdParams { lps: 4, population: 8, ..PholdParams::default() };
+        let run = |seed| {
+            let model = Phold::<0>::new(params.clone()).expect("valid parameters");
+            let report = Simulation::new(model).seed(seed).end(10.0).run().expect("sound");
+            RunReport::new(report, &ModelParams::Phold(params.clone()))
+        };
+        assert_eq!(difference(&run(1), &run(1)), None);
+        assert!(difference(&run(1), &run(2)).is_some_and(|text| text.contains("--verify")));
+        let mut figures = run(1);
+        figures.figures[0].value += 1.0;
+        assert!(difference(&run(1), &figures).is_some());
+    }
 }

@@ -55,7 +55,8 @@ pub(crate) fn execute(words: &[OsString], model: Model<SweepArgs>) -> Result<(),
         .collect();
     let mut output = Output::open(args.common.output.as_deref())?;
     let bar = progress::of_pieces(args.common.quiet, runs.len(), "sweeping");
-    let mut header = true;
+    let mut written = 0;
+    let mut failure = None;
     // Rows come out in the order of the runs, a few at a time, so that little is lost if the
     // sweep is stopped.
     let at_a_time = 4 * args.common.jobs.unwrap_or_else(rayon::current_num_threads);
@@ -66,18 +67,25 @@ pub(crate) fn execute(words: &[OsString], model: Model<SweepArgs>) -> Result<(),
             some.par_iter().map(row).collect()
         })?;
         for row in rows {
-            match row? {
-                Some(row) => output.write(&format_row(&row, args.format, header)?)?,
-                None => continue,
+            match row {
+                Ok(Some(row)) => {
+                    output.write(&format_row(&row, args.format, written == 0)?)?;
+                    written += 1;
+                }
+                Ok(None) => {}
+                // The rows that are done come first.
+                Err(error) => failure = failure.or(Some(error)),
             }
-            header = false;
         }
-        if interrupt::requested() {
+        if failure.is_some() || interrupt::requested() {
             break;
         }
     }
     bar.finish_and_clear();
-    Ok(())
+    if interrupt::requested() {
+        eprintln!("interrupted: {written} of {} runs are in the report", runs.len());
+    }
+    failure.map_or(Ok(()), Err)
 }
 
 /// Refuses keys that are no flags of the model, before anything runs.
@@ -143,6 +151,13 @@ impl WithModel for Check {
 }
 
 impl Point {
+    /// What an error calls this run.
+    fn name(&self, number: usize) -> String {
+        let values: Vec<_> =
+            self.values.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        format!("{}, replication {number}", values.join(" "))
+    }
+
     /// The row of one replication; `None` if it was interrupted.
     fn run(&self, number: usize) -> Result<Option<Map<String, Value>>, Failure> {
         if interrupt::requested() {
@@ -158,7 +173,8 @@ impl Point {
             }
         }
         let seed = Stream::replication_seed(self.common.seed, number as u64);
-        let run = self.params.clone().dispatch(Run(self, seed))??;
+        let run = self.params.clone().dispatch(Run(self, seed))?;
+        let run = run.map_err(|failure| failure.of(&self.name(number)))?;
         if run.report.interrupted {
             return Ok(None);
         }
@@ -170,8 +186,9 @@ impl Point {
                 ("results", Value::Object(results)) => row.extend(results),
                 // The whole process's memory says nothing about one of many runs.
                 ("parameters" | "interrupted" | "peak_resident_bytes", _) => {}
+                // What the run says wins: a replication's seed is not the one that was varied.
                 (_, value) => {
-                    row.entry(key).or_insert(value);
+                    row.insert(key, value);
                 }
             }
         }

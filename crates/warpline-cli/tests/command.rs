@@ -155,20 +155,34 @@ fn configuration_files_equal_flags() {
     refuses(&config, 2, &["phold.toml", "--lps", "many"]);
     write("lps = [1, 2]");
     refuses(&config, 2, &["phold.toml", "`lps`", "single value"]);
+    write("lps = true");
+    refuses(&config, 2, &["phold.toml", "`lps`", "single value"]);
+    write("quiet = 1");
+    refuses(&config, 2, &["phold.toml", "--quiet"]);
     write("lps = ");
     refuses(&config, 2, &["phold.toml", "line 1"]);
     write("model = \"pcs\"");
     refuses(&config, 2, &["phold.toml", "pcs", "phold"]);
     write("remote = 7.0");
     refuses(&config, 2, &["`remote` is 7"]);
+
+    // Two ways to say one thing: what is typed wins over what the file says.
+    let pcs = format!("run pcs --end 5 --format json --config {}", file.display());
+    write("mobility = \"high\"");
+    assert_eq!(json(&format!("{pcs} --stay 5"))["parameters"]["mobility"], Value::Null);
+    write("stay = 5");
+    assert_eq!(json(&format!("{pcs} --mobility high"))["parameters"]["mobility"], "high");
 }
 
 #[test]
 fn verify_compares_two_pending_sets() {
     for pending in ["ladder", "heap", "calendar", "skew", "splay"] {
         let report = stdout(&format!("{PHOLD} --verify --pending {pending}"));
-        assert!(report.contains("verified"), "{report}");
+        assert!(report.contains("the same with another pending set"), "{report}");
     }
+    assert_eq!(json(&format!("{PHOLD} --format json"))["verified"], Value::Null);
+    assert_eq!(json(&format!("{PHOLD} --format json --verify"))["verified"], true);
+    refuses(&format!("{PHOLD} --verify --replications 2"), 2, &["--verify", "--replications"]);
 }
 
 /// Replication 0 is the run itself, and the others have streams of their own.
@@ -212,6 +226,28 @@ fn sweep_has_a_row_per_run() {
         lines.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect();
     assert_eq!(lines.len(), 8);
     assert!((0..8).all(|i| lines[i]["digest"] == cell(i, "digest").as_str()));
+}
+
+/// A point that fails is named, and the rows that were done are not lost.
+#[test]
+fn sweep_keeps_what_is_done_when_a_point_fails() {
+    let output = warpline("sweep phold --end 1 --vary memory=1MiB,100,2MiB --jobs 1");
+    assert_eq!(output.status.code(), Some(1));
+    let (rows, error) = (output.stdout, String::from_utf8_lossy(&output.stderr).into_owned());
+    assert!(error.contains("memory=100, replication 0:"), "{error}");
+    let rows = String::from_utf8(rows).expect("UTF-8");
+    assert!(rows.contains("\n1MiB,") && rows.contains("\n2MiB,"), "{rows}");
+}
+
+/// The seed of a row is the one that repeats it.
+#[test]
+fn sweep_tells_the_seed_of_each_replication() {
+    let rows = stdout("sweep phold --end 5 --vary seed=1,2 --replications 2 --format json");
+    for row in rows.lines() {
+        let row: Value = serde_json::from_str(row).expect("a JSON line");
+        let again = json(&format!("run phold --end 5 --format json --seed {}", row["seed"]));
+        assert_eq!(again["digest"], row["digest"], "{row}");
+    }
 }
 
 /// A report goes to its file; a file that cannot be written is found out before the run, and a run
@@ -272,7 +308,7 @@ const VALUES: [&str; 16] = [
     "7",
     "0.5",
     "-1",
-    "1e-9",
+    "1e-3",
     "nan",
     "inf",
     "-inf",
@@ -283,47 +319,67 @@ const VALUES: [&str; 16] = [
     "bounded",
     "99999999999999999999",
 ];
-const FLAGS: [&str; 22] = [
-    "--lps",
-    "--population",
-    "--remote",
-    "--mean",
-    "--lookahead",
-    "--neighborhood",
-    "--blocks",
-    "--payload",
-    "--dimension",
-    "--messages",
-    "--cells",
-    "--portables",
-    "--channels",
-    "--stay",
-    "--call",
-    "--idle",
-    "--mobility",
-    "--grid",
-    "--seed",
-    "--memory",
-    "--replications",
-    "--bogus",
+
+/// Each model, small enough for whatever follows, with its flags.
+const MODELS: [(&str, &[&str]); 3] = [
+    (
+        "phold --lps 8 --population 16",
+        &[
+            "lps",
+            "population",
+            "remote",
+            "mean",
+            "lookahead",
+            "neighborhood",
+            "blocks",
+            "payload",
+            "grain",
+            "seed",
+            "memory",
+            "replications",
+        ],
+    ),
+    (
+        "hypercube --messages 20",
+        &["dimension", "messages", "min-length", "max-length", "latency", "seed", "memory"],
+    ),
+    (
+        "pcs --cells 3x2 --portables 20",
+        &[
+            "cells",
+            "portables",
+            "channels",
+            "stay",
+            "call",
+            "idle",
+            "mobility",
+            "grid",
+            "warmup",
+            "seed",
+            "memory",
+            "bogus",
+        ],
+    ),
 ];
 
+fn words() -> impl Strategy<Value = (&'static str, Vec<String>)> {
+    let flag = |flags: &'static [&'static str]| {
+        (prop::sample::select(flags), prop::sample::select(&VALUES[..]))
+            .prop_map(|(flag, value)| format!("--{flag}={value}"))
+    };
+    prop::sample::select(&MODELS[..]).prop_flat_map(move |(model, flags)| {
+        (Just(model), prop::collection::vec(flag(flags), 0..3))
+    })
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     /// Whatever is typed, the command ends with a report or with a sentence, never with a panic.
     #[test]
-    fn random_words_never_panic(
-        model in prop::sample::select(vec!["phold", "hypercube", "pcs", "x"]),
-        flags in prop::collection::vec(
-            (prop::sample::select(FLAGS.to_vec()), prop::sample::select(VALUES.to_vec())),
-            0..4,
-        ),
-    ) {
-        let mut command = command("run");
-        command.args([model, "--end=1"]);
-        command.args(flags.iter().map(|(flag, value)| format!("{flag}={value}")));
-        let output = command.output().expect("the command starts");
+    fn random_words_never_panic((model, flags) in words()) {
+        let mut command = command(&format!("run {model} --end 1"));
+        let output = command.args(&flags).output().expect("it starts");
         let stderr = String::from_utf8_lossy(&output.stderr);
         prop_assert!(matches!(output.status.code(), Some(0..=2)), "{flags:?}: {stderr}");
         prop_assert!(!stderr.contains("panicked") && !stderr.contains("unwrap"), "{stderr}");

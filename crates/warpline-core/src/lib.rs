@@ -28,6 +28,6 @@ pub use digest::{CommitDigest, LpDigest, mix};
 pub use fault::{Fault, ModelError, Place};
 pub use ids::LpId;
 pub use key::{EventKey, STEP_MAX};
-pub use model::{LogicalProcess, Model};
+pub use model::{Link, LogicalProcess, Model};
 pub use random::Stream;
 pub use time::{InvalidTime, VirtualTime};

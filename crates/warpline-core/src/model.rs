@@ -89,8 +89,19 @@ pub trait Model: Send + Sync + Sized {
         None
     }
 
-    /// The processes that process `from` ever sends to, if they are few and known.
-    fn links(&self, _from: LpId) -> Option<Vec<LpId>> {
+    /// The processes that process `from` ever sends to, itself left out, if they are few and known.
+    ///
+    /// A promise too, but one that the sequential engine does not need and does not check.
+    fn links(&self, _from: LpId) -> Option<Vec<Link>> {
         None
     }
+}
+
+/// A way that events take from one process to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Link {
+    /// The receiver.
+    pub to: LpId,
+    /// A delay that no event on this link goes below; 0 if nothing is known.
+    pub lookahead: f64,
 }

@@ -21,7 +21,7 @@
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    ConfigError, Context, Figure, LogicalProcess, LpId, Model, Results, VirtualTime, mix,
+    ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, VirtualTime, mix,
 };
 
 mod histogram;
@@ -292,8 +292,10 @@ impl Model for Hypercube {
         (lookahead > 0.0).then_some(lookahead)
     }
 
-    fn links(&self, from: LpId) -> Option<Vec<LpId>> {
-        Some((0..self.params.dimension).map(|dimension| neighbour(from, dimension)).collect())
+    fn links(&self, from: LpId) -> Option<Vec<Link>> {
+        let lookahead = self.lookahead().unwrap_or(0.0);
+        let link = |dimension| Link { to: neighbour(from, dimension), lookahead };
+        Some((0..self.params.dimension).map(link).collect())
     }
 }
 

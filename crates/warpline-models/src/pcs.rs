@@ -23,7 +23,7 @@
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    ConfigError, Context, Figure, LogicalProcess, LpId, Model, Results, VirtualTime, mix,
+    ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, VirtualTime, mix,
 };
 
 mod grid;
@@ -331,12 +331,12 @@ impl Model for Pcs {
         }
     }
 
-    fn links(&self, from: LpId) -> Option<Vec<LpId>> {
-        let mut links = self.params.cells.neighbours(from, self.params.grid).as_slice().to_vec();
-        links.push(from);
-        links.sort_unstable();
-        links.dedup();
-        Some(links)
+    fn links(&self, from: LpId) -> Option<Vec<Link>> {
+        let mut others = self.params.cells.neighbours(from, self.params.grid).as_slice().to_vec();
+        others.retain(|other| *other != from);
+        others.sort_unstable();
+        others.dedup();
+        Some(others.into_iter().map(|to| Link { to, lookahead: 0.0 }).collect())
     }
 }
 

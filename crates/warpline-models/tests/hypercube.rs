@@ -1,7 +1,7 @@
 //! The hypercube against theory (distances, Little's law), and against runs computed by hand.
 
 use common::Sends;
-use warpline::{Estimate, LogicalProcess, LpId, Model, Replications, Report, Simulation};
+use warpline::{Estimate, Link, LogicalProcess, LpId, Model, Replications, Report, Simulation};
 use warpline_models::hypercube::{Hypercube, HypercubeOutput, HypercubeParams, Packet};
 
 mod common;
@@ -182,9 +182,10 @@ fn lookahead_survives_rounding() {
 
 #[test]
 fn links_are_the_neighbours() {
-    let params = HypercubeParams { dimension: 3, ..HypercubeParams::default() };
+    let params = HypercubeParams { dimension: 3, min_length: 0.5, ..HypercubeParams::default() };
     let links = Hypercube::new(params).expect("valid parameters").links(LpId::new(0b101));
-    assert_eq!(links, Some(vec![LpId::new(0b100), LpId::new(0b111), LpId::new(0b001)]));
+    let link = |to| Link { to: LpId::new(to), lookahead: 0.5 };
+    assert_eq!(links, Some(vec![link(0b100), link(0b111), link(0b001)]));
 }
 
 #[test]

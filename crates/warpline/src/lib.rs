@@ -73,6 +73,6 @@ pub use replication::{Estimate, Replications};
 pub use report::{Figure, Progress, Report, Results};
 pub use simulation::{Engine, Simulation};
 pub use warpline_core::{
-    CommitDigest, Context, EventKey, Fault, LogicalProcess, LpDigest, LpId, Model, ModelError,
-    Place, STEP_MAX, Stream, VirtualTime, mix,
+    CommitDigest, Context, EventKey, Fault, Link, LogicalProcess, LpDigest, LpId, Model,
+    ModelError, Place, STEP_MAX, Stream, VirtualTime, mix,
 };

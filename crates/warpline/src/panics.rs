@@ -42,6 +42,12 @@ pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Fault> {
     })
 }
 
+/// Ends the code that [`catch`] runs, from within it: nothing is printed, and `catch` gives a fault
+/// that says nothing. The caller has noted the reason before.
+pub(crate) fn cut_off() -> ! {
+    panic::resume_unwind(Box::new("the handler was cut off"))
+}
+
 /// Keeps the place of a panic that is being caught; false if it is none of ours.
 fn keep(info: &PanicHookInfo<'_>) -> bool {
     if CATCHING.get() {

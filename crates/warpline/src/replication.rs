@@ -6,8 +6,11 @@ use warpline_core::{Model, Stream};
 
 use crate::{
     ConfigError, Figure, Report, Results, RunError, Simulation,
-    simulation::{Watch, run_sequential},
+    simulation::{Watch, run},
 };
+
+/// The most replications of one run: all their reports are held in memory.
+const REPLICATIONS_MAX: usize = 1_000_000;
 
 /// The mean of a quantity over replications, with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,14 +82,15 @@ impl<M: Model> Simulation<'_, M> {
     /// # Errors
     ///
     /// That of the first replication (by number) that failed; and [`RunError::Config`] for a count
-    /// of zero.
+    /// of zero or above a million.
     pub fn replicate(
         self,
         count: usize,
         done: impl Fn(&Report<<M as Model>::Output>) + Sync,
     ) -> Result<Replications<<M as Model>::Output>, RunError> {
-        ConfigError::check(count > 0, "replications", count, "1 or more")?;
-        let Self { model, settings, watch, .. } = self;
+        let ok = (1..=REPLICATIONS_MAX).contains(&count);
+        ConfigError::check(ok, "replications", count, &format!("from 1 to {REPLICATIONS_MAX}"))?;
+        let Self { model, engine, settings, watch } = self;
         let stop = watch.stop;
         let outcomes: Vec<_> = (0..count)
             .into_par_iter()
@@ -97,7 +101,7 @@ impl<M: Model> Simulation<'_, M> {
                 }
                 let mut settings = settings.clone();
                 settings.seed = Stream::replication_seed(settings.seed, number as u64);
-                Some(run_sequential(&model, &settings, &mut watch).inspect(&done))
+                Some(run(engine, &model, &settings, &mut watch).inspect(&done))
             })
             .collect();
         let mut reports = outcomes.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;

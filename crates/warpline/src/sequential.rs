@@ -33,8 +33,10 @@ use buffer::{Boxed, Buffer, INLINE_BYTES_MAX, Inline};
 
 type Message<M> = <<M as Model>::Lp as LogicalProcess>::Message;
 
-/// Events handled between two looks at the clock: under a millisecond of most models' time.
-const SLICE: u32 = 256;
+/// How long events are handled between two looks at the clock, if a single one does not take longer.
+const SLICE: Duration = Duration::from_millis(1);
+/// Events handled between two looks at the clock, at the most.
+const SLICE_EVENTS_MAX: u32 = 4096;
 /// How often the observer is called.
 const OBSERVE_EVERY: Duration = Duration::from_millis(50);
 
@@ -107,8 +109,8 @@ struct Event<B> {
 enum Stopped {
     /// No event is left before the end.
     AtEnd,
-    /// The slice is over, or the model has made a mistake.
-    Early,
+    /// There may be more.
+    SliceOver,
 }
 
 impl<'m, M, B, S> Sequential<'m, M, B, S>
@@ -133,7 +135,7 @@ where
         let peak_max = settings.memory.map_or(usize::MAX, |bytes| {
             usize::try_from(bytes / Self::event_bytes()).unwrap_or(usize::MAX)
         });
-        let mut run = Self {
+        Ok(Self {
             model,
             name,
             lps,
@@ -151,9 +153,7 @@ where
             committed: 0,
             settings: settings.clone(),
             started,
-        };
-        run.guard(Self::start)?;
-        Ok(run)
+        })
     }
 
     /// Runs code of the model's: its mistakes and its panics come back as errors.
@@ -173,8 +173,11 @@ where
     }
 
     /// Makes the processes and lets each send its first events.
-    fn start(&mut self) {
+    fn start(&mut self, watch: &Watch<'_>) {
         for index in 0..self.sender.admission.lp_count() {
+            if watch.stopped() {
+                return;
+            }
             let me = LpId::from_index(index);
             self.current = Some((me, None));
             let mut lp = Lp {
@@ -187,9 +190,6 @@ where
             let cause = Cause::start(me);
             state.start(self.model, &mut Handling { cause, rng, sent, sender: &mut self.sender });
             self.lps.push(lp);
-            if self.sender.halt.is_some() {
-                return;
-            }
         }
     }
 
@@ -205,12 +205,23 @@ where
     }
 
     fn run_to_report(&mut self, watch: &mut Watch<'_>) -> Result<Report<M::Output>, RunError> {
-        let mut observed = self.started;
+        self.guard(|run| run.start(watch))?;
+        let (mut observed, mut looked) = (self.started, self.started);
+        let mut slice = 1;
         let interrupted = loop {
-            if self.guard(Self::advance)? == Stopped::AtEnd {
+            if watch.stopped() {
+                break true;
+            }
+            if self.guard(|run| run.advance(slice))? == Stopped::AtEnd {
                 break false;
             }
             let now = Instant::now();
+            slice = if now - looked < SLICE {
+                SLICE_EVENTS_MAX.min(2 * slice)
+            } else {
+                1.max(slice / 2)
+            };
+            looked = now;
             if now - observed >= OBSERVE_EVERY {
                 observed = now;
                 if watch.observe(&self.progress()).is_break() {
@@ -223,20 +234,17 @@ where
         self.finish(interrupted)
     }
 
-    /// Handles events until the slice is over or there is a reason to stop.
-    fn advance(&mut self) -> Stopped {
-        for _ in 0..SLICE {
+    /// Handles so many events, unless there is a reason to stop earlier.
+    fn advance(&mut self, slice: u32) -> Stopped {
+        for _ in 0..slice {
             let Some(event) = self.sender.pending.pop() else { return Stopped::AtEnd };
             if event.key.time_value() >= self.end {
                 self.sender.pending.insert(event);
                 return Stopped::AtEnd;
             }
             self.step(event);
-            if self.sender.halt.is_some() {
-                return Stopped::Early;
-            }
         }
-        Stopped::Early
+        Stopped::SliceOver
     }
 
     /// Handles one event, and commits it.
@@ -338,9 +346,11 @@ struct Handling<'a, B, S> {
 }
 
 impl<B, S> Handling<'_, B, S> {
+    /// Notes why the run cannot go on, and leaves the handler: it might go on for ever otherwise.
     #[cold]
-    fn halt(&mut self, halt: Halt) {
+    fn halt(&mut self, halt: Halt) -> ! {
         self.sender.halt.get_or_insert_with(|| Box::new(halt));
+        panics::cut_off()
     }
 }
 
@@ -378,11 +388,11 @@ impl<T, B: Buffer<T>, S: PendingSet<Event<B>>> Context<T> for Handling<'_, B, S>
         let sender = &mut *self.sender;
         let key = match sender.admission.admit(&self.cause, to, time, *self.sent) {
             Ok(key) => key,
-            Err(fault) => return self.halt(Halt::Fault(fault)),
+            Err(fault) => self.halt(Halt::Fault(fault)),
         };
         if sender.pending.len() >= sender.peak {
             if sender.peak == sender.peak_max {
-                return self.halt(Halt::OutOfBuffers);
+                self.halt(Halt::OutOfBuffers);
             }
             sender.peak += 1;
         }

@@ -72,9 +72,6 @@ impl Watch<'_> {
 
     /// Shows the progress; breaks if the run is to end.
     pub(crate) fn observe(&mut self, progress: &Progress) -> ControlFlow<()> {
-        if self.stopped() {
-            return ControlFlow::Break(());
-        }
         self.observer.as_mut().map_or(ControlFlow::Continue(()), |observer| observer(progress))
     }
 }
@@ -153,7 +150,8 @@ impl<'a, M: Model> Simulation<'a, M> {
         self
     }
 
-    /// Limits the bytes that pending events take; a run that needs more ends with an error.
+    /// Limits the bytes that the buffers of pending events take; a run that needs more ends with an
+    /// error. The structure of the pending set around the events is not counted.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.settings.memory = Some(bytes);
@@ -187,8 +185,8 @@ impl<'a, M: Model> Simulation<'a, M> {
     /// - [`RunError::Model`] when the model makes a mistake or panics.
     /// - [`RunError::OutOfBuffers`] when the pending events outgrow [`memory`](Self::memory).
     pub fn run(&mut self) -> Result<Report<<M as Model>::Output>, RunError> {
-        let Self { model, engine: Engine::Sequential, settings, watch } = self;
-        run_sequential(model, settings, watch)
+        let Self { model, engine, settings, watch } = self;
+        run(*engine, model, settings, watch)
     }
 }
 
@@ -203,21 +201,24 @@ impl<M: fmt::Debug> fmt::Debug for Simulation<'_, M> {
 }
 
 /// Runs a borrowed model: replications share one.
-pub(crate) fn run_sequential<M: Model>(
+pub(crate) fn run<M: Model>(
+    engine: Engine,
     model: &M,
     settings: &Settings,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
-    struct Run<'r, 'o, M> {
+    struct Sequential<'r, 'o, M> {
         model: &'r M,
         settings: &'r Settings,
         watch: &'r mut Watch<'o>,
     }
-    impl<M: Model> WithPending for Run<'_, '_, M> {
+    impl<M: Model> WithPending for Sequential<'_, '_, M> {
         type Output = Result<Report<M::Output>, RunError>;
         fn with<P: PendingFamily>(self) -> Self::Output {
             sequential::run::<M, P>(self.model, self.settings, self.watch)
         }
     }
-    settings.pending.dispatch(Run { model, settings, watch })
+    match engine {
+        Engine::Sequential => settings.pending.dispatch(Sequential { model, settings, watch }),
+    }
 }

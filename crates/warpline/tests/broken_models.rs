@@ -5,12 +5,16 @@ mod scripted;
 
 use std::{
     ops::ControlFlow,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use scripted::{Act, Payload, Scripted, Stage, scripted, two_events};
 use warpline::{
-    ConfigError, Fault, LpId, ModelError, PendingKind, Report, RunError, STEP_MAX, Simulation,
+    ConfigError, Context, Fault, LogicalProcess, LpId, Model, ModelError, PendingKind, Report,
+    RunError, STEP_MAX, Simulation, VirtualTime,
 };
 
 const SEED: u64 = 41;
@@ -377,7 +381,56 @@ fn interrupted_by_the_observer() {
 
 #[test]
 fn interrupted_by_a_flag() {
-    let stop = AtomicBool::new(true);
+    let stop = AtomicBool::new(false);
+    let observer = |_: &warpline::Progress| {
+        stop.store(true, Ordering::Relaxed);
+        ControlFlow::Continue(())
+    };
+    let report = Simulation::new(endless()).end(FAR).stop_when(&stop).observe(observer).run();
+    assert_sound_until_interrupted(&report.expect("sound"));
+
+    // Told to stop before it began, a run makes no process and handles nothing.
     let report = Simulation::new(endless()).end(FAR).stop_when(&stop).run().expect("sound");
-    assert_sound_until_interrupted(&report);
+    assert!(report.interrupted);
+    assert_eq!((report.committed_events, report.output), (0, (0, 0)));
+}
+
+/// A handler that would send for ever is cut off by its first mistake, and by the memory limit.
+#[test]
+fn handlers_that_never_return() {
+    struct Gusher;
+    #[derive(Clone)]
+    struct Spring;
+    impl Model for Gusher {
+        type Lp = Spring;
+        type Output = ();
+        fn name(&self) -> &'static str {
+            "gusher"
+        }
+        fn lp_count(&self) -> usize {
+            3
+        }
+        fn make_lp(&self, _: LpId) -> Spring {
+            Spring
+        }
+        fn reduce(&self, _: impl Iterator<Item = ()>) {}
+    }
+    impl LogicalProcess for Spring {
+        type Model = Gusher;
+        type Message = u32;
+        type Summary = ();
+        fn start(&mut self, _: &Gusher, cx: &mut impl Context<u32>) {
+            cx.send(LpId::new(1), 1.0, 0);
+        }
+        fn handle(&mut self, _: &Gusher, _: &u32, cx: &mut impl Context<u32>) {
+            for n in 0.. {
+                cx.send(LpId::new(n / 1000), 1.0, n);
+            }
+        }
+        fn finish(self, _: &Gusher, _: VirtualTime) {}
+    }
+    let error = Simulation::new(Gusher).run().expect_err("there is no LP 3");
+    assert!(error.to_string().contains("LP 1 at virtual time 1 sent an event to LP 3"), "{error}");
+    let error = Simulation::new(Gusher).memory(4096).run().expect_err("too many events");
+    assert!(matches!(error, RunError::OutOfBuffers { .. }), "{error}");
 }

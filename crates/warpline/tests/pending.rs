@@ -437,6 +437,37 @@ fn removed_entries_come_back() {
     check(&script);
 }
 
+/// Cancels far entries for as long as a thousand near ones are live.
+struct CancelFar;
+
+impl WithPending for CancelFar {
+    type Output = ();
+
+    fn with<P: PendingFamily>(self) {
+        let alive = Rc::new(());
+        let item = |time, id| Item { key: Key::new(time, id), _alive: Rc::clone(&alive) };
+        let mut set = P::Set::<Item>::default();
+        (0..1000).for_each(|id| set.insert(item(f64::from(id), id)));
+        for round in 0..50_000 {
+            let far = 1e6 + f64::from(round % 777);
+            set.insert(item(far, 2000 + round));
+            set.remove(item(far, 2000 + round));
+            assert_eq!(set.len(), 1000);
+        }
+        assert!(Rc::strong_count(&alive) < 10_000, "cancelled entries pile up");
+        let left: Vec<_> = std::iter::from_fn(|| set.pop()).map(|item| item.key.id).collect();
+        assert!(left.iter().copied().eq(0..1000), "{left:?}");
+    }
+}
+
+/// A set that only notes removals must still not grow with them.
+#[test]
+fn cancelled_entries_do_not_pile_up() {
+    for kind in PendingKind::ALL {
+        kind.dispatch(CancelFar);
+    }
+}
+
 #[test]
 fn extreme_times() {
     let keys = EXTREMES.iter().enumerate();

@@ -134,8 +134,10 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<(), Failure> {
         }
     }
     bar.finish_and_clear();
+    let mut workloads = workloads;
     if interrupt::requested() {
         rows.retain(|row| !row.rates.is_empty());
+        workloads.clear();
     }
     let memory = workloads.iter().map(|&workload| Ok((workload, workload.resident_bytes()?)));
     let memory = memory.collect::<Result<Vec<_>, Failure>>()?;

@@ -1,8 +1,8 @@
 //! Cancellation for any queue: a removed entry is noted, and dropped when it comes to the front.
 //!
-//! The removed entries are kept in a small heap of their own. The queue's front is cancelled
+//! The removed entries are kept in a heap of their own. The queue's front is cancelled
 //! exactly when it equals the least removed entry, because the removed entries are among the
-//! queue's.
+//! queue's. When most of the queue is cancelled, it is rebuilt without those.
 //!
 //! # Invariants
 //!
@@ -35,7 +35,21 @@ impl<Q: Default, E> Default for Cancelling<Q, E> {
     }
 }
 
+/// Fewer cancelled entries than this are not worth a rebuild.
+const COMPACT_MIN: usize = 1024;
+
 impl<Q: MinQueue<E>, E: Entry> Cancelling<Q, E> {
+    /// Rebuilds the queue from its live entries. At least as many entries are dropped as are moved,
+    /// so a removal pays for it with a constant number of moves.
+    #[inline(never)]
+    fn compact(&mut self) {
+        let mut live = Q::default();
+        while let Some(entry) = self.pop() {
+            live.push(entry);
+        }
+        self.queue = live;
+    }
+
     /// Drops cancelled entries from the front until the front is a live one.
     #[inline(never)]
     fn settle(&mut self) {
@@ -73,6 +87,9 @@ impl<Q: MinQueue<E>, E: Entry> PendingSet<E> for Cancelling<Q, E> {
 
     fn remove(&mut self, entry: E) {
         self.removed.push(entry);
+        if self.removed.count() > COMPACT_MIN && self.removed.count() > self.queue.count() / 2 {
+            self.compact();
+        }
     }
 
     #[inline]

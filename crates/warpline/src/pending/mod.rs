@@ -23,7 +23,12 @@ pub use splay_tree::SplayTree;
 
 /// What a pending set holds: a totally ordered thing with a time that agrees with its order.
 ///
-/// Law: `a < b` implies `a.time() <= b.time()`. Times are finite and not negative.
+/// # Laws
+///
+/// - `a < b` implies `a.time() <= b.time()`. Times are finite and not negative.
+/// - Entries that compare equal are interchangeable. So where an event may be cancelled and sent
+///   again under the same key (Time Warp re-executes), the order of its entry must end with what
+///   tells the two apart: the buffer that each lies in.
 pub trait Entry: Ord {
     /// The receive time.
     fn time(&self) -> f64;
@@ -51,8 +56,8 @@ pub trait PendingSet<E: Entry>: Default {
     /// Takes out an entry that compares equal to `entry`, which must be in the set.
     ///
     /// The caller says what it knows to be there (a cancelled event records that it is pending), so
-    /// that a set may just note the removal and act on it later. The capital letter of the law: for
-    /// an entry that is not in the set, what `pop` and `len` then say is unspecified.
+    /// that a set may just note the removal and act on it later. After the removal of an entry that
+    /// is not there, what `pop` and `len` say is unspecified.
     fn remove(&mut self, entry: E);
 
     /// How many entries there are.
