@@ -1,0 +1,97 @@
+//! PHOLD: its rate against theory, where its events go, and what it says of broken payloads.
+
+mod common;
+
+use std::{collections::BTreeSet, ops::ControlFlow};
+
+use common::Sends;
+use warpline::{Estimate, LogicalProcess, Model, Simulation};
+use warpline_models::phold::{Phold, PholdOutput, PholdParams};
+
+fn phold(change: impl FnOnce(&mut PholdParams)) -> Phold<64> {
+    let mut params = PholdParams { lps: 64, population: 256, ..PholdParams::default() };
+    change(&mut params);
+    Phold::new(params).expect("valid parameters")
+}
+
+fn run(model: Phold<64>, end: f64) -> PholdOutput {
+    Simulation::new(model).end(end).run().expect("PHOLD makes no mistake").output
+}
+
+/// Each of the events is a renewal process with mean `lookahead + mean` between its steps, so the
+/// rate is known: `population / (lookahead + mean)`, after the first step.
+#[test]
+fn rate_is_that_of_a_renewal_process() {
+    let model = phold(|params| (params.mean, params.lookahead) = (0.75, 0.25));
+    let end = 500.0;
+    let runs = Simulation::new(model).end(end).replicate(10, |_| ()).expect("sound");
+    let rates = runs.reports.iter().map(|report| report.committed_events as f64 / end);
+    let rate = Estimate::of(rates);
+    // Renewal theory: m(t) = t/mu + (sigma^2 - mu^2) / (2 mu^2), with sigma = 0.75 and mu = 1.
+    let theory = 256.0 * (1.0 + (0.75 * 0.75 - 1.0) / 2.0 / end);
+    assert!(rate.covers(theory), "{rate:?} and not {theory}");
+    assert!(rate.half_width < 0.01 * theory, "{rate:?}");
+}
+
+#[test]
+fn remote_events_are_as_many_as_asked_for() {
+    for remote in [0.0, 0.1, 0.5, 1.0] {
+        let output = run(phold(|params| params.remote = remote), 200.0);
+        let fraction = output.remote as f64 / output.handled as f64;
+        // Four standard deviations of a binomial.
+        let slack = 4.0 * (remote * (1.0 - remote) / output.handled as f64).sqrt();
+        assert!((fraction - remote).abs() <= slack, "{fraction} and not {remote}");
+    }
+}
+
+/// A process sends to the next `neighborhood` blocks, to all of them, and to no other.
+///
+/// Method: handle the initial event of a process by hand, often, and see where the next ones go.
+#[test]
+fn neighbourhoods_are_the_next_blocks() {
+    for (blocks, neighborhood) in [(4, 1), (8, 1), (8, 2), (8, 4), (7, 3)] {
+        let model = phold(|params| (params.blocks, params.neighborhood) = (blocks, neighborhood));
+        for me in [0, 1, 17, 63] {
+            let mut cx = Sends::new(&model, me);
+            let mut node = model.make_lp(cx.me);
+            node.start(&model, &mut cx);
+            let (_, _, initial) = cx.sent.swap_remove(0);
+            let mut seen = BTreeSet::new();
+            for _ in 0..400 {
+                node.handle(&model, &initial, cx.at(1.0));
+                let block = |lp: usize| lp * blocks / 64;
+                seen.insert((block(cx.only().0) + blocks - block(me)) % blocks);
+            }
+            assert!(seen.iter().copied().eq(1..=neighborhood), "{blocks} {neighborhood}: {seen:?}");
+        }
+    }
+    let refused = |blocks, neighborhood| {
+        let params = PholdParams { blocks, neighborhood, ..PholdParams::default() };
+        Phold::<0>::new(params).expect_err("refused").key
+    };
+    assert_eq!(refused(8, 8), "neighborhood");
+    assert_eq!(refused(300, 2), "neighborhood");
+}
+
+/// The digest depends on what the events carry, and results do not.
+#[test]
+fn payloads_travel_and_are_part_of_the_digest() {
+    let report = |payload| {
+        let model = phold(|params| params.payload = payload);
+        Simulation::new(model).end(20.0).run().expect("no payload is broken")
+    };
+    assert_eq!(report(0).output, report(64).output);
+    assert_ne!(report(0).digest, report(64).digest);
+    assert!(Phold::<64>::new(PholdParams { payload: 65, ..PholdParams::default() }).is_err());
+}
+
+/// Slow handlers must not keep a run from being watched: each event here takes as long as a dozen
+/// looks at the clock are apart.
+#[test]
+fn slow_events_can_be_interrupted() {
+    let model = phold(|params| params.grain = 12_000_000);
+    let stop_at_once = |_: &warpline::Progress| ControlFlow::Break(());
+    let report = Simulation::new(model).end(1e9).observe(stop_at_once).run().expect("sound");
+    assert!(report.interrupted);
+    assert!(report.committed_events < 50, "{} events", report.committed_events);
+}
