@@ -12,7 +12,7 @@ const STEPS: u64 = 10_000;
 
 /// Progress of one run through virtual time.
 pub(crate) fn of_run(quiet: bool) -> impl FnMut(&Progress) + Send {
-    let style = "{prefix:>12} [{bar:30}] {percent:>3} %  {msg}  {eta} left";
+    let style = "{prefix:>12} [{wide_bar}] {percent:>3} %  {msg}  {eta} left";
     let bar = bar(quiet, STEPS, style);
     bar.set_prefix("simulating");
     move |progress| {
@@ -35,7 +35,7 @@ pub(crate) fn of_run(quiet: bool) -> impl FnMut(&Progress) + Send {
 
 /// Progress through a number of pieces of work.
 pub(crate) fn of_pieces(quiet: bool, pieces: usize, what: &'static str) -> ProgressBar {
-    let style = "{prefix:>12} [{bar:30}] {pos}/{len}  {msg}  {eta} left";
+    let style = "{prefix:>12} [{wide_bar}] {pos}/{len}  {msg}  {eta} left";
     let bar = bar(quiet, pieces as u64, style);
     bar.set_prefix(what);
     bar

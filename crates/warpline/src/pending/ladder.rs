@@ -47,7 +47,7 @@ const RUNGS_MAX: usize = 8;
 /// to speak of when delays are exponential, many when they have heavy tails.
 const REACH: f64 = 16.0;
 /// The run is filled up to so many entries, bucket by bucket.
-const RUN_MIN: usize = 16;
+const RUN_MIN: usize = 32;
 
 /// A ladder queue.
 #[derive(Debug)]
