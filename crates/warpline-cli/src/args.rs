@@ -49,7 +49,7 @@ pub(crate) enum Model<C: Args> {
     /// PHOLD: a fixed population of events that move between processes at random
     #[command(args_override_self = true, allow_negative_numbers = true)]
     Phold {
-        #[command(flatten, next_help_heading = "Model: PHOLD")]
+        #[command(flatten, next_help_heading = "PHOLD")]
         params: PholdParams,
         #[command(flatten)]
         command: C,
@@ -57,7 +57,7 @@ pub(crate) enum Model<C: Args> {
     /// Messages routed through a binary hypercube with first-come-first-served links
     #[command(args_override_self = true, allow_negative_numbers = true)]
     Hypercube {
-        #[command(flatten, next_help_heading = "Model: hypercube")]
+        #[command(flatten, next_help_heading = "Hypercube")]
         params: HypercubeParams,
         #[command(flatten)]
         command: C,
@@ -65,7 +65,7 @@ pub(crate) enum Model<C: Args> {
     /// A wireless network (PCS): portables that stay, call, idle and move between cells
     #[command(args_override_self = true, allow_negative_numbers = true)]
     Pcs {
-        #[command(flatten, next_help_heading = "Model: PCS")]
+        #[command(flatten, next_help_heading = "PCS")]
         params: PcsParams,
         #[command(flatten)]
         command: C,
