@@ -43,8 +43,9 @@ impl Output {
             Some(target) => target.write(text),
         };
         match written {
-            // Whoever reads our output has seen enough: not an error of the run.
-            Err(error) if self.0.is_none() && error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Err(error) if self.0.is_none() && error.kind() == io::ErrorKind::BrokenPipe => {
+                Err(Failure::ReaderGone)
+            }
             other => other.map_err(|error| {
                 Failure::Run(format!("the report could not be written: {error}\n{text}"))
             }),

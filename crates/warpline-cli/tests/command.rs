@@ -239,6 +239,20 @@ fn sweep_keeps_what_is_done_when_a_point_fails() {
     assert!(rows.contains("\n1MiB,") && rows.contains("\n2MiB,"), "{rows}");
 }
 
+/// A reader that goes away ends a sweep without a word: the last point, which fails, is not reached.
+#[test]
+fn sweep_ends_when_its_reader_is_gone() {
+    let line = "sweep phold --end 1 --jobs 1 --vary memory=1MiB,2MiB,3MiB,4MiB,5MiB,100";
+    let mut child = command(line)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the command ends");
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}
+
 /// The seed of a row is the one that repeats it.
 #[test]
 fn sweep_tells_the_seed_of_each_replication() {
