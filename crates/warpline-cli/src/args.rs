@@ -1,6 +1,6 @@
 //! What can be typed: the commands, their flags, and the help that comes from them.
 
-use std::{fmt, path::PathBuf, str::FromStr};
+use std::{path::PathBuf, str::FromStr};
 
 use clap::{
     Args, Parser, Subcommand, ValueEnum, builder::PossibleValuesParser, builder::TypedValueParser,
@@ -104,10 +104,10 @@ pub(crate) struct CommonArgs {
     #[arg(long, value_name = "BYTES")]
     pub(crate) memory: Option<Bytes>,
     /// Independent replications, run in parallel
-    #[arg(long, value_name = "R", default_value_t = 1, value_parser = at_least_one)]
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = one_to::<1_000_000>)]
     pub(crate) replications: usize,
     /// Most replications or sweep points to run at one time [default: the number of cores]
-    #[arg(long, value_name = "N", value_parser = jobs)]
+    #[arg(long, value_name = "N", value_parser = one_to::<1024>)]
     pub(crate) jobs: Option<usize>,
     /// TOML file with any of these flags as keys; flags that are typed win
     #[arg(long, value_name = "FILE")]
@@ -221,12 +221,6 @@ impl FromStr for Bytes {
     }
 }
 
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
-    }
-}
-
 fn engines() -> impl TypedValueParser<Value = Engine> {
     PossibleValuesParser::new(Engine::ALL.iter().map(|engine| engine.name()))
         .try_map(|name| name.parse::<Engine>())
@@ -237,18 +231,13 @@ fn pending_sets() -> impl TypedValueParser<Value = PendingKind> {
         .try_map(|name| name.parse::<PendingKind>())
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
+/// A whole number that things of this machine are counted with: never none, and not without end.
+fn one_to<const MAX: usize>(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("must be 1 or more".to_owned()),
+        Ok(number) if number > MAX => Err(format!("must be at most {MAX}")),
         Ok(number) => Ok(number),
         Err(error) => Err(format!("{error}; expected a whole number, 1 or more")),
-    }
-}
-
-fn jobs(text: &str) -> Result<usize, String> {
-    match at_least_one(text)? {
-        jobs @ 1..=1024 => Ok(jobs),
-        _ => Err("must be at most 1024".to_owned()),
     }
 }
 

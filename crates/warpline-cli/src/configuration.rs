@@ -18,14 +18,13 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<(Vec<OsString>, ArgMatches),
     let (Some(command), Some(model)) = (words.get(1), words.get(2)) else {
         return Ok((words, typed?));
     };
-    let Some(flags) = known_flags(command, model) else { return Ok((words, typed?)) };
+    let Some(flags) = flags(command, model) else { return Ok((words, typed?)) };
 
-    let switches = switches(command, model);
-    let entries = read(Path::new(&file), &flags, &switches, model)?;
+    let entries = read(Path::new(&file), &flags, model)?;
     // By themselves first, so that a bad value is blamed on the file.
     let mut alone: Vec<_> = words[..3].to_vec();
     alone.extend(entries.iter().cloned());
-    if let Err(error) = Cli::command().ignore_errors(false).try_get_matches_from(&alone)
+    if let Err(error) = Cli::command().try_get_matches_from(&alone)
         && !matches!(error.kind(), clap::error::ErrorKind::MissingRequiredArgument)
     {
         // The first paragraph says what is wrong; the others are about the command line.
@@ -60,31 +59,24 @@ fn config_file(words: &[OsString]) -> Option<OsString> {
 }
 
 /// The long flags of a command for a model; `None` if there is no such command or model.
-pub(crate) fn known_flags(command: &OsString, model: &OsString) -> Option<Vec<String>> {
-    let flags = arguments(command, model)?;
-    let names = flags.iter().filter_map(|flag| flag.get_long().map(str::to_owned));
-    Some(names.filter(|name| name != "help").collect())
-}
-
-/// The flags that take no value.
-fn switches(command: &OsString, model: &OsString) -> Vec<String> {
-    let flags = arguments(command, model).unwrap_or_default();
-    let switches = flags.iter().filter(|flag| !flag.get_action().takes_values());
-    switches.filter_map(|flag| flag.get_long().map(str::to_owned)).collect()
-}
-
-fn arguments(command: &OsString, model: &OsString) -> Option<Vec<clap::Arg>> {
+fn flags(command: &OsString, model: &OsString) -> Option<Vec<clap::Arg>> {
     let cli = Cli::command();
-    Some(cli.find_subcommand(command)?.find_subcommand(model)?.get_arguments().cloned().collect())
+    let command = cli.find_subcommand(command)?.find_subcommand(model)?;
+    let long = command.get_arguments().filter(|flag| flag.get_long().is_some_and(|f| f != "help"));
+    Some(long.cloned().collect())
+}
+
+/// The names of those flags; none if there is no such command or model.
+pub(crate) fn flag_names(command: &OsString, model: &OsString) -> Vec<String> {
+    names(&flags(command, model).unwrap_or_default())
+}
+
+fn names(flags: &[clap::Arg]) -> Vec<String> {
+    flags.iter().filter_map(|flag| flag.get_long().map(str::to_owned)).collect()
 }
 
 /// A file's entries as words.
-fn read(
-    file: &Path,
-    flags: &[String],
-    switches: &[String],
-    model: &OsString,
-) -> Result<Vec<OsString>, Failure> {
+fn read(file: &Path, flags: &[clap::Arg], model: &OsString) -> Result<Vec<OsString>, Failure> {
     let blame = |what: String| Failure::Configuration(format!("{}: {what}", file.display()));
     let text =
         fs::read_to_string(file).map_err(|error| blame(format!("cannot be read: {error}")))?;
@@ -101,11 +93,13 @@ fn read(
             continue;
         }
         let key = key.replace('_', "-");
-        if key == "config" || !flags.contains(&key) {
-            return Err(blame(unknown("key", &key, flags)));
-        }
+        let flag = flags.iter().find(|flag| flag.get_long() == Some(&key));
+        let Some(flag) = flag.filter(|_| key != "config") else {
+            return Err(blame(unknown("key", &key, &names(flags))));
+        };
+        let is_switch = !flag.get_action().takes_values();
         match value {
-            toml::Value::Boolean(on) if switches.contains(&key) => {
+            toml::Value::Boolean(on) if is_switch => {
                 words.extend(on.then(|| format!("--{key}").into()));
             }
             toml::Value::String(text) => words.push(format!("--{key}={text}").into()),
@@ -113,8 +107,7 @@ fn read(
                 words.push(format!("--{key}={value}").into());
             }
             other => {
-                let allowed =
-                    if switches.contains(&key) { "true or false" } else { "a single value" };
+                let allowed = if is_switch { "true or false" } else { "a single value" };
                 return Err(blame(format!("`{key}` is {other}, but must be {allowed}")));
             }
         }

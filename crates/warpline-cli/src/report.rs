@@ -164,12 +164,7 @@ impl ReplicationsReport {
 
 /// A model's parameters, by the names of their flags.
 pub(crate) fn parameters(params: &ModelParams) -> Value {
-    let value = match params {
-        ModelParams::Phold(params) => serde_json::to_value(params),
-        ModelParams::Hypercube(params) => serde_json::to_value(params),
-        ModelParams::Pcs(params) => serde_json::to_value(params),
-    };
-    value.unwrap_or(Value::Null)
+    serde_json::to_value(params).unwrap_or(Value::Null)
 }
 
 fn heading(model: &str, interrupted: bool) -> String {

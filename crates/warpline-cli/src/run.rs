@@ -46,7 +46,7 @@ pub(crate) fn execute(model: Model<RunArgs>) -> Result<(), Failure> {
     let (params, args) = model.into_parts();
     let mut output = Output::open(args.common.output.as_deref())?;
     let action = Run { args: &args, params: &params };
-    let (text, difference) = in_pool(args.common.jobs, || params.clone().dispatch(action))???;
+    let (text, difference) = params.clone().dispatch(action)??;
     output.write(&text)?;
     match difference {
         None => Ok(()),
@@ -54,15 +54,10 @@ pub(crate) fn execute(model: Model<RunArgs>) -> Result<(), Failure> {
     }
 }
 
-/// Does something with this many threads for what runs in parallel.
-pub(crate) fn in_pool<T: Send>(
-    jobs: Option<usize>,
-    work: impl FnOnce() -> T + Send,
-) -> Result<T, Failure> {
+/// Threads for what runs in parallel: this many, or one for each core.
+pub(crate) fn pool(jobs: Option<usize>) -> Result<rayon::ThreadPool, Failure> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.unwrap_or(0)).build();
-    let pool =
-        pool.map_err(|error| Failure::Run(format!("threads could not be started: {error}")))?;
-    Ok(pool.install(work))
+    pool.map_err(|error| Failure::Run(format!("threads could not be started: {error}")))
 }
 
 /// A run of a model that is yet to be made.
@@ -170,8 +165,9 @@ fn replications<M: warpline::Model<Output: Results>>(
 ) -> Result<ReplicationsReport, Failure> {
     let started = Instant::now();
     let bar = progress::of_pieces(common.quiet, common.replications, "replicating");
+    let simulation = common.simulation(model, end);
     let replications =
-        common.simulation(model, end).replicate(common.replications, |_| bar.inc(1))?;
+        pool(common.jobs)?.install(|| simulation.replicate(common.replications, |_| bar.inc(1)))?;
     bar.finish_and_clear();
     let estimates = replications.estimates();
     let runs = replications.reports.into_iter().map(|report| RunReport::new(report, params));

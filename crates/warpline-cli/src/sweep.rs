@@ -10,13 +10,13 @@ use warpline_models::catalog::{ModelParams, WithModel};
 
 use crate::{
     args::{Cli, Command, CommonArgs, Model, SweepArgs, SweepFormat},
-    configuration::{known_flags, unknown},
+    configuration::{flag_names, unknown},
     failure::Failure,
     interrupt,
     output::Output,
     progress,
     report::RunReport,
-    run::in_pool,
+    run::pool,
 };
 
 /// A flag and the values that it takes in turn.
@@ -41,8 +41,8 @@ impl FromStr for Vary {
 }
 
 /// Flags that say how a sweep is run and told, and so cannot differ from run to run.
-const NOT_VARIED: [&str; 8] =
-    ["vary", "format", "output", "config", "quiet", "jobs", "replications", "help"];
+const NOT_VARIED: [&str; 7] =
+    ["vary", "format", "output", "config", "quiet", "jobs", "replications"];
 
 /// Runs every combination, and writes a row for each run as the runs are done.
 pub(crate) fn execute(words: &[OsString], model: Model<SweepArgs>) -> Result<(), Failure> {
@@ -59,13 +59,10 @@ pub(crate) fn execute(words: &[OsString], model: Model<SweepArgs>) -> Result<(),
     let mut failure = None;
     // Rows come out in the order of the runs, a few at a time, so that little is lost if the
     // sweep is stopped.
-    let at_a_time = 4 * args.common.jobs.unwrap_or_else(rayon::current_num_threads);
-    for some in runs.chunks(at_a_time.max(1)) {
-        let rows: Vec<_> = in_pool(args.common.jobs, || {
-            let row =
-                |(point, number): &(&Point, usize)| point.run(*number).inspect(|_| bar.inc(1));
-            some.par_iter().map(row).collect()
-        })?;
+    let pool = pool(args.common.jobs)?;
+    for some in runs.chunks(4 * pool.current_num_threads()) {
+        let row = |(point, number): &(&Point, usize)| point.run(*number).inspect(|_| bar.inc(1));
+        let rows: Vec<_> = pool.install(|| some.par_iter().map(row).collect());
         for row in rows {
             match row {
                 Ok(Some(row)) => {
@@ -90,9 +87,8 @@ pub(crate) fn execute(words: &[OsString], model: Model<SweepArgs>) -> Result<(),
 
 /// Refuses keys that are no flags of the model, before anything runs.
 fn check_keys(words: &[OsString], vary: &[Vary]) -> Result<(), Failure> {
-    let known = known_flags(&words[1], &words[2]).unwrap_or_default();
-    let known: Vec<_> =
-        known.into_iter().filter(|flag| !NOT_VARIED.contains(&flag.as_str())).collect();
+    let mut known = flag_names(&words[1], &words[2]);
+    known.retain(|flag| !NOT_VARIED.contains(&flag.as_str()));
     for (i, Vary { key, .. }) in vary.iter().enumerate() {
         if !known.contains(key) {
             return Err(Failure::Configuration(unknown("key in --vary", key, &known)));
@@ -126,12 +122,18 @@ fn points(words: &[OsString], vary: &[Vary]) -> Result<Vec<Point>, Failure> {
             })
             .collect();
     }
-    combinations.into_iter().map(|values| point(words, values)).collect()
+    // One parser for all of them: making it takes longer than what it does.
+    let mut cli = Cli::command();
+    combinations.into_iter().map(|values| point(&mut cli, words, values)).collect()
 }
 
-fn point(words: &[OsString], values: Vec<(String, String)>) -> Result<Point, Failure> {
+fn point(
+    cli: &mut clap::Command,
+    words: &[OsString],
+    values: Vec<(String, String)>,
+) -> Result<Point, Failure> {
     let flags = values.iter().map(|(key, value)| OsString::from(format!("--{key}={value}")));
-    let matches = Cli::command().try_get_matches_from(words.iter().cloned().chain(flags))?;
+    let matches = cli.try_get_matches_from_mut(words.iter().cloned().chain(flags))?;
     match Cli::from_arg_matches(&matches)?.command {
         Some(Command::Sweep { model }) => {
             let (params, SweepArgs { common, .. }) = model.into_parts();

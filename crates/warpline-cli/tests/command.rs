@@ -100,6 +100,8 @@ fn wrong_usage_is_explained() {
     refuses("run phold --memory 3MiBs", 2, &["--memory", "MiB"]);
     refuses("run phold --payload 70000", 2, &["`payload` is 70000", "65536"]);
     refuses("run phold --replications 0", 2, &["--replications", "1 or more"]);
+    refuses("run phold --replications 99999999999", 2, &["--replications", "at most 1000000"]);
+    refuses("run phold --jobs 100000", 2, &["--jobs", "at most 1024"]);
     refuses("run pcs --cells 3by4", 2, &["--cells", "3by4"]);
     refuses("run pcs --stay 5 --mobility high", 2, &["--stay", "--mobility"]);
     refuses("run phold --config missing.toml", 2, &["missing.toml", "cannot be read"]);

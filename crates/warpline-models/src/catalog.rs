@@ -1,5 +1,6 @@
 //! The models by name: what the command line, the benchmarks and the laboratory choose from.
 
+use serde::Serialize;
 use warpline::{ConfigError, Model, Results};
 
 use crate::{
@@ -8,8 +9,9 @@ use crate::{
     phold::{PAYLOAD_BYTES_MAX, Phold, PholdParams},
 };
 
-/// A model with its parameters.
-#[derive(Clone, Debug, PartialEq)]
+/// A model with its parameters. It is serialised as those.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum ModelParams {
     /// [`Phold`].
     Phold(PholdParams),
@@ -28,6 +30,16 @@ pub trait WithModel {
 }
 
 impl ModelParams {
+    /// The model's name, as the command line has it.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Phold(_) => "phold",
+            Self::Hypercube(_) => "hypercube",
+            Self::Pcs(_) => "pcs",
+        }
+    }
+
     /// Makes the model and does something with it.
     ///
     /// # Errors

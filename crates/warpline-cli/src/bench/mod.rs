@@ -2,8 +2,8 @@
 //!
 //! All variants of a workload are run in turn, round after round, so that a change in the speed of
 //! the machine hits all of them; loops that turn out hopeless in the first round are left out of the
-//! others. A ratio is the median of the ratios within each round. A run
-//! whose digest differs from the workload's other runs is a failure, not a number.
+//! others. A ratio is the median of the ratios within each round. A run whose digest differs from
+//! the workload's other runs is a failure, not a number.
 
 mod table;
 mod workload;
@@ -109,7 +109,7 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<(), Failure> {
         ));
     }
     let mut output = Output::open(args.output.as_deref())?;
-    let workloads = match args.workloads.as_slice() {
+    let mut workloads = match args.workloads.as_slice() {
         [] => Workload::ALL.to_vec(),
         some => some.to_vec(),
     };
@@ -134,7 +134,6 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<(), Failure> {
         }
     }
     bar.finish_and_clear();
-    let mut workloads = workloads;
     if interrupt::requested() {
         rows.retain(|row| !row.rates.is_empty());
         workloads.clear();

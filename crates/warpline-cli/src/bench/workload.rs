@@ -100,11 +100,7 @@ impl Workload {
     /// The peak resident size of a process that only runs this workload, for a short time.
     pub(crate) fn resident_bytes(self) -> Result<Option<u64>, Failure> {
         let params = self.params();
-        let model = match params {
-            ModelParams::Phold(_) => "phold",
-            ModelParams::Hypercube(_) => "hypercube",
-            ModelParams::Pcs(_) => "pcs",
-        };
+        let model = params.name();
         let cannot = |what: String| Failure::Run(format!("memory cannot be measured: {what}"));
         let program = std::env::current_exe().map_err(|error| cannot(error.to_string()))?;
         let mut command = Command::new(program);
