@@ -10,7 +10,7 @@ use warpline_models::{
     catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
 };
 
-use crate::{bench::BenchArgs, interrupt, sweep::Vary};
+use crate::{bench::BenchArgs, interrupt, sweep::Vary, timewarp_args::TimeWarpArgs};
 
 /// Parallel discrete-event simulation: one model, any engine, the same answer
 #[derive(Debug, Parser)]
@@ -103,6 +103,8 @@ pub(crate) struct CommonArgs {
     /// limit]
     #[arg(long, value_name = "BYTES")]
     pub(crate) memory: Option<Bytes>,
+    #[command(flatten)]
+    pub(crate) timewarp: TimeWarpArgs,
     /// Independent replications, run in parallel
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = one_to::<1_000_000>)]
     pub(crate) replications: usize,
@@ -142,6 +144,7 @@ impl CommonArgs {
             .end(end)
             .pending(self.pending)
             .stop_when(interrupt::flag());
+        let simulation = self.timewarp.apply(simulation);
         match self.memory {
             Some(Bytes(bytes)) => simulation.memory(bytes),
             None => simulation,
@@ -232,7 +235,7 @@ fn pending_sets() -> impl TypedValueParser<Value = PendingKind> {
 }
 
 /// A whole number that things of this machine are counted with: never none, and not without end.
-fn one_to<const MAX: usize>(text: &str) -> Result<usize, String> {
+pub(crate) fn one_to<const MAX: usize>(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("must be 1 or more".to_owned()),
         Ok(number) if number > MAX => Err(format!("must be at most {MAX}")),

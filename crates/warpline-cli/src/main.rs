@@ -17,6 +17,7 @@ mod report;
 mod run;
 mod sweep;
 mod system;
+mod timewarp_args;
 
 use std::process::ExitCode;
 

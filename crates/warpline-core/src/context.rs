@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{LpId, Stream, VirtualTime};
+use crate::{LpId, Stream, UndoPoint, VirtualTime};
 
 /// The handler's view of the engine, for a model whose messages are of type `M`.
 ///
@@ -47,6 +47,45 @@ pub trait Context<M> {
     /// Sends `message` to process `to`, to arrive at the virtual time `time`.
     fn send_at(&mut self, to: LpId, time: f64, message: M);
 
+    /// Sends an I/O event: one that is handled, by [`handle_io`] or [`output`], only once nothing
+    /// can undo it any more.
+    ///
+    /// [`handle_io`]: crate::LogicalProcess::handle_io
+    /// [`output`]: crate::LogicalProcess::output
+    fn send_io(&mut self, io: Io, to: LpId, delay: f64, message: M);
+
     /// Ends the handler, and the run with an error of the model's own once this event is final.
     fn fail(&mut self, reason: fmt::Arguments<'_>);
+
+    /// Leaves a word for [`reverse`](crate::LogicalProcess::reverse): what the handler is about to
+    /// forget and the reverse handler needs. The last word counts. Engines that do not reverse
+    /// ignore it.
+    #[inline]
+    fn note(&mut self, _word: u64) {}
+
+    /// Where a [`Tracked`](crate::Tracked) field stands in the history of its process.
+    #[inline]
+    fn undo_point(&self) -> UndoPoint {
+        UndoPoint::NEVER
+    }
+}
+
+/// The view of a handler of blocking I/O events, which is never undone.
+pub trait IoContext<M>: Context<M> {
+    /// Sets the simulated time barrier: from now on no event at or after `time` is handled ahead of
+    /// global virtual time; `None` takes the barrier away. It limits optimism and never changes a
+    /// result; an engine that does not speculate ignores it.
+    ///
+    /// A barrier that nobody raises does not stop the run: the event that global virtual time has
+    /// reached is always handled.
+    fn set_time_barrier(&mut self, time: Option<VirtualTime>);
+}
+
+/// The two kinds of I/O events (GTW, section 2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Io {
+    /// Its process waits for it: nothing later is handled there before. The handler has the state.
+    Blocking,
+    /// Its process does not wait, so the handler has the message only.
+    NonBlocking,
 }

@@ -54,6 +54,25 @@ pub enum Fault {
         /// The source line that panicked, where it is known.
         location: Option<String>,
     },
+    /// A reverse handler that does not restore the state, found by the reverse check.
+    NotReversed {
+        /// The path of the first field that differs.
+        field: String,
+        /// What it was before the event.
+        before: String,
+        /// What it is after the event was handled and reversed.
+        after: String,
+    },
+    /// A handler that does something else when it handles the same event again, found by the
+    /// reverse check.
+    NotRepeated {
+        /// What differs first: a field, the random stream, or an event that it sent.
+        what: String,
+        /// What it was the first time.
+        first: String,
+        /// What it was the second time.
+        second: String,
+    },
 }
 
 impl Fault {
@@ -75,6 +94,15 @@ impl Fault {
             }
             Self::Failed(_) | Self::Panicked { .. } => {
                 "the same seed and flags repeat it; look at this LP's handler"
+            }
+            Self::NotReversed { .. } => {
+                "undo every change of `handle` in `reverse`, the last one first; what would be \
+                 lost can be kept with `Context::note`, or drawn again from `Reversal::rng`"
+            }
+            Self::NotRepeated { .. } => {
+                "let the handler depend on nothing but the model, the message, the state and its \
+                 random stream; and let `Debug` show all of the state, or the reverse check \
+                 cannot see what `reverse` leaves undone"
             }
         }
     }
@@ -103,6 +131,16 @@ impl fmt::Display for Fault {
                 write!(f, "panicked at {location}: {message}")
             }
             Self::Panicked { message, location: None } => write!(f, "panicked: {message}"),
+            Self::NotReversed { field, before, after } => write!(
+                f,
+                "is not restored by its reverse handler: `{field}` was {before} before the event, \
+                 and is {after} after its reversal"
+            ),
+            Self::NotRepeated { what, first, second } => write!(
+                f,
+                "does something else when it handles the same event again: {what} was {first} \
+                 at first, and {second} then"
+            ),
         }
     }
 }

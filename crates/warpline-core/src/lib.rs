@@ -21,13 +21,17 @@ mod ids;
 mod key;
 mod model;
 mod random;
+mod reversal;
 mod time;
+mod tracked;
 
-pub use context::Context;
+pub use context::{Context, Io, IoContext};
 pub use digest::{CommitDigest, LpDigest, mix};
 pub use fault::{Fault, ModelError, Place};
 pub use ids::LpId;
 pub use key::{EventKey, STEP_MAX};
 pub use model::{Link, LogicalProcess, Model};
 pub use random::Stream;
+pub use reversal::Reversal;
 pub use time::{InvalidTime, VirtualTime};
+pub use tracked::{Tracked, TrackedVec, Undo, UndoPoint, shallow};

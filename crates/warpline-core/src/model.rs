@@ -7,7 +7,9 @@
 //! section 2.1); the fields of a process are its first kind of state, the model behind `&Model`
 //! its fourth.
 
-use crate::{Context, LpId, VirtualTime};
+use std::fmt;
+
+use crate::{Context, EventKey, IoContext, LpId, Reversal, Undo, VirtualTime};
 
 /// A part of a model: private state that changes only when an event arrives.
 ///
@@ -16,8 +18,9 @@ use crate::{Context, LpId, VirtualTime};
 ///
 /// The engine may clone a process to save its state, and later put the clone in its place. So
 /// whatever a handler changes must belong to the clone: plain fields and owned collections do,
-/// an `Rc<RefCell<_>>` does not.
-pub trait LogicalProcess: Clone + Send + Sized {
+/// an `Rc<RefCell<_>>` does not. Large fields that change little are [`Tracked`](crate::Tracked).
+/// `Debug` is what a reverse check names a field by.
+pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
     /// The model this process belongs to.
     type Model: Model<Lp = Self>;
     /// What events carry. Messages are never changed after they are sent.
@@ -35,6 +38,45 @@ pub trait LogicalProcess: Clone + Send + Sized {
         message: &Self::Message,
         cx: &mut impl Context<Self::Message>,
     );
+
+    /// Called for a blocking I/O event ([`Io::Blocking`](crate::Io::Blocking)), in the order of keys
+    /// among the other events of the process, once nothing can undo it. It may do what cannot be
+    /// undone: read and write files, or move the time barrier.
+    fn handle_io(
+        &mut self,
+        _model: &Self::Model,
+        _message: &Self::Message,
+        cx: &mut impl IoContext<Self::Message>,
+    ) {
+        cx.fail(format_args!("got a blocking I/O event, but has no `handle_io` for it"));
+    }
+
+    /// Called for a non-blocking I/O event ([`Io::NonBlocking`](crate::Io::NonBlocking)) once
+    /// nothing can undo it, for one event at a time and in the order of their keys over all
+    /// processes. The process itself may be ahead by then, so there is only the message; what it is
+    /// written to belongs to the model.
+    fn output(_model: &Self::Model, _lp: LpId, _event: &EventKey, _message: &Self::Message) {}
+
+    /// Whether [`reverse`](Self::reverse) is written.
+    const REVERSIBLE: bool = false;
+
+    /// Undoes [`handle`](Self::handle) for the same message: the state is as that left it, and has
+    /// to become as it was before. What was sent is taken back by the engine, and the random
+    /// stream, too: [`Reversal::rng`] gives the numbers that the handler drew, in the same order.
+    fn reverse(&mut self, _model: &Self::Model, _message: &Self::Message, _event: &mut Reversal) {
+        unreachable!("`reverse` is called only where `REVERSIBLE` says that it is written");
+    }
+
+    /// Shows every [`Tracked`](crate::Tracked) field to `visit`, always in the same order.
+    fn tracked(&mut self, _visit: &mut dyn FnMut(&mut dyn Undo)) {}
+
+    /// A number that is equal for equal messages and different for different ones, or a hash of the
+    /// whole contents; `None` if it is not known. Lazy cancellation takes a message that is sent
+    /// again for the same one by this.
+    #[inline]
+    fn identity(_message: &Self::Message) -> Option<u64> {
+        (size_of::<Self::Message>() == 0).then_some(0)
+    }
 
     /// Called once per process after its last event. `end` is the virtual time at which the run
     /// stopped; time averages end there.

@@ -21,7 +21,8 @@
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, VirtualTime, mix,
+    ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, Undo, VirtualTime,
+    mix,
 };
 
 mod histogram;
@@ -176,7 +177,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    const fn new() -> Self {
+    fn new() -> Self {
         Self {
             delivered: 0,
             hops: 0,
@@ -362,8 +363,19 @@ impl LogicalProcess for Node {
         self.tally.delivered += 1;
         self.tally.hops += u64::from(packet.hops);
         self.tally.latency += latency;
-        self.tally.latencies.add(latency / cube.histogram_unit);
+        self.tally.latencies.add(latency / cube.histogram_unit, cx);
         self.inject(cube, cx);
+    }
+
+    fn tracked(&mut self, visit: &mut dyn FnMut(&mut dyn Undo)) {
+        visit(self.tally.latencies.tracked());
+    }
+
+    #[inline]
+    fn identity(packet: &Packet) -> Option<u64> {
+        let Packet { destination, hops, length, injected_at } = *packet;
+        let route = u64::from(destination.get()) << 32 | u64::from(hops);
+        Some(mix(mix(route, length.to_bits()), injected_at.to_bits()))
     }
 
     fn finish(self, _: &Hypercube, end: VirtualTime) -> Tally {

@@ -432,6 +432,15 @@ impl LogicalProcess for Cell {
         pcs.schedule(portable, cx);
     }
 
+    // No `reverse`: an event adds to `busy_minutes`, a sum of floating-point numbers, and overwrites
+    // `since`. The sum cannot be taken back exactly, and there is room to note one word, not two.
+
+    #[inline]
+    fn identity(message: &PcsMessage) -> Option<u64> {
+        // It covers the whole message.
+        Some(Self::fingerprint(message))
+    }
+
     fn finish(mut self, pcs: &Pcs, end: VirtualTime) -> Counts {
         self.note_use(pcs, end.get());
         self.counts.minutes = (end.get() - pcs.params.warmup).max(0.0);

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    ConfigError, Context, Figure, LogicalProcess, LpId, Model, Results, Stream, VirtualTime,
+    ConfigError, Context, Figure, LogicalProcess, LpId, Model, Results, Reversal, Stream,
+    VirtualTime, mix,
 };
 
 /// The largest payload of a message, in bytes.
@@ -270,6 +271,23 @@ impl<const CAPACITY: usize> LogicalProcess for Node<CAPACITY> {
         };
         let delay = lookahead + cx.rng().exponential(mean);
         cx.send_with(to, delay, || Self::payload(payload, me.get() as u8));
+    }
+
+    const REVERSIBLE: bool = true;
+
+    #[inline]
+    fn reverse(&mut self, phold: &Self::Model, _: &Payload<CAPACITY>, event: &mut Reversal) {
+        let remote = phold.params.remote;
+        self.handled -= 1;
+        self.remote -= u64::from(remote >= 1.0 || event.rng().chance(remote));
+    }
+
+    #[inline]
+    fn identity(message: &Payload<CAPACITY>) -> Option<u64> {
+        let (words, rest) = message.0.as_chunks::<8>();
+        let words = words.iter().map(|word| u64::from_le_bytes(*word));
+        let rest = rest.iter().map(|byte| u64::from(*byte));
+        Some(words.chain(rest).fold(0, mix))
     }
 
     fn finish(self, _: &Self::Model, _: VirtualTime) -> Self {

@@ -46,14 +46,14 @@ pub(crate) enum Event {
 
 /// A logical process. Number 0 is the source, then come the queues, and the last one is the sink,
 /// so everyone hands its jobs to the process with the next number.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) enum Process {
     Source,
     Queue(Queue),
     Sink { jobs: u64, sojourns: f64 },
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     /// Its place in `Network::stations`.
     station: usize,

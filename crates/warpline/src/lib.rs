@@ -28,15 +28,20 @@ mod panics;
 pub mod pending;
 mod replication;
 mod report;
+mod reverse_check;
 mod sequential;
 mod simulation;
+mod sync;
+mod timewarp;
 
 pub use error::{ConfigError, RunError};
 pub use pending::PendingKind;
 pub use replication::{Estimate, Replications};
 pub use report::{Figure, Progress, Report, Results};
 pub use simulation::{Engine, Simulation};
+pub use timewarp::{Cancellation, CheckpointInterval, FossilCollection, StateSaving};
 pub use warpline_core::{
-    CommitDigest, Context, EventKey, Fault, Link, LogicalProcess, LpDigest, LpId, Model,
-    ModelError, Place, STEP_MAX, Stream, VirtualTime, mix,
+    CommitDigest, Context, EventKey, Fault, Io, IoContext, Link, LogicalProcess, LpDigest, LpId,
+    Model, ModelError, Place, Reversal, STEP_MAX, Stream, Tracked, TrackedVec, Undo, UndoPoint,
+    VirtualTime, mix,
 };

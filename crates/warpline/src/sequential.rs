@@ -10,28 +10,31 @@
 //!   the end of the run. Checked at the end of every run.
 
 use std::{
-    fmt,
+    marker::PhantomData,
     time::{Duration, Instant},
 };
 
 use warpline_core::{
-    CommitDigest, Context, EventKey, Fault, LogicalProcess, LpDigest, LpId, Model, ModelError,
-    Place, Stream, VirtualTime,
+    CommitDigest, EventKey, Fault, Io, LogicalProcess, LpDigest, LpId, Model, ModelError, Place,
+    Stream, VirtualTime,
 };
 
 use crate::{
     ConfigError, Engine, Progress, Report, RunError,
     admission::{Admission, Cause},
     panics,
-    pending::{Entry, PendingFamily, PendingSet},
+    pending::{PendingFamily, PendingSet},
     simulation::{Settings, Watch},
 };
 
 mod buffer;
+mod sending;
 
 use buffer::{Boxed, Buffer, INLINE_BYTES_MAX, Inline};
+use sending::{Event, Sender};
+pub(crate) use sending::{Halt, Handling, Sink};
 
-type Message<M> = <<M as Model>::Lp as LogicalProcess>::Message;
+pub(crate) type Message<M> = <<M as Model>::Lp as LogicalProcess>::Message;
 
 /// How long events are handled between two looks at the clock, if a single one does not take longer.
 const SLICE: Duration = Duration::from_millis(1);
@@ -46,16 +49,65 @@ pub(crate) fn run<M: Model, P: PendingFamily>(
     settings: &Settings,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
+    execute::<M, P, Once>(model, settings, watch)
+}
+
+/// Runs `model`, and handles its ordinary events in the manner of `X`.
+pub(crate) fn execute<M: Model, P: PendingFamily, X: Execution<M>>(
+    model: &M,
+    settings: &Settings,
+    watch: &mut Watch<'_>,
+) -> Result<Report<M::Output>, RunError> {
     // Small messages travel inside the pending set; large ones stay put in a buffer of their own.
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
-        Sequential::<M, Inline<_>, P::Set<_>>::new(model, settings)?.run(watch)
+        Sequential::<M, Inline<_>, P::Set<_>, X>::new(model, settings)?.run(watch)
     } else {
-        Sequential::<M, Boxed<_>, P::Set<_>>::new(model, settings)?.run(watch)
+        Sequential::<M, Boxed<_>, P::Set<_>, X>::new(model, settings)?.run(watch)
+    }
+}
+
+/// An ordinary event, and the process whose turn it is.
+pub(crate) struct Arrival<'e, T> {
+    pub(crate) key: &'e EventKey,
+    pub(crate) to: LpId,
+    pub(crate) message: &'e T,
+}
+
+/// How an ordinary event is handled: once, or forward, back and forward again.
+pub(crate) trait Execution<M: Model> {
+    /// The engine that handles events in this manner.
+    const ENGINE: Engine;
+
+    /// Handles the event, as the process's next one.
+    fn handle(
+        model: &M,
+        event: Arrival<'_, Message<M>>,
+        lp: &mut Lp<M::Lp>,
+        sink: &mut impl Sink<Message<M>>,
+    );
+}
+
+/// The sequential engine's own way.
+struct Once;
+
+impl<M: Model> Execution<M> for Once {
+    const ENGINE: Engine = Engine::Sequential;
+
+    #[inline]
+    fn handle(
+        model: &M,
+        event: Arrival<'_, Message<M>>,
+        lp: &mut Lp<M::Lp>,
+        sink: &mut impl Sink<Message<M>>,
+    ) {
+        let Lp { state, rng, sent, .. } = lp;
+        let cause = Cause::event(event.key, event.to);
+        state.handle(model, event.message, &mut Handling { cause, rng, sent, sink });
     }
 }
 
 /// A run: the processes, the pending events, and where it stands.
-struct Sequential<'m, M: Model, B, S> {
+struct Sequential<'m, M: Model, B, S, X> {
     model: &'m M,
     name: &'static str,
     lps: Vec<Lp<M::Lp>>,
@@ -68,40 +120,15 @@ struct Sequential<'m, M: Model, B, S> {
     committed: u64,
     settings: Settings,
     started: Instant,
+    execution: PhantomData<X>,
 }
 
 /// A process, with all that a rollback would have to restore.
-struct Lp<L> {
-    state: L,
-    rng: Stream,
-    sent: u64,
+pub(crate) struct Lp<L> {
+    pub(crate) state: L,
+    pub(crate) rng: Stream,
+    pub(crate) sent: u64,
     digest: LpDigest,
-}
-
-/// What sends need: kept apart from the processes, which a handler borrows at the same time.
-struct Sender<B, S> {
-    admission: Admission,
-    pending: S,
-    /// Buffers of handled events, for the next sends.
-    spares: Vec<B>,
-    /// The most events that were pending at one time.
-    peak: usize,
-    /// The most events that may be pending.
-    peak_max: usize,
-    halt: Option<Box<Halt>>,
-}
-
-/// Why a run cannot go on.
-enum Halt {
-    Fault(Fault),
-    OutOfBuffers,
-}
-
-/// An event as the pending set holds it.
-struct Event<B> {
-    key: EventKey,
-    to: LpId,
-    message: B,
 }
 
 /// Why [`Sequential::advance`] came back.
@@ -113,16 +140,17 @@ enum Stopped {
     SliceOver,
 }
 
-impl<'m, M, B, S> Sequential<'m, M, B, S>
+impl<'m, M, B, S, X> Sequential<'m, M, B, S, X>
 where
     M: Model,
     B: Buffer<Message<M>>,
     S: PendingSet<Event<B>>,
+    X: Execution<M>,
 {
     fn new(model: &'m M, settings: &Settings) -> Result<Self, RunError> {
         let started = Instant::now();
         let (name, admission) = panics::catch(|| (model.name(), Admission::new(model)))
-            .map_err(|fault| model_error(fault, None, settings))?;
+            .map_err(|fault| Self::model_error(fault, None, settings))?;
         let admission = admission?;
         // A table that does not fit is an error that says so, not an abort in the allocator.
         let mut lps = Vec::new();
@@ -153,6 +181,7 @@ where
             committed: 0,
             settings: settings.clone(),
             started,
+            execution: PhantomData,
         })
     }
 
@@ -161,10 +190,10 @@ where
         let outcome = panics::catch(|| code(self));
         // A mistake that was made before the panic came first.
         match self.sender.halt.take().map(|halt| *halt) {
-            None => outcome.map_err(|fault| model_error(fault, self.current, &self.settings)),
-            Some(Halt::Fault(fault)) => Err(model_error(fault, self.current, &self.settings)),
+            None => outcome.map_err(|fault| Self::model_error(fault, self.current, &self.settings)),
+            Some(Halt::Fault(fault)) => Err(Self::model_error(fault, self.current, &self.settings)),
             Some(Halt::OutOfBuffers) => Err(RunError::OutOfBuffers {
-                place: place(self.current, &self.settings),
+                place: Self::place(self.current, &self.settings),
                 limit: self.settings.memory.unwrap_or(u64::MAX),
                 events: self.sender.peak_max as u64,
                 event_bytes: Self::event_bytes(),
@@ -188,7 +217,7 @@ where
             };
             let Lp { state, rng, sent, .. } = &mut lp;
             let cause = Cause::start(me);
-            state.start(self.model, &mut Handling { cause, rng, sent, sender: &mut self.sender });
+            state.start(self.model, &mut Handling { cause, rng, sent, sink: &mut self.sender });
             self.lps.push(lp);
         }
     }
@@ -200,7 +229,7 @@ where
         let settings = self.settings.clone();
         let dropped = panics::catch(move || drop(self));
         let report = report?;
-        dropped.map_err(|fault| model_error(fault, None, &settings))?;
+        dropped.map_err(|fault| Self::model_error(fault, None, &settings))?;
         Ok(report)
     }
 
@@ -250,15 +279,25 @@ where
     /// Handles one event, and commits it.
     #[inline]
     fn step(&mut self, event: Event<B>) {
-        let Event { key, to, message } = event;
+        let Event { key, to, io, message } = event;
         debug_assert!(self.now <= key.time(), "SEQ-A: {key:?} after {}", self.now);
         self.now = key.time();
         self.current = Some((to, Some(key)));
-        let Lp { state, rng, sent, digest } = &mut self.lps[to.index()];
-        let cause = Cause::event(&key, to);
-        let mut cx = Handling { cause, rng, sent, sender: &mut self.sender };
-        state.handle(self.model, message.get(), &mut cx);
-        digest.commit(&key, M::Lp::fingerprint(message.get()));
+        let lp = &mut self.lps[to.index()];
+        let sender = &mut self.sender;
+        match io {
+            None => {
+                X::handle(self.model, Arrival { key: &key, to, message: message.get() }, lp, sender)
+            }
+            Some(Io::Blocking) => {
+                let Lp { state, rng, sent, .. } = lp;
+                let cause = Cause::event(&key, to);
+                let mut cx = Handling { cause, rng, sent, sink: sender };
+                state.handle_io(self.model, message.get(), &mut cx);
+            }
+            Some(Io::NonBlocking) => M::Lp::output(self.model, to, &key, message.get()),
+        }
+        lp.digest.commit(&key, M::Lp::fingerprint(message.get()));
         self.committed += 1;
         message.recycle(&mut self.sender.spares);
     }
@@ -277,7 +316,7 @@ where
         let output = self.guard(|run| run.reduce(end_time))?;
         Ok(Report {
             model: self.name,
-            engine: Engine::Sequential,
+            engine: X::ENGINE,
             workers: 1,
             seed: self.settings.seed,
             end_time,
@@ -321,122 +360,18 @@ where
     fn event_bytes() -> u64 {
         (size_of::<Event<B>>() + B::BYTES_ELSEWHERE) as u64
     }
-}
 
-/// Where a run is: at a process and an event, at a process, or at neither.
-fn place(current: Option<(LpId, Option<EventKey>)>, settings: &Settings) -> Place {
-    let (lp, event) = (current.map(|(lp, _)| lp), current.and_then(|(_, event)| event));
-    Place { lp, event, engine: Engine::Sequential.name(), worker: 0, seed: settings.seed }
-}
-
-fn model_error(
-    fault: Fault,
-    current: Option<(LpId, Option<EventKey>)>,
-    settings: &Settings,
-) -> RunError {
-    ModelError { fault, place: place(current, settings) }.into()
-}
-
-/// The context of one handler call.
-struct Handling<'a, B, S> {
-    cause: Cause,
-    rng: &'a mut Stream,
-    sent: &'a mut u64,
-    sender: &'a mut Sender<B, S>,
-}
-
-impl<B, S> Handling<'_, B, S> {
-    /// Notes why the run cannot go on, and leaves the handler: it might go on for ever otherwise.
-    #[cold]
-    fn halt(&mut self, halt: Halt) -> ! {
-        self.sender.halt.get_or_insert_with(|| Box::new(halt));
-        panics::cut_off()
-    }
-}
-
-impl<T, B: Buffer<T>, S: PendingSet<Event<B>>> Context<T> for Handling<'_, B, S> {
-    #[inline]
-    fn now(&self) -> VirtualTime {
-        self.cause.now
+    /// Where a run is: at a process and an event, at a process, or at neither.
+    fn place(current: Option<(LpId, Option<EventKey>)>, settings: &Settings) -> Place {
+        let (lp, event) = (current.map(|(lp, _)| lp), current.and_then(|(_, event)| event));
+        Place { lp, event, engine: X::ENGINE.name(), worker: 0, seed: settings.seed }
     }
 
-    #[inline]
-    fn me(&self) -> LpId {
-        self.cause.me
-    }
-
-    #[inline]
-    fn lp_count(&self) -> usize {
-        self.sender.admission.lp_count()
-    }
-
-    #[inline]
-    fn rng(&mut self) -> &mut Stream {
-        self.rng
-    }
-
-    #[inline]
-    fn send(&mut self, to: LpId, delay: f64, message: T) {
-        match Admission::after(&self.cause, to, delay) {
-            Ok(time) => self.send_at(to, time, message),
-            Err(fault) => self.halt(Halt::Fault(fault)),
-        }
-    }
-
-    #[inline]
-    fn send_at(&mut self, to: LpId, time: f64, message: T) {
-        let sender = &mut *self.sender;
-        let key = match sender.admission.admit(&self.cause, to, time, *self.sent) {
-            Ok(key) => key,
-            Err(fault) => self.halt(Halt::Fault(fault)),
-        };
-        if sender.pending.len() >= sender.peak {
-            if sender.peak == sender.peak_max {
-                self.halt(Halt::OutOfBuffers);
-            }
-            sender.peak += 1;
-        }
-        *self.sent += 1;
-        let message = B::store(message, &mut sender.spares);
-        sender.pending.insert(Event { key, to, message });
-    }
-
-    fn fail(&mut self, reason: fmt::Arguments<'_>) {
-        self.halt(Halt::Fault(Fault::Failed(reason.to_string())));
-    }
-}
-
-impl<B> Entry for Event<B> {
-    #[inline]
-    fn time(&self) -> f64 {
-        self.key.time_value()
-    }
-}
-
-impl<B> PartialEq for Event<B> {
-    #[inline]
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-impl<B> Eq for Event<B> {}
-
-impl<B> PartialOrd for Event<B> {
-    #[inline]
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-
-    #[inline]
-    fn lt(&self, other: &Self) -> bool {
-        self.key < other.key
-    }
-}
-
-impl<B> Ord for Event<B> {
-    #[inline]
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key.cmp(&other.key)
+    fn model_error(
+        fault: Fault,
+        current: Option<(LpId, Option<EventKey>)>,
+        settings: &Settings,
+    ) -> RunError {
+        ModelError { fault, place: Self::place(current, settings) }.into()
     }
 }

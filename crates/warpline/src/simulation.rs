@@ -6,12 +6,13 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use warpline_core::Model;
+use warpline_core::{Model, VirtualTime};
 
 use crate::{
-    ConfigError, PendingKind, Progress, Report, RunError,
+    Cancellation, CheckpointInterval, ConfigError, FossilCollection, PendingKind, Progress, Report,
+    RunError, StateSaving,
     pending::{PendingFamily, WithPending},
-    sequential,
+    reverse_check, sequential, timewarp,
 };
 
 /// What executes the events. Every engine commits the same ones.
@@ -21,17 +22,24 @@ pub enum Engine {
     /// One event after the other in the order of their keys: the oracle for all other engines.
     #[default]
     Sequential,
+    /// Time Warp: workers run ahead of each other, and undo what turns out to have been too early.
+    TimeWarp,
+    /// The sequential engine, but every event runs forward, back and forward again: finds the first
+    /// process and field that a reverse handler does not restore.
+    ReverseCheck,
 }
 
 impl Engine {
     /// Every engine, the default first.
-    pub const ALL: &'static [Self] = &[Self::Sequential];
+    pub const ALL: &'static [Self] = &[Self::Sequential, Self::TimeWarp, Self::ReverseCheck];
 
     /// The name that `--engine` takes.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sequential => "sequential",
+            Self::TimeWarp => "timewarp",
+            Self::ReverseCheck => "reverse-check",
         }
     }
 }
@@ -101,6 +109,7 @@ pub(crate) struct Settings {
     pub(crate) end: f64,
     pub(crate) pending: PendingKind,
     pub(crate) memory: Option<u64>,
+    pub(crate) timewarp: timewarp::Settings,
 }
 
 impl Settings {
@@ -115,8 +124,13 @@ impl Settings {
 impl<'a, M: Model> Simulation<'a, M> {
     /// A run of `model` on the sequential engine with seed 1 and no end.
     pub fn new(model: M) -> Self {
-        let settings =
-            Settings { seed: 1, end: f64::INFINITY, pending: PendingKind::default(), memory: None };
+        let settings = Settings {
+            seed: 1,
+            end: f64::INFINITY,
+            pending: PendingKind::default(),
+            memory: None,
+            timewarp: timewarp::Settings::default(),
+        };
         Self { model, engine: Engine::default(), settings, watch: Watch::default() }
     }
 
@@ -150,11 +164,108 @@ impl<'a, M: Model> Simulation<'a, M> {
         self
     }
 
-    /// Limits the bytes that the buffers of pending events take; a run that needs more ends with an
-    /// error. The structure of the pending set around the events is not counted.
+    /// Limits the bytes that event buffers take. The sequential engine keeps pending events in them,
+    /// Time Warp also processed ones with their saved states: it fossil-collects, holds workers
+    /// back and takes events back (cancelback) before it gives up. A run that needs more ends with
+    /// an error. The structure of the pending set around the events is not counted.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.settings.memory = Some(bytes);
+        self
+    }
+
+    /// Time Warp: how many workers (threads) share the processes.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.settings.timewarp.workers = workers;
+        self
+    }
+
+    /// Time Warp: how many events a worker handles between two looks at its inbox (GTW, 3.6.3).
+    #[must_use]
+    pub fn batch(mut self, events: usize) -> Self {
+        self.settings.timewarp.batch = events;
+        self
+    }
+
+    /// Time Warp: no event further than this ahead of global virtual time is handled.
+    #[must_use]
+    pub fn window(mut self, window: f64) -> Self {
+        self.settings.timewarp.window = window;
+        self
+    }
+
+    /// Time Warp: whether workers that roll back much are held back by themselves.
+    #[must_use]
+    pub fn throttle(mut self, on: bool) -> Self {
+        self.settings.timewarp.throttle = on;
+        self
+    }
+
+    /// Time Warp: the simulated time barrier at the start (GTW, 2.3); a model moves it by
+    /// [`IoContext::set_time_barrier`](crate::IoContext::set_time_barrier).
+    #[must_use]
+    pub fn time_barrier(mut self, barrier: VirtualTime) -> Self {
+        self.settings.timewarp.barrier = Some(barrier);
+        self
+    }
+
+    /// Time Warp: how the states of processes are saved.
+    #[must_use]
+    pub fn saving(mut self, saving: StateSaving) -> Self {
+        self.settings.timewarp.saving = saving;
+        self
+    }
+
+    /// Time Warp: how many events of a process lie between two copies of its state.
+    #[must_use]
+    pub fn checkpoint_interval(mut self, interval: CheckpointInterval) -> Self {
+        self.settings.timewarp.checkpoint_interval = interval;
+        self
+    }
+
+    /// Time Warp: when the events that an undone event sent are cancelled.
+    #[must_use]
+    pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
+        self.settings.timewarp.cancellation = cancellation;
+        self
+    }
+
+    /// Time Warp: when the buffers of committed events are reclaimed.
+    #[must_use]
+    pub fn fossil_collection(mut self, fossil_collection: FossilCollection) -> Self {
+        self.settings.timewarp.fossil_collection = fossil_collection;
+        self
+    }
+
+    /// Time Warp: how many events a worker processes before it asks for global virtual time.
+    #[must_use]
+    pub fn gvt_interval(mut self, events: usize) -> Self {
+        self.settings.timewarp.gvt_interval = events;
+        self
+    }
+
+    /// Time Warp: after fossil collection a worker waits while it has less than the first fraction
+    /// of its buffers free, and until it expects to reclaim the second (F_free1 and F_free2 of GTW,
+    /// 3.4). Only where memory is limited.
+    #[must_use]
+    pub fn free_fractions(mut self, blocks_below: f64, resumes_above: f64) -> Self {
+        self.settings.timewarp.free_fractions = [blocks_below, resumes_above];
+        self
+    }
+
+    /// Time Warp: whether workers are bound to cores, where there are enough of them.
+    #[must_use]
+    pub fn pin(mut self, on: bool) -> Self {
+        self.settings.timewarp.pin = on;
+        self
+    }
+
+    /// Time Warp: whether the time that each part of the engine takes is measured, which slows the
+    /// run down a little.
+    #[must_use]
+    pub fn measure_costs(mut self, on: bool) -> Self {
+        self.settings.timewarp.costs = on;
         self
     }
 
@@ -220,5 +331,7 @@ pub(crate) fn run<M: Model>(
     }
     match engine {
         Engine::Sequential => settings.pending.dispatch(Sequential { model, settings, watch }),
+        Engine::TimeWarp => timewarp::run(model, settings, watch),
+        Engine::ReverseCheck => reverse_check::run(model, settings, watch),
     }
 }

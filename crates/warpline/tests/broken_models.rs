@@ -399,7 +399,7 @@ fn interrupted_by_a_flag() {
 #[test]
 fn handlers_that_never_return() {
     struct Gusher;
-    #[derive(Clone)]
+    #[derive(Clone, Debug)]
     struct Spring;
     impl Model for Gusher {
         type Lp = Spring;

@@ -12,7 +12,7 @@ use std::{
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use warpline::{
-    CommitDigest, Context, EventKey, Fault, LogicalProcess, LpDigest, LpId, Model, PendingKind,
+    CommitDigest, Context, EventKey, Fault, Io, LogicalProcess, LpDigest, LpId, Model, PendingKind,
     Report, RunError, Simulation, Stream, VirtualTime,
 };
 
@@ -60,7 +60,7 @@ struct Spec {
     wrong: Option<(Where, Mistake)>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Process {
     me: u32,
     sent: u64,
@@ -71,7 +71,7 @@ struct Process {
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 struct Position(f64, u32);
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Message {
     /// What its sender expects of it: where it takes effect, and where its cause did.
     due: Position,
@@ -306,6 +306,10 @@ impl Context<Message> for PlainContext<'_> {
         let step = chained.map_or(0, |cause| cause.step() + 1);
         self.pending.insert(EventKey::new(time, step, self.me, *self.sent), (to, message));
         *self.sent += 1;
+    }
+
+    fn send_io(&mut self, _: Io, to: LpId, delay: f64, message: Message) {
+        self.send(to, delay, message);
     }
 
     fn fail(&mut self, reason: fmt::Arguments<'_>) {

@@ -1,4 +1,5 @@
-//! A histogram of latencies that is small enough to be saved with a process's state.
+//! A histogram of latencies that is part of a process's state, and the largest part of it: engines
+//! that save incrementally save the one bin that changes.
 //!
 //! Used by the hypercube's nodes, one each. A bin is an eighth of an octave: the top three bits of
 //! the mantissa below the exponent, so that finding it takes no logarithm.
@@ -7,6 +8,8 @@
 //!
 //! - **HIST-A.** Bin `b` holds what lies in `border(b) <= x < border(b + 1)`, in units of the
 //!   histogram; the first bin also holds all below it, the last one all above it.
+
+use warpline::{Context, TrackedVec, Undo};
 
 /// Bins per octave, as a number of mantissa bits.
 const BITS_PER_OCTAVE: u32 = 3;
@@ -22,6 +25,13 @@ fn border(bin: usize) -> f64 {
     f64::from_bits((bin as u64 + FIRST) << SHIFT)
 }
 
+/// The bin of a value that is not negative, given in units of the histogram.
+#[inline]
+fn bin(value: f64) -> usize {
+    let bin = (value.to_bits() >> SHIFT).saturating_sub(FIRST) as usize;
+    bin.min(BINS - 1)
+}
+
 /// The unit that puts `typical` into the middle of the range: from 1/64 to 64 times it.
 pub(super) fn unit_for(typical: f64) -> f64 {
     typical / (1_u64 << (OCTAVES / 2)) as f64
@@ -29,19 +39,22 @@ pub(super) fn unit_for(typical: f64) -> f64 {
 
 /// One process's counts. A count that has reached its largest value stays there.
 #[derive(Clone, Debug)]
-pub(super) struct Counts([u32; BINS]);
+pub(super) struct Counts(TrackedVec<u32>);
 
 impl Counts {
-    pub(super) const fn new() -> Self {
-        Self([0; BINS])
+    pub(super) fn new() -> Self {
+        Self(TrackedVec::new(vec![0; BINS]))
     }
 
     /// Counts a value that is not negative, given in units of the histogram.
     #[inline]
-    pub(super) fn add(&mut self, value: f64) {
-        let bin = (value.to_bits() >> SHIFT).saturating_sub(FIRST) as usize;
-        let count = &mut self.0[bin.min(BINS - 1)];
+    pub(super) fn add<M>(&mut self, value: f64, cx: &impl Context<M>) {
+        let count = self.0.write(bin(value), cx);
         *count = count.saturating_add(1);
+    }
+
+    pub(super) fn tracked(&mut self) -> &mut dyn Undo {
+        &mut self.0
     }
 }
 
@@ -55,7 +68,7 @@ impl Histogram {
     }
 
     pub(super) fn merge(&mut self, counts: &Counts) {
-        for (sum, &count) in self.0.iter_mut().zip(&counts.0) {
+        for (sum, &count) in self.0.iter_mut().zip(counts.0.iter()) {
             *sum += u64::from(count);
         }
     }
@@ -85,11 +98,15 @@ impl Histogram {
 mod tests {
     use super::*;
 
+    fn counts(values: impl IntoIterator<Item = f64>) -> Vec<u32> {
+        let mut counts = vec![0; BINS];
+        values.into_iter().for_each(|value| counts[bin(value)] += 1);
+        counts
+    }
+
     fn histogram(values: impl IntoIterator<Item = f64>) -> Histogram {
-        let mut counts = Counts::new();
-        values.into_iter().for_each(|value| counts.add(value));
         let mut histogram = Histogram::new();
-        histogram.merge(&counts);
+        histogram.merge(&Counts(TrackedVec::new(counts(values))));
         histogram
     }
 
@@ -97,21 +114,16 @@ mod tests {
     #[test]
     fn borders_belong_to_the_bin_above() {
         for bin in 1..BINS {
-            let mut counts = Counts::new();
-            counts.add(border(bin));
-            counts.add(border(bin).next_down());
-            assert_eq!((counts.0[bin - 1], counts.0[bin]), (1, 1), "bin {bin}");
+            let counts = counts([border(bin), border(bin).next_down()]);
+            assert_eq!((counts[bin - 1], counts[bin]), (1, 1), "bin {bin}");
         }
         assert_eq!(border(BINS), (1 << OCTAVES) as f64);
     }
 
     #[test]
     fn what_is_out_of_range_counts_at_the_ends() {
-        let mut counts = Counts::new();
-        for value in [0.0, 0.3, 5000.0, f64::MAX] {
-            counts.add(value);
-        }
-        assert_eq!((counts.0[0], counts.0[BINS - 1]), (2, 2));
+        let counts = counts([0.0, 0.3, 5000.0, f64::MAX]);
+        assert_eq!((counts[0], counts[BINS - 1]), (2, 2));
     }
 
     /// Evenly spread values, up to a border: the interpolation finds the exact quantiles, nearly.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use warpline::{Context, LpId, Model, Stream, VirtualTime};
+use warpline::{Context, Io, LpId, Model, Stream, VirtualTime};
 
 /// What a handler sends, and the random stream it draws from.
 pub(crate) struct Sends<M> {
@@ -57,6 +57,10 @@ impl<M: fmt::Debug> Context<M> for Sends<M> {
 
     fn send_at(&mut self, to: LpId, time: f64, message: M) {
         self.sent.push((to, time, message));
+    }
+
+    fn send_io(&mut self, io: Io, _: LpId, _: f64, message: M) {
+        panic!("no model here does I/O, but sent {io:?} {message:?}");
     }
 
     fn fail(&mut self, reason: fmt::Arguments<'_>) {

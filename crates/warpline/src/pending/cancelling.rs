@@ -20,6 +20,10 @@ pub trait MinQueue<E: Entry>: Default {
     fn peek_min(&mut self) -> Option<&E>;
     /// How many entries there are.
     fn count(&self) -> usize;
+    /// Shows an entry that will probably be taken after `distance` others, if that is cheap.
+    fn near(&self, _distance: usize) -> Option<&E> {
+        None
+    }
 }
 
 /// A [`MinQueue`] made into a [`PendingSet`].

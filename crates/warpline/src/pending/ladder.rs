@@ -128,6 +128,11 @@ impl<E: Entry> MinQueue<E> for LadderQueue<E> {
     fn count(&self) -> usize {
         self.count
     }
+
+    #[inline]
+    fn near(&self, distance: usize) -> Option<&E> {
+        self.run.len().checked_sub(distance + 1).map(|index| &self.run[index])
+    }
 }
 
 impl<E: Entry> LadderQueue<E> {

@@ -67,6 +67,12 @@ pub trait PendingSet<E: Entry>: Default {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// Shows an entry that will probably be taken after `distance` others, if that is cheap to
+    /// tell: a hint, to load what the entry needs into the cache.
+    fn upcoming(&self, _distance: usize) -> Option<&E> {
+        None
+    }
 }
 
 /// A kind of pending set, before it is known what entries it holds.
@@ -96,6 +102,51 @@ macro_rules! pending_sets {
             use super::*;
             $($(#[$doc])* #[derive(Clone, Copy, Debug)] pub struct $kind;
             impl PendingFamily for $kind { type Set<E: Entry> = $set; })*
+        }
+
+        /// A set of a kind that is chosen at run time: for engines that hold the same entries
+        /// whatever the model, where a branch per operation is cheaper than compiling the engine
+        /// once per kind.
+        #[derive(Debug)]
+        pub(crate) enum AnySet<E: Entry> {
+            $($kind(<family::$kind as PendingFamily>::Set<E>),)*
+        }
+
+        impl<E: Entry> AnySet<E> {
+            pub(crate) fn new(kind: PendingKind) -> Self {
+                match kind { $(PendingKind::$kind => Self::$kind(Default::default()),)* }
+            }
+        }
+
+        impl<E: Entry> Default for AnySet<E> {
+            fn default() -> Self {
+                Self::new(PendingKind::default())
+            }
+        }
+
+        impl<E: Entry> PendingSet<E> for AnySet<E> {
+            #[inline]
+            fn insert(&mut self, entry: E) {
+                match self { $(Self::$kind(set) => set.insert(entry),)* }
+            }
+            #[inline]
+            fn pop(&mut self) -> Option<E> {
+                match self { $(Self::$kind(set) => set.pop(),)* }
+            }
+            #[inline]
+            fn peek(&mut self) -> Option<&E> {
+                match self { $(Self::$kind(set) => set.peek(),)* }
+            }
+            fn remove(&mut self, entry: E) {
+                match self { $(Self::$kind(set) => set.remove(entry),)* }
+            }
+            fn len(&self) -> usize {
+                match self { $(Self::$kind(set) => set.len(),)* }
+            }
+            #[inline]
+            fn upcoming(&self, distance: usize) -> Option<&E> {
+                match self { $(Self::$kind(set) => set.upcoming(distance),)* }
+            }
         }
 
         impl PendingKind {

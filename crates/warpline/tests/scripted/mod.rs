@@ -72,7 +72,7 @@ pub(crate) struct Scripted<const BYTES: usize> {
 /// The script: what process `lp` does on its `n`-th event, counted from 1; 0 is the start.
 pub(crate) type Script = dyn Fn(u32, u64) -> Vec<Act> + Send + Sync;
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Process<const BYTES: usize> {
     handled: u64,
     sent: u64,

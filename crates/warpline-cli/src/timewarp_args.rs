@@ -1,0 +1,116 @@
+//! The flags of Time Warp.
+
+use clap::{
+    Args,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use warpline::{
+    Cancellation, CheckpointInterval, FossilCollection, Model, Simulation, StateSaving, VirtualTime,
+};
+
+use crate::args::one_to;
+
+/// What can be said about a run with Time Warp; other engines ignore it.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Time Warp")]
+pub(crate) struct TimeWarpArgs {
+    /// Workers (threads) that share the processes [default: the number of cores]
+    #[arg(long, value_name = "N", value_parser = one_to::<1024>)]
+    pub(crate) workers: Option<usize>,
+    /// Events that a worker handles between two looks at its inbox
+    #[arg(long, value_name = "B", default_value_t = 16, value_parser = one_to::<65_536>)]
+    pub(crate) batch: usize,
+    /// Handle no event further than this ahead of global virtual time [default: no limit]
+    #[arg(long, value_name = "W", value_parser = window)]
+    pub(crate) window: Option<f64>,
+    /// How the states of processes are saved
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = named(StateSaving::ALL, StateSaving::name))]
+    pub(crate) saving: StateSaving,
+    /// Events of a process from one copy of its state to the next, or `auto`
+    #[arg(long, value_name = "N|auto", default_value_t)]
+    pub(crate) checkpoint_interval: CheckpointInterval,
+    /// When the events that an undone event sent are cancelled
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = named(Cancellation::ALL, Cancellation::name))]
+    pub(crate) cancellation: Cancellation,
+    /// When the buffers of committed events are reclaimed
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = named(FossilCollection::ALL, FossilCollection::name))]
+    pub(crate) fossil: FossilCollection,
+    /// Events that a worker processes before it asks for global virtual time
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = one_to::<1_073_741_824>)]
+    pub(crate) gvt_interval: usize,
+    /// Time barrier at the start: nothing at or after it is handled ahead of global virtual time
+    #[arg(long, value_name = "T", value_parser = window)]
+    pub(crate) time_barrier: Option<f64>,
+    /// With --memory: a worker waits while less than this fraction of its buffers is free
+    #[arg(long, value_name = "F", default_value_t = 0.1, value_parser = fraction)]
+    pub(crate) free1: f64,
+    /// With --memory: and until it expects to reclaim more than this fraction
+    #[arg(long, value_name = "F", default_value_t = 0.2, value_parser = fraction)]
+    pub(crate) free2: f64,
+    /// Whether workers that roll back much are held back
+    #[arg(long, value_name = "on|off", default_value = "on", value_parser = on_or_off())]
+    pub(crate) throttle: bool,
+    /// Whether each worker is bound to a core of its own, where there are enough
+    #[arg(long, value_name = "on|off", default_value = "on", value_parser = on_or_off())]
+    pub(crate) pin: bool,
+    /// Measure where the time goes, by part of the engine
+    #[arg(long)]
+    pub(crate) costs: bool,
+}
+
+impl TimeWarpArgs {
+    /// The number of workers: what was asked for, or one for each core.
+    pub(crate) fn workers(&self) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        self.workers.unwrap_or(cores)
+    }
+
+    /// The simulation with these settings.
+    pub(crate) fn apply<'a, M: Model>(&self, simulation: Simulation<'a, M>) -> Simulation<'a, M> {
+        let simulation = simulation
+            .workers(self.workers())
+            .batch(self.batch)
+            .window(self.window.unwrap_or(f64::INFINITY))
+            .saving(self.saving)
+            .checkpoint_interval(self.checkpoint_interval)
+            .cancellation(self.cancellation)
+            .fossil_collection(self.fossil)
+            .gvt_interval(self.gvt_interval)
+            .free_fractions(self.free1, self.free2)
+            .throttle(self.throttle)
+            .pin(self.pin)
+            .measure_costs(self.costs);
+        match self.time_barrier.and_then(|time| VirtualTime::new(time).ok()) {
+            Some(time) => simulation.time_barrier(time),
+            None => simulation,
+        }
+    }
+}
+
+fn named<T: Copy + Send + Sync + 'static>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T>
+where
+    T: std::str::FromStr<Err: std::error::Error + Send + Sync>,
+{
+    PossibleValuesParser::new(all.iter().map(|&kind| name(kind))).try_map(|name| name.parse::<T>())
+}
+
+fn on_or_off() -> impl TypedValueParser<Value = bool> {
+    PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
+}
+
+fn window(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(window) if window.is_finite() && window >= 0.0 => Ok(window),
+        _ => Err("expected a finite number, 0 or more".to_owned()),
+    }
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
+        _ => Err("expected a fraction, from 0 to 1".to_owned()),
+    }
+}

@@ -1,0 +1,49 @@
+//! What a reverse handler knows of the event it undoes.
+//!
+//! # References
+//!
+//! Carothers, Perumalla, Fujimoto, *Efficient Optimistic Parallel Simulations using Reverse
+//! Computation*, ACM TOMACS 9(3), 1999.
+
+use crate::{EventKey, LpId, Stream, VirtualTime};
+
+/// An event that is being undone by [`LogicalProcess::reverse`](crate::LogicalProcess::reverse).
+#[derive(Clone, Debug)]
+pub struct Reversal {
+    key: EventKey,
+    me: LpId,
+    rng: Stream,
+    note: u64,
+}
+
+impl Reversal {
+    /// The event with this key at process `me`, before which the stream was `rng`, and for which the
+    /// handler left `note`. Engines make these.
+    #[must_use]
+    pub const fn new(key: EventKey, me: LpId, rng: Stream, note: u64) -> Self {
+        Self { key, me, rng, note }
+    }
+
+    /// The time of the event.
+    #[must_use]
+    pub fn now(&self) -> VirtualTime {
+        self.key.time()
+    }
+
+    /// The process that handled it.
+    #[must_use]
+    pub const fn me(&self) -> LpId {
+        self.me
+    }
+
+    /// The random numbers that the handler drew, in the same order.
+    pub const fn rng(&mut self) -> &mut Stream {
+        &mut self.rng
+    }
+
+    /// The last word that the handler left with [`Context::note`](crate::Context::note), or 0.
+    #[must_use]
+    pub const fn note(&self) -> u64 {
+        self.note
+    }
+}

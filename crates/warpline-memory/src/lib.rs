@@ -1,0 +1,21 @@
+//! The machine room: what workers that share memory share it with.
+//!
+//! Engines use this crate, models never see it. All unsafe code of the shared-memory engines is in
+//! here, behind safe interfaces that no caller can break.
+//!
+//! - [`Arena`] and [`Buffers`]: event buffers that pass from worker to worker without being copied.
+//! - [`Inbox`]: any worker pushes blocks of mail, the owner drains them.
+//! - [`prefetch`]: a hint to the cache.
+//! - [`bind_worker`]: one core for one worker, within the process's affinity mask.
+
+mod affinity;
+mod arena;
+mod inbox;
+mod prefetch;
+mod sync;
+
+pub use affinity::bind_worker;
+pub use arena::{Arena, BUFFERS_MAX, BufferId, Buffers};
+pub use crossbeam_utils::{Backoff, CachePadded};
+pub use inbox::{BLOCK_ITEMS, Block, Drain, Inbox};
+pub use prefetch::prefetch;

@@ -1,0 +1,580 @@
+//! Event buffers against a model, under misuse, and between threads.
+//!
+//! Under Miri the sizes shrink, and so do the arena's chunks, so that several of them are reached.
+
+use std::{
+    cell::Cell,
+    collections::BTreeSet,
+    convert::Infallible,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    thread,
+};
+
+use proptest::prelude::*;
+use warpline_memory::{Arena, BLOCK_ITEMS, BUFFERS_MAX, Block, BufferId, Buffers, Inbox};
+
+/// What a message must look like for the tests to know it again.
+trait Content: Send {
+    fn new(token: &Arc<()>, number: u64) -> Self;
+    fn intact(&self, number: u64) -> bool;
+}
+
+#[derive(Debug)]
+struct Small {
+    _token: Arc<()>,
+    number: u64,
+}
+
+impl Content for Small {
+    fn new(token: &Arc<()>, number: u64) -> Self {
+        Self { _token: Arc::clone(token), number }
+    }
+
+    fn intact(&self, number: u64) -> bool {
+        self.number == number
+    }
+}
+
+/// Larger than a page.
+#[derive(Debug)]
+struct Large {
+    numbers: [u64; 700],
+    _token: Arc<()>,
+}
+
+impl Content for Large {
+    fn new(token: &Arc<()>, number: u64) -> Self {
+        Self { numbers: [number; 700], _token: Arc::clone(token) }
+    }
+
+    fn intact(&self, number: u64) -> bool {
+        self.numbers.iter().all(|&n| n == number)
+    }
+}
+
+/// More strictly aligned than the owner word, or than an allocation usually is.
+#[derive(Debug)]
+#[repr(align(256))]
+struct Aligned(Small);
+
+impl Content for Aligned {
+    fn new(token: &Arc<()>, number: u64) -> Self {
+        Self(Small::new(token, number))
+    }
+
+    fn intact(&self, number: u64) -> bool {
+        std::ptr::from_ref(self).addr().is_multiple_of(256) && self.0.intact(number)
+    }
+}
+
+/// The workers that have buffers; messages also go to one that never asks for its own.
+const WORKERS: usize = 3;
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Fill { by: usize, to: usize },
+    PanicInMake { by: usize },
+    FillInMake { by: usize, to: usize },
+    Get { pick: usize },
+    Free { pick: usize },
+    Take { pick: usize },
+    Steal { pick: usize, by: usize },
+    GiveUp { by: usize, keep: usize },
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let (by, to, pick) = (0..WORKERS, 0..=WORKERS, any::<usize>());
+    let op = prop_oneof![
+        12 => (by.clone(), to.clone()).prop_map(|(by, to)| Op::Fill { by, to }),
+        1 => by.clone().prop_map(|by| Op::PanicInMake { by }),
+        2 => (by.clone(), to).prop_map(|(by, to)| Op::FillInMake { by, to }),
+        3 => pick.prop_map(|pick| Op::Get { pick }),
+        4 => pick.prop_map(|pick| Op::Free { pick }),
+        3 => pick.prop_map(|pick| Op::Take { pick }),
+        1 => (pick, by.clone()).prop_map(|(pick, by)| Op::Steal { pick, by }),
+        2 => (by, 0_usize..4).prop_map(|(by, keep)| Op::GiveUp { by, keep }),
+    ];
+    prop::collection::vec(op, if cfg!(miri) { 0..60 } else { 0..400 })
+}
+
+/// What is filled, and the counts that must agree with it.
+struct Model<'a, T> {
+    arena: &'a Arena<T>,
+    workers: Vec<Buffers<'a, T>>,
+    token: &'a Arc<()>,
+    live: Vec<(BufferId, usize, u64)>,
+    ids: BTreeSet<BufferId>,
+    next: u64,
+}
+
+impl<'a, T: Content> Model<'a, T> {
+    fn new(arena: &'a Arena<T>, token: &'a Arc<()>) -> Self {
+        let workers = (0..WORKERS).map(|worker| arena.buffers(worker)).collect();
+        Self { arena, workers, token, live: Vec::new(), ids: BTreeSet::new(), next: 0 }
+    }
+
+    fn filled(&mut self, id: BufferId, to: usize, number: u64) {
+        assert!(id.get() < self.arena.limit(), "{id:?} is beyond the limit");
+        assert!(self.ids.insert(id), "{id:?} was given twice");
+        self.live.push((id, to, number));
+    }
+
+    fn fill(&mut self, by: usize, to: usize) -> bool {
+        let number = self.next;
+        let none = self.workers[by].free_count() == 0 && self.arena.available() == 0;
+        let id = self.workers[by].fill_with(to, || T::new(self.token, number));
+        assert_eq!(id.is_none(), none, "a buffer is refused if and only if there is none");
+        let Some(id) = id else { return false };
+        self.next += 1;
+        self.filled(id, to, number);
+        true
+    }
+
+    /// A live buffer whose owner can act.
+    fn pick(&self, pick: usize) -> Option<usize> {
+        let owned: Vec<_> = (0..self.live.len()).filter(|&n| self.live[n].1 < WORKERS).collect();
+        (!owned.is_empty()).then(|| owned[pick % owned.len()])
+    }
+
+    fn remove(&mut self, pick: usize) -> Option<(BufferId, usize, u64)> {
+        let entry = self.live.swap_remove(self.pick(pick)?);
+        self.ids.remove(&entry.0);
+        Some(entry)
+    }
+
+    fn apply(&mut self, op: Op) {
+        match op {
+            Op::Fill { by, to } => {
+                self.fill(by, to);
+            }
+            Op::PanicInMake { by } => {
+                let make = || -> T { panic!("make") };
+                let made = || self.workers[by].fill_with(0, make).is_some();
+                let none = self.workers[by].free_count() == 0 && self.arena.available() == 0;
+                assert_eq!(catch_unwind(AssertUnwindSafe(made)).is_ok(), none);
+            }
+            Op::FillInMake { by, to } => {
+                let (outer, inner) = (self.next, self.next + 1);
+                let mut within = None;
+                let id = self.workers[by].fill_with(to, || {
+                    within = self.workers[by].fill_with(by, || T::new(self.token, inner));
+                    T::new(self.token, outer)
+                });
+                self.next += 2;
+                within.into_iter().for_each(|id| self.filled(id, by, inner));
+                id.into_iter().for_each(|id| self.filled(id, to, outer));
+            }
+            Op::Get { pick } => {
+                if let Some(n) = self.pick(pick) {
+                    let (id, owner, number) = self.live[n];
+                    self.workers[owner].prefetch(id);
+                    assert!(self.workers[owner].get(id).intact(number));
+                }
+            }
+            Op::Free { pick } => {
+                if let Some((id, owner, number)) = self.remove(pick) {
+                    assert!(self.workers[owner].get(id).intact(number));
+                    self.workers[owner].free(id);
+                    assert!(!self.workers[owner].owns(id));
+                }
+            }
+            Op::Take { pick } => {
+                if let Some((id, owner, number)) = self.remove(pick) {
+                    assert!(self.workers[owner].take(id).intact(number));
+                    assert!(!self.workers[owner].owns(id));
+                }
+            }
+            Op::Steal { pick, by } => {
+                if let Some(&(id, owner, _)) = self.live.get(pick % self.live.len().max(1)) {
+                    let thief = &mut self.workers[by];
+                    assert_eq!(thief.owns(id), by == owner);
+                    if by != owner {
+                        refused(|| _ = thief.get(id));
+                        refused(|| thief.free(id));
+                        refused(|| _ = thief.take(id));
+                    }
+                }
+            }
+            Op::GiveUp { by, keep } => {
+                let kept = self.workers[by].free_count().min(keep);
+                self.workers[by].give_up_beyond(keep);
+                assert_eq!(self.workers[by].free_count(), kept);
+            }
+        }
+        self.check();
+    }
+
+    /// ARENA-A, as far as counts can show it.
+    fn check(&self) {
+        let free: usize = self.workers.iter().map(Buffers::free_count).sum();
+        let unissued = (self.arena.limit() - self.arena.issued()) as usize;
+        let spare = self.arena.available() - unissued;
+        assert_eq!(self.live.len() + free + spare, self.arena.issued() as usize);
+        assert_eq!(Arc::strong_count(self.token), 1 + self.live.len());
+    }
+}
+
+/// Runs what must panic because of the owner of a buffer.
+fn refused(misuse: impl FnOnce()) {
+    let panic = catch_unwind(AssertUnwindSafe(misuse)).expect_err("misuse goes unnoticed");
+    let message = panic.downcast_ref::<String>().map(String::as_str);
+    let message = message.or_else(|| panic.downcast_ref::<&str>().copied());
+    assert!(message.is_some_and(|text| text.contains("ARENA-B")), "{message:?}");
+}
+
+fn against_model<T: Content>(limit: u32, ops: &[Op]) {
+    let token = Arc::new(());
+    let arena = Arena::new(WORKERS, limit);
+    let mut model = Model::<T>::new(&arena, &token);
+    for &op in ops {
+        model.apply(op);
+    }
+    // Every buffer is still there: with all spare ones in one place, the limit is reached exactly.
+    for worker in &mut model.workers {
+        worker.give_up_beyond(0);
+    }
+    while model.fill(0, 1) {}
+    model.check();
+    assert_eq!(model.live.len(), limit as usize);
+    assert_eq!(arena.issued(), limit);
+    for &(id, owner, number) in &model.live {
+        assert!(owner == WORKERS || model.workers[owner].get(id).intact(number));
+    }
+    drop(model);
+    drop(arena);
+    assert_eq!(Arc::strong_count(&token), 1, "the arena drops what is left in it, once");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 3 } else { 64 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// Any operations of three workers on one thread do what a multiset of buffers would.
+    #[test]
+    fn small_messages(limit in 0_u32..if cfg!(miri) { 60 } else { 300 }, ops in ops()) {
+        against_model::<Small>(limit, &ops);
+    }
+
+    /// The same with messages of several pages.
+    #[test]
+    fn large_messages(limit in 0_u32..40, ops in ops()) {
+        against_model::<Large>(limit, &ops);
+    }
+
+    /// The same with messages that are aligned to more than a cache line.
+    #[test]
+    fn aligned_messages(limit in 0_u32..40, ops in ops()) {
+        against_model::<Aligned>(limit, &ops);
+    }
+}
+
+/// An arena hands out exactly its limit, over several chunks and whatever the size of a batch.
+#[test]
+fn limit() {
+    for limit in if cfg!(miri) { [0, 1, 17, 70] } else { [0, 1, 1025, 9000] } {
+        let arena = Arena::new(2, limit);
+        let buffers = arena.buffers(0);
+        let ids: BTreeSet<_> = (0..).map_while(|n| buffers.fill_with(0, || n)).collect();
+        assert_eq!(ids.len(), limit as usize);
+        assert!(ids.iter().all(|id| id.get() < limit));
+        let sum: u64 = ids.iter().map(|&id| *buffers.get(id)).sum();
+        assert_eq!(sum, (0..u64::from(limit)).sum());
+        assert_eq!(arena.available(), 0);
+    }
+    assert_eq!(Arena::<()>::new(1, u32::MAX).limit(), BUFFERS_MAX);
+}
+
+/// Numbers that name no buffer, or one that was never filled, are refused; looking at them
+/// allocates nothing.
+#[test]
+fn forged_ids_are_refused() {
+    let arena = Arena::new(1, BUFFERS_MAX);
+    let mut buffers = arena.buffers(0);
+    let id = buffers.fill_with(0, || 7_u64).expect("there are buffers");
+    for number in [id.get() + 1, 5000, BUFFERS_MAX - 1, BUFFERS_MAX, u32::MAX - 1, u32::MAX] {
+        let forged = BufferId::new(number);
+        buffers.prefetch(forged);
+        assert!(!buffers.owns(forged));
+        refused(|| _ = buffers.get(forged));
+        refused(|| buffers.free(forged));
+        refused(|| _ = buffers.take(forged));
+    }
+    assert_eq!(buffers.take(id), 7);
+}
+
+/// What is not a worker's own is refused: another's, what it has freed, what was filled for nobody.
+///
+/// Mutation: without the owner check in `owned` this is red, as is `small_messages`.
+#[test]
+fn foreign_and_freed_buffers_are_refused() {
+    let arena = Arena::new(2, 8);
+    let (mut zero, mut one) = (arena.buffers(0), arena.buffers(1));
+    let id = zero.fill_with(1, || String::from("mail")).expect("there are buffers");
+    refused(|| _ = zero.get(id));
+    refused(|| zero.free(id));
+    refused(|| _ = zero.take(id));
+    assert_eq!(one.get(id), "mail");
+    one.free(id);
+    refused(|| _ = one.get(id));
+    refused(|| one.free(id));
+    refused(|| _ = one.take(id));
+    assert_eq!((zero.free_count() + one.free_count()) as u32, arena.issued());
+}
+
+/// A worker gets its buffers once, even when it has dropped them.
+#[test]
+#[should_panic(expected = "already has its buffers")]
+fn buffers_are_given_once() {
+    let arena = Arena::<u32>::new(1, 8);
+    drop(arena.buffers(0));
+    let _twice = arena.buffers(0);
+}
+
+/// No worker has the number that stands for nobody: it would own what was never filled.
+///
+/// Mutation: with `worker as u32 + 1` unchecked, `usize::MAX` reads memory that was never written.
+#[test]
+fn worker_numbers_that_wrap_are_refused() {
+    let arena = Arena::<String>::new(1, 8);
+    let zero = arena.buffers(0);
+    for worker in [usize::MAX, u32::MAX as usize] {
+        assert!(catch_unwind(AssertUnwindSafe(|| arena.buffers(worker))).is_err());
+        let fill = || zero.fill_with(worker, || unreachable!("nothing is made for nobody"));
+        assert!(catch_unwind(AssertUnwindSafe(fill)).is_err());
+    }
+    let last = arena.buffers(u32::MAX as usize - 1);
+    let id = zero.fill_with(u32::MAX as usize - 1, String::new).expect("there are buffers");
+    assert_eq!(last.get(id), "");
+}
+
+/// A message without data is there once: a type may promise that there is one value of it.
+///
+/// Mutation: answering for such types without a look at the owner gives the token out twice.
+#[test]
+fn tokens_are_not_copied() {
+    struct Token(());
+    let arena = Arena::new(2, 8);
+    let (zero, mut one) = (arena.buffers(0), arena.buffers(1));
+    let id = zero.fill_with(1, || Token(())).expect("there are buffers");
+    refused(|| _ = zero.get(id));
+    let Token(()) = one.get(id);
+    let Token(()) = one.take(id);
+    refused(|| _ = one.get(id));
+    refused(|| _ = one.take(id));
+    refused(|| one.free(id));
+}
+
+/// No message is ever read of a type without values.
+#[test]
+fn messages_without_values_are_never_read() {
+    let arena = Arena::<Infallible>::new(1, 8);
+    let mut buffers = arena.buffers(0);
+    for number in [0, 1, 7, 8] {
+        refused(|| _ = buffers.get(BufferId::new(number)));
+        refused(|| _ = buffers.take(BufferId::new(number)));
+    }
+    let fill = || buffers.fill_with(0, || panic!("there is no value to make"));
+    assert!(catch_unwind(AssertUnwindSafe(fill)).is_err());
+    refused(|| _ = buffers.get(BufferId::new(0)));
+}
+
+thread_local! {
+    static DROPS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A message without data, but with a destructor.
+struct Counted;
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        DROPS.set(DROPS.get() + 1);
+    }
+}
+
+/// Messages without data are dropped as often as others: once.
+#[test]
+fn drops_without_data() {
+    let arena = Arena::new(1, 8);
+    let mut buffers = arena.buffers(0);
+    let ids: Vec<_> = (0..).map_while(|_| buffers.fill_with(0, || Counted)).collect();
+    assert_eq!((ids.len(), DROPS.get()), (8, 0));
+    buffers.free(ids[0]);
+    assert_eq!(DROPS.get(), 1);
+    std::mem::forget(buffers.take(ids[1]));
+    assert_eq!(DROPS.get(), 1);
+    drop(arena);
+    assert_eq!(DROPS.get(), 7);
+}
+
+/// A message whose destructor panics leaves its buffer free, and is not dropped again.
+///
+/// Mutation: freeing the buffer after the drop loses it.
+#[test]
+fn panic_in_drop_gives_the_buffer_back() {
+    struct Bomb(Arc<()>);
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            assert!(Arc::strong_count(&self.0) > 100, "boom");
+        }
+    }
+    let token = Arc::new(());
+    let arena = Arena::new(1, 1);
+    let mut buffers = arena.buffers(0);
+    for _ in 0..3 {
+        let id = buffers.fill_with(0, || Bomb(Arc::clone(&token))).expect("the buffer is free");
+        assert!(catch_unwind(AssertUnwindSafe(|| buffers.free(id))).is_err());
+        assert_eq!((buffers.free_count(), Arc::strong_count(&token)), (1, 1));
+    }
+}
+
+/// A worker's buffers can go to another thread, with the messages it owns.
+#[test]
+fn buffers_change_threads() {
+    let arena = Arena::new(2, 8);
+    let buffers = arena.buffers(0);
+    let id = buffers.fill_with(0, || Cell::new(1)).expect("there are buffers");
+    buffers.get(id).set(2);
+    let moved = move || {
+        let mut buffers = buffers;
+        assert_eq!(buffers.take(id).get(), 2);
+        buffers
+    };
+    let buffers = thread::scope(|s| s.spawn(moved).join().expect("no panic"));
+    assert!(!buffers.owns(id));
+}
+
+/// What is sent around between threads; every word of it is checked.
+#[derive(Clone, Copy)]
+struct Mail([u64; 6]);
+
+impl Mail {
+    fn new(number: u64) -> Self {
+        Self(std::array::from_fn(|n| number.wrapping_mul(n as u64 + 1)))
+    }
+
+    fn number(self) -> u64 {
+        assert_eq!(self.0, Self::new(self.0[0]).0, "a message is torn");
+        self.0[0]
+    }
+}
+
+/// Messages go round a ring of workers, each hop in a new buffer whose number travels in a block.
+/// Every message arrives as it was sent, and the buffers that one worker fills another one frees.
+///
+/// Mutation: red under Miri and `ThreadSanitizer` if neither edge is left, that is, with the owner
+/// store and the CAS in `Inbox::push` both `Relaxed`; each edge alone publishes a message.
+#[test]
+fn ping_pong() {
+    const RING: usize = 3;
+    const MAILS: u64 = if cfg!(miri) { 4 } else { 100 };
+    const HOPS: u64 = if cfg!(miri) { 6 } else { 2_000 };
+
+    let arena = Arena::new(RING, 600);
+    let inboxes: [Inbox<BufferId>; RING] = std::array::from_fn(|_| Inbox::default());
+    let work = |worker: usize| {
+        let mut buffers = arena.buffers(worker);
+        let next = (worker + 1) % RING;
+        let mut block = Block::new(worker as u32);
+        let send = |buffers: &Buffers<'_, Mail>, block: &mut Block<BufferId>, number| {
+            let id = buffers.fill_with(next, || Mail::new(number)).expect("the limit is far off");
+            block.items.push(id);
+        };
+        for n in 0..MAILS {
+            send(&buffers, &mut block, n * HOPS);
+            if block.items.is_full() {
+                inboxes[next].push(std::mem::replace(&mut block, Block::new(worker as u32)));
+            }
+        }
+        inboxes[next].push(block);
+        let mut received = 0;
+        // By symmetry each worker receives as many hops as one worker's mails make.
+        while received < MAILS * HOPS {
+            for arrived in inboxes[worker].drain() {
+                assert!(arrived.items.len() <= BLOCK_ITEMS);
+                let mut block = Block::new(worker as u32);
+                for &id in &arrived.items {
+                    received += 1;
+                    let number = buffers.get(id).number();
+                    buffers.free(id);
+                    if (number + 1) % HOPS != 0 {
+                        send(&buffers, &mut block, number + 1);
+                    }
+                }
+                if !block.items.is_empty() {
+                    inboxes[next].push(block);
+                }
+            }
+            buffers.give_up_beyond(8);
+            thread::yield_now();
+        }
+    };
+    thread::scope(|s| {
+        for worker in 0..RING {
+            s.spawn(move || work(worker));
+        }
+    });
+    assert!(arena.issued() <= 600);
+}
+
+/// The owner word alone publishes a message: the buffer's number reaches the owner by a way that
+/// orders nothing. The few buffers come back to the sender by the spare list.
+///
+/// Mutations, all red under Miri: the owner store in `fill_with` or the owner load in `owned`
+/// `Relaxed` (ARENA-1); in `give_up_beyond`, the buffers sent back past the lock (ARENA-2).
+#[test]
+fn owner_word_publishes_the_message() {
+    const MAILS: u64 = if cfg!(miri) { 20 } else { 100_000 };
+
+    let arena = Arena::new(2, 3);
+    // One more than the buffer's number, and what came last.
+    let slots: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
+    thread::scope(|s| {
+        s.spawn(|| {
+            let zero = arena.buffers(0);
+            for number in 0..MAILS {
+                let slot = &slots[(number % 3) as usize];
+                // Ordering: Relaxed, that is the point.
+                while slot.load(Ordering::Relaxed) != 0 {
+                    thread::yield_now();
+                }
+                let id = loop {
+                    match zero.fill_with(1, || Mail::new(number)) {
+                        Some(id) => break id,
+                        None => thread::yield_now(),
+                    }
+                };
+                // Ordering: Relaxed, that is the point.
+                slot.store(id.get() + 1, Ordering::Relaxed);
+            }
+        });
+        s.spawn(|| {
+            let mut one = arena.buffers(1);
+            for number in 0..MAILS {
+                let slot = &slots[(number % 3) as usize];
+                let id = loop {
+                    // Ordering: Relaxed, that is the point.
+                    match slot.load(Ordering::Relaxed) {
+                        0 => thread::yield_now(),
+                        id => break BufferId::new(id - 1),
+                    }
+                };
+                while !one.owns(id) {
+                    thread::yield_now();
+                }
+                assert_eq!(one.get(id).number(), number);
+                one.free(id);
+                one.give_up_beyond(0);
+                // Ordering: Relaxed; the sender gets the buffer from the spare list.
+                slot.store(0, Ordering::Relaxed);
+            }
+        });
+    });
+    assert_eq!(arena.available(), 3);
+}

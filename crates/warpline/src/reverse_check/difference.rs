@@ -1,0 +1,264 @@
+//! The first difference between two states, found in what `{:#?}` prints of them, with the path of
+//! fields that leads to it.
+//!
+//! Used by the reverse check, which knows no more of a model's state than that it is `Debug`. The
+//! layout is that of derived `Debug`; where an author has written another, the path may be wrong,
+//! but the values are still those of the first lines that differ.
+
+/// Where two states differ, and in what.
+#[derive(Debug, PartialEq)]
+pub(super) struct Difference {
+    /// The path of fields, as in `tally.latencies.bins[3]`; `self` for the state as a whole.
+    pub(super) field: String,
+    /// What is there in the one and in the other.
+    pub(super) values: [String; 2],
+}
+
+impl Difference {
+    /// The first difference between two texts, if there is one.
+    pub(super) fn between(one: &str, other: &str) -> Option<Self> {
+        if one == other {
+            return None;
+        }
+        let (mut ones, mut others) = (one.lines(), other.lines());
+        let mut path = Path::default();
+        loop {
+            match (ones.next(), others.next()) {
+                (Some(one), Some(other)) if one == other => path.pass(Line::of(one)),
+                (None, None) => return None,
+                (one, other) => return Some(path.end(one.map(Line::of), other.map(Line::of))),
+            }
+        }
+    }
+}
+
+/// A line of a state's text.
+#[derive(Clone, Copy)]
+struct Line<'t> {
+    /// The line closes a container; what it holds besides is the value for a key of several lines.
+    closes: bool,
+    /// The part that it shows, or begins to show.
+    part: &'t str,
+}
+
+impl<'t> Line<'t> {
+    fn of(text: &'t str) -> Self {
+        let text = text.trim();
+        let text = text.strip_suffix(',').unwrap_or(text);
+        match text.strip_prefix(['}', ']', ')']) {
+            Some(rest) => Self { closes: true, part: rest.strip_prefix(": ").unwrap_or(rest) },
+            None => Self { closes: false, part: text },
+        }
+    }
+}
+
+/// The containers that have been opened so far, and not closed.
+#[derive(Default)]
+struct Path(Vec<Container>);
+
+/// Something with parts: a struct, a tuple, a list, a map.
+struct Container {
+    /// How its own container calls it: `.name`, `.0`, `[3]` or `[key]`; nothing for the whole.
+    step: String,
+    kind: Kind,
+    /// How many of its parts have been passed.
+    passed: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Struct,
+    Tuple,
+    List,
+    /// Or a set.
+    Map,
+    /// Not worth a step of its own.
+    Some,
+}
+
+impl Path {
+    /// Goes past a line that is the same in both texts.
+    fn pass(&mut self, line: Line<'_>) {
+        let (step, value) = self.resolve(line);
+        if line.closes {
+            self.0.pop();
+        } else if let Some(container) = self.0.last_mut() {
+            container.passed += 1;
+        }
+        if let Some(kind) = Kind::opened_by(value) {
+            self.0.push(Container { step, kind, passed: 0 });
+        }
+    }
+
+    /// How the part that a line shows is called within its container, and its value.
+    fn resolve<'t>(&self, line: Line<'t>) -> (String, &'t str) {
+        let part = line.part;
+        let Some(Container { kind, passed, step }) = self.0.last() else {
+            return (String::new(), part);
+        };
+        if line.closes {
+            return (step.clone(), part);
+        }
+        match (kind, part.split_once(": ")) {
+            (Kind::Struct, Some((name, value))) => (format!(".{name}"), value),
+            (Kind::Map, Some((key, value))) => (format!("[{key}]"), value),
+            (Kind::Some, _) => (String::new(), part),
+            (Kind::Tuple, _) => (format!(".{passed}"), part),
+            _ => (format!("[{passed}]"), part),
+        }
+    }
+
+    /// The difference that two lines make.
+    fn end(&self, one: Option<Line<'_>>, other: Option<Line<'_>>) -> Difference {
+        let lines = [one, other];
+        let parts = lines.map(|line| line.filter(|line| !line.part.is_empty()));
+        let resolved = parts.map(|line| line.map(|line| self.resolve(line)));
+        let (step, values) = match &resolved {
+            // The two are parts of different names: neither is the one that differs.
+            [Some((a, _)), Some((b, _))] if a != b => {
+                ("", parts.map(|line| line.map_or("", |line| line.part)))
+            }
+            [a, b] => {
+                let step = a.as_ref().or(b.as_ref()).map_or("", |(step, _)| step);
+                (step, [a, b].map(|value| value.as_ref().map_or("nothing", |(_, value)| value)))
+            }
+        };
+        // A line that closes a key belongs where the key does, which is the last step already.
+        let step = if lines.iter().flatten().all(|line| line.closes) { "" } else { step };
+        let path: String = self.0.iter().map(|container| container.step.as_str()).collect();
+        Difference { field: from_self(&(path + step)), values: values.map(without_contents) }
+    }
+}
+
+impl Kind {
+    /// The container that a value opens, if it continues in the next line.
+    fn opened_by(value: &str) -> Option<Self> {
+        match (value.chars().last()?, value) {
+            (_, "Some(") => Some(Self::Some),
+            (_, "{") => Some(Self::Map),
+            ('{', _) => Some(Self::Struct),
+            ('(', _) => Some(Self::Tuple),
+            ('[', _) => Some(Self::List),
+            _ => None,
+        }
+    }
+}
+
+/// A path as its process would write it, where `self.` goes without saying.
+fn from_self(path: &str) -> String {
+    match path.strip_prefix('.') {
+        Some(name) if !name.starts_with(|c: char| c.is_ascii_digit()) => name.to_owned(),
+        _ => format!("self{path}"),
+    }
+}
+
+/// The first line of a value, for the whole of it.
+fn without_contents(value: &str) -> String {
+    match value.chars().last() {
+        Some('{') => format!("{value} .. }}"),
+        Some('(') => format!("{value}..)"),
+        Some('[') => format!("{value}..]"),
+        _ => value.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[expect(dead_code, reason = "the fields of what is shown are read by `Debug` only")]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+
+    #[derive(Clone, Debug, Default)]
+    struct Node {
+        idle: bool,
+        tally: Tally,
+        queue: Option<Vec<u32>>,
+        pairs: BTreeMap<(u8, u8), Tally>,
+        names: BTreeMap<&'static str, f64>,
+        seen: BTreeSet<u32>,
+        kind: Kind,
+        text: String,
+    }
+
+    #[derive(Clone, Debug, Default)]
+    struct Tally {
+        bins: Bins,
+        sum: f64,
+    }
+
+    #[derive(Clone, Debug, Default)]
+    struct Bins([u32; 4]);
+
+    #[derive(Clone, Debug, Default)]
+    enum Kind {
+        #[default]
+        Source,
+        Queue(u8, Box<Self>),
+        Sink {
+            jobs: u32,
+        },
+    }
+
+    fn node() -> Node {
+        Node {
+            queue: Some(vec![4, 5]),
+            pairs: BTreeMap::from([(1, 2), (1, 3)].map(|key| (key, Tally::default()))),
+            names: BTreeMap::from([("a", 1.0), ("b", 2.0)]),
+            seen: BTreeSet::from([3, 7]),
+            ..Node::default()
+        }
+    }
+
+    #[test]
+    fn names_the_field_and_both_values() {
+        type Change = fn(&mut Node);
+        let changes: [(Change, &str, [&str; 2]); 16] = [
+            (|n| n.idle = true, "idle", ["false", "true"]),
+            (|n| n.tally.bins.0[3] = 9, "tally.bins.0[3]", ["0", "9"]),
+            (|n| n.tally.sum = -0.0, "tally.sum", ["0.0", "-0.0"]),
+            (|n| n.queue = None, "queue", ["Some(..)", "None"]),
+            (|n| n.queue = Some(vec![]), "queue", ["[..]", "[]"]),
+            (|n| n.queue.as_mut().unwrap()[1] = 8, "queue[1]", ["5", "8"]),
+            (|n| n.queue.as_mut().unwrap().push(6), "queue[2]", ["nothing", "6"]),
+            (|n| n.queue.as_mut().unwrap().truncate(1), "queue[1]", ["5", "nothing"]),
+            (|n| n.pairs.get_mut(&(1, 3)).unwrap().sum = 1.0, "pairs[1].sum", ["0.0", "1.0"]),
+            (|n| n.names.insert("b", 3.0).map_or((), drop), "names[\"b\"]", ["2.0", "3.0"]),
+            (|n| n.names.remove("a").map_or((), drop), "names", ["\"a\": 1.0", "\"b\": 2.0"]),
+            (|n| _ = n.seen.insert(5), "seen[1]", ["7", "5"]),
+            (|n| n.kind = Kind::Sink { jobs: 1 }, "kind", ["Source", "Sink { .. }"]),
+            (|n| n.kind = Kind::Queue(2, Box::default()), "kind", ["Source", "Queue(..)"]),
+            (|n| n.text = "} a, {".to_owned(), "text", ["\"\"", "\"} a, {\""]),
+            (|_| (), "", ["", ""]),
+        ];
+        for (change, field, values) in changes {
+            let (before, mut after) = (node(), node());
+            change(&mut after);
+            let found = Difference::between(&format!("{before:#?}"), &format!("{after:#?}"));
+            let expected =
+                Difference { field: field.to_owned(), values: values.map(str::to_owned) };
+            assert_eq!(found, Some(expected).filter(|_| !field.is_empty()));
+        }
+    }
+
+    /// States that are enums, newtypes or lists, and texts of which one ends first.
+    #[test]
+    fn names_what_has_no_name() {
+        let field = |one: &str, other: &str| Difference::between(one, other).map(|d| d.field);
+        let show = |kind: Kind| format!("{kind:#?}");
+        let deep = |jobs| show(Kind::Queue(1, Box::new(Kind::Sink { jobs })));
+        assert_eq!(field(&show(Kind::Source), &deep(1)).as_deref(), Some("self"));
+        assert_eq!(field(&deep(2), &deep(1)).as_deref(), Some("self.1.jobs"));
+        assert_eq!(field("[\n    1,\n]", "[\n    2,\n]").as_deref(), Some("self[0]"));
+        assert_eq!(field("a", "a\nb").as_deref(), Some("self"));
+    }
+
+    /// A value whose key takes several lines.
+    #[test]
+    fn names_what_a_long_key_leads_to() {
+        let show = |value| format!("{:#?}", BTreeMap::from([((1, 2), 0), ((3, 4), value)]));
+        let found = Difference::between(&show(5), &show(6)).expect("they differ");
+        assert_eq!(found.field, "self[1]");
+        assert_eq!(found.values, ["5", "6"]);
+    }
+}

@@ -1,0 +1,166 @@
+//! Where the time goes: nanoseconds by part of the engine, measured if it was asked for.
+//!
+//! Of the events that a worker handles, one in [`SAMPLE_EVERY`] is timed part by part; what happens
+//! once per turn or per GVT is timed always. The time that a look at the clock takes is measured at
+//! the start and taken off.
+
+use std::time::{Duration, Instant};
+
+/// One event in so many is timed.
+const SAMPLE_EVERY: u64 = 61;
+
+/// A part of the engine's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Taking the least event from the pending set.
+    Pending,
+    /// Saving the state and writing the record.
+    Saving,
+    /// The model's handler, without its sends.
+    Handler,
+    /// Sends: the key, the buffer, the pending set or the mail.
+    Send,
+    /// Taking mail, annihilating cancelled events, with the rollbacks that follow.
+    Receive,
+    /// Rolling back because of stragglers.
+    Rollback,
+    /// Fossil collection.
+    Fossil,
+}
+
+impl Part {
+    /// Every part, in the order of a turn.
+    pub(super) const ALL: [Self; 7] = [
+        Self::Receive,
+        Self::Pending,
+        Self::Saving,
+        Self::Handler,
+        Self::Send,
+        Self::Rollback,
+        Self::Fossil,
+    ];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending set",
+            Self::Saving => "state saving",
+            Self::Handler => "handler",
+            Self::Send => "send",
+            Self::Receive => "receive",
+            Self::Rollback => "rollback",
+            Self::Fossil => "fossil collection",
+        }
+    }
+
+    /// Whether it is timed only for a sample of the events.
+    const fn is_sampled(self) -> bool {
+        matches!(self, Self::Pending | Self::Saving | Self::Handler | Self::Send)
+    }
+}
+
+/// Where the time of one worker went.
+#[derive(Clone, Debug)]
+pub(super) struct Costs {
+    on: bool,
+    /// Whether the event at hand is timed.
+    sampling: bool,
+    since: Instant,
+    entered: Instant,
+    /// Time of inner parts, to be taken off the outer one.
+    inner: Duration,
+    /// What a look at the clock takes.
+    clock: Duration,
+    spent: [Duration; Part::ALL.len()],
+}
+
+impl Costs {
+    pub(super) fn new(on: bool) -> Self {
+        let now = Instant::now();
+        Self {
+            on,
+            sampling: false,
+            since: now,
+            entered: now,
+            inner: Duration::ZERO,
+            clock: if on { clock_cost() } else { Duration::ZERO },
+            spent: [Duration::ZERO; Part::ALL.len()],
+        }
+    }
+
+    /// Begins something that is timed every time.
+    #[inline]
+    pub(super) fn begin(&mut self) {
+        if self.on {
+            (self.since, self.inner) = (Instant::now(), Duration::ZERO);
+        }
+    }
+
+    /// Ends it.
+    #[inline]
+    pub(super) fn end(&mut self, part: Part) {
+        if self.on {
+            self.note(part);
+        }
+    }
+
+    /// Begins an event, the `number`-th.
+    #[inline]
+    pub(super) fn begin_event(&mut self, number: u64) {
+        if self.on {
+            self.sampling = number.is_multiple_of(SAMPLE_EVERY);
+            self.begin();
+        }
+    }
+
+    /// Ends a part of an event, and begins the next one.
+    #[inline]
+    pub(super) fn lap(&mut self, part: Part) {
+        if self.sampling {
+            self.note(part);
+        }
+    }
+
+    /// Begins a part within another.
+    #[inline]
+    pub(super) fn enter(&mut self, part: Part) {
+        if self.on && (self.sampling || !part.is_sampled()) {
+            self.entered = Instant::now();
+        }
+    }
+
+    /// Ends it.
+    #[inline]
+    pub(super) fn leave(&mut self, part: Part) {
+        if self.on && (self.sampling || !part.is_sampled()) {
+            let took = self.entered.elapsed();
+            self.spent[part as usize] += took.saturating_sub(self.clock);
+            self.inner += took + self.clock;
+        }
+    }
+
+    #[cold]
+    fn note(&mut self, part: Part) {
+        let now = Instant::now();
+        let took = (now - self.since).saturating_sub(self.inner + self.clock);
+        self.spent[part as usize] += took;
+        (self.since, self.inner) = (Instant::now(), Duration::ZERO);
+    }
+
+    /// The seconds spent in each part: what was sampled, scaled up; `None` if nothing was timed.
+    pub(super) fn seconds(&self) -> Option<[f64; Part::ALL.len()]> {
+        let seconds = |part: Part| {
+            let scale = if part.is_sampled() { SAMPLE_EVERY as f64 } else { 1.0 };
+            self.spent[part as usize].as_secs_f64() * scale
+        };
+        self.on.then(|| Part::ALL.map(seconds))
+    }
+}
+
+/// What a look at the clock takes, as the least of many.
+fn clock_cost() -> Duration {
+    let look = || {
+        let start = Instant::now();
+        start.elapsed()
+    };
+    (0..1000).map(|_| look()).min().unwrap_or_default()
+}

@@ -1,0 +1,120 @@
+//! An event as workers pass it around: its key, its receiver, and the buffer that has its message.
+//!
+//! 32 bytes that can be copied: the pending set, the processed list, the sender's list of what it
+//! has sent and the mail between workers all hold this, and the message itself stays where it was
+//! written.
+
+use std::cmp::Ordering;
+
+use warpline_core::{EventKey, Io};
+use warpline_memory::{BUFFERS_MAX, BufferId};
+
+use crate::pending::Entry;
+
+/// The bits of a tag above the buffer's number.
+const KIND_SHIFT: u32 = BUFFERS_MAX.trailing_zeros();
+const KIND_MASK: u32 = 0b11 << KIND_SHIFT;
+const ANTI: u32 = 1 << 31;
+
+/// What is to be done with an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Ordinary,
+    BlockingIo,
+    NonBlockingIo,
+}
+
+impl From<Io> for Kind {
+    fn from(io: Io) -> Self {
+        match io {
+            Io::Blocking => Self::BlockingIo,
+            Io::NonBlocking => Self::NonBlockingIo,
+        }
+    }
+}
+
+/// An event, or an anti-message for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Event {
+    pub(super) key: EventKey,
+    /// The receiver's place among the processes of its worker.
+    pub(super) lp: u32,
+    /// The buffer's number; above it the kind, and whether this is an anti-message.
+    tag: u32,
+}
+
+impl Event {
+    #[inline]
+    pub(super) fn new(key: EventKey, lp: u32, kind: Kind, buffer: BufferId) -> Self {
+        let kind = match kind {
+            Kind::Ordinary => 0,
+            Kind::BlockingIo => 1,
+            Kind::NonBlockingIo => 2,
+        };
+        Self { key, lp, tag: buffer.get() | kind << KIND_SHIFT }
+    }
+
+    #[inline]
+    pub(super) const fn buffer(&self) -> BufferId {
+        BufferId::new(self.tag & (BUFFERS_MAX - 1))
+    }
+
+    /// Whether the event is not an I/O event.
+    #[inline]
+    pub(super) const fn is_ordinary(&self) -> bool {
+        self.tag & KIND_MASK == 0
+    }
+
+    pub(super) const fn kind(&self) -> Kind {
+        match (self.tag & KIND_MASK) >> KIND_SHIFT {
+            0 => Kind::Ordinary,
+            1 => Kind::BlockingIo,
+            _ => Kind::NonBlockingIo,
+        }
+    }
+
+    /// Whether it is the event of this key, receiver and kind, whatever its buffer.
+    pub(super) fn is_for(&self, key: EventKey, lp: u32, kind: Kind) -> bool {
+        (self.key, self.lp, self.kind()) == (key, lp, kind)
+    }
+
+    /// The anti-message that cancels this event.
+    pub(super) const fn anti(self) -> Self {
+        Self { tag: self.tag | ANTI, ..self }
+    }
+
+    /// The event that this anti-message cancels, if it is one.
+    #[inline]
+    pub(super) fn cancels(self) -> Option<Self> {
+        (self.tag & ANTI != 0).then_some(Self { tag: self.tag & !ANTI, ..self })
+    }
+}
+
+impl Entry for Event {
+    #[inline]
+    fn time(&self) -> f64 {
+        self.key.time_value()
+    }
+}
+
+impl Ord for Event {
+    /// By key, then by buffer: a cancelled event and its re-execution share a key.
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key).then(self.tag.cmp(&other.tag))
+    }
+}
+
+impl PartialOrd for Event {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+
+    #[inline]
+    fn lt(&self, other: &Self) -> bool {
+        self.key < other.key || (self.key == other.key && self.tag < other.tag)
+    }
+}
+
+const _: () = assert!(size_of::<Event>() == 32);

@@ -1,0 +1,294 @@
+//! Flow control: how far ahead of GVT a worker may go, and what it does when buffers run out.
+//!
+//! Every limit on optimism ends up in one number, [`Flow::limit`]: no event at or after it is handled,
+//! except the one that GVT has reached. So no limit can stop a run.
+//!
+//! | limit                       | from                                                        |
+//! |-----------------------------|-------------------------------------------------------------|
+//! | the end of the run          | `--end`                                                     |
+//! | the window                  | `--window` ahead of GVT                                     |
+//! | the simulated time barrier  | the model (GTW, 2.3)                                        |
+//! | the throttle                | what rollbacks cost of late, see [`Throttle`]               |
+//! | the squeeze                 | a shortage of buffers, see [`Worker::relieve`]              |
+//! | free buffers                | F_free1 and F_free2 (GTW, 3.4), see [`Worker::hold_back`]   |
+
+use std::sync::atomic::Ordering;
+
+use warpline_core::Model;
+
+use super::{
+    event::Event,
+    gvt::{Bound, Outcome},
+    shared::Shared,
+    throttle::Throttle,
+    worker::Worker,
+};
+use crate::pending::{Entry, PendingSet};
+
+/// Notes of a report: the worker could not send for lack of buffers.
+const STARVED: u64 = 1;
+/// Notes of a report: the run is to stop.
+const STOP: u64 = 2;
+
+/// After so many rounds of taking back ever more, everything that is not committed is undone.
+const SQUEEZES: u32 = 8;
+/// Rounds that the event which GVT has reached gets to find a buffer when all else is undone.
+const PATIENCE: u32 = 8;
+/// Rounds without a shortage after which the squeeze is eased by one step.
+const EASE_AFTER: u32 = 4;
+
+/// The limits of one worker.
+#[derive(Debug)]
+pub(super) struct Flow {
+    limit: f64,
+    batch: usize,
+    keep: usize,
+    gvt: Bound,
+    throttle: Option<Throttle>,
+    /// This worker ran out of buffers, and waits for the next round.
+    starved: bool,
+    /// This worker waits until others have caught up (GTW, 3.4).
+    held_back: bool,
+    stop: bool,
+    /// How often the time ahead of GVT was halved because of a shortage.
+    squeezes: u32,
+    /// Rounds with a shortage and without progress, since the squeeze is tightest.
+    hopeless: u32,
+    calm: u32,
+    /// The time ahead of GVT that was in use when the shortage began.
+    unsqueezed: f64,
+}
+
+impl Flow {
+    pub(super) fn new<M: Model>(shared: &Shared<M>) -> Self {
+        let settings = &shared.settings.timewarp;
+        let share = shared.arena.limit() as usize / (2 * settings.workers);
+        let mut flow = Self {
+            limit: 0.0,
+            batch: settings.batch,
+            keep: (2 * settings.gvt_interval + 256).min(share),
+            gvt: Bound::ZERO,
+            throttle: (settings.throttle && settings.workers > 1).then(|| Throttle::new(settings)),
+            starved: false,
+            held_back: false,
+            stop: false,
+            squeezes: 0,
+            hopeless: 0,
+            calm: 0,
+            unsqueezed: 0.0,
+        };
+        flow.set_limit(shared);
+        flow
+    }
+
+    #[inline]
+    pub(super) const fn limit(&self) -> f64 {
+        self.limit
+    }
+
+    #[inline]
+    pub(super) const fn batch(&self) -> usize {
+        self.batch
+    }
+
+    /// Free buffers beyond so many are given to the others.
+    pub(super) const fn keep(&self) -> usize {
+        if self.squeezes > 0 { 0 } else { self.keep }
+    }
+
+    pub(super) const fn is_starved(&self) -> bool {
+        self.starved
+    }
+
+    pub(super) const fn is_squeezed(&self) -> bool {
+        self.starved || self.squeezes > 0
+    }
+
+    pub(super) const fn stops(&self) -> bool {
+        self.stop
+    }
+
+    /// A handler found no buffer: nothing is handled until GVT has been computed.
+    pub(super) fn starve(&mut self) {
+        (self.starved, self.limit) = (true, 0.0);
+    }
+
+    /// The run is to stop at the next GVT.
+    pub(super) fn stop(&mut self) {
+        self.stop = true;
+    }
+
+    /// What this worker tells the others in its report.
+    pub(super) const fn notes(&self) -> u64 {
+        (if self.starved { STARVED } else { 0 }) | (if self.stop { STOP } else { 0 })
+    }
+
+    pub(super) const fn says_stop(outcome: Outcome) -> bool {
+        outcome.notes & STOP != 0
+    }
+
+    /// Whether an event beyond the limit may be handled after all: workers move on between two
+    /// computations of GVT, and the throttle looks at them.
+    pub(super) fn may_handle<M: Model>(&mut self, shared: &Shared<M>, time: f64) -> bool {
+        self.set_limit(shared);
+        time < self.limit
+    }
+
+    /// Sets the limit anew at a new GVT.
+    pub(super) fn on_gvt<M: Model>(
+        &mut self,
+        shared: &Shared<M>,
+        gvt: Bound,
+        events: u64,
+        rolled_back: u64,
+    ) {
+        let advance = gvt.time() - self.gvt.time();
+        self.gvt = gvt;
+        if let Some(throttle) = &mut self.throttle {
+            throttle.on_gvt(events, rolled_back, advance);
+        }
+        self.set_limit(shared);
+    }
+
+    fn set_limit<M: Model>(&mut self, shared: &Shared<M>) {
+        if self.starved || self.held_back {
+            self.limit = 0.0;
+            return;
+        }
+        let gvt = self.gvt.time();
+        // Ordering: Relaxed; the barrier limits optimism, and that only as soon as it is seen.
+        let barrier = shared.barrier.load(Ordering::Relaxed);
+        let barrier = if barrier == u64::MAX { f64::INFINITY } else { f64::from_bits(barrier) };
+        let mut limit = shared.end.min(gvt + shared.settings.timewarp.window).min(barrier);
+        if self.squeezes > 0 {
+            limit = limit.min(gvt + self.squeezed());
+        }
+        if let Some(throttle) = &self.throttle {
+            limit = limit.min(throttle.limit(gvt, || shared.snooped_gvt()));
+        }
+        self.limit = limit;
+    }
+
+    /// The time ahead of GVT that the shortage of buffers leaves.
+    fn squeezed(&self) -> f64 {
+        if self.squeezes >= SQUEEZES {
+            0.0
+        } else {
+            self.unsqueezed / f64::from(1_u32 << self.squeezes)
+        }
+    }
+}
+
+impl<M: Model> Worker<'_, M> {
+    /// Answers a shortage of buffers, in step with all other workers: they see the same outcomes.
+    ///
+    /// First everybody gives its free buffers away (and has just collected fossils). If the shortage
+    /// is still there in the next round, *cancelback* (Jefferson 1990) begins: the events sent from
+    /// furthest ahead are taken back by their senders, which roll back to before they sent them. Here
+    /// the senders do it by themselves, beyond a time that comes closer to GVT each round. The
+    /// time ahead of GVT stays so short for a while, or the same would happen again. In the end nothing
+    /// is left but what a sequential run would have, and if that does not fit, nothing will.
+    ///
+    /// # Errors
+    ///
+    /// The event that GVT has reached, if there is no buffer even for what it sends.
+    pub(super) fn relieve(&mut self, outcome: Outcome, advanced: bool) -> Result<(), Event> {
+        if outcome.notes & STARVED == 0 {
+            self.flow.calm += 1;
+            if self.flow.calm >= EASE_AFTER {
+                self.flow.squeezes = self.flow.squeezes.saturating_sub(1);
+                self.flow.calm = 0;
+            }
+            self.flow.hopeless = 0;
+            return Ok(());
+        }
+        let starved = std::mem::take(&mut self.flow.starved);
+        self.flow.calm = 0;
+        if self.flow.squeezes == 0 {
+            self.flow.unsqueezed = self.farthest() - self.gvt.time();
+        }
+        if self.flow.squeezes < SQUEEZES {
+            self.flow.squeezes += 1;
+        } else {
+            self.flow.hopeless = if advanced { 0 } else { self.flow.hopeless + 1 };
+        }
+        if self.flow.squeezes > 1 {
+            self.cancel_back();
+        }
+        self.buffers.give_up_beyond(0);
+        let first = self.desk.pending.peek().copied();
+        let first = first.filter(|event| Bound(event.key.words()) == self.gvt);
+        match first {
+            Some(event) if starved && self.flow.hopeless > PATIENCE => Err(event),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes back what lies beyond the squeezed window.
+    fn cancel_back(&mut self) {
+        let squeezed = self.flow.squeezed();
+        let to = if squeezed > 0.0 {
+            Bound([(self.gvt.time() + squeezed).to_bits(), 0, 0]).max(self.gvt)
+        } else {
+            self.gvt
+        };
+        let before = self.statistics.rolled_back;
+        self.roll_back_all(to);
+        self.statistics.cancelbacks += self.statistics.rolled_back - before;
+    }
+
+    /// The greatest time that this worker has handled an event of.
+    fn farthest(&self) -> f64 {
+        let history = &self.history;
+        (history.front()..history.back())
+            .filter(|&at| !history[at].undone)
+            .map(|at| history[at].event.time())
+            .fold(self.gvt.time(), f64::max)
+    }
+
+    /// Keeps GVT from thrashing where memory is limited (GTW, 3.4): a worker with few free buffers
+    /// after fossil collection waits, unless it is the one that the others wait for.
+    pub(super) fn hold_back(&mut self) {
+        if self.shared.settings.memory.is_none() {
+            return;
+        }
+        let [blocks_below, _] = self.shared.settings.timewarp.free_fractions;
+        self.flow.held_back = self.free_buffers() < blocks_below * self.quota() && !self.is_last();
+        self.flow.set_limit(self.shared);
+    }
+
+    /// A worker that is held back goes on, with a new GVT, once enough buffers could be reclaimed: as
+    /// many of its uncommitted events as lie before the snooped GVT, if they are spread evenly.
+    pub(super) fn look_whether_to_go_on(&mut self) {
+        if !self.flow.held_back {
+            return;
+        }
+        let [_, resumes_above] = self.shared.settings.timewarp.free_fractions;
+        let (gvt, snooped) = (self.gvt.time(), self.shared.snooped_gvt());
+        let share = ((snooped - gvt) / (self.farthest() - gvt)).clamp(0.0, 1.0);
+        let share = if share.is_nan() { 1.0 } else { share };
+        let reclaimable = self.history.len() as f64 * share;
+        if self.is_last() || self.free_buffers() + reclaimable > resumes_above * self.quota() {
+            self.flow.held_back = false;
+            self.flow.set_limit(self.shared);
+            self.shared.gvt.start();
+        }
+    }
+
+    /// Whether no other worker shows that it is behind this one.
+    fn is_last(&mut self) -> bool {
+        let next = self.desk.pending.peek().map_or(f64::INFINITY, Entry::time);
+        next <= self.shared.snooped_gvt()
+    }
+
+    /// The buffers that this worker can count on.
+    fn free_buffers(&self) -> f64 {
+        let shared = self.shared.arena.available() as f64 / self.shared.workers() as f64;
+        self.buffers.free_count() as f64 + shared
+    }
+
+    /// N_buf of the paper: this worker's share of all buffers.
+    fn quota(&self) -> f64 {
+        f64::from(self.shared.arena.limit()) / self.shared.workers() as f64
+    }
+}

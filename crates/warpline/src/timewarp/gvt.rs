@@ -1,0 +1,235 @@
+//! Global virtual time: the paper's asynchronous algorithm (GTW, section 3.5), without a barrier.
+//!
+//! Workers call it once per turn of their main loop. One of them sets the flag; each reports a lower
+//! bound of what it may still handle or send; the last one to report takes the least of the
+//! reports, and every worker finds the result when it next looks. Nobody waits.
+//!
+//! GVT is a whole event key here, not only a time. So it moves on through events at the same time,
+//! the event that it has reached is a definite one, and I/O events and errors are ordered by it.
+//!
+//! # The steps of a worker, in each turn
+//!
+//! 1. [`Participant::notice`]: was the flag set in a round that I have not reported in?
+//! 2. [`Participant::adopt`]: is a result there that I have not seen? After step 1, for a round may
+//!    end and the next one begin while this worker is elsewhere.
+//! 3. Take all mail from the inbox, and handle what it undoes.
+//! 4. Send what is to be sent: push it, and *then* call [`Participant::sent`].
+//! 5. If step 1 said so, [`Participant::report`] the least of its unhandled events; what it sent
+//!    since the flag was set (SendMin) is added here.
+//!
+//! # Why it is a lower bound
+//!
+//! Let *T* be the instant at which the flag was set. An event that may still be handled after all
+//! reports is one of these:
+//!
+//! - It was pushed to its receiver before *T*. The receiver found it in step 3, after it had seen the
+//!   flag in step 1, so it lies in what the receiver reported in step 5, or what the receiver did
+//!   with it does.
+//! - It was pushed after *T* and before its sender reported: then it is in the sender's SendMin.
+//! - It was sent after its sender had reported. Then its cause was handled after that report. The
+//!   cause was among what the sender reported, or came later from somebody else and is itself
+//!   one of these three; and an effect never sorts before its cause (KEY-A).
+//!
+//! # The bad interleaving
+//!
+//! "Before *T*" must mean the same to sender and receiver. A sender pushes and then finds the flag
+//! not set, so it leaves the event to the receiver. The receiver finds the flag set and takes its mail.
+//! If either could do its second access before its first (store buffering), the receiver could
+//! miss the event, and nobody would have counted it. The two fences (GVT-3) forbid it: in the order
+//! of the fences, either the sender's comes first, and the receiver takes the event; or the
+//! receiver's does, and the sender finds the flag set.
+//!
+//! # Happens-before edges
+//!
+//! | Edge  | Release side                    | Acquire side                   | Publishes           |
+//! |-------|---------------------------------|--------------------------------|---------------------|
+//! | GVT-1 | `report`: decrement of `flag`   | `report`: the last decrement   | the reports         |
+//! | GVT-2 | `report`: store of `completed`  | `adopt`, `start`: its load     | the result          |
+//! | GVT-3 | `sent`: push, fence             | `notice`: flag, fence, drain   | mail before *T*     |
+//! | GVT-4 | `start`: exchange of `flag`     | `notice`: flag, fence          | the result before   |
+//!
+//! A result stays as it is until the next round has all reports, and a worker reports in the next
+//! round only after it has adopted this one (asserted).
+//!
+//! `tests/loom_gvt.rs` compiles this module with the atomics of a model checker, and lists the
+//! mutations that it finds.
+
+use warpline_memory::CachePadded;
+
+use crate::sync::{AtomicU64, Ordering, fence};
+
+/// A lower bound of keys, as the words of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Bound(pub(crate) [u64; 3]);
+
+impl Bound {
+    /// Before every event.
+    pub(crate) const ZERO: Self = Self([0; 3]);
+    /// After every event: there is none.
+    pub(crate) const NEVER: Self = Self([u64::MAX; 3]);
+
+    /// Its time; NaN for [`Bound::NEVER`], which is neither below nor above any number.
+    pub(crate) const fn time(self) -> f64 {
+        f64::from_bits(self.0[0])
+    }
+}
+
+/// What a round came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// Global virtual time.
+    pub(crate) gvt: Bound,
+    /// The notes of all reports, or-ed.
+    pub(crate) notes: u64,
+}
+
+/// A round's number in the high half of the flag, the reports that it misses in the low half.
+const ROUND: u32 = 32;
+const MISSING: u64 = u32::MAX as u64;
+
+/// What the workers share.
+#[derive(Debug)]
+pub(crate) struct Gvt {
+    /// GVTFlag: set while reports are missing. Edges GVT-1 and GVT-3.
+    flag: CachePadded<AtomicU64>,
+    /// The last round that has a result. Edge GVT-2.
+    completed: CachePadded<AtomicU64>,
+    result: [AtomicU64; 4],
+    reports: Box<[CachePadded<[AtomicU64; 4]>]>,
+}
+
+fn words() -> [AtomicU64; 4] {
+    std::array::from_fn(|_| AtomicU64::new(0))
+}
+
+fn store(words: &[AtomicU64; 4], outcome: Outcome) {
+    let [a, b, c] = outcome.gvt.0;
+    for (word, value) in words.iter().zip([a, b, c, outcome.notes]) {
+        // Ordering: Relaxed; published by edge GVT-1 or GVT-2.
+        word.store(value, Ordering::Relaxed);
+    }
+}
+
+fn load(words: &[AtomicU64; 4]) -> Outcome {
+    // Ordering: Relaxed; published by edge GVT-1 or GVT-2.
+    let word = |index: usize| words[index].load(Ordering::Relaxed);
+    Outcome { gvt: Bound([word(0), word(1), word(2)]), notes: word(3) }
+}
+
+impl Gvt {
+    pub(crate) fn new(workers: usize) -> Self {
+        Self {
+            flag: CachePadded::new(AtomicU64::new(0)),
+            completed: CachePadded::new(AtomicU64::new(0)),
+            result: words(),
+            reports: (0..workers).map(|_| CachePadded::new(words())).collect(),
+        }
+    }
+
+    /// Starts a round, unless one is running.
+    pub(crate) fn start(&self) {
+        // Ordering: Acquire, edge GVT-2: the round before is over, its result included.
+        let completed = self.completed.load(Ordering::Acquire);
+        let next = (completed + 1) << ROUND | self.reports.len() as u64;
+        // Ordering: Release, edge GVT-4. If the exchange fails, somebody else has started the round,
+        // and nothing was read.
+        let _ = self.flag.compare_exchange(
+            completed << ROUND,
+            next,
+            Ordering::Release,
+            Ordering::Relaxed,
+        );
+    }
+
+    /// The round that is running, if one is.
+    #[inline]
+    fn running(&self) -> Option<u64> {
+        // Ordering: Relaxed; the callers' fences order what matters (GVT-3, GVT-4).
+        let flag = self.flag.load(Ordering::Relaxed);
+        (flag & MISSING != 0).then_some(flag >> ROUND)
+    }
+
+    /// Whether all workers have reported, and the result is there.
+    #[cfg(test)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running().is_none()
+    }
+}
+
+/// A worker's part.
+#[derive(Debug)]
+pub(crate) struct Participant {
+    worker: usize,
+    /// The last round in which this worker has reported.
+    reported: u64,
+    /// The last round whose result this worker has seen.
+    adopted: u64,
+    /// The least of what was sent since the flag was set: SendMin.
+    send_min: Bound,
+}
+
+impl Participant {
+    pub(crate) const fn new(worker: usize) -> Self {
+        Self { worker, reported: 0, adopted: 0, send_min: Bound::NEVER }
+    }
+
+    /// Step 1: whether this worker has to report in this turn.
+    #[inline]
+    pub(crate) fn notice(&self, gvt: &Gvt) -> bool {
+        let noticed = gvt.running().is_some_and(|round| round != self.reported);
+        if noticed {
+            // Ordering: SeqCst fence, edges GVT-3 and GVT-4: the inbox is drained after this, and the
+            // result of the round before looked for.
+            fence(Ordering::SeqCst);
+        }
+        noticed
+    }
+
+    /// Step 4: `least` is the least key of what was just pushed.
+    #[inline]
+    pub(crate) fn sent(&mut self, gvt: &Gvt, least: Bound) {
+        // Ordering: SeqCst fence, edge GVT-3: the pushes come before the look at the flag.
+        fence(Ordering::SeqCst);
+        if gvt.running().is_some_and(|round| round != self.reported) {
+            self.send_min = self.send_min.min(least);
+        }
+    }
+
+    /// Step 5: nothing that this worker has is below `least`. The last report makes the result.
+    pub(crate) fn report(&mut self, gvt: &Gvt, least: Bound, notes: u64) {
+        let round = self.reported + 1;
+        assert!(self.adopted + 1 == round, "GVT-2: a report before the last result was seen");
+        let outcome = Outcome { gvt: least.min(self.send_min), notes };
+        store(&gvt.reports[self.worker], outcome);
+        (self.reported, self.send_min) = (round, Bound::NEVER);
+        // Ordering: AcqRel, edge GVT-1, both sides of it.
+        let before = gvt.flag.fetch_sub(1, Ordering::AcqRel);
+        debug_assert!(before >> ROUND == round && before & MISSING > 0, "GVT: a stray report");
+        if before & MISSING == 1 {
+            let all = gvt.reports.iter().map(|report| load(report));
+            let result =
+                all.reduce(|a, b| Outcome { gvt: a.gvt.min(b.gvt), notes: a.notes | b.notes });
+            store(&gvt.result, result.unwrap_or(outcome));
+            // Ordering: Release, edge GVT-2.
+            gvt.completed.store(round, Ordering::Release);
+        }
+    }
+
+    /// Step 2: the result of a round, the first time that this worker sees it.
+    #[inline]
+    pub(crate) fn adopt(&mut self, gvt: &Gvt) -> Option<Outcome> {
+        // Ordering: Acquire, edge GVT-2.
+        let completed = gvt.completed.load(Ordering::Acquire);
+        if completed == self.adopted {
+            return None;
+        }
+        debug_assert!(completed == self.reported, "GVT: a result without this worker's report");
+        self.adopted = completed;
+        Some(load(&gvt.result))
+    }
+
+    /// How many rounds this worker has seen the end of.
+    pub(crate) const fn rounds(&self) -> u64 {
+        self.adopted
+    }
+}

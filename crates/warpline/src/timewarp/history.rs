@@ -1,0 +1,182 @@
+//! The processed list: what a worker has handled and not yet committed, and what that sent.
+//!
+//! The paper has one list per LP; this is one log per worker, in the order in which events were
+//! handled, with a chain through it for each LP. Records are written and reclaimed in sequence, so
+//! that the part in use stays in the cache; and fossil collection takes whole stretches from the
+//! front, without a look at LPs that have nothing to give.
+//!
+//! # Invariants
+//!
+//! - **HIST-A.** Following `prev` from an LP's `last` gives its handled events by descending keys
+//!   and descending positions, down to the first position before the front.
+//! - **HIST-B.** What a record sent lies in `sent` from its `sent_from` to the next record's.
+//! - **HIST-C.** An undone record stays until the front or the back of the log reaches it, and has
+//!   nothing in `sent` that is still to be cancelled.
+//!
+//! # References
+//!
+//! GTW, section 3.2. Direct cancellation: Fujimoto, *Time Warp on a shared memory multiprocessor*,
+//! Transactions of the Society for Computer Simulation 6(3), 1989.
+
+use std::ops::{Index, IndexMut, Range};
+
+use warpline_core::{LpDigest, Stream};
+
+use super::event::Event;
+
+/// No position.
+pub(super) const NONE: u64 = u64::MAX;
+
+/// What is saved of every LP before every event, whatever the state saving: 32 bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Core {
+    pub(super) rng: Stream,
+    /// How many events the LP has sent.
+    pub(super) sent: u64,
+    pub(super) digest: LpDigest,
+}
+
+/// An event that was handled.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    pub(super) event: Event,
+    /// The LP as it was before, apart from its state.
+    pub(super) before: Core,
+    /// The record of the LP's event before this one.
+    pub(super) prev: u64,
+    /// The record of the LP's next event, where copies are sparse; otherwise not kept.
+    pub(super) next: u64,
+    pub(super) sent_from: u64,
+    pub(super) undone: bool,
+    /// Whether the state before was copied.
+    pub(super) copied: bool,
+}
+
+/// An event that was sent, as its sender remembers it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) event: Event,
+    /// The worker that has it.
+    pub(super) worker: u32,
+    /// What lazy cancellation compares messages by, if it can.
+    pub(super) identity: Option<u64>,
+}
+
+/// A queue in which everything keeps its position; positions are never used again.
+#[derive(Debug)]
+pub(super) struct Ring<T> {
+    items: Vec<T>,
+    front: u64,
+    back: u64,
+}
+
+impl<T> Default for Ring<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), front: 0, back: 0 }
+    }
+}
+
+/// The least capacity of a ring that has held something.
+const RING_MIN: usize = 64;
+
+impl<T: Clone> Ring<T> {
+    pub(super) const fn back(&self) -> u64 {
+        self.back
+    }
+
+    pub(super) const fn front(&self) -> u64 {
+        self.front
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        (self.back - self.front) as usize
+    }
+
+    #[inline]
+    const fn place(&self, at: u64) -> usize {
+        at as usize & (self.items.len().wrapping_sub(1))
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, item: T) -> u64 {
+        if self.len() == self.items.len() {
+            self.grow(&item);
+        }
+        let (at, place) = (self.back, self.place(self.back));
+        self.items[place] = item;
+        self.back += 1;
+        at
+    }
+
+    /// Doubles the capacity; `filler` takes the places that are free.
+    #[cold]
+    fn grow(&mut self, filler: &T) {
+        let capacity = (2 * self.items.len()).max(RING_MIN);
+        let mut items = vec![filler.clone(); capacity];
+        for at in self.front..self.back {
+            let place = self.place(at);
+            std::mem::swap(&mut items[at as usize & (capacity - 1)], &mut self.items[place]);
+        }
+        self.items = items;
+    }
+
+    /// Drops everything before `front`.
+    #[inline]
+    pub(super) fn drop_before(&mut self, front: u64) {
+        debug_assert!((self.front..=self.back).contains(&front), "HIST: the front left the ring");
+        self.front = front;
+    }
+
+    /// Drops everything from `back` on; its positions are used again, as nobody knows them.
+    pub(super) fn drop_from(&mut self, back: u64) {
+        debug_assert!((self.front..=self.back).contains(&back), "HIST: the back left the ring");
+        self.back = back;
+    }
+
+    /// How many places there are, for things kept beside the ring.
+    pub(super) const fn capacity(&self) -> usize {
+        self.items.len()
+    }
+}
+
+impl<T: Clone> Index<u64> for Ring<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, at: u64) -> &T {
+        debug_assert!((self.front..self.back).contains(&at), "HIST: no position {at}");
+        &self.items[self.place(at)]
+    }
+}
+
+impl<T: Clone> IndexMut<u64> for Ring<T> {
+    #[inline]
+    fn index_mut(&mut self, at: u64) -> &mut T {
+        debug_assert!((self.front..self.back).contains(&at), "HIST: no position {at}");
+        let place = self.place(at);
+        &mut self.items[place]
+    }
+}
+
+impl Ring<Record> {
+    /// Whether a record is not committed yet. Positions before the front are committed ones.
+    #[inline]
+    pub(super) const fn is_live(&self, at: u64) -> bool {
+        at >= self.front && at != NONE
+    }
+
+    /// What a record sent.
+    pub(super) fn sends(&self, at: u64, sent: &Ring<Sent>) -> Range<u64> {
+        let end = if at + 1 < self.back { self[at + 1].sent_from } else { sent.back() };
+        self[at].sent_from..end
+    }
+
+    /// The record of `event` in the chain that ends with `last`, if it was handled.
+    pub(super) fn find(&self, last: u64, event: &Event) -> Option<u64> {
+        let mut at = last;
+        while self.is_live(at) && self[at].event.key > event.key {
+            at = self[at].prev;
+        }
+        (self.is_live(at) && self[at].event == *event).then_some(at)
+    }
+}

@@ -1,0 +1,45 @@
+//! Time Warp on shared memory: workers run ahead of each other, and undo what was too early.
+//!
+//! This is the executive of *GTW: A Time Warp System for Shared Memory Multiprocessors* (Das, Fujimoto,
+//! Panesar, Allison, Hybinette, 1994), section 3, and what later work and measurements added to it.
+//! Begin with [`worker`], whose `turn` is the main loop; then one module per idea:
+//!
+//! | module         | idea                                                                          |
+//! |----------------|-------------------------------------------------------------------------------|
+//! | [`worker`]     | the main loop, and what happens at a new GVT                                  |
+//! | [`sending`]    | what a handler sends with; mail between workers                               |
+//! | [`history`]    | the processed list                                                            |
+//! | [`saving`]     | state saving: copies, coasting forward, undo logs, reverse handlers           |
+//! | [`rollback`]   | stragglers, direct cancellation, lazy cancellation                            |
+//! | [`gvt`]        | global virtual time                                                           |
+//! | [`fossil`]     | fossil collection                                                             |
+//! | [`flow`]       | limits on optimism, shortage of buffers, cancelback                           |
+//! | [`throttle`]   | the adaptive limit                                                            |
+//! | [`io`]         | I/O events, and LPs that wait                                                 |
+//! | [`run`](mod@run) | threads, progress, the report                                               |
+//! | [`statistics`], [`costs`] | what is counted, and timed                                         |
+
+mod costs;
+mod event;
+mod flow;
+mod fossil;
+pub(crate) mod gvt;
+mod history;
+mod io;
+mod rollback;
+mod run;
+mod saving;
+mod sending;
+mod settings;
+mod shared;
+mod statistics;
+mod throttle;
+mod worker;
+
+use warpline_core::{LogicalProcess, Model};
+
+pub(crate) use run::run;
+pub(crate) use settings::Settings;
+pub use settings::{Cancellation, CheckpointInterval, FossilCollection, StateSaving};
+
+type Message<M> = <<M as Model>::Lp as LogicalProcess>::Message;

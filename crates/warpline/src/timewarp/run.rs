@@ -1,0 +1,301 @@
+//! A run: starts the workers, watches them, and makes the report of what they leave.
+
+use std::{
+    sync::atomic::Ordering,
+    thread,
+    time::{Duration, Instant},
+};
+
+use warpline_core::{CommitDigest, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime};
+use warpline_memory::bind_worker;
+
+use super::{
+    gvt::Bound,
+    saving::Lp,
+    sending::Halt,
+    shared::Shared,
+    statistics::Statistics,
+    worker::{Turn, Worker},
+};
+use crate::{
+    ConfigError, Engine, Progress, Report, RunError, StateSaving, panics,
+    pending::PendingSet,
+    simulation::{Settings, Watch},
+};
+
+/// How often the observer is called.
+const OBSERVE_EVERY: Duration = Duration::from_millis(50);
+/// Turns between two looks at the clock, and at whether the run is to stop.
+const LOOK_EVERY: u32 = 64;
+/// A worker that has been idle for so many turns lets other threads have the core.
+const SPINS: u32 = 32;
+
+/// What a worker leaves.
+struct Remains<L> {
+    lps: Vec<Lp<L>>,
+    statistics: Statistics,
+    /// Events that were sent and not committed.
+    pending: u64,
+    gvt: Bound,
+    rounds: u64,
+    ended: Turn,
+    costs: Option<Vec<f64>>,
+}
+
+/// Runs `model` from its start to its end.
+pub(crate) fn run<M: Model>(
+    model: &M,
+    settings: &Settings,
+    watch: &mut Watch<'_>,
+) -> Result<Report<M::Output>, RunError> {
+    let started = Instant::now();
+    let (name, shared) = panics::catch(|| (model.name(), Shared::new(model, settings)))
+        .map_err(|fault| model_error(fault, None, settings))?;
+    let shared = shared?;
+    refuse_what_the_model_lacks::<M>(settings)?;
+    let workers = shared.workers();
+    let remains = thread::scope(|scope| {
+        let others: Vec<_> = (1..workers)
+            .map(|me| {
+                let shared = &shared;
+                let work = move || work(model, shared, me, &mut Watch::default(), started);
+                thread::Builder::new().name(format!("worker {me}")).spawn_scoped(scope, work)
+            })
+            .collect();
+        if let Some(error) = others.iter().find_map(|other| other.as_ref().err()) {
+            let allowed = format!("fewer: a thread could not be started ({error})");
+            let error = ConfigError::new("workers", workers, allowed);
+            shared.fail(super::shared::FailureOrder::Start(LpId::new(0)), error.into());
+        }
+        let first = work(model, &shared, 0, watch, started);
+        let others = others.into_iter().flatten().map(|other| match other.join() {
+            Ok(remains) => remains,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        std::iter::once(first).chain(others).collect::<Vec<_>>()
+    });
+    if let Some((_, error)) = shared.take_failure() {
+        return Err(error);
+    }
+    let report = Reporting { model, shared: &shared, settings, name, started };
+    report.make(remains, watch)
+}
+
+fn refuse_what_the_model_lacks<M: Model>(settings: &Settings) -> Result<(), ConfigError> {
+    let needs_reverse = settings.timewarp.saving == StateSaving::Reverse;
+    let ok = !needs_reverse || M::Lp::REVERSIBLE;
+    ConfigError::check(ok, "saving", "reverse", "copy or incremental: the model cannot reverse")
+}
+
+/// One worker, from its start to its end.
+fn work<M: Model>(
+    model: &M,
+    shared: &Shared<M>,
+    me: usize,
+    watch: &mut Watch<'_>,
+    started: Instant,
+) -> Remains<M::Lp> {
+    if shared.settings.timewarp.pin {
+        bind_worker(me, shared.workers());
+    }
+    // A bug of the engine's must not leave the others waiting for this worker.
+    let alarm = Alarm { shared, me };
+    let mut worker = Worker::new(model, shared, me);
+    match worker.start() {
+        Ok(()) => {}
+        Err((lp, Halt::Fault(fault))) => worker.fail(Some(lp), None, fault),
+        Err((lp, Halt::OutOfBuffers)) => worker.fail_for_lack_of_buffers(lp, None),
+    }
+    let mut observer = Observer { shared, watch, started, observed: started, turns: 0 };
+    let mut idle = 0;
+    let ended = loop {
+        match worker.turn() {
+            Turn::Worked => idle = 0,
+            Turn::Idle if idle < SPINS => {
+                idle += 1;
+                std::hint::spin_loop();
+            }
+            Turn::Idle => thread::yield_now(),
+            ended => break ended,
+        }
+        if me == 0 && observer.says_stop(worker.gvt) {
+            worker.flow.stop();
+        }
+    };
+    std::mem::forget(alarm);
+    remains(worker, ended)
+}
+
+/// Ends the run for all workers if this one panics.
+struct Alarm<'a, M: Model> {
+    shared: &'a Shared<M>,
+    me: usize,
+}
+
+impl<M: Model> Drop for Alarm<'_, M> {
+    fn drop(&mut self) {
+        let fault = warpline_core::Fault::Failed(format!(
+            "Warpline has a bug: worker {} panicked; please report it with the seed and the flags",
+            self.me
+        ));
+        let error = model_error(fault, None, &self.shared.settings);
+        self.shared.fail(super::shared::FailureOrder::Start(LpId::new(0)), error);
+    }
+}
+
+fn remains<M: Model>(mut worker: Worker<'_, M>, ended: Turn) -> Remains<M::Lp> {
+    worker.desk.flush();
+    Remains {
+        pending: (worker.desk.pending.len() + worker.waiting.len()) as u64,
+        gvt: worker.gvt,
+        rounds: worker.desk.gvt.rounds(),
+        ended,
+        costs: worker.desk.costs.seconds().map(Vec::from),
+        lps: worker.lps,
+        statistics: worker.statistics,
+    }
+}
+
+/// Shows the progress of the run, now and then.
+struct Observer<'a, 'w, M: Model> {
+    shared: &'a Shared<M>,
+    watch: &'a mut Watch<'w>,
+    started: Instant,
+    observed: Instant,
+    turns: u32,
+}
+
+impl<M: Model> Observer<'_, '_, M> {
+    /// Whether the run is to stop.
+    fn says_stop(&mut self, gvt: Bound) -> bool {
+        self.turns += 1;
+        if !self.turns.is_multiple_of(LOOK_EVERY) {
+            return false;
+        }
+        if self.watch.stopped() {
+            return true;
+        }
+        let now = Instant::now();
+        if now - self.observed < OBSERVE_EVERY {
+            return false;
+        }
+        self.observed = now;
+        self.watch.observe(&progress(self.shared, gvt, self.started)).is_break()
+    }
+}
+
+fn progress<M: Model>(shared: &Shared<M>, gvt: Bound, started: Instant) -> Progress {
+    // Ordering: Relaxed; counts for people.
+    let committed = shared.shown.iter().map(|shown| shown.committed.load(Ordering::Relaxed));
+    let processed = shared.shown.iter().map(|shown| shown.processed.load(Ordering::Relaxed));
+    Progress {
+        virtual_time: VirtualTime::new(gvt.time()).unwrap_or_default(),
+        end: VirtualTime::new(shared.end).unwrap_or(VirtualTime::MAX),
+        committed_events: committed.sum(),
+        processed_events: processed.sum(),
+        wall: started.elapsed(),
+    }
+}
+
+fn model_error(fault: warpline_core::Fault, lp: Option<LpId>, settings: &Settings) -> RunError {
+    let (engine, seed) = (Engine::TimeWarp.name(), settings.seed);
+    ModelError { fault, place: Place { lp, event: None, engine, worker: 0, seed } }.into()
+}
+
+/// Makes the report.
+struct Reporting<'a, M: Model> {
+    model: &'a M,
+    shared: &'a Shared<M>,
+    settings: &'a Settings,
+    name: &'static str,
+    started: Instant,
+}
+
+impl<M: Model> Reporting<'_, M> {
+    fn make(
+        &self,
+        mut remains: Vec<Remains<M::Lp>>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Report<M::Output>, RunError> {
+        let mut total = Statistics::default();
+        for worker in &remains {
+            total.add(&worker.statistics);
+        }
+        let interrupted = remains.iter().any(|worker| worker.ended == Turn::Interrupted);
+        let (gvt, gvt_rounds) = remains.first().map_or((Bound::ZERO, 0), |w| (w.gvt, w.rounds));
+        self.check_balance(&remains, &total);
+        let lps = self.in_order(&mut remains);
+        let mut digest = CommitDigest::default();
+        for lp in &lps {
+            digest.add_lp(lp.id, lp.core.digest, &lp.core.rng, lp.core.sent);
+        }
+        let asked_for = if interrupted { None } else { VirtualTime::new(self.shared.end).ok() };
+        let end_time = asked_for.or(VirtualTime::new(total.last_time).ok()).unwrap_or_default();
+        // The last look; it comes too late to interrupt anything.
+        let shown = Bound(gvt.0.map(|word| word.min(end_time.to_ordered_bits())));
+        let _ = watch.observe(&progress(self.shared, shown, self.started));
+        let output = self.reduce(lps, end_time)?;
+        Ok(Report {
+            model: self.name,
+            engine: Engine::TimeWarp,
+            workers: self.shared.workers(),
+            seed: self.settings.seed,
+            end_time,
+            interrupted,
+            committed_events: total.committed,
+            processed_events: total.processed,
+            rolled_back_events: total.rolled_back,
+            rollbacks: total.rollbacks(),
+            gvt_rounds,
+            peak_buffer_bytes: u64::from(self.shared.arena.issued()) * Shared::<M>::buffer_bytes(),
+            wall: self.started.elapsed(),
+            digest,
+            output,
+        })
+    }
+
+    /// TW-B: every event that was sent was committed, or is left.
+    fn check_balance(&self, remains: &[Remains<M::Lp>], total: &Statistics) {
+        let sent: u64 = remains.iter().flat_map(|worker| &worker.lps).map(|lp| lp.core.sent).sum();
+        let mut left: u64 = remains.iter().map(|worker| worker.pending).sum();
+        let mut cancelled = 0;
+        for block in self.shared.inboxes.iter().flat_map(|inbox| inbox.drain()) {
+            for mail in &block.items {
+                *(if mail.cancels().is_some() { &mut cancelled } else { &mut left }) += 1;
+            }
+        }
+        assert_eq!(
+            sent + cancelled,
+            total.committed + left,
+            "TW-B: events were lost or doubled ({total:?})"
+        );
+        assert_eq!(
+            total.processed,
+            total.committed + total.rolled_back,
+            "TW-B: handled events were lost or doubled ({total:?})"
+        );
+    }
+
+    /// All LPs, by their numbers.
+    fn in_order(&self, remains: &mut [Remains<M::Lp>]) -> Vec<Lp<M::Lp>> {
+        let mut lps: Vec<_> =
+            remains.iter_mut().map(|worker| std::mem::take(&mut worker.lps).into_iter()).collect();
+        let next = |home: &super::shared::Home| lps[home.worker as usize].next();
+        self.shared.directory.iter().filter_map(next).collect()
+    }
+
+    /// Takes the processes apart, in their order, and folds what they leave.
+    fn reduce(&self, lps: Vec<Lp<M::Lp>>, end_time: VirtualTime) -> Result<M::Output, RunError> {
+        let mut current = None;
+        let outcome = panics::catch(|| {
+            let summaries = lps.into_iter().map(|lp| {
+                current = Some(lp.id);
+                let summary = lp.state.finish(self.model, end_time);
+                current = None;
+                summary
+            });
+            self.model.reduce(summaries)
+        });
+        outcome.map_err(|fault| model_error(fault, current, self.settings))
+    }
+}

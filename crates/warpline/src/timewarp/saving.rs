@@ -1,0 +1,363 @@
+//! State saving: what is kept of an LP before an event, and how its state is made again.
+//!
+//! The worker calls [`Saving::before`] for every event, and on a rollback [`Saving::reverse`] for
+//! each undone event, the last one first, and then [`Saving::restore`]. The saved states are the
+//! worker's own memory, whatever worker an event came from (GTW, 3.6.4).
+//!
+//! | saving        | before an event                          | on a rollback                         |
+//! |---------------|------------------------------------------|---------------------------------------|
+//! | `copy`        | a copy of the state, or of every *k*-th  | the copy, and coast forward from it   |
+//! | `incremental` | a copy without its tracked fields        | the copy; tracked fields undo         |
+//! | `reverse`     | a copy now and then, for emergencies     | the reverse handlers, last one first  |
+//!
+//! # Invariants
+//!
+//! - **SAVE-A.** The oldest record of an LP that is not committed has a copy, so there is always one
+//!   to coast from. ([`Saving::may_drop`] keeps records for this.)
+//! - **SAVE-B.** A blocking I/O event is never handled a second time: the record after one has a copy.
+//!
+//! # References
+//!
+//! Coasting forward and the checkpoint interval: Lin, Preiss, Loucks and Lazowska, *Selecting the
+//! checkpoint interval in Time Warp simulation*, PADS 1993; Rönngren and Ayani, *Adaptive
+//! checkpointing in Time Warp*, PADS 1994.
+
+use std::time::{Duration, Instant};
+
+use warpline_core::{LogicalProcess, LpId, Model, Reversal, shallow};
+use warpline_memory::Buffers;
+
+use super::{
+    CheckpointInterval, Message, Settings, StateSaving,
+    event::Kind,
+    history::{Core, NONE, Record, Ring},
+    sending::Coasting,
+};
+use crate::admission::Cause;
+
+/// An LP, with all that a rollback restores.
+#[derive(Debug)]
+pub(super) struct Lp<L> {
+    pub(super) state: L,
+    pub(super) core: Core,
+    /// The time of its last event; infinite while it is blocked, so that every event for it takes
+    /// the slow path.
+    pub(super) last_time: f64,
+    /// The record of its last event.
+    pub(super) last: u64,
+    /// The record that has the last copy of its state.
+    pub(super) copied_at: u64,
+    /// Events handled since that copy.
+    pub(super) since_copy: u32,
+    pub(super) id: LpId,
+}
+
+/// With the reverse handlers, a copy is made before every so many events of an LP.
+const REVERSE_COPY_EVERY: u32 = 64;
+/// And a copy is made when the last one is older than so many events of the worker: records are
+/// kept back to the last copy, for all LPs.
+const COPY_AGE_MAX: u64 = 16_384;
+/// The greatest interval that is chosen automatically.
+const AUTO_MAX: u32 = 64;
+/// Of so many events, one is timed for the automatic interval.
+const TIMED: u64 = 256;
+
+/// The saved states of a worker's LPs, and the policy.
+#[derive(Debug)]
+pub(super) struct Saving<M: Model> {
+    kind: StateSaving,
+    /// Copies, each at the place of its record.
+    copies: Vec<Option<M::Lp>>,
+    /// Words left for reverse handlers, at the same places.
+    notes: Vec<u64>,
+    /// Events of an LP from one copy to the next.
+    every: u32,
+    tuning: Option<Tuning>,
+    pub(super) coasted: u64,
+    pub(super) copied: u64,
+}
+
+impl<M: Model> Saving<M> {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let every = match (settings.saving, settings.checkpoint_interval) {
+            (StateSaving::Incremental, _) => 1,
+            (StateSaving::Reverse, _) => REVERSE_COPY_EVERY,
+            (StateSaving::Copy, CheckpointInterval::Every(events)) => events,
+            (StateSaving::Copy, CheckpointInterval::Auto) => 1,
+        };
+        let tuned = settings.saving == StateSaving::Copy
+            && settings.checkpoint_interval == CheckpointInterval::Auto;
+        Self {
+            kind: settings.saving,
+            copies: Vec::new(),
+            notes: Vec::new(),
+            every,
+            tuning: tuned.then(Tuning::default),
+            coasted: 0,
+            copied: 0,
+        }
+    }
+
+    /// Whether some records have no copy.
+    #[inline]
+    pub(super) const fn is_sparse(&self) -> bool {
+        self.every > 1 || self.tuning.is_some()
+    }
+
+    pub(super) const fn undoes_writes(&self) -> bool {
+        matches!(self.kind, StateSaving::Incremental)
+    }
+
+    /// Events of an LP from one copy of its state to the next, at present.
+    pub(super) const fn interval(&self) -> u32 {
+        self.every
+    }
+
+    /// Saves `lp` before the event whose record is being made at the back of `history`.
+    #[inline]
+    pub(super) fn before(&mut self, lp: &mut Lp<M::Lp>, history: &mut Ring<Record>, at: u64) {
+        if self.copies.len() < history.capacity() {
+            self.grow(history, at);
+        }
+        let place = at as usize & (self.copies.len() - 1);
+        if self.is_sparse() {
+            if history.is_live(lp.last) {
+                history[lp.last].next = at;
+                lp.since_copy += 1;
+                if lp.since_copy < self.every && at - lp.copied_at < COPY_AGE_MAX {
+                    return;
+                }
+            }
+            (lp.copied_at, lp.since_copy) = (at, 0);
+            self.copied += 1;
+        }
+        history[at].copied = true;
+        let started = self.tuning.as_ref().filter(|_| at % TIMED == 0).map(|_| Instant::now());
+        if self.undoes_writes() {
+            self.copies[place] = Some(shallow(|| lp.state.clone()));
+        } else if let Some(copy) = &mut self.copies[place] {
+            copy.clone_from(&lp.state);
+        } else {
+            self.copies[place] = Some(lp.state.clone());
+        }
+        if let (Some(tuning), Some(started)) = (&mut self.tuning, started) {
+            tuning.copy.add(started.elapsed());
+        }
+    }
+
+    /// Follows the log's growth: everything moves to its new place.
+    #[cold]
+    fn grow(&mut self, history: &Ring<Record>, back: u64) {
+        let capacity = history.capacity();
+        let (mut copies, mut old) = (Vec::new(), std::mem::take(&mut self.copies));
+        copies.resize_with(capacity, || None);
+        let mut notes = vec![0; if self.kind == StateSaving::Reverse { capacity } else { 0 }];
+        if !old.is_empty() {
+            for at in history.front()..back {
+                let (from, to) = (at as usize & (old.len() - 1), at as usize & (capacity - 1));
+                copies[to] = old[from].take();
+                if let Some(note) = notes.get_mut(to) {
+                    *note = self.notes[from];
+                }
+            }
+        }
+        (self.copies, self.notes) = (copies, notes);
+    }
+
+    /// Keeps the word that a handler left for its reverse handler.
+    #[inline]
+    pub(super) fn note(&mut self, at: u64, word: u64) {
+        if !self.notes.is_empty() {
+            let place = at as usize & (self.notes.len() - 1);
+            self.notes[place] = word;
+        }
+    }
+
+    /// Makes `lp`'s state again as it was before the record `first`, the earliest of the undone
+    /// ones. `cut_off` says that the last of them ended in its middle.
+    pub(super) fn restore(
+        &mut self,
+        model: &M,
+        lp: &mut Lp<M::Lp>,
+        first: u64,
+        cut_off: bool,
+        history: &mut Ring<Record>,
+        buffers: &Buffers<'_, Message<M>>,
+    ) {
+        if self.kind == StateSaving::Reverse && !cut_off {
+            self.reverse(model, lp, first, history, buffers);
+        } else {
+            self.coast_forward(model, lp, first, history, buffers);
+        }
+        lp.core = history[first].before.clone();
+        let prev = history[first].prev;
+        if self.is_sparse() && history.is_live(prev) {
+            history[prev].next = NONE;
+        }
+    }
+
+    /// Calls the reverse handlers of the records from `lp.last` back to `first`.
+    fn reverse(
+        &mut self,
+        model: &M,
+        lp: &mut Lp<M::Lp>,
+        first: u64,
+        history: &Ring<Record>,
+        buffers: &Buffers<'_, Message<M>>,
+    ) {
+        let mut at = lp.last;
+        loop {
+            let record = &history[at];
+            if record.event.kind() == Kind::Ordinary {
+                let note = self.notes[at as usize & (self.notes.len() - 1)];
+                let before = record.before.rng.clone();
+                let mut event = Reversal::new(record.event.key, lp.id, before, note);
+                lp.state.reverse(model, buffers.get(record.event.buffer()), &mut event);
+            }
+            if at == first {
+                break;
+            }
+            at = record.prev;
+        }
+        // How many events lie behind the last copy that is still valid.
+        (lp.copied_at, lp.since_copy) = self.last_copy(first, history);
+    }
+
+    /// The last record before `first` with a copy, and the events of the LP from there up to before
+    /// `first`; if `first` itself has one and nothing is before it, that.
+    fn last_copy(&self, first: u64, history: &Ring<Record>) -> (u64, u32) {
+        let (mut at, mut events) = (history[first].prev, 0);
+        while history.is_live(at) {
+            if history[at].copied {
+                return (at, events);
+            }
+            events += 1;
+            at = history[at].prev;
+        }
+        (first, 0)
+    }
+
+    /// Takes the last copy at or before `first`, and handles the events from there again.
+    fn coast_forward(
+        &mut self,
+        model: &M,
+        lp: &mut Lp<M::Lp>,
+        first: u64,
+        history: &Ring<Record>,
+        buffers: &Buffers<'_, Message<M>>,
+    ) {
+        let (mut from, mut events) = (first, 0_u32);
+        while !history[from].copied {
+            from = history[from].prev;
+            events += 1;
+            debug_assert!(history.is_live(from), "SAVE-A: no copy to coast from");
+        }
+        let copy = self.copies[from as usize & (self.copies.len() - 1)].as_ref();
+        let copy = copy.expect("SAVE-A: a record that says so has a copy");
+        if self.undoes_writes() {
+            Self::undo_writes(&mut lp.state, copy, first);
+        } else {
+            lp.state.clone_from(copy);
+        }
+        let mut at = from;
+        let started = self.tuning.as_ref().filter(|_| events > 0).map(|_| Instant::now());
+        for _ in 0..events {
+            let record = &history[at];
+            let mut core = record.before.clone();
+            let cause = Cause::event(&record.event.key, lp.id);
+            let message = buffers.get(record.event.buffer());
+            if record.event.kind() == Kind::Ordinary {
+                let lp_count = model.lp_count();
+                let mut cx = Coasting { cause, core: &mut core, lp_count };
+                lp.state.handle(model, message, &mut cx);
+            }
+            at = record.next;
+            let same = (&core.rng, core.sent) == (&history[at].before.rng, history[at].before.sent);
+            assert!(
+                same,
+                "{:?}'s handler ran differently the second time: does it depend on \
+                something that is not restored?",
+                lp.id
+            );
+        }
+        self.coasted += u64::from(events);
+        if let (Some(tuning), Some(started)) = (&mut self.tuning, started) {
+            tuning.coast.add(started.elapsed() / events);
+        }
+        if self.is_sparse() {
+            // The event that is handled next has to be the `events + 1`-th since the copy.
+            (lp.copied_at, lp.since_copy) =
+                if events == 0 { self.last_copy(first, history) } else { (from, events - 1) };
+        }
+    }
+
+    /// Puts a shallow copy in place of the state, with the tracked fields of the state undone.
+    fn undo_writes(state: &mut M::Lp, copy: &M::Lp, first: u64) {
+        let mut contents = Vec::new();
+        state.tracked(&mut |field| {
+            field.undo_to(first);
+            contents.push(field.take_contents());
+        });
+        *state = shallow(|| copy.clone());
+        let mut contents = contents.into_iter();
+        state.tracked(&mut |field| {
+            if let Some(contents) = contents.next() {
+                field.put_contents(contents);
+            }
+        });
+    }
+
+    /// Whether the committed record at the front may go: the LP's next one is not to coast from it.
+    #[inline]
+    pub(super) fn may_drop(&self, at: u64, history: &Ring<Record>) -> bool {
+        let next = history[at].next;
+        !self.is_sparse() || next == NONE || history[next].copied
+    }
+
+    /// Chooses the interval again, where that is automatic.
+    pub(super) fn tune(&mut self, events: u64, rollbacks: u64) {
+        if let Some(tuning) = &mut self.tuning {
+            self.every = tuning.interval(events, rollbacks);
+        }
+    }
+}
+
+/// A running mean of durations, in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    seconds: f64,
+    samples: u64,
+}
+
+impl Mean {
+    fn add(&mut self, sample: Duration) {
+        self.samples += 1;
+        let weight = 1.0 / self.samples.min(64) as f64;
+        self.seconds += weight * (sample.as_secs_f64() - self.seconds);
+    }
+}
+
+/// Chooses the interval from what the run shows.
+///
+/// With a copy every *k* events, a rollback coasts over *(k - 1) / 2* events on average. So an event
+/// costs *copy / k + (rollbacks per event) (k - 1) / 2 coast*, which is least for
+/// *k = sqrt(2 (events per rollback) copy / coast)*: the form of Lin et al. and of Rönngren and Ayani.
+#[derive(Debug, Default)]
+struct Tuning {
+    copy: Mean,
+    coast: Mean,
+    events: u64,
+    rollbacks: u64,
+}
+
+impl Tuning {
+    fn interval(&mut self, events: u64, rollbacks: u64) -> u32 {
+        (self.events, self.rollbacks) = (self.events + events, self.rollbacks + rollbacks);
+        // Before anything coasted, an event is taken to cost what a copy does.
+        let coast = if self.coast.samples > 0 { self.coast.seconds } else { self.copy.seconds };
+        let per_rollback = self.events as f64 / self.rollbacks.max(1) as f64;
+        let best = (2.0 * per_rollback * self.copy.seconds / coast).sqrt();
+        // An unknown cost gives NaN, which becomes 0, and then 1.
+        (best.round() as u32).clamp(1, AUTO_MAX)
+    }
+}

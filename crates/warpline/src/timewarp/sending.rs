@@ -1,0 +1,317 @@
+//! What handlers send with: the pending set, the buffers, and the mail to other workers.
+//!
+//! A [`Desk`] is the part of a worker that a handler reaches through its context while the worker
+//! holds the LP; [`Handling`] is that context. A send writes the message into a buffer once; an
+//! event for an LP of the same worker goes straight into the pending set (GTW, 3.6.1), any other
+//! into a block of mail that leaves when it is full, or at the end of the turn.
+
+use std::{fmt, sync::atomic::Ordering};
+
+use warpline_core::{
+    Context, EventKey, Fault, Io, IoContext, LogicalProcess, LpId, Model, Stream, UndoPoint,
+    VirtualTime,
+};
+use warpline_memory::{Block, Buffers};
+
+use super::{
+    Message,
+    costs::{Costs, Part},
+    event::{Event, Kind},
+    gvt::{Bound, Participant},
+    history::{Core, Ring, Sent},
+    shared::{Home, Mail, Shared},
+};
+use crate::{
+    admission::{Admission, Cause},
+    panics,
+    pending::{AnySet, PendingSet},
+};
+
+/// Why a handler was cut off.
+#[derive(Debug)]
+pub(super) enum Halt {
+    Fault(Fault),
+    OutOfBuffers,
+}
+
+/// A worker's means to send.
+#[derive(Debug)]
+pub(super) struct Desk<'r, M: Model> {
+    pub(super) shared: &'r Shared<M>,
+    pub(super) me: usize,
+    admission: Admission,
+    pub(super) pending: AnySet<Event>,
+    pub(super) sent: Ring<Sent>,
+    /// Mail that is being written, by receiver.
+    open: Vec<Option<Mail>>,
+    /// The workers that mail is being written for, and the least key in it.
+    addressed: Vec<u32>,
+    least: Bound,
+    /// Empty blocks of this worker's.
+    blank: Vec<Mail>,
+    pub(super) gvt: Participant,
+    /// Lazy cancellation: what the event sent when it was handled before, and is not sent again yet.
+    pub(super) resend: Vec<Sent>,
+    pub(super) lazy: bool,
+    pub(super) halt: Option<Box<Halt>>,
+    pub(super) mailed: u64,
+    pub(super) costs: Costs,
+}
+
+impl<'r, M: Model> Desk<'r, M> {
+    pub(super) fn new(shared: &'r Shared<M>, me: usize) -> Self {
+        Self {
+            shared,
+            me,
+            admission: shared.admission.clone(),
+            pending: AnySet::new(shared.settings.pending),
+            sent: Ring::default(),
+            open: (0..shared.workers()).map(|_| None).collect(),
+            addressed: Vec::new(),
+            least: Bound::NEVER,
+            blank: Vec::new(),
+            gvt: Participant::new(me),
+            resend: Vec::new(),
+            lazy: shared.settings.timewarp.cancellation == crate::Cancellation::Lazy,
+            halt: None,
+            mailed: 0,
+            costs: Costs::new(shared.settings.timewarp.costs),
+        }
+    }
+
+    /// Hands an event or an anti-message to another worker.
+    #[inline]
+    pub(super) fn post(&mut self, worker: u32, mail: Event) {
+        self.least = self.least.min(Bound(mail.key.words()));
+        self.mailed += 1;
+        let Some(block) = &mut self.open[worker as usize] else {
+            return self.post_first(worker, mail);
+        };
+        block.items.push(mail);
+        if block.items.is_full() {
+            self.flush();
+        }
+    }
+
+    #[cold]
+    fn post_first(&mut self, worker: u32, mail: Event) {
+        let mut block = self.blank_block();
+        block.items.push(mail);
+        self.open[worker as usize] = Some(block);
+        self.addressed.push(worker);
+    }
+
+    fn blank_block(&mut self) -> Mail {
+        if self.blank.is_empty() {
+            self.blank.extend(self.shared.returned[self.me].drain());
+        }
+        self.blank.pop().unwrap_or_else(|| Block::new(self.me as u32))
+    }
+
+    /// Sends all mail on its way.
+    #[inline]
+    pub(super) fn flush(&mut self) {
+        if !self.addressed.is_empty() {
+            self.flush_addressed();
+        }
+    }
+
+    fn flush_addressed(&mut self) {
+        for worker in self.addressed.drain(..) {
+            if let Some(block) = self.open[worker as usize].take() {
+                self.shared.inboxes[worker as usize].push(block);
+            }
+        }
+        self.gvt.sent(&self.shared.gvt, self.least);
+        self.least = Bound::NEVER;
+    }
+
+    /// What the event sent when it was handled before, if it is the same again (lazy cancellation).
+    #[inline]
+    fn sent_before(
+        &mut self,
+        key: EventKey,
+        to: Home,
+        kind: Kind,
+        identity: Option<u64>,
+    ) -> Option<Sent> {
+        if self.resend.is_empty() {
+            return None;
+        }
+        let same = |sent: &Sent| {
+            sent.event.is_for(key, to.local, kind)
+                && sent.worker == to.worker
+                && sent.identity.is_some()
+                && sent.identity == identity
+        };
+        let place = self.resend.iter().position(same)?;
+        Some(self.resend.swap_remove(place))
+    }
+
+    /// Gives an emptied block back to the worker that made it.
+    pub(super) fn give_back(&mut self, mut block: Mail) {
+        block.items.clear();
+        if block.home as usize == self.me {
+            self.blank.push(block);
+        } else {
+            self.shared.returned[block.home as usize].push(block);
+        }
+    }
+}
+
+/// The context of one handler call.
+pub(super) struct Handling<'a, 'r, M: Model> {
+    pub(super) cause: Cause,
+    pub(super) rng: &'a mut Stream,
+    pub(super) sent: &'a mut u64,
+    pub(super) desk: &'a mut Desk<'r, M>,
+    /// Shared, for the message that is being handled lies in one of them.
+    pub(super) buffers: &'a Buffers<'r, Message<M>>,
+    pub(super) undo: UndoPoint,
+    pub(super) note: u64,
+}
+
+impl<M: Model> Handling<'_, '_, M> {
+    /// Notes why the handler cannot go on, and leaves it: it might go on for ever otherwise.
+    #[cold]
+    fn halt(&mut self, halt: Halt) -> ! {
+        self.desk.halt.get_or_insert_with(|| Box::new(halt));
+        panics::cut_off()
+    }
+
+    #[inline]
+    fn dispatch(&mut self, kind: Kind, to: LpId, time: f64, message: Message<M>) {
+        let desk = &mut *self.desk;
+        desk.costs.enter(Part::Send);
+        let key = match desk.admission.admit(&self.cause, to, time, *self.sent) {
+            Ok(key) => key,
+            Err(fault) => self.halt(Halt::Fault(fault)),
+        };
+        let home = desk.shared.directory[to.index()];
+        let identity = if desk.lazy { M::Lp::identity(&message) } else { None };
+        if let Some(sent) = desk.sent_before(key, home, kind, identity) {
+            *self.sent += 1;
+            desk.sent.push(sent);
+            return;
+        }
+        let Some(buffer) = self.buffers.fill_with(home.worker as usize, || message) else {
+            self.halt(Halt::OutOfBuffers);
+        };
+        *self.sent += 1;
+        let event = Event::new(key, home.local, kind, buffer);
+        desk.sent.push(Sent { event, worker: home.worker, identity });
+        if home.worker as usize == desk.me {
+            desk.pending.insert(event);
+        } else {
+            desk.post(home.worker, event);
+        }
+        desk.costs.leave(Part::Send);
+    }
+}
+
+impl<M: Model> Context<Message<M>> for Handling<'_, '_, M> {
+    #[inline]
+    fn now(&self) -> VirtualTime {
+        self.cause.now
+    }
+
+    #[inline]
+    fn me(&self) -> LpId {
+        self.cause.me
+    }
+
+    #[inline]
+    fn lp_count(&self) -> usize {
+        self.desk.admission.lp_count()
+    }
+
+    #[inline]
+    fn rng(&mut self) -> &mut Stream {
+        self.rng
+    }
+
+    #[inline]
+    fn send(&mut self, to: LpId, delay: f64, message: Message<M>) {
+        match Admission::after(&self.cause, to, delay) {
+            Ok(time) => self.dispatch(Kind::Ordinary, to, time, message),
+            Err(fault) => self.halt(Halt::Fault(fault)),
+        }
+    }
+
+    #[inline]
+    fn send_at(&mut self, to: LpId, time: f64, message: Message<M>) {
+        self.dispatch(Kind::Ordinary, to, time, message);
+    }
+
+    fn send_io(&mut self, io: Io, to: LpId, delay: f64, message: Message<M>) {
+        match Admission::after(&self.cause, to, delay) {
+            Ok(time) => self.dispatch(io.into(), to, time, message),
+            Err(fault) => self.halt(Halt::Fault(fault)),
+        }
+    }
+
+    fn fail(&mut self, reason: fmt::Arguments<'_>) {
+        self.halt(Halt::Fault(Fault::Failed(reason.to_string())));
+    }
+
+    #[inline]
+    fn note(&mut self, word: u64) {
+        self.note = word;
+    }
+
+    #[inline]
+    fn undo_point(&self) -> UndoPoint {
+        self.undo
+    }
+}
+
+impl<M: Model> IoContext<Message<M>> for Handling<'_, '_, M> {
+    fn set_time_barrier(&mut self, time: Option<VirtualTime>) {
+        let bits = time.map_or(u64::MAX, VirtualTime::to_ordered_bits);
+        // Ordering: Relaxed; workers may see it late, it only limits optimism.
+        self.desk.shared.barrier.store(bits, Ordering::Relaxed);
+    }
+}
+
+/// The context of a handler that is called to make a state again: what it sends was sent already.
+#[derive(Debug)]
+pub(super) struct Coasting<'a> {
+    pub(super) cause: Cause,
+    pub(super) core: &'a mut Core,
+    pub(super) lp_count: usize,
+}
+
+impl<T> Context<T> for Coasting<'_> {
+    fn now(&self) -> VirtualTime {
+        self.cause.now
+    }
+
+    fn me(&self) -> LpId {
+        self.cause.me
+    }
+
+    fn lp_count(&self) -> usize {
+        self.lp_count
+    }
+
+    fn rng(&mut self) -> &mut Stream {
+        &mut self.core.rng
+    }
+
+    fn send(&mut self, _: LpId, _: f64, _: T) {
+        self.core.sent += 1;
+    }
+
+    fn send_at(&mut self, _: LpId, _: f64, _: T) {
+        self.core.sent += 1;
+    }
+
+    fn send_io(&mut self, _: Io, _: LpId, _: f64, _: T) {
+        self.core.sent += 1;
+    }
+
+    /// A handler that went through once does not fail the second time.
+    fn fail(&mut self, reason: fmt::Arguments<'_>) {
+        panic!("a handler ran differently the second time, from the same state: {reason}");
+    }
+}

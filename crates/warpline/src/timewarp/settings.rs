@@ -1,0 +1,182 @@
+//! The settings of Time Warp, and the names of its policies.
+
+use std::{fmt, str::FromStr};
+
+use warpline_core::VirtualTime;
+
+use crate::ConfigError;
+
+/// The most workers of one run.
+pub(crate) const WORKERS_MAX: usize = 1024;
+/// The most events that are handled between two looks at the inbox.
+pub(crate) const BATCH_MAX: usize = 65_536;
+
+/// What a run with Time Warp reads besides what every engine reads.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) workers: usize,
+    pub(crate) batch: usize,
+    pub(crate) window: f64,
+    pub(crate) throttle: bool,
+    pub(crate) barrier: Option<VirtualTime>,
+    pub(crate) saving: StateSaving,
+    pub(crate) checkpoint_interval: CheckpointInterval,
+    pub(crate) cancellation: Cancellation,
+    pub(crate) fossil_collection: FossilCollection,
+    pub(crate) gvt_interval: usize,
+    pub(crate) free_fractions: [f64; 2],
+    pub(crate) pin: bool,
+    pub(crate) costs: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            workers: 2,
+            batch: 16,
+            window: f64::INFINITY,
+            throttle: true,
+            barrier: None,
+            saving: StateSaving::default(),
+            checkpoint_interval: CheckpointInterval::default(),
+            cancellation: Cancellation::default(),
+            fossil_collection: FossilCollection::default(),
+            gvt_interval: 1024,
+            free_fractions: [0.1, 0.2],
+            pin: true,
+            costs: false,
+        }
+    }
+}
+
+impl Settings {
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        let from_one = |key, value, max| {
+            let allowed = format!("from 1 to {max}");
+            ConfigError::check((1..=max).contains(&value), key, value, &allowed)
+        };
+        from_one("workers", self.workers, WORKERS_MAX)?;
+        from_one("batch", self.batch, BATCH_MAX)?;
+        from_one("gvt-interval", self.gvt_interval, 1 << 30)?;
+        if let CheckpointInterval::Every(events) = self.checkpoint_interval {
+            from_one("checkpoint-interval", events as usize, 1 << 20)?;
+        }
+        ConfigError::check(self.window >= 0.0, "window", self.window, "0 or more")?;
+        for (key, fraction) in ["free1", "free2"].into_iter().zip(self.free_fractions) {
+            let ok = (0.0..=1.0).contains(&fraction);
+            ConfigError::check(ok, key, fraction, "a fraction, from 0 to 1")?;
+        }
+        Ok(())
+    }
+}
+
+/// Declares the kinds of a policy: the enum that names them, and their names both ways.
+macro_rules! policy {
+    (
+        $(#[$doc:meta])* $policy:ident as $key:literal;
+        $($(#[$kind_doc:meta])* $kind:ident = $name:literal;)*
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub enum $policy { $($(#[$kind_doc])* $kind,)* }
+
+        impl $policy {
+            /// Every kind, the default first.
+            pub const ALL: &'static [Self] = &[$(Self::$kind,)*];
+
+            /// The name that the command line has for it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+        }
+
+        impl fmt::Display for $policy {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl FromStr for $policy {
+            type Err = ConfigError;
+
+            fn from_str(name: &str) -> Result<Self, Self::Err> {
+                Self::ALL.iter().copied().find(|kind| kind.name() == name).ok_or_else(|| {
+                    let names: Vec<_> = Self::ALL.iter().map(|kind| kind.name()).collect();
+                    ConfigError::new($key, name, format!("one of {}", names.join(", ")))
+                })
+            }
+        }
+    };
+}
+
+policy! {
+    /// How Time Warp saves the states of processes (GTW, section 2.1).
+    StateSaving as "saving";
+    /// The whole state is copied, before every event or every few of them.
+    #[default]
+    Copy = "copy";
+    /// The whole state without its [`Tracked`](crate::Tracked) fields is copied before every event;
+    /// those save what is written to them.
+    Incremental = "incremental";
+    /// Nothing is saved: the model's reverse handler undoes. A sparse copy is kept for handlers
+    /// that were cut off in their middle.
+    Reverse = "reverse";
+}
+
+policy! {
+    /// When Time Warp cancels the events that an undone event sent.
+    Cancellation as "cancellation";
+    /// At once.
+    #[default]
+    Aggressive = "aggressive";
+    /// Once the event is handled again and does not send the same. The model has to tell messages
+    /// apart ([`identity`](crate::LogicalProcess::identity)).
+    Lazy = "lazy";
+}
+
+policy! {
+    /// When Time Warp reclaims the buffers of committed events.
+    FossilCollection as "fossil";
+    /// All of them whenever global virtual time has advanced (GTW, section 3.2).
+    #[default]
+    Block = "block";
+    /// A few of them before each event is handled (Fujimoto and Panesar 1995, section 6).
+    OnTheFly = "on-the-fly";
+}
+
+/// How many events of a process Time Warp handles between two copies of its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CheckpointInterval {
+    /// Always so many; 1 copies before every event.
+    Every(u32),
+    /// As many as is best for the rates and costs that the run shows.
+    Auto,
+}
+
+impl Default for CheckpointInterval {
+    fn default() -> Self {
+        Self::Every(1)
+    }
+}
+
+impl fmt::Display for CheckpointInterval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Every(events) => fmt::Display::fmt(events, f),
+            Self::Auto => f.pad("auto"),
+        }
+    }
+}
+
+impl FromStr for CheckpointInterval {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.parse() {
+            Ok(events) if events > 0 => Ok(Self::Every(events)),
+            _ if text == "auto" => Ok(Self::Auto),
+            _ => Err(ConfigError::new("checkpoint-interval", text, "1 or more, or `auto`")),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What a worker counts.
+
+/// The counters of one worker.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Statistics {
+    /// Events whose handler was called.
+    pub(super) processed: u64,
+    pub(super) committed: u64,
+    pub(super) rolled_back: u64,
+    /// Rollbacks because of a straggler.
+    pub(super) primary_rollbacks: u64,
+    /// Rollbacks because an event was cancelled that had been handled.
+    pub(super) secondary_rollbacks: u64,
+    pub(super) annihilated: u64,
+    pub(super) anti_messages: u64,
+    /// Events and anti-messages taken from the inbox.
+    pub(super) received: u64,
+    /// Non-blocking I/O events handled.
+    pub(super) outputs: u64,
+    /// Turns without an event to handle.
+    pub(super) idle_turns: u64,
+    /// Turns in which events were there and the limits on optimism kept the worker from them.
+    pub(super) held_back_turns: u64,
+    pub(super) turns: u64,
+    pub(super) cancelbacks: u64,
+    pub(super) history_peak: usize,
+    /// The greatest time of a committed event.
+    pub(super) last_time: f64,
+    marked: (u64, u64),
+}
+
+impl Statistics {
+    pub(super) const fn rollbacks(&self) -> u64 {
+        self.primary_rollbacks + self.secondary_rollbacks
+    }
+
+    /// Events processed and events rolled back since this was last asked.
+    pub(super) const fn since_last_gvt(&mut self) -> (u64, u64) {
+        let now = (self.processed, self.rolled_back);
+        let since = (now.0 - self.marked.0, now.1 - self.marked.1);
+        self.marked = now;
+        since
+    }
+
+    /// Adds another worker's counters.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.processed += other.processed;
+        self.committed += other.committed;
+        self.rolled_back += other.rolled_back;
+        self.primary_rollbacks += other.primary_rollbacks;
+        self.secondary_rollbacks += other.secondary_rollbacks;
+        self.annihilated += other.annihilated;
+        self.anti_messages += other.anti_messages;
+        self.received += other.received;
+        self.outputs += other.outputs;
+        self.idle_turns += other.idle_turns;
+        self.held_back_turns += other.held_back_turns;
+        self.turns += other.turns;
+        self.cancelbacks += other.cancelbacks;
+        self.last_time = self.last_time.max(other.last_time);
+        self.history_peak = self.history_peak.max(other.history_peak);
+    }
+}

@@ -1,0 +1,477 @@
+//! A worker: one thread's share of the LPs, and the main loop.
+//!
+//! [`Worker::turn`] is the paper's loop (GTW, section 3.1): take the mail, take the cancelled events,
+//! handle the smallest events. It never waits for anything, so a test can drive many workers on one
+//! thread, in any order.
+//!
+//! # Invariants
+//!
+//! - **TW-A.** A worker handles the events of an LP in the order of their keys. What comes later and
+//!   sorts before an event that was handled is found when it is taken from the pending set; it is
+//!   then the least that the worker has, so nothing of the LP was handled in between.
+//! - **TW-B.** Every event that was sent is at its receiver in exactly one place: in the mail, in the
+//!   pending set, waiting, in the processed list, or committed; or it was annihilated.
+//! - **TW-C.** Nothing that a worker has is below GVT.
+
+use std::collections::BTreeMap;
+
+use warpline_core::{
+    EventKey, Fault, LogicalProcess, LpDigest, LpId, Model, ModelError, Place, Stream, UndoPoint,
+};
+use warpline_memory::{Buffers, prefetch};
+
+use super::{
+    Message,
+    costs::Part,
+    event::{Event, Kind},
+    flow::Flow,
+    gvt::{Bound, Outcome},
+    history::{Core, NONE, Record, Ring, Sent},
+    io::{Reason, Waiting},
+    saving::{Lp, Saving},
+    sending::{Desk, Halt, Handling},
+    shared::{FailureOrder, Shared},
+    statistics::Statistics,
+};
+use crate::{
+    Engine, FossilCollection, RunError,
+    admission::Cause,
+    panics,
+    pending::{Entry, PendingSet},
+};
+
+/// How many events before its turn the LP of an event is loaded into the cache.
+const PREFETCH_AHEAD: usize = 4;
+/// A worker that has nothing to do asks for GVT every so many turns.
+const IDLE_TURNS: u32 = 8;
+
+/// One worker.
+pub(super) struct Worker<'r, M: Model> {
+    pub(super) model: &'r M,
+    pub(super) shared: &'r Shared<M>,
+    pub(super) me: usize,
+    pub(super) lps: Vec<Lp<M::Lp>>,
+    pub(super) buffers: Buffers<'r, Message<M>>,
+    pub(super) desk: Desk<'r, M>,
+    pub(super) history: Ring<Record>,
+    pub(super) saving: Saving<M>,
+    /// Events to be annihilated: the paper's CanQ.
+    pub(super) cancelled: Vec<Event>,
+    pub(super) waiting: Waiting,
+    /// Lazy cancellation: what undone events had sent, by their buffers.
+    pub(super) held: BTreeMap<u32, Vec<Sent>>,
+    pub(super) flow: Flow,
+    pub(super) gvt: Bound,
+    pub(super) statistics: Statistics,
+    /// The event whose handler runs.
+    handling: Option<Event>,
+    pub(super) outputs: Vec<(EventKey, LpId, Message<M>)>,
+    pub(super) on_the_fly: bool,
+    /// Events processed when this worker last asked for GVT.
+    asked_at: u64,
+    gvt_interval: u64,
+    idle_turns: u32,
+}
+
+/// What a turn came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// Events were handled.
+    Worked,
+    /// There was nothing that this worker could or may handle.
+    Idle,
+    /// GVT has reached the end.
+    Finished,
+    /// The run was told to stop: everything that is not committed was undone.
+    Interrupted,
+    /// The run failed.
+    Failed,
+}
+
+impl<'r, M: Model> Worker<'r, M> {
+    pub(super) fn new(model: &'r M, shared: &'r Shared<M>, me: usize) -> Self {
+        let settings = &shared.settings.timewarp;
+        Self {
+            model,
+            shared,
+            me,
+            lps: Vec::with_capacity(shared.residents[me].len()),
+            buffers: shared.arena.buffers(me),
+            desk: Desk::new(shared, me),
+            history: Ring::default(),
+            saving: Saving::new(settings),
+            cancelled: Vec::new(),
+            waiting: Waiting::default(),
+            held: BTreeMap::new(),
+            flow: Flow::new(shared),
+            gvt: Bound::ZERO,
+            statistics: Statistics::default(),
+            handling: None,
+            outputs: Vec::new(),
+            on_the_fly: settings.fossil_collection == FossilCollection::OnTheFly,
+            asked_at: 0,
+            gvt_interval: settings.gvt_interval as u64,
+            idle_turns: 0,
+        }
+    }
+
+    /// Makes the LPs and lets each send its first events.
+    ///
+    /// # Errors
+    ///
+    /// The first LP that failed, and why.
+    pub(super) fn start(&mut self) -> Result<(), (LpId, Halt)> {
+        let seed = self.shared.settings.seed;
+        for &id in &self.shared.residents[self.me] {
+            let (model, buffers, desk, lps) =
+                (self.model, &self.buffers, &mut self.desk, &mut self.lps);
+            let outcome = panics::catch(|| {
+                let mut state = model.make_lp(id);
+                let mut core =
+                    Core { rng: Stream::for_lp(seed, id), sent: 0, digest: LpDigest::new() };
+                let Core { rng, sent, .. } = &mut core;
+                let (cause, undo) = (Cause::start(id), UndoPoint::NEVER);
+                let mut cx =
+                    Handling { cause, rng, sent, desk: &mut *desk, buffers, undo, note: 0 };
+                state.start(model, &mut cx);
+                let (last, copied_at) = (NONE, 0);
+                lps.push(Lp { state, core, last_time: 0.0, last, copied_at, since_copy: 0, id });
+            });
+            // What a start sends is never cancelled.
+            desk.sent.drop_before(desk.sent.back());
+            if let Err(fault) = outcome {
+                return Err((id, desk.halt.take().map_or(Halt::Fault(fault), |halt| *halt)));
+            }
+        }
+        self.desk.flush();
+        Ok(())
+    }
+
+    /// One turn of the main loop.
+    pub(super) fn turn(&mut self) -> Turn {
+        let must_report = self.desk.gvt.notice(&self.shared.gvt);
+        if let Some(outcome) = self.desk.gvt.adopt(&self.shared.gvt)
+            && let Some(end) = self.adopt(outcome)
+        {
+            return end;
+        }
+        // 1. All incoming mail is filed.
+        self.desk.costs.begin();
+        self.receive();
+        // 2. All cancelled events are annihilated.
+        self.cancel();
+        self.desk.costs.end(Part::Receive);
+        self.desk.flush();
+        if must_report {
+            let least = self.least();
+            self.show(least);
+            self.desk.gvt.report(&self.shared.gvt, least, self.flow.notes());
+        }
+        if self.shared.has_failed() {
+            return self.leave();
+        }
+        // 3. The smallest unprocessed events are handled.
+        self.look_whether_to_go_on();
+        let handled = self.process();
+        self.desk.flush();
+        self.ask_for_gvt(handled > 0);
+        if handled > 0 { Turn::Worked } else { Turn::Idle }
+    }
+
+    /// Starts a computation of GVT when enough was processed since the last time, or nothing can be.
+    fn ask_for_gvt(&mut self, worked: bool) {
+        self.idle_turns = if worked { 0 } else { self.idle_turns + 1 };
+        self.statistics.turns += 1;
+        self.statistics.idle_turns += u64::from(!worked);
+        let due = self.statistics.processed - self.asked_at >= self.gvt_interval;
+        if due || (self.idle_turns + 1) % IDLE_TURNS == 0 || self.flow.is_starved() {
+            self.asked_at = self.statistics.processed;
+            self.shared.gvt.start();
+        }
+    }
+
+    /// Step 1: takes the mail. Events go into the pending set, whatever they are late for (TW-A).
+    fn receive(&mut self) {
+        for block in self.shared.inboxes[self.me].drain() {
+            self.statistics.received += block.items.len() as u64;
+            for &mail in &block.items {
+                match mail.cancels() {
+                    None => self.desk.pending.insert(mail),
+                    Some(event) => self.cancelled.push(event),
+                }
+            }
+            self.desk.give_back(block);
+        }
+    }
+
+    /// Step 3: handles events, the least first, until a batch is full or none may be handled.
+    fn process(&mut self) -> usize {
+        let batch = self.flow.batch();
+        let mut handled = 0;
+        while handled < batch {
+            let before = handled;
+            let outcome = panics::catch(|| self.process_events(batch, &mut handled));
+            let Err(fault) = outcome else { break };
+            self.cut_off(fault);
+            if self.flow.is_starved() {
+                break;
+            }
+            handled = handled.max(before + 1);
+        }
+        handled
+    }
+
+    fn process_events(&mut self, batch: usize, handled: &mut usize) {
+        while *handled < batch {
+            self.desk.costs.begin_event(self.statistics.processed);
+            let Some(event) = self.desk.pending.pop() else { return };
+            self.desk.costs.lap(Part::Pending);
+            if event.time() >= self.flow.limit() && !self.may_handle(&event) {
+                self.desk.pending.insert(event);
+                return;
+            }
+            if let Some(next) = self.desk.pending.upcoming(PREFETCH_AHEAD)
+                && let Some(lp) = self.lps.get(next.lp as usize)
+            {
+                prefetch(lp);
+                self.buffers.prefetch(next.buffer());
+            }
+            let in_order = event.time() > self.lps[event.lp as usize].last_time;
+            if (in_order && event.is_ordinary()) || self.is_next(event, in_order) {
+                if self.on_the_fly {
+                    self.collect_some();
+                }
+                self.handle(event);
+                *handled += 1;
+            }
+        }
+    }
+
+    /// An event that has to be looked at: it may be a straggler, for an LP that waits, or an I/O
+    /// event. Gives back whether it is to be handled now.
+    #[cold]
+    fn is_next(&mut self, event: Event, in_order: bool) -> bool {
+        if !in_order {
+            if self.waiting.holds(event.lp) {
+                if self.waiting.keep(event).is_ok() {
+                    return false;
+                }
+                self.unblock(event.lp);
+            }
+            let last = self.lps[event.lp as usize].last;
+            if self.history.is_live(last) && self.history[last].event.key > event.key {
+                self.statistics.primary_rollbacks += 1;
+                self.roll_back(event.lp, Bound(event.key.words()), None);
+                self.cancel();
+            }
+        }
+        if event.kind() == Kind::BlockingIo {
+            self.block(event, Reason::Io);
+            return false;
+        }
+        true
+    }
+
+    /// Handles an event.
+    #[inline]
+    pub(super) fn handle(&mut self, event: Event) {
+        let lp = &mut self.lps[event.lp as usize];
+        let at = self.history.push(Record {
+            event,
+            before: lp.core.clone(),
+            prev: lp.last,
+            next: NONE,
+            sent_from: self.desk.sent.back(),
+            undone: false,
+            copied: false,
+        });
+        self.saving.before(lp, &mut self.history, at);
+        (lp.last, lp.last_time) = (at, event.time());
+        self.desk.costs.lap(Part::Saving);
+        if !self.held.is_empty() {
+            self.desk.resend = self.held.remove(&event.buffer().get()).unwrap_or_default();
+        }
+        self.handling = Some(event);
+        let message = self.buffers.get(event.buffer());
+        let undo = if self.saving.undoes_writes() {
+            UndoPoint { event: at, committed: self.history.front() }
+        } else {
+            UndoPoint::NEVER
+        };
+        let Lp { state, core: Core { rng, sent, digest }, id, .. } = lp;
+        let cause = Cause::event(&event.key, *id);
+        let desk = &mut self.desk;
+        let mut cx = Handling { cause, rng, sent, desk, buffers: &self.buffers, undo, note: 0 };
+        if event.is_ordinary() {
+            state.handle(self.model, message, &mut cx);
+        } else if event.kind() == Kind::BlockingIo {
+            state.handle_io(self.model, message, &mut cx);
+        }
+        let note = cx.note;
+        digest.commit(&event.key, M::Lp::fingerprint(message));
+        self.saving.note(at, note);
+        self.handling = None;
+        self.statistics.processed += 1;
+        if !self.desk.resend.is_empty() {
+            self.cancel_not_resent();
+        }
+        self.desk.costs.lap(Part::Handler);
+    }
+
+    /// A handler did not come to its end: undoes what it did, and says what is to become of it.
+    #[cold]
+    fn cut_off(&mut self, fault: Fault) {
+        let halt = self.desk.halt.take().map(|halt| *halt);
+        let Some(event) = self.handling.take() else {
+            panic!("Warpline has a bug: worker {} found that {fault}", self.me);
+        };
+        self.statistics.processed += 1;
+        match halt {
+            Some(Halt::OutOfBuffers) => {
+                self.undo_cut_off(&event, None);
+                self.flow.starve();
+            }
+            other => {
+                let fault = if let Some(Halt::Fault(first)) = other { first } else { fault };
+                self.undo_cut_off(&event, Some(&event));
+                self.block(event, Reason::Failed(fault));
+            }
+        }
+    }
+
+    /// Makes an LP wait for `event`.
+    pub(super) fn block(&mut self, event: Event, reason: Reason) {
+        self.waiting.block(event, reason);
+        self.lps[event.lp as usize].last_time = f64::INFINITY;
+    }
+
+    /// Ends the wait of an LP; what it got meanwhile is pending again.
+    pub(super) fn unblock(&mut self, lp: u32) {
+        let pending = &mut self.desk.pending;
+        self.waiting.unblock(lp, |event| pending.insert(event));
+        self.settle_last_time(lp);
+    }
+
+    /// Sets the time of an LP's last event by its processed list.
+    pub(super) fn settle_last_time(&mut self, lp: u32) {
+        let lp = &mut self.lps[lp as usize];
+        let live = self.history.is_live(lp.last);
+        // What is committed is below everything that may still come.
+        lp.last_time = if live { self.history[lp.last].event.time() } else { 0.0 };
+    }
+
+    /// The least key that this worker may still handle.
+    pub(super) fn least(&mut self) -> Bound {
+        debug_assert!(self.cancelled.is_empty(), "GVT: cancelled events are handled before");
+        let pending =
+            self.desk.pending.peek().map_or(Bound::NEVER, |event| Bound(event.key.words()));
+        pending.min(self.waiting.least())
+    }
+
+    /// Whether an event at or beyond the limit may be handled all the same: the one that GVT has
+    /// reached always may, if it is before the end.
+    #[cold]
+    fn may_handle(&mut self, event: &Event) -> bool {
+        let first = self.gvt == Bound(event.key.words());
+        event.time() < self.shared.end && (first || self.flow.may_handle(self.shared, event.time()))
+    }
+
+    /// What happens at a new GVT, in this order.
+    fn adopt(&mut self, outcome: Outcome) -> Option<Turn> {
+        debug_assert!(self.gvt <= outcome.gvt, "GVT decreased from {:?} to {outcome:?}", self.gvt);
+        self.desk.costs.begin();
+        let advanced = self.gvt < outcome.gvt;
+        self.gvt = outcome.gvt;
+        self.fossil_collect();
+        self.desk.costs.end(Part::Fossil);
+        if let Err((key, lp, fault)) = self.deliver_outputs() {
+            self.fail(Some(lp), Some(key), fault);
+            return Some(Turn::Failed);
+        }
+        if !(self.gvt.time() < self.shared.end) {
+            return Some(Turn::Finished);
+        }
+        if Flow::says_stop(outcome) {
+            self.undo_everything();
+            return Some(Turn::Interrupted);
+        }
+        if let Some((event, reason)) = self.waiting.reached(self.gvt) {
+            if let Reason::Failed(fault) = reason {
+                let fault = fault.clone();
+                self.fail(Some(self.lps[event.lp as usize].id), Some(event.key), fault);
+                return Some(Turn::Failed);
+            }
+            self.handle_io(event);
+        }
+        if let Err(event) = self.relieve(outcome, advanced) {
+            self.fail_for_lack_of_buffers(self.lps[event.lp as usize].id, Some(event.key));
+            return Some(Turn::Failed);
+        }
+        let (events, rollbacks) = self.statistics.since_last_gvt();
+        self.saving.tune(events, rollbacks);
+        self.flow.on_gvt(self.shared, self.gvt, events, rollbacks);
+        self.hold_back();
+        None
+    }
+
+    /// Handles the blocking I/O event that GVT has reached.
+    fn handle_io(&mut self, event: Event) {
+        let pending = &mut self.desk.pending;
+        self.waiting.take(&event, |later| pending.insert(later));
+        self.settle_last_time(event.lp);
+        let outcome = panics::catch(|| self.handle(event));
+        // SAVE-B.
+        self.lps[event.lp as usize].since_copy = u32::MAX / 2;
+        if let Err(fault) = outcome {
+            self.cut_off(fault);
+        }
+    }
+
+    /// The run has failed at some worker: what is committed by then still counts.
+    fn leave(&mut self) -> Turn {
+        if let Some(outcome) = self.desk.gvt.adopt(&self.shared.gvt) {
+            self.gvt = outcome.gvt;
+            self.fossil_collect();
+            if let Err((key, lp, fault)) = self.deliver_outputs() {
+                self.fail(Some(lp), Some(key), fault);
+            }
+        }
+        Turn::Failed
+    }
+
+    /// Ends the run with a mistake of the model's that is final.
+    pub(super) fn fail(&self, lp: Option<LpId>, event: Option<EventKey>, fault: Fault) {
+        let order = match (event, lp) {
+            (Some(key), _) => FailureOrder::Event(key),
+            (None, lp) => FailureOrder::Start(lp.unwrap_or_default()),
+        };
+        self.shared.fail(order, ModelError { fault, place: self.place(lp, event) }.into());
+    }
+
+    /// Ends the run because `lp` needs a buffer, and there is none that could be reclaimed.
+    pub(super) fn fail_for_lack_of_buffers(&self, lp: LpId, event: Option<EventKey>) {
+        let order = event.map_or(FailureOrder::Start(lp), FailureOrder::Event);
+        let error = RunError::OutOfBuffers {
+            place: self.place(Some(lp), event),
+            limit: self.shared.settings.memory.unwrap_or(u64::MAX),
+            events: u64::from(self.shared.arena.limit()),
+            event_bytes: Shared::<M>::buffer_bytes(),
+        };
+        self.shared.fail(order, error);
+    }
+
+    fn place(&self, lp: Option<LpId>, event: Option<EventKey>) -> Place {
+        let (engine, worker) = (Engine::TimeWarp.name(), self.me);
+        Place { lp, event, engine, worker, seed: self.shared.settings.seed }
+    }
+
+    /// Shows the others how far this worker is.
+    pub(super) fn show(&self, least: Bound) {
+        use std::sync::atomic::Ordering::Relaxed;
+        // Ordering: Relaxed; estimates and counts.
+        let shown = &self.shared.shown[self.me];
+        shown.next.store(least.0[0], Relaxed);
+        shown.committed.store(self.statistics.committed, Relaxed);
+        shown.processed.store(self.statistics.processed, Relaxed);
+    }
+}
