@@ -48,10 +48,10 @@ pub(crate) struct TimeWarpArgs {
     #[arg(long, value_name = "F", default_value_t = 0.2, value_parser = fraction)]
     pub(crate) free2: f64,
     /// Whether workers that roll back much are held back
-    #[arg(long, value_name = "on|off", default_value = "on", value_parser = on_or_off())]
+    #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = on_or_off())]
     pub(crate) throttle: bool,
     /// Whether each worker is bound to a core of its own, where there are enough
-    #[arg(long, value_name = "on|off", default_value = "on", value_parser = on_or_off())]
+    #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = on_or_off())]
     pub(crate) pin: bool,
     /// Measure where the time goes, by part of the engine
     #[arg(long)]

@@ -54,25 +54,24 @@ pub enum Fault {
         /// The source line that panicked, where it is known.
         location: Option<String>,
     },
-    /// A reverse handler that does not restore the state, found by the reverse check.
-    NotReversed {
-        /// The path of the first field that differs.
-        field: String,
-        /// What it was before the event.
-        before: String,
-        /// What it is after the event was handled and reversed.
-        after: String,
-    },
+    /// A reverse handler that does not restore the state, found by the reverse check: what differs
+    /// before the event and after its reversal.
+    NotReversed(Box<Discrepancy>),
     /// A handler that does something else when it handles the same event again, found by the
     /// reverse check.
-    NotRepeated {
-        /// What differs first: a field, the random stream, or an event that it sent.
-        what: String,
-        /// What it was the first time.
-        first: String,
-        /// What it was the second time.
-        second: String,
-    },
+    NotRepeated(Box<Discrepancy>),
+}
+
+/// What differs between two states or executions that should be alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Discrepancy {
+    /// The first difference: a path of fields as in `tally.bins[3]`, the random stream, or an event
+    /// that was sent.
+    pub what: String,
+    /// What it was in the first.
+    pub first: String,
+    /// What it is in the second.
+    pub second: String,
 }
 
 impl Fault {
@@ -95,11 +94,11 @@ impl Fault {
             Self::Failed(_) | Self::Panicked { .. } => {
                 "the same seed and flags repeat it; look at this LP's handler"
             }
-            Self::NotReversed { .. } => {
+            Self::NotReversed(_) => {
                 "undo every change of `handle` in `reverse`, the last one first; what would be \
                  lost can be kept with `Context::note`, or drawn again from `Reversal::rng`"
             }
-            Self::NotRepeated { .. } => {
+            Self::NotRepeated(_) => {
                 "let the handler depend on nothing but the model, the message, the state and its \
                  random stream; and let `Debug` show all of the state, or the reverse check \
                  cannot see what `reverse` leaves undone"
@@ -131,16 +130,22 @@ impl fmt::Display for Fault {
                 write!(f, "panicked at {location}: {message}")
             }
             Self::Panicked { message, location: None } => write!(f, "panicked: {message}"),
-            Self::NotReversed { field, before, after } => write!(
-                f,
-                "is not restored by its reverse handler: `{field}` was {before} before the event, \
-                 and is {after} after its reversal"
-            ),
-            Self::NotRepeated { what, first, second } => write!(
-                f,
-                "does something else when it handles the same event again: {what} was {first} \
-                 at first, and {second} then"
-            ),
+            Self::NotReversed(discrepancy) => {
+                let Discrepancy { what, first, second } = &**discrepancy;
+                write!(
+                    f,
+                    "is not restored by its reverse handler: {what} was {first} before the event, \
+                     and is {second} after its reversal"
+                )
+            }
+            Self::NotRepeated(discrepancy) => {
+                let Discrepancy { what, first, second } = &**discrepancy;
+                write!(
+                    f,
+                    "does something else when it handles the same event again: {what} was {first} \
+                     at first, and {second} then"
+                )
+            }
         }
     }
 }

@@ -27,7 +27,7 @@ mod tracked;
 
 pub use context::{Context, Io, IoContext};
 pub use digest::{CommitDigest, LpDigest, mix};
-pub use fault::{Fault, ModelError, Place};
+pub use fault::{Discrepancy, Fault, ModelError, Place};
 pub use ids::LpId;
 pub use key::{EventKey, STEP_MAX};
 pub use model::{Link, LogicalProcess, Model};

@@ -23,8 +23,8 @@ use crate::{Context, EventKey, IoContext, LpId, Reversal, Undo, VirtualTime};
 pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
     /// The model this process belongs to.
     type Model: Model<Lp = Self>;
-    /// What events carry. Messages are never changed after they are sent.
-    type Message: Send + 'static;
+    /// What events carry. Messages are never changed after they are sent: `Sync` sees to it.
+    type Message: Send + Sync + 'static;
     /// What is left of the process at the end, for [`Model::reduce`].
     type Summary: Send;
 

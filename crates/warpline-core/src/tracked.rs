@@ -55,10 +55,15 @@ thread_local! {
 /// Makes copies without what tracked fields hold, for as long as `copy` runs on this thread.
 #[inline]
 pub fn shallow<T>(copy: impl FnOnce() -> T) -> T {
-    SHALLOW.set(true);
-    let copied = copy();
-    SHALLOW.set(false);
-    copied
+    /// A model's `Clone` may panic, and what is cloned after that is none of this.
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            SHALLOW.set(self.0);
+        }
+    }
+    let _restore = Restore(SHALLOW.replace(true));
+    copy()
 }
 
 /// The value and what it was before each event that may be undone.
@@ -162,7 +167,10 @@ impl<T: Clone + Send + 'static> Undo for Tracked<T> {
 }
 
 /// A vector of which each element is saved before an event changes it; its length is fixed.
-pub struct TrackedVec<T>(Option<Box<Logged<Vec<T>, (usize, T)>>>);
+pub struct TrackedVec<T>(Option<Box<LoggedVec<T>>>);
+
+/// Logs the elements one by one, each with its index.
+type LoggedVec<T> = Logged<Vec<T>, (usize, T)>;
 
 impl<T: Clone> TrackedVec<T> {
     /// A field with these elements.
@@ -220,5 +228,222 @@ impl<T: Clone + Send + 'static> Undo for TrackedVec<T> {
 
     fn put_contents(&mut self, contents: Box<dyn Any + Send>) {
         self.0 = Some(contents.downcast().expect("LogicalProcess::tracked changed its order"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::VecDeque, fmt, panic};
+
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+    use crate::{Io, LpId, Stream, VirtualTime};
+
+    /// A context that knows nothing but the point.
+    struct At(UndoPoint);
+
+    impl Context<()> for At {
+        fn now(&self) -> VirtualTime {
+            VirtualTime::ZERO
+        }
+
+        fn me(&self) -> LpId {
+            LpId::new(0)
+        }
+
+        fn lp_count(&self) -> usize {
+            1
+        }
+
+        fn rng(&mut self) -> &mut Stream {
+            unimplemented!("nothing is drawn")
+        }
+
+        fn send(&mut self, _: LpId, _: f64, (): ()) {}
+
+        fn send_at(&mut self, _: LpId, _: f64, (): ()) {}
+
+        fn send_io(&mut self, _: Io, _: LpId, _: f64, (): ()) {}
+
+        fn fail(&mut self, _: fmt::Arguments<'_>) {}
+
+        fn undo_point(&self) -> UndoPoint {
+            self.0
+        }
+    }
+
+    fn at(event: u64, committed: u64) -> At {
+        At(UndoPoint { event, committed })
+    }
+
+    const CELLS: usize = 4;
+
+    /// A process with a field of each kind.
+    #[derive(Clone, Debug)]
+    struct Process {
+        plain: u64,
+        whole: Tracked<[u8; CELLS]>,
+        cells: TrackedVec<u8>,
+    }
+
+    type Values = (u64, [u8; CELLS], Vec<u8>);
+
+    impl Process {
+        fn new() -> Self {
+            let (whole, cells) = (Tracked::new([0; CELLS]), TrackedVec::new(vec![0; CELLS]));
+            Self { plain: 0, whole, cells }
+        }
+
+        fn values(&self) -> Values {
+            (self.plain, *self.whole, self.cells.to_vec())
+        }
+
+        fn tracked(&mut self, visit: &mut dyn FnMut(&mut dyn Undo)) {
+            visit(&mut self.whole);
+            visit(&mut self.cells);
+        }
+
+        fn write(&mut self, (whole, cell, value): (bool, usize, u8), cx: &At) {
+            self.plain += 1;
+            if whole {
+                self.whole.write(cx)[cell] = value;
+            } else {
+                *self.cells.write(cell, cx) = value;
+            }
+        }
+
+        /// Takes the place of `current`, as a copy without contents that was made before `event`.
+        fn restore(&mut self, current: &mut Self, event: u64) {
+            let mut contents = VecDeque::new();
+            current.tracked(&mut |field| contents.push_back(field.take_contents()));
+            self.tracked(&mut |field| {
+                field.put_contents(contents.pop_front().expect("as many fields"));
+                field.undo_to(event);
+            });
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        /// An event that writes so.
+        Event(Vec<(bool, usize, u8)>),
+        /// So many of the events that can be undone are.
+        Undo(usize),
+        /// So many of the events that could be undone no longer can.
+        Commit(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let write = (any::<bool>(), 0..CELLS, any::<u8>());
+        prop_oneof![
+            4 => vec(write, 0..6).prop_map(Step::Event),
+            1 => (0..6_usize).prop_map(Step::Undo),
+            1 => (0..4_usize).prop_map(Step::Commit),
+        ]
+    }
+
+    proptest! {
+        /// Whatever is undone, the values are those before the event; an engine that saves copies
+        /// without contents gets there, too (TRACK-A).
+        #[test]
+        fn undoes_to_any_event(steps in vec(step(), 0..60)) {
+            let mut process = Process::new();
+            // What can be undone: the values and a shallow copy before each event.
+            let mut history: VecDeque<(Values, Process)> = VecDeque::new();
+            let mut committed = 0;
+            for step in steps {
+                match step {
+                    Step::Event(writes) => {
+                        let event = committed + history.len() as u64;
+                        let before = (process.values(), shallow(|| process.clone()));
+                        history.push_back(before);
+                        for write in writes {
+                            process.write(write, &at(event, committed));
+                        }
+                    }
+                    Step::Undo(events) => {
+                        let kept = history.len().saturating_sub(events);
+                        if let Some((values, mut copy)) = history.drain(kept..).next() {
+                            copy.restore(&mut process, committed + kept as u64);
+                            process = copy;
+                            prop_assert_eq!(process.values(), values);
+                        }
+                    }
+                    Step::Commit(events) => {
+                        let events = events.min(history.len());
+                        history.drain(..events);
+                        committed += events as u64;
+                    }
+                }
+            }
+        }
+    }
+
+    /// What is committed is forgotten at the next write, and an engine that never undoes saves
+    /// nothing at all.
+    #[test]
+    fn logs_do_not_grow() {
+        let mut process = Process::new();
+        let lengths = |process: &Process| {
+            let (whole, cells) = (process.whole.0.as_ref(), process.cells.0.as_ref());
+            (whole.expect("contents").log.len(), cells.expect("contents").log.len())
+        };
+        let write_all = |process: &mut Process, cx: &At| {
+            for write in [(true, 0, 1), (true, 1, 2), (false, 2, 3), (false, 2, 4)] {
+                process.write(write, cx);
+            }
+        };
+        write_all(&mut process, &At(UndoPoint::NEVER));
+        assert_eq!(lengths(&process), (0, 0));
+        (5..9).for_each(|event| write_all(&mut process, &at(event, 5)));
+        assert_eq!(lengths(&process), (4, 8));
+        write_all(&mut process, &at(9, 8));
+        assert_eq!(lengths(&process), (2, 4));
+    }
+
+    /// A full copy has the values, its own, and no log; its text is that of the original.
+    #[test]
+    fn copies_are_independent() {
+        let mut process = Process::new();
+        process.write((true, 1, 7), &at(0, 0));
+        process.write((false, 2, 8), &at(0, 0));
+        let mut copy = process.clone();
+        assert_eq!(format!("{copy:?}"), format!("{process:?}"));
+        copy.tracked(&mut |field| field.undo_to(0));
+        assert_eq!(copy.values(), (2, [0, 7, 0, 0], vec![0, 0, 8, 0]));
+        process.tracked(&mut |field| field.undo_to(0));
+        assert_eq!(process.values(), (2, [0; CELLS], vec![0; CELLS]));
+        assert_eq!(copy.values(), (2, [0, 7, 0, 0], vec![0, 0, 8, 0]));
+    }
+
+    /// TRACK-B: a field that is not shown says so, at whatever is done with it.
+    #[test]
+    fn fields_that_are_not_shown_say_so() {
+        let empty = || shallow(|| Process::new().clone());
+        let message = |access: fn(&mut Process)| {
+            let mut process = empty();
+            let panic = panic::catch_unwind(panic::AssertUnwindSafe(|| access(&mut process)));
+            let message = panic.expect_err("there is nothing to access");
+            assert!(message.downcast_ref::<String>().is_some_and(|text| text == NOT_SHOWN));
+        };
+        message(|process| _ = process.whole[0]);
+        message(|process| _ = process.cells[0]);
+        message(|process| _ = process.whole.write(&at(0, 0)));
+        message(|process| _ = process.cells.write(0, &at(0, 0)));
+        message(|process| process.whole.undo_to(0));
+        message(|process| process.cells.undo_to(0));
+        message(|process| drop(process.clone()));
+        assert!(NOT_SHOWN.contains("LogicalProcess::tracked"));
+    }
+
+    /// Copies are whole again after one without contents, even if that one panicked.
+    #[test]
+    fn copies_are_shallow_for_a_while_only() {
+        let process = Process::new();
+        let _ = panic::catch_unwind(|| shallow(|| panic!("a Clone that is broken")));
+        assert_eq!(process.clone().values(), process.values());
+        let inner_and_outer = shallow(|| (shallow(|| process.clone()), process.clone()));
+        assert!(inner_and_outer.0.whole.0.is_none() && inner_and_outer.1.whole.0.is_none());
     }
 }

@@ -18,9 +18,10 @@
 //!   it.
 //! - **ARENA-C.** Buffers stay where they are, and their memory is not freed before the arena is.
 //!
-//! Messages without data have buffers too, of an owner word alone. They could not be told apart by
-//! their contents, but a type may promise that there is one value of it (a token of a capability), so
-//! what was given once must be taken once.
+//! Messages without data and without a destructor are not stored: their buffers are numbers alone.
+//! The first one that was ever given is kept, and shown wherever one is asked for. (That is why
+//! messages have to be `Sync`, and why [`Buffers::take`] does not always give one back: a type without
+//! data may still promise that there is one value of it.)
 //!
 //! # Happens-before edges
 //!
@@ -45,6 +46,8 @@ use std::{
         atomic::{AtomicU32, AtomicUsize, Ordering},
     },
 };
+
+use crossbeam_utils::CachePadded;
 
 /// The most buffers of one arena: three bits of an identifier are left to its users.
 pub const BUFFERS_MAX: u32 = 1 << 29;
@@ -92,35 +95,50 @@ impl<T> Slot<T> {
 
 /// Slots from one allocation that starts out zeroed: its pages cost nothing before they are used.
 struct Chunk<T> {
-    slots: NonNull<Slot<T>>,
+    memory: NonNull<u8>,
     len: usize,
+    /// Bytes from one slot to the next.
+    stride: usize,
+    _slots: PhantomData<Slot<T>>,
 }
 
+/// Two workers that write to one line take it from each other every time.
+const LINE: usize = 64;
+
 impl<T> Chunk<T> {
-    fn new(len: usize) -> Self {
-        let layout = Self::layout(len);
+    fn new(len: usize, stride: usize) -> Self {
+        let layout = Self::layout(len, stride);
         // SAFETY: a slot has an owner, so the layout is not empty.
         let memory = unsafe { alloc_zeroed(layout) };
-        let Some(slots) = NonNull::new(memory.cast()) else { handle_alloc_error(layout) };
-        Self { slots, len }
+        let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };
+        Self { memory, len, stride, _slots: PhantomData }
     }
 
-    fn layout(len: usize) -> Layout {
-        Layout::array::<Slot<T>>(len).expect("a chunk of buffers fits into the address space")
+    /// Required for soundness: slots do not overlap and are aligned.
+    fn layout(len: usize, stride: usize) -> Layout {
+        assert!(stride >= size_of::<Slot<T>>() && stride.is_multiple_of(align_of::<Slot<T>>()));
+        let bytes = len.checked_mul(stride);
+        let layout = bytes.map(|bytes| Layout::from_size_align(bytes, LINE.max(align_of::<T>())));
+        layout.and_then(Result::ok).expect("a chunk of buffers fits into the address space")
     }
 
     #[inline]
-    fn slots(&self) -> &[Slot<T>] {
-        // SAFETY: the allocation holds `len` slots; zeroes are a valid slot, whose owner is NOBODY
-        // and whose message may be uninitialised. It lives as long as the chunk (ARENA-C).
-        unsafe { std::slice::from_raw_parts(self.slots.as_ptr(), self.len) }
+    fn slot(&self, index: usize) -> Option<&Slot<T>> {
+        if index >= self.len {
+            return None;
+        }
+        // SAFETY: the allocation has `len` times `stride` bytes, and `index` is below `len`.
+        let slot = unsafe { self.memory.add(index * self.stride) }.cast();
+        // SAFETY: zeroes are a valid slot, whose owner is NOBODY and whose message may be
+        // uninitialised. It lives as long as the chunk (ARENA-C).
+        Some(unsafe { slot.as_ref() })
     }
 }
 
 impl<T> Drop for Chunk<T> {
     fn drop(&mut self) {
         if needs_drop::<T>() {
-            for slot in self.slots() {
+            for slot in (0..self.len).filter_map(|index| self.slot(index)) {
                 // Ordering: Relaxed; whoever drops the arena has synchronised with its workers.
                 if slot.owner.load(Ordering::Relaxed) != NOBODY {
                     // SAFETY: no `Buffers` is left, for each borrows the arena; the slot is filled
@@ -130,7 +148,7 @@ impl<T> Drop for Chunk<T> {
             }
         }
         // SAFETY: `new` allocated it with this layout.
-        unsafe { dealloc(self.slots.as_ptr().cast(), Self::layout(self.len)) };
+        unsafe { dealloc(self.memory.as_ptr(), Self::layout(self.len, self.stride)) };
     }
 }
 
@@ -143,11 +161,22 @@ unsafe impl<T: Send> Sync for Chunk<T> {}
 /// The buffers of one run, shared by its workers.
 pub struct Arena<T> {
     chunks: [OnceLock<Chunk<T>>; CHUNKS],
-    /// Buffers handed out so far; they never come back here.
-    issued: AtomicU32,
     limit: u32,
     /// Workers take so many at a time.
     batch: u32,
+    /// Bytes from one buffer to the next: with several workers, each buffer has lines of its own.
+    stride: usize,
+    /// The first message, where messages are not stored.
+    keepsake: OnceLock<T>,
+    /// Away from what is only read, above.
+    changing: CachePadded<Changing>,
+}
+
+/// What changes while workers run.
+#[derive(Default)]
+struct Changing {
+    /// Buffers handed out so far; they never come back here.
+    issued: AtomicU32,
     /// Free buffers that no worker holds.
     spare: Mutex<Vec<u32>>,
     spares: AtomicUsize,
@@ -155,9 +184,22 @@ pub struct Arena<T> {
     workers: Mutex<BTreeSet<u32>>,
 }
 
-impl<T: Send> Arena<T> {
-    /// The bytes that one buffer takes.
-    pub const BUFFER_BYTES: usize = size_of::<Slot<T>>();
+impl<T: Send + Sync> Arena<T> {
+    /// Whether messages are not stored.
+    const TRIVIAL: bool = size_of::<T>() == 0 && !needs_drop::<T>();
+
+    /// The bytes that one buffer takes, in an arena for `workers` workers.
+    #[must_use]
+    pub const fn buffer_bytes(workers: usize) -> usize {
+        let bytes = size_of::<Slot<T>>();
+        if Self::TRIVIAL {
+            0
+        } else if workers > 1 {
+            bytes.next_multiple_of(LINE)
+        } else {
+            bytes
+        }
+    }
 
     /// An arena for `workers` workers, with at most `limit` buffers in all.
     #[must_use]
@@ -166,12 +208,11 @@ impl<T: Send> Arena<T> {
         let fair = limit / (8 * u32::try_from(workers).unwrap_or(u32::MAX).clamp(1, 1 << 20));
         Self {
             chunks: [const { OnceLock::new() }; CHUNKS],
-            issued: AtomicU32::new(0),
             limit,
             batch: fair.clamp(1, BATCH_MAX),
-            spare: Mutex::new(Vec::new()),
-            spares: AtomicUsize::new(0),
-            workers: Mutex::new(BTreeSet::new()),
+            stride: Self::buffer_bytes(workers),
+            keepsake: OnceLock::new(),
+            changing: CachePadded::default(),
         }
     }
 
@@ -183,7 +224,8 @@ impl<T: Send> Arena<T> {
     #[must_use]
     pub fn buffers(&self, worker: usize) -> Buffers<'_, T> {
         let owner = owner_word(worker);
-        let first = self.workers.lock().unwrap_or_else(PoisonError::into_inner).insert(owner);
+        let first =
+            self.changing.workers.lock().unwrap_or_else(PoisonError::into_inner).insert(owner);
         // Required for soundness: one worker is one thread (ARENA-B).
         assert!(first, "worker {worker} already has its buffers");
         Buffers { arena: self, owner, free: UnsafeCell::new(Vec::new()), _not_sync: PhantomData }
@@ -193,7 +235,7 @@ impl<T: Send> Arena<T> {
     #[must_use]
     pub fn issued(&self) -> u32 {
         // Ordering: Relaxed; a count for reports.
-        self.issued.load(Ordering::Relaxed)
+        self.changing.issued.load(Ordering::Relaxed)
     }
 
     /// The most buffers there may be.
@@ -206,7 +248,22 @@ impl<T: Send> Arena<T> {
     #[must_use]
     pub fn available(&self) -> usize {
         // Ordering: Relaxed; an estimate.
-        self.spares.load(Ordering::Relaxed) + (self.limit - self.issued()) as usize
+        self.changing.spares.load(Ordering::Relaxed) + (self.limit - self.issued()) as usize
+    }
+
+    /// The message that [`Buffers::take`] took.
+    ///
+    /// # Panics
+    ///
+    /// If it was taken from another arena, of messages that are not stored, and this one has none.
+    #[must_use]
+    pub fn message<'a>(&'a self, taken: &'a Taken<T>) -> &'a T {
+        taken.0.as_ref().unwrap_or_else(|| self.keepsake())
+    }
+
+    #[inline]
+    fn keepsake(&self) -> &T {
+        self.keepsake.get().expect("ARENA-B: no message was ever given")
     }
 
     /// The slot of a buffer, if its chunk was made.
@@ -214,17 +271,20 @@ impl<T: Send> Arena<T> {
     fn slot(&self, id: BufferId) -> Option<&Slot<T>> {
         let (chunk, offset) = place(id.0);
         // Ordering: the acquire of `OnceLock`, edge ARENA-3.
-        self.chunks.get(chunk)?.get()?.slots().get(offset)
+        self.chunks.get(chunk)?.get()?.slot(offset)
     }
 
     /// Makes the chunks that hold the buffers from `first` to `last`.
     fn make_chunks(&self, first: u32, last: u32) {
+        if Self::TRIVIAL {
+            return;
+        }
         for chunk in place(first).0..=place(last).0 {
             // Ordering: the release of `OnceLock`, edge ARENA-3.
             self.chunks[chunk].get_or_init(|| {
                 let len = FIRST_CHUNK << chunk;
                 // The last one has no more than the limit needs.
-                Chunk::new(len.min(self.limit - (len - FIRST_CHUNK)) as usize)
+                Chunk::new(len.min(self.limit - (len - FIRST_CHUNK)) as usize, self.stride)
             });
         }
     }
@@ -233,12 +293,12 @@ impl<T: Send> Arena<T> {
     #[cold]
     fn refill(&self, free: &mut Vec<u32>) -> bool {
         // Ordering: Relaxed; only a hint whether to take the lock.
-        if self.spares.load(Ordering::Relaxed) > 0 {
+        if self.changing.spares.load(Ordering::Relaxed) > 0 {
             // A worker that panicked while it held the lock left the list whole: `Vec` keeps it so.
-            let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut spare = self.changing.spare.lock().unwrap_or_else(PoisonError::into_inner);
             let kept = spare.len().saturating_sub(self.batch as usize);
             free.extend(spare.drain(kept..));
-            self.spares.store(kept, Ordering::Relaxed);
+            self.changing.spares.store(kept, Ordering::Relaxed);
         }
         if free.is_empty() {
             // Ordering: Relaxed; the number alone gives the buffers to one worker (ARENA-A), and
@@ -246,7 +306,8 @@ impl<T: Send> Arena<T> {
             let issue = |issued: u32| {
                 (issued < self.limit).then(|| issued.saturating_add(self.batch).min(self.limit))
             };
-            if let Ok(first) = self.issued.fetch_update(Ordering::Relaxed, Ordering::Relaxed, issue)
+            if let Ok(first) =
+                self.changing.issued.fetch_update(Ordering::Relaxed, Ordering::Relaxed, issue)
             {
                 let end = first.saturating_add(self.batch).min(self.limit);
                 self.make_chunks(first, end - 1);
@@ -274,10 +335,10 @@ fn owner_word(worker: usize) -> u32 {
     worker as u32 + 1
 }
 
-impl<T> fmt::Debug for Arena<T> {
+impl<T: Send + Sync> fmt::Debug for Arena<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Arena")
-            .field("issued", &self.issued)
+            .field("issued", &self.issued())
             .field("limit", &self.limit)
             .finish_non_exhaustive()
     }
@@ -293,7 +354,7 @@ pub struct Buffers<'a, T> {
     _not_sync: PhantomData<UnsafeCell<T>>,
 }
 
-impl<T: Send> Buffers<'_, T> {
+impl<T: Send + Sync> Buffers<'_, T> {
     /// Fills a free buffer with what `make` makes, and gives it to worker `to`; `None` if this worker
     /// has no free buffer and the arena has none to give, and then nothing is made.
     ///
@@ -306,6 +367,12 @@ impl<T: Send> Buffers<'_, T> {
         let id = self.acquire()?;
         // `make` is foreign code: a panic in it must not lose the buffer, and it may come back here.
         let unfilled = Unfilled { buffers: self, id };
+        if Arena::<T>::TRIVIAL {
+            let message = make();
+            self.arena.keepsake.get_or_init(|| message);
+            std::mem::forget(unfilled);
+            return Some(id);
+        }
         let slot = self.arena.slot(id).expect("ARENA-A: a free buffer has a slot");
         // SAFETY: the buffer was taken out of the free list, so nobody else reaches it and it
         // holds no message (ARENA-A).
@@ -324,6 +391,9 @@ impl<T: Send> Buffers<'_, T> {
     #[inline]
     #[must_use]
     pub fn get(&self, id: BufferId) -> &T {
+        if Arena::<T>::TRIVIAL {
+            return self.arena.keepsake();
+        }
         let slot = self.owned(id);
         // SAFETY: it is filled and this worker's (ARENA-B, edge ARENA-1); only `free` and `take`
         // change that, and they need `&mut self`.
@@ -337,6 +407,9 @@ impl<T: Send> Buffers<'_, T> {
     /// If the buffer is not this worker's, or not filled.
     #[inline]
     pub fn free(&mut self, id: BufferId) {
+        if Arena::<T>::TRIVIAL {
+            return self.free.get_mut().push(id.0);
+        }
         let message = self.disown(id);
         if needs_drop::<T>() {
             // SAFETY: it was filled and this worker's until it was disowned (ARENA-B), and this
@@ -345,29 +418,39 @@ impl<T: Send> Buffers<'_, T> {
         }
     }
 
-    /// Frees a buffer of this worker's, and gives its message back.
+    /// Frees a buffer of this worker's, and takes its message out, for [`Arena::message`].
     ///
     /// # Panics
     ///
     /// If the buffer is not this worker's, or not filled.
     #[inline]
-    pub fn take(&mut self, id: BufferId) -> T {
+    pub fn take(&mut self, id: BufferId) -> Taken<T> {
+        if Arena::<T>::TRIVIAL {
+            self.free.get_mut().push(id.0);
+            return Taken(None);
+        }
         let message = self.disown(id);
         // SAFETY: as in `free`, so the message is read out once.
-        unsafe { message.read() }
+        Taken(Some(unsafe { message.read() }))
     }
 
-    /// Whether this worker owns the buffer.
+    /// Whether this worker owns the buffer; always, where messages are not stored.
     #[must_use]
     pub fn owns(&self, id: BufferId) -> bool {
         // Ordering: Relaxed; nothing is read through the answer.
-        self.arena.slot(id).is_some_and(|slot| slot.owner.load(Ordering::Relaxed) == self.owner)
+        Arena::<T>::TRIVIAL
+            || self
+                .arena
+                .slot(id)
+                .is_some_and(|slot| slot.owner.load(Ordering::Relaxed) == self.owner)
     }
 
     /// Starts to load a buffer into the cache.
     #[inline]
     pub fn prefetch(&self, id: BufferId) {
-        if let Some(slot) = self.arena.slot(id) {
+        if !Arena::<T>::TRIVIAL
+            && let Some(slot) = self.arena.slot(id)
+        {
             crate::prefetch(slot);
         }
     }
@@ -385,12 +468,13 @@ impl<T: Send> Buffers<'_, T> {
     pub fn give_up_beyond(&mut self, keep: usize) {
         let free = self.free.get_mut();
         if free.len() > keep {
-            let mut spare = self.arena.spare.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut spare =
+                self.arena.changing.spare.lock().unwrap_or_else(PoisonError::into_inner);
             // Those freed first: the others are in this worker's cache.
             let excess = free.len() - keep;
             spare.extend(free.drain(..excess));
             // Ordering: Relaxed; only a hint, the lock guards the list.
-            self.arena.spares.store(spare.len(), Ordering::Relaxed);
+            self.arena.changing.spares.store(spare.len(), Ordering::Relaxed);
         }
     }
 
@@ -426,6 +510,10 @@ impl<T: Send> Buffers<'_, T> {
         message
     }
 }
+
+/// A message that was taken out of its buffer.
+#[derive(Debug)]
+pub struct Taken<T>(Option<T>);
 
 /// A buffer taken out of the free list; goes back there unless it is filled.
 struct Unfilled<'a, 'b, T> {

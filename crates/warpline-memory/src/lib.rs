@@ -15,7 +15,7 @@ mod prefetch;
 mod sync;
 
 pub use affinity::bind_worker;
-pub use arena::{Arena, BUFFERS_MAX, BufferId, Buffers};
+pub use arena::{Arena, BUFFERS_MAX, BufferId, Buffers, Taken};
 pub use crossbeam_utils::{Backoff, CachePadded};
 pub use inbox::{BLOCK_ITEMS, Block, Drain, Inbox};
 pub use prefetch::prefetch;

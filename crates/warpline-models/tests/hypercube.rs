@@ -1,8 +1,10 @@
 //! The hypercube against theory (distances, Little's law), and against runs computed by hand.
 
+use std::collections::BTreeSet;
+
 use common::Sends;
 use warpline::{Estimate, Link, LogicalProcess, LpId, Model, Replications, Report, Simulation};
-use warpline_models::hypercube::{Hypercube, HypercubeOutput, HypercubeParams, Packet};
+use warpline_models::hypercube::{Hypercube, HypercubeOutput, HypercubeParams, Node, Packet};
 
 mod common;
 
@@ -208,4 +210,21 @@ fn nothing_measured_is_not_a_number() {
     let output = run(HypercubeParams { messages: 0, ..HypercubeParams::default() }, 1, 5.0).output;
     assert_eq!((output.delivered, output.throughput, output.link_utilisation), (0, 0.0, 0.0));
     assert!(output.latency_mean.is_nan() && output.latency_p99.is_nan());
+}
+
+/// Every field of a message counts for its identity.
+#[test]
+fn messages_have_an_identity() {
+    let packet = Packet { destination: LpId::new(1), hops: 2, length: 0.75, injected_at: 3.0 };
+    let others = [
+        packet.clone(),
+        Packet { destination: LpId::new(2), ..packet },
+        Packet { hops: 1, ..packet },
+        Packet { length: 1.25, ..packet },
+        Packet { injected_at: 2.0, ..packet },
+    ];
+    let identities: BTreeSet<_> = others.iter().map(Node::identity).collect();
+    assert_eq!(identities.len(), others.len());
+    assert!(Node::identity(&packet).is_some());
+    assert_eq!(Node::identity(&packet), Node::identity(&packet.clone()));
 }

@@ -1,12 +1,12 @@
 //! The wireless network against theory (Engset, independent portables), and its rules one by one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use common::Sends;
 use warpline::{
     Estimate, EventKey, LogicalProcess, LpId, Model, Replications, Simulation, VirtualTime,
 };
-use warpline_models::pcs::{Grid, Mobility, Pcs, PcsMessage, PcsOutput, PcsParams, Topology};
+use warpline_models::pcs::{Cell, Grid, Mobility, Pcs, PcsMessage, PcsOutput, PcsParams, Topology};
 
 mod common;
 
@@ -344,4 +344,20 @@ mod flags {
         assert_eq!(parse("--mobility high --stay 2"), Err(ErrorKind::ArgumentConflict));
         assert_eq!(parse("--cells 8"), Err(ErrorKind::ValueValidation));
     }
+}
+
+/// Every field of a message counts for its identity, and its kind does.
+#[test]
+fn messages_have_an_identity() {
+    let times = [0.0, 1.5, f64::INFINITY];
+    let messages = times.into_iter().flat_map(|time| {
+        let arrive = |in_call| PcsMessage::Arrive { in_call, call_at: time };
+        let (start, end) =
+            (PcsMessage::CallStart { move_at: time }, PcsMessage::CallEnd { move_at: time });
+        [start, end, arrive(false), arrive(true)]
+    });
+    let identities: BTreeSet<_> =
+        messages.chain([PcsMessage::Leave]).map(|message| Cell::identity(&message)).collect();
+    assert_eq!(identities.len(), 13);
+    assert!(!identities.contains(&None));
 }

@@ -5,8 +5,8 @@ mod common;
 use std::{collections::BTreeSet, ops::ControlFlow};
 
 use common::Sends;
-use warpline::{Estimate, LogicalProcess, Model, Simulation};
-use warpline_models::phold::{Phold, PholdOutput, PholdParams};
+use warpline::{Engine, Estimate, LogicalProcess, Model, Simulation};
+use warpline_models::phold::{Node, Phold, PholdOutput, PholdParams};
 
 fn phold(change: impl FnOnce(&mut PholdParams)) -> Phold<64> {
     let mut params = PholdParams { lps: 64, population: 256, ..PholdParams::default() };
@@ -94,4 +94,35 @@ fn slow_events_can_be_interrupted() {
     let report = Simulation::new(model).end(1e9).observe(stop_at_once).run().expect("sound");
     assert!(report.interrupted);
     assert!(report.committed_events < 50, "{} events", report.committed_events);
+}
+
+/// The reverse handler restores every process, with and without a draw for the receiver.
+#[test]
+fn events_are_reversible() {
+    for (remote, neighborhood) in [(1.0, 0), (0.5, 2), (0.0, 0)] {
+        let model = phold(|params| {
+            (params.remote, params.neighborhood, params.payload) = (remote, neighborhood, 9)
+        });
+        let mut simulation = Simulation::new(model).end(20.0);
+        let plain = simulation.run().expect("sound");
+        let checked = simulation.engine(Engine::ReverseCheck).run().expect("reversible");
+        assert_eq!((checked.digest, checked.output), (plain.digest, plain.output));
+    }
+}
+
+/// Messages are told apart by the byte they are filled with, and by how much of them is.
+#[test]
+fn messages_have_an_identity() {
+    fn identity(payload: usize, me: usize) -> Option<u64> {
+        let model = phold(|params| params.payload = payload);
+        let mut cx = Sends::new(&model, me);
+        model.make_lp(cx.me).start(&model, &mut cx);
+        let mut identities = cx.sent.iter().map(|(.., message)| Node::identity(message));
+        let first = identities.next().expect("it sends");
+        assert!(identities.all(|identity| identity == first), "equal messages");
+        first
+    }
+    assert!(identity(9, 1).is_some());
+    let all = [identity(9, 1), identity(9, 2), identity(8, 1), identity(63, 1), identity(64, 1)];
+    assert_eq!(BTreeSet::from(all).len(), all.len());
 }

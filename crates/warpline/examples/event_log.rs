@@ -34,7 +34,7 @@ pub(crate) struct Office {
     pub(crate) mean_service: f64,
     /// How far a desk may run ahead of what is final, in virtual time.
     pub(crate) window: f64,
-    /// Where the lines go. Outside of `output` it may hold lines that are not flushed yet.
+    /// Where the lines go.
     pub(crate) log: Mutex<Box<dyn Write + Send>>,
 }
 
@@ -70,7 +70,10 @@ impl Model for Office {
         Desk { visits: 0 }
     }
 
+    /// Called at the end, when all lines are written.
     fn reduce(&self, visits: impl Iterator<Item = u32>) -> u64 {
+        let flushed = self.log.lock().expect("nobody panics with the log in hand").flush();
+        flushed.unwrap_or_else(|error| panic!("the log cannot be written: {error}"));
         visits.map(u64::from).sum()
     }
 }

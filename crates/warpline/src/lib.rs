@@ -41,7 +41,7 @@ pub use report::{Figure, Progress, Report, Results};
 pub use simulation::{Engine, Simulation};
 pub use timewarp::{Cancellation, CheckpointInterval, FossilCollection, StateSaving};
 pub use warpline_core::{
-    CommitDigest, Context, EventKey, Fault, Io, IoContext, Link, LogicalProcess, LpDigest, LpId,
-    Model, ModelError, Place, Reversal, STEP_MAX, Stream, Tracked, TrackedVec, Undo, UndoPoint,
-    VirtualTime, mix,
+    CommitDigest, Context, Discrepancy, EventKey, Fault, Io, IoContext, Link, LogicalProcess,
+    LpDigest, LpId, Model, ModelError, Place, Reversal, STEP_MAX, Stream, Tracked, TrackedVec,
+    Undo, UndoPoint, VirtualTime, mix,
 };

@@ -17,7 +17,9 @@
 
 mod difference;
 
-use warpline_core::{EventKey, Fault, Io, LogicalProcess, LpId, Model, Reversal, Stream};
+use warpline_core::{
+    Discrepancy, EventKey, Fault, Io, LogicalProcess, LpId, Model, Reversal, Stream,
+};
 
 use crate::{
     ConfigError, Engine, Report, RunError,
@@ -26,7 +28,6 @@ use crate::{
     sequential::{self, Arrival, Execution, Halt, Handling, Lp, Message, Sink},
     simulation::{Settings, Watch},
 };
-use difference::Difference;
 
 /// Runs `model` from its start to its end.
 pub(crate) fn run<M: Model>(
@@ -58,21 +59,16 @@ impl<M: Model> Execution<M> for ThereAndBack {
         let first = forward(model, &event, lp, sink);
 
         let Arrival { key, to, message } = event;
-        lp.state.reverse(
-            model,
-            message,
-            &mut Reversal::new(*key, to, rng_before.clone(), first.note),
-        );
+        let mut reversal = Reversal::new(*key, to, rng_before.clone(), first.note);
+        lp.state.reverse(model, message, &mut reversal);
         lp.rng = rng_before;
-        if let Some(Difference { field, values: [before, after] }) =
-            Difference::between(&before, &show(&lp.state))
-        {
-            sink.halt(Halt::Fault(Fault::NotReversed { field, before, after }));
+        if let Some(difference) = difference::between(&before, &show(&lp.state)) {
+            sink.halt(Halt::Fault(Fault::NotReversed(Box::new(difference))));
         }
 
         let second = forward(model, &event, lp, sink);
-        if let Some(fault) = first.compare::<M::Lp>(&second) {
-            sink.halt(Halt::Fault(fault));
+        if let Some(difference) = first.compare::<M::Lp>(&second) {
+            sink.halt(Halt::Fault(Fault::NotRepeated(Box::new(difference))));
         }
         for Sent { key, to, io, message } in second.sent {
             sink.accept(key, to, io, message);
@@ -119,22 +115,20 @@ fn show(state: &impl LogicalProcess) -> String {
 
 impl<T> Outcome<T> {
     /// How a second execution differs from this one, if it does.
-    fn compare<L: LogicalProcess<Message = T>>(&self, second: &Self) -> Option<Fault> {
-        let differs = |what, first, second| Some(Fault::NotRepeated { what, first, second });
-        if let Some(difference) = Difference::between(&self.state, &second.state) {
-            let Difference { field, values: [first, second] } = difference;
-            return differs(format!("`{field}`"), first, second);
+    fn compare<L: LogicalProcess<Message = T>>(&self, second: &Self) -> Option<Discrepancy> {
+        if let Some(difference) = difference::between(&self.state, &second.state) {
+            return Some(difference);
         }
         if self.rng != second.rng {
             let [first, second] = [&self.rng, &second.rng].map(|rng| format!("{:x?}", rng.words()));
-            return differs("the random stream".to_owned(), first, second);
+            return Some(Discrepancy { what: "the random stream".to_owned(), first, second });
         }
         let sent =
             |outcome: &Self, n| outcome.sent.get(n).map_or("none".to_owned(), Sent::show::<L>);
         (0..self.sent.len().max(second.sent.len())).find_map(|n| {
             let (first, second) = (sent(self, n), sent(second, n));
             let what = || format!("number {n} of the events that it sent");
-            if first == second { None } else { differs(what(), first, second) }
+            (first != second).then(|| Discrepancy { what: what(), first, second })
         })
     }
 }

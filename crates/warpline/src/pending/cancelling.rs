@@ -68,12 +68,12 @@ impl<Q: MinQueue<E>, E: Entry> Cancelling<Q, E> {
 }
 
 impl<Q: MinQueue<E>, E: Entry> PendingSet<E> for Cancelling<Q, E> {
-    #[inline]
+    #[inline(always)]
     fn insert(&mut self, entry: E) {
         self.queue.push(entry);
     }
 
-    #[inline]
+    #[inline(always)]
     fn pop(&mut self) -> Option<E> {
         if self.removed.count() > 0 {
             self.settle();

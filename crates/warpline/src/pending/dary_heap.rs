@@ -25,7 +25,11 @@ impl<E> Default for DaryHeap<E> {
 }
 
 impl<E: Entry> DaryHeap<E> {
-    fn sift_up(&mut self, mut position: usize) {
+    /// Moves the entry that was added last to its place. Kept out of line, and without the entry as
+    /// an argument, so that a caller can keep that in registers.
+    #[inline(never)]
+    fn sift_up_last(&mut self) {
+        let mut position = self.entries.len() - 1;
         while position > 0 {
             let parent = (position - 1) / ARITY;
             if self.entries[parent] <= self.entries[position] {
@@ -60,10 +64,10 @@ impl<E: Entry> DaryHeap<E> {
 }
 
 impl<E: Entry> MinQueue<E> for DaryHeap<E> {
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, entry: E) {
         self.entries.push(entry);
-        self.sift_up(self.entries.len() - 1);
+        self.sift_up_last();
     }
 
     #[inline]

@@ -84,7 +84,7 @@ impl<E> Default for LadderQueue<E> {
 }
 
 impl<E: Entry> MinQueue<E> for LadderQueue<E> {
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, entry: E) {
         let time = entry.time();
         self.count += 1;
@@ -98,11 +98,11 @@ impl<E: Entry> MinQueue<E> for LadderQueue<E> {
             }
         }
         if let Err(entry) = self.calendar.push(entry) {
-            self.push_late(entry);
+            self.late.push(entry);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn pop_min(&mut self) -> Option<E> {
         if self.late.count() == 0
             && let Some(entry) = self.run.pop()
@@ -136,13 +136,6 @@ impl<E: Entry> MinQueue<E> for LadderQueue<E> {
 }
 
 impl<E: Entry> LadderQueue<E> {
-    // Kept out of line, as is all that happens for few entries: so the rest is short enough to
-    // become part of the engine's loop.
-    #[inline(never)]
-    fn push_late(&mut self, entry: E) {
-        self.late.push(entry);
-    }
-
     /// Pops when the run alone does not tell the least entry.
     #[inline(never)]
     fn pop_or_refill(&mut self) -> Option<E> {

@@ -108,28 +108,28 @@ macro_rules! pending_sets {
         /// whatever the model, where a branch per operation is cheaper than compiling the engine
         /// once per kind.
         #[derive(Debug)]
-        pub(crate) enum AnySet<E: Entry> {
+        pub(crate) enum AnySet<E: Entry + Copy> {
             $($kind(<family::$kind as PendingFamily>::Set<E>),)*
         }
 
-        impl<E: Entry> AnySet<E> {
+        impl<E: Entry + Copy> AnySet<E> {
             pub(crate) fn new(kind: PendingKind) -> Self {
                 match kind { $(PendingKind::$kind => Self::$kind(Default::default()),)* }
             }
         }
 
-        impl<E: Entry> Default for AnySet<E> {
+        impl<E: Entry + Copy> Default for AnySet<E> {
             fn default() -> Self {
                 Self::new(PendingKind::default())
             }
         }
 
-        impl<E: Entry> PendingSet<E> for AnySet<E> {
-            #[inline]
+        impl<E: Entry + Copy> PendingSet<E> for AnySet<E> {
+            #[inline(always)]
             fn insert(&mut self, entry: E) {
                 match self { $(Self::$kind(set) => set.insert(entry),)* }
             }
-            #[inline]
+            #[inline(always)]
             fn pop(&mut self) -> Option<E> {
                 match self { $(Self::$kind(set) => set.pop(),)* }
             }

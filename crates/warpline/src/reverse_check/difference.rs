@@ -5,29 +5,21 @@
 //! layout is that of derived `Debug`; where an author has written another, the path may be wrong,
 //! but the values are still those of the first lines that differ.
 
-/// Where two states differ, and in what.
-#[derive(Debug, PartialEq)]
-pub(super) struct Difference {
-    /// The path of fields, as in `tally.latencies.bins[3]`; `self` for the state as a whole.
-    pub(super) field: String,
-    /// What is there in the one and in the other.
-    pub(super) values: [String; 2],
-}
+use warpline_core::Discrepancy;
 
-impl Difference {
-    /// The first difference between two texts, if there is one.
-    pub(super) fn between(one: &str, other: &str) -> Option<Self> {
-        if one == other {
-            return None;
-        }
-        let (mut ones, mut others) = (one.lines(), other.lines());
-        let mut path = Path::default();
-        loop {
-            match (ones.next(), others.next()) {
-                (Some(one), Some(other)) if one == other => path.pass(Line::of(one)),
-                (None, None) => return None,
-                (one, other) => return Some(path.end(one.map(Line::of), other.map(Line::of))),
-            }
+/// The first difference between two texts, if there is one. What differs is the path of fields, as
+/// in `tally.latencies.bins[3]`; `self` is the state as a whole.
+pub(super) fn between(one: &str, other: &str) -> Option<Discrepancy> {
+    if one == other {
+        return None;
+    }
+    let (mut ones, mut others) = (one.lines(), other.lines());
+    let mut path = Path::default();
+    loop {
+        match (ones.next(), others.next()) {
+            (Some(one), Some(other)) if one == other => path.pass(Line::of(one)),
+            (None, None) => return None,
+            (one, other) => return Some(path.end(one.map(Line::of), other.map(Line::of))),
         }
     }
 }
@@ -109,7 +101,7 @@ impl Path {
     }
 
     /// The difference that two lines make.
-    fn end(&self, one: Option<Line<'_>>, other: Option<Line<'_>>) -> Difference {
+    fn end(&self, one: Option<Line<'_>>, other: Option<Line<'_>>) -> Discrepancy {
         let lines = [one, other];
         let parts = lines.map(|line| line.filter(|line| !line.part.is_empty()));
         let resolved = parts.map(|line| line.map(|line| self.resolve(line)));
@@ -126,7 +118,8 @@ impl Path {
         // A line that closes a key belongs where the key does, which is the last step already.
         let step = if lines.iter().flatten().all(|line| line.closes) { "" } else { step };
         let path: String = self.0.iter().map(|container| container.step.as_str()).collect();
-        Difference { field: from_self(&(path + step)), values: values.map(without_contents) }
+        let [first, second] = values.map(without_contents);
+        Discrepancy { what: format!("`{}`", from_self(&(path + step))), first, second }
     }
 }
 
@@ -234,9 +227,9 @@ mod tests {
         for (change, field, values) in changes {
             let (before, mut after) = (node(), node());
             change(&mut after);
-            let found = Difference::between(&format!("{before:#?}"), &format!("{after:#?}"));
-            let expected =
-                Difference { field: field.to_owned(), values: values.map(str::to_owned) };
+            let found = between(&format!("{before:#?}"), &format!("{after:#?}"));
+            let [first, second] = values.map(str::to_owned);
+            let expected = Discrepancy { what: format!("`{field}`"), first, second };
             assert_eq!(found, Some(expected).filter(|_| !field.is_empty()));
         }
     }
@@ -244,21 +237,21 @@ mod tests {
     /// States that are enums, newtypes or lists, and texts of which one ends first.
     #[test]
     fn names_what_has_no_name() {
-        let field = |one: &str, other: &str| Difference::between(one, other).map(|d| d.field);
+        let field = |one: &str, other: &str| between(one, other).map(|found| found.what);
         let show = |kind: Kind| format!("{kind:#?}");
         let deep = |jobs| show(Kind::Queue(1, Box::new(Kind::Sink { jobs })));
-        assert_eq!(field(&show(Kind::Source), &deep(1)).as_deref(), Some("self"));
-        assert_eq!(field(&deep(2), &deep(1)).as_deref(), Some("self.1.jobs"));
-        assert_eq!(field("[\n    1,\n]", "[\n    2,\n]").as_deref(), Some("self[0]"));
-        assert_eq!(field("a", "a\nb").as_deref(), Some("self"));
+        assert_eq!(field(&show(Kind::Source), &deep(1)).as_deref(), Some("`self`"));
+        assert_eq!(field(&deep(2), &deep(1)).as_deref(), Some("`self.1.jobs`"));
+        assert_eq!(field("[\n    1,\n]", "[\n    2,\n]").as_deref(), Some("`self[0]`"));
+        assert_eq!(field("a", "a\nb").as_deref(), Some("`self`"));
     }
 
     /// A value whose key takes several lines.
     #[test]
     fn names_what_a_long_key_leads_to() {
         let show = |value| format!("{:#?}", BTreeMap::from([((1, 2), 0), ((3, 4), value)]));
-        let found = Difference::between(&show(5), &show(6)).expect("they differ");
-        assert_eq!(found.field, "self[1]");
-        assert_eq!(found.values, ["5", "6"]);
+        let found = between(&show(5), &show(6)).expect("they differ");
+        let Discrepancy { what, first, second } = found;
+        assert_eq!([what.as_str(), &first, &second], ["`self[1]`", "5", "6"]);
     }
 }

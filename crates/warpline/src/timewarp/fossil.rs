@@ -72,6 +72,7 @@ impl<M: Model> Worker<'_, M> {
 
     /// Hands committed outputs to the stage that puts those of all workers in order.
     pub(super) fn deliver_outputs(&mut self) -> Result<(), (EventKey, LpId, Fault)> {
-        self.shared.io.deliver(self.model, self.me, self.gvt, &mut self.outputs)
+        let Self { model, shared, me, gvt, outputs, .. } = self;
+        shared.io.deliver(model, *me, *gvt, &shared.arena, outputs)
     }
 }

@@ -97,22 +97,23 @@ impl<T: Clone> Ring<T> {
         at as usize & (self.items.len().wrapping_sub(1))
     }
 
+    /// Adds what is written to the next place, which has something older in it. Written there field by
+    /// field, it is not put together elsewhere and copied, which costs a stall of the store buffer.
     #[inline]
-    pub(super) fn push(&mut self, item: T) -> u64 {
+    pub(super) fn next(&mut self, filler: impl FnOnce() -> T) -> (u64, &mut T) {
         if self.len() == self.items.len() {
-            self.grow(&item);
+            self.grow(filler());
         }
         let (at, place) = (self.back, self.place(self.back));
-        self.items[place] = item;
         self.back += 1;
-        at
+        (at, &mut self.items[place])
     }
 
     /// Doubles the capacity; `filler` takes the places that are free.
     #[cold]
-    fn grow(&mut self, filler: &T) {
+    fn grow(&mut self, filler: T) {
         let capacity = (2 * self.items.len()).max(RING_MIN);
-        let mut items = vec![filler.clone(); capacity];
+        let mut items = vec![filler; capacity];
         for at in self.front..self.back {
             let place = self.place(at);
             std::mem::swap(&mut items[at as usize & (capacity - 1)], &mut self.items[place]);
@@ -158,7 +159,41 @@ impl<T: Clone> IndexMut<u64> for Ring<T> {
     }
 }
 
+impl Ring<Sent> {
+    #[inline]
+    pub(super) fn push(&mut self, event: Event, worker: u32, identity: Option<u64>) {
+        let (_, sent) = self.next(|| Sent { event, worker, identity });
+        sent.event = event;
+        sent.worker = worker;
+        sent.identity = identity;
+    }
+}
+
 impl Ring<Record> {
+    /// Adds the record of an event that is about to be handled.
+    #[inline]
+    pub(super) fn push(&mut self, event: Event, before: &Core, prev: u64, sent_from: u64) -> u64 {
+        let (at, record) = self.next(|| Record {
+            event,
+            before: before.clone(),
+            prev,
+            next: NONE,
+            sent_from,
+            undone: false,
+            copied: false,
+        });
+        record.event = event;
+        record.before.rng.clone_from(&before.rng);
+        record.before.sent = before.sent;
+        record.before.digest = before.digest;
+        record.prev = prev;
+        record.next = NONE;
+        record.sent_from = sent_from;
+        record.undone = false;
+        record.copied = false;
+        at
+    }
+
     /// Whether a record is not committed yet. Positions before the front are committed ones.
     #[inline]
     pub(super) const fn is_live(&self, at: u64) -> bool {

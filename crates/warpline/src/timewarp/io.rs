@@ -20,6 +20,8 @@ use std::{
 
 use warpline_core::{EventKey, Fault, LogicalProcess, LpId, Model};
 
+use warpline_memory::{Arena, Taken};
+
 use super::{Message, event::Event, gvt::Bound};
 use crate::panics;
 
@@ -145,7 +147,7 @@ pub(super) struct IoStage<M: Model> {
 }
 
 struct Queue<M: Model> {
-    outputs: BinaryHeap<Reverse<Output<Message<M>>>>,
+    outputs: BinaryHeap<Reverse<Output<Taken<Message<M>>>>>,
     /// Each worker has delivered all its events before this.
     delivered: Vec<Bound>,
 }
@@ -167,7 +169,8 @@ impl<M: Model> IoStage<M> {
         model: &M,
         worker: usize,
         until: Bound,
-        outputs: &mut Vec<(EventKey, LpId, Message<M>)>,
+        arena: &Arena<Message<M>>,
+        outputs: &mut Vec<(EventKey, LpId, Taken<Message<M>>)>,
     ) -> Result<(), (EventKey, LpId, Fault)> {
         // Ordering: Relaxed; a worker that misses the flag delivers in a later round, and nothing
         // is handled before it has.
@@ -182,16 +185,21 @@ impl<M: Model> IoStage<M> {
         queue.outputs.extend(taken);
         queue.delivered[worker] = until;
         let safe = queue.delivered.iter().copied().min().unwrap_or(until);
-        queue.handle_before(model, safe)
+        queue.handle_before(model, arena, safe)
     }
 }
 
 impl<M: Model> Queue<M> {
-    fn handle_before(&mut self, model: &M, safe: Bound) -> Result<(), (EventKey, LpId, Fault)> {
+    fn handle_before(
+        &mut self,
+        model: &M,
+        arena: &Arena<Message<M>>,
+        safe: Bound,
+    ) -> Result<(), (EventKey, LpId, Fault)> {
         let is_safe = |output: &Reverse<Output<_>>| Bound(output.0.key.words()) < safe;
         while self.outputs.peek().is_some_and(is_safe) {
             if let Some(Reverse(Output { key, lp, message })) = self.outputs.pop() {
-                panics::catch(|| M::Lp::output(model, lp, &key, &message))
+                panics::catch(|| M::Lp::output(model, lp, &key, arena.message(&message)))
                     .map_err(|fault| (key, lp, fault))?;
             }
         }

@@ -224,6 +224,9 @@ impl<M: Model> Reporting<'_, M> {
         let interrupted = remains.iter().any(|worker| worker.ended == Turn::Interrupted);
         let (gvt, gvt_rounds) = remains.first().map_or((Bound::ZERO, 0), |w| (w.gvt, w.rounds));
         self.check_balance(&remains, &total);
+        for w in &remains {
+            eprintln!("{:?}", w.statistics);
+        }
         let lps = self.in_order(&mut remains);
         let mut digest = CommitDigest::default();
         for lp in &lps {
@@ -247,7 +250,8 @@ impl<M: Model> Reporting<'_, M> {
             rolled_back_events: total.rolled_back,
             rollbacks: total.rollbacks(),
             gvt_rounds,
-            peak_buffer_bytes: u64::from(self.shared.arena.issued()) * Shared::<M>::buffer_bytes(),
+            peak_buffer_bytes: u64::from(self.shared.arena.issued())
+                * Shared::<M>::buffer_bytes(self.shared.workers()),
             wall: self.started.elapsed(),
             digest,
             output,

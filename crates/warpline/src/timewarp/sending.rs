@@ -191,7 +191,7 @@ impl<M: Model> Handling<'_, '_, M> {
         let identity = if desk.lazy { M::Lp::identity(&message) } else { None };
         if let Some(sent) = desk.sent_before(key, home, kind, identity) {
             *self.sent += 1;
-            desk.sent.push(sent);
+            desk.sent.push(sent.event, sent.worker, sent.identity);
             return;
         }
         let Some(buffer) = self.buffers.fill_with(home.worker as usize, || message) else {
@@ -199,7 +199,7 @@ impl<M: Model> Handling<'_, '_, M> {
         };
         *self.sent += 1;
         let event = Event::new(key, home.local, kind, buffer);
-        desk.sent.push(Sent { event, worker: home.worker, identity });
+        desk.sent.push(event, home.worker, identity);
         if home.worker as usize == desk.me {
             desk.pending.insert(event);
         } else {

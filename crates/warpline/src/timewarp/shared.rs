@@ -81,7 +81,7 @@ impl<M: Model> Shared<M> {
         let (directory, residents) = place_lps(model, admission.lp_count(), workers)?;
         let limit = match settings.memory {
             None => BUFFERS_MAX,
-            Some(bytes) => u32::try_from(bytes / Self::buffer_bytes()).unwrap_or(u32::MAX),
+            Some(bytes) => u32::try_from(bytes / Self::buffer_bytes(workers)).unwrap_or(u32::MAX),
         };
         let barrier = settings.timewarp.barrier.map_or(u64::MAX, |time| time.to_ordered_bits());
         let padded = || (0..workers).map(|_| CachePadded::default()).collect();
@@ -109,10 +109,10 @@ impl<M: Model> Shared<M> {
 
     /// What one event takes: its buffer, its entry in the pending set, its record with the saved
     /// state, and its sender's memory of it.
-    pub(super) const fn buffer_bytes() -> u64 {
+    pub(super) const fn buffer_bytes(workers: usize) -> u64 {
         let state = size_of::<Option<M::Lp>>();
         let event = size_of::<Event>() + size_of::<Record>() + size_of::<Sent>();
-        (Arena::<Message<M>>::BUFFER_BYTES + event + state) as u64
+        (Arena::<Message<M>>::buffer_bytes(workers) + event + state) as u64
     }
 
     /// Notes a failure, unless an earlier one is known, and ends the run.

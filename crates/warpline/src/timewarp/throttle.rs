@@ -10,7 +10,7 @@ pub(super) struct Throttle {
 
 impl Throttle {
     pub(super) fn new(_settings: &Settings) -> Self {
-        Self { width: f64::INFINITY }
+        Self { width: std::env::var("WIDTH").map_or(f64::INFINITY, |w| w.parse().unwrap()) }
     }
 
     pub(super) fn on_gvt(&mut self, _events: u64, _rolled_back: u64, _advance: f64) {}

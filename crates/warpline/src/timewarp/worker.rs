@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use warpline_core::{
     EventKey, Fault, LogicalProcess, LpDigest, LpId, Model, ModelError, Place, Stream, UndoPoint,
 };
-use warpline_memory::{Buffers, prefetch};
+use warpline_memory::{Buffers, Taken, prefetch};
 
 use super::{
     Message,
@@ -65,7 +65,7 @@ pub(super) struct Worker<'r, M: Model> {
     pub(super) statistics: Statistics,
     /// The event whose handler runs.
     handling: Option<Event>,
-    pub(super) outputs: Vec<(EventKey, LpId, Message<M>)>,
+    pub(super) outputs: Vec<(EventKey, LpId, Taken<Message<M>>)>,
     pub(super) on_the_fly: bool,
     /// Events processed when this worker last asked for GVT.
     asked_at: u64,
@@ -276,15 +276,7 @@ impl<'r, M: Model> Worker<'r, M> {
     #[inline]
     pub(super) fn handle(&mut self, event: Event) {
         let lp = &mut self.lps[event.lp as usize];
-        let at = self.history.push(Record {
-            event,
-            before: lp.core.clone(),
-            prev: lp.last,
-            next: NONE,
-            sent_from: self.desk.sent.back(),
-            undone: false,
-            copied: false,
-        });
+        let at = self.history.push(event, &lp.core, lp.last, self.desk.sent.back());
         self.saving.before(lp, &mut self.history, at);
         (lp.last, lp.last_time) = (at, event.time());
         self.desk.costs.lap(Part::Saving);
@@ -455,7 +447,7 @@ impl<'r, M: Model> Worker<'r, M> {
             place: self.place(Some(lp), event),
             limit: self.shared.settings.memory.unwrap_or(u64::MAX),
             events: u64::from(self.shared.arena.limit()),
-            event_bytes: Shared::<M>::buffer_bytes(),
+            event_bytes: Shared::<M>::buffer_bytes(self.shared.workers()),
         };
         self.shared.fail(order, error);
     }

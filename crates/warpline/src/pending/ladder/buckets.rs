@@ -86,19 +86,22 @@ impl<E: Entry> Bucket<E> {
         self.len
     }
 
-    #[inline]
+    // The cold parts are out of line, and do not get the entry: so it stays in registers.
+    #[inline(always)]
     pub(super) fn push(&mut self, entry: E, spares: &mut Spares<E>) {
+        if self.chunk.as_ref().is_none_or(|chunk| chunk.entries.is_full()) {
+            self.add_chunk(spares);
+        }
         self.len += 1;
-        let Some(chunk) = &mut self.chunk else { return self.push_chunk(entry, spares) };
-        if let Err(full) = chunk.entries.try_push(entry) {
-            self.push_chunk(full.element(), spares);
+        if let Some(chunk) = &mut self.chunk {
+            let room = chunk.entries.try_push(entry);
+            debug_assert!(room.is_ok(), "a chunk with room was put in front");
         }
     }
 
     #[inline(never)]
-    fn push_chunk(&mut self, entry: E, spares: &mut Spares<E>) {
+    fn add_chunk(&mut self, spares: &mut Spares<E>) {
         let mut chunk = spares.take();
-        chunk.entries.push(entry);
         chunk.next = self.chunk.take();
         self.chunk = Some(chunk);
     }
@@ -227,7 +230,7 @@ impl<E: Entry> Calendar<E> {
     }
 
     /// Files an entry, or gives it back if the turn of its bucket is over.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, entry: E) -> Result<(), E> {
         let bucket = self.scale.bucket_of(entry.time());
         if bucket < self.next {
@@ -243,7 +246,7 @@ impl<E: Entry> Calendar<E> {
         self.link(self.scale.bucket_of(entry.time()), entry);
     }
 
-    #[inline]
+    #[inline(always)]
     fn link(&mut self, bucket: usize, entry: E) {
         let head = &mut self.heads[bucket];
         let entry = Some(entry);

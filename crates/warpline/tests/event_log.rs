@@ -1,0 +1,88 @@
+//! The example `event_log`: its log is complete, in order, and the same whatever runs it.
+
+#[expect(dead_code, reason = "the example's `main` runs only in the example")]
+#[path = "../examples/event_log.rs"]
+mod event_log;
+
+use std::{
+    io::{self, Write},
+    sync::{Arc, Mutex},
+};
+
+use event_log::Office;
+use warpline::{Fault, ModelError, PendingKind, Report, RunError, Simulation};
+
+const END: f64 = 100.0;
+const WINDOW: f64 = 10.0;
+
+/// A log in memory, with room for so many bytes.
+#[derive(Clone)]
+struct Paper {
+    text: Arc<Mutex<String>>,
+    room: usize,
+}
+
+impl Write for Paper {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut text = self.text.lock().unwrap();
+        if text.len() + bytes.len() > self.room {
+            return Err(io::Error::new(io::ErrorKind::StorageFull, "the paper is full"));
+        }
+        text.push_str(str::from_utf8(bytes).expect("text"));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn run(pending: PendingKind, room: usize) -> (Result<Report<u64>, RunError>, String) {
+    let text = Arc::default();
+    let log: Box<dyn Write + Send> = Box::new(Paper { text: Arc::clone(&text), room });
+    let log = Mutex::new(log);
+    let office = Office { desks: 5, customers: 12, mean_service: 1.5, window: WINDOW, log };
+    let run = Simulation::new(office).end(END).pending(pending).run();
+    let text = text.lock().unwrap().clone();
+    (run, text)
+}
+
+/// A line per visit, in the order of time; the window ends are events of their own.
+#[test]
+fn every_visit_is_a_line() {
+    let (run, log) = run(PendingKind::default(), usize::MAX);
+    let report = run.expect("sound");
+    let time = |line: &str| line.split_whitespace().next().unwrap().parse::<f64>().unwrap();
+    let times: Vec<f64> = log.lines().map(time).collect();
+    assert!(times.is_sorted() && times[0] == 0.0 && times.iter().all(|time| *time < END));
+    assert_eq!(times.len() as u64, report.output);
+    assert!(report.output > 500, "{} visits", report.output);
+    let window_ends = (END / WINDOW) as u64 - 1;
+    assert_eq!(report.committed_events, 2 * report.output + window_ends);
+    for customer in 0..12 {
+        assert!(log.contains(&format!("customer {customer:3} is visitor")), "{customer}");
+    }
+}
+
+#[test]
+fn the_log_is_the_same_with_every_pending_set() {
+    let (first, log) = run(PendingKind::default(), usize::MAX);
+    let digest = first.expect("sound").digest;
+    for &pending in PendingKind::ALL {
+        let (again, same_log) = run(pending, usize::MAX);
+        assert!(again.expect("sound").digest == digest && same_log == log, "{pending}");
+    }
+}
+
+/// The lines up to there are written, and the error names the event that could not be.
+#[test]
+fn a_full_disk_is_an_error() {
+    let (_, log) = run(PendingKind::default(), usize::MAX);
+    let (run, cut) = run(PendingKind::default(), 1000);
+    let Err(RunError::Model(ModelError { fault, place })) = run else { panic!("no error") };
+    assert!(matches!(&fault, Fault::Panicked { message, .. } if message.contains("is full")));
+    assert!(log.starts_with(&cut) && cut.len() > 900);
+    let lost = log.lines().nth(cut.matches('\n').count()).expect("a line is lost").trim_start();
+    let time = format!("{:.3} ", place.event.expect("in an event").time_value());
+    assert!(lost.starts_with(&time), "{place:?} and not {lost:.60}");
+}
