@@ -528,8 +528,9 @@ impl<T> Drop for Unfilled<'_, '_, T> {
     }
 }
 
-// SAFETY: what a worker owns can go to another thread with it, since `T: Send`; the arena is `Sync`.
-unsafe impl<T: Send> Send for Buffers<'_, T> {}
+// SAFETY: what a worker owns can go to another thread with it, since `T: Send`; the arena, which
+// shows one message to all, is `Sync` as `T` is.
+unsafe impl<T: Send + Sync> Send for Buffers<'_, T> {}
 
 impl<T> fmt::Debug for Buffers<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -23,7 +23,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use loom::{cell::Cell, sync::Arc, thread};
+use loom::{cell::Cell, model::Builder, sync::Arc, thread};
 
 use crate::inbox::{Block, Drain, Inbox};
 
@@ -55,7 +55,10 @@ fn read(drain: Drain<Item>, seen: &mut Vec<u32>) {
 #[test]
 fn two_producers_and_a_drain() {
     static BETWEEN: AtomicBool = AtomicBool::new(false);
-    loom::model(|| {
+    let mut model = Builder::new();
+    // Without a bound it takes minutes; two forced switches turn the mutations red.
+    model.preemption_bound.get_or_insert(2);
+    model.check(|| {
         let inbox = Arc::new(Inbox::default());
         let spawn = |blocks: &'static [&[u32]]| {
             let inbox = Arc::clone(&inbox);

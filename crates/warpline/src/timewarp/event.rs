@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use warpline_core::{EventKey, Io};
+use warpline_core::{EventKey, Io, LpId, VirtualTime};
 use warpline_memory::{BUFFERS_MAX, BufferId};
 
 use crate::pending::Entry;
@@ -44,6 +44,10 @@ pub(super) struct Event {
 }
 
 impl Event {
+    /// What unused places hold.
+    pub(super) const FILLER: Self =
+        Self { key: EventKey::new(VirtualTime::ZERO, 0, LpId::new(0), 0), lp: 0, tag: 0 };
+
     #[inline]
     pub(super) fn new(key: EventKey, lp: u32, kind: Kind, buffer: BufferId) -> Self {
         let kind = match kind {

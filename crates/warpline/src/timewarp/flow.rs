@@ -10,6 +10,7 @@
 //! | the simulated time barrier  | the model (GTW, 2.3)                                        |
 //! | the throttle                | what rollbacks cost of late, see [`Throttle`]               |
 //! | the squeeze                 | a shortage of buffers, see [`Worker::relieve`]              |
+//! | the processed list          | at most [`HISTORY_MAX`] records                             |
 //! | free buffers                | F_free1 and F_free2 (GTW, 3.4), see [`Worker::hold_back`]   |
 
 use std::sync::atomic::Ordering;
@@ -37,6 +38,12 @@ const PATIENCE: u32 = 8;
 /// Rounds without a shortage after which the squeeze is eased by one step.
 const EASE_AFTER: u32 = 4;
 
+/// A worker waits for GVT when its processed list has so many records, or so many times the events
+/// between two computations of GVT: whatever it does beyond that is more likely undone than not, and
+/// fills the caches of the others. (Sparse copies keep records for longer, up to `COPY_AGE_MAX`.)
+const HISTORY_MAX: usize = 32_768;
+const HISTORY_MAX_INTERVALS: usize = 16;
+
 /// The limits of one worker.
 #[derive(Debug)]
 pub(super) struct Flow {
@@ -49,6 +56,9 @@ pub(super) struct Flow {
     starved: bool,
     /// This worker waits until others have caught up (GTW, 3.4).
     held_back: bool,
+    /// The processed list is as long as it may get.
+    full: bool,
+    history_max: usize,
     stop: bool,
     /// How often the time ahead of GVT was halved because of a shortage.
     squeezes: u32,
@@ -71,6 +81,8 @@ impl Flow {
             throttle: (settings.throttle && settings.workers > 1).then(|| Throttle::new(settings)),
             starved: false,
             held_back: false,
+            full: false,
+            history_max: HISTORY_MAX.max(HISTORY_MAX_INTERVALS * settings.gvt_interval),
             stop: false,
             squeezes: 0,
             hopeless: 0,
@@ -104,10 +116,6 @@ impl Flow {
         self.starved || self.squeezes > 0
     }
 
-    pub(super) const fn stops(&self) -> bool {
-        self.stop
-    }
-
     /// A handler found no buffer: nothing is handled until GVT has been computed.
     pub(super) fn starve(&mut self) {
         (self.starved, self.limit) = (true, 0.0);
@@ -131,7 +139,22 @@ impl Flow {
     /// computations of GVT, and the throttle looks at them.
     pub(super) fn may_handle<M: Model>(&mut self, shared: &Shared<M>, time: f64) -> bool {
         self.set_limit(shared);
+        if let Some(throttle) = &mut self.throttle
+            && time >= self.limit
+        {
+            throttle.note_held_back();
+        }
         time < self.limit
+    }
+
+    /// Says how long the processed list is; a change counts at once.
+    #[inline]
+    pub(super) fn note_history<M: Model>(&mut self, shared: &Shared<M>, records: usize) {
+        let full = records >= self.history_max;
+        if full != self.full {
+            self.full = full;
+            self.set_limit(shared);
+        }
     }
 
     /// Sets the limit anew at a new GVT.
@@ -151,7 +174,7 @@ impl Flow {
     }
 
     fn set_limit<M: Model>(&mut self, shared: &Shared<M>) {
-        if self.starved || self.held_back {
+        if self.starved || self.held_back || self.full {
             self.limit = 0.0;
             return;
         }
@@ -163,8 +186,10 @@ impl Flow {
         if self.squeezes > 0 {
             limit = limit.min(gvt + self.squeezed());
         }
-        if let Some(throttle) = &self.throttle {
-            limit = limit.min(throttle.limit(gvt, || shared.snooped_gvt()));
+        if let Some(throttle) = &self.throttle
+            && let Some(throttled) = throttle.limit(gvt, || shared.snooped_gvt())
+        {
+            limit = limit.min(throttled);
         }
         self.limit = limit;
     }
@@ -228,9 +253,10 @@ impl<M: Model> Worker<'_, M> {
     fn cancel_back(&mut self) {
         let squeezed = self.flow.squeezed();
         let to = if squeezed > 0.0 {
-            Bound([(self.gvt.time() + squeezed).to_bits(), 0, 0]).max(self.gvt)
+            Bound([(self.gvt.time() + squeezed).to_bits(), 0, 0]).max(self.gvt.next())
         } else {
-            self.gvt
+            // Not the event that GVT has reached: it may be a blocking I/O event, just handled.
+            self.gvt.next()
         };
         let before = self.statistics.rolled_back;
         self.roll_back_all(to);

@@ -10,7 +10,7 @@
 
 use warpline_core::{EventKey, Fault, LpId, Model};
 
-use super::{event::Kind, gvt::Bound, worker::Worker};
+use super::{event::Kind, gvt::Bound, history::Record, worker::Worker};
 use crate::pending::Entry;
 
 /// Records that are collected on the fly before an event makes another.
@@ -25,11 +25,15 @@ impl<M: Model> Worker<'_, M> {
         self.buffers.give_up_beyond(self.flow.keep());
     }
 
-    /// Even on the fly, all is collected where somebody waits for it: for outputs, for memory, or for
-    /// the end of the run.
+    /// Even on the fly, all is collected where somebody waits for it: for memory, or for the end of
+    /// the run.
     fn must_collect_all(&self) -> bool {
-        let at_end = !(self.gvt.time() < self.shared.end);
-        at_end || self.statistics.outputs > 0 || self.flow.is_squeezed() || self.flow.stops()
+        self.is_final() || self.flow.is_squeezed()
+    }
+
+    /// Whether nothing will be rolled back any more.
+    pub(super) fn is_final(&self) -> bool {
+        self.interrupted || !(self.gvt.time() < self.shared.end)
     }
 
     /// Collects a few records.
@@ -52,16 +56,16 @@ impl<M: Model> Worker<'_, M> {
         let record = &self.history[at];
         if !record.undone {
             let event = record.event;
-            if Bound(event.key.words()) >= self.gvt || !self.saving.may_drop(at, &self.history) {
+            let needed = || !self.is_final() && !self.saving.may_drop(at, &self.history);
+            if Bound(event.key.words()) >= self.gvt || needed() {
                 return false;
             }
             self.statistics.committed += 1;
             self.statistics.last_time = self.statistics.last_time.max(event.time());
-            if event.is_ordinary() || event.kind() != Kind::NonBlockingIo {
-                self.buffers.free(event.buffer());
+            if event.kind() == Kind::NonBlockingIo {
+                self.take_output(at);
             } else {
-                let id = self.lps[event.lp as usize].id;
-                self.outputs.push((event.key, id, self.buffers.take(event.buffer())));
+                self.buffers.free(event.buffer());
             }
         }
         let sends = self.history.sends(at, &self.desk.sent);
@@ -70,9 +74,29 @@ impl<M: Model> Worker<'_, M> {
         true
     }
 
-    /// Hands committed outputs to the stage that puts those of all workers in order.
-    pub(super) fn deliver_outputs(&mut self) -> Result<(), (EventKey, LpId, Fault)> {
+    /// Takes the message of a committed non-blocking I/O event, unless that was done before.
+    fn take_output(&mut self, at: u64) {
+        let Record { event, delivered, .. } = &mut self.history[at];
+        if !std::mem::replace(delivered, true) {
+            let id = self.lps[event.lp as usize].id;
+            self.outputs.push((event.key, id, self.buffers.take(event.buffer())));
+        }
+    }
+
+    /// Hands committed outputs to the stage that puts those of all workers in order: all of them, also
+    /// those in the log behind a record that is not committed. At the end of a run, `last` says that
+    /// this worker will not come again.
+    pub(super) fn deliver_outputs(&mut self, last: bool) -> Result<(), (EventKey, LpId, Fault)> {
+        if self.statistics.outputs > 0 {
+            for at in self.history.front()..self.history.back() {
+                let Record { event, undone, .. } = &self.history[at];
+                let is_output = event.kind() == Kind::NonBlockingIo && !undone;
+                if is_output && Bound(event.key.words()) < self.gvt {
+                    self.take_output(at);
+                }
+            }
+        }
         let Self { model, shared, me, gvt, outputs, .. } = self;
-        shared.io.deliver(model, *me, *gvt, &shared.arena, outputs)
+        shared.io.deliver(model, (*me, last), *gvt, &shared.arena, outputs)
     }
 }

@@ -68,6 +68,12 @@ impl Bound {
     /// After every event: there is none.
     pub(crate) const NEVER: Self = Self([u64::MAX; 3]);
 
+    /// The least bound above a key.
+    pub(crate) const fn next(self) -> Self {
+        let [time, step_and_sender, sequence] = self.0;
+        Self([time, step_and_sender, sequence.saturating_add(1)])
+    }
+
     /// Its time; NaN for [`Bound::NEVER`], which is neither below nor above any number.
     pub(crate) const fn time(self) -> f64 {
         f64::from_bits(self.0[0])

@@ -20,7 +20,7 @@
 
 use std::ops::{Index, IndexMut, Range};
 
-use warpline_core::{LpDigest, Stream};
+use warpline_core::{LpDigest, LpId, Stream};
 
 use super::event::Event;
 
@@ -50,6 +50,8 @@ pub(super) struct Record {
     pub(super) undone: bool,
     /// Whether the state before was copied.
     pub(super) copied: bool,
+    /// Whether it was a non-blocking I/O event, committed, whose message is with the I/O stage.
+    pub(super) delivered: bool,
 }
 
 /// An event that was sent, as its sender remembers it.
@@ -66,20 +68,20 @@ pub(super) struct Sent {
 #[derive(Debug)]
 pub(super) struct Ring<T> {
     items: Vec<T>,
+    /// What places hold before they are used.
+    filler: T,
     front: u64,
     back: u64,
-}
-
-impl<T> Default for Ring<T> {
-    fn default() -> Self {
-        Self { items: Vec::new(), front: 0, back: 0 }
-    }
 }
 
 /// The least capacity of a ring that has held something.
 const RING_MIN: usize = 64;
 
 impl<T: Clone> Ring<T> {
+    fn new(filler: T) -> Self {
+        Self { items: Vec::new(), filler, front: 0, back: 0 }
+    }
+
     pub(super) const fn back(&self) -> u64 {
         self.back
     }
@@ -98,22 +100,22 @@ impl<T: Clone> Ring<T> {
     }
 
     /// Adds what is written to the next place, which has something older in it. Written there field by
-    /// field, it is not put together elsewhere and copied, which costs a stall of the store buffer.
+    /// field, it is not put together elsewhere and copied: loads that span several stores stall.
     #[inline]
-    pub(super) fn next(&mut self, filler: impl FnOnce() -> T) -> (u64, &mut T) {
+    fn next(&mut self) -> (u64, &mut T) {
         if self.len() == self.items.len() {
-            self.grow(filler());
+            self.grow();
         }
         let (at, place) = (self.back, self.place(self.back));
         self.back += 1;
         (at, &mut self.items[place])
     }
 
-    /// Doubles the capacity; `filler` takes the places that are free.
+    /// Doubles the capacity.
     #[cold]
-    fn grow(&mut self, filler: T) {
+    fn grow(&mut self) {
         let capacity = (2 * self.items.len()).max(RING_MIN);
-        let mut items = vec![filler; capacity];
+        let mut items = vec![self.filler.clone(); capacity];
         for at in self.front..self.back {
             let place = self.place(at);
             std::mem::swap(&mut items[at as usize & (capacity - 1)], &mut self.items[place]);
@@ -159,13 +161,35 @@ impl<T: Clone> IndexMut<u64> for Ring<T> {
     }
 }
 
+impl Default for Ring<Sent> {
+    fn default() -> Self {
+        Self::new(Sent { event: Event::FILLER, worker: 0, identity: None })
+    }
+}
+
 impl Ring<Sent> {
     #[inline]
     pub(super) fn push(&mut self, event: Event, worker: u32, identity: Option<u64>) {
-        let (_, sent) = self.next(|| Sent { event, worker, identity });
+        let (_, sent) = self.next();
         sent.event = event;
         sent.worker = worker;
         sent.identity = identity;
+    }
+}
+
+impl Default for Ring<Record> {
+    fn default() -> Self {
+        let rng = Stream::for_lp(0, LpId::new(0));
+        Self::new(Record {
+            event: Event::FILLER,
+            before: Core { rng, sent: 0, digest: LpDigest::new() },
+            prev: NONE,
+            next: NONE,
+            sent_from: 0,
+            undone: true,
+            copied: false,
+            delivered: false,
+        })
     }
 }
 
@@ -173,15 +197,7 @@ impl Ring<Record> {
     /// Adds the record of an event that is about to be handled.
     #[inline]
     pub(super) fn push(&mut self, event: Event, before: &Core, prev: u64, sent_from: u64) -> u64 {
-        let (at, record) = self.next(|| Record {
-            event,
-            before: before.clone(),
-            prev,
-            next: NONE,
-            sent_from,
-            undone: false,
-            copied: false,
-        });
+        let (at, record) = self.next();
         record.event = event;
         record.before.rng.clone_from(&before.rng);
         record.before.sent = before.sent;
@@ -191,6 +207,7 @@ impl Ring<Record> {
         record.sent_from = sent_from;
         record.undone = false;
         record.copied = false;
+        record.delivered = false;
         at
     }
 

@@ -159,7 +159,7 @@ impl<M: Model> IoStage<M> {
     }
 
     /// Takes the committed events of a worker, all those before `until`, and handles those that
-    /// every worker has gone beyond.
+    /// every worker has gone beyond. `last` says that the worker will not come again.
     ///
     /// # Errors
     ///
@@ -167,14 +167,14 @@ impl<M: Model> IoStage<M> {
     pub(super) fn deliver(
         &self,
         model: &M,
-        worker: usize,
+        (worker, last): (usize, bool),
         until: Bound,
         arena: &Arena<Message<M>>,
         outputs: &mut Vec<(EventKey, LpId, Taken<Message<M>>)>,
     ) -> Result<(), (EventKey, LpId, Fault)> {
         // Ordering: Relaxed; a worker that misses the flag delivers in a later round, and nothing
-        // is handled before it has.
-        if outputs.is_empty() && !self.used.load(Ordering::Relaxed) {
+        // is handled before it has. So it looks by itself if there will be no later round.
+        if outputs.is_empty() && !last && !self.used.load(Ordering::Relaxed) {
             return Ok(());
         }
         self.used.store(true, Ordering::Relaxed);

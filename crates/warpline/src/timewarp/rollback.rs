@@ -43,6 +43,13 @@ impl<M: Model> Worker<'_, M> {
                 self.desk.pending.remove(event);
             }
         }
+        if !self.held.is_empty() {
+            // It will not be handled again, so it will not send again either. Its rollback, above, may
+            // have held something.
+            for sent in self.held.remove(&event.buffer().get()).unwrap_or_default() {
+                self.take_back(sent);
+            }
+        }
         self.buffers.free(event.buffer());
     }
 
@@ -158,6 +165,7 @@ impl<M: Model> Worker<'_, M> {
     /// Undoes everything that is not committed.
     pub(super) fn undo_everything(&mut self) {
         self.roll_back_all(self.gvt);
+        self.interrupted = true;
         self.fossil_collect();
     }
 

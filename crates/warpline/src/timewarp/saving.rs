@@ -57,6 +57,8 @@ const REVERSE_COPY_EVERY: u32 = 64;
 /// And a copy is made when the last one is older than so many events of the worker: records are
 /// kept back to the last copy, for all LPs.
 const COPY_AGE_MAX: u64 = 16_384;
+/// So many events since the last copy are more than any interval: the next record has a copy.
+pub(super) const BEFORE_COPY: u32 = u32::MAX / 2;
 /// The greatest interval that is chosen automatically.
 const AUTO_MAX: u32 = 64;
 /// Of so many events, one is timed for the automatic interval.
@@ -228,6 +230,9 @@ impl<M: Model> Saving<M> {
     fn last_copy(&self, first: u64, history: &Ring<Record>) -> (u64, u32) {
         let (mut at, mut events) = (history[first].prev, 0);
         while history.is_live(at) {
+            if history[at].event.kind() == Kind::BlockingIo {
+                return (at, BEFORE_COPY);
+            }
             if history[at].copied {
                 return (at, events);
             }
@@ -265,8 +270,8 @@ impl<M: Model> Saving<M> {
             let record = &history[at];
             let mut core = record.before.clone();
             let cause = Cause::event(&record.event.key, lp.id);
-            let message = buffers.get(record.event.buffer());
             if record.event.kind() == Kind::Ordinary {
+                let message = buffers.get(record.event.buffer());
                 let lp_count = model.lp_count();
                 let mut cx = Coasting { cause, core: &mut core, lp_count };
                 lp.state.handle(model, message, &mut cx);

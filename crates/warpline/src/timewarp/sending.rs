@@ -80,24 +80,25 @@ impl<'r, M: Model> Desk<'r, M> {
     }
 
     /// Hands an event or an anti-message to another worker.
-    #[inline]
+    #[inline(always)]
     pub(super) fn post(&mut self, worker: u32, mail: Event) {
         self.least = self.least.min(Bound(mail.key.words()));
         self.mailed += 1;
-        let Some(block) = &mut self.open[worker as usize] else {
-            return self.post_first(worker, mail);
-        };
-        block.items.push(mail);
-        if block.items.is_full() {
-            self.flush();
+        if self.open[worker as usize].is_none() {
+            self.open_block(worker);
+        }
+        if let Some(block) = &mut self.open[worker as usize] {
+            let room = block.items.try_push(mail);
+            debug_assert!(room.is_ok(), "a full block leaves at once");
+            if block.items.is_full() {
+                self.flush();
+            }
         }
     }
 
     #[cold]
-    fn post_first(&mut self, worker: u32, mail: Event) {
-        let mut block = self.blank_block();
-        block.items.push(mail);
-        self.open[worker as usize] = Some(block);
+    fn open_block(&mut self, worker: u32) {
+        self.open[worker as usize] = Some(self.blank_block());
         self.addressed.push(worker);
     }
 

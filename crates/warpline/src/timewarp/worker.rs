@@ -28,7 +28,7 @@ use super::{
     gvt::{Bound, Outcome},
     history::{Core, NONE, Record, Ring, Sent},
     io::{Reason, Waiting},
-    saving::{Lp, Saving},
+    saving::{BEFORE_COPY, Lp, Saving},
     sending::{Desk, Halt, Handling},
     shared::{FailureOrder, Shared},
     statistics::Statistics,
@@ -67,6 +67,8 @@ pub(super) struct Worker<'r, M: Model> {
     handling: Option<Event>,
     pub(super) outputs: Vec<(EventKey, LpId, Taken<Message<M>>)>,
     pub(super) on_the_fly: bool,
+    /// The run was told to stop, and all that is not committed was undone.
+    pub(super) interrupted: bool,
     /// Events processed when this worker last asked for GVT.
     asked_at: u64,
     gvt_interval: u64,
@@ -108,6 +110,7 @@ impl<'r, M: Model> Worker<'r, M> {
             statistics: Statistics::default(),
             handling: None,
             outputs: Vec::new(),
+            interrupted: false,
             on_the_fly: settings.fossil_collection == FossilCollection::OnTheFly,
             asked_at: 0,
             gvt_interval: settings.gvt_interval as u64,
@@ -172,7 +175,9 @@ impl<'r, M: Model> Worker<'r, M> {
         }
         // 3. The smallest unprocessed events are handled.
         self.look_whether_to_go_on();
+        self.flow.note_history(self.shared, self.history.len());
         let handled = self.process();
+        self.show_progress();
         self.desk.flush();
         self.ask_for_gvt(handled > 0);
         if handled > 0 { Turn::Worked } else { Turn::Idle }
@@ -298,6 +303,8 @@ impl<'r, M: Model> Worker<'r, M> {
             state.handle(self.model, message, &mut cx);
         } else if event.kind() == Kind::BlockingIo {
             state.handle_io(self.model, message, &mut cx);
+        } else {
+            self.statistics.outputs += 1;
         }
         let note = cx.note;
         digest.commit(&event.key, M::Lp::fingerprint(message));
@@ -376,7 +383,8 @@ impl<'r, M: Model> Worker<'r, M> {
         self.gvt = outcome.gvt;
         self.fossil_collect();
         self.desk.costs.end(Part::Fossil);
-        if let Err((key, lp, fault)) = self.deliver_outputs() {
+        let last = self.is_final() || Flow::says_stop(outcome);
+        if let Err((key, lp, fault)) = self.deliver_outputs(last) {
             self.fail(Some(lp), Some(key), fault);
             return Some(Turn::Failed);
         }
@@ -413,7 +421,7 @@ impl<'r, M: Model> Worker<'r, M> {
         self.settle_last_time(event.lp);
         let outcome = panics::catch(|| self.handle(event));
         // SAVE-B.
-        self.lps[event.lp as usize].since_copy = u32::MAX / 2;
+        self.lps[event.lp as usize].since_copy = BEFORE_COPY;
         if let Err(fault) = outcome {
             self.cut_off(fault);
         }
@@ -424,9 +432,9 @@ impl<'r, M: Model> Worker<'r, M> {
         if let Some(outcome) = self.desk.gvt.adopt(&self.shared.gvt) {
             self.gvt = outcome.gvt;
             self.fossil_collect();
-            if let Err((key, lp, fault)) = self.deliver_outputs() {
-                self.fail(Some(lp), Some(key), fault);
-            }
+        }
+        if let Err((key, lp, fault)) = self.deliver_outputs(true) {
+            self.fail(Some(lp), Some(key), fault);
         }
         Turn::Failed
     }
@@ -455,6 +463,17 @@ impl<'r, M: Model> Worker<'r, M> {
     fn place(&self, lp: Option<LpId>, event: Option<EventKey>) -> Place {
         let (engine, worker) = (Engine::TimeWarp.name(), self.me);
         Place { lp, event, engine, worker, seed: self.shared.settings.seed }
+    }
+
+    /// Shows the others the time of the event that was handled last.
+    #[inline]
+    fn show_progress(&self) {
+        let last = self.history.back().checked_sub(1).filter(|&at| self.history.is_live(at));
+        if let Some(last) = last {
+            let time = self.history[last].event.key.words()[0];
+            // Ordering: Relaxed; an estimate.
+            self.shared.shown[self.me].next.store(time, std::sync::atomic::Ordering::Relaxed);
+        }
     }
 
     /// Shows the others how far this worker is.
