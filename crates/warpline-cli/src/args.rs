@@ -10,7 +10,13 @@ use warpline_models::{
     catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
 };
 
-use crate::{bench::BenchArgs, interrupt, sweep::Vary, timewarp_args::TimeWarpArgs};
+use crate::{
+    bench::{BenchArgs, SpinArgs},
+    interrupt,
+    sweep::Vary,
+    system,
+    timewarp_args::TimeWarpArgs,
+};
 
 /// Parallel discrete-event simulation: one model, any engine, the same answer
 #[derive(Debug, Parser)]
@@ -41,6 +47,9 @@ pub(crate) enum Command {
     },
     /// Measure the engines on the standard workloads, as ratios to bare loops
     Bench(BenchArgs),
+    /// Keep a core busy until standard input ends: what `bench --busy` disturbs others with
+    #[command(hide = true)]
+    Spin(SpinArgs),
 }
 
 /// A model with its parameters, and the flags `C` of the command it is given to.
@@ -108,7 +117,8 @@ pub(crate) struct CommonArgs {
     /// Independent replications, run in parallel
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = one_to::<1_000_000>)]
     pub(crate) replications: usize,
-    /// Most replications or sweep points to run at one time [default: the number of cores]
+    /// Most replications or sweep points to run at one time [default: as many as there are cores
+    /// for the workers of each]
     #[arg(long, value_name = "N", value_parser = one_to::<1024>)]
     pub(crate) jobs: Option<usize>,
     /// TOML file with any of these flags as keys; flags that are typed win
@@ -130,6 +140,19 @@ impl CommonArgs {
             ModelParams::Hypercube(_) => 10_000.0,
             ModelParams::Pcs(_) => 1_440.0,
         })
+    }
+
+    /// The threads that a run keeps busy.
+    pub(crate) fn threads(&self) -> usize {
+        match self.engine {
+            Engine::TimeWarp => self.timewarp.workers(),
+            _ => 1,
+        }
+    }
+
+    /// How many runs of so many threads go on at one time.
+    pub(crate) fn jobs_of(&self, threads: usize) -> usize {
+        self.jobs.unwrap_or_else(|| (system::cores() / threads).max(1))
     }
 
     /// A simulation with these settings, which an interrupt ends.
@@ -160,7 +183,8 @@ pub(crate) struct RunArgs {
     /// Form of the report
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: RunFormat,
-    /// Run again with another pending set and compare what was committed
+    /// Run again on the sequential engine (from there: with another pending set) and compare what
+    /// was committed
     #[arg(long, conflicts_with = "replications")]
     pub(crate) verify: bool,
 }

@@ -102,6 +102,9 @@ fn read(file: &Path, flags: &[clap::Arg], model: &OsString) -> Result<Vec<OsStri
             toml::Value::Boolean(on) if is_switch => {
                 words.extend(on.then(|| format!("--{key}").into()));
             }
+            toml::Value::Boolean(on) if is_on_or_off(flag) => {
+                words.push(format!("--{key}={}", if on { "on" } else { "off" }).into());
+            }
             toml::Value::String(text) => words.push(format!("--{key}={text}").into()),
             toml::Value::Integer(_) | toml::Value::Float(_) => {
                 words.push(format!("--{key}={value}").into());
@@ -113,6 +116,11 @@ fn read(file: &Path, flags: &[clap::Arg], model: &OsString) -> Result<Vec<OsStri
         }
     }
     Ok(words)
+}
+
+/// Whether a flag takes the words that a file says as true and false.
+fn is_on_or_off(flag: &clap::Arg) -> bool {
+    flag.get_possible_values().iter().any(|value| value.matches("off", false))
 }
 
 /// Says that a name is not known, which one may have been meant, and which ones there are.

@@ -44,5 +44,6 @@ fn execute() -> Result<(), Failure> {
         Some(Command::Run { model }) => run::execute(model),
         Some(Command::Sweep { model }) => sweep::execute(&words, model),
         Some(Command::Bench(bench)) => bench::execute(&bench),
+        Some(Command::Spin(spin)) => bench::spin(&spin),
     }
 }

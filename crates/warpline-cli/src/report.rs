@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
-use warpline::{Estimate, Figure, Report, Results};
+use warpline::{Engine, Estimate, Figure, Report, Results};
 use warpline_models::catalog::ModelParams;
 
 use crate::system;
@@ -26,11 +26,24 @@ impl RunReport {
         Self { report: report.map(|_| ()), figures, parameters, verified: None }
     }
 
+    /// What `--verify` compares this run with.
+    pub(crate) fn compared_with(&self) -> &'static str {
+        match self.report.engine {
+            Engine::Sequential => "with another pending set",
+            _ => "on the sequential engine",
+        }
+    }
+
     /// The object of the JSON report.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
         let Self { report, figures, parameters, verified } = self;
         let results: Map<_, _> =
             figures.iter().map(|figure| (figure.name.to_owned(), json!(figure.value))).collect();
+        let details = &report.details;
+        let counters: Map<_, _> =
+            details.counters.iter().map(|&(name, n)| (name.to_owned(), json!(n))).collect();
+        let costs: Map<_, _> =
+            costs(report).map(|(part, ns)| (part.replace(' ', "_"), json!(ns))).collect();
         let object = json!({
             "model": report.model,
             "engine": report.engine.name(),
@@ -50,6 +63,9 @@ impl RunReport {
             "peak_resident_bytes": system::peak_resident_bytes(),
             "digest": report.digest.to_string(),
             "verified": verified,
+            "counters": counters,
+            "remarks": details.remarks,
+            "costs_ns_per_event": costs,
             "parameters": parameters,
             "results": results,
         });
@@ -87,12 +103,20 @@ impl RunReport {
             "engine",
             format!("{}, {} worker(s), seed {}", report.engine, report.workers, report.seed),
         );
+        let with = self.compared_with();
         let verified = match self.verified {
-            None => "",
-            Some(true) => ", the same with another pending set",
-            Some(false) => ", but ANOTHER ONE with another pending set",
+            None => String::new(),
+            Some(true) => format!(", the same {with}"),
+            Some(false) => format!(", but ANOTHER ONE {with}"),
         };
         text += &line("digest", format!("{}{verified}", report.digest));
+        if !report.details.remarks.is_empty() {
+            text += "why it was slow\n";
+            text.extend(report.details.remarks.iter().map(|remark| wrapped(remark)));
+        }
+        if !report.details.costs.is_empty() {
+            text += &cost_table(report);
+        }
         let rows = figures.iter().map(|figure| (figure, significant(figure.value)));
         text + "results\n" + &figure_table(rows, &["value"])
     }
@@ -128,8 +152,17 @@ impl ReplicationsReport {
         };
         object.insert("replications".into(), json!(self.runs.len()));
         object.insert("interrupted".into(), json!(self.interrupted()));
+        let processed = total(|report| report.processed_events);
         object.insert("committed_events".into(), json!(committed));
-        object.insert("processed_events".into(), json!(total(|report| report.processed_events)));
+        object.insert("processed_events".into(), json!(processed));
+        object.insert("rolled_back_events".into(), json!(total(|r| r.rolled_back_events)));
+        object.insert("rollbacks".into(), json!(total(|report| report.rollbacks)));
+        object.insert("gvt_rounds".into(), json!(total(|report| report.gvt_rounds)));
+        // As for one run: it is 1 where nothing was handled.
+        object
+            .insert("efficiency".into(), json!(committed.max(1) as f64 / processed.max(1) as f64));
+        // These are one run's, and say nothing about all of them.
+        ["counters", "remarks", "costs_ns_per_event"].map(|key| object.shift_remove(key));
         object.insert("wall_seconds".into(), json!(self.wall_seconds));
         object.insert("events_per_second".into(), json!(committed as f64 / self.wall_seconds));
         object.insert("results".into(), Value::Object(of(|estimate| estimate.mean)));
@@ -170,6 +203,46 @@ pub(crate) fn parameters(params: &ModelParams) -> Value {
 fn heading(model: &str, interrupted: bool) -> String {
     let mark = if interrupted { " (interrupted: the report so far)" } else { "" };
     format!("{model}{mark}\n")
+}
+
+/// The cost of an event by part, if it was measured, and the rest of what all workers had of time.
+fn costs(report: &Report<()>) -> impl Iterator<Item = (&'static str, f64)> {
+    let costs = &report.details.costs;
+    let known: f64 = costs.iter().map(|(_, cost)| cost).sum();
+    let spent = report.wall.as_secs_f64() * 1e9 * report.workers as f64;
+    // What is scaled up from a sample may come to more than there is.
+    let other = (spent / report.committed_events.max(1) as f64 - known).max(0.0);
+    costs.iter().copied().chain((!costs.is_empty()).then_some(("other", other)))
+}
+
+fn cost_table(report: &Report<()>) -> String {
+    let mut table = table();
+    table.set_header(["part of the engine", "ns"]);
+    for (part, cost) in costs(report) {
+        let part = if part == "other" { "other, waiting included" } else { part };
+        table.add_row([part, &format!("{cost:.1}")]);
+    }
+    align_right(&mut table, 1..2);
+    format!("cost of a committed event, summed over the workers\n{table}\n")
+}
+
+/// The columns that a line of text may fill.
+const COLUMNS: usize = 100;
+
+/// An item of a list, broken where words end.
+fn wrapped(item: &str) -> String {
+    let mut lines = vec!["  -".to_owned()];
+    for word in item.split_whitespace() {
+        let line = lines.len() - 1;
+        let length = lines[line].chars().count() + 1 + word.chars().count();
+        if length > COLUMNS {
+            lines.push(format!("    {word}"));
+        } else {
+            lines[line] += " ";
+            lines[line] += word;
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 fn figure_table<'f>(rows: impl Iterator<Item = (&'f Figure, String)>, columns: &[&str]) -> String {
@@ -241,7 +314,24 @@ fn bytes(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{grouped, significant};
+    use super::{grouped, significant, wrapped};
+
+    /// No line is too long, no word is lost, and what follows the first line is indented.
+    #[test]
+    fn remarks_are_wrapped() {
+        let remark = "sixteen letters, ".repeat(20);
+        let text = wrapped(&remark);
+        assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+        assert!(
+            text.lines()
+                .skip(1)
+                .all(|line| line.starts_with("    sixteen") || line.starts_with("    letters"))
+        );
+        assert!(text.lines().next().is_some_and(|line| line.len() > 90));
+        let words: Vec<_> = text.split_whitespace().skip(1).collect();
+        assert_eq!(words, remark.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(wrapped("short"), "  - short\n");
+    }
 
     #[test]
     fn numbers_for_people() {

@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, time::Instant};
 
 use clap::{CommandFactory, FromArgMatches};
 use serde_json::Value;
-use warpline::{PendingKind, Results};
+use warpline::{Engine, PendingKind, Report, Results, Simulation};
 use warpline_models::catalog::{ModelParams, WithModel};
 
 use crate::{
@@ -32,6 +32,7 @@ pub(crate) fn demo() -> Result<(), Failure> {
     eprintln!(
         "\nWhat to try next (`warpline` is `cargo run --release --` here):\n  \
          warpline run pcs --mobility high              portables that move five times as often\n  \
+         warpline run pcs --engine timewarp            on every core, with the same answer\n  \
          warpline run pcs --end 300 --replications 8   with confidence intervals\n  \
          warpline run phold --lps 65536 --population 1048576 --end 10\n  \
          warpline sweep pcs --end 300 --vary channels=8,10,12\n  \
@@ -54,10 +55,22 @@ pub(crate) fn execute(model: Model<RunArgs>) -> Result<(), Failure> {
     }
 }
 
-/// Threads for what runs in parallel: this many, or one for each core.
-pub(crate) fn pool(jobs: Option<usize>) -> Result<rayon::ThreadPool, Failure> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.unwrap_or(0)).build();
+/// Threads for what runs in parallel.
+pub(crate) fn pool(jobs: usize) -> Result<rayon::ThreadPool, Failure> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
     pool.map_err(|error| Failure::Run(format!("threads could not be started: {error}")))
+}
+
+/// Calls an engine where it may bind the thread to a core: the next run finds all cores again.
+pub(crate) fn on_a_thread_of_its_own<T: Send>(
+    run: impl FnOnce() -> Result<T, Failure> + Send,
+) -> Result<T, Failure> {
+    std::thread::scope(|scope| {
+        let started = std::thread::Builder::new().name("run".to_owned()).spawn_scoped(scope, run);
+        let thread = started
+            .map_err(|error| Failure::Run(format!("a thread could not be started: {error}")))?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// A run of a model that is yet to be made.
@@ -85,7 +98,7 @@ impl WithModel for Run<'_> {
         });
         let report = simulation.run()?;
         let again = match args.verify && !report.interrupted {
-            true => Some(simulation.pending(another_than(common.pending)).run()?),
+            true => Some(run_again(simulation, common)?),
             false => None,
         };
         let mut report = RunReport::new(report, params);
@@ -100,11 +113,20 @@ impl WithModel for Run<'_> {
     }
 }
 
-fn another_than(pending: PendingKind) -> PendingKind {
-    match pending {
+/// The run that `--verify` compares with: the oracle's; the oracle's own, by other means.
+fn run_again<M: warpline::Model>(
+    simulation: Simulation<'_, M>,
+    common: &CommonArgs,
+) -> Result<Report<M::Output>, Failure> {
+    let other = match common.pending {
         PendingKind::Heap => PendingKind::Ladder,
         _ => PendingKind::Heap,
-    }
+    };
+    let mut simulation = match common.engine {
+        Engine::Sequential => simulation.pending(other),
+        _ => simulation.engine(Engine::Sequential),
+    };
+    Ok(simulation.run()?)
 }
 
 /// What two runs that should have committed the same differ in, if in anything.
@@ -115,10 +137,11 @@ fn difference(one: &RunReport, other: &RunReport) -> Option<String> {
     };
     (told(one) != told(other)).then(|| {
         format!(
-            "--verify found a difference: {} events were committed, digest {}; with another pending \
-             set {}, digest {} (seed {})",
+            "--verify found a difference: {} events were committed, digest {}; {} {}, digest {} \
+             (seed {})",
             one.report.committed_events,
             one.report.digest,
+            one.compared_with(),
             other.report.committed_events,
             other.report.digest,
             one.report.seed
@@ -165,9 +188,11 @@ fn replications<M: warpline::Model<Output: Results>>(
 ) -> Result<ReplicationsReport, Failure> {
     let started = Instant::now();
     let bar = progress::of_pieces(common.quiet, common.replications, "replicating");
-    let simulation = common.simulation(model, end);
-    let replications =
-        pool(common.jobs)?.install(|| simulation.replicate(common.replications, |_| bar.inc(1)))?;
+    // The threads of the pool serve one replication after the other, and several may run at the same
+    // time: none binds its workers to cores.
+    let simulation = common.simulation(model, end).pin(false);
+    let replications = pool(common.jobs_of(common.threads()))?
+        .install(|| simulation.replicate(common.replications, |_| bar.inc(1)))?;
     bar.finish_and_clear();
     let estimates = replications.estimates();
     let runs = replications.reports.into_iter().map(|report| RunReport::new(report, params));

@@ -16,7 +16,7 @@ use crate::{
     output::Output,
     progress,
     report::RunReport,
-    run::pool,
+    run::{on_a_thread_of_its_own, pool},
 };
 
 /// A flag and the values that it takes in turn.
@@ -59,9 +59,13 @@ pub(crate) fn execute(words: &[OsString], model: Model<SweepArgs>) -> Result<(),
     let mut failure = None;
     // Rows come out in the order of the runs, a few at a time, so that little is lost if the
     // sweep is stopped.
-    let pool = pool(args.common.jobs)?;
+    let threads = points.iter().map(|point| point.common.threads()).max().unwrap_or(1);
+    let jobs = args.common.jobs_of(threads);
+    let pool = pool(jobs)?;
     for some in runs.chunks(4 * pool.current_num_threads()) {
-        let row = |(point, number): &(&Point, usize)| point.run(*number).inspect(|_| bar.inc(1));
+        let row = |(point, number): &(&Point, usize)| {
+            on_a_thread_of_its_own(|| point.run(*number, jobs)).inspect(|_| bar.inc(1))
+        };
         let rows: Vec<_> = pool.install(|| some.par_iter().map(row).collect());
         for row in rows {
             match row {
@@ -161,21 +165,23 @@ impl Point {
     }
 
     /// The row of one replication; `None` if it was interrupted.
-    fn run(&self, number: usize) -> Result<Option<Map<String, Value>>, Failure> {
+    fn run(&self, number: usize, jobs: usize) -> Result<Option<Map<String, Value>>, Failure> {
         if interrupt::requested() {
             return Ok(None);
         }
-        struct Run<'p>(&'p Point, u64);
+        struct Run<'p>(&'p Point, u64, bool);
         impl WithModel for Run<'_> {
             type Output = Result<RunReport, Failure>;
             fn with<M: warpline::Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
-                let Self(Point { common, params, .. }, seed) = self;
-                let mut simulation = common.simulation(model, common.end_of(params)).seed(seed);
-                Ok(RunReport::new(simulation.run()?, params))
+                let Self(Point { common, params, .. }, seed, pin) = self;
+                let simulation = common.simulation(model, common.end_of(params)).seed(seed);
+                Ok(RunReport::new(simulation.pin(pin).run()?, params))
             }
         }
         let seed = Stream::replication_seed(self.common.seed, number as u64);
-        let run = self.params.clone().dispatch(Run(self, seed))?;
+        // Runs at the same time would all bind their workers to the same cores.
+        let pin = self.common.timewarp.policies.pin && jobs == 1;
+        let run = self.params.clone().dispatch(Run(self, seed, pin))?;
         let run = run.map_err(|failure| failure.of(&self.name(number)))?;
         if run.report.interrupted {
             return Ok(None);
@@ -210,6 +216,8 @@ fn format_row(
     if format == SweepFormat::Json {
         return Ok(format!("{}\n", Value::Object(row.clone())));
     }
+    // Objects and lists are no cells, and not every engine has them.
+    let cells = || row.iter().filter(|(_, value)| !value.is_object() && !value.is_array());
     let plain = |value: &Value| match value {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
@@ -218,9 +226,9 @@ fn format_row(
     let mut writer = csv::Writer::from_writer(Vec::new());
     let cannot = |error: csv::Error| Failure::Run(format!("a row cannot be written: {error}"));
     if header {
-        writer.write_record(row.keys()).map_err(cannot)?;
+        writer.write_record(cells().map(|(key, _)| key)).map_err(cannot)?;
     }
-    writer.write_record(row.values().map(plain)).map_err(cannot)?;
+    writer.write_record(cells().map(|(_, value)| plain(value))).map_err(cannot)?;
     let bytes = writer.into_inner().map_err(|error| Failure::Run(error.to_string()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

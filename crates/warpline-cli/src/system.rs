@@ -10,9 +10,14 @@ pub(crate) fn peak_resident_bytes() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
+/// How many cores this process may use.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// The processor's name and how many of its cores this process may use.
 pub(crate) fn processor() -> String {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = cores();
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info
         .lines()

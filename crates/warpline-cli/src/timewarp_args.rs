@@ -8,7 +8,7 @@ use warpline::{
     Cancellation, CheckpointInterval, FossilCollection, Model, Simulation, StateSaving, VirtualTime,
 };
 
-use crate::args::one_to;
+use crate::{args::one_to, system};
 
 /// What can be said about a run with Time Warp; other engines ignore it.
 #[derive(Clone, Debug, Args)]
@@ -17,6 +17,23 @@ pub(crate) struct TimeWarpArgs {
     /// Workers (threads) that share the processes [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = one_to::<1024>)]
     pub(crate) workers: Option<usize>,
+    #[command(flatten)]
+    pub(crate) policies: Policies,
+    /// With --memory: a worker waits while less than this fraction of its buffers is free
+    #[arg(long, value_name = "F", default_value_t = 0.1, value_parser = fraction)]
+    pub(crate) free1: f64,
+    /// With --memory: and until it expects to reclaim more than this fraction
+    #[arg(long, value_name = "F", default_value_t = 0.2, value_parser = fraction)]
+    pub(crate) free2: f64,
+    /// Measure where the time goes, by part of the engine
+    #[arg(long)]
+    pub(crate) costs: bool,
+}
+
+/// What is also worth an experiment in a benchmark.
+#[derive(Clone, Debug, PartialEq, Args)]
+#[command(next_help_heading = "Time Warp")]
+pub(crate) struct Policies {
     /// Events that a worker handles between two looks at its inbox
     #[arg(long, value_name = "B", default_value_t = 16, value_parser = one_to::<65_536>)]
     pub(crate) batch: usize,
@@ -41,34 +58,34 @@ pub(crate) struct TimeWarpArgs {
     /// Time barrier at the start: nothing at or after it is handled ahead of global virtual time
     #[arg(long, value_name = "T", value_parser = window)]
     pub(crate) time_barrier: Option<f64>,
-    /// With --memory: a worker waits while less than this fraction of its buffers is free
-    #[arg(long, value_name = "F", default_value_t = 0.1, value_parser = fraction)]
-    pub(crate) free1: f64,
-    /// With --memory: and until it expects to reclaim more than this fraction
-    #[arg(long, value_name = "F", default_value_t = 0.2, value_parser = fraction)]
-    pub(crate) free2: f64,
     /// Whether workers that roll back much are held back
     #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = on_or_off())]
     pub(crate) throttle: bool,
     /// Whether each worker is bound to a core of its own, where there are enough
     #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = on_or_off())]
     pub(crate) pin: bool,
-    /// Measure where the time goes, by part of the engine
-    #[arg(long)]
-    pub(crate) costs: bool,
 }
 
 impl TimeWarpArgs {
     /// The number of workers: what was asked for, or one for each core.
     pub(crate) fn workers(&self) -> usize {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        self.workers.unwrap_or(cores)
+        self.workers.unwrap_or_else(system::cores)
     }
 
     /// The simulation with these settings.
     pub(crate) fn apply<'a, M: Model>(&self, simulation: Simulation<'a, M>) -> Simulation<'a, M> {
         let simulation = simulation
             .workers(self.workers())
+            .free_fractions(self.free1, self.free2)
+            .measure_costs(self.costs);
+        self.policies.apply(simulation)
+    }
+}
+
+impl Policies {
+    /// The simulation with these policies.
+    pub(crate) fn apply<'a, M: Model>(&self, simulation: Simulation<'a, M>) -> Simulation<'a, M> {
+        let simulation = simulation
             .batch(self.batch)
             .window(self.window.unwrap_or(f64::INFINITY))
             .saving(self.saving)
@@ -76,14 +93,32 @@ impl TimeWarpArgs {
             .cancellation(self.cancellation)
             .fossil_collection(self.fossil)
             .gvt_interval(self.gvt_interval)
-            .free_fractions(self.free1, self.free2)
             .throttle(self.throttle)
-            .pin(self.pin)
-            .measure_costs(self.costs);
+            .pin(self.pin);
         match self.time_barrier.and_then(|time| VirtualTime::new(time).ok()) {
             Some(time) => simulation.time_barrier(time),
             None => simulation,
         }
+    }
+
+    /// The flags that say the same to another process.
+    pub(crate) fn flags(&self) -> Vec<String> {
+        let Self { batch, saving, checkpoint_interval, cancellation, gvt_interval, .. } = self;
+        let fossil = self.fossil;
+        let word = |on| if on { "on" } else { "off" };
+        let mut flags = vec![
+            format!("--batch={batch}"),
+            format!("--saving={saving}"),
+            format!("--checkpoint-interval={checkpoint_interval}"),
+            format!("--cancellation={cancellation}"),
+            format!("--fossil={fossil}"),
+            format!("--gvt-interval={gvt_interval}"),
+            format!("--throttle={}", word(self.throttle)),
+            format!("--pin={}", word(self.pin)),
+        ];
+        flags.extend(self.window.map(|window| format!("--window={window}")));
+        flags.extend(self.time_barrier.map(|time| format!("--time-barrier={time}")));
+        flags
     }
 }
 
@@ -112,5 +147,36 @@ fn fraction(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
         _ => Err("expected a fraction, from 0 to 1".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        policies: Policies,
+    }
+
+    fn parsed<'w>(words: impl IntoIterator<Item = &'w str>) -> Policies {
+        Line::parse_from(["test"].into_iter().chain(words)).policies
+    }
+
+    /// Another process that is given the flags has the same policies.
+    #[test]
+    fn flags_say_the_same() {
+        let every = "--batch=7 --saving=incremental --checkpoint-interval=auto --cancellation=lazy \
+                     --fossil=on-the-fly --gvt-interval=99 --throttle=off --pin=off --window=2.5 \
+                     --time-barrier=3";
+        let different = parsed(every.split_whitespace());
+        assert_eq!(different.flags().len(), every.split_whitespace().count());
+        for policies in [parsed([]), different] {
+            let flags = policies.flags();
+            assert_eq!(parsed(flags.iter().map(String::as_str)), policies);
+        }
     }
 }

@@ -14,7 +14,7 @@ mod inbox;
 mod prefetch;
 mod sync;
 
-pub use affinity::bind_worker;
+pub use affinity::{Binding, bind_worker};
 pub use arena::{Arena, BUFFERS_MAX, BufferId, Buffers, Taken};
 pub use crossbeam_utils::{Backoff, CachePadded};
 pub use inbox::{BLOCK_ITEMS, Block, Drain, Inbox};

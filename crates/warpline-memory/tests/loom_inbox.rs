@@ -56,8 +56,8 @@ fn read(drain: Drain<Item>, seen: &mut Vec<u32>) {
 fn two_producers_and_a_drain() {
     static BETWEEN: AtomicBool = AtomicBool::new(false);
     let mut model = Builder::new();
-    // Without a bound it takes minutes; two forced switches turn the mutations red.
-    model.preemption_bound.get_or_insert(2);
+    // Without a bound it takes minutes; with two forced switches the mutations are red.
+    model.preemption_bound.get_or_insert(3);
     model.check(|| {
         let inbox = Arc::new(Inbox::default());
         let spawn = |blocks: &'static [&[u32]]| {

@@ -37,7 +37,7 @@ mod timewarp;
 pub use error::{ConfigError, RunError};
 pub use pending::PendingKind;
 pub use replication::{Estimate, Replications};
-pub use report::{Figure, Progress, Report, Results};
+pub use report::{Details, Figure, Progress, Report, Results};
 pub use simulation::{Engine, Simulation};
 pub use timewarp::{Cancellation, CheckpointInterval, FossilCollection, StateSaving};
 pub use warpline_core::{

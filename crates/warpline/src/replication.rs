@@ -100,6 +100,8 @@ impl<M: Model> Simulation<'_, M> {
                     return None;
                 }
                 let mut settings = settings.clone();
+                // Several runs at the same time would all be bound to the same cores.
+                settings.timewarp.pin = false;
                 settings.seed = Stream::replication_seed(settings.seed, number as u64);
                 Some(run(engine, &model, &settings, &mut watch).inspect(&done))
             })

@@ -39,6 +39,8 @@ pub struct Report<O> {
     pub wall: Duration,
     /// Stands for all committed events, in order, of every process.
     pub digest: CommitDigest,
+    /// How the run went beyond that; by default nothing.
+    pub details: Details,
     /// The model's own result.
     pub output: O,
 }
@@ -62,6 +64,7 @@ impl<O> Report<O> {
             peak_buffer_bytes: self.peak_buffer_bytes,
             wall: self.wall,
             digest: self.digest,
+            details: self.details,
             output: make(self.output),
         }
     }
@@ -77,6 +80,19 @@ impl<O> Report<O> {
     pub fn events_per_second(&self) -> f64 {
         ratio_or(self.committed_events, self.wall.as_secs_f64(), 0.0)
     }
+}
+
+/// What engines with several workers tell about themselves.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Details {
+    /// Counters, by their names in reports.
+    pub counters: Vec<(&'static str, u64)>,
+    /// Why the run was slow, if it was, and what to change: the most important first.
+    pub remarks: Vec<String>,
+    /// Nanoseconds per committed event, over all workers, by part of the engine; empty unless they were
+    /// asked for ([`Simulation::measure_costs`](crate::Simulation::measure_costs)).
+    pub costs: Vec<(&'static str, f64)>,
 }
 
 fn ratio_or(events: u64, by: f64, otherwise: f64) -> f64 {

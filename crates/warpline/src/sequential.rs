@@ -20,7 +20,7 @@ use warpline_core::{
 };
 
 use crate::{
-    ConfigError, Engine, Progress, Report, RunError,
+    ConfigError, Details, Engine, Progress, Report, RunError,
     admission::{Admission, Cause},
     panics,
     pending::{PendingFamily, PendingSet},
@@ -329,6 +329,7 @@ where
             peak_buffer_bytes: self.sender.peak as u64 * Self::event_bytes(),
             wall: self.started.elapsed(),
             digest,
+            details: Details::default(),
             output,
         })
     }

@@ -2,42 +2,72 @@
 
 use std::fmt::Write;
 
-use super::{Row, Workload, median, ratio, yardstick_of};
+use comfy_table::Table;
+
+use super::{Memory, Row, Workload, median, ratio_to, yardstick_of};
 use crate::{
     report::{align_right, grouped, table},
     system,
 };
 
-pub(super) fn to_text(rows: &[Row], memory: &[(Workload, Option<u64>)]) -> String {
+pub(super) fn to_text(rows: &[Row], memory: &[Memory]) -> String {
     let mut text = format!("{}\n", system::processor());
-    for &(workload, bytes) in memory {
+    let mut has_yardstick = false;
+    for workload in Workload::ALL {
+        if rows.iter().all(|row| row.workload != workload) {
+            continue;
+        }
+        has_yardstick |= yardstick_of(rows, workload).is_some();
         // Writing to a string cannot fail.
         let _ = writeln!(text, "\n{} {}", workload.name(), workload.title());
-        let mut table = table();
-        table.set_header(["", "M events/s: median", "min", "max", "ratio to *"]);
-        let best = yardstick_of(rows, workload).map(|row| row.variant);
-        for row in rows.iter().filter(|row| row.workload == workload) {
-            let mark = if Some(row.variant) == best { " *" } else { "" };
-            let low = row.rates.iter().copied().fold(f64::INFINITY, f64::min);
-            let high = row.rates.iter().copied().fold(0.0, f64::max);
-            table.add_row([
-                format!("{}{mark}", row.variant.name()),
-                format!("{:.2}", median(&row.rates)),
-                format!("{low:.2}"),
-                format!("{high:.2}"),
-                format!("{:.2}", ratio(rows, row)),
-            ]);
-        }
-        align_right(&mut table, 1..5);
-        let _ = writeln!(text, "{table}");
-        if let Some(bytes) = bytes {
-            let _ = writeln!(
-                text,
-                "memory of a process of its own: {:.1} MiB at the peak, {} bytes per pending event",
-                bytes as f64 / f64::from(1 << 20),
-                grouped(bytes / workload.population() as u64)
-            );
-        }
+        let _ = writeln!(text, "{}", of_workload(rows, workload));
+        let memory = memory.iter().filter(|memory| memory.workload == workload);
+        text.extend(memory.filter_map(line_of));
     }
-    text + "\n* the yardstick: the fastest bare loop that handles events in their order\n"
+    if has_yardstick {
+        text += "\n* the yardstick: the fastest bare loop that handles events in their order\n";
+    }
+    text
+}
+
+fn of_workload(rows: &[Row], workload: Workload) -> Table {
+    let yardstick = yardstick_of(rows, workload);
+    let to_yardstick = |row: &Row| ratio_to(yardstick, row);
+    let to_sequential = |row: &Row| ratio_to(row.sequential_in(rows), row);
+    let to_undisturbed = |row: &Row| ratio_to(row.undisturbed_in(rows), row);
+    let mine: Vec<_> = rows.iter().filter(|row| row.workload == workload).collect();
+    let ratios: [(_, &dyn Fn(&Row) -> f64); 3] = [
+        ("ratio to *", &to_yardstick),
+        ("to sequential", &to_sequential),
+        ("to undisturbed", &to_undisturbed),
+    ];
+    let told = |(_, of): &(_, &dyn Fn(&Row) -> f64)| mine.iter().any(|row| !of(row).is_nan());
+    let ratios: Vec<_> = ratios.into_iter().filter(told).collect();
+
+    let mut table = table();
+    let header = ["", "M events/s: median", "min", "max"].into_iter();
+    table.set_header(header.chain(ratios.iter().map(|(name, _)| *name)));
+    for &row in &mine {
+        let best = yardstick.is_some_and(|best| best.variant == row.variant);
+        let name = format!("{}{}", row.variant.name(), if best { " *" } else { "" });
+        let rates = [median(&row.rates), row.least(), row.greatest()].into_iter();
+        let numbers = rates.chain(ratios.iter().map(|(_, of)| of(row)));
+        table.add_row([name].into_iter().chain(numbers.map(two_digits)));
+    }
+    align_right(&mut table, 1..4 + ratios.len());
+    table
+}
+
+fn two_digits(number: f64) -> String {
+    if number.is_nan() { "-".to_owned() } else { format!("{number:.2}") }
+}
+
+fn line_of(memory: &Memory) -> Option<String> {
+    let bytes = memory.bytes?;
+    Some(format!(
+        "memory of a process of its own, {}: {:.1} MiB at the peak, {} bytes per pending event\n",
+        memory.variant.name(),
+        bytes as f64 / f64::from(1 << 20),
+        grouped(bytes / memory.workload.population() as u64)
+    ))
 }

@@ -1,14 +1,9 @@
 //! The workloads that everything is measured on.
 
-use std::process::Command;
-
 use clap::ValueEnum;
-use serde_json::Value;
 use warpline_models::{
     catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
 };
-
-use crate::{failure::Failure, report::parameters};
 
 /// A standard workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -95,29 +90,5 @@ impl Workload {
             Self::Hypercube => 3_000.0,
             Self::Pcs => 300.0,
         }
-    }
-
-    /// The peak resident size of a process that only runs this workload, for a short time.
-    pub(crate) fn resident_bytes(self) -> Result<Option<u64>, Failure> {
-        let params = self.params();
-        let model = params.name();
-        let cannot = |what: String| Failure::Run(format!("memory cannot be measured: {what}"));
-        let program = std::env::current_exe().map_err(|error| cannot(error.to_string()))?;
-        let mut command = Command::new(program);
-        command.args(["run", model, "--format=json", "--quiet"]);
-        command.arg(format!("--end={}", self.end() / 2.0));
-        if let Value::Object(params) = parameters(&params) {
-            for (key, value) in params.iter().filter(|(_, value)| !value.is_null()) {
-                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                command.arg(format!("--{key}={value}"));
-            }
-        }
-        let output = command.output().map_err(|error| cannot(error.to_string()))?;
-        if !output.status.success() {
-            return Err(cannot(String::from_utf8_lossy(&output.stderr).into_owned()));
-        }
-        let report: Value = serde_json::from_slice(&output.stdout)
-            .map_err(|error| cannot(format!("{error} in the report of {model}")))?;
-        Ok(report["peak_resident_bytes"].as_u64())
     }
 }

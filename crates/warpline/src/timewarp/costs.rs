@@ -12,6 +12,8 @@ const SAMPLE_EVERY: u64 = 61;
 /// A part of the engine's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
+    /// Taking mail, annihilating cancelled events.
+    Receive,
     /// Taking the least event from the pending set.
     Pending,
     /// Saving the state and writing the record.
@@ -20,16 +22,14 @@ pub(super) enum Part {
     Handler,
     /// Sends: the key, the buffer, the pending set or the mail.
     Send,
-    /// Taking mail, annihilating cancelled events, with the rollbacks that follow.
-    Receive,
-    /// Rolling back because of stragglers.
+    /// Rolling back.
     Rollback,
     /// Fossil collection.
     Fossil,
 }
 
 impl Part {
-    /// Every part, in the order of a turn.
+    /// Every part, each at the place of its number.
     pub(super) const ALL: [Self; 7] = [
         Self::Receive,
         Self::Pending,
@@ -120,10 +120,15 @@ impl Costs {
         }
     }
 
+    #[inline]
+    const fn times(&self, part: Part) -> bool {
+        if part.is_sampled() { self.sampling } else { self.on }
+    }
+
     /// Begins a part within another.
     #[inline]
     pub(super) fn enter(&mut self, part: Part) {
-        if self.on && (self.sampling || !part.is_sampled()) {
+        if self.times(part) {
             self.entered = Instant::now();
         }
     }
@@ -131,7 +136,7 @@ impl Costs {
     /// Ends it.
     #[inline]
     pub(super) fn leave(&mut self, part: Part) {
-        if self.on && (self.sampling || !part.is_sampled()) {
+        if self.times(part) {
             let took = self.entered.elapsed();
             self.spent[part as usize] += took.saturating_sub(self.clock);
             self.inner += took + self.clock;
@@ -148,11 +153,12 @@ impl Costs {
 
     /// The seconds spent in each part: what was sampled, scaled up; `None` if nothing was timed.
     pub(super) fn seconds(&self) -> Option<[f64; Part::ALL.len()]> {
-        let seconds = |part: Part| {
+        let seconds = |index: usize| {
+            let part = Part::ALL[index];
             let scale = if part.is_sampled() { SAMPLE_EVERY as f64 } else { 1.0 };
-            self.spent[part as usize].as_secs_f64() * scale
+            self.spent[index].as_secs_f64() * scale
         };
-        self.on.then(|| Part::ALL.map(seconds))
+        self.on.then(|| std::array::from_fn(seconds))
     }
 }
 

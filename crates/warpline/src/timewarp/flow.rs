@@ -224,7 +224,10 @@ impl<M: Model> Worker<'_, M> {
                 self.flow.squeezes = self.flow.squeezes.saturating_sub(1);
                 self.flow.calm = 0;
             }
-            self.flow.hopeless = 0;
+            // A round in which the worker tried again has no shortage yet: no reason for hope.
+            if advanced {
+                self.flow.hopeless = 0;
+            }
             return Ok(());
         }
         let starved = std::mem::take(&mut self.flow.starved);
@@ -241,8 +244,9 @@ impl<M: Model> Worker<'_, M> {
             self.cancel_back();
         }
         self.buffers.give_up_beyond(0);
-        let first = self.desk.pending.peek().copied();
-        let first = first.filter(|event| Bound(event.key.words()) == self.gvt);
+        let pending = self.desk.pending.peek().copied();
+        let pending = pending.filter(|event| Bound(event.key.words()) == self.gvt);
+        let first = pending.or(self.waiting.reached(self.gvt).map(|(event, _)| event));
         match first {
             Some(event) if starved && self.flow.hopeless > PATIENCE => Err(event),
             _ => Ok(()),

@@ -56,21 +56,24 @@ impl<M: Model> Worker<'_, M> {
         let record = &self.history[at];
         if !record.undone {
             let event = record.event;
-            let needed = || !self.is_final() && !self.saving.may_drop(at, &self.history);
-            if Bound(event.key.words()) >= self.gvt || needed() {
+            let is_below =
+                event.key.words()[0] < self.gvt.0[0] || Bound(event.key.words()) < self.gvt;
+            if !is_below || (!self.saving.may_drop(record, &self.history) && !self.is_final()) {
                 return false;
             }
             self.statistics.committed += 1;
             self.statistics.last_time = self.statistics.last_time.max(event.time());
-            if event.kind() == Kind::NonBlockingIo {
-                self.take_output(at);
-            } else {
+            if event.is_ordinary() || event.kind() != Kind::NonBlockingIo {
                 self.buffers.free(event.buffer());
+            } else {
+                self.take_output(at);
             }
         }
-        let sends = self.history.sends(at, &self.desk.sent);
-        self.desk.sent.drop_before(sends.end);
-        self.history.drop_before(at + 1);
+        let next = at + 1;
+        let is_last = next == self.history.back();
+        let sent = if is_last { self.desk.sent.back() } else { self.history[next].sent_from };
+        self.desk.sent.drop_before(sent);
+        self.history.drop_before(next);
         true
     }
 

@@ -8,7 +8,9 @@
 //! # Invariants
 //!
 //! - **HIST-A.** Following `prev` from an LP's `last` gives its handled events by descending keys
-//!   and descending positions, down to the first position before the front.
+//!   and descending positions, down to the first position before the front. With lazy cancellation
+//!   several may have one key for a while: an LP that was rolled back sends new events with the
+//!   sequence numbers of those that are held, and all but one of them will be cancelled.
 //! - **HIST-B.** What a record sent lies in `sent` from its `sent_from` to the next record's.
 //! - **HIST-C.** An undone record stays until the front or the back of the log reaches it, and has
 //!   nothing in `sent` that is still to be cancelled.
@@ -60,7 +62,12 @@ pub(super) struct Sent {
     pub(super) event: Event,
     /// The worker that has it.
     pub(super) worker: u32,
-    /// What lazy cancellation compares messages by, if it can.
+}
+
+/// An event that was sent by an event that was undone, and that is sent again perhaps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    pub(super) sent: Sent,
     pub(super) identity: Option<u64>,
 }
 
@@ -161,19 +168,57 @@ impl<T: Clone> IndexMut<u64> for Ring<T> {
     }
 }
 
-impl Default for Ring<Sent> {
-    fn default() -> Self {
-        Self::new(Sent { event: Event::FILLER, worker: 0, identity: None })
-    }
+/// What a worker's events have sent, in the order of sending.
+#[derive(Debug)]
+pub(super) struct SentLog {
+    sent: Ring<Sent>,
+    /// What lazy cancellation compares messages by, for each of them; empty without it.
+    identities: Ring<Option<u64>>,
+    lazy: bool,
 }
 
-impl Ring<Sent> {
+impl SentLog {
+    pub(super) fn new(lazy: bool) -> Self {
+        let filler = Sent { event: Event::FILLER, worker: 0 };
+        Self { sent: Ring::new(filler), identities: Ring::new(None), lazy }
+    }
+
     #[inline]
     pub(super) fn push(&mut self, event: Event, worker: u32, identity: Option<u64>) {
-        let (_, sent) = self.next();
+        let (_, sent) = self.sent.next();
         sent.event = event;
         sent.worker = worker;
-        sent.identity = identity;
+        if self.lazy {
+            *self.identities.next().1 = identity;
+        }
+    }
+
+    #[inline]
+    pub(super) const fn back(&self) -> u64 {
+        self.sent.back()
+    }
+
+    pub(super) fn get(&self, at: u64) -> Sent {
+        self.sent[at]
+    }
+
+    pub(super) fn held(&self, at: u64) -> Held {
+        Held { sent: self.sent[at], identity: self.identities[at] }
+    }
+
+    #[inline]
+    pub(super) fn drop_before(&mut self, front: u64) {
+        self.sent.drop_before(front);
+        if self.lazy {
+            self.identities.drop_before(front);
+        }
+    }
+
+    pub(super) fn drop_from(&mut self, back: u64) {
+        self.sent.drop_from(back);
+        if self.lazy {
+            self.identities.drop_from(back);
+        }
     }
 }
 
@@ -218,7 +263,7 @@ impl Ring<Record> {
     }
 
     /// What a record sent.
-    pub(super) fn sends(&self, at: u64, sent: &Ring<Sent>) -> Range<u64> {
+    pub(super) fn sends(&self, at: u64, sent: &SentLog) -> Range<u64> {
         let end = if at + 1 < self.back { self[at + 1].sent_from } else { sent.back() };
         self[at].sent_from..end
     }
@@ -226,9 +271,12 @@ impl Ring<Record> {
     /// The record of `event` in the chain that ends with `last`, if it was handled.
     pub(super) fn find(&self, last: u64, event: &Event) -> Option<u64> {
         let mut at = last;
-        while self.is_live(at) && self[at].event.key > event.key {
+        while self.is_live(at) && self[at].event.key >= event.key {
+            if self[at].event == *event {
+                return Some(at);
+            }
             at = self[at].prev;
         }
-        (self.is_live(at) && self[at].event == *event).then_some(at)
+        None
     }
 }

@@ -109,6 +109,12 @@ impl Waiting {
         Some((blocked.event, &blocked.reason))
     }
 
+    /// All events that are kept here.
+    #[cfg(test)]
+    pub(super) fn all(&self) -> impl Iterator<Item = &Event> {
+        self.0.values().flat_map(|blocked| std::iter::once(&blocked.event).chain(&blocked.later))
+    }
+
     /// How many events are kept here.
     pub(super) fn len(&self) -> usize {
         self.0.values().map(|blocked| 1 + blocked.later.len()).sum()
@@ -150,11 +156,17 @@ struct Queue<M: Model> {
     outputs: BinaryHeap<Reverse<Output<Taken<Message<M>>>>>,
     /// Each worker has delivered all its events before this.
     delivered: Vec<Bound>,
+    /// A handler has failed, and nothing comes after it.
+    failed: bool,
 }
 
 impl<M: Model> IoStage<M> {
     pub(super) fn new(workers: usize) -> Self {
-        let queue = Queue { outputs: BinaryHeap::new(), delivered: vec![Bound::ZERO; workers] };
+        let queue = Queue {
+            outputs: BinaryHeap::new(),
+            delivered: vec![Bound::ZERO; workers],
+            failed: false,
+        };
         Self { used: AtomicBool::new(false), queue: Mutex::new(queue) }
     }
 
@@ -197,9 +209,10 @@ impl<M: Model> Queue<M> {
         safe: Bound,
     ) -> Result<(), (EventKey, LpId, Fault)> {
         let is_safe = |output: &Reverse<Output<_>>| Bound(output.0.key.words()) < safe;
-        while self.outputs.peek().is_some_and(is_safe) {
+        while !self.failed && self.outputs.peek().is_some_and(is_safe) {
             if let Some(Reverse(Output { key, lp, message })) = self.outputs.pop() {
                 panics::catch(|| M::Lp::output(model, lp, &key, arena.message(&message)))
+                    .inspect_err(|_| self.failed = true)
                     .map_err(|fault| (key, lp, fault))?;
             }
         }

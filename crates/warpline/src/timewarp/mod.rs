@@ -17,9 +17,10 @@
 //! | [`throttle`]   | the adaptive limit                                                            |
 //! | [`io`]         | I/O events, and LPs that wait                                                 |
 //! | [`run`](mod@run) | threads, progress, the report                                               |
-//! | [`statistics`], [`costs`] | what is counted, and timed                                         |
+//! | [`statistics`], [`costs`], [`diagnosis`] | what is counted and timed, and what it says         |
 
 mod costs;
+mod diagnosis;
 mod event;
 mod flow;
 mod fossil;

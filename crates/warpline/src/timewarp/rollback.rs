@@ -29,8 +29,8 @@ impl<M: Model> Worker<'_, M> {
         self.statistics.annihilated += 1;
         if !self.held.is_empty() {
             // It will not be handled again, so it will not send again either.
-            for sent in self.held.remove(&event.buffer().get()).unwrap_or_default() {
-                self.take_back(sent);
+            for held in self.held.remove(&event.buffer().get()).unwrap_or_default() {
+                self.take_back(held.sent);
             }
         }
         if !self.remove_waiting(&event) {
@@ -46,8 +46,8 @@ impl<M: Model> Worker<'_, M> {
         if !self.held.is_empty() {
             // It will not be handled again, so it will not send again either. Its rollback, above, may
             // have held something.
-            for sent in self.held.remove(&event.buffer().get()).unwrap_or_default() {
-                self.take_back(sent);
+            for held in self.held.remove(&event.buffer().get()).unwrap_or_default() {
+                self.take_back(held.sent);
             }
         }
         self.buffers.free(event.buffer());
@@ -82,6 +82,10 @@ impl<M: Model> Worker<'_, M> {
         self.desk.costs.enter(Part::Rollback);
         let (mut at, mut first) = (self.lps[lp as usize].last, NONE);
         while self.history.is_live(at) && Bound(self.history[at].event.key.words()) >= to {
+            if cut_off && first != NONE {
+                // Another one under the same key (HIST-A), handled before.
+                break;
+            }
             self.unsend(at, cut_off);
             let record = &mut self.history[at];
             record.undone = true;
@@ -106,7 +110,7 @@ impl<M: Model> Worker<'_, M> {
         let sends = self.history.sends(at, &self.desk.sent);
         let event = self.history[at].event;
         if self.desk.lazy {
-            let sent = sends.map(|place| self.desk.sent[place]);
+            let sent = sends.map(|place| self.desk.sent.held(place));
             let held = self.held.entry(event.buffer().get()).or_default();
             held.extend(sent);
             if cut_off {
@@ -115,7 +119,7 @@ impl<M: Model> Worker<'_, M> {
             return;
         }
         for place in sends.rev() {
-            self.take_back(self.desk.sent[place]);
+            self.take_back(self.desk.sent.get(place));
         }
     }
 
@@ -132,8 +136,8 @@ impl<M: Model> Worker<'_, M> {
     /// Lazy cancellation: an event was handled again, and did not send all of what it sent before.
     #[cold]
     pub(super) fn cancel_not_resent(&mut self) {
-        for sent in std::mem::take(&mut self.desk.resend) {
-            self.take_back(sent);
+        for held in std::mem::take(&mut self.desk.resend) {
+            self.take_back(held.sent);
         }
         self.cancel();
     }
@@ -141,8 +145,8 @@ impl<M: Model> Worker<'_, M> {
     /// Cancels all that lazy cancellation holds.
     fn cancel_held(&mut self) {
         for (_, held) in std::mem::take(&mut self.held) {
-            for sent in held {
-                self.take_back(sent);
+            for held in held {
+                self.take_back(held.sent);
             }
         }
         self.cancel();

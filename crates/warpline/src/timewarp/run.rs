@@ -10,15 +10,16 @@ use warpline_core::{CommitDigest, LogicalProcess, LpId, Model, ModelError, Place
 use warpline_memory::bind_worker;
 
 use super::{
+    costs::Part,
+    diagnosis::Evidence,
     gvt::Bound,
     saving::Lp,
-    sending::Halt,
     shared::Shared,
     statistics::Statistics,
     worker::{Turn, Worker},
 };
 use crate::{
-    ConfigError, Engine, Progress, Report, RunError, StateSaving, panics,
+    ConfigError, Details, Engine, Progress, Report, RunError, StateSaving, panics,
     pending::PendingSet,
     simulation::{Settings, Watch},
 };
@@ -39,7 +40,8 @@ struct Remains<L> {
     gvt: Bound,
     rounds: u64,
     ended: Turn,
-    costs: Option<Vec<f64>>,
+    /// Seconds by part, if they were measured.
+    costs: Option<[f64; Part::ALL.len()]>,
 }
 
 /// Runs `model` from its start to its end.
@@ -95,16 +97,14 @@ fn work<M: Model>(
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> Remains<M::Lp> {
-    if shared.settings.timewarp.pin {
-        bind_worker(me, shared.workers());
-    }
+    let binding = shared.settings.timewarp.pin.then(|| bind_worker(me, shared.workers()));
     // A bug of the engine's must not leave the others waiting for this worker.
     let alarm = Alarm { shared, me };
     let mut worker = Worker::new(model, shared, me);
-    match worker.start() {
-        Ok(()) => {}
-        Err((lp, Halt::Fault(fault))) => worker.fail(Some(lp), None, fault),
-        Err((lp, Halt::OutOfBuffers)) => worker.fail_for_lack_of_buffers(lp, None),
+    if worker.start().is_err() {
+        // It does not have all its LPs, so it takes no mail.
+        std::mem::forget(alarm);
+        return remains(worker, Turn::Failed);
     }
     let mut observer = Observer { shared, watch, started, observed: started, turns: 0 };
     let mut idle = 0;
@@ -123,6 +123,7 @@ fn work<M: Model>(
         }
     };
     std::mem::forget(alarm);
+    drop(binding);
     remains(worker, ended)
 }
 
@@ -145,12 +146,14 @@ impl<M: Model> Drop for Alarm<'_, M> {
 
 fn remains<M: Model>(mut worker: Worker<'_, M>, ended: Turn) -> Remains<M::Lp> {
     worker.desk.flush();
+    worker.statistics.copied = worker.saving.copied;
+    worker.statistics.coasted = worker.saving.coasted;
     Remains {
         pending: (worker.desk.pending.len() + worker.waiting.len()) as u64,
         gvt: worker.gvt,
         rounds: worker.desk.gvt.rounds(),
         ended,
-        costs: worker.desk.costs.seconds().map(Vec::from),
+        costs: worker.desk.costs.seconds(),
         lps: worker.lps,
         statistics: worker.statistics,
     }
@@ -224,8 +227,7 @@ impl<M: Model> Reporting<'_, M> {
         let interrupted = remains.iter().any(|worker| worker.ended == Turn::Interrupted);
         let (gvt, gvt_rounds) = remains.first().map_or((Bound::ZERO, 0), |w| (w.gvt, w.rounds));
         self.check_balance(&remains, &total);
-        for w in &remains {
-            eprintln!("{:?}", w.statistics);
+        let details = self.details(&remains, &total);
         }
         let lps = self.in_order(&mut remains);
         let mut digest = CommitDigest::default();
@@ -254,8 +256,32 @@ impl<M: Model> Reporting<'_, M> {
                 * Shared::<M>::buffer_bytes(self.shared.workers()),
             wall: self.started.elapsed(),
             digest,
+            details,
             output,
         })
+    }
+
+    fn details(&self, remains: &[Remains<M::Lp>], total: &Statistics) -> Details {
+        let workers: Vec<_> = remains.iter().map(|worker| worker.statistics.clone()).collect();
+        let evidence = Evidence {
+            workers: &workers,
+            cores: thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            lps: self.shared.directory.len(),
+            event_bytes: Shared::<M>::buffer_bytes(self.shared.workers()),
+            events_peak: u64::from(self.shared.arena.issued()),
+            rate: total.committed as f64 / self.started.elapsed().as_secs_f64(),
+        };
+        let cost = |part: &Part| {
+            let index = *part as usize;
+            let seconds: Option<f64> =
+                remains.iter().map(|worker| worker.costs.map(|costs| costs[index])).sum();
+            seconds.map(|seconds| (part.name(), 1e9 * seconds / total.committed.max(1) as f64))
+        };
+        Details {
+            counters: total.counters(),
+            remarks: evidence.remarks(),
+            costs: Part::ALL.iter().filter_map(cost).collect(),
+        }
     }
 
     /// TW-B: every event that was sent was committed, or is left.

@@ -74,6 +74,7 @@ pub(super) struct Saving<M: Model> {
     notes: Vec<u64>,
     /// Events of an LP from one copy to the next.
     every: u32,
+    sparse: bool,
     tuning: Option<Tuning>,
     pub(super) coasted: u64,
     pub(super) copied: u64,
@@ -94,6 +95,7 @@ impl<M: Model> Saving<M> {
             copies: Vec::new(),
             notes: Vec::new(),
             every,
+            sparse: every > 1 || tuned,
             tuning: tuned.then(Tuning::default),
             coasted: 0,
             copied: 0,
@@ -102,17 +104,12 @@ impl<M: Model> Saving<M> {
 
     /// Whether some records have no copy.
     #[inline]
-    pub(super) const fn is_sparse(&self) -> bool {
-        self.every > 1 || self.tuning.is_some()
+    const fn is_sparse(&self) -> bool {
+        self.sparse
     }
 
     pub(super) const fn undoes_writes(&self) -> bool {
         matches!(self.kind, StateSaving::Incremental)
-    }
-
-    /// Events of an LP from one copy of its state to the next, at present.
-    pub(super) const fn interval(&self) -> u32 {
-        self.every
     }
 
     /// Saves `lp` before the event whose record is being made at the back of `history`.
@@ -314,9 +311,8 @@ impl<M: Model> Saving<M> {
 
     /// Whether the committed record at the front may go: the LP's next one is not to coast from it.
     #[inline]
-    pub(super) fn may_drop(&self, at: u64, history: &Ring<Record>) -> bool {
-        let next = history[at].next;
-        !self.is_sparse() || next == NONE || history[next].copied
+    pub(super) fn may_drop(&self, record: &Record, history: &Ring<Record>) -> bool {
+        !self.is_sparse() || record.next == NONE || history[record.next].copied
     }
 
     /// Chooses the interval again, where that is automatic.

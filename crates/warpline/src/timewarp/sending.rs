@@ -18,7 +18,7 @@ use super::{
     costs::{Costs, Part},
     event::{Event, Kind},
     gvt::{Bound, Participant},
-    history::{Core, Ring, Sent},
+    history::{Core, Held, Sent, SentLog},
     shared::{Home, Mail, Shared},
 };
 use crate::{
@@ -41,9 +41,9 @@ pub(super) struct Desk<'r, M: Model> {
     pub(super) me: usize,
     admission: Admission,
     pub(super) pending: AnySet<Event>,
-    pub(super) sent: Ring<Sent>,
+    pub(super) sent: SentLog,
     /// Mail that is being written, by receiver.
-    open: Vec<Option<Mail>>,
+    pub(super) open: Vec<Option<Mail>>,
     /// The workers that mail is being written for, and the least key in it.
     addressed: Vec<u32>,
     least: Bound,
@@ -51,7 +51,7 @@ pub(super) struct Desk<'r, M: Model> {
     blank: Vec<Mail>,
     pub(super) gvt: Participant,
     /// Lazy cancellation: what the event sent when it was handled before, and is not sent again yet.
-    pub(super) resend: Vec<Sent>,
+    pub(super) resend: Vec<Held>,
     pub(super) lazy: bool,
     pub(super) halt: Option<Box<Halt>>,
     pub(super) mailed: u64,
@@ -60,19 +60,20 @@ pub(super) struct Desk<'r, M: Model> {
 
 impl<'r, M: Model> Desk<'r, M> {
     pub(super) fn new(shared: &'r Shared<M>, me: usize) -> Self {
+        let lazy = shared.settings.timewarp.cancellation == crate::Cancellation::Lazy;
         Self {
             shared,
             me,
             admission: shared.admission.clone(),
             pending: AnySet::new(shared.settings.pending),
-            sent: Ring::default(),
+            sent: SentLog::new(lazy),
             open: (0..shared.workers()).map(|_| None).collect(),
             addressed: Vec::new(),
             least: Bound::NEVER,
             blank: Vec::new(),
             gvt: Participant::new(me),
             resend: Vec::new(),
-            lazy: shared.settings.timewarp.cancellation == crate::Cancellation::Lazy,
+            lazy,
             halt: None,
             mailed: 0,
             costs: Costs::new(shared.settings.timewarp.costs),
@@ -139,14 +140,14 @@ impl<'r, M: Model> Desk<'r, M> {
         if self.resend.is_empty() {
             return None;
         }
-        let same = |sent: &Sent| {
-            sent.event.is_for(key, to.local, kind)
-                && sent.worker == to.worker
-                && sent.identity.is_some()
-                && sent.identity == identity
+        let same = |held: &Held| {
+            held.sent.event.is_for(key, to.local, kind)
+                && held.sent.worker == to.worker
+                && held.identity.is_some()
+                && held.identity == identity
         };
         let place = self.resend.iter().position(same)?;
-        Some(self.resend.swap_remove(place))
+        Some(self.resend.swap_remove(place).sent)
     }
 
     /// Gives an emptied block back to the worker that made it.
@@ -192,7 +193,7 @@ impl<M: Model> Handling<'_, '_, M> {
         let identity = if desk.lazy { M::Lp::identity(&message) } else { None };
         if let Some(sent) = desk.sent_before(key, home, kind, identity) {
             *self.sent += 1;
-            desk.sent.push(sent.event, sent.worker, sent.identity);
+            desk.sent.push(sent.event, sent.worker, identity);
             return;
         }
         let Some(buffer) = self.buffers.fill_with(home.worker as usize, || message) else {

@@ -19,8 +19,10 @@ pub(super) struct Statistics {
     pub(super) outputs: u64,
     /// Turns without an event to handle.
     pub(super) idle_turns: u64,
-    /// Turns in which events were there and the limits on optimism kept the worker from them.
-    pub(super) held_back_turns: u64,
+    /// States that were copied, where not every event has a copy.
+    pub(super) copied: u64,
+    /// Events handled again to come from a copy to the state that was needed.
+    pub(super) coasted: u64,
     pub(super) turns: u64,
     pub(super) cancelbacks: u64,
     pub(super) history_peak: usize,
@@ -42,6 +44,23 @@ impl Statistics {
         since
     }
 
+    /// The counters that a report tells beside its own.
+    pub(super) fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("primary_rollbacks", self.primary_rollbacks),
+            ("secondary_rollbacks", self.secondary_rollbacks),
+            ("annihilated_events", self.annihilated),
+            ("anti_messages", self.anti_messages),
+            ("mail", self.received),
+            ("cancelbacks", self.cancelbacks),
+            ("states_copied", self.copied),
+            ("coasted_events", self.coasted),
+            ("turns", self.turns),
+            ("idle_turns", self.idle_turns),
+            ("processed_list_peak", self.history_peak as u64),
+        ]
+    }
+
     /// Adds another worker's counters.
     pub(super) fn add(&mut self, other: &Self) {
         self.processed += other.processed;
@@ -54,7 +73,8 @@ impl Statistics {
         self.received += other.received;
         self.outputs += other.outputs;
         self.idle_turns += other.idle_turns;
-        self.held_back_turns += other.held_back_turns;
+        self.copied += other.copied;
+        self.coasted += other.coasted;
         self.turns += other.turns;
         self.cancelbacks += other.cancelbacks;
         self.last_time = self.last_time.max(other.last_time);

@@ -26,7 +26,7 @@ use super::{
     event::{Event, Kind},
     flow::Flow,
     gvt::{Bound, Outcome},
-    history::{Core, NONE, Record, Ring, Sent},
+    history::{Core, Held, NONE, Record, Ring},
     io::{Reason, Waiting},
     saving::{BEFORE_COPY, Lp, Saving},
     sending::{Desk, Halt, Handling},
@@ -59,12 +59,14 @@ pub(super) struct Worker<'r, M: Model> {
     pub(super) cancelled: Vec<Event>,
     pub(super) waiting: Waiting,
     /// Lazy cancellation: what undone events had sent, by their buffers.
-    pub(super) held: BTreeMap<u32, Vec<Sent>>,
+    pub(super) held: BTreeMap<u32, Vec<Held>>,
     pub(super) flow: Flow,
     pub(super) gvt: Bound,
+    /// Whether this worker has not looked yet whether an LP waits for the event at GVT.
+    is_gvt_new: bool,
     pub(super) statistics: Statistics,
-    /// The event whose handler runs.
-    handling: Option<Event>,
+    /// Whether the handler of the event at the back of the processed list runs.
+    handling: bool,
     pub(super) outputs: Vec<(EventKey, LpId, Taken<Message<M>>)>,
     pub(super) on_the_fly: bool,
     /// The run was told to stop, and all that is not committed was undone.
@@ -90,6 +92,10 @@ pub(super) enum Turn {
     Failed,
 }
 
+/// A worker could not start; what went wrong is with the others by now.
+#[derive(Debug)]
+pub(super) struct Failed;
+
 impl<'r, M: Model> Worker<'r, M> {
     pub(super) fn new(model: &'r M, shared: &'r Shared<M>, me: usize) -> Self {
         let settings = &shared.settings.timewarp;
@@ -107,8 +113,9 @@ impl<'r, M: Model> Worker<'r, M> {
             held: BTreeMap::new(),
             flow: Flow::new(shared),
             gvt: Bound::ZERO,
+            is_gvt_new: false,
             statistics: Statistics::default(),
-            handling: None,
+            handling: false,
             outputs: Vec::new(),
             interrupted: false,
             on_the_fly: settings.fossil_collection == FossilCollection::OnTheFly,
@@ -122,8 +129,8 @@ impl<'r, M: Model> Worker<'r, M> {
     ///
     /// # Errors
     ///
-    /// The first LP that failed, and why.
-    pub(super) fn start(&mut self) -> Result<(), (LpId, Halt)> {
+    /// When one failed: the run has failed then, and this worker must not go on.
+    pub(super) fn start(&mut self) -> Result<(), Failed> {
         let seed = self.shared.settings.seed;
         for &id in &self.shared.residents[self.me] {
             let (model, buffers, desk, lps) =
@@ -143,37 +150,58 @@ impl<'r, M: Model> Worker<'r, M> {
             // What a start sends is never cancelled.
             desk.sent.drop_before(desk.sent.back());
             if let Err(fault) = outcome {
-                return Err((id, desk.halt.take().map_or(Halt::Fault(fault), |halt| *halt)));
+                match desk.halt.take().map_or(Halt::Fault(fault), |halt| *halt) {
+                    Halt::Fault(fault) => self.fail(Some(id), None, fault),
+                    Halt::OutOfBuffers => self.fail_for_lack_of_buffers(id, None),
+                }
+                return Err(Failed);
             }
         }
         self.desk.flush();
         Ok(())
     }
 
-    /// One turn of the main loop.
+    /// One turn of the main loop. A test takes its three steps one by one.
+    #[inline]
     pub(super) fn turn(&mut self) -> Turn {
+        let must_report = match self.notice() {
+            Ok(must_report) => must_report,
+            Err(ended) => return ended,
+        };
+        self.file(must_report).unwrap_or_else(|| self.handle_batch())
+    }
+
+    /// Looks after GVT: gives back whether this turn is to report.
+    pub(super) fn notice(&mut self) -> Result<bool, Turn> {
         let must_report = self.desk.gvt.notice(&self.shared.gvt);
-        if let Some(outcome) = self.desk.gvt.adopt(&self.shared.gvt)
-            && let Some(end) = self.adopt(outcome)
-        {
-            return end;
-        }
+        let outcome = self.desk.gvt.adopt(&self.shared.gvt);
+        outcome.and_then(|outcome| self.adopt(outcome)).map_or(Ok(must_report), Err)
+    }
+
+    /// Steps 1 and 2.
+    pub(super) fn file(&mut self, must_report: bool) -> Option<Turn> {
         // 1. All incoming mail is filed.
         self.desk.costs.begin();
         self.receive();
         // 2. All cancelled events are annihilated.
         self.cancel();
         self.desk.costs.end(Part::Receive);
+        if std::mem::take(&mut self.is_gvt_new)
+            && let Some(ended) = self.meet_gvt()
+        {
+            return Some(ended);
+        }
         self.desk.flush();
         if must_report {
             let least = self.least();
             self.show(least);
             self.desk.gvt.report(&self.shared.gvt, least, self.flow.notes());
         }
-        if self.shared.has_failed() {
-            return self.leave();
-        }
-        // 3. The smallest unprocessed events are handled.
+        self.shared.has_failed().then(|| self.leave())
+    }
+
+    /// Step 3: the smallest unprocessed events are handled.
+    pub(super) fn handle_batch(&mut self) -> Turn {
         self.look_whether_to_go_on();
         self.flow.note_history(self.shared, self.history.len());
         let handled = self.process();
@@ -288,7 +316,7 @@ impl<'r, M: Model> Worker<'r, M> {
         if !self.held.is_empty() {
             self.desk.resend = self.held.remove(&event.buffer().get()).unwrap_or_default();
         }
-        self.handling = Some(event);
+        self.handling = true;
         let message = self.buffers.get(event.buffer());
         let undo = if self.saving.undoes_writes() {
             UndoPoint { event: at, committed: self.history.front() }
@@ -309,7 +337,7 @@ impl<'r, M: Model> Worker<'r, M> {
         let note = cx.note;
         digest.commit(&event.key, M::Lp::fingerprint(message));
         self.saving.note(at, note);
-        self.handling = None;
+        self.handling = false;
         self.statistics.processed += 1;
         if !self.desk.resend.is_empty() {
             self.cancel_not_resent();
@@ -321,9 +349,12 @@ impl<'r, M: Model> Worker<'r, M> {
     #[cold]
     fn cut_off(&mut self, fault: Fault) {
         let halt = self.desk.halt.take().map(|halt| *halt);
-        let Some(event) = self.handling.take() else {
-            panic!("Warpline has a bug: worker {} found that {fault}", self.me);
-        };
+        assert!(
+            std::mem::take(&mut self.handling),
+            "Warpline has a bug: worker {} found that {fault}",
+            self.me
+        );
+        let event = self.history[self.history.back() - 1].event;
         self.statistics.processed += 1;
         match halt {
             Some(Halt::OutOfBuffers) => {
@@ -380,13 +411,14 @@ impl<'r, M: Model> Worker<'r, M> {
         debug_assert!(self.gvt <= outcome.gvt, "GVT decreased from {:?} to {outcome:?}", self.gvt);
         self.desk.costs.begin();
         let advanced = self.gvt < outcome.gvt;
+        self.statistics.history_peak = self.statistics.history_peak.max(self.history.len());
         self.gvt = outcome.gvt;
         self.fossil_collect();
         self.desk.costs.end(Part::Fossil);
         let last = self.is_final() || Flow::says_stop(outcome);
         if let Err((key, lp, fault)) = self.deliver_outputs(last) {
             self.fail(Some(lp), Some(key), fault);
-            return Some(Turn::Failed);
+            return Some(self.leave());
         }
         if !(self.gvt.time() < self.shared.end) {
             return Some(Turn::Finished);
@@ -395,22 +427,29 @@ impl<'r, M: Model> Worker<'r, M> {
             self.undo_everything();
             return Some(Turn::Interrupted);
         }
-        if let Some((event, reason)) = self.waiting.reached(self.gvt) {
-            if let Reason::Failed(fault) = reason {
-                let fault = fault.clone();
-                self.fail(Some(self.lps[event.lp as usize].id), Some(event.key), fault);
-                return Some(Turn::Failed);
-            }
-            self.handle_io(event);
-        }
         if let Err(event) = self.relieve(outcome, advanced) {
             self.fail_for_lack_of_buffers(self.lps[event.lp as usize].id, Some(event.key));
-            return Some(Turn::Failed);
+            return Some(self.leave());
         }
+        self.is_gvt_new = true;
         let (events, rollbacks) = self.statistics.since_last_gvt();
         self.saving.tune(events, rollbacks);
         self.flow.on_gvt(self.shared, self.gvt, events, rollbacks);
         self.hold_back();
+        None
+    }
+
+    /// Handles the event that GVT has reached, if an LP waits for it, or fails with it. An event at
+    /// GVT itself may still be cancelled, but only by mail that was sent before GVT was known: so this
+    /// comes after the mail was taken.
+    fn meet_gvt(&mut self) -> Option<Turn> {
+        let (event, reason) = self.waiting.reached(self.gvt)?;
+        if let Reason::Failed(fault) = reason {
+            let fault = fault.clone();
+            self.fail(Some(self.lps[event.lp as usize].id), Some(event.key), fault);
+            return Some(self.leave());
+        }
+        self.handle_io(event);
         None
     }
 

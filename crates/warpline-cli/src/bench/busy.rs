@@ -1,0 +1,95 @@
+//! Another process that keeps a core busy while something is measured.
+//!
+//! It is this program with a hidden command, at normal priority, bound to the last core that the
+//! process may use: the one that the last of as many workers as there are cores is bound to.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use clap::Args;
+use warpline_memory::bind_worker;
+
+use crate::{failure::Failure, interrupt, system};
+
+/// What the busy process says once it is bound.
+const READY: &str = "ready";
+
+/// The flags of the hidden command.
+#[derive(Debug, Args)]
+pub(crate) struct SpinArgs {
+    /// How many cores there are; the last of them is kept busy
+    #[arg(long, value_name = "N", default_value_t = system::cores())]
+    cores: usize,
+}
+
+/// Keeps a core busy until standard input ends, as it does when whoever started this is gone.
+pub(crate) fn spin(args: &SpinArgs) -> Result<(), Failure> {
+    if args.cores == 0 || !bind_worker(args.cores - 1, args.cores) {
+        return Err(Failure::Run(format!("this process cannot be bound to core {}", args.cores)));
+    }
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // An error is as good an end as any.
+            let _ = std::io::stdin().read_to_end(&mut Vec::new());
+            // Ordering: Relaxed; the flag publishes nothing but itself.
+            ended.store(true, Ordering::Relaxed);
+        });
+        let mut output = std::io::stdout();
+        if writeln!(output, "{READY}").and_then(|()| output.flush()).is_err() {
+            return Err(Failure::ReaderGone);
+        }
+        // An interrupt is for whoever started this, who ends it when the measurement has ended.
+        while !ended.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+        Ok(())
+    })
+}
+
+/// The busy process, which ends with this.
+#[derive(Debug)]
+pub(super) struct Spinner {
+    child: Child,
+    /// Its standard input: closing it is the sign to end.
+    stop: Option<ChildStdin>,
+}
+
+impl Spinner {
+    /// Starts it; it is busy when this comes back.
+    pub(super) fn start() -> Result<Self, Failure> {
+        let cannot = |what: String| Failure::Run(format!("no core can be kept busy: {what}"));
+        let program = std::env::current_exe().map_err(|error| cannot(error.to_string()))?;
+        let mut child = Command::new(program)
+            .args(["spin", &format!("--cores={}", system::cores())])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| cannot(error.to_string()))?;
+        let (stop, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let spinner = Self { child, stop };
+        let mut line = String::new();
+        let read = output.map(|output| BufReader::new(output).read_line(&mut line));
+        if line.trim_end() == READY {
+            return Ok(spinner);
+        }
+        let mut why = format!("{read:?}");
+        if let Some(mut errors) = errors {
+            // What it says is worth more than that it said nothing else, if it says anything.
+            let _ = errors.read_to_string(&mut why);
+        }
+        Err(cannot(why))
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        // It is gone then, or was before: either is fine.
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,141 @@
+//! One sample of one variant, and whether it committed what the others did.
+
+use warpline::{CommitDigest, Engine, PendingKind, Results, Simulation};
+use warpline_models::catalog::WithModel;
+
+use super::{Variant, Workload, busy::Spinner};
+use crate::{failure::Failure, interrupt, run::on_a_thread_of_its_own, timewarp_args::Policies};
+
+/// What the first run of a workload told: the others must agree with it.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    workload: Workload,
+    variant: Variant,
+    events: u64,
+    digest: CommitDigest,
+}
+
+/// Takes samples.
+#[derive(Debug)]
+pub(super) struct Sampler<'a> {
+    /// The share of a workload's full length.
+    length: f64,
+    policies: &'a Policies,
+    known: Vec<Known>,
+}
+
+impl<'a> Sampler<'a> {
+    pub(super) const fn new(length: f64, policies: &'a Policies) -> Self {
+        Self { length, policies, known: Vec::new() }
+    }
+
+    /// A sample, in million events per second; `None` if it was interrupted.
+    pub(super) fn sample(
+        &mut self,
+        workload: Workload,
+        variant: Variant,
+    ) -> Result<Option<f64>, Failure> {
+        let known = self.known.iter().find(|known| known.workload == workload).copied();
+        let (end, policies) = (workload.end() * self.length, self.policies);
+        let run = match variant {
+            Variant::Bare(yardstick) => {
+                let events = known.map_or(1_000_000, |known| known.events);
+                let time = yardstick.nanoseconds_per_event(&workload.bare(), events);
+                return Ok(Some(1e3 / time));
+            }
+            Variant::Sequential(pending) => Run { pending, workers: None, policies, end },
+            Variant::TimeWarp { workers, .. } => {
+                Run { pending: PendingKind::default(), workers: Some(workers), policies, end }
+            }
+        };
+        let busy = matches!(variant, Variant::TimeWarp { busy: true, .. });
+        let spinner = busy.then(Spinner::start).transpose()?;
+        let outcome = on_a_thread_of_its_own(|| workload.params().dispatch(run)?)?;
+        drop(spinner);
+        let Some((events, digest, rate)) = outcome else { return Ok(None) };
+        match known {
+            None => self.known.push(Known { workload, variant, events, digest }),
+            Some(known) if known.digest == digest => {}
+            Some(known) => {
+                return Err(Failure::Run(format!(
+                    "{}: {} committed other events (digest {digest}) than {} (digest {})",
+                    workload.name(),
+                    variant.name(),
+                    known.variant.name(),
+                    known.digest
+                )));
+            }
+        }
+        Ok(Some(rate / 1e6))
+    }
+}
+
+/// A run of an engine on a model that is yet to be made.
+struct Run<'a> {
+    pending: PendingKind,
+    /// For Time Warp.
+    workers: Option<usize>,
+    policies: &'a Policies,
+    end: f64,
+}
+
+impl WithModel for Run<'_> {
+    /// Events, digest and events per second; `None` if the run was interrupted.
+    type Output = Result<Option<(u64, CommitDigest, f64)>, Failure>;
+
+    fn with<M: warpline::Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
+        let simulation =
+            Simulation::new(model).end(self.end).pending(self.pending).stop_when(interrupt::flag());
+        let mut simulation = match self.workers {
+            None => simulation,
+            Some(n) => self.policies.apply(simulation.engine(Engine::TimeWarp).workers(n)),
+        };
+        let report = simulation.run()?;
+        let told = (report.committed_events, report.digest, report.events_per_second());
+        Ok((!report.interrupted).then_some(told))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::super::Yardstick;
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        policies: Policies,
+    }
+
+    /// Every variant of every small workload runs; two runs that differ are a failure.
+    #[test]
+    fn samples_are_taken_and_compared() {
+        let Line { policies } = Line::parse_from(["test"]);
+        for workload in [Workload::Seed, Workload::Local, Workload::Hypercube] {
+            let mut sampler = Sampler::new(0.002, &policies);
+            let mut good = |variant| {
+                let sample = sampler.sample(workload, variant);
+                assert!(
+                    sample.is_ok_and(|rate| rate.is_some_and(|rate| rate > 0.0)),
+                    "{variant:?}"
+                );
+            };
+            PendingKind::ALL.iter().for_each(|&kind| good(Variant::Sequential(kind)));
+            [1, 2, 3].map(|workers| good(Variant::TimeWarp { workers, busy: false }));
+            Yardstick::all(&workload.bare()).into_iter().for_each(|bare| good(Variant::Bare(bare)));
+            sampler.length = 0.003;
+            for other in [
+                Variant::Sequential(PendingKind::Heap),
+                Variant::TimeWarp { workers: 2, busy: false },
+            ] {
+                let text = match sampler.sample(workload, other) {
+                    Err(Failure::Run(text)) => text,
+                    other => panic!("a longer run has another digest: {other:?}"),
+                };
+                assert!(text.contains("than sequential ladder"), "{text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Sends and handlers take nothing from the global allocator once a run is warm.
+//!
+//! Method: count the calls of a short run and of one ten times as long. The long one may grow a few
+//! buffers more, as queues reach new peaks; anything that every event or every round did would be
+//! counted in thousands.
+
+#![expect(
+    unsafe_code,
+    reason = "counting the calls of the global allocator means to stand in its place"
+)]
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use warpline::{Engine, Simulation};
+use warpline_models::phold::{Phold, PholdParams};
+
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// The system's allocator, with a counter.
+struct Counting;
+
+fn count() {
+    // Ordering: Relaxed; joining the threads of a run orders what they counted before what is read.
+    CALLS.fetch_add(1, Ordering::Relaxed);
+}
+
+// SAFETY: every method hands its arguments to the system's allocator and gives back what that
+// gives; counting neither allocates nor unwinds.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of this method, which is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: as above.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as above; `block` came from the system's allocator, as all do.
+        unsafe { System.realloc(block, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Calls of the allocator, and events committed, in a run to `end`.
+fn calls(engine: Engine, workers: usize, end: f64) -> (u64, u64) {
+    let params = PholdParams { lps: 64, population: 256, ..PholdParams::default() };
+    let model = Phold::<0>::new(params).expect("valid parameters");
+    let mut simulation = Simulation::new(model).engine(engine).workers(workers).end(end);
+    let before = CALLS.load(Ordering::Relaxed);
+    let report = simulation.run().expect("the model is sound");
+    (CALLS.load(Ordering::Relaxed) - before, report.committed_events)
+}
+
+/// How many calls more the long run may make.
+const MORE: u64 = 64;
+
+/// One test for all engines: the counter is the process's.
+#[test]
+fn a_longer_run_allocates_no_more() {
+    for (engine, workers) in [(Engine::Sequential, 1), (Engine::TimeWarp, 1), (Engine::TimeWarp, 2)]
+    {
+        let (short, events) = calls(engine, workers, 100.0);
+        let (long, more_events) = calls(engine, workers, 1000.0);
+        assert!(more_events > 8 * events);
+        assert!(
+            long <= short + MORE,
+            "{engine}, {workers} worker(s): {short} calls for {events} events, but {long} for \
+             {more_events}"
+        );
+    }
+}
