@@ -155,6 +155,12 @@ impl CommonArgs {
         self.jobs.unwrap_or_else(|| (system::cores() / threads).max(1))
     }
 
+    /// Whether workers are bound to cores when so many runs go on at one time: those of several runs
+    /// would all be bound to the same ones.
+    pub(crate) fn pin_when(&self, jobs: usize) -> bool {
+        self.timewarp.policies.pin && jobs == 1
+    }
+
     /// A simulation with these settings, which an interrupt ends.
     pub(crate) fn simulation<'a, M: warpline::Model>(
         &self,

@@ -61,18 +61,6 @@ pub(crate) fn pool(jobs: usize) -> Result<rayon::ThreadPool, Failure> {
     pool.map_err(|error| Failure::Run(format!("threads could not be started: {error}")))
 }
 
-/// Calls an engine where it may bind the thread to a core: the next run finds all cores again.
-pub(crate) fn on_a_thread_of_its_own<T: Send>(
-    run: impl FnOnce() -> Result<T, Failure> + Send,
-) -> Result<T, Failure> {
-    std::thread::scope(|scope| {
-        let started = std::thread::Builder::new().name("run".to_owned()).spawn_scoped(scope, run);
-        let thread = started
-            .map_err(|error| Failure::Run(format!("a thread could not be started: {error}")))?;
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
-}
-
 /// A run of a model that is yet to be made.
 struct Run<'a> {
     args: &'a RunArgs,
@@ -188,11 +176,10 @@ fn replications<M: warpline::Model<Output: Results>>(
 ) -> Result<ReplicationsReport, Failure> {
     let started = Instant::now();
     let bar = progress::of_pieces(common.quiet, common.replications, "replicating");
-    // The threads of the pool serve one replication after the other, and several may run at the same
-    // time: none binds its workers to cores.
-    let simulation = common.simulation(model, end).pin(false);
-    let replications = pool(common.jobs_of(common.threads()))?
-        .install(|| simulation.replicate(common.replications, |_| bar.inc(1)))?;
+    let jobs = common.jobs_of(common.threads());
+    let simulation = common.simulation(model, end).pin(common.pin_when(jobs));
+    let replications =
+        pool(jobs)?.install(|| simulation.replicate(common.replications, |_| bar.inc(1)))?;
     bar.finish_and_clear();
     let estimates = replications.estimates();
     let runs = replications.reports.into_iter().map(|report| RunReport::new(report, params));

@@ -16,7 +16,7 @@ use crate::{
     output::Output,
     progress,
     report::RunReport,
-    run::{on_a_thread_of_its_own, pool},
+    run::pool,
 };
 
 /// A flag and the values that it takes in turn.
@@ -63,9 +63,8 @@ pub(crate) fn execute(words: &[OsString], model: Model<SweepArgs>) -> Result<(),
     let jobs = args.common.jobs_of(threads);
     let pool = pool(jobs)?;
     for some in runs.chunks(4 * pool.current_num_threads()) {
-        let row = |(point, number): &(&Point, usize)| {
-            on_a_thread_of_its_own(|| point.run(*number, jobs)).inspect(|_| bar.inc(1))
-        };
+        let row =
+            |(point, number): &(&Point, usize)| point.run(*number, jobs).inspect(|_| bar.inc(1));
         let rows: Vec<_> = pool.install(|| some.par_iter().map(row).collect());
         for row in rows {
             match row {
@@ -179,9 +178,7 @@ impl Point {
             }
         }
         let seed = Stream::replication_seed(self.common.seed, number as u64);
-        // Runs at the same time would all bind their workers to the same cores.
-        let pin = self.common.timewarp.policies.pin && jobs == 1;
-        let run = self.params.clone().dispatch(Run(self, seed, pin))?;
+        let run = self.params.clone().dispatch(Run(self, seed, self.common.pin_when(jobs)))?;
         let run = run.map_err(|failure| failure.of(&self.name(number)))?;
         if run.report.interrupted {
             return Ok(None);

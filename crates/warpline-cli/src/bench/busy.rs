@@ -10,9 +10,9 @@ use std::{
 };
 
 use clap::Args;
-use warpline_memory::bind_worker;
+use warpline_memory::{Binding, bind_worker};
 
-use crate::{failure::Failure, interrupt, system};
+use crate::{failure::Failure, system};
 
 /// What the busy process says once it is bound.
 const READY: &str = "ready";
@@ -27,7 +27,8 @@ pub(crate) struct SpinArgs {
 
 /// Keeps a core busy until standard input ends, as it does when whoever started this is gone.
 pub(crate) fn spin(args: &SpinArgs) -> Result<(), Failure> {
-    if args.cores == 0 || !bind_worker(args.cores - 1, args.cores) {
+    let binding = args.cores.checked_sub(1).map(|last| bind_worker(last, args.cores));
+    if !binding.as_ref().is_some_and(Binding::is_bound) {
         return Err(Failure::Run(format!("this process cannot be bound to core {}", args.cores)));
     }
     let ended = AtomicBool::new(false);

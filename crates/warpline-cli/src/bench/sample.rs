@@ -4,7 +4,7 @@ use warpline::{CommitDigest, Engine, PendingKind, Results, Simulation};
 use warpline_models::catalog::WithModel;
 
 use super::{Variant, Workload, busy::Spinner};
-use crate::{failure::Failure, interrupt, run::on_a_thread_of_its_own, timewarp_args::Policies};
+use crate::{failure::Failure, interrupt, timewarp_args::Policies};
 
 /// What the first run of a workload told: the others must agree with it.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ impl<'a> Sampler<'a> {
         };
         let busy = matches!(variant, Variant::TimeWarp { busy: true, .. });
         let spinner = busy.then(Spinner::start).transpose()?;
-        let outcome = on_a_thread_of_its_own(|| workload.params().dispatch(run)?)?;
+        let outcome = workload.params().dispatch(run)??;
         drop(spinner);
         let Some((events, digest, rate)) = outcome else { return Ok(None) };
         match known {

@@ -228,7 +228,6 @@ impl<M: Model> Reporting<'_, M> {
         let (gvt, gvt_rounds) = remains.first().map_or((Bound::ZERO, 0), |w| (w.gvt, w.rounds));
         self.check_balance(&remains, &total);
         let details = self.details(&remains, &total);
-        }
         let lps = self.in_order(&mut remains);
         let mut digest = CommitDigest::default();
         for lp in &lps {

@@ -75,6 +75,8 @@ pub(super) struct Worker<'r, M: Model> {
     asked_at: u64,
     gvt_interval: u64,
     idle_turns: u32,
+    /// Of the next events, so many are on their way into the cache.
+    prefetched: usize,
 }
 
 /// What a turn came to.
@@ -122,6 +124,7 @@ impl<'r, M: Model> Worker<'r, M> {
             asked_at: 0,
             gvt_interval: settings.gvt_interval as u64,
             idle_turns: 0,
+            prefetched: 0,
         }
     }
 
@@ -263,12 +266,7 @@ impl<'r, M: Model> Worker<'r, M> {
                 self.desk.pending.insert(event);
                 return;
             }
-            if let Some(next) = self.desk.pending.upcoming(PREFETCH_AHEAD)
-                && let Some(lp) = self.lps.get(next.lp as usize)
-            {
-                prefetch(lp);
-                self.buffers.prefetch(next.buffer());
-            }
+            self.prefetch();
             let in_order = event.time() > self.lps[event.lp as usize].last_time;
             if (in_order && event.is_ordinary()) || self.is_next(event, in_order) {
                 if self.on_the_fly {
@@ -277,6 +275,22 @@ impl<'r, M: Model> Worker<'r, M> {
                 self.handle(event);
                 *handled += 1;
             }
+        }
+    }
+
+    /// Starts to load what the next events need into the cache: one more for each event that is
+    /// handled, and a few at once where the pending set has just sorted its next ones.
+    #[inline]
+    fn prefetch(&mut self) {
+        self.prefetched = self.prefetched.saturating_sub(1);
+        while self.prefetched < PREFETCH_AHEAD
+            && let Some(next) = self.desk.pending.upcoming(self.prefetched)
+        {
+            if let Some(lp) = self.lps.get(next.lp as usize) {
+                prefetch(lp);
+            }
+            self.buffers.prefetch(next.buffer());
+            self.prefetched += 1;
         }
     }
 
