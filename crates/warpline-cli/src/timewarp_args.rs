@@ -122,12 +122,9 @@ impl Policies {
     }
 }
 
-fn named<T: Copy + Send + Sync + 'static>(
-    all: &'static [T],
-    name: fn(T) -> &'static str,
-) -> impl TypedValueParser<Value = T>
+fn named<T>(all: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
 where
-    T: std::str::FromStr<Err: std::error::Error + Send + Sync>,
+    T: std::str::FromStr<Err: std::error::Error + Send + Sync> + Copy + Send + Sync + 'static,
 {
     PossibleValuesParser::new(all.iter().map(|&kind| name(kind))).try_map(|name| name.parse::<T>())
 }

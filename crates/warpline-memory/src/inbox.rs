@@ -13,6 +13,13 @@
 //!   producer that lost a race has nothing stale to follow.
 //! - **INBOX-C.** The blocks of one producer are drained in the order in which it pushed them.
 //!
+//! # A known compromise
+//!
+//! With two producers, the block under `head` may be freed, and another one allocated at its address,
+//! between a producer's look at `head` and its exchange. The exchange then succeeds with the right address
+//! in `next`, but formally with the provenance of the block that was freed. Blocks are recycled rather
+//! than freed, so it takes an inbox whose owner is dropping blocks; the list is right on every machine.
+//!
 //! # Happens-before edges
 //!
 //! | Edge    | Release side           | Acquire side  | Publishes                      |

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{BenchArgs, Kind, Variant, Workload};
+use super::{BenchArgs, Variant, Workload};
 use crate::{failure::Failure, report::parameters};
 
 /// The peak resident size of a process that only runs one workload on one engine.
@@ -17,7 +17,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn to_json(&self) -> Value {
+    pub(super) fn to_json(self) -> Value {
         json!({
             "workload": self.workload.name(),
             "variant": self.variant.name(),

@@ -197,7 +197,7 @@ fn to_json(rows: &[Row], memory: &[Memory]) -> Value {
             })
         })
         .collect();
-    let memory: Vec<_> = memory.iter().map(Memory::to_json).collect();
+    let memory: Vec<_> = memory.iter().map(|memory| memory.to_json()).collect();
     json!({ "machine": system::processor(), "rows": told, "memory": memory })
 }
 

@@ -30,18 +30,21 @@ pub(super) fn to_text(rows: &[Row], memory: &[Memory]) -> String {
     text
 }
 
+/// A column of ratios: its heading, and how to get a row's.
+type Ratio<'a> = (&'static str, &'a dyn Fn(&Row) -> f64);
+
 fn of_workload(rows: &[Row], workload: Workload) -> Table {
     let yardstick = yardstick_of(rows, workload);
     let to_yardstick = |row: &Row| ratio_to(yardstick, row);
     let to_sequential = |row: &Row| ratio_to(row.sequential_in(rows), row);
     let to_undisturbed = |row: &Row| ratio_to(row.undisturbed_in(rows), row);
     let mine: Vec<_> = rows.iter().filter(|row| row.workload == workload).collect();
-    let ratios: [(_, &dyn Fn(&Row) -> f64); 3] = [
+    let ratios: [Ratio<'_>; 3] = [
         ("ratio to *", &to_yardstick),
         ("to sequential", &to_sequential),
         ("to undisturbed", &to_undisturbed),
     ];
-    let told = |(_, of): &(_, &dyn Fn(&Row) -> f64)| mine.iter().any(|row| !of(row).is_nan());
+    let told = |(_, of): &Ratio<'_>| mine.iter().any(|row| !of(row).is_nan());
     let ratios: Vec<_> = ratios.into_iter().filter(told).collect();
 
     let mut table = table();

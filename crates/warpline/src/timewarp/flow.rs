@@ -56,6 +56,9 @@ pub(super) struct Flow {
     starved: bool,
     /// This worker waits until others have caught up (GTW, 3.4).
     held_back: bool,
+    /// Where memory is limited, this worker waits until all others have sent their first events, or
+    /// it might leave them no buffers for those. The first GVT says that they have.
+    too_early: bool,
     /// The processed list is as long as it may get.
     full: bool,
     history_max: usize,
@@ -81,6 +84,7 @@ impl Flow {
             throttle: (settings.throttle && settings.workers > 1).then(|| Throttle::new(settings)),
             starved: false,
             held_back: false,
+            too_early: shared.settings.memory.is_some(),
             full: false,
             history_max: HISTORY_MAX.max(HISTORY_MAX_INTERVALS * settings.gvt_interval),
             stop: false,
@@ -166,7 +170,7 @@ impl Flow {
         rolled_back: u64,
     ) {
         let advance = gvt.time() - self.gvt.time();
-        self.gvt = gvt;
+        (self.gvt, self.too_early) = (gvt, false);
         if let Some(throttle) = &mut self.throttle {
             throttle.on_gvt(events, rolled_back, advance);
         }
@@ -174,7 +178,7 @@ impl Flow {
     }
 
     fn set_limit<M: Model>(&mut self, shared: &Shared<M>) {
-        if self.starved || self.held_back || self.full {
+        if self.starved || self.held_back || self.full || self.too_early {
             self.limit = 0.0;
             return;
         }
@@ -242,6 +246,9 @@ impl<M: Model> Worker<'_, M> {
         }
         if self.flow.squeezes > 1 {
             self.cancel_back();
+        }
+        if self.flow.squeezes >= SQUEEZES {
+            self.collect_needed();
         }
         self.buffers.give_up_beyond(0);
         let pending = self.desk.pending.peek().copied();

@@ -33,7 +33,18 @@ impl<M: Model> Worker<'_, M> {
 
     /// Whether nothing will be rolled back any more.
     pub(super) fn is_final(&self) -> bool {
-        self.interrupted || !(self.gvt.time() < self.shared.end)
+        self.only_committed || !(self.gvt.time() < self.shared.end)
+    }
+
+    /// Collects also the records that sparse copies need, if nothing that was handled can be undone.
+    pub(super) fn collect_needed(&mut self) {
+        let (history, gvt) = (&self.history, self.gvt);
+        self.only_committed = (history.front()..history.back()).all(|at| {
+            let record = &history[at];
+            record.undone || Bound(record.event.key.words()) < gvt
+        });
+        while self.drop_front() {}
+        self.only_committed = false;
     }
 
     /// Collects a few records.

@@ -169,7 +169,7 @@ impl<M: Model> Worker<'_, M> {
     /// Undoes everything that is not committed.
     pub(super) fn undo_everything(&mut self) {
         self.roll_back_all(self.gvt);
-        self.interrupted = true;
+        self.only_committed = true;
         self.fossil_collect();
     }
 

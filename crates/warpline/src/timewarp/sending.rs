@@ -27,6 +27,10 @@ use crate::{
     pending::{AnySet, PendingSet},
 };
 
+/// Blank blocks that a worker keeps of those that others made: two workers that write to each other
+/// need not give any back.
+const BLANKS_KEPT: usize = 8;
+
 /// Why a handler was cut off.
 #[derive(Debug)]
 pub(super) enum Halt {
@@ -150,10 +154,12 @@ impl<'r, M: Model> Desk<'r, M> {
         Some(self.resend.swap_remove(place).sent)
     }
 
-    /// Gives an emptied block back to the worker that made it.
+    /// Keeps an emptied block for this worker's own mail, as far as it needs some; or gives it back to
+    /// the worker that it belongs to, or else a worker that only sends would allocate for ever.
     pub(super) fn give_back(&mut self, mut block: Mail) {
         block.items.clear();
-        if block.home as usize == self.me {
+        if block.home as usize == self.me || self.blank.len() < BLANKS_KEPT {
+            block.home = self.me as u32;
             self.blank.push(block);
         } else {
             self.shared.returned[block.home as usize].push(block);

@@ -69,8 +69,8 @@ pub(super) struct Worker<'r, M: Model> {
     handling: bool,
     pub(super) outputs: Vec<(EventKey, LpId, Taken<Message<M>>)>,
     pub(super) on_the_fly: bool,
-    /// The run was told to stop, and all that is not committed was undone.
-    pub(super) interrupted: bool,
+    /// All that is not committed was undone, so no record is needed to make a state again.
+    pub(super) only_committed: bool,
     /// Events processed when this worker last asked for GVT.
     asked_at: u64,
     gvt_interval: u64,
@@ -119,7 +119,7 @@ impl<'r, M: Model> Worker<'r, M> {
             statistics: Statistics::default(),
             handling: false,
             outputs: Vec::new(),
-            interrupted: false,
+            only_committed: false,
             on_the_fly: settings.fossil_collection == FossilCollection::OnTheFly,
             asked_at: 0,
             gvt_interval: settings.gvt_interval as u64,

@@ -1,0 +1,281 @@
+//! Time Warp as the command's users meet it: the same answers, what is refused, and how it ends.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    process::{Command, Output, Stdio},
+};
+
+use serde_json::Value;
+
+fn command(line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpline"));
+    command.args(line.split_whitespace());
+    command
+}
+
+fn warpline(line: &str) -> Output {
+    command(line).output().expect("the command starts")
+}
+
+#[track_caller]
+fn stdout(line: &str) -> String {
+    let output = warpline(line);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "`{line}` failed: {stderr}");
+    String::from_utf8(output.stdout).expect("the report is UTF-8")
+}
+
+#[track_caller]
+fn json(line: &str) -> Value {
+    serde_json::from_str(&stdout(&format!("{line} --format json"))).expect("the report is JSON")
+}
+
+/// The command must fail with this status and say all of this.
+#[track_caller]
+fn refuses(line: &str, status: i32, says: &[&str]) {
+    let output = warpline(line);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "`{line}`: {stderr}");
+    for part in says {
+        assert!(stderr.contains(part), "`{line}` does not say `{part}`:\n{stderr}");
+    }
+    assert!(output.stdout.is_empty(), "`{line}` printed a report");
+}
+
+const PHOLD: &str = "run phold --lps 16 --population 64 --end 50";
+const PCS: &str = "run pcs --cells 8x4 --portables 800 --end 60";
+
+/// Whatever the number of workers, the digest and the figures are the sequential engine's.
+#[test]
+fn the_answer_is_the_sequential_one() {
+    for model in [PHOLD, PCS] {
+        let oracle = json(model);
+        for workers in [1, 2, 4] {
+            let line = format!("{model} --engine timewarp --workers {workers} --verify");
+            let report = json(&line);
+            for key in ["digest", "committed_events", "results", "end_time", "seed"] {
+                assert_eq!(report[key], oracle[key], "`{key}` of `{line}`");
+            }
+            assert_eq!(report["engine"], "timewarp");
+            assert_eq!(report["workers"], workers);
+            assert_eq!(report["verified"], true);
+            let text = stdout(&line);
+            assert!(text.contains("the same on the sequential engine"), "{text}");
+        }
+    }
+}
+
+/// The policies are there under their names, and none changes the answer.
+#[test]
+fn no_policy_changes_the_answer() {
+    let oracle = json(PHOLD);
+    for flags in [
+        "--batch 1",
+        "--window 0.5",
+        "--window 0",
+        "--saving incremental",
+        "--saving reverse",
+        "--checkpoint-interval 4",
+        "--checkpoint-interval auto",
+        "--cancellation lazy",
+        "--fossil on-the-fly",
+        "--gvt-interval 1",
+        "--time-barrier 10",
+        "--memory 256KiB --free1 0.3 --free2 0.5",
+        "--throttle off",
+        "--pin off",
+        "--pending heap",
+    ] {
+        let report = json(&format!("{PHOLD} --engine timewarp --workers 2 {flags}"));
+        assert_eq!(report["digest"], oracle["digest"], "{flags}");
+    }
+}
+
+/// Counters always, costs when they are asked for; the parts come to all the time of all workers.
+#[test]
+fn details_are_reported() {
+    let line = format!("{PHOLD} --engine timewarp --workers 2");
+    let report = json(&line);
+    assert!(report["counters"]["anti_messages"].is_u64(), "{report}");
+    assert_eq!(report["costs_ns_per_event"], serde_json::json!({}));
+    // A run as short as this has something to say about itself.
+    let remarks = report["remarks"].as_array().expect("a list");
+    assert!(!remarks.is_empty(), "{report}");
+    let text = stdout(&line);
+    assert!(text.contains("why it was slow\n  - "), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(!stdout(PHOLD).contains("why it was slow"));
+
+    let report = json(&format!("{line} --costs"));
+    let costs = report["costs_ns_per_event"].as_object().expect("an object");
+    assert!(costs["handler"].is_f64() && costs["fossil_collection"].is_f64(), "{costs:?}");
+    let sum: f64 = costs.values().filter_map(Value::as_f64).sum();
+    let wall = report["wall_seconds"].as_f64().expect("a number");
+    let spent = 2e9 * wall / report["committed_events"].as_f64().expect("a number");
+    assert!(sum >= 0.999 * spent, "{sum} of {spent} ns");
+    let text = stdout(&format!("{line} --costs"));
+    assert!(text.contains("other, waiting included"), "{text}");
+}
+
+/// Flags and values that are wrong: status 2, the name, the value, what is allowed.
+#[test]
+fn wrong_usage_is_explained() {
+    let timewarp = |flags: &str| format!("{PHOLD} --engine timewarp {flags}");
+    for (flags, says) in [
+        ("--workers 0", ["--workers", "1 or more"]),
+        ("--workers 2000", ["--workers", "at most 1024"]),
+        ("--workers two", ["--workers", "a whole number"]),
+        ("--batch 0", ["--batch", "1 or more"]),
+        ("--batch 70000", ["--batch", "at most 65536"]),
+        ("--window=-1", ["--window", "0 or more"]),
+        ("--window nan", ["--window", "0 or more"]),
+        ("--saving copies", ["--saving", "incremental"]),
+        ("--checkpoint-interval 0", ["checkpoint-interval", "`auto`"]),
+        ("--checkpoint-interval 2000000", ["checkpoint-interval", "1048576"]),
+        ("--cancellation eager", ["--cancellation", "aggressive"]),
+        ("--fossil never", ["--fossil", "on-the-fly"]),
+        ("--gvt-interval 0", ["--gvt-interval", "1 or more"]),
+        ("--time-barrier inf", ["--time-barrier", "a finite number"]),
+        ("--free1 1.5", ["--free1", "from 0 to 1"]),
+        ("--free2 x", ["--free2", "from 0 to 1"]),
+        ("--throttle maybe", ["--throttle", "off"]),
+        ("--pin 3", ["--pin", "off"]),
+    ] {
+        refuses(&timewarp(flags), 2, &says);
+    }
+    refuses(
+        &format!("{PCS} --engine timewarp --saving reverse"),
+        2,
+        &["`saving` is reverse", "copy"],
+    );
+    refuses("bench W1 --workers 1,0", 2, &["--workers", "1 or more"]);
+    refuses("bench W1 --only timewrap", 2, &["--only", "timewarp"]);
+}
+
+/// The limit is kept, and an error names it and the flag.
+#[test]
+fn too_little_memory_is_explained() {
+    for workers in [1, 2] {
+        let line = format!("{PHOLD} --engine timewarp --workers {workers} --memory 2000");
+        refuses(&line, 1, &["2000 bytes", "--memory", "engine timewarp", "seed 1"]);
+    }
+}
+
+#[test]
+fn reverse_check_runs() {
+    let report = json(&format!("{PHOLD} --engine reverse-check --verify"));
+    assert_eq!(report["engine"], "reverse-check");
+    assert_eq!(report["digest"], json(PHOLD)["digest"]);
+    assert_eq!(report["verified"], true);
+}
+
+/// A file's keys mean what the flags mean; what is on or off may be true or false.
+#[test]
+fn configuration_files_equal_flags() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let file = folder.path().join("phold.toml");
+    let line = format!("{PHOLD} --config {}", file.display());
+    let write = |text: &str| fs::write(&file, text).expect("the file can be written");
+
+    write(
+        "engine = \"timewarp\"\nworkers = 3\nbatch = 4\nwindow = 2.5\nsaving = \"incremental\"\n\
+         checkpoint_interval = 1\nthrottle = false\npin = \"off\"\ncosts = true\nfree1 = 0.2",
+    );
+    let report = json(&line);
+    assert_eq!(report["workers"], 3);
+    assert_eq!(report["digest"], json(PHOLD)["digest"]);
+    assert!(report["costs_ns_per_event"]["handler"].is_f64());
+    assert_eq!(json(&format!("{line} --workers 2"))["workers"], 2);
+
+    write("throttle = 1");
+    refuses(&line, 2, &["phold.toml", "--throttle"]);
+    write("workers = true");
+    refuses(&line, 2, &["phold.toml", "`workers`", "single value"]);
+    write("batch = 0");
+    refuses(&line, 2, &["phold.toml", "--batch"]);
+}
+
+/// Engines and workers can be varied: every row has the same digest, and the same columns.
+#[test]
+fn sweeps_vary_engine_and_workers() {
+    let line = "sweep phold --lps 16 --population 64 --end 50 --vary engine=sequential,timewarp \
+                --vary workers=1,2";
+    let table = stdout(line);
+    let mut reader = csv::Reader::from_reader(table.as_bytes());
+    let header = reader.headers().expect("a header").clone();
+    let column = |name: &str| header.iter().position(|key| key == name).expect("a column");
+    let (digest, workers) = (column("digest"), column("workers"));
+    let rows: Vec<_> = reader.records().map(|row| row.expect("as long as the header")).collect();
+    assert_eq!(rows.len(), 4);
+    let oracle = json(PHOLD);
+    assert!(rows.iter().all(|row| oracle["digest"] == row[digest]), "{table}");
+    assert_eq!([&rows[2][workers], &rows[3][workers]], ["1", "2"]);
+}
+
+/// Each replication has workers of its own, and is the run with its seed.
+#[test]
+fn replications_are_the_sequential_ones() {
+    let sequential = json(&format!("{PHOLD} --replications 4"));
+    for flags in ["--workers 2", "--workers 1", "--workers 2 --jobs 3", ""] {
+        let report = json(&format!("{PHOLD} --replications 4 --engine timewarp {flags}"));
+        for key in ["digests", "committed_events", "results", "half_width_95"] {
+            assert_eq!(report[key], sequential[key], "`{key}` with `{flags}`");
+        }
+        let number = |key: &str| report[key].as_u64().expect("a number");
+        let (processed, undone) = (number("processed_events"), number("rolled_back_events"));
+        assert_eq!(processed, number("committed_events") + undone);
+        let efficiency = number("committed_events") as f64 / processed as f64;
+        assert_eq!(report["efficiency"], efficiency);
+    }
+}
+
+/// The first interrupt ends the run of all workers with the report so far.
+///
+/// Method: wait until the process has a handler for the signal, which Linux tells.
+#[cfg(target_os = "linux")]
+#[test]
+fn interrupt_gives_the_report_so_far() {
+    let mut endless =
+        command("run phold --end 1e300 --engine timewarp --workers 2 --verify --format json");
+    let child = endless.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.expect("the command starts");
+    let handles_interrupts = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).is_ok_and(|m| m & 2 != 0))
+    };
+    while !handles_interrupts() {
+        std::thread::yield_now();
+    }
+    let kill = Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.id())).status();
+    assert!(kill.expect("sh runs").success());
+    let output = child.wait_with_output().expect("the command ends");
+    assert_eq!(output.status.code(), Some(130));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    assert_eq!(report["interrupted"], true);
+    assert_eq!(report["verified"], Value::Null);
+    assert!(report["end_time"].as_f64().is_some_and(|time| time < 1e300));
+}
+
+/// The process that `bench --busy` starts is bound to one core and busy there, and ends with whoever
+/// started it.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_busy_process_has_one_core_and_ends() {
+    let mut child = command("spin")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let mut line = String::new();
+    let output = child.stdout.take().expect("a pipe");
+    BufReader::new(output).read_line(&mut line).expect("it says something");
+    assert_eq!(line, "ready\n");
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it runs");
+    let cores = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    assert!(cores.is_some_and(|cores| cores.trim().parse::<u32>().is_ok()), "{cores:?}");
+    drop(child.stdin.take());
+    assert!(child.wait().expect("it ends").success());
+    refuses("spin --cores 100000", 1, &["cannot be bound"]);
+}
