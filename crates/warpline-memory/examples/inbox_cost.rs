@@ -75,7 +75,7 @@ fn cost<W: Way>(fill: usize) -> f64 {
     let ready = Barrier::new(2);
     thread::scope(|s| {
         s.spawn(|| {
-            bind_worker(0, 2);
+            let _bound = bind_worker(0, 2);
             let mut empty: Vec<Mail> = (0..blocks).map(|_| Block::new(0)).collect();
             let mut sent = 0;
             ready.wait();
@@ -94,7 +94,7 @@ fn cost<W: Way>(fill: usize) -> f64 {
             }
         });
         let receiver = s.spawn(|| {
-            bind_worker(1, 2);
+            let _bound = bind_worker(1, 2);
             let (mut received, mut sum) = (0, 0);
             ready.wait();
             let start = Instant::now();

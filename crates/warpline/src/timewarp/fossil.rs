@@ -33,7 +33,7 @@ impl<M: Model> Worker<'_, M> {
 
     /// Whether nothing will be rolled back any more.
     pub(super) fn is_final(&self) -> bool {
-        self.only_committed || !(self.gvt.time() < self.shared.end)
+        self.only_committed || self.gvt.reaches(self.shared.end)
     }
 
     /// Collects also the records that sparse copies need, if nothing that was handled can be undone.

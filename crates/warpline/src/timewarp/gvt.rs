@@ -78,6 +78,11 @@ impl Bound {
     pub(crate) const fn time(self) -> f64 {
         f64::from_bits(self.0[0])
     }
+
+    /// Whether nothing before `end` is at or above this.
+    pub(crate) const fn reaches(self, end: f64) -> bool {
+        self.0[0] >= end.to_bits()
+    }
 }
 
 /// What a round came to.
@@ -153,12 +158,6 @@ impl Gvt {
         // Ordering: Relaxed; the callers' fences order what matters (GVT-3, GVT-4).
         let flag = self.flag.load(Ordering::Relaxed);
         (flag & MISSING != 0).then_some(flag >> ROUND)
-    }
-
-    /// Whether all workers have reported, and the result is there.
-    #[cfg(test)]
-    pub(crate) fn is_idle(&self) -> bool {
-        self.running().is_none()
     }
 }
 

@@ -75,7 +75,7 @@ impl Waiting {
 
     /// Takes out the event that its LP waits for, and ends the wait; false if it waits for another.
     pub(super) fn take(&mut self, event: &Event, sink: impl FnMut(Event)) -> bool {
-        if !self.0.get(&event.lp).is_some_and(|blocked| blocked.event == *event) {
+        if self.0.get(&event.lp).is_none_or(|blocked| blocked.event != *event) {
             return false;
         }
         if let Some(blocked) = self.0.remove(&event.lp) {

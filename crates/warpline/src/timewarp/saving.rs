@@ -131,7 +131,8 @@ impl<M: Model> Saving<M> {
             self.copied += 1;
         }
         history[at].copied = true;
-        let started = self.tuning.as_ref().filter(|_| at % TIMED == 0).map(|_| Instant::now());
+        let started =
+            self.tuning.as_ref().filter(|_| at.is_multiple_of(TIMED)).map(|_| Instant::now());
         if self.undoes_writes() {
             self.copies[place] = Some(shallow(|| lp.state.clone()));
         } else if let Some(copy) = &mut self.copies[place] {

@@ -28,7 +28,7 @@ pub(super) struct Statistics {
     pub(super) history_peak: usize,
     /// The greatest time of a committed event.
     pub(super) last_time: f64,
-    marked: (u64, u64),
+    pub(super) marked: (u64, u64),
 }
 
 impl Statistics {

@@ -220,7 +220,7 @@ impl<'r, M: Model> Worker<'r, M> {
         self.statistics.turns += 1;
         self.statistics.idle_turns += u64::from(!worked);
         let due = self.statistics.processed - self.asked_at >= self.gvt_interval;
-        if due || (self.idle_turns + 1) % IDLE_TURNS == 0 || self.flow.is_starved() {
+        if due || (self.idle_turns + 1).is_multiple_of(IDLE_TURNS) || self.flow.is_starved() {
             self.asked_at = self.statistics.processed;
             self.shared.gvt.start();
         }
@@ -434,7 +434,7 @@ impl<'r, M: Model> Worker<'r, M> {
             self.fail(Some(lp), Some(key), fault);
             return Some(self.leave());
         }
-        if !(self.gvt.time() < self.shared.end) {
+        if self.gvt.reaches(self.shared.end) {
             return Some(Turn::Finished);
         }
         if Flow::says_stop(outcome) {
