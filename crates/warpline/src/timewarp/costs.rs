@@ -137,10 +137,15 @@ impl Costs {
     #[inline]
     pub(super) fn leave(&mut self, part: Part) {
         if self.times(part) {
-            let took = self.entered.elapsed();
-            self.spent[part as usize] += took.saturating_sub(self.clock);
-            self.inner += took + self.clock;
+            self.note_inner(part);
         }
+    }
+
+    #[cold]
+    fn note_inner(&mut self, part: Part) {
+        let took = self.entered.elapsed();
+        self.spent[part as usize] += took.saturating_sub(self.clock);
+        self.inner += took + self.clock;
     }
 
     #[cold]

@@ -20,7 +20,7 @@ impl<M: Model> Worker<'_, M> {
     /// Collects what a new GVT has committed.
     pub(super) fn fossil_collect(&mut self) {
         if !self.on_the_fly || self.must_collect_all() {
-            while self.drop_front() {}
+            self.collect_all();
         }
         self.buffers.give_up_beyond(self.flow.keep());
     }
@@ -43,8 +43,13 @@ impl<M: Model> Worker<'_, M> {
             let record = &history[at];
             record.undone || Bound(record.event.key.words()) < gvt
         });
-        while self.drop_front() {}
+        self.collect_all();
         self.only_committed = false;
+    }
+
+    fn collect_all(&mut self) {
+        while self.drop_front() {}
+        self.forget_sent();
     }
 
     /// Collects a few records.
@@ -55,9 +60,19 @@ impl<M: Model> Worker<'_, M> {
                 break;
             }
         }
+        self.forget_sent();
     }
 
-    /// Collects the record at the front; false if there is none that may go.
+    /// Forgets what the collected records had sent.
+    #[inline]
+    fn forget_sent(&mut self) {
+        let (history, sent) = (&self.history, &mut self.desk.sent);
+        let is_empty = history.len() == 0;
+        let front = if is_empty { sent.back() } else { history[history.front()].sent_from };
+        sent.drop_before(front);
+    }
+
+    /// Collects the record at the front, but for what it had sent; false if there is none that may go.
     #[inline]
     fn drop_front(&mut self) -> bool {
         if self.history.len() == 0 {
@@ -80,11 +95,7 @@ impl<M: Model> Worker<'_, M> {
                 self.take_output(at);
             }
         }
-        let next = at + 1;
-        let is_last = next == self.history.back();
-        let sent = if is_last { self.desk.sent.back() } else { self.history[next].sent_from };
-        self.desk.sent.drop_before(sent);
-        self.history.drop_before(next);
+        self.history.drop_before(at + 1);
         true
     }
 
