@@ -254,7 +254,8 @@ impl<'a, M: Model> Simulation<'a, M> {
         self
     }
 
-    /// Time Warp: whether workers are bound to cores, where there are enough of them.
+    /// Time Warp: whether workers are bound to cores, where there are enough of them, and as long as no
+    /// other program runs there.
     #[must_use]
     pub fn pin(mut self, on: bool) -> Self {
         self.settings.timewarp.pin = on;

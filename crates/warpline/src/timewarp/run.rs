@@ -97,7 +97,7 @@ fn work<M: Model>(
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> Remains<M::Lp> {
-    let binding = shared.settings.timewarp.pin.then(|| bind_worker(me, shared.workers()));
+    let mut binding = shared.settings.timewarp.pin.then(|| bind_worker(me, shared.workers()));
     // A bug of the engine's must not leave the others waiting for this worker.
     let alarm = Alarm { shared, me };
     let mut worker = Worker::new(model, shared, me);
@@ -107,7 +107,7 @@ fn work<M: Model>(
         return remains(worker, Turn::Failed);
     }
     let mut observer = Observer { shared, watch, started, observed: started, turns: 0 };
-    let mut idle = 0;
+    let (mut idle, mut turns) = (0, 0_u32);
     let ended = loop {
         match worker.turn() {
             Turn::Worked => idle = 0,
@@ -117,6 +117,12 @@ fn work<M: Model>(
             }
             Turn::Idle => thread::yield_now(),
             ended => break ended,
+        }
+        turns = turns.wrapping_add(1);
+        if turns.is_multiple_of(LOOK_EVERY)
+            && let Some(binding) = &mut binding
+        {
+            binding.let_go_of_shared_core();
         }
         if me == 0 && observer.says_stop(worker.gvt) {
             worker.flow.stop();

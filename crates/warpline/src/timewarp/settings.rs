@@ -33,7 +33,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             workers: 2,
-            batch: 16,
+            batch: 32,
             window: f64::INFINITY,
             throttle: true,
             barrier: None,
