@@ -42,6 +42,9 @@ pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
     /// Called for a blocking I/O event ([`Io::Blocking`](crate::Io::Blocking)), in the order of keys
     /// among the other events of the process, once nothing can undo it. It may do what cannot be
     /// undone: read and write files, or move the time barrier.
+    ///
+    /// With limited memory it is called once more if there was no buffer for what it sent: so it sends
+    /// first, and then does what cannot be undone.
     fn handle_io(
         &mut self,
         _model: &Self::Model,

@@ -162,7 +162,7 @@ unsafe impl<T: Send> Sync for Chunk<T> {}
 pub struct Arena<T> {
     chunks: [OnceLock<Chunk<T>>; CHUNKS],
     limit: u32,
-    /// Workers take so many at a time.
+    /// Workers take so many at a time, unless they are frugal.
     batch: u32,
     /// Bytes from one buffer to the next: with several workers, each buffer has lines of its own.
     stride: usize,
@@ -228,7 +228,8 @@ impl<T: Send + Sync> Arena<T> {
             self.changing.workers.lock().unwrap_or_else(PoisonError::into_inner).insert(owner);
         // Required for soundness: one worker is one thread (ARENA-B).
         assert!(first, "worker {worker} already has its buffers");
-        Buffers { arena: self, owner, free: UnsafeCell::new(Vec::new()), _not_sync: PhantomData }
+        let free = UnsafeCell::new(Vec::new());
+        Buffers { arena: self, owner, batch: self.batch, free, _not_sync: PhantomData }
     }
 
     /// How many buffers were in use or in free lists at the peak.
@@ -289,14 +290,14 @@ impl<T: Send + Sync> Arena<T> {
         }
     }
 
-    /// Adds free buffers to `free`; false if there are none left.
+    /// Adds up to `batch` free buffers to `free`; false if there are none left.
     #[cold]
-    fn refill(&self, free: &mut Vec<u32>) -> bool {
+    fn refill(&self, free: &mut Vec<u32>, batch: u32) -> bool {
         // Ordering: Relaxed; only a hint whether to take the lock.
         if self.changing.spares.load(Ordering::Relaxed) > 0 {
             // A worker that panicked while it held the lock left the list whole: `Vec` keeps it so.
             let mut spare = self.changing.spare.lock().unwrap_or_else(PoisonError::into_inner);
-            let kept = spare.len().saturating_sub(self.batch as usize);
+            let kept = spare.len().saturating_sub(batch as usize);
             free.extend(spare.drain(kept..));
             self.changing.spares.store(kept, Ordering::Relaxed);
         }
@@ -304,12 +305,12 @@ impl<T: Send + Sync> Arena<T> {
             // Ordering: Relaxed; the number alone gives the buffers to one worker (ARENA-A), and
             // nothing has been written to them.
             let issue = |issued: u32| {
-                (issued < self.limit).then(|| issued.saturating_add(self.batch).min(self.limit))
+                (issued < self.limit).then(|| issued.saturating_add(batch).min(self.limit))
             };
             if let Ok(first) =
                 self.changing.issued.fetch_update(Ordering::Relaxed, Ordering::Relaxed, issue)
             {
-                let end = first.saturating_add(self.batch).min(self.limit);
+                let end = first.saturating_add(batch).min(self.limit);
                 self.make_chunks(first, end - 1);
                 free.extend((first..end).rev());
             }
@@ -348,6 +349,8 @@ impl<T: Send + Sync> fmt::Debug for Arena<T> {
 pub struct Buffers<'a, T> {
     arena: &'a Arena<T>,
     owner: u32,
+    /// How many to take from the arena at a time.
+    batch: u32,
     /// Free buffers, the one freed last at the end: it is the one most likely in the cache.
     free: UnsafeCell<Vec<u32>>,
     /// Owned messages are reached through `&self`, so `&Buffers` stays on its thread.
@@ -464,6 +467,12 @@ impl<T: Send + Sync> Buffers<'_, T> {
         unsafe { (*self.free.get()).len() }
     }
 
+    /// Whether this worker takes one buffer at a time from the arena: slower, but it leaves to the others
+    /// all that it does not need.
+    pub fn be_frugal(&mut self, on: bool) {
+        self.batch = if on { 1 } else { self.arena.batch };
+    }
+
     /// Gives free buffers beyond `keep` to the workers that have none.
     pub fn give_up_beyond(&mut self, keep: usize) {
         let free = self.free.get_mut();
@@ -482,7 +491,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
     fn acquire(&self) -> Option<BufferId> {
         // SAFETY: as in `free_count`.
         let free = unsafe { &mut *self.free.get() };
-        if free.is_empty() && !self.arena.refill(free) {
+        if free.is_empty() && !self.arena.refill(free, self.batch) {
             return None;
         }
         free.pop().map(BufferId)

@@ -292,6 +292,20 @@ fn limit() {
     assert_eq!(Arena::<()>::new(1, u32::MAX).limit(), BUFFERS_MAX);
 }
 
+/// A frugal worker leaves to others what it does not fill; one that is not takes some more.
+#[test]
+fn frugal_workers_leave_the_rest() {
+    for frugal in [true, false] {
+        let arena = Arena::new(2, 1_000);
+        let (mut first, second) = (arena.buffers(0), arena.buffers(1));
+        first.be_frugal(frugal);
+        assert!(first.fill_with(0, || 7_u64).is_some());
+        first.be_frugal(false);
+        let left = (0_u64..).map_while(|n| second.fill_with(1, || n)).count();
+        assert_eq!((first.free_count(), left), if frugal { (0, 999) } else { (61, 938) });
+    }
+}
+
 /// Workers that take all they can get at once get different buffers, the limit in all (ARENA-A).
 ///
 /// Mutation: red with a load and a store in `refill` in the place of `fetch_update`.

@@ -24,6 +24,7 @@ struct Readme;
 
 mod admission;
 mod error;
+mod monitor;
 mod panics;
 pub mod pending;
 mod replication;
@@ -35,6 +36,7 @@ mod sync;
 mod timewarp;
 
 pub use error::{ConfigError, RunError};
+pub use monitor::{Activity, Monitor, WorkerStatus};
 pub use pending::PendingKind;
 pub use replication::{Estimate, Replications};
 pub use report::{Details, Figure, Progress, Report, Results};

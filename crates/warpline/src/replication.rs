@@ -95,7 +95,7 @@ impl<M: Model> Simulation<'_, M> {
         let outcomes: Vec<_> = (0..count)
             .into_par_iter()
             .map(|number| {
-                let mut watch = Watch { observer: None, stop };
+                let mut watch = Watch { stop, ..Watch::default() };
                 if watch.stopped() {
                     return None;
                 }

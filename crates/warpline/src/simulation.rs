@@ -9,8 +9,8 @@ use std::{
 use warpline_core::{Model, VirtualTime};
 
 use crate::{
-    Cancellation, CheckpointInterval, ConfigError, FossilCollection, PendingKind, Progress, Report,
-    RunError, StateSaving,
+    Cancellation, CheckpointInterval, ConfigError, FossilCollection, Monitor, PendingKind,
+    Progress, Report, RunError, StateSaving,
     pending::{PendingFamily, WithPending},
     reverse_check, sequential, timewarp,
 };
@@ -69,6 +69,7 @@ pub(crate) type Observer<'a> = Box<dyn FnMut(&Progress) -> ControlFlow<()> + Sen
 pub(crate) struct Watch<'a> {
     pub(crate) observer: Option<Observer<'a>>,
     pub(crate) stop: Option<&'a AtomicBool>,
+    pub(crate) monitor: Option<Monitor>,
 }
 
 impl Watch<'_> {
@@ -286,6 +287,13 @@ impl<'a, M: Model> Simulation<'a, M> {
     #[must_use]
     pub fn stop_when(mut self, stop: &'a AtomicBool) -> Self {
         self.watch.stop = Some(stop);
+        self
+    }
+
+    /// Time Warp: lets `monitor` tell what the workers are doing, from any thread.
+    #[must_use]
+    pub fn monitor(mut self, monitor: &Monitor) -> Self {
+        self.watch.monitor = Some(monitor.clone());
         self
     }
 

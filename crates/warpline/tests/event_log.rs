@@ -1,8 +1,13 @@
 //! The example `event_log`: its log is complete, in order, and the same whatever runs it.
+//!
+//! # Mutations of the engine, each seen red
+//!
+//! MUTATIONS
 
 #[expect(dead_code, reason = "the example's `main` runs only in the example")]
 #[path = "../examples/event_log.rs"]
 mod event_log;
+mod watchdog;
 
 use std::{
     io::{self, Write},
@@ -10,7 +15,9 @@ use std::{
 };
 
 use event_log::Office;
-use warpline::{Fault, ModelError, PendingKind, Report, RunError, Simulation};
+use warpline::{
+    Cancellation, Engine, Fault, ModelError, PendingKind, Report, RunError, Simulation, VirtualTime,
+};
 
 const END: f64 = 100.0;
 const WINDOW: f64 = 10.0;
@@ -37,14 +44,43 @@ impl Write for Paper {
     }
 }
 
-fn run(pending: PendingKind, room: usize) -> (Result<Report<u64>, RunError>, String) {
+/// Runs the example with the settings that `set` makes, and gives its log.
+fn run_with(
+    room: usize,
+    set: impl FnOnce(Simulation<'static, Office>) -> Simulation<'static, Office>,
+) -> (Result<Report<u64>, RunError>, String) {
     let text = Arc::default();
     let log: Box<dyn Write + Send> = Box::new(Paper { text: Arc::clone(&text), room });
     let log = Mutex::new(log);
     let office = Office { desks: 5, customers: 12, mean_service: 1.5, window: WINDOW, log };
-    let run = Simulation::new(office).end(END).pending(pending).run();
+    let run = watchdog::run(set(Simulation::new(office).end(END)));
     let text = text.lock().unwrap().clone();
     (run, text)
+}
+
+fn run(pending: PendingKind, room: usize) -> (Result<Report<u64>, RunError>, String) {
+    run_with(room, |simulation| simulation.pending(pending))
+}
+
+/// Time Warp with each number of workers, batch and way to cancel.
+fn on_time_warp(room: usize, mut check: impl FnMut(Result<Report<u64>, RunError>, String, &str)) {
+    let first_barrier = VirtualTime::new(WINDOW).ok();
+    for workers in [1, 2, 3, 8] {
+        for (batch, barrier) in [(1, None), (16, None), (16, first_barrier)] {
+            for &cancellation in Cancellation::ALL {
+                let (run, log) = run_with(room, |simulation| {
+                    let simulation = simulation.engine(Engine::TimeWarp).workers(workers);
+                    let simulation = simulation.batch(batch).cancellation(cancellation);
+                    match barrier {
+                        None => simulation,
+                        Some(barrier) => simulation.time_barrier(barrier),
+                    }
+                });
+                let what = format!("{workers} workers, batch {batch}, {cancellation}, {barrier:?}");
+                check(run, log, &what);
+            }
+        }
+    }
 }
 
 /// A line per visit, in the order of time; the window ends are events of their own.
@@ -74,6 +110,18 @@ fn the_log_is_the_same_with_every_pending_set() {
     }
 }
 
+#[test]
+fn the_log_is_the_same_with_time_warp() {
+    let (expected, log) = run(PendingKind::default(), usize::MAX);
+    let digest = expected.expect("sound").digest;
+    on_time_warp(usize::MAX, |run, same_log, what| {
+        let report = run.expect("sound");
+        assert_eq!(report.digest, digest, "{what}");
+        assert!(same_log == log, "{what}: another log, of {} bytes", same_log.len());
+        assert_eq!(report.output, log.lines().count() as u64, "{what}");
+    });
+}
+
 /// The lines up to there are written, and the error names the event that could not be.
 #[test]
 fn a_full_disk_is_an_error() {
@@ -85,4 +133,17 @@ fn a_full_disk_is_an_error() {
     let lost = log.lines().nth(cut.matches('\n').count()).expect("a line is lost").trim_start();
     let time = format!("{:.3} ", place.event.expect("in an event").time_value());
     assert!(lost.starts_with(&time), "{place:?} and not {lost:.60}");
+}
+
+/// The same lines are written and the same is lost, however far the workers are by then.
+#[test]
+fn a_full_disk_is_the_same_error_with_time_warp() {
+    let (expected, log) = run(PendingKind::default(), 1000);
+    let Err(RunError::Model(expected)) = expected else { panic!("no error") };
+    on_time_warp(1000, |run, same_log, what| {
+        let Err(RunError::Model(ModelError { fault, place })) = run else { panic!("no error") };
+        assert_eq!(fault, expected.fault, "{what}");
+        assert_eq!((place.lp, place.event), (expected.place.lp, expected.place.event), "{what}");
+        assert_eq!(same_log, log, "{what}");
+    });
 }

@@ -24,7 +24,10 @@ use super::{
     throttle::Throttle,
     worker::Worker,
 };
-use crate::pending::{Entry, PendingSet};
+use crate::{
+    monitor::Activity,
+    pending::{Entry, PendingSet},
+};
 
 /// Notes of a report: the worker could not send for lack of buffers.
 const STARVED: u64 = 1;
@@ -114,6 +117,21 @@ impl Flow {
 
     pub(super) const fn is_starved(&self) -> bool {
         self.starved
+    }
+
+    /// What keeps the worker from the events that it has.
+    pub(super) const fn holds_back_by(&self) -> Activity {
+        if self.starved {
+            Activity::OutOfBuffers
+        } else if self.too_early {
+            Activity::TooEarly
+        } else if self.held_back {
+            Activity::FewBuffers
+        } else if self.full {
+            Activity::Full
+        } else {
+            Activity::TooFarAhead
+        }
     }
 
     pub(super) const fn is_squeezed(&self) -> bool {

@@ -233,6 +233,11 @@ impl Participant {
         Some(load(&gvt.result))
     }
 
+    /// How many rounds this worker has reported in.
+    pub(crate) const fn reports(&self) -> u64 {
+        self.reported
+    }
+
     /// How many rounds this worker has seen the end of.
     pub(crate) const fn rounds(&self) -> u64 {
         self.adopted

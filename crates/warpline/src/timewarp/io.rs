@@ -89,6 +89,10 @@ impl Waiting {
         self.0.contains_key(&lp)
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Takes out a later event of an LP that waits; false if it is none.
     pub(super) fn remove_later(&mut self, event: &Event) -> bool {
         let Some(blocked) = self.0.get_mut(&event.lp) else { return false };

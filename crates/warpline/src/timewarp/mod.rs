@@ -17,6 +17,7 @@
 //! | [`throttle`]   | the adaptive limit                                                            |
 //! | [`io`]         | I/O events, and LPs that wait                                                 |
 //! | [`run`](mod@run) | threads, progress, the report                                               |
+//! | [`idle`]       | why a worker is idle, for the monitor                                         |
 //! | [`statistics`], [`costs`], [`diagnosis`] | what is counted and timed, and what it says         |
 
 mod costs;
@@ -26,6 +27,7 @@ mod flow;
 mod fossil;
 pub(crate) mod gvt;
 mod history;
+mod idle;
 mod io;
 mod rollback;
 mod run;

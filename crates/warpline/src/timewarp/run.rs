@@ -7,7 +7,7 @@ use std::{
 };
 
 use warpline_core::{CommitDigest, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime};
-use warpline_memory::bind_worker;
+use warpline_memory::{Binding, bind_worker};
 
 use super::{
     costs::Part,
@@ -19,15 +19,19 @@ use super::{
     worker::{Turn, Worker},
 };
 use crate::{
-    ConfigError, Details, Engine, Progress, Report, RunError, StateSaving, panics,
+    ConfigError, Details, Engine, Progress, Report, RunError, StateSaving,
+    monitor::Activity,
+    panics,
     pending::PendingSet,
     simulation::{Settings, Watch},
 };
 
 /// How often the observer is called.
 const OBSERVE_EVERY: Duration = Duration::from_millis(50);
-/// Turns between two looks at the clock, and at whether the run is to stop.
-const LOOK_EVERY: u32 = 64;
+/// How long turns are taken between two looks at the clock, if a single one does not take longer.
+const SLICE: Duration = Duration::from_millis(1);
+/// Turns between two looks at the clock, at the most; and whether the worker's core is its own.
+const SLICE_TURNS_MAX: u32 = 64;
 /// A worker that has been idle for so many turns lets other threads have the core.
 const SPINS: u32 = 32;
 
@@ -55,6 +59,9 @@ pub(crate) fn run<M: Model>(
         .map_err(|fault| model_error(fault, None, settings))?;
     let shared = shared?;
     refuse_what_the_model_lacks::<M>(settings)?;
+    if let Some(monitor) = &watch.monitor {
+        monitor.attach(&shared.shown);
+    }
     let workers = shared.workers();
     let remains = thread::scope(|scope| {
         let others: Vec<_> = (1..workers)
@@ -106,26 +113,37 @@ fn work<M: Model>(
         std::mem::forget(alarm);
         return remains(worker, Turn::Failed);
     }
-    let mut observer = Observer { shared, watch, started, observed: started, turns: 0 };
-    let (mut idle, mut turns) = (0, 0_u32);
+    let (observed, looked) = (started, started);
+    let (turns, slice, stops) = (0, 1, false);
+    let mut observer = Observer { shared, watch, started, observed, looked, turns, slice, stops };
+    worker.show_activity(Activity::Working);
+    let (mut idle, mut since_look) = (0, 0);
     let ended = loop {
         match worker.turn() {
-            Turn::Worked => idle = 0,
+            Turn::Worked if idle < SPINS => idle = 0,
+            Turn::Worked => {
+                idle = 0;
+                worker.show_activity(Activity::Working);
+            }
             Turn::Idle if idle < SPINS => {
                 idle += 1;
                 std::hint::spin_loop();
             }
-            Turn::Idle => thread::yield_now(),
+            Turn::Idle => {
+                worker.show_why_idle();
+                thread::yield_now();
+            }
             ended => break ended,
         }
-        turns = turns.wrapping_add(1);
-        if turns.is_multiple_of(LOOK_EVERY)
-            && let Some(binding) = &mut binding
-        {
-            binding.let_go_of_shared_core();
+        since_look += 1;
+        if since_look == SLICE_TURNS_MAX {
+            since_look = 0;
+            binding.iter_mut().for_each(Binding::let_go_of_shared_core);
         }
         if me == 0 && observer.says_stop(worker.gvt) {
             worker.flow.stop();
+            // Events that take long would put off the next round for as long.
+            shared.gvt.start();
         }
     };
     std::mem::forget(alarm);
@@ -152,6 +170,7 @@ impl<M: Model> Drop for Alarm<'_, M> {
 
 fn remains<M: Model>(mut worker: Worker<'_, M>, ended: Turn) -> Remains<M::Lp> {
     worker.desk.flush();
+    worker.show_activity(Activity::Ended);
     worker.statistics.copied = worker.saving.copied;
     worker.statistics.coasted = worker.saving.coasted;
     Remains {
@@ -171,25 +190,34 @@ struct Observer<'a, 'w, M: Model> {
     watch: &'a mut Watch<'w>,
     started: Instant,
     observed: Instant,
+    looked: Instant,
+    /// Turns since the last look at the clock, and until the next one.
     turns: u32,
+    slice: u32,
+    stops: bool,
 }
 
 impl<M: Model> Observer<'_, '_, M> {
     /// Whether the run is to stop.
     fn says_stop(&mut self, gvt: Bound) -> bool {
         self.turns += 1;
-        if !self.turns.is_multiple_of(LOOK_EVERY) {
-            return false;
+        if self.turns >= self.slice {
+            self.turns = 0;
+            self.look(gvt);
         }
-        if self.watch.stopped() {
-            return true;
-        }
+        self.stops || self.watch.stopped()
+    }
+
+    fn look(&mut self, gvt: Bound) {
         let now = Instant::now();
-        if now - self.observed < OBSERVE_EVERY {
-            return false;
+        let is_early = now - self.looked < SLICE;
+        self.slice =
+            if is_early { SLICE_TURNS_MAX.min(2 * self.slice) } else { 1.max(self.slice / 2) };
+        self.looked = now;
+        if now - self.observed >= OBSERVE_EVERY {
+            self.observed = now;
+            self.stops |= self.watch.observe(&progress(self.shared, gvt, self.started)).is_break();
         }
-        self.observed = now;
-        self.watch.observe(&progress(self.shared, gvt, self.started)).is_break()
     }
 }
 

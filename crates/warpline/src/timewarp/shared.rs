@@ -15,7 +15,7 @@ use super::{
     history::{Record, Sent},
     io::IoStage,
 };
-use crate::{ConfigError, RunError, admission::Admission, simulation::Settings};
+use crate::{ConfigError, RunError, admission::Admission, monitor::Board, simulation::Settings};
 
 /// Mail between workers: events and anti-messages, in the order in which they were sent.
 pub(super) type Mail = Box<Block<Event>>;
@@ -28,15 +28,6 @@ pub(super) struct Home {
     pub(super) worker: u32,
     /// Its place among the LPs of that worker.
     pub(super) local: u32,
-}
-
-/// What a worker shows to the others, for estimates and for the progress; on a line of its own.
-#[derive(Debug, Default)]
-pub(super) struct Shown {
-    /// The time of the worker's next event, as ordered bits.
-    pub(super) next: AtomicU64,
-    pub(super) committed: AtomicU64,
-    pub(super) processed: AtomicU64,
 }
 
 /// A failure, with its place in the order of failures.
@@ -63,7 +54,7 @@ pub(super) struct Shared<M: Model> {
     pub(super) inboxes: Box<[CachePadded<Inbox<Event>>]>,
     /// Emptied blocks on their way back to the worker that made them.
     pub(super) returned: Box<[CachePadded<Inbox<Event>>]>,
-    pub(super) shown: Box<[CachePadded<Shown>]>,
+    pub(super) shown: Board,
     pub(super) gvt: Gvt,
     /// The simulated time barrier, as ordered bits; all ones for none.
     pub(super) barrier: AtomicU64,

@@ -135,6 +135,8 @@ impl<'r, M: Model> Worker<'r, M> {
     /// When one failed: the run has failed then, and this worker must not go on.
     pub(super) fn start(&mut self) -> Result<(), Failed> {
         let seed = self.shared.settings.seed;
+        // What a worker takes now and does not need, others may need for their first events.
+        self.buffers.be_frugal(self.shared.settings.memory.is_some());
         for &id in &self.shared.residents[self.me] {
             let (model, buffers, desk, lps) =
                 (self.model, &self.buffers, &mut self.desk, &mut self.lps);
@@ -160,6 +162,7 @@ impl<'r, M: Model> Worker<'r, M> {
                 return Err(Failed);
             }
         }
+        self.buffers.be_frugal(false);
         self.desk.flush();
         Ok(())
     }
@@ -199,6 +202,9 @@ impl<'r, M: Model> Worker<'r, M> {
             let least = self.least();
             self.show(least);
             self.desk.gvt.report(&self.shared.gvt, least, self.flow.notes());
+            let shown = &self.shared.shown[self.me];
+            // Ordering: Relaxed; for people.
+            shown.reports.store(self.desk.gvt.reports(), std::sync::atomic::Ordering::Relaxed);
         }
         self.shared.has_failed().then(|| self.leave())
     }

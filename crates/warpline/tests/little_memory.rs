@@ -1,0 +1,162 @@
+//! Time Warp with real threads and far too little memory for what it would like to do.
+//!
+//! What a run needs at the least is what the sequential engine needs: with a little more than that it has
+//! to come to the same end, and with less it has to say so.
+
+mod flood;
+mod town;
+mod watchdog;
+
+use std::{
+    fmt::Debug,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use flood::Flood;
+use town::{Lines, Moment, Town, truth};
+use warpline::{Cancellation, Engine, FossilCollection, Model, Report, RunError, Simulation};
+
+const END: f64 = 600.0;
+
+/// The bytes that an event takes in a run with so many workers: it says so when there is no room for one.
+fn event_bytes<M: Model<Output: Debug> + 'static>(model: M, engine: Engine, workers: usize) -> u64 {
+    let run = Simulation::new(model).engine(engine).workers(workers).memory(0).end(END);
+    match watchdog::run(run) {
+        Err(RunError::OutOfBuffers { event_bytes, events: 0, limit: 0, .. }) => event_bytes,
+        other => panic!("there is no room for an event, but {other:?}"),
+    }
+}
+
+/// What the sequential engine makes of a model, and the most events that are pending in it at a time.
+fn sequential(flood: &Flood) -> (Report<Vec<u64>>, u64) {
+    let quick = Flood { at_sink: |_| (), ..flood.clone() };
+    let report = Simulation::new(quick).end(END).run().expect("sound");
+    let peak = report.peak_buffer_bytes / event_bytes(Flood::new(|_| ()), Engine::Sequential, 1);
+    (report, peak)
+}
+
+/// Lets the source run ahead, to where it is to be when it is not held back, or for `at_most`.
+fn wait_for_the_source(ticks: &AtomicU64, at_most: Duration) {
+    let until = Instant::now() + at_most;
+    // Ordering: Relaxed; a count.
+    while ticks.load(Ordering::Relaxed) < END as u64 && Instant::now() < until {
+        thread::yield_now();
+    }
+}
+
+/// Without a limit the source is at its end before a sink has handled anything, and has most of all
+/// events in buffers at the same time; with one, it gets no further than that.
+#[test]
+fn a_flood_stays_within_its_banks() {
+    let flood = Flood::new(|ticks| wait_for_the_source(ticks, watchdog::PATIENCE / 2));
+    let (expected, peak) = sequential(&flood);
+    let run = Simulation::new(flood).engine(Engine::TimeWarp).workers(3).end(END);
+    let unlimited = watchdog::run(run).expect("sound");
+    assert_eq!(unlimited.digest, expected.digest);
+    let events = unlimited.peak_buffer_bytes / event_bytes(Flood::new(|_| ()), Engine::TimeWarp, 3);
+    assert!(events > 4000 && peak < 100, "no flood: {events} events, sequentially {peak}");
+
+    // A sink has to let go in a while here, for there is no room for all that the source would send.
+    let gate = |ticks: &_| wait_for_the_source(ticks, Duration::from_micros(20));
+    for (round, answers) in [u64::MAX, 32].into_iter().enumerate() {
+        let flood = Flood { answers, ..Flood::new(gate) };
+        let (expected, peak) = sequential(&flood);
+        for workers in [1, 2, 4, 8] {
+            for (place, &fossil) in FossilCollection::ALL.iter().enumerate() {
+                let cancellation = Cancellation::ALL[(round + place) % 2];
+                let events = peak + 2 * workers as u64 + 8;
+                let memory = events * event_bytes(Flood::new(|_| ()), Engine::TimeWarp, workers);
+                let run = Simulation::new(Flood { ticks: Default::default(), ..flood.clone() })
+                    .engine(Engine::TimeWarp)
+                    .workers(workers)
+                    .fossil_collection(fossil)
+                    .cancellation(cancellation)
+                    .memory(memory)
+                    .end(END);
+                let report = watchdog::run(run).expect("enough memory");
+                let what =
+                    format!("{workers} workers, {fossil}, {cancellation}, answers {answers}");
+                assert_eq!(report.digest, expected.digest, "{what}");
+                assert_eq!(report.output, expected.output, "{what}");
+                let peak = report.peak_buffer_bytes;
+                assert!(peak <= memory && peak > memory / 2, "{peak} of {memory}: {what}");
+            }
+        }
+    }
+}
+
+/// Less than the sequential run needs: an error, and no hang.
+#[test]
+fn less_than_the_least_is_an_error() {
+    let flood = Flood { answers: 32, ..Flood::new(|_| ()) };
+    let (_, peak) = sequential(&flood);
+    for workers in [1, 2, 4, 8] {
+        for events in [1, peak / 4, peak - 2] {
+            let memory = events * event_bytes(Flood::new(|_| ()), Engine::TimeWarp, workers);
+            let run = Simulation::new(flood.clone()).engine(Engine::TimeWarp).workers(workers);
+            let outcome = watchdog::run(run.memory(memory).end(END));
+            let Err(RunError::OutOfBuffers { place, limit, events: most, .. }) = outcome else {
+                panic!("{events} of {peak} events are enough for {workers} workers: {outcome:?}");
+            };
+            assert_eq!((limit, most, place.engine), (memory, events, "timewarp"));
+        }
+    }
+}
+
+/// What all processes send at their start fits, however it is spread over the workers.
+#[test]
+fn first_events_fit_if_they_do_sequentially() {
+    // Not a multiple of what a worker takes from the common pool at a time.
+    let flood = Flood { first: 1001, ..Flood::new(|_| ()) };
+    let (expected, peak) = sequential(&flood);
+    for workers in [1, 2, 4, 8] {
+        let memory = (peak + 2 * workers as u64 + 8)
+            * event_bytes(Flood::new(|_| ()), Engine::TimeWarp, workers);
+        let run = Simulation::new(flood.clone()).engine(Engine::TimeWarp).workers(workers);
+        let report = watchdog::run(run.memory(memory).end(END)).expect("enough memory");
+        assert_eq!(report.digest, expected.digest, "{workers} workers");
+    }
+}
+
+/// I/O events and handlers that fail in states that never were, with a little more memory than a sequential
+/// run needs.
+#[test]
+fn io_and_mistakes_with_little_memory() {
+    const LPS: u32 = 16;
+    const END: f64 = 40.0;
+    let town = Town::peaceful(LPS);
+    let expected_lines = Lines::clone(&town.lines);
+    let expected = Simulation::new(town).end(END).run().expect("peaceful");
+    let expected_lines = expected_lines.lock().unwrap();
+    let bytes = event_bytes(Town::peaceful(LPS), Engine::Sequential, 1);
+    let peak = expected.peak_buffer_bytes / bytes;
+    let known = Arc::new(truth(LPS, END));
+    for workers in [1, 2, 4, 8, 32] {
+        for &cancellation in Cancellation::ALL {
+            let known = Arc::clone(&known);
+            let town = Town::new(LPS, move |Moment { lp, nth, hash, io }| {
+                let strange = nth > 0 && known[lp as usize].get(nth - 1) != Some(&hash);
+                assert!(!(io && strange), "a blocking I/O event was handled speculatively");
+                strange.then_some("this never was")
+            });
+            let lines = Lines::clone(&town.lines);
+            let bytes = event_bytes(Town::peaceful(LPS), Engine::TimeWarp, workers);
+            let memory = (peak + 2 * workers as u64 + 8) * bytes;
+            let run = Simulation::new(town).engine(Engine::TimeWarp).workers(workers);
+            let run = run.cancellation(cancellation).memory(memory).end(END);
+            let report = watchdog::run(run).expect("enough memory");
+            let what = format!("{workers} workers, {cancellation}");
+            assert_eq!(
+                (report.digest, &report.output),
+                (expected.digest, &expected.output),
+                "{what}"
+            );
+            assert!(*lines.lock().unwrap() == *expected_lines, "{what}: other lines");
+        }
+    }
+}

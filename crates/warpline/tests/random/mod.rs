@@ -1,0 +1,359 @@
+//! Random small models, and an executor of events that is as plain as can be.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex},
+};
+
+use warpline::{
+    CommitDigest, Context, EventKey, Io, IoContext, LogicalProcess, LpDigest, LpId, Model, Stream,
+    VirtualTime,
+};
+
+/// Where in the model something is wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Where {
+    MakeLp(u32),
+    /// On the `n`-th event of a process, counted from 1; 0 is its start.
+    Event(u32, u64),
+    Finish(u32),
+    Reduce,
+}
+
+/// What is wrong there. An endless chain is not among them: it takes a million events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mistake {
+    Delay(f64),
+    Time(f64),
+    NoSuchLp,
+    BrokenLookahead,
+    Fail,
+    Panic,
+}
+
+/// What a process does with an event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Habit {
+    /// Lets the event end here.
+    Idle,
+    /// Sends so many events, if the budget allows.
+    FanOut(u64),
+    /// Sends as many events as the budget allows until it has handled so many.
+    FloodUntil(u64),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Spec {
+    pub(crate) habits: Vec<Habit>,
+    /// The delays to draw from; a negative one stands for an exponential delay of that mean.
+    pub(crate) delays: Vec<f64>,
+    pub(crate) lookahead: Option<f64>,
+    /// Events that each process sends at its start, and the events that each may lead to.
+    pub(crate) first: u64,
+    pub(crate) budget: u64,
+    /// The parts of all events that are blocking and non-blocking I/O events.
+    pub(crate) io: [f64; 2],
+    pub(crate) wrong: Option<(Where, Mistake)>,
+    /// What `output` was called with, in order.
+    pub(crate) lines: Arc<Mutex<Vec<Line>>>,
+}
+
+pub(crate) type Line = (EventKey, LpId);
+/// What `Spec` makes of a run.
+pub(crate) type Output = Vec<(u64, Vec<Position>)>;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Process {
+    pub(crate) me: u32,
+    pub(crate) sent: u64,
+    pub(crate) handled: Vec<Position>,
+}
+
+/// Time and step: all of an event's key that a receiver can work out.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub(crate) struct Position(f64, u32);
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message {
+    /// What its sender expects of it: where it takes effect, and where its cause did.
+    pub(crate) due: Position,
+    pub(crate) cause: Option<Position>,
+    pub(crate) io: Option<Io>,
+    /// How many events it may still lead to, itself included: so every model comes to an end.
+    pub(crate) budget: u64,
+}
+
+impl Model for Spec {
+    type Lp = Process;
+    /// For each process: how many events it sent, and where those it handled took effect.
+    type Output = Output;
+
+    fn name(&self) -> &'static str {
+        "random"
+    }
+
+    fn lp_count(&self) -> usize {
+        self.habits.len()
+    }
+
+    fn make_lp(&self, id: LpId) -> Process {
+        self.break_in(Where::MakeLp(id.get()));
+        Process { me: id.get(), sent: 0, handled: Vec::new() }
+    }
+
+    fn reduce(&self, summaries: impl Iterator<Item = (u64, Vec<Position>)>) -> Self::Output {
+        let output = summaries.collect();
+        self.break_in(Where::Reduce);
+        output
+    }
+
+    fn lookahead(&self) -> Option<f64> {
+        self.lookahead
+    }
+}
+
+impl Spec {
+    fn break_in(&self, place: Where) {
+        assert!(self.wrong.is_none_or(|(wrong, _)| wrong != place), "broken on purpose");
+    }
+
+    /// A promise can be broken if there is one and somebody to whom it is given.
+    pub(crate) fn can_break_lookahead(&self) -> bool {
+        self.lookahead.unwrap_or(0.0) > 0.0 && self.lp_count() > 1
+    }
+
+    fn delay(&self, to_itself: bool, rng: &mut Stream) -> f64 {
+        let delay = self.delays[rng.below(self.delays.len() as u64) as usize];
+        let delay = if delay < 0.0 { rng.exponential(-delay) } else { delay };
+        // An event to another process keeps the promise of the lookahead.
+        if to_itself { delay } else { delay + self.lookahead.unwrap_or(0.0) }
+    }
+
+    fn kind(&self, rng: &mut Stream) -> Option<Io> {
+        let [blocking, non_blocking] = self.io;
+        let dice = if blocking + non_blocking > 0.0 { rng.uniform() } else { 1.0 };
+        if dice < blocking {
+            Some(Io::Blocking)
+        } else {
+            (dice < blocking + non_blocking).then_some(Io::NonBlocking)
+        }
+    }
+
+    fn make_mistake(&self, mistake: Mistake, cx: &mut impl Context<Message>) {
+        let message = Message { due: Position(0.0, 0), cause: None, io: None, budget: 1 };
+        let (me, now) = (cx.me(), cx.now().get());
+        match mistake {
+            Mistake::Delay(delay) => cx.send(me, delay, message),
+            Mistake::Time(earlier) => cx.send_at(me, now - earlier, message),
+            Mistake::NoSuchLp => cx.send(LpId::from_index(cx.lp_count()), 1.0, message),
+            Mistake::BrokenLookahead if !self.can_break_lookahead() => {}
+            Mistake::BrokenLookahead => {
+                let other = LpId::from_index((me.index() + 1) % cx.lp_count());
+                cx.send(other, self.lookahead.unwrap_or(0.0) / 2.0, message);
+            }
+            Mistake::Fail => cx.fail(format_args!("broken on purpose")),
+            Mistake::Panic => panic!("broken on purpose"),
+        }
+    }
+}
+
+impl Process {
+    /// Sends `count` events that share the budget.
+    fn scatter(
+        &mut self,
+        spec: &Spec,
+        cause: Option<Position>,
+        (count, budget): (u64, u64),
+        cx: &mut impl Context<Message>,
+    ) {
+        let (now, lps) = (cx.now().get(), cx.lp_count() as u64);
+        for child in 0..count.min(budget) {
+            let to = LpId::new(cx.rng().below(lps) as u32);
+            let delay = spec.delay(to == cx.me(), cx.rng());
+            let time = now + delay;
+            let step = cause.map_or(0, |cause| if time > now { 0 } else { cause.1 + 1 });
+            let budget = budget / count.min(budget) + u64::from(child < budget % count.min(budget));
+            let io = spec.kind(cx.rng());
+            let message = Message { due: Position(time, step), cause, io, budget };
+            match io {
+                None => cx.send(to, delay, message),
+                Some(io) => cx.send_io(io, to, delay, message),
+            }
+            self.sent += 1;
+        }
+    }
+
+    /// All that an ordinary event and a blocking I/O event have in common.
+    fn work(&mut self, spec: &Spec, message: &Message, cx: &mut impl Context<Message>) {
+        assert_eq!(self.me, cx.me().get(), "someone else's event");
+        assert_eq!(message.due.0, cx.now().get(), "not when it was due");
+        assert!(
+            message.cause.is_none_or(|cause| cause < message.due),
+            "an effect before its cause"
+        );
+        assert!(self.handled.last().is_none_or(|last| *last <= message.due), "out of order");
+        self.handled.push(message.due);
+        let handled = self.handled.len() as u64;
+        let count = match spec.habits[cx.me().index()] {
+            Habit::Idle => 0,
+            Habit::FanOut(count) => count,
+            Habit::FloodUntil(events) => {
+                if handled < events {
+                    u64::MAX
+                } else {
+                    0
+                }
+            }
+        };
+        self.scatter(spec, Some(message.due), (count, message.budget - 1), cx);
+        if let Some((place, mistake)) = spec.wrong
+            && place == Where::Event(self.me, handled)
+        {
+            spec.make_mistake(mistake, cx);
+        }
+    }
+}
+
+impl LogicalProcess for Process {
+    type Model = Spec;
+    type Message = Message;
+    type Summary = (u64, Vec<Position>);
+
+    fn start(&mut self, spec: &Spec, cx: &mut impl Context<Message>) {
+        self.scatter(spec, None, (spec.first, spec.first * spec.budget), cx);
+        if let Some((Where::Event(lp, 0), mistake)) = spec.wrong
+            && lp == self.me
+        {
+            spec.make_mistake(mistake, cx);
+        }
+    }
+
+    fn handle(&mut self, spec: &Spec, message: &Message, cx: &mut impl Context<Message>) {
+        assert_eq!(message.io, None);
+        self.work(spec, message, cx);
+    }
+
+    fn handle_io(&mut self, spec: &Spec, message: &Message, cx: &mut impl IoContext<Message>) {
+        assert_eq!(message.io, Some(Io::Blocking));
+        self.work(spec, message, cx);
+    }
+
+    fn output(spec: &Spec, lp: LpId, event: &EventKey, message: &Message) {
+        assert_eq!(message.io, Some(Io::NonBlocking));
+        spec.lines.lock().unwrap().push((*event, lp));
+    }
+
+    fn finish(self, spec: &Spec, _: VirtualTime) -> Self::Summary {
+        spec.break_in(Where::Finish(self.me));
+        (self.sent, self.handled)
+    }
+
+    fn fingerprint(message: &Message) -> u64 {
+        message.budget
+    }
+}
+
+/// The plain executor: one ordered map of events, for models without mistakes.
+pub(crate) struct Plain {
+    pub(crate) pending: BTreeMap<EventKey, (LpId, Message)>,
+    pub(crate) lps: Vec<(Process, Stream, u64, LpDigest)>,
+    /// Every event that was handled, in order, and every one that was put out.
+    pub(crate) history: Vec<(LpId, EventKey)>,
+    pub(crate) lines: Vec<Line>,
+}
+
+impl Plain {
+    pub(crate) fn run(spec: &Spec, seed: u64, end: f64) -> Self {
+        let sound = Spec { wrong: None, ..spec.clone() };
+        let (history, lines) = (Vec::new(), Vec::new());
+        let mut plain = Self { pending: BTreeMap::new(), lps: Vec::new(), history, lines };
+        let all = || (0..sound.lp_count()).map(LpId::from_index);
+        let make = |me| (sound.make_lp(me), Stream::for_lp(seed, me), 0, LpDigest::new());
+        plain.lps.extend(all().map(make));
+        for me in all() {
+            plain.call(me, None, |lp, cx| lp.start(&sound, cx));
+        }
+        while let Some((key, (to, message))) = plain.pending.pop_first() {
+            if key.time().get() >= end {
+                plain.pending.insert(key, (to, message));
+                break;
+            }
+            if message.io == Some(Io::NonBlocking) {
+                plain.lines.push((key, to));
+            } else {
+                plain.history.push((to, key));
+                plain.call(to, Some(key), |lp, cx| lp.work(&sound, &message, cx));
+            }
+            plain.lps[to.index()].3.commit(&key, message.budget);
+        }
+        plain
+    }
+
+    fn call(
+        &mut self,
+        me: LpId,
+        event: Option<EventKey>,
+        handler: impl FnOnce(&mut Process, &mut PlainContext<'_>),
+    ) {
+        let Self { pending, lps, .. } = self;
+        let lp_count = lps.len();
+        let (lp, rng, sent, _) = &mut lps[me.index()];
+        handler(lp, &mut PlainContext { me, event, rng, sent, lp_count, pending });
+    }
+
+    pub(crate) fn digest(&self) -> CommitDigest {
+        let mut digest = CommitDigest::default();
+        for (index, (_, rng, sent, chain)) in self.lps.iter().enumerate() {
+            digest.add_lp(LpId::from_index(index), *chain, rng, *sent);
+        }
+        digest
+    }
+}
+
+struct PlainContext<'a> {
+    me: LpId,
+    event: Option<EventKey>,
+    rng: &'a mut Stream,
+    sent: &'a mut u64,
+    lp_count: usize,
+    pending: &'a mut BTreeMap<EventKey, (LpId, Message)>,
+}
+
+impl Context<Message> for PlainContext<'_> {
+    fn now(&self) -> VirtualTime {
+        self.event.map_or(VirtualTime::ZERO, |key| key.time())
+    }
+
+    fn me(&self) -> LpId {
+        self.me
+    }
+
+    fn lp_count(&self) -> usize {
+        self.lp_count
+    }
+
+    fn rng(&mut self) -> &mut Stream {
+        self.rng
+    }
+
+    fn send(&mut self, to: LpId, delay: f64, message: Message) {
+        self.send_at(to, self.now().get() + delay, message);
+    }
+
+    fn send_at(&mut self, to: LpId, time: f64, message: Message) {
+        let time = VirtualTime::new(time).expect("the model makes no mistake");
+        let chained = self.event.filter(|cause| cause.time() == time);
+        let step = chained.map_or(0, |cause| cause.step() + 1);
+        self.pending.insert(EventKey::new(time, step, self.me, *self.sent), (to, message));
+        *self.sent += 1;
+    }
+
+    fn send_io(&mut self, _: Io, to: LpId, delay: f64, message: Message) {
+        self.send(to, delay, message);
+    }
+
+    fn fail(&mut self, reason: fmt::Arguments<'_>) {
+        panic!("the model makes no mistake, but: {reason}");
+    }
+}

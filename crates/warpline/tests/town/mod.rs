@@ -1,0 +1,179 @@
+//! A PHOLD-like model whose messages tell of the state that sent them, with a hook in every handler.
+//!
+//! So a handler that sees a state or a message which never really was can be told from one that does not,
+//! by the hash of all that its process has seen; and the hook may stall there, or go wrong.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex},
+};
+
+use warpline::{
+    Context, Engine, EventKey, Io, IoContext, LogicalProcess, LpId, Model, Simulation, VirtualTime,
+    mix,
+};
+
+/// Where a handler is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub(crate) lp: u32,
+    /// Which event of the process it is, counted from 1; 0 is its start.
+    pub(crate) nth: usize,
+    /// A hash of all events of the process up to this one.
+    pub(crate) hash: u64,
+    /// Whether it is a blocking I/O event.
+    pub(crate) io: bool,
+}
+
+/// Called in every handler; what it gives back in place of nothing is the reason of a failure.
+pub(crate) type Hook = dyn Fn(Moment) -> Option<&'static str> + Send + Sync;
+
+/// What the output handler was called with, in this order.
+pub(crate) type Lines = Arc<Mutex<Vec<(EventKey, LpId, u64)>>>;
+
+/// The model.
+pub(crate) struct Town {
+    pub(crate) lps: u32,
+    /// Events that each process starts with; every event leads to another.
+    pub(crate) population: u32,
+    /// From an event to its line.
+    pub(crate) line_delay: f64,
+    pub(crate) hook: Box<Hook>,
+    pub(crate) lines: Lines,
+    /// Called after each line, with the number of lines.
+    pub(crate) on_line: Box<dyn Fn(usize) + Send + Sync>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct House {
+    handled: usize,
+    hash: u64,
+}
+
+/// One line in so many events, and one blocking I/O event in so many.
+const LINES: u64 = 4;
+const BLOCKING: u64 = 64;
+
+impl Town {
+    pub(crate) fn new(
+        lps: u32,
+        hook: impl Fn(Moment) -> Option<&'static str> + Send + Sync + 'static,
+    ) -> Self {
+        let (hook, on_line) = (Box::new(hook), Box::new(|_| ()));
+        Self { lps, population: 4, line_delay: 0.0, hook, lines: Lines::default(), on_line }
+    }
+
+    /// Nothing goes wrong here.
+    pub(crate) fn peaceful(lps: u32) -> Self {
+        Self::new(lps, |_| None)
+    }
+
+    fn fail_if_told(&self, moment: Moment, cx: &mut impl Context<u64>) {
+        if let Some(reason) = (self.hook)(moment) {
+            cx.fail(format_args!("{reason}"));
+        }
+    }
+}
+
+impl fmt::Debug for Town {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Town").field("lps", &self.lps).finish_non_exhaustive()
+    }
+}
+
+impl Model for Town {
+    type Lp = House;
+    /// The hash of each process.
+    type Output = Vec<u64>;
+
+    fn name(&self) -> &'static str {
+        "town"
+    }
+
+    fn lp_count(&self) -> usize {
+        self.lps as usize
+    }
+
+    fn make_lp(&self, _: LpId) -> House {
+        House { handled: 0, hash: 0 }
+    }
+
+    fn reduce(&self, hashes: impl Iterator<Item = u64>) -> Vec<u64> {
+        hashes.collect()
+    }
+}
+
+impl House {
+    fn work(&mut self, town: &Town, message: u64, io: bool, cx: &mut impl Context<u64>) {
+        self.handled += 1;
+        self.hash = mix(self.hash, message ^ cx.now().get().to_bits());
+        let Self { handled, hash } = *self;
+        town.fail_if_told(Moment { lp: cx.me().get(), nth: handled, hash, io }, cx);
+        if hash.is_multiple_of(LINES) {
+            cx.send_io(Io::NonBlocking, cx.me(), town.line_delay, hash);
+        }
+        let lps = cx.lp_count() as u64;
+        let to = LpId::from_index(cx.rng().below(lps) as usize);
+        let delay = cx.rng().exponential(1.0);
+        if hash % BLOCKING == 1 {
+            cx.send_io(Io::Blocking, to, delay, hash);
+        } else {
+            cx.send(to, delay, hash);
+        }
+    }
+}
+
+impl LogicalProcess for House {
+    type Model = Town;
+    type Message = u64;
+    type Summary = u64;
+
+    fn start(&mut self, town: &Town, cx: &mut impl Context<u64>) {
+        town.fail_if_told(Moment { lp: cx.me().get(), nth: 0, hash: 0, io: false }, cx);
+        for message in 0..u64::from(town.population) {
+            let delay = cx.rng().exponential(1.0);
+            cx.send(cx.me(), delay, message);
+        }
+    }
+
+    fn handle(&mut self, town: &Town, message: &u64, cx: &mut impl Context<u64>) {
+        self.work(town, *message, false, cx);
+    }
+
+    fn handle_io(&mut self, town: &Town, message: &u64, cx: &mut impl IoContext<u64>) {
+        self.work(town, *message, true, cx);
+    }
+
+    fn output(town: &Town, lp: LpId, event: &EventKey, message: &u64) {
+        let mut lines = town.lines.lock().unwrap();
+        lines.push((*event, lp, *message));
+        (town.on_line)(lines.len());
+    }
+
+    fn identity(message: &u64) -> Option<u64> {
+        Some(*message)
+    }
+
+    fn fingerprint(message: &u64) -> u64 {
+        *message
+    }
+
+    fn finish(self, _: &Town, _: VirtualTime) -> u64 {
+        self.hash
+    }
+}
+
+/// The hashes that each process goes through, event by event, in the order that is the truth.
+pub(crate) fn truth(lps: u32, end: f64) -> Vec<Vec<u64>> {
+    let known = Arc::new(Mutex::new(vec![Vec::new(); lps as usize]));
+    let noted = Arc::clone(&known);
+    let town = Town::new(lps, move |Moment { lp, nth, hash, .. }| {
+        if nth > 0 {
+            noted.lock().unwrap()[lp as usize].push(hash);
+        }
+        None
+    });
+    Simulation::new(town).engine(Engine::Sequential).end(end).run().expect("a peaceful town");
+    let known = known.lock().unwrap();
+    known.clone()
+}

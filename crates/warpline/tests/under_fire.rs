@@ -1,0 +1,289 @@
+//! Time Warp with real threads under hostile conditions: handlers that go wrong, floods, too little
+//! memory, far more workers than cores, workers that are stopped, and runs that are.
+//!
+//! The oracle is the sequential engine. A watchdog looks after every run: one that hangs fails here, and
+//! names the worker that everybody waits for.
+//!
+//! # Mutations of the engine, each seen red
+//!
+//! MUTATIONS
+
+mod town;
+mod watchdog;
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use town::{Lines, Moment, Town, truth};
+use warpline::{Cancellation, Engine, Model, ModelError, RunError, Simulation, mix};
+
+const LPS: u32 = 16;
+const END: f64 = 100.0;
+const WORKERS: [usize; 4] = [1, 2, 4, 8];
+
+/// Every number of workers with both ways to cancel.
+fn policies() -> impl Iterator<Item = (usize, Cancellation)> {
+    WORKERS.into_iter().flat_map(|w| Cancellation::ALL.iter().map(move |&c| (w, c)))
+}
+
+fn time_warp<M: Model>(model: M, workers: usize) -> Simulation<'static, M> {
+    // Small batches and frequent rounds: more of everything that can go wrong.
+    Simulation::new(model).engine(Engine::TimeWarp).workers(workers).batch(4).gvt_interval(64)
+}
+
+/// Keeps the calling thread off its core, as far as the engine can tell, until `go` or the time is over.
+///
+/// A worker in a handler that stands still is to the others what a worker is that the system has taken
+/// off its core.
+fn stall(at_most: Duration, go: impl Fn() -> bool) {
+    let until = Instant::now() + at_most;
+    while !go() && Instant::now() < until {
+        thread::park_timeout(Duration::from_millis(1));
+    }
+}
+
+/// Panics and failures in states that never really were leave no trace, and those that LPs wait with
+/// are all forgotten.
+#[test]
+fn mistakes_in_states_that_never_were() {
+    let expected = Simulation::new(Town::peaceful(LPS)).end(END).run().expect("peaceful");
+    let known = Arc::new(truth(LPS, END));
+    for (workers, cancellation) in policies() {
+        let strange = Arc::new(AtomicU64::new(0));
+        let (known, seen) = (Arc::clone(&known), Arc::clone(&strange));
+        let town = Town::new(LPS, move |Moment { lp, nth, hash, io }| {
+            if lp == 0 && nth == 1 && workers > 1 {
+                // The others run ahead without what this worker's processes send them.
+                // Ordering: Relaxed; a count.
+                stall(Duration::from_secs(10), || seen.load(Ordering::Relaxed) > 0);
+            }
+            if nth > 0 && known[lp as usize].get(nth - 1) != Some(&hash) {
+                assert!(!io, "a blocking I/O event was handled speculatively");
+                // Ordering: Relaxed; a count.
+                if seen.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
+                    return Some("this never was");
+                }
+                panic!("this never was");
+            }
+            None
+        });
+        let run = time_warp(town, workers).cancellation(cancellation).end(END);
+        let report = watchdog::run(run).expect("nothing goes wrong where it counts");
+        assert_eq!(report.digest, expected.digest, "{workers} workers, {cancellation}");
+        assert_eq!(report.output, expected.output);
+        // A worker alone runs ahead, too, past the processes that wait with blocking I/O events.
+        assert!(strange.load(Ordering::Relaxed) > 0, "{workers} workers were never wrong");
+    }
+}
+
+/// A mistake that is real: which process makes it, and on which of its events.
+#[derive(Clone, Copy, Debug)]
+struct Mistake {
+    lp: u32,
+    nth: usize,
+    panics: bool,
+}
+
+/// A town with mistakes. Processes are late for the first of them, so that the others come first.
+fn broken(mistakes: &'static [Mistake], late: Duration) -> Town {
+    Town::new(LPS, move |Moment { lp, nth, .. }| {
+        if lp == mistakes[0].lp && nth + 1 == mistakes[0].nth {
+            stall(late, || false);
+        }
+        let mistake = mistakes.iter().find(|mistake| (mistake.lp, mistake.nth) == (lp, nth))?;
+        assert!(!mistake.panics, "broken on purpose");
+        Some("gave up on purpose")
+    })
+}
+
+/// The error is the one that the sequential engine finds, and so is what was put out before.
+#[test]
+fn the_first_mistake_in_virtual_time_is_the_error() {
+    const fn mistake(lp: u32, nth: usize, panics: bool) -> Mistake {
+        Mistake { lp, nth, panics }
+    }
+    const CASES: [&[Mistake]; 5] = [
+        &[mistake(3, 40, true)],
+        &[mistake(9, 77, false)],
+        // Many at about the same time, on all workers.
+        &[mistake(0, 60, true), mistake(5, 61, false), mistake(8, 61, true), mistake(15, 62, true)],
+        &[mistake(15, 30, true), mistake(0, 90, true), mistake(2, 90, false)],
+        // In their starts the first LP counts.
+        &[mistake(6, 0, true), mistake(14, 0, false), mistake(1, 3, true)],
+    ];
+    for mistakes in CASES {
+        let town = broken(mistakes, Duration::ZERO);
+        let lines = Lines::clone(&town.lines);
+        let expected = error_of(Simulation::new(town).end(END).run());
+        let expected_lines = lines.lock().unwrap().clone();
+        for (workers, cancellation) in policies() {
+            let town = broken(mistakes, Duration::from_millis(5));
+            let lines = Lines::clone(&town.lines);
+            let run = time_warp(town, workers).cancellation(cancellation).end(END);
+            let error = error_of(watchdog::run(run));
+            let what = |error: &ModelError| {
+                (error.place.lp, error.place.event, error.fault.clone(), error.place.seed)
+            };
+            assert_eq!(what(&error), what(&expected), "{workers} workers, {cancellation}");
+            assert!(error.place.worker < workers && error.place.engine == "timewarp", "{error}");
+            let same = *lines.lock().unwrap() == expected_lines;
+            assert!(same, "{workers} workers, {cancellation}: other lines before {error}");
+        }
+    }
+}
+
+fn error_of<T>(outcome: Result<T, RunError>) -> ModelError {
+    match outcome {
+        Err(RunError::Model(error)) => error,
+        Err(error) => panic!("another error: {error}"),
+        Ok(_) => panic!("no error"),
+    }
+}
+
+/// Far more workers than this machine has cores, with less than an LP for each, one, and more.
+#[test]
+fn sixty_four_workers() {
+    for lps in [48, 64, 200] {
+        let end = 4_000.0 / f64::from(lps);
+        let expected = Simulation::new(Town::peaceful(lps)).end(end).run().expect("peaceful");
+        let report = watchdog::run(time_warp(Town::peaceful(lps), 64).end(end)).expect("peaceful");
+        assert_eq!(report.digest, expected.digest, "{lps} LPs");
+        assert_eq!(report.output, expected.output);
+    }
+}
+
+/// Workers that stand still for up to 100 ms, each time another one, and by far not in step.
+#[test]
+fn workers_that_are_stopped() {
+    const STALLS: usize = 8;
+    let expected = Simulation::new(Town::peaceful(LPS)).end(END).run().expect("peaceful");
+    let mut stalled = 0;
+    for (round, (workers, cancellation)) in
+        [(2, Cancellation::Lazy), (4, Cancellation::Aggressive)].into_iter().enumerate()
+    {
+        let (calls, stalls) = (AtomicU64::new(0), Arc::new(AtomicUsize::new(0)));
+        let count = Arc::clone(&stalls);
+        let town = Town::new(LPS, move |_| {
+            // Ordering: Relaxed; counts that decide where to stall.
+            let dice = mix(round as u64, calls.fetch_add(1, Ordering::Relaxed));
+            if dice.is_multiple_of(500) && count.fetch_add(1, Ordering::Relaxed) < STALLS {
+                stall(Duration::from_millis(dice / 500 % 100), || false);
+            }
+            None
+        });
+        let run = time_warp(town, workers).cancellation(cancellation).end(END);
+        let report = watchdog::run(run).expect("peaceful");
+        assert_eq!(report.digest, expected.digest, "{workers} workers, {cancellation}");
+        assert_eq!(report.output, expected.output);
+        stalled += stalls.load(Ordering::Relaxed).min(STALLS);
+    }
+    assert_eq!(stalled, 2 * STALLS, "too few stalls");
+}
+
+/// A run that is told to stop leaves what a run to that time would have left: the events, the states and
+/// the lines.
+#[test]
+fn stopped_runs_are_beginnings() {
+    static STOPS: [AtomicBool; 8] = [const { AtomicBool::new(false) }; 8];
+    const ENOUGH: usize = 400;
+    // No two events are due at the same time, so that a time is enough to say where a run ends.
+    let make = || Town { line_delay: 0.125, ..Town::peaceful(LPS) };
+    for ((workers, cancellation), stop) in policies().zip(&STOPS) {
+        let stopped_at = Arc::new(Mutex::new(None));
+        let at = Arc::clone(&stopped_at);
+        let mut town = make();
+        town.on_line = Box::new(move |count| {
+            if count == ENOUGH {
+                *at.lock().unwrap() = Some(Instant::now());
+                // Ordering: Relaxed; the flag publishes nothing but itself.
+                stop.store(true, Ordering::Relaxed);
+            }
+        });
+        let lines = Lines::clone(&town.lines);
+        // Nothing but the flag ends this run.
+        let run = time_warp(town, workers).cancellation(cancellation).stop_when(stop);
+        let is_short = cancellation == Cancellation::Lazy;
+        // Room for hardly more events than are always pending.
+        let run = if is_short { run.memory(32_000) } else { run };
+        let report = watchdog::run(run).expect("peaceful");
+        let took = stopped_at.lock().unwrap().expect("enough lines").elapsed();
+        assert!(took < Duration::from_secs(5), "{took:?} to stop {workers} workers");
+        assert!(report.interrupted);
+
+        // The first time that is later than the end, for the events at the end took place.
+        let end = f64::from_bits(report.end_time.get().to_bits() + 1);
+        let town = make();
+        let expected_lines = Lines::clone(&town.lines);
+        let expected = Simulation::new(town).end(end).run().expect("peaceful");
+        let (lines, expected_lines) = (lines.lock().unwrap(), expected_lines.lock().unwrap());
+        assert!(lines.len() >= ENOUGH && *lines == *expected_lines, "{workers}, {cancellation}");
+        assert_eq!(report.committed_events, expected.committed_events);
+        assert_eq!((report.digest, report.output), (expected.digest, expected.output));
+    }
+}
+
+/// The watchdog names the worker that hangs in a handler, also if it is the one that calls observers.
+#[test]
+fn the_watchdog_names_the_worker_that_hangs() {
+    for stuck in [0, 2, 3] {
+        let (hangs, release) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (hanging, released) = (Arc::clone(&hangs), Arc::clone(&release));
+        let town = Town::new(LPS, move |Moment { lp, nth, .. }| {
+            if lp == stuck * LPS / 4 && nth == 20 {
+                // Ordering: Relaxed; the flags publish nothing but themselves.
+                hanging.store(true, Ordering::Relaxed);
+                stall(watchdog::PATIENCE, || released.load(Ordering::Relaxed));
+            }
+            None
+        });
+        let run = watchdog::start(time_warp(town, 4).end(END));
+        let named = |text: &str| {
+            let waits = format!(" waits for worker {stuck}\n");
+            text.contains(&waits) && text.contains(&format!("worker {stuck} is in a handler"))
+        };
+        let until = Instant::now() + watchdog::PATIENCE / 2;
+        let text = loop {
+            let text = run.monitor.to_string();
+            let settled = hangs.load(Ordering::Relaxed) && named(&text);
+            if settled || Instant::now() > until {
+                break text;
+            }
+            thread::yield_now();
+        };
+        assert!(named(&text) && text.lines().count() == 5, "{text}");
+        release.store(true, Ordering::Relaxed);
+        let report = run.end_within(watchdog::PATIENCE).expect("peaceful");
+        let expected = Simulation::new(Town::peaceful(LPS)).end(END).run().expect("peaceful");
+        assert_eq!(report.digest, expected.digest);
+    }
+}
+
+/// A run whose events take long stops as soon after the flag as one whose events do not: within a few
+/// batches, and not after all that comes before the next round.
+#[test]
+fn runs_with_long_events_stop_soon() {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    const BEFORE: u64 = 100;
+    let calls = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&calls);
+    let town = Town::new(LPS, move |Moment { nth, .. }| {
+        if nth > 0 {
+            stall(Duration::from_millis(1), || false);
+            // Ordering: Relaxed; a count, and a flag that publishes nothing but itself.
+            if count.fetch_add(1, Ordering::Relaxed) == BEFORE {
+                STOP.store(true, Ordering::Relaxed);
+            }
+        }
+        None
+    });
+    let run = Simulation::new(town).engine(Engine::TimeWarp).workers(2).throttle(false);
+    let report = watchdog::run(run.stop_when(&STOP)).expect("peaceful");
+    let after = calls.load(Ordering::Relaxed) - BEFORE;
+    assert!(report.interrupted && after < 400, "{after} events were handled after the flag");
+}
