@@ -2,7 +2,10 @@
 //!
 //! # Mutations of the engine, each seen red
 //!
-//! MUTATIONS
+//! - `IoStage::deliver` handles what lies before the GVT of one worker, and not of all
+//! - `Worker::deliver_outputs` leaves those behind a record that is not committed for later
+//! - `Worker::take_output` takes an output again that was taken before
+//! - `Worker::cancel_not_resent` forgets what was not sent again, with lazy cancellation
 
 #[expect(dead_code, reason = "the example's `main` runs only in the example")]
 #[path = "../examples/event_log.rs"]

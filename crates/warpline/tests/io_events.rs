@@ -6,7 +6,10 @@
 //!
 //! # Mutations of the engine, each seen red
 //!
-//! MUTATIONS
+//! - `Worker::is_next` handles blocking I/O events at once
+//! - `IoStage::deliver` handles what lies before the GVT of one worker, and not of all
+//! - `Worker::deliver_outputs` leaves those behind a record that is not committed for later
+//! - `Participant::sent` does not count what is sent after the flag was set
 
 mod watchdog;
 

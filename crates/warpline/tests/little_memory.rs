@@ -2,6 +2,18 @@
 //!
 //! What a run needs at the least is what the sequential engine needs: with a little more than that it has
 //! to come to the same end, and with less it has to say so.
+//!
+//! # Mutations of the engine, each seen red
+//!
+//! - `Worker::relieve` does not take anything back (`a_flood_stays_within_its_banks`,
+//!   `io_and_mistakes_with_little_memory`)
+//! - `Flow::notes` does not tell that the worker is starved (all; the watchdog ends it)
+//! - `Worker::start` takes buffers in batches (`first_events_fit_if_they_do_sequentially`)
+//! - `Flow::new` lets a worker begin before all have sent their first events (the same)
+//! - `Worker::may_handle` makes no exception for the event that GVT has reached
+//!   (`a_flood_stays_within_its_banks`; the watchdog ends it)
+//! - `Worker::unsend` loses what a handler that was cut off had not sent again yet, with lazy
+//!   cancellation (the same)
 
 mod flood;
 mod town;

@@ -6,7 +6,10 @@
 //!
 //! # Mutations of Time Warp, each seen red
 //!
-//! MUTATIONS
+//! - `Worker::cut_off` ends the run at once instead of letting the LP wait
+//! - `Worker::leave` delivers no outputs
+//! - `Worker::is_next` handles blocking I/O events at once
+//! - `Participant::sent` does not count what is sent after the flag was set
 
 mod random;
 mod watchdog;

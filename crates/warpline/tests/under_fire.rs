@@ -6,12 +6,25 @@
 //!
 //! # Mutations of the engine, each seen red
 //!
-//! MUTATIONS
+//! - `Worker::cut_off` ends the run at once instead of letting the LP wait
+//!   (`mistakes_in_states_that_never_were`)
+//! - `Worker::cut_off` leaves the event pending, too, for which the LP waits (the same)
+//! - `Worker::is_next` handles blocking I/O events at once (the same)
+//! - `Shared::fail` keeps the last failure in place of the first
+//!   (`the_first_mistake_in_virtual_time_is_the_error`)
+//! - `Worker::leave` delivers no outputs (the same)
+//! - `Participant::sent` does not count what is sent after the flag was set (all but one)
+//! - `Worker::adopt` does not undo what is not committed when the run is stopped
+//!   (`stopped_runs_are_beginnings`)
+//! - `work` in `run.rs` starts no round when it is told to stop, or looks at the clock every 4096 turns
+//!   (`runs_with_long_events_stop_soon`)
+//! - `Worker::file` does not show its reports (`the_watchdog_names_the_worker_that_hangs`)
 
 mod town;
 mod watchdog;
 
 use std::{
+    ops::ControlFlow,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -264,26 +277,36 @@ fn the_watchdog_names_the_worker_that_hangs() {
     }
 }
 
-/// A run whose events take long stops as soon after the flag as one whose events do not: within a few
-/// batches, and not after all that comes before the next round.
+/// A run whose events take long stops as soon after it was told to as one whose events do not: within a
+/// few batches, and not after all that comes before the next round.
 #[test]
 fn runs_with_long_events_stop_soon() {
     static STOP: AtomicBool = AtomicBool::new(false);
     const BEFORE: u64 = 100;
-    let calls = Arc::new(AtomicU64::new(0));
-    let count = Arc::clone(&calls);
-    let town = Town::new(LPS, move |Moment { nth, .. }| {
-        if nth > 0 {
-            stall(Duration::from_millis(1), || false);
-            // Ordering: Relaxed; a count, and a flag that publishes nothing but itself.
-            if count.fetch_add(1, Ordering::Relaxed) == BEFORE {
-                STOP.store(true, Ordering::Relaxed);
+    for by_flag in [true, false] {
+        let calls = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&calls);
+        let mut town = Town::new(LPS, move |Moment { nth, .. }| {
+            // Ordering: Relaxed, here and below; counts, and a flag that publishes nothing but itself.
+            if nth > 0 {
+                stall(Duration::from_millis(1), || false);
+                if count.fetch_add(1, Ordering::Relaxed) == BEFORE {
+                    STOP.store(by_flag, Ordering::Relaxed);
+                }
             }
-        }
-        None
-    });
-    let run = Simulation::new(town).engine(Engine::TimeWarp).workers(2).throttle(false);
-    let report = watchdog::run(run.stop_when(&STOP)).expect("peaceful");
-    let after = calls.load(Ordering::Relaxed) - BEFORE;
-    assert!(report.interrupted && after < 400, "{after} events were handled after the flag");
+            None
+        });
+        // Nobody is idle, and asks for a round out of boredom.
+        (town.population, town.blocking) = (40, u64::MAX);
+        let run = Simulation::new(town).engine(Engine::TimeWarp).workers(2).throttle(false);
+        let report = watchdog::run(if by_flag {
+            run.stop_when(&STOP)
+        } else {
+            // It is called after 50 ms for the first time.
+            run.observe(|_| ControlFlow::Break(()))
+        });
+        assert!(report.expect("peaceful").interrupted);
+        let calls = calls.load(Ordering::Relaxed);
+        assert!(calls < 600, "{calls} events were handled before the end");
+    }
 }

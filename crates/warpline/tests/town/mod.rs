@@ -38,6 +38,8 @@ pub(crate) struct Town {
     pub(crate) population: u32,
     /// From an event to its line.
     pub(crate) line_delay: f64,
+    /// One event in so many is a blocking I/O event.
+    pub(crate) blocking: u64,
     pub(crate) hook: Box<Hook>,
     pub(crate) lines: Lines,
     /// Called after each line, with the number of lines.
@@ -50,9 +52,8 @@ pub(crate) struct House {
     hash: u64,
 }
 
-/// One line in so many events, and one blocking I/O event in so many.
+/// One event in so many makes a line.
 const LINES: u64 = 4;
-const BLOCKING: u64 = 64;
 
 impl Town {
     pub(crate) fn new(
@@ -60,7 +61,15 @@ impl Town {
         hook: impl Fn(Moment) -> Option<&'static str> + Send + Sync + 'static,
     ) -> Self {
         let (hook, on_line) = (Box::new(hook), Box::new(|_| ()));
-        Self { lps, population: 4, line_delay: 0.0, hook, lines: Lines::default(), on_line }
+        Self {
+            lps,
+            population: 4,
+            line_delay: 0.0,
+            blocking: 64,
+            hook,
+            lines: Lines::default(),
+            on_line,
+        }
     }
 
     /// Nothing goes wrong here.
@@ -115,7 +124,7 @@ impl House {
         let lps = cx.lp_count() as u64;
         let to = LpId::from_index(cx.rng().below(lps) as usize);
         let delay = cx.rng().exponential(1.0);
-        if hash % BLOCKING == 1 {
+        if hash % town.blocking == 1 {
             cx.send_io(Io::Blocking, to, delay, hash);
         } else {
             cx.send(to, delay, hash);
