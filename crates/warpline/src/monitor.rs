@@ -113,7 +113,8 @@ pub struct WorkerStatus {
     /// Its number, from 0.
     pub worker: usize,
     /// Whether the others wait for it: they have reported in a computation of global virtual time, and it
-    /// has not. For long, that is so only if it hangs in a handler, or gets no core.
+    /// has not. A worker that is awaited again later, with as many reports, hangs in a handler or gets no
+    /// core; where reports go on and the run gets nowhere, it is not one worker's fault.
     pub is_awaited: bool,
     /// What it does; if it is awaited, what it did before.
     pub activity: Activity,
@@ -130,7 +131,7 @@ impl fmt::Display for WorkerStatus {
         let Self { worker, is_awaited, activity, virtual_time, gvt_reports, processed_events } =
             self;
         if *is_awaited {
-            write!(f, "worker {worker} is in a handler, or gets no core (last: {activity})")?;
+            write!(f, "worker {worker} has not reported yet (last: {activity})")?;
         } else {
             write!(f, "worker {worker} {activity}")?;
         }
@@ -234,8 +235,8 @@ mod tests {
         let text = monitor.to_string();
         let mut lines = text.lines();
         assert_eq!(lines.next(), Some("GVT round 7 waits for worker 1"));
-        let line = "  worker 1 is in a handler, or gets no core (last: handles events); at virtual time \
-                    1.5; 6 GVT reports, 0 events processed by the last";
+        let line = "  worker 1 has not reported yet (last: handles events); at virtual time 1.5; \
+                    6 GVT reports, 0 events processed by the last";
         assert_eq!(lines.nth(1), Some(line));
         assert!(
             lines.next().is_some_and(|line| line.starts_with("  worker 2 has no events; 7 GVT"))

@@ -11,7 +11,7 @@
 //! - `Worker::start` takes buffers in batches (`first_events_fit_if_they_do_sequentially`)
 //! - `Flow::new` lets a worker begin before all have sent their first events (the same)
 //! - `Worker::may_handle` makes no exception for the event that GVT has reached
-//!   (`a_flood_stays_within_its_banks`; the watchdog ends it)
+//!   (`a_flood_stays_within_its_banks`, `less_than_the_least_is_an_error`; the watchdog ends them)
 //! - `Worker::unsend` loses what a handler that was cut off had not sent again yet, with lazy
 //!   cancellation (the same)
 

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use warpline::{Model, Monitor, Report, RunError, Simulation};
+use warpline::{Model, Monitor, Report, RunError, Simulation, WorkerStatus};
 
 /// What a run comes to.
 pub(crate) type Outcome<M> = Result<Report<<M as Model>::Output>, RunError>;
@@ -17,11 +17,14 @@ pub(crate) type Outcome<M> = Result<Report<<M as Model>::Output>, RunError>;
 /// No run of the tests takes this long, on however busy a machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// So long after a look at a run that hangs, a second one shows who has moved.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// A run under way.
 pub(crate) struct Running<M: Model> {
     pub(crate) monitor: Monitor,
     outcome: Receiver<Outcome<M>>,
-    thread: JoinHandle<()>,
+    thread: Option<JoinHandle<()>>,
 }
 
 /// Starts a run.
@@ -31,22 +34,44 @@ pub(crate) fn start<M: Model + 'static>(simulation: Simulation<'static, M>) -> R
     let (done, outcome) = mpsc::channel();
     // Nobody may be left to tell: then the test has failed already.
     let thread = thread::spawn(move || drop(done.send(simulation.run())));
-    Running { monitor, outcome, thread }
+    Running { monitor, outcome, thread: Some(thread) }
 }
 
 impl<M: Model> Running<M> {
     /// Waits for the end of the run.
-    pub(crate) fn end_within(self, patience: Duration) -> Outcome<M> {
+    pub(crate) fn end_within(mut self, patience: Duration) -> Outcome<M> {
+        if let Some(outcome) = self.wait(patience) {
+            return outcome;
+        }
+        let before = self.monitor.workers();
+        self.wait(LOOK_AGAIN).unwrap_or_else(|| {
+            panic!("no end after {patience:?}: {}", diagnosis(&before, &self.monitor))
+        })
+    }
+
+    fn wait(&mut self, patience: Duration) -> Option<Outcome<M>> {
         match self.outcome.recv_timeout(patience) {
-            Ok(outcome) => outcome,
-            Err(RecvTimeoutError::Timeout) => {
-                panic!("the run has not ended after {patience:?}:\n{}", self.monitor)
-            }
-            Err(RecvTimeoutError::Disconnected) => match self.thread.join() {
-                Err(payload) => panic::resume_unwind(payload),
-                Ok(()) => unreachable!("the thread sends before it ends"),
+            Ok(outcome) => Some(outcome),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => match self.thread.take().map(JoinHandle::join) {
+                Some(Err(payload)) => panic::resume_unwind(payload),
+                _ => unreachable!("the thread sends before it ends"),
             },
         }
+    }
+}
+
+/// Which workers stand still since `before`, and what all of them show.
+pub(crate) fn diagnosis(before: &[WorkerStatus], monitor: &Monitor) -> String {
+    let stands_still = |(then, now): &(&WorkerStatus, WorkerStatus)| {
+        then.is_awaited && now.is_awaited && then.gvt_reports == now.gvt_reports
+    };
+    let both = before.iter().zip(monitor.workers());
+    let still: Vec<_> = both.filter(stands_still).map(|(_, now)| now.worker.to_string()).collect();
+    if still.is_empty() {
+        format!("no worker stands still, but the run gets nowhere\n{monitor}")
+    } else {
+        format!("worker {} stands still\n{monitor}", still.join(", "))
     }
 }
 
