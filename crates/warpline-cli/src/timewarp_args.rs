@@ -35,7 +35,7 @@ pub(crate) struct TimeWarpArgs {
 #[command(next_help_heading = "Time Warp")]
 pub(crate) struct Policies {
     /// Events that a worker handles between two looks at its inbox
-    #[arg(long, value_name = "B", default_value_t = 32, value_parser = one_to::<65_536>)]
+    #[arg(long, value_name = "B", default_value_t = 64, value_parser = one_to::<65_536>)]
     pub(crate) batch: usize,
     /// Handle no event further than this ahead of global virtual time [default: no limit]
     #[arg(long, value_name = "W", value_parser = window)]

@@ -5,7 +5,7 @@
 //!
 //! - [`Arena`] and [`Buffers`]: event buffers that pass from worker to worker without being copied.
 //! - [`Inbox`]: any worker pushes blocks of mail, the owner drains them.
-//! - [`prefetch`]: a hint to the cache.
+//! - [`prefetch()`]: a hint to the cache.
 //! - [`bind_worker`]: one core for one worker, within the process's affinity mask.
 
 mod affinity;

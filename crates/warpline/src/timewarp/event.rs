@@ -102,10 +102,11 @@ impl Entry for Event {
 }
 
 impl Ord for Event {
-    /// By key, then by buffer: a cancelled event and its re-execution share a key.
+    /// By key, then by buffer and receiver: an event that was cancelled and the one that is sent in its
+    /// place share the key, and perhaps the buffer.
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        self.key.cmp(&other.key).then(self.tag.cmp(&other.tag))
+        self.key.cmp(&other.key).then((self.tag, self.lp).cmp(&(other.tag, other.lp)))
     }
 }
 
@@ -117,7 +118,8 @@ impl PartialOrd for Event {
 
     #[inline]
     fn lt(&self, other: &Self) -> bool {
-        self.key < other.key || (self.key == other.key && self.tag < other.tag)
+        self.key < other.key
+            || (self.key == other.key && (self.tag, self.lp) < (other.tag, other.lp))
     }
 }
 

@@ -35,6 +35,8 @@ mod saving;
 mod sending;
 mod settings;
 mod shared;
+#[cfg(test)]
+mod simulated;
 mod statistics;
 mod throttle;
 mod worker;

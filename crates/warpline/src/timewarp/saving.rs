@@ -95,7 +95,7 @@ impl<M: Model> Saving<M> {
             copies: Vec::new(),
             notes: Vec::new(),
             every,
-            sparse: every > 1 || tuned,
+            sparse: !settings.copies_all(),
             tuning: tuned.then(Tuning::default),
             coasted: 0,
             copied: 0,

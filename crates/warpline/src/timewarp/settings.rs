@@ -33,7 +33,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             workers: 2,
-            batch: 32,
+            batch: 64,
             window: f64::INFINITY,
             throttle: true,
             barrier: None,
@@ -67,6 +67,15 @@ impl Settings {
             ConfigError::check(ok, key, fraction, "a fraction, from 0 to 1")?;
         }
         Ok(())
+    }
+
+    /// Whether the state is copied before every event of an LP.
+    pub(crate) const fn copies_all(&self) -> bool {
+        use {
+            CheckpointInterval::Every,
+            StateSaving::{Copy, Incremental},
+        };
+        matches!((self.saving, self.checkpoint_interval), (Incremental, _) | (Copy, Every(1)))
     }
 }
 

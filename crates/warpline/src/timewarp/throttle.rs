@@ -7,14 +7,12 @@
 //!
 //! There is no width as long as there are few rollbacks: a model with lookahead, or with little traffic
 //! between workers, never feels it. Too many rollbacks make it narrower at once, and calm makes it wider
-//! by and by, where the width was what held the worker back. It never becomes so narrow that a
-//! worker could not handle two batches.
+//! by and by, where the width was what held the worker back. It never becomes narrower than a few
+//! events; a batch ends where the width does.
 //!
 //! What it is for: two workers that run at the same speed need none. But a worker that loses its core
 //! for some milliseconds is passed by, and all that the others do meanwhile is undone; without a
 //! throttle they never come together again (`docs/time-warp.md` has the measurements).
-
-use super::Settings;
 
 /// Above this part of events undone, the width shrinks.
 const ROLLED_BACK_MAX: f64 = 0.03;
@@ -26,15 +24,14 @@ const GROW: f64 = 1.05;
 const DECIDE_EVERY: u64 = 1024;
 /// The first width, in events of this worker.
 const FIRST_WIDTH_EVENTS: f64 = 512.0;
-/// The least width, in batches of this worker.
-const LEAST_WIDTH_BATCHES: f64 = 2.0;
+/// The least width, in events of this worker.
+const LEAST_WIDTH_EVENTS: f64 = 16.0;
 
 /// An adaptive limit on how far a worker runs ahead.
 #[derive(Clone, Debug)]
 pub(super) struct Throttle {
     /// Infinite as long as there is no reason for one.
     width: f64,
-    least_events: f64,
     events: u64,
     rolled_back: u64,
     advance: f64,
@@ -43,15 +40,8 @@ pub(super) struct Throttle {
 }
 
 impl Throttle {
-    pub(super) fn new(settings: &Settings) -> Self {
-        Self {
-            width: f64::INFINITY,
-            least_events: LEAST_WIDTH_BATCHES * settings.batch as f64,
-            events: 0,
-            rolled_back: 0,
-            advance: 0.0,
-            held_back: false,
-        }
+    pub(super) const fn new() -> Self {
+        Self { width: f64::INFINITY, events: 0, rolled_back: 0, advance: 0.0, held_back: false }
     }
 
     /// Since the last GVT this worker has processed and rolled back so many events, and GVT has
@@ -71,7 +61,7 @@ impl Throttle {
             } else {
                 FIRST_WIDTH_EVENTS * per_event
             };
-            self.width = width.max(self.least_events * per_event);
+            self.width = width.max(LEAST_WIDTH_EVENTS * per_event);
         } else if undone < ROLLED_BACK_MIN && self.held_back {
             self.width *= GROW;
         }
@@ -95,15 +85,11 @@ impl Throttle {
 mod tests {
     use super::*;
 
-    fn throttle() -> Throttle {
-        Throttle::new(&Settings { batch: 16, ..Settings::default() })
-    }
-
-    /// Rollbacks make it narrower, down to two batches; calm makes it wider, but only where it
+    /// Rollbacks make it narrower, down to a few events; calm makes it wider, but only where it
     /// has held the worker back.
     #[test]
     fn follows_the_rollbacks() {
-        let mut throttle = throttle();
+        let mut throttle = Throttle::new();
         throttle.on_gvt(2000, 0, 1.0);
         assert_eq!(throttle.limit(5.0, || 6.0), None);
         throttle.on_gvt(2000, 200, 2.0);
@@ -113,7 +99,7 @@ mod tests {
             throttle.on_gvt(2000, 200, 2.0);
         }
         let least = throttle.limit(5.0, || 4.0);
-        assert_eq!(least, Some(5.0 + 32.0 / 1000.0));
+        assert_eq!(least, Some(5.0 + 16.0 / 1000.0));
         throttle.on_gvt(2000, 0, 2.0);
         assert_eq!(throttle.limit(5.0, || 4.0), least);
         throttle.note_held_back();
@@ -124,7 +110,7 @@ mod tests {
     /// A few events say nothing, and time that stands still gives no width.
     #[test]
     fn waits_for_enough_to_decide_by() {
-        let mut throttle = throttle();
+        let mut throttle = Throttle::new();
         throttle.on_gvt(100, 100, 1.0);
         throttle.on_gvt(5000, 5000, 0.0);
         assert!(throttle.limit(0.0, || 0.0).is_some_and(|limit| limit > 0.0));

@@ -1,0 +1,188 @@
+//! Time Warp against the sequential engine: every model, with every policy and every limit.
+//!
+//! Small axes are crossed in full; what a cross product of all of them would have too many of is
+//! spread over its cells by a counter, so that every pair of values meets often. Digests cover the
+//! keys, the order and the random streams of all committed events; the results of the models are
+//! compared to the last bit.
+//!
+//! # Mutations of the engine, each red
+//!
+//! - `Participant::sent` forgets SendMin; `Worker::file` looks for the least event before the mail;
+//!   `adopt` comes before `notice`
+//! - `Worker::is_next` finds stragglers by time and not by key
+//! - `Worker::drop_front` collects all events at the time of GVT
+//! - `Desk::sent_before` does not compare identities
+//! - `Saving::restore` leaves the random stream; `Saving::may_drop` lets all records go
+//! - `Worker::relieve` takes nothing back, gives up at once, or keeps its free buffers
+//! - `Flow::new` lets a worker begin before all have sent their first events
+
+use std::fmt::Write;
+
+use warpline::{
+    Cancellation, CheckpointInterval, CommitDigest, Engine, FossilCollection, Model, PendingKind,
+    Results, RunError, Simulation, StateSaving,
+};
+use warpline_models::{
+    catalog::{ModelParams, WithModel},
+    hypercube::HypercubeParams,
+    pcs::PcsParams,
+    phold::PholdParams,
+};
+
+const SEED: u64 = 11;
+
+/// How a run differs from the others.
+#[derive(Clone, Copy, Debug)]
+struct Policy {
+    workers: usize,
+    batch: usize,
+    saving: StateSaving,
+    every: CheckpointInterval,
+    cancellation: Cancellation,
+    fossil: FossilCollection,
+    pending: PendingKind,
+    gvt_interval: usize,
+    window: f64,
+    throttle: bool,
+    /// Whether memory is short: for so many events more than are ever pending at once.
+    spare: Option<u64>,
+}
+
+/// A model, where it ends, and what it came to on the sequential engine.
+struct Case {
+    name: &'static str,
+    model: ModelParams,
+    end: f64,
+    reversible: bool,
+}
+
+/// A digest, the results as text (every bit of them), and the most bytes that events took.
+type Outcome = (CommitDigest, String, u64);
+
+struct Run {
+    end: f64,
+    engine: Engine,
+    policy: Policy,
+    memory: Option<u64>,
+}
+
+impl WithModel for Run {
+    type Output = Result<Outcome, RunError>;
+
+    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
+        let Self { end, engine, policy, memory } = self;
+        let mut simulation = Simulation::new(model)
+            .engine(engine)
+            .seed(SEED)
+            .end(end)
+            .pending(policy.pending)
+            .workers(policy.workers)
+            .batch(policy.batch)
+            .saving(policy.saving)
+            .checkpoint_interval(policy.every)
+            .cancellation(policy.cancellation)
+            .fossil_collection(policy.fossil)
+            .gvt_interval(policy.gvt_interval)
+            .window(policy.window)
+            .throttle(policy.throttle)
+            .pin(false);
+        if let Some(bytes) = memory {
+            simulation = simulation.memory(bytes);
+        }
+        let report = simulation.run()?;
+        let results = report.output.figures().iter().fold(String::new(), |mut text, figure| {
+            write!(text, "{}={:x} ", figure.name, figure.value.to_bits()).expect("a string");
+            text
+        });
+        Ok((report.digest, results, report.peak_buffer_bytes))
+    }
+}
+
+fn cases() -> [Case; 4] {
+    let phold = PholdParams { lps: 32, population: 64, remote: 0.5, ..PholdParams::default() };
+    let ticks = PholdParams { lookahead: 1.0, mean: 0.0, ..phold.clone() };
+    let cube = HypercubeParams { dimension: 4, messages: 48, ..HypercubeParams::default() };
+    let pcs =
+        PcsParams { cells: "6x6".parse().expect("a grid"), portables: 400, ..PcsParams::default() };
+    let case = |name, model, end, reversible| Case { name, model, end, reversible };
+    [
+        case("phold", ModelParams::Phold(phold), 12.0, true),
+        case("phold on ticks", ModelParams::Phold(ticks), 12.0, true),
+        case("hypercube", ModelParams::Hypercube(cube), 12.0, false),
+        case("pcs", ModelParams::Pcs(pcs), 10.0, false),
+    ]
+}
+
+fn savings(reversible: bool) -> Vec<(StateSaving, CheckpointInterval)> {
+    use CheckpointInterval::{Auto, Every};
+    let mut all = vec![
+        (StateSaving::Copy, Every(1)),
+        (StateSaving::Copy, Every(4)),
+        (StateSaving::Copy, Auto),
+        (StateSaving::Incremental, Every(1)),
+    ];
+    if reversible {
+        all.push((StateSaving::Reverse, Every(1)));
+    }
+    all
+}
+
+/// Every cell of the small axes; the other axes take their values in turn.
+fn policies(reversible: bool) -> Vec<Policy> {
+    let mut all = Vec::new();
+    for workers in [1, 2, 4, 8] {
+        for batch in [1, 16] {
+            for (saving, every) in savings(reversible) {
+                for &cancellation in Cancellation::ALL {
+                    for spare in [None, Some(24), Some(300)] {
+                        let turn = all.len();
+                        all.push(Policy {
+                            workers,
+                            batch,
+                            saving,
+                            every,
+                            cancellation,
+                            fossil: FossilCollection::ALL[turn / 3 % 2],
+                            pending: PendingKind::ALL[turn % PendingKind::ALL.len()],
+                            gvt_interval: [16, 256, 1024][turn % 3],
+                            window: [f64::INFINITY, f64::INFINITY, 1.0, 0.1][turn / 2 % 4],
+                            throttle: turn % 4 < 2,
+                            spare,
+                        });
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn every_policy_commits_what_the_sequential_engine_does() {
+    let mut wrong = String::new();
+    for case in cases() {
+        let run = |engine, policy, memory| {
+            let run = Run { end: case.end, engine, policy, memory };
+            case.model.clone().dispatch(run).expect("valid parameters")
+        };
+        let all = policies(case.reversible);
+        let (digest, results, peak) =
+            run(Engine::Sequential, all[0], None).expect("a run without errors");
+        let event_bytes = |engine, policy| match run(engine, policy, Some(0)) {
+            Err(RunError::OutOfBuffers { event_bytes, .. }) => event_bytes,
+            other => panic!("there is no room for an event, but {other:?}"),
+        };
+        let peak = peak / event_bytes(Engine::Sequential, all[0]);
+        for policy in all {
+            let bytes = event_bytes(Engine::TimeWarp, policy);
+            let memory = policy.spare.map(|spare| (peak + spare) * bytes);
+            match run(Engine::TimeWarp, policy, memory) {
+                Ok(found) if (found.0, &found.1) == (digest, &results) => {}
+                found => {
+                    writeln!(wrong, "  {} {policy:?}: {found:?}", case.name).expect("a string");
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "not what the sequential engine commits:\n{wrong}");
+}

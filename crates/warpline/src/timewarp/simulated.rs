@@ -1,0 +1,419 @@
+//! The whole engine on one thread, under a scheduler that a seed decides.
+//!
+//! The workers of a run are step functions here: the scheduler picks who takes the next step, starves
+//! some for long, stalls others in the middle of a round of GVT, and looks at everything from outside
+//! in between. The model, the settings and the schedule are drawn from one seed, so that every
+//! failure names the number that repeats it; `SIMULATED_SEED=1234 cargo test simulated` runs that one.
+//!
+//! The oracle is the sequential engine: same digest, same outputs in the same order, same error.
+//!
+//! # Mutations of the engine, each found
+//!
+//! Eighty were tried, one or several for each idea of the engine; among them:
+//!
+//! - `Participant::sent` forgets what was sent since the flag was set (SendMin): TW-C
+//! - `Worker::file` takes the mail after it has looked for its least event: TW-C
+//! - `Worker::is_next` compares times in place of keys, or does not cancel after the rollback: TW-A
+//! - `Worker::roll_back` undoes only the last event, or does not cancel all that was sent: TW-B
+//! - `annihilate` does not free the buffer: ARENA-A, a buffer in no place
+//! - `Desk::sent_before` does not compare identities, or receivers, or kinds: another digest
+//! - `Worker::handle` keeps what was not sent again (lazy cancellation): TW-B
+//! - `Saving::restore` leaves the random stream, the digest or the count of sent events: another digest
+//! - `Saving::coast_forward` handles one event less, or `may_drop` lets all records go: SAVE-A
+//! - `Worker::handle_io` does not ask for a copy after it: SAVE-B
+//! - `Worker::drop_front` collects the event at GVT, too: TW-B
+//! - `deliver_outputs` hands over what is not committed: outputs in another order
+//! - `Worker::is_next` handles blocking I/O events at once: handled speculatively
+//! - `Worker::turn` meets GVT before it has taken the mail: an I/O event handled that is cancelled
+//! - `Worker::cut_off` fails at once: an error that the sequential engine has not
+//! - `Worker::relieve` does not wake a starved worker, takes nothing back, or gives up at once
+//! - `Event` is ordered without its receiver: an event that was cancelled is handled (a bug that was
+//!   there, see `REGRESSIONS`)
+
+mod census;
+mod model;
+
+use std::{
+    panic,
+    sync::{Arc, Mutex, OnceLock},
+    thread,
+};
+
+use warpline_core::{CommitDigest, LpId, Stream, VirtualTime};
+
+use self::model::{Habit, Log, Mistake, Toy};
+use super::{
+    Cancellation, CheckpointInterval, FossilCollection, StateSaving,
+    gvt::Bound,
+    shared::Shared,
+    worker::{Turn, Worker},
+};
+use crate::{
+    Engine, PendingKind, RunError,
+    pending::PendingSet,
+    simulation::{self, Settings, Watch},
+};
+
+/// The seeds that the test runs.
+const SEEDS: u64 = 50_000;
+/// A run in which GVT does not move for so many steps hangs.
+const STEPS_MAX: u64 = 40_000;
+
+/// Seeds that have failed once, and of what.
+const REGRESSIONS: &[u64] = &[
+    // The order of events left out the receiver. Of two cancelled ones, sent under one key and in one
+    // buffer to different processes, the pending set handed out one and forgot the other.
+    28_547, 49_600,
+];
+
+/// Draws from what a seed decides.
+struct Dice(Stream);
+
+impl Dice {
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.0.below(from.len() as u64) as usize]
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.0.below(n) == 0
+    }
+}
+
+fn toy(dice: &mut Dice, saving: StateSaving) -> Toy {
+    let habits = [
+        Habit::Idle,
+        Habit::Scatter(1),
+        Habit::Scatter(2),
+        Habit::Scatter(3),
+        Habit::Pass(1),
+        Habit::Pass(2),
+        Habit::Flood,
+    ];
+    let lps = 1 + dice.0.below(12) as usize;
+    let delays = [0.0, 0.0, 1.0, 1.0, 0.5, -1.0, 1e-17, 1e-17];
+    let io = dice.pick(&[[0.0; 2], [0.0; 2], [0.1, 0.1], [0.1, 0.3], [0.3, 0.0]]);
+    let mistakes = [Mistake::Panic, Mistake::Fail, Mistake::NoSuchLp, Mistake::Past];
+    Toy {
+        habits: (0..lps).map(|_| dice.pick(&habits)).collect(),
+        salt: dice.0.bits(),
+        delays: (0..=dice.0.below(3)).map(|_| dice.pick(&delays)).collect(),
+        first: 1 + dice.0.below(4),
+        budget: 1 + dice.0.below(12),
+        io,
+        telling: !dice.one_in(3),
+        tracked: saving != StateSaving::Reverse,
+        strange: dice.one_in(2).then(|| dice.pick(&Mistake::ALL)),
+        wrong: dice.one_in(5).then(|| {
+            let lp = dice.0.below(lps as u64) as u32;
+            (lp, dice.0.below(20) as usize, dice.pick(&mistakes))
+        }),
+        wrong_output: dice.one_in(6).then(|| 1 + dice.0.below(30)),
+        known: OnceLock::new(),
+        log: Mutex::default(),
+        token: Arc::default(),
+    }
+}
+
+fn settings(dice: &mut Dice, seed: u64) -> Settings {
+    let saving = dice.pick(StateSaving::ALL);
+    let every = [1, 2, 3, 4, 9].map(CheckpointInterval::Every);
+    let window = dice.pick(&[f64::INFINITY, f64::INFINITY, 0.0, 0.7, 3.0]);
+    let barrier = dice.pick(&[None, None, None, VirtualTime::new(2.0).ok()]);
+    let timewarp = super::Settings {
+        workers: dice.pick(&[1, 2, 2, 3, 3, 4, 5, 8]),
+        batch: 1 + dice.0.below(16) as usize,
+        window,
+        throttle: dice.one_in(2),
+        barrier,
+        saving,
+        checkpoint_interval: dice.pick(&[every[0], every[1], every[2], every[3], every[4]]),
+        cancellation: dice.pick(Cancellation::ALL),
+        fossil_collection: dice.pick(FossilCollection::ALL),
+        gvt_interval: 1 + dice.0.below(64) as usize,
+        free_fractions: dice.pick(&[[0.1, 0.2], [0.0, 0.0], [0.5, 0.9], [0.9, 0.1]]),
+        pin: false,
+        costs: false,
+    };
+    Settings {
+        seed,
+        end: if dice.one_in(3) { dice.pick(&[0.0, 2.5, 6.0]) } else { f64::INFINITY },
+        pending: dice.pick(PendingKind::ALL),
+        memory: None,
+        timewarp,
+    }
+}
+
+/// What the scheduler does with the workers.
+struct Schedule {
+    /// One step in so many sends a worker to sleep, for up to so many steps.
+    naps: u64,
+    nap_max: u64,
+    /// One turn in so many is taken in one go.
+    whole: u64,
+    /// One step in so many starts a round of GVT from outside.
+    rounds: u64,
+    /// After so many steps the run is told to stop.
+    stop: Option<u64>,
+    /// One step in so many is followed by a look at every event and every buffer.
+    census: u64,
+}
+
+fn schedule(dice: &mut Dice) -> Schedule {
+    Schedule {
+        naps: dice.pick(&[4, 10, 50, 500]),
+        nap_max: dice.pick(&[5, 60, 400]),
+        whole: dice.pick(&[1, 2, 10]),
+        rounds: dice.pick(&[3, 10, 50, 1_000_000]),
+        stop: dice.one_in(6).then(|| dice.0.below(400)),
+        census: dice.pick(&[7, 40, 1_000]),
+    }
+}
+
+/// Where a worker is in its turn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    Asleep,
+    Notice,
+    File(bool),
+    Handle,
+    Ended(Turn),
+}
+
+/// What the sequential engine makes of the model.
+struct Truth {
+    result: Result<(CommitDigest, u64, VirtualTime), RunError>,
+    log: Log,
+    /// The most events that were pending at once.
+    peak: u64,
+}
+
+fn sequential(toy: &Toy, settings: &Settings) -> Truth {
+    let report = simulation::run(Engine::Sequential, toy, settings, &mut Watch::default());
+    let peak = report.as_ref().map_or(0, |report| report.peak_buffer_bytes) / event_bytes(toy);
+    let result = report.map(|r| (r.digest, r.committed_events, r.end_time));
+    Truth { result, log: toy.learn(), peak }
+}
+
+/// What an event takes in the sequential engine: it says so when there is no room for one.
+fn event_bytes(toy: &Toy) -> u64 {
+    static BYTES: OnceLock<u64> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let timewarp = super::Settings::default();
+        let (end, pending) = (1.0, PendingKind::default());
+        let settings = Settings { seed: 1, end, pending, memory: Some(0), timewarp };
+        match simulation::run(Engine::Sequential, toy, &settings, &mut Watch::default()) {
+            Err(RunError::OutOfBuffers { event_bytes, .. }) => event_bytes,
+            other => panic!("there is no room for an event, but {other:?}"),
+        }
+    })
+}
+
+/// One run, all of it decided by the seed. Gives the number of events that were rolled back.
+fn simulate(seed: u64) -> u64 {
+    let mut dice = Dice(Stream::for_lp(seed, LpId::new(0)));
+    let mut settings = settings(&mut dice, seed);
+    let toy = toy(&mut dice, settings.timewarp.saving);
+    let schedule = schedule(&mut dice);
+    let truth = sequential(&toy, &settings);
+    let workers = settings.timewarp.workers;
+    let buffer = Shared::<Toy>::buffer_bytes(workers);
+    let buffers = dice.one_in(3).then(|| 1 + dice.0.below(60));
+    settings.memory = buffers.map(|buffers| buffers * buffer);
+    let shared = Shared::new(&toy, &settings).expect("valid settings");
+    let mut run = Run {
+        shared: &shared,
+        workers: (0..workers).map(|me| Worker::new(&toy, &shared, me)).collect(),
+        phases: vec![Phase::Asleep; workers],
+        naps: vec![0; workers],
+        starved: vec![false; workers],
+        gvt: vec![Bound::ZERO; workers],
+    };
+    run.run(&mut dice, &schedule);
+    run.check(&toy, &truth);
+    let rolled_back = run.workers.iter().map(|worker| worker.statistics.rolled_back).sum();
+    drop(run);
+    drop(shared);
+    assert_eq!(Arc::strong_count(&toy.token), 1, "messages that were never dropped");
+    rolled_back
+}
+
+/// A run under way.
+struct Run<'r> {
+    shared: &'r Shared<Toy>,
+    workers: Vec<Worker<'r, Toy>>,
+    phases: Vec<Phase>,
+    /// Until which step a worker sleeps.
+    naps: Vec<u64>,
+    /// Whether a worker was starved when it reported, as far as its steps were taken one by one.
+    starved: Vec<bool>,
+    gvt: Vec<Bound>,
+}
+
+impl Run<'_> {
+    fn run(&mut self, dice: &mut Dice, schedule: &Schedule) {
+        let mut moved = 0;
+        for step in 0.. {
+            if step - moved > STEPS_MAX {
+                self.fail_as_hung();
+            }
+            let running = |me: &usize| !matches!(self.phases[*me], Phase::Ended(_));
+            let running: Vec<usize> = (0..self.workers.len()).filter(running).collect();
+            if running.is_empty() {
+                return;
+            }
+            let awake: Vec<_> =
+                running.iter().copied().filter(|&me| self.naps[me] <= step).collect();
+            let me = dice.pick(if awake.is_empty() { &running } else { &awake });
+            if schedule.stop.is_some_and(|stop| stop <= step) {
+                self.workers[0].flow.stop();
+            }
+            if dice.one_in(schedule.rounds) {
+                self.shared.gvt.start();
+            }
+            self.step(me, dice.one_in(schedule.whole));
+            let in_round = self.phases[me] == Phase::File(true);
+            if dice.one_in(if in_round { 2 } else { schedule.naps }) {
+                self.naps[me] = step + 1 + dice.0.below(schedule.nap_max);
+            }
+            assert!(self.gvt[me] <= self.workers[me].gvt, "GVT decreased at {me}");
+            if self.gvt[me] < self.workers[me].gvt {
+                (self.gvt[me], moved) = (self.workers[me].gvt, step);
+            }
+            if !self.shared.has_failed() {
+                census::check_gvt(self.shared, &mut self.workers);
+                if dice.one_in(schedule.census) {
+                    census::check_places(self.shared, &mut self.workers);
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, me: usize, whole: bool) {
+        let worker = &mut self.workers[me];
+        if whole {
+            self.starved[me] = false;
+        }
+        let next = match self.phases[me] {
+            Phase::Asleep => worker.start().map_or(Phase::Ended(Turn::Failed), |()| Phase::Notice),
+            Phase::Notice if whole => match worker.turn() {
+                Turn::Worked | Turn::Idle => Phase::Notice,
+                ended => Phase::Ended(ended),
+            },
+            Phase::Notice => {
+                let rounds = worker.desk.gvt.rounds();
+                let next = worker.notice().map_or_else(Phase::Ended, Phase::File);
+                let relieved = self.starved[me] && worker.desk.gvt.rounds() > rounds;
+                let waits = relieved && matches!(next, Phase::File(_)) && worker.flow.is_starved();
+                assert!(!waits, "{me} said that it is starved, and does not try again");
+                next
+            }
+            Phase::File(must_report) => {
+                let next = worker.file(must_report).map_or(Phase::Handle, Phase::Ended);
+                if must_report {
+                    self.starved[me] = worker.flow.is_starved();
+                }
+                next
+            }
+            Phase::Handle => {
+                worker.handle_batch();
+                Phase::Notice
+            }
+            Phase::Ended(_) => unreachable!("an ended worker takes no step"),
+        };
+        if let Phase::Ended(_) = next {
+            worker.desk.flush();
+        }
+        self.phases[me] = next;
+    }
+
+    fn fail_as_hung(&mut self) -> ! {
+        for (worker, phase) in self.workers.iter_mut().zip(&self.phases) {
+            let least = worker.desk.pending.peek().copied();
+            eprintln!(
+                "worker {} is at {phase:?}: GVT {:?}, {:?}\n  least pending {least:?}\n  waiting {:?}",
+                worker.me, worker.gvt, worker.flow, worker.waiting
+            );
+        }
+        panic!("the run hangs; GVT round: {:?}", self.shared.gvt);
+    }
+
+    fn check(&mut self, toy: &Toy, truth: &Truth) {
+        let log = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
+        if let Some((_, error)) = self.shared.take_failure() {
+            return check_error(error, toy, &log, truth, self.shared);
+        }
+        census::check_places(self.shared, &mut self.workers);
+        census::check_states(&self.workers, &truth.log.states);
+        assert!(truth.log.outputs.starts_with(&log.outputs), "outputs: {:?}", log.outputs);
+        assert!(truth.log.blocking.starts_with(&log.blocking), "blocking: {:?}", log.blocking);
+        let total = |of: fn(&Worker<'_, Toy>) -> u64| self.workers.iter().map(of).sum::<u64>();
+        let committed = total(|worker| worker.statistics.committed);
+        let kept = total(|worker| worker.statistics.processed - worker.statistics.rolled_back);
+        assert_eq!(committed, kept, "handled events were lost or doubled");
+        if self.phases.contains(&Phase::Ended(Turn::Interrupted)) {
+            let all = self.phases.iter().all(|phase| *phase == Phase::Ended(Turn::Interrupted));
+            return assert!(all, "only some were interrupted: {:?}", self.phases);
+        }
+        let mut digest = CommitDigest::default();
+        for lp in self.workers.iter().flat_map(|worker| &worker.lps) {
+            digest.add_lp(lp.id, lp.core.digest, &lp.core.rng, lp.core.sent);
+        }
+        let Ok((expected, events, _)) = &truth.result else {
+            panic!("finished, but the sequential run ended with {:?}", truth.result);
+        };
+        assert_eq!((&digest, committed), (expected, *events));
+        assert_eq!(log.outputs, truth.log.outputs);
+        assert_eq!(log.blocking, truth.log.blocking);
+    }
+}
+
+fn check_error(error: RunError, toy: &Toy, log: &Log, truth: &Truth, shared: &Shared<Toy>) {
+    match (error, &truth.result) {
+        (RunError::Model(found), Err(RunError::Model(expected))) => {
+            let place = |place: &warpline_core::Place| (place.lp, place.event);
+            assert_eq!(place(&found.place), place(&expected.place), "{found}");
+            assert_eq!(found.fault, expected.fault);
+            assert_eq!(log.outputs, truth.log.outputs);
+            // When the handler of an output fails, a blocking I/O event may already be handled.
+            assert!(log.blocking.starts_with(&truth.log.blocking), "blocking: {:?}", log.blocking);
+            let same = log.blocking.len() == truth.log.blocking.len();
+            assert!(same || toy.wrong_output.is_some(), "blocking: {:?}", log.blocking);
+        }
+        (RunError::OutOfBuffers { events, .. }, Ok(_)) => {
+            let needed = truth.peak + 2 * shared.workers() as u64 + 8;
+            assert!(events < needed, "{events} buffers are enough, {needed} are needed");
+        }
+        (RunError::OutOfBuffers { .. }, Err(_)) => {}
+        (error, truth) => panic!("ended with {error}, but the sequential run with {truth:?}"),
+    }
+}
+
+/// Runs a seed, and names it if it fails.
+fn named(seed: u64) -> u64 {
+    panic::catch_unwind(|| simulate(seed)).unwrap_or_else(|payload| {
+        eprintln!("this was seed {seed}: SIMULATED_SEED={seed} repeats it");
+        panic::resume_unwind(payload)
+    })
+}
+
+#[test]
+fn simulated_runs_agree_with_the_sequential_engine() {
+    if let Some(seed) = std::env::var("SIMULATED_SEED").ok().and_then(|seed| seed.parse().ok()) {
+        named(seed);
+        return;
+    }
+    let threads = thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
+    let rolled_back: u64 = thread::scope(|scope| {
+        let run = |first| move || (first..SEEDS).step_by(threads as usize).map(named).sum::<u64>();
+        let all: Vec<_> = (0..threads).map(|first| scope.spawn(run(first))).collect();
+        all.into_iter().map(|thread| thread.join().expect("a seed failed, see above")).sum()
+    });
+    assert!(rolled_back > SEEDS, "the schedules do not lead to rollbacks: {rolled_back}");
+}
+
+#[test]
+fn regression_seeds() {
+    for &seed in REGRESSIONS {
+        named(seed);
+    }
+}

@@ -1,0 +1,169 @@
+//! The invariants of a run, looked up from outside between any two steps of its workers.
+
+use std::collections::BTreeMap;
+
+use super::super::{
+    event::Event,
+    gvt::Bound,
+    shared::{Mail, Shared},
+    worker::Worker,
+};
+use super::model::Toy;
+use crate::pending::PendingSet;
+
+type Workers<'w, 'r> = &'w mut [Worker<'r, Toy>];
+
+/// The mail that is on its way to a worker; it stays there.
+fn mail(shared: &Shared<Toy>, to: usize) -> Vec<Event> {
+    let mut items = Vec::new();
+    let blocks: Vec<Mail> = shared.inboxes[to].drain().collect();
+    for block in blocks {
+        items.extend(block.items.iter().copied());
+        shared.inboxes[to].push(block);
+    }
+    items
+}
+
+/// TW-C: nothing that can still happen is below the newest GVT.
+pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>) {
+    let gvt = workers.iter().map(|worker| worker.gvt).max().unwrap_or(Bound::ZERO);
+    for (to, worker) in workers.iter_mut().enumerate() {
+        let mail = mail(shared, to).into_iter().map(|event| ("in the mail", event));
+        let pending = worker.desk.pending.peek().map(|&event| ("pending", event));
+        let waiting = worker.waiting.all().map(|&event| ("waiting", event));
+        let cancelled = worker.cancelled.iter().map(|&event| ("cancelled", event));
+        let open = worker.desk.open.iter().flatten().flat_map(|block| &block.items);
+        let open = open.map(|&event| ("in open mail", event));
+        let held = worker.held.values().flatten().map(|held| ("held", held.sent.event));
+        let all = mail.chain(pending).chain(waiting).chain(cancelled).chain(open).chain(held);
+        for (place, event) in all {
+            let key = event.key;
+            assert!(Bound(key.words()) >= gvt, "TW-C: {key:?} {place} at {to}, GVT is {gvt:?}");
+        }
+    }
+}
+
+/// TW-B and ARENA-A: every event and every buffer is in exactly one place, and whoever remembers an
+/// event that may yet be cancelled finds it there.
+pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>) {
+    let mut places: BTreeMap<(u32, u32), (Event, &str)> = BTreeMap::new();
+    let mut anti = Vec::new();
+    let (count, mut delivered) = (workers.len(), 0);
+    for me in 0..count {
+        // Mail: events and anti-messages, delivered or not.
+        let mut to_me = mail(shared, me);
+        let open = workers.iter().filter_map(|from| from.desk.open[me].as_ref());
+        to_me.extend(open.flat_map(|block| block.items.iter().copied()));
+        let mut found: Vec<(Event, &str)> = Vec::new();
+        for item in to_me {
+            match item.cancels() {
+                Some(event) => anti.push((me as u32, event)),
+                None => found.push((item, "in the mail")),
+            }
+        }
+        let worker = &mut workers[me];
+        let pending = &mut worker.desk.pending;
+        let all: Vec<Event> = std::iter::from_fn(|| pending.pop()).collect();
+        assert!(all.is_sorted(), "the pending set of {me} is out of order");
+        assert_eq!(pending.len(), 0, "the pending set of {me} miscounts");
+        all.iter().for_each(|&event| pending.insert(event));
+        found.extend(all.into_iter().map(|event| (event, "pending")));
+        found.extend(worker.waiting.all().map(|&event| (event, "waiting")));
+        let history = &worker.history;
+        let live = (history.front()..history.back()).filter(|&at| !history[at].undone);
+        let (gone, live): (Vec<u64>, Vec<u64>) = live.partition(|&at| history[at].delivered);
+        delivered += gone.len() as u64;
+        found.extend(live.into_iter().map(|at| (history[at].event, "handled")));
+        for (event, place) in found {
+            assert!(worker.buffers.owns(event.buffer()), "ARENA-B: {event:?} {place} at {me}");
+            if let Some(other) = places.insert((me as u32, event.buffer().get()), (event, place)) {
+                panic!("TW-B: at {me} {event:?} is {place}, but the buffer is {other:?}");
+            }
+        }
+        anti.extend(worker.cancelled.iter().map(|&event| (me as u32, event)));
+        anti.extend(worker.held.values().flatten().map(|held| (held.sent.worker, held.sent.event)));
+        check_chains(worker);
+    }
+    let cancelled = anti.len() as u64;
+    let mut doomed = BTreeMap::new();
+    for (to, event) in anti {
+        let place = (to, event.buffer().get());
+        let there = places.get(&place).map(|(event, _)| *event);
+        assert_eq!(there, Some(event), "TW-B: to be cancelled at {to}, and not there");
+        assert!(doomed.insert(place, event).is_none(), "TW-B: {event:?} is cancelled twice");
+    }
+    let gvt = workers.iter().map(|worker| worker.gvt).max().unwrap_or(Bound::ZERO);
+    let (mut sent, mut committed, mut free) = (0, 0, 0);
+    for worker in workers.iter() {
+        let history = &worker.history;
+        for at in (history.front()..history.back()).filter(|&at| !history[at].undone) {
+            for place in history.sends(at, &worker.desk.sent) {
+                let sent = worker.desk.sent.get(place);
+                let place = (sent.worker, sent.event.buffer().get());
+                let there = places.get(&place).map(|(event, _)| *event);
+                let gone = Bound(sent.event.key.words()) < gvt;
+                assert!(there == Some(sent.event) || gone, "TW-B: lost {:?}", sent.event);
+                let doomed = doomed.get(&place) == Some(&sent.event);
+                assert!(!doomed, "TW-B: {:?} is cancelled, but was sent", sent.event);
+            }
+        }
+        sent += worker.lps.iter().map(|lp| lp.core.sent).sum::<u64>();
+        committed += worker.statistics.committed;
+        free += worker.buffers.free_count();
+    }
+    let live = places.len() as u64 + delivered;
+    assert_eq!(sent + cancelled, committed + live, "TW-B: events were lost or doubled");
+    let issued = shared.arena.issued() as usize;
+    let spare = shared.arena.available() - (shared.arena.limit() as usize - issued);
+    assert_eq!(places.len() + free + spare, issued, "ARENA-A: buffers were lost or doubled");
+}
+
+/// HIST-A, HIST-B and SAVE-A.
+fn check_chains(worker: &Worker<'_, Toy>) {
+    let history = &worker.history;
+    let mut chained = 0;
+    for (index, lp) in worker.lps.iter().enumerate() {
+        let mut at = lp.last;
+        while history.is_live(at) {
+            let record = &history[at];
+            assert!(record.event.lp as usize == index && !record.undone, "HIST-A: {record:?}");
+            let last = !history.is_live(record.prev);
+            assert!(last || record.prev < at, "HIST-A: {record:?}");
+            let ordered = last || history[record.prev].event.key <= record.event.key;
+            assert!(ordered, "HIST-A: {record:?} after {:?}", history[record.prev]);
+            assert!(!last || record.copied, "SAVE-A: {record:?}");
+            (chained, at) = (chained + 1, record.prev);
+        }
+    }
+    let live = (history.front()..history.back()).filter(|&at| !history[at].undone);
+    assert_eq!(chained, live.count(), "HIST-A: records that are in no chain");
+    let mut end = None;
+    for at in history.front()..history.back() {
+        let sends = history.sends(at, &worker.desk.sent);
+        let follows = end.is_none_or(|end| end == sends.start) && sends.start <= sends.end;
+        assert!(follows, "HIST-B: {sends:?} after {end:?}");
+        end = Some(sends.end);
+    }
+    assert!(end.is_none_or(|end| end == worker.desk.sent.back()), "HIST-B: {end:?}");
+}
+
+/// At the end nothing is held or cancelled, and every state is one that the sequential run had.
+pub(super) fn check_states(workers: &[Worker<'_, Toy>], known: &[Vec<(f64, u64)>]) {
+    for worker in workers {
+        let left = (worker.cancelled.len(), worker.held.len());
+        assert_eq!(left, (0, 0), "cancelled and held events of {} at the end", worker.me);
+        for lp in &worker.lps {
+            let (handled, hash) = (lp.state.handled, lp.state.hash);
+            let states = known.get(lp.id.index()).map_or(&[(0.0, 0)][..], |states| states);
+            let state = states.get(handled).map(|state| state.1);
+            assert_eq!(Some(hash), state, "{:?} after {handled} events", lp.id);
+            // Of events at GVT's own time some are committed, and others are not.
+            let before = |ok: fn(f64, f64) -> bool| {
+                states[1..].iter().filter(|state| ok(state.0, worker.gvt.time())).count()
+            };
+            let all = worker.gvt == Bound::NEVER;
+            let (least, most) = (before(|a, b| a < b), before(|a, b| a <= b));
+            assert!(all || (least..=most).contains(&handled), "{:?}: not as of GVT", lp.id);
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The models of the simulated runs: small and random, and with everything that a model may do.
+//!
+//! A first, sequential run writes down the state of every process after each of its events. So a
+//! handler knows when it sees a state that never really was, and may go wrong only then.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use warpline_core::{
+    Context, EventKey, Io, IoContext, LogicalProcess, LpId, Model, Reversal, Stream, Tracked,
+    TrackedVec, Undo, VirtualTime, mix,
+};
+
+/// What a handler does wrong.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Mistake {
+    Panic,
+    Fail,
+    NoSuchLp,
+    Past,
+    /// Sends far more than it should.
+    Flood,
+}
+
+impl Mistake {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Panic, Self::Fail, Self::NoSuchLp, Self::Past, Self::Flood];
+}
+
+/// What a process does with an event.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Habit {
+    /// Lets it end here.
+    Idle,
+    /// Sends so many events, to any process.
+    Scatter(u64),
+    /// Sends so many events, all to the next process.
+    Pass(u64),
+    /// Sends at once all that the event may lead to.
+    Flood,
+}
+
+/// The model.
+#[derive(Debug)]
+pub(super) struct Toy {
+    pub(super) habits: Vec<Habit>,
+    /// Which worker a process is placed on depends on this.
+    pub(super) salt: u64,
+    /// The delays to draw from; a negative one stands for an exponential delay of that mean.
+    pub(super) delays: Vec<f64>,
+    /// Events that each process sends at its start, and the events that each may lead to.
+    pub(super) first: u64,
+    pub(super) budget: u64,
+    /// How many of the events are blocking and non-blocking I/O events.
+    pub(super) io: [f64; 2],
+    /// Whether messages depend on the state that they were sent from.
+    pub(super) telling: bool,
+    /// Whether the tracked fields are used; reverse handlers do not restore those.
+    pub(super) tracked: bool,
+    /// What goes wrong in a state that never really was.
+    pub(super) strange: Option<Mistake>,
+    /// What goes wrong in the process on its event with this number.
+    pub(super) wrong: Option<(u32, usize, Mistake)>,
+    /// The output handler goes wrong at one of so many.
+    pub(super) wrong_output: Option<u64>,
+    /// The state's hash after so many events, by process, from the sequential run.
+    pub(super) known: OnceLock<Vec<Vec<(f64, u64)>>>,
+    pub(super) log: Mutex<Log>,
+    /// Every message has a reference to it.
+    pub(super) token: Arc<()>,
+}
+
+/// What a run writes down.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Log {
+    /// The time and the state's hash after each event, by process; in the sequential run only.
+    pub(super) states: Vec<Vec<(f64, u64)>>,
+    pub(super) outputs: Vec<(EventKey, LpId, u64)>,
+    pub(super) blocking: Vec<(f64, LpId, u64)>,
+}
+
+/// A process.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    pub(super) handled: usize,
+    pub(super) hash: u64,
+    plain: [u64; 4],
+    whole: Tracked<u64>,
+    cells: TrackedVec<u64>,
+}
+
+/// A message.
+#[derive(Debug)]
+pub(super) struct Note {
+    value: u64,
+    budget: u64,
+    _token: Arc<()>,
+}
+
+impl Model for Toy {
+    type Lp = Cell;
+    type Output = Vec<u64>;
+
+    fn name(&self) -> &'static str {
+        "toy"
+    }
+
+    fn lp_count(&self) -> usize {
+        self.habits.len()
+    }
+
+    fn make_lp(&self, _: LpId) -> Cell {
+        let (whole, cells) = (Tracked::new(0), TrackedVec::new(vec![0; 4]));
+        Cell { handled: 0, hash: 0, plain: [0; 4], whole, cells }
+    }
+
+    fn reduce(&self, summaries: impl Iterator<Item = u64>) -> Vec<u64> {
+        summaries.collect()
+    }
+
+    fn placement(&self, id: LpId, workers: usize) -> usize {
+        mix(self.salt, id.get().into()) as usize % workers
+    }
+}
+
+impl Toy {
+    /// Keeps what the sequential run has written down, as the truth.
+    pub(super) fn learn(&self) -> Log {
+        let log = std::mem::take(&mut *self.log.lock().expect("no panic in here"));
+        self.known.set(log.states.clone()).expect("one sequential run");
+        log
+    }
+
+    fn go_wrong(&self, mistake: Mistake, cx: &mut impl Context<Note>) {
+        let me = cx.me();
+        match mistake {
+            Mistake::Panic => panic!("broken on purpose"),
+            Mistake::Fail => cx.fail(format_args!("broken on purpose")),
+            Mistake::NoSuchLp => cx.send(LpId::from_index(self.lp_count()), 1.0, self.note(0, 0)),
+            Mistake::Past => cx.send(me, -1.0, self.note(0, 0)),
+            Mistake::Flood => {
+                for value in 0..70 {
+                    let to = LpId::from_index(value as usize % self.lp_count());
+                    cx.send(to, 0.5 * (value % 3) as f64, self.note(value, 0));
+                }
+            }
+        }
+    }
+
+    fn note(&self, value: u64, budget: u64) -> Note {
+        Note { value, budget, _token: Arc::clone(&self.token) }
+    }
+
+    fn delay(&self, rng: &mut Stream) -> f64 {
+        let delay = self.delays[rng.below(self.delays.len() as u64) as usize];
+        if delay < 0.0 { rng.exponential(-delay) } else { delay }
+    }
+
+    fn is_strange(&self, me: LpId, cell: &Cell) -> bool {
+        let known = self.known.get().and_then(|known| known.get(me.index())?.get(cell.handled));
+        known.is_some_and(|(_, hash)| *hash != cell.hash)
+    }
+}
+
+impl Cell {
+    fn scatter(&self, toy: &Toy, count: u64, budget: u64, cx: &mut impl Context<Note>) {
+        let lps = cx.lp_count() as u64;
+        let next = (cx.me().index() as u64 + 1) % lps;
+        let passes = matches!(toy.habits[cx.me().index()], Habit::Pass(_));
+        let count = count.min(budget);
+        for child in 0..count {
+            let to = if passes { next } else { cx.rng().below(lps) };
+            let to = LpId::from_index(to as usize);
+            let delay = toy.delay(cx.rng());
+            let share = budget / count + u64::from(child < budget % count);
+            let note = toy.note(if toy.telling { mix(self.hash, child) } else { child }, share);
+            let kind = cx.rng().uniform();
+            if kind < toy.io[0] {
+                cx.send_io(Io::Blocking, to, delay, note);
+            } else if kind < toy.io[0] + toy.io[1] {
+                cx.send_io(Io::NonBlocking, to, delay, note);
+            } else {
+                cx.send(to, delay, note);
+            }
+        }
+    }
+
+    /// All that an ordinary and a blocking I/O event have in common.
+    fn work(&mut self, toy: &Toy, message: &Note, cx: &mut impl Context<Note>) {
+        let me = cx.me();
+        // What a flood sends does not flood in its turn.
+        let strange = toy.strange.filter(|_| message.budget > 0 && toy.is_strange(me, self));
+        let wrong = toy.wrong.filter(|&(lp, n, _)| (lp, n) == (me.get(), self.handled));
+        cx.note(self.hash);
+        let drawn = cx.rng().bits();
+        self.change(message, drawn, cx.now().get(), toy.tracked.then_some(&*cx));
+        let count = match toy.habits[me.index()] {
+            Habit::Idle => 0,
+            Habit::Scatter(count) | Habit::Pass(count) => count,
+            Habit::Flood => u64::MAX,
+        };
+        // What the process does depends on its state, so that undone events send other things.
+        let count = if toy.telling { count.saturating_sub(self.hash & 1) } else { count };
+        self.scatter(toy, count, message.budget - message.budget.min(1), cx);
+        if let Some(mistake) = strange.or(wrong.map(|(.., mistake)| mistake)) {
+            toy.go_wrong(mistake, cx);
+        }
+        if toy.known.get().is_none() {
+            let mut log = toy.log.lock().expect("no panic in here");
+            log.states.resize(toy.lp_count(), vec![(0.0, 0)]);
+            log.states[me.index()].push((cx.now().get(), self.hash));
+        }
+    }
+
+    fn change(&mut self, note: &Note, drawn: u64, now: f64, cx: Option<&impl Context<Note>>) {
+        let place = (note.value % 4) as usize;
+        self.plain[place] = self.plain[place].wrapping_add(drawn ^ self.hash);
+        let mut seen = self.plain[place] ^ *self.whole ^ self.cells[place];
+        if let Some(cx) = cx {
+            // Some events write nothing, and some twice.
+            for _ in 0..note.value % 3 {
+                *self.cells.write(place, cx) = seen;
+                seen = mix(seen, drawn);
+            }
+            if note.value & 4 == 0 {
+                *self.whole.write(cx) ^= seen;
+            }
+        }
+        self.hash = mix(self.hash ^ seen, note.value ^ now.to_bits());
+        self.handled += 1;
+    }
+}
+
+impl LogicalProcess for Cell {
+    type Model = Toy;
+    type Message = Note;
+    type Summary = u64;
+    const REVERSIBLE: bool = true;
+
+    fn start(&mut self, toy: &Toy, cx: &mut impl Context<Note>) {
+        self.scatter(toy, toy.first, toy.first * toy.budget, cx);
+    }
+
+    fn handle(&mut self, toy: &Toy, message: &Note, cx: &mut impl Context<Note>) {
+        self.work(toy, message, cx);
+    }
+
+    fn handle_io(&mut self, toy: &Toy, message: &Note, cx: &mut impl IoContext<Note>) {
+        assert!(!toy.is_strange(cx.me(), self), "an I/O event was handled speculatively");
+        let line = (cx.now().get(), cx.me(), mix(self.hash, message.value));
+        self.work(toy, message, cx);
+        // Not earlier: a handler that found no buffer is called again.
+        toy.log.lock().expect("no panic in here").blocking.push(line);
+        let barrier = VirtualTime::new(cx.now().get() + (self.hash % 4) as f64).ok();
+        cx.set_time_barrier(barrier.filter(|_| self.hash & 8 == 0));
+    }
+
+    fn reverse(&mut self, _: &Toy, message: &Note, event: &mut Reversal) {
+        let place = (message.value % 4) as usize;
+        let drawn = event.rng().bits();
+        self.hash = event.note();
+        self.plain[place] = self.plain[place].wrapping_sub(drawn ^ self.hash);
+        self.handled -= 1;
+    }
+
+    fn tracked(&mut self, visit: &mut dyn FnMut(&mut dyn Undo)) {
+        visit(&mut self.whole);
+        visit(&mut self.cells);
+    }
+
+    fn output(toy: &Toy, lp: LpId, event: &EventKey, message: &Note) {
+        let wrong = toy.wrong_output.is_some_and(|one_in| message.value.is_multiple_of(one_in));
+        assert!(!wrong, "broken on purpose");
+        let line = (*event, lp, message.value);
+        toy.log.lock().expect("no panic in here").outputs.push(line);
+    }
+
+    fn identity(message: &Note) -> Option<u64> {
+        // Some messages cannot be told apart.
+        (message.value % 8 != 7).then(|| mix(message.value, message.budget))
+    }
+
+    fn fingerprint(message: &Note) -> u64 {
+        message.value
+    }
+
+    fn finish(self, _: &Toy, _: VirtualTime) -> u64 {
+        self.hash
+    }
+}

@@ -1,0 +1,228 @@
+//! Global virtual time under the model checker, which runs every order that the memory model allows.
+//!
+//! The module is compiled a second time here, with loom's atomics. A mailbox is one slot that a push
+//! fills and a drain empties, with the orderings of the real inbox.
+//!
+//! # Mutations of `gvt.rs`, each red
+//!
+//! - `Participant::sent` forgets SendMin, looks at the flag before its fence, or is called before the
+//!   push; its fence is left out, or is acquire-release
+//! - `Participant::notice` has no fence, a weaker one, or has it before the look at the flag (GVT-3)
+//! - `adopt` loads `completed` relaxed (GVT-2)
+//! - `start` stores the flag relaxed (GVT-4), or starts a round while one is running
+//! - `report` decrements relaxed, with acquire only or with release only (GVT-1); stores the report
+//!   after the decrement; makes the result when two reports are missing, or from the last one alone;
+//!   publishes `completed` relaxed, or before the result (GVT-2); leaves SendMin out, or keeps it
+//! - the result takes the greatest bound, or the notes of one worker
+//!
+//! And of the order of a turn, which `Worker::file` copies here: the mail is taken before `notice`, or
+//! `adopt` comes before it.
+//!
+//! What stays green: `start` may load `completed` relaxed, for the exchange after it would fail.
+
+#![cfg(not(miri))]
+
+#[allow(dead_code, reason = "the tests need a part of it")]
+#[path = "../src/timewarp/gvt.rs"]
+mod gvt;
+
+/// The atomics that the module finds under this name.
+mod sync {
+    pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
+}
+
+use loom::{model::Builder, sync::Arc, thread};
+
+use crate::{
+    gvt::{Bound, Gvt, Outcome, Participant},
+    sync::{AtomicU64, Ordering},
+};
+
+/// All three words are the same, so that a result that is put together of two shows.
+const fn bound(key: u64) -> Bound {
+    Bound([key; 3])
+}
+
+/// What two workers share.
+struct World {
+    gvt: Gvt,
+    /// The mail of each worker: the key of an event, or 0.
+    mail: [AtomicU64; 2],
+}
+
+struct Worker {
+    me: usize,
+    world: Arc<World>,
+    participant: Participant,
+    pending: Vec<u64>,
+    gvt: Bound,
+    /// What this worker reported in each round, and what came of the rounds.
+    reports: Vec<Bound>,
+    results: Vec<Outcome>,
+}
+
+impl Worker {
+    fn new(world: &Arc<World>, me: usize, pending: &[u64]) -> Self {
+        Self {
+            me,
+            world: Arc::clone(world),
+            participant: Participant::new(me),
+            pending: pending.to_vec(),
+            gvt: Bound::ZERO,
+            reports: Vec::new(),
+            results: Vec::new(),
+        }
+    }
+
+    fn least(&self) -> Bound {
+        self.pending.iter().map(|&key| bound(key)).min().unwrap_or(Bound::NEVER)
+    }
+
+    /// The first half of a turn: up to the report.
+    fn file(&mut self) {
+        let must_report = self.participant.notice(&self.world.gvt);
+        if let Some(outcome) = self.participant.adopt(&self.world.gvt) {
+            let Bound([a, b, c]) = outcome.gvt;
+            assert!(a == b && b == c, "a result put together of two: {outcome:?}");
+            assert!(self.gvt <= outcome.gvt, "GVT decreased to {outcome:?}");
+            assert!(outcome.gvt <= self.least(), "GVT is beyond a pending event: {outcome:?}");
+            self.gvt = outcome.gvt;
+            self.results.push(outcome);
+        }
+        // Ordering: as in `Inbox::drain`.
+        let mail = &self.world.mail[self.me];
+        if mail.load(Ordering::Relaxed) != 0 {
+            let key = mail.swap(0, Ordering::Acquire);
+            assert!(bound(key) >= self.gvt, "mail with key {key} below GVT {:?}", self.gvt);
+            self.pending.push(key);
+        }
+        if must_report {
+            self.reports.push(self.least());
+            let notes = 1 << self.me;
+            self.participant.report(&self.world.gvt, self.least(), notes);
+        }
+    }
+
+    /// The second half: handles the least event, which sends another, one later, to the other worker.
+    fn handle(&mut self) {
+        let Some(key) = self.pending.iter().copied().min() else { return };
+        self.pending.retain(|&other| other != key);
+        // Ordering: as in `Inbox::push`.
+        self.world.mail[1 - self.me].store(key + 1, Ordering::Release);
+        self.participant.sent(&self.world.gvt, bound(key + 1));
+    }
+
+    /// Nothing is handled any more: the round that runs comes to its end, and another one.
+    fn come_to_rest(workers: &mut [Self; 2]) {
+        for _ in 0..4 {
+            for worker in &mut *workers {
+                worker.file();
+            }
+            workers[0].world.gvt.start();
+        }
+        let [a, b] = workers;
+        assert_eq!(a.results, b.results, "the workers have seen different results");
+        assert!(a.results.iter().all(|outcome| outcome.notes == 3), "{:?}", a.results);
+        let all = a.reports.iter().zip(&b.reports).zip(&a.results);
+        for ((a, b), outcome) in all {
+            assert!(outcome.gvt <= *a.min(b), "GVT {outcome:?} of {a:?} and {b:?}");
+            assert!(outcome.gvt > Bound::ZERO, "a result without a report");
+        }
+        assert_eq!(a.gvt, a.least().min(b.least()), "at rest, GVT is exact");
+    }
+}
+
+fn check(code: impl Fn() + Send + Sync + 'static) {
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(code);
+}
+
+fn world() -> Arc<World> {
+    Arc::new(World { gvt: Gvt::new(2), mail: [AtomicU64::new(0), AtomicU64::new(0)] })
+}
+
+/// One message in flight while a round begins: whoever is responsible for it counts it.
+#[test]
+fn a_message_in_flight_is_counted() {
+    check(|| {
+        let world = world();
+        let mut sender = Worker::new(&world, 0, &[2]);
+        let mut receiver = Worker::new(&world, 1, &[7]);
+        let thread = thread::spawn(move || {
+            sender.file();
+            sender.handle();
+            sender.file();
+            sender
+        });
+        world.gvt.start();
+        receiver.file();
+        receiver.file();
+        let sender = thread.join().expect("no panic");
+        Worker::come_to_rest(&mut [sender, receiver]);
+    });
+}
+
+/// The sender has seen the flag and not reported yet: its mail is in its report.
+#[test]
+fn what_is_sent_in_a_round_is_in_the_report() {
+    check(|| {
+        let world = world();
+        let mut sender = Worker::new(&world, 0, &[2]);
+        let mut receiver = Worker::new(&world, 1, &[7]);
+        world.gvt.start();
+        let thread = thread::spawn(move || {
+            sender.handle();
+            sender.file();
+            sender
+        });
+        receiver.file();
+        receiver.file();
+        let sender = thread.join().expect("no panic");
+        Worker::come_to_rest(&mut [sender, receiver]);
+    });
+}
+
+/// The sender starts the round right after it has sent: its mail is in the receiver's report.
+#[test]
+fn what_was_sent_before_a_round_is_found() {
+    check(|| {
+        let world = world();
+        let mut sender = Worker::new(&world, 0, &[2]);
+        let mut receiver = Worker::new(&world, 1, &[7]);
+        let thread = thread::spawn(move || {
+            sender.handle();
+            sender.world.gvt.start();
+            sender.file();
+            sender
+        });
+        receiver.file();
+        receiver.file();
+        let sender = thread.join().expect("no panic");
+        Worker::come_to_rest(&mut [sender, receiver]);
+    });
+}
+
+/// A round ends and the next one begins while a worker is elsewhere; both send.
+#[test]
+fn rounds_follow_each_other() {
+    check(|| {
+        let world = world();
+        let mut first = Worker::new(&world, 0, &[2]);
+        let mut second = Worker::new(&world, 1, &[4]);
+        world.gvt.start();
+        let thread = thread::spawn(move || {
+            first.file();
+            first.handle();
+            first.file();
+            first.file();
+            first
+        });
+        second.file();
+        world.gvt.start();
+        second.handle();
+        second.file();
+        let first = thread.join().expect("no panic");
+        Worker::come_to_rest(&mut [first, second]);
+    });
+}
