@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 /// A bound thread looks so often whether its core is its own.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
-/// A core is not a thread's own if the thread, which never sleeps, runs for less than this share of
-/// the time.
+/// A core is not a thread's own if the thread, which hardly ever sleeps, runs for less than this share
+/// of the time.
 const OWN_SHARE: f64 = 0.8;
 
 /// A thread that is bound to a core. Dropping this gives it back the cores that it had before.
@@ -55,7 +55,7 @@ const fn time_run() -> Duration {
 }
 
 impl Binding {
-    /// Lets the calling thread, which is the bound one and never sleeps, go to any core again if
+    /// Lets the calling thread, which is the bound one and hardly ever sleeps, go to any core again if
     /// another program runs on its core. Bound, it would have to share this core for good; free, the
     /// scheduler can give it what is left of all cores.
     #[inline]

@@ -5,20 +5,30 @@
 //!
 //! # Mutations of `gvt.rs`, each red
 //!
-//! - `Participant::sent` forgets SendMin, looks at the flag before its fence, or is called before the
-//!   push; its fence is left out, or is acquire-release
-//! - `Participant::notice` has no fence, a weaker one, or has it before the look at the flag (GVT-3)
-//! - `adopt` loads `completed` relaxed (GVT-2)
-//! - `start` stores the flag relaxed (GVT-4), or starts a round while one is running
-//! - `report` decrements relaxed, with acquire only or with release only (GVT-1); stores the report
-//!   after the decrement; makes the result when two reports are missing, or from the last one alone;
-//!   publishes `completed` relaxed, or before the result (GVT-2); leaves SendMin out, or keeps it
-//! - the result takes the greatest bound, or the notes of one worker
+//! - GVT-1: the decrement in `report` Release, Acquire or Relaxed: a result of one worker's notes.
+//! - GVT-1: the report stored after the decrement: the same.
+//! - GVT-2: the store of `completed` Relaxed, or its load in `adopt`: "different results".
+//! - GVT-2: `completed` stored before the result: "different results".
+//! - GVT-3: no fence in `sent`, or AcqRel, or after the flag: "mail with key 3 below GVT".
+//! - GVT-3: no fence in `notice`, or Acquire, or AcqRel: "mail with key 3 below GVT".
+//! - GVT-4: the exchange in `start` Relaxed: "a report before the last result was seen".
+//! - GVT-4: the fence in `notice` before the flag: "a report before the last result was seen".
+//! - `sent` forgets SendMin, or `report` does: "mail with key 3 below GVT".
+//! - `report` does not reset SendMin: "at rest, GVT is exact".
+//! - `adopt` resets SendMin: "mail with key 3 below GVT".
+//! - `report` leaves out the first worker's report, or takes the greatest: the same.
+//! - `report` makes a result while a report is missing: "a result without this worker's report".
+//! - `notice` does not compare rounds: "a report before the last result was seen".
+//! - `start` while a round is running: "at rest, GVT is exact".
 //!
-//! And of the order of a turn, which `Worker::file` copies here: the mail is taken before `notice`, or
-//! `adopt` comes before it.
+//! And of the steps that `Worker` takes here, as the engine's does:
 //!
-//! What stays green: `start` may load `completed` relaxed, for the exchange after it would fail.
+//! - `adopt` before `notice`: "a report before the last result was seen".
+//! - the mail drained before `notice`: "GVT is beyond" or "mail with key 3 below GVT".
+//! - `sent` before the push, or not at all: "mail with key 3 below GVT".
+//!
+//! The load of `completed` in `start` may be Relaxed, and is: whoever notices the round cannot see an
+//! older value of it than `start` did, and loads it again with Acquire.
 
 #![cfg(not(miri))]
 

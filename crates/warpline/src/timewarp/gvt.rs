@@ -44,7 +44,7 @@
 //! | Edge  | Release side                    | Acquire side                   | Publishes           |
 //! |-------|---------------------------------|--------------------------------|---------------------|
 //! | GVT-1 | `report`: decrement of `flag`   | `report`: the last decrement   | the reports         |
-//! | GVT-2 | `report`: store of `completed`  | `adopt`, `start`: its load     | the result          |
+//! | GVT-2 | `report`: store of `completed`  | `adopt`: its load              | the result          |
 //! | GVT-3 | `sent`: push, fence             | `notice`: flag, fence, drain   | mail before *T*     |
 //! | GVT-4 | `start`: exchange of `flag`     | `notice`: flag, fence          | the result before   |
 //!
@@ -139,8 +139,9 @@ impl Gvt {
 
     /// Starts a round, unless one is running.
     pub(crate) fn start(&self) {
-        // Ordering: Acquire, edge GVT-2: the round before is over, its result included.
-        let completed = self.completed.load(Ordering::Acquire);
+        // Ordering: Relaxed; nothing is read through it. The exchange fails if it is out of date, and
+        // who notices the round loads it again (edges GVT-4 and GVT-2).
+        let completed = self.completed.load(Ordering::Relaxed);
         let next = (completed + 1) << ROUND | self.reports.len() as u64;
         // Ordering: Release, edge GVT-4. If the exchange fails, somebody else has started the round,
         // and nothing was read.

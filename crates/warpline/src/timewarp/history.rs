@@ -198,6 +198,11 @@ impl SentLog {
         self.sent.back()
     }
 
+    #[cfg(test)]
+    pub(super) const fn front(&self) -> u64 {
+        self.sent.front()
+    }
+
     pub(super) fn get(&self, at: u64) -> Sent {
         self.sent[at]
     }

@@ -34,6 +34,10 @@ const SLICE: Duration = Duration::from_millis(1);
 const SLICE_TURNS_MAX: u32 = 64;
 /// A worker that has been idle for so many turns lets other threads have the core.
 const SPINS: u32 = 32;
+/// After so many more, it sleeps: a worker that another program has taken off its core may move to this
+/// one then, which the scheduler does not think of as long as somebody only yields there.
+const YIELDS: u32 = 1500;
+const SLEEP: Duration = Duration::from_micros(50);
 
 /// What a worker leaves.
 struct Remains<L> {
@@ -120,18 +124,17 @@ fn work<M: Model>(
     let (mut idle, mut since_look) = (0, 0);
     let ended = loop {
         match worker.turn() {
-            Turn::Worked if idle < SPINS => idle = 0,
+            Turn::Worked if idle <= SPINS => idle = 0,
             Turn::Worked => {
                 idle = 0;
                 worker.show_activity(Activity::Working);
             }
-            Turn::Idle if idle < SPINS => {
-                idle += 1;
-                std::hint::spin_loop();
-            }
             Turn::Idle => {
-                worker.show_why_idle();
-                thread::yield_now();
+                idle = idle.saturating_add(1);
+                if idle > SPINS {
+                    worker.show_why_idle();
+                }
+                wait(idle);
             }
             ended => break ended,
         }
@@ -149,6 +152,15 @@ fn work<M: Model>(
     std::mem::forget(alarm);
     drop(binding);
     remains(worker, ended)
+}
+
+/// Waits a little, after so many idle turns in a row.
+fn wait(idle: u32) {
+    match idle {
+        ..=SPINS => std::hint::spin_loop(),
+        ..=YIELDS => thread::yield_now(),
+        _ => thread::sleep(SLEEP),
+    }
 }
 
 /// Ends the run for all workers if this one panics.

@@ -9,26 +9,45 @@
 //!
 //! # Mutations of the engine, each found
 //!
-//! Eighty were tried, one or several for each idea of the engine; among them:
+//! The number is the first seed that finds it, where that is above 1000.
 //!
-//! - `Participant::sent` forgets what was sent since the flag was set (SendMin): TW-C
-//! - `Worker::file` takes the mail after it has looked for its least event: TW-C
-//! - `Worker::is_next` compares times in place of keys, or does not cancel after the rollback: TW-A
-//! - `Worker::roll_back` undoes only the last event, or does not cancel all that was sent: TW-B
-//! - `annihilate` does not free the buffer: ARENA-A, a buffer in no place
-//! - `Desk::sent_before` does not compare identities, or receivers, or kinds: another digest
-//! - `Worker::handle` keeps what was not sent again (lazy cancellation): TW-B
-//! - `Saving::restore` leaves the random stream, the digest or the count of sent events: another digest
-//! - `Saving::coast_forward` handles one event less, or `may_drop` lets all records go: SAVE-A
-//! - `Worker::handle_io` does not ask for a copy after it: SAVE-B
-//! - `Worker::drop_front` collects the event at GVT, too: TW-B
-//! - `deliver_outputs` hands over what is not committed: outputs in another order
-//! - `Worker::is_next` handles blocking I/O events at once: handled speculatively
-//! - `Worker::turn` meets GVT before it has taken the mail: an I/O event handled that is cancelled
-//! - `Worker::cut_off` fails at once: an error that the sequential engine has not
-//! - `Worker::relieve` does not wake a starved worker, takes nothing back, or gives up at once
-//! - `Event` is ordered without its receiver: an event that was cancelled is handled (a bug that was
-//!   there, see `REGRESSIONS`)
+//! - `Participant::sent` forgets SendMin: "TW-C: ... in the mail".
+//! - `file` takes the least key before the mail: "TW-C: ... pending".
+//! - `file` does not flush before the report: "TW-C: ... in open mail".
+//! - `least` forgets the LPs that wait: "TW-C: ... waiting".
+//! - `take_back` leaves anti-messages out of SendMin: "TW-C: ... in the mail" (1999).
+//! - `ask_for_gvt`: an idle worker does not ask: "the run hangs".
+//! - `is_next` compares the times of a straggler, not the keys: "HIST-A".
+//! - `undo` spares the event at `to` itself: "TW-B: ... is handled, but the buffer is ... waiting".
+//! - `unsend` leaves out the last event that was sent: "TW-B: events were lost or doubled".
+//! - `find` looks for the key, not the event: "ARENA-B: ... waiting".
+//! - `annihilate` does not look among what waits with an LP: "ARENA-B: ... waiting".
+//! - `undo_cut_off` undoes another event with the same key, too: an error of another event (9206).
+//! - `Event::cmp` leaves out the receiver: the pending set counts below zero (28 547).
+//! - `sent_before` keeps an event with another message: a wrong state, "LP 0 after 28 events".
+//! - `handle` does not cancel what was not sent again: "TW-B: events were lost or doubled".
+//! - `roll_back_all` leaves what is held: "cancelled and held events of 0 at the end".
+//! - `restore` leaves the random stream as it is: "handler ran differently the second time".
+//! - `coast_forward` handles one event too few: "an I/O event was handled speculatively".
+//! - `handle_io` without SAVE-B: "handler ran differently the second time".
+//! - `may_drop` always says yes: "SAVE-A".
+//! - `undo_writes` does not undo tracked fields: "an I/O event was handled speculatively".
+//! - `drop_front` also collects the event at GVT: "TW-B: lost".
+//! - `drop_front` does not free buffers: "ARENA-A: buffers were lost or doubled".
+//! - `must_collect_all` says no at the end: "handled events were lost or doubled".
+//! - `IoStage::deliver` goes by the fastest worker: "outputs: ..." in another order.
+//! - `deliver_outputs` also takes what is beyond GVT: "TW-B: lost".
+//! - `meet_gvt` comes before the mail: "blocking: ...", an I/O event that never was (17 586).
+//! - `cut_off` reports a failure at once: an error that the sequential run does not have.
+//! - `Shared::fail` keeps whichever failure came first: the place of another event (8355).
+//! - `relieve` leaves the worker starved: "said that it is starved, and does not try again".
+//! - `relieve` gives up at once: "53 buffers are enough, 49 are needed".
+//! - `cancel_back` goes below GVT, where a time is too small to add: "TW-C: ... pending" (1951).
+//! - `may_handle` forgets the event at GVT: "the run hangs".
+//! - `forget_sent` does nothing: "HIST-B".
+//!
+//! Not found, for the results are the same: what only costs time, as a worker held back although all
+//! wait for it.
 
 mod census;
 mod model;

@@ -137,7 +137,7 @@ fn check_chains(worker: &Worker<'_, Toy>) {
     }
     let live = (history.front()..history.back()).filter(|&at| !history[at].undone);
     assert_eq!(chained, live.count(), "HIST-A: records that are in no chain");
-    let mut end = None;
+    let mut end = Some(worker.desk.sent.front());
     for at in history.front()..history.back() {
         let sends = history.sends(at, &worker.desk.sent);
         let follows = end.is_none_or(|end| end == sends.start) && sends.start <= sends.end;
