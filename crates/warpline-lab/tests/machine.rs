@@ -1,0 +1,12 @@
+//! The machine against hand-made tables, laws, a plain reference model, and the buffer paper's claims.
+
+#[path = "machine/claims.rs"]
+mod claims;
+#[path = "machine/laws.rs"]
+mod laws;
+#[path = "machine/reference.rs"]
+mod reference;
+#[path = "machine/tables.rs"]
+mod tables;
+#[path = "machine/traffic.rs"]
+mod traffic;
