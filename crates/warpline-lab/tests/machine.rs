@@ -1,4 +1,5 @@
-//! The machine against hand-made tables, laws, a plain reference model, and the buffer paper's claims.
+//! The machine against hand-made tables, laws, a plain reference model, and what the buffer paper
+//! claims.
 
 #[path = "machine/claims.rs"]
 mod claims;

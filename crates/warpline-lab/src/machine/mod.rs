@@ -38,7 +38,7 @@
 //!
 //! # Invariants
 //!
-//! - **MACHINE-A.** A line is in `Line::holders` of a worker just when it is in that worker's cache.
+//! - **MACHINE-A.** A worker is among a line's `holders` just when the line is in its cache.
 //! - **MACHINE-B.** When writes invalidate, a modified line has one holder.
 //! - **MACHINE-C.** Where unmapping evicts, a worker holds lines of mapped pages only.
 //! - **MACHINE-D.** A modified line has a holder.
@@ -86,7 +86,8 @@ struct Line {
     seen: u64,
     /// Who lost the latest copy to another worker's write.
     invalidated: u64,
-    /// Whose copy was brought up to date, and not touched by its holder since.
+    /// Of the holders: whose copy was brought up to date, and not touched by its holder since. The
+    /// bits of others mean nothing; a copy that comes in is touched.
     untouched: u64,
     /// Whether the copies are newer than memory.
     modified: bool,
@@ -370,7 +371,6 @@ impl Machine {
         let me = 1 << worker;
         *holders &= !me;
         counts.needless_updates += u64::from(*untouched & me != 0);
-        *untouched &= !me;
         if *modified && *holders == 0 {
             *modified = false;
             counts.write_backs += 1;

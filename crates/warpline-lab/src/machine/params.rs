@@ -1,6 +1,6 @@
 //! What a machine is like: sizes, protocol, costs, and the presets, each figure with its source.
 //!
-//! Made by whoever sets up an experiment, and checked once by [`Machine::new`](super::Machine::new).
+//! Made by whoever sets up an experiment; [`Machine::new`](super::Machine::new) checks them once.
 
 use warpline::ConfigError;
 
@@ -133,10 +133,10 @@ impl MachineParams {
     /// | page miss: 0.4 ms | an estimate from the buffer paper's figures 4 and 5, see below |
     /// | lock: 3, 14 and 32 µs | buffer paper, 3.4 |
     ///
-    /// The paper gives no time for a page miss. Its figures say that a million events take about
-    /// 17 s at their best and 33 s with the most memory, with up to 350 000 page misses among 8
-    /// processors: 8 · 16 s / 350 000 = 0.4 ms. It is good to a factor of two or so, and the system
-    /// must be in it, not only the ring.
+    /// The paper gives no time for a page miss. By the axes of its figures, the event rate falls
+    /// from about 60 000 to about 30 000 per second while page misses grow to about 350 000 in a
+    /// million events. That is 33 s instead of 17 s on 8 processors, so 8 * 16 s / 350 000 = 0.4 ms
+    /// each, within a factor of two or so. It is the system's tables that take so long, not the ring.
     ///
     /// A write to a shared line goes round the ring as a miss does. A line in no cache costs the
     /// same again: the real machine never drops the last copy of a line, but moves it to another

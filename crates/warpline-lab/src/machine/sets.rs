@@ -1,11 +1,12 @@
 //! A set-associative store of numbers, of lines or of pages: which are here, and which one leaves.
 //!
-//! Each [`Machine`](super::Machine) worker has one for its pages, and one for the lines of its cache.
+//! Each worker of a [`Machine`](super::Machine) has one for its pages, and one for the lines of its
+//! cache.
 //!
 //! # Invariants
 //!
-//! - **SETS-A.** In each set the numbers come first and the empty places last, and a number is there
-//!   once.
+//! - **SETS-A.** In each set the numbers come first and the empty places last, and a number is
+//!   there once.
 //! - **SETS-B.** The numbers of a set are in the order of their last use, the latest first.
 
 use warpline::{LpId, Stream};

@@ -1,8 +1,8 @@
 //! What a machine replays: accesses to memory, and what can be wrong with one.
 //!
 //! Recorded by whoever runs the program under study, and given to
-//! [`Machine::replay`](super::Machine::replay). Addresses are offsets into one block of memory, so they
-//! are dense, and the same from run to run.
+//! [`Machine::replay`](super::Machine::replay). Addresses are offsets into one block of memory, so
+//! they are dense, and the same from run to run.
 
 /// What an access does with its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

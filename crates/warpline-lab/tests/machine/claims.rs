@@ -56,8 +56,9 @@ fn page_misses(load: Workload) -> f64 {
 }
 
 /// 3.1 and 3.2: with receiver pools a buffer moves to its sender and back, two rounds of misses and
-/// of invalidations; with sender pools the sender's accesses hit, and one round is left. Only a buffer
-/// that has come through the global pool, about every seventh, is in another cache than its sender's.
+/// of invalidations; with sender pools the sender's accesses hit, and one round is left. Only a
+/// buffer that has come through the global pool, about every seventh, is in another cache than its
+/// sender's.
 #[test]
 fn receiver_pools_miss_twice_where_sender_pools_miss_once() {
     let table =
@@ -74,8 +75,8 @@ fn receiver_pools_miss_twice_where_sender_pools_miss_once() {
     }
 }
 
-/// 4: sender and receiver pools have no page misses while all memory fits into every cache, and many
-/// beyond 25 MB; sender pools more than receiver pools, because their buffers are scattered.
+/// 4: sender and receiver pools have no page misses while all memory fits into every cache, and
+/// many beyond 25 MB; sender pools more than receiver pools, because their buffers are scattered.
 /// 5: a worker that uses partitioned pools needs a quarter of the memory in its cache, so for it
 /// nothing changes.
 #[test]
@@ -91,10 +92,26 @@ fn page_misses_begin_at_the_knee() {
     assert_eq!(partitioned, [0.0; 4], "partitioned pools stay flat");
 }
 
+/// 4: on other machines it is the TLB that runs out of pages. A server's reaches 8 MiB: half of the
+/// memory here, so one of a message's two uses of a scattered buffer misses.
+#[test]
+fn pools_differ_in_tlb_misses_on_a_server() {
+    let page_misses = |pools| {
+        let load = Workload { memory_bytes: 16 << 20, ..load(pools, 0.0) };
+        let misses = per_message(MachineParams::server(), load, 2);
+        misses(|counts| counts.page_misses - counts.cold_page_misses)
+    };
+    let [sender, receiver, partitioned] =
+        [Pools::Sender, Pools::Receiver, Pools::Partitioned].map(page_misses);
+    assert!(partitioned < 0.01, "{partitioned}");
+    assert!((sender - 1.0).abs() < 0.1, "{sender}");
+    assert!(receiver > 0.5 && receiver < 0.8 * sender, "{sender}, {receiver}");
+}
+
 /// 4: with receiver pools, a worker needs its own pool and those of its k neighbours: k + 1 of 8
 /// pools in 25 MB. So the knees lie at 100, 67 and 40 MB. The smaller the neighbourhood, the more
-/// buffers of a page a worker uses at a time, and the fewer misses there can be beyond the knee: with
-/// k = 1, two for the 32 buffers of a page.
+/// buffers of a page a worker uses at a time, and the fewer misses there can be beyond the knee:
+/// with k = 1, two for the 32 buffers of a page.
 #[test]
 fn smaller_neighbourhoods_move_the_knee() {
     for (neighbours, knee) in [(1, 100.0), (2, 66.7), (4, 40.0)] {

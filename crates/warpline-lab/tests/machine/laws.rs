@@ -209,7 +209,8 @@ proptest! {
         let with = replayed(MachineParams { cache: everything, ..params }, &trace);
         prop_assert_eq!(with.total(), without.total());
 
-        let roomy = MachineParams { cache: everything, pages: Geometry::fully_associative(lines), ..params };
+        let pages = Geometry::fully_associative(lines);
+        let roomy = MachineParams { cache: everything, pages, ..params };
         let random = MachineParams { replacement: Replacement::Random(seed), ..roomy };
         prop_assert_eq!(replayed(random, &trace).total(), replayed(roomy, &trace).total());
     }
@@ -235,6 +236,7 @@ fn random_replacement_is_not_lru() {
     let hits = rounds(Replacement::Random(7));
     assert!((100..450).contains(&hits), "{hits} hits of 500");
     assert_eq!(hits, rounds(Replacement::Random(7)), "the same seed replays the same choices");
+    assert_ne!(hits, rounds(Replacement::Random(8)), "another seed makes others");
 }
 
 /// Workers 0 and 63 are the ends of a mask.

@@ -1,5 +1,5 @@
-//! The machine once more, written to be believed at sight: it keeps the history of every copy and of
-//! every mapping, and looks up whatever it wants to know.
+//! The machine once more, written to be believed at sight: it keeps the history of every copy and
+//! of every mapping, and looks up whatever it wants to know.
 
 use std::collections::{BTreeMap, BTreeSet};
 

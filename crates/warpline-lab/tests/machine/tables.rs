@@ -8,7 +8,7 @@ use warpline_lab::machine::{
 
 const LINE: u32 = 16;
 
-/// Caches and maps with room for everything; costs are powers of ten, so that a sum shows its terms.
+/// Room for everything; costs are powers of ten, so that a sum shows its terms.
 fn roomy(workers: u32, protocol: Protocol) -> MachineParams {
     MachineParams {
         workers,
@@ -217,7 +217,6 @@ fn pages_are_mapped_and_take_their_lines_with_them() {
         (Read, 2, "cold", "cold"),
     ];
     for unmapping_evicts in [true, false] {
-        // Page 0 was used before page 1 when page 2 comes back, so the order is 4, 0, 8 as above.
         let mut machine = machine(MachineParams {
             pages: Geometry::fully_associative(2),
             unmapping_evicts,
@@ -301,6 +300,29 @@ fn time_adds_up() {
     let time = |counts: Counts| counts.time_ns(&machine.params().costs);
     assert_eq!(time(machine.total()), 21_122.0);
     assert_eq!(time(*machine.counts(1)), 10_020.0);
+}
+
+/// Sums leave nothing out.
+#[test]
+fn every_count_is_added() {
+    let counts = |unit| Counts {
+        accesses: unit,
+        hits: 2 * unit,
+        cold_misses: 3 * unit,
+        capacity_misses: 4 * unit,
+        coherence_misses: 5 * unit,
+        remote_misses: 6 * unit,
+        announcements: 7 * unit,
+        invalidations_sent: 8 * unit,
+        invalidations_received: 9 * unit,
+        updates_sent: 10 * unit,
+        updates_received: 11 * unit,
+        needless_updates: 12 * unit,
+        write_backs: 13 * unit,
+        page_misses: 14 * unit,
+        cold_page_misses: 15 * unit,
+    };
+    assert_eq!([counts(1), counts(3)].into_iter().sum::<Counts>(), counts(4));
 }
 
 /// What the machine cannot replay is refused with its place in the trace, and changes nothing.
