@@ -26,6 +26,9 @@ pub(crate) struct TimeWarpArgs {
     /// With --memory: and until it expects to reclaim more than this fraction
     #[arg(long, value_name = "F", default_value_t = 0.2, value_parser = fraction)]
     pub(crate) free2: f64,
+    /// All workers take turns on one thread: slow, but the run repeats itself, rollbacks and all
+    #[arg(long)]
+    pub(crate) in_turn: bool,
     /// Measure where the time goes, by part of the engine
     #[arg(long)]
     pub(crate) costs: bool,
@@ -91,6 +94,7 @@ impl TimeWarpArgs {
         let simulation = simulation
             .workers(self.workers())
             .free_fractions(self.free1, self.free2)
+            .in_turn(self.in_turn)
             .measure_costs(self.costs);
         self.policies.apply(simulation)
     }

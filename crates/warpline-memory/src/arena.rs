@@ -38,12 +38,16 @@ use std::{
     fmt,
     marker::PhantomData,
     mem::needs_drop,
-    sync::{Mutex, OnceLock, PoisonError, atomic::Ordering},
+    sync::{
+        Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use crate::{
     pool::{AnyPool, Pool, PoolKind, PoolPlan, Shared, stock::BUFFERS_MAX},
     slots::{Chunk, LINE, NOBODY, Slot},
+    trace::{BufferAccess, BufferTrace},
 };
 
 /// The first chunk has so many buffers, each later one twice as many as the one before.
@@ -80,6 +84,7 @@ pub struct Arena<T> {
     keepsake: OnceLock<T>,
     /// The workers that have their buffers.
     workers: Mutex<BTreeSet<u32>>,
+    trace: Option<BufferTrace>,
 }
 
 impl<T: Send + Sync> Arena<T> {
@@ -113,7 +118,15 @@ impl<T: Send + Sync> Arena<T> {
             pool: Shared::new(plan),
             keepsake: OnceLock::new(),
             workers: Mutex::default(),
+            trace: None,
         }
+    }
+
+    /// The arena, with every access to a buffer told to `trace`. Messages that are not stored are never
+    /// accessed.
+    #[must_use]
+    pub fn traced(self, trace: Option<BufferTrace>) -> Self {
+        Self { trace, ..self }
     }
 
     /// The buffers of worker `worker`.
@@ -243,6 +256,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
             return Some(id);
         }
         let slot = self.arena.slot_to_fill(id);
+        self.trace(id, true, size_of::<Slot<T>>());
         // SAFETY: the buffer was taken out of the pool, so nobody else reaches it and it holds no
         // message (ARENA-A, POOL-A).
         unsafe { slot.message().write(make()) };
@@ -264,6 +278,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
             return self.arena.keepsake();
         }
         let slot = self.owned(id);
+        self.trace(id, false, size_of::<Slot<T>>());
         // SAFETY: it is filled and this worker's (ARENA-B, edge ARENA-1); only `free` and `take`
         // change that, and they need `&mut self`.
         unsafe { &*slot.message() }
@@ -369,11 +384,22 @@ impl<T: Send + Sync> Buffers<'_, T> {
         slot
     }
 
+    /// Tells an access to the first `bytes` of a buffer.
+    #[inline]
+    fn trace(&self, id: BufferId, is_write: bool, bytes: usize) {
+        if let Some(trace) = &self.arena.trace {
+            let address = u64::from(id.0) * self.arena.stride as u64;
+            let (worker, bytes) = (self.owner - 1, bytes as u32);
+            trace.tell(BufferAccess { worker, is_write, address, bytes });
+        }
+    }
+
     /// Puts a buffer of this worker's back into the pool; its message is the caller's, for as long as
     /// the caller has the worker's buffers to itself.
     #[inline]
     fn disown(&mut self, id: BufferId, from: usize) -> *mut T {
         let slot = self.owned(id);
+        self.trace(id, true, size_of::<AtomicU32>());
         // Ordering: Relaxed; the next owner gets the buffer from this worker, by edge ARENA-1 or
         // ARENA-2.
         slot.owner.store(NOBODY, Ordering::Relaxed);

@@ -7,6 +7,7 @@ use std::{
 };
 
 use warpline_core::{Model, VirtualTime};
+use warpline_memory::BufferTrace;
 
 use crate::{
     Cancellation, CheckpointInterval, ConfigError, FossilCollection, Monitor, PendingKind,
@@ -283,6 +284,21 @@ impl<'a, M: Model> Simulation<'a, M> {
     #[must_use]
     pub fn local_pool(mut self, on: bool) -> Self {
         self.settings.timewarp.local_pool = on;
+        self
+    }
+
+    /// Time Warp: whether all workers take turns on the calling thread. That is slow, but such a run repeats
+    /// itself exactly, rollbacks and all: for the search for bugs, and for traces.
+    #[must_use]
+    pub fn in_turn(mut self, on: bool) -> Self {
+        self.settings.timewarp.in_turn = on;
+        self
+    }
+
+    /// Time Warp: tells `trace` every access to an event buffer.
+    #[must_use]
+    pub fn trace_buffers(mut self, trace: BufferTrace) -> Self {
+        self.settings.timewarp.trace = Some(trace);
         self
     }
 

@@ -66,11 +66,29 @@ pub(crate) fn run<M: Model>(
     if let Some(monitor) = &watch.monitor {
         monitor.attach(&shared.shown);
     }
+    let remains = if settings.timewarp.in_turn {
+        work_in_turn(model, &shared, watch, started)
+    } else {
+        work_at_once(model, &shared, watch, started)
+    };
+    if let Some((_, error)) = shared.take_failure() {
+        return Err(error);
+    }
+    let report = Reporting { model, shared: &shared, settings, name, started };
+    report.make(remains, watch)
+}
+
+/// All workers, each on a thread of its own.
+fn work_at_once<M: Model>(
+    model: &M,
+    shared: &Shared<M>,
+    watch: &mut Watch<'_>,
+    started: Instant,
+) -> Vec<Remains<M::Lp>> {
     let workers = shared.workers();
-    let remains = thread::scope(|scope| {
+    thread::scope(|scope| {
         let others: Vec<_> = (1..workers)
             .map(|me| {
-                let shared = &shared;
                 let work = move || work(model, shared, me, &mut Watch::default(), started);
                 thread::Builder::new().name(format!("worker {me}")).spawn_scoped(scope, work)
             })
@@ -80,18 +98,42 @@ pub(crate) fn run<M: Model>(
             let error = ConfigError::new("workers", workers, allowed);
             shared.fail(super::shared::FailureOrder::Start(LpId::new(0)), error.into());
         }
-        let first = work(model, &shared, 0, watch, started);
+        let first = work(model, shared, 0, watch, started);
         let others = others.into_iter().flatten().map(|other| match other.join() {
             Ok(remains) => remains,
             Err(panic) => std::panic::resume_unwind(panic),
         });
-        std::iter::once(first).chain(others).collect::<Vec<_>>()
-    });
-    if let Some((_, error)) = shared.take_failure() {
-        return Err(error);
+        std::iter::once(first).chain(others).collect()
+    })
+}
+
+/// All workers, in turn, on this thread.
+fn work_in_turn<M: Model>(
+    model: &M,
+    shared: &Shared<M>,
+    watch: &mut Watch<'_>,
+    started: Instant,
+) -> Vec<Remains<M::Lp>> {
+    let mut workers: Vec<_> =
+        (0..shared.workers()).map(|me| (Worker::new(model, shared, me), None)).collect();
+    for (worker, ended) in &mut workers {
+        *ended = worker.start().is_err().then_some(Turn::Failed);
     }
-    let report = Reporting { model, shared: &shared, settings, name, started };
-    report.make(remains, watch)
+    let mut observer = Observer::new(shared, watch, started);
+    while workers.iter().any(|(_, ended)| ended.is_none()) {
+        for (worker, ended) in workers.iter_mut().filter(|(_, ended)| ended.is_none()) {
+            match worker.turn() {
+                Turn::Worked | Turn::Idle => {}
+                turn => *ended = Some(turn),
+            }
+            if worker.me == 0 && observer.says_stop(worker.gvt) {
+                worker.flow.stop();
+                shared.gvt.start();
+            }
+        }
+    }
+    let ended = |(worker, ended): (_, Option<Turn>)| remains(worker, ended.unwrap_or(Turn::Failed));
+    workers.into_iter().map(ended).collect()
 }
 
 fn refuse_what_the_model_lacks<M: Model>(settings: &Settings) -> Result<(), ConfigError> {
@@ -117,9 +159,7 @@ fn work<M: Model>(
         std::mem::forget(alarm);
         return remains(worker, Turn::Failed);
     }
-    let (observed, looked) = (started, started);
-    let (turns, slice, stops) = (0, 1, false);
-    let mut observer = Observer { shared, watch, started, observed, looked, turns, slice, stops };
+    let mut observer = Observer::new(shared, watch, started);
     worker.show_activity(Activity::Working);
     let (mut idle, mut since_look) = (0, 0);
     let ended = loop {
@@ -211,7 +251,13 @@ struct Observer<'a, 'w, M: Model> {
     stops: bool,
 }
 
-impl<M: Model> Observer<'_, '_, M> {
+impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
+    fn new(shared: &'a Shared<M>, watch: &'a mut Watch<'w>, started: Instant) -> Self {
+        let (observed, looked) = (started, started);
+        let (turns, slice, stops) = (0, 1, false);
+        Self { shared, watch, started, observed, looked, turns, slice, stops }
+    }
+
     /// Whether the run is to stop.
     fn says_stop(&mut self, gvt: Bound) -> bool {
         self.turns += 1;

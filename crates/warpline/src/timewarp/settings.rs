@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use warpline_core::VirtualTime;
-use warpline_memory::PoolPlan;
+use warpline_memory::{BufferTrace, PoolPlan};
 
 use crate::ConfigError;
 
@@ -30,6 +30,9 @@ pub(crate) struct Settings {
     pub(crate) global_share: f64,
     pub(crate) local_share: Option<f64>,
     pub(crate) local_pool: bool,
+    /// Whether workers take turns on one thread.
+    pub(crate) in_turn: bool,
+    pub(crate) trace: Option<BufferTrace>,
     pub(crate) pin: bool,
     pub(crate) costs: bool,
 }
@@ -52,6 +55,8 @@ impl Default for Settings {
             global_share: 0.3,
             local_share: None,
             local_pool: false,
+            in_turn: false,
+            trace: None,
             pin: true,
             costs: false,
         }

@@ -80,7 +80,8 @@ impl<M: Model> Shared<M> {
             admission,
             directory,
             residents,
-            arena: Arena::new(settings.timewarp.pool_plan(limit)),
+            arena: Arena::new(settings.timewarp.pool_plan(limit))
+                .traced(settings.timewarp.trace.clone()),
             inboxes: padded(),
             returned: padded(),
             shown: (0..workers).map(|_| CachePadded::default()).collect(),

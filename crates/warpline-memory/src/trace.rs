@@ -1,0 +1,41 @@
+//! Traces of buffer accesses: which worker touched which part of the buffers' memory, and how.
+//!
+//! For experiments with memory systems: the laboratory replays a trace through simulated caches. Without a
+//! trace, an access costs a predictable branch more.
+
+use std::{fmt, sync::Arc};
+
+/// One worker's access to a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferAccess {
+    /// The worker.
+    pub worker: u32,
+    /// Whether it wrote.
+    pub is_write: bool,
+    /// Where, in bytes from the beginning of all buffers, as if they lay in one piece.
+    pub address: u64,
+    /// How many bytes.
+    pub bytes: u32,
+}
+
+/// What is told every access. It is called on the worker's own thread.
+#[derive(Clone)]
+pub struct BufferTrace(Arc<dyn Fn(BufferAccess) + Send + Sync>);
+
+impl BufferTrace {
+    /// A trace that tells `sink`.
+    pub fn new(sink: impl Fn(BufferAccess) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(sink))
+    }
+
+    #[cold]
+    pub(crate) fn tell(&self, access: BufferAccess) {
+        (self.0)(access);
+    }
+}
+
+impl fmt::Debug for BufferTrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BufferTrace").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,103 @@
+//! Pools with the messages of real models: large ones, and what a trace shows of small ones.
+
+use std::sync::{Arc, Mutex};
+
+use warpline::{
+    BufferAccess, BufferTrace, CommitDigest, Engine, Model, PoolKind, Results, RunError, Simulation,
+};
+use warpline_models::{
+    catalog::{ModelParams, WithModel},
+    phold::{PAYLOAD_BYTES_MAX, PholdParams},
+};
+
+/// A run of PHOLD.
+#[derive(Clone)]
+struct Run {
+    engine: Engine,
+    workers: usize,
+    pool: PoolKind,
+    in_turn: bool,
+    trace: Option<BufferTrace>,
+}
+
+impl WithModel for Run {
+    type Output = Result<(CommitDigest, u64, u64), RunError>;
+
+    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
+        let Self { engine, workers, pool, in_turn, trace } = self;
+        let mut simulation = Simulation::new(model)
+            .engine(engine)
+            .workers(workers)
+            .pool(pool)
+            .in_turn(in_turn)
+            .end(20.0);
+        if let Some(trace) = trace {
+            simulation = simulation.trace_buffers(trace);
+        }
+        let report = simulation.run()?;
+        Ok((report.digest, report.committed_events, report.rolled_back_events))
+    }
+}
+
+fn phold(payload: usize) -> ModelParams {
+    let params =
+        PholdParams { lps: 16, population: 32, remote: 0.8, payload, ..PholdParams::default() };
+    ModelParams::Phold(params)
+}
+
+fn run(payload: usize, run: Run) -> (CommitDigest, u64, u64) {
+    phold(payload).dispatch(run).expect("valid parameters").expect("a sound run")
+}
+
+const SEQUENTIAL: Run = Run {
+    engine: Engine::Sequential,
+    workers: 1,
+    pool: PoolKind::Sender,
+    in_turn: false,
+    trace: None,
+};
+
+#[test]
+fn messages_of_64_kib_go_through_every_pool() {
+    let expected = run(PAYLOAD_BYTES_MAX, SEQUENTIAL).0;
+    for &pool in PoolKind::ALL {
+        let parallel = Run { engine: Engine::TimeWarp, workers: 3, pool, ..SEQUENTIAL };
+        assert_eq!(run(PAYLOAD_BYTES_MAX, parallel).0, expected, "{pool}");
+    }
+}
+
+/// A run in turn with its trace.
+fn traced(pool: PoolKind) -> ((CommitDigest, u64, u64), Vec<BufferAccess>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&seen);
+    let trace = BufferTrace::new(move |access| sink.lock().unwrap().push(access));
+    let parallel =
+        Run { engine: Engine::TimeWarp, workers: 4, pool, in_turn: true, trace: Some(trace) };
+    let result = run(64, parallel);
+    let seen = std::mem::take(&mut *seen.lock().unwrap());
+    (result, seen)
+}
+
+/// Workers that take turns roll back, and do the same when they do it again; every event is written once
+/// by its sender, read by its receiver when it is handled, and its buffer freed there.
+#[test]
+fn runs_in_turn_repeat_themselves() {
+    let expected = run(64, SEQUENTIAL).0;
+    for &pool in PoolKind::ALL {
+        let (result, trace) = traced(pool);
+        assert_eq!(result.0, expected, "{pool}");
+        assert!(result.2 > 0, "{pool}: no rollbacks");
+        let again = traced(pool);
+        assert!(again.0 == result && again.1 == trace, "{pool}: another run is different");
+        let count = |is_write, large: bool| {
+            let wanted = |access: &&BufferAccess| {
+                access.is_write == is_write && (access.bytes >= 64) == large
+            };
+            trace.iter().filter(wanted).count() as u64
+        };
+        let (sent, handled, freed) = (count(true, true), count(false, true), count(true, false));
+        let (_, committed, rolled_back) = result;
+        assert_eq!(handled, committed + rolled_back, "{pool}");
+        assert!(sent >= committed && freed >= committed && freed <= sent, "{pool}: {sent} {freed}");
+    }
+}
