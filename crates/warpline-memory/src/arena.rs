@@ -47,7 +47,7 @@ use std::{
 use crate::{
     pool::{AnyPool, Pool, PoolKind, PoolPlan, Shared, stock::BUFFERS_MAX},
     slots::{Chunk, LINE, NOBODY, Slot},
-    trace::{BufferAccess, BufferTrace},
+    trace::{BufferAccess, BufferAction, BufferTrace},
 };
 
 /// The first chunk has so many buffers, each later one twice as many as the one before.
@@ -256,7 +256,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
             return Some(id);
         }
         let slot = self.arena.slot_to_fill(id);
-        self.trace(id, true, size_of::<Slot<T>>());
+        self.trace(id, BufferAction::Fill { to: to as u32 }, size_of::<Slot<T>>());
         // SAFETY: the buffer was taken out of the pool, so nobody else reaches it and it holds no
         // message (ARENA-A, POOL-A).
         unsafe { slot.message().write(make()) };
@@ -278,7 +278,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
             return self.arena.keepsake();
         }
         let slot = self.owned(id);
-        self.trace(id, false, size_of::<Slot<T>>());
+        self.trace(id, BufferAction::Read, size_of::<Slot<T>>());
         // SAFETY: it is filled and this worker's (ARENA-B, edge ARENA-1); only `free` and `take`
         // change that, and they need `&mut self`.
         unsafe { &*slot.message() }
@@ -386,11 +386,11 @@ impl<T: Send + Sync> Buffers<'_, T> {
 
     /// Tells an access to the first `bytes` of a buffer.
     #[inline]
-    fn trace(&self, id: BufferId, is_write: bool, bytes: usize) {
+    fn trace(&self, id: BufferId, action: BufferAction, bytes: usize) {
         if let Some(trace) = &self.arena.trace {
             let address = u64::from(id.0) * self.arena.stride as u64;
             let (worker, bytes) = (self.owner - 1, bytes as u32);
-            trace.tell(BufferAccess { worker, is_write, address, bytes });
+            trace.tell(BufferAccess { worker, action, address, bytes });
         }
     }
 
@@ -399,7 +399,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
     #[inline]
     fn disown(&mut self, id: BufferId, from: usize) -> *mut T {
         let slot = self.owned(id);
-        self.trace(id, true, size_of::<AtomicU32>());
+        self.trace(id, BufferAction::Free, size_of::<AtomicU32>());
         // Ordering: Relaxed; the next owner gets the buffer from this worker, by edge ARENA-1 or
         // ARENA-2.
         slot.owner.store(NOBODY, Ordering::Relaxed);

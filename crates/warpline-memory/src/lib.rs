@@ -25,4 +25,4 @@ pub use crossbeam_utils::{Backoff, CachePadded};
 pub use inbox::{BLOCK_ITEMS, Block, Drain, Inbox};
 pub use pool::{PoolKind, PoolPlan, stock::BUFFERS_MAX};
 pub use prefetch::prefetch;
-pub use trace::{BufferAccess, BufferTrace};
+pub use trace::{BufferAccess, BufferAction, BufferTrace};

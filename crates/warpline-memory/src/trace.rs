@@ -10,12 +10,26 @@ use std::{fmt, sync::Arc};
 pub struct BufferAccess {
     /// The worker.
     pub worker: u32,
-    /// Whether it wrote.
-    pub is_write: bool,
+    /// What it did.
+    pub action: BufferAction,
     /// Where, in bytes from the beginning of all buffers, as if they lay in one piece.
     pub address: u64,
     /// How many bytes.
     pub bytes: u32,
+}
+
+/// What a worker does with a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BufferAction {
+    /// It writes a message to worker `to`.
+    Fill {
+        /// The receiver, which may be the sender.
+        to: u32,
+    },
+    /// It reads the message.
+    Read,
+    /// It writes the buffer's header: the buffer is free.
+    Free,
 }
 
 /// What is told every access. It is called on the worker's own thread.

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use warpline::{
-    BufferAccess, BufferTrace, CommitDigest, Engine, Model, PoolKind, Results, RunError, Simulation,
+    BufferAccess, BufferAction, BufferTrace, CommitDigest, Engine, Model, PoolKind, Results,
+    RunError, Simulation,
 };
 use warpline_models::{
     catalog::{ModelParams, WithModel},
@@ -89,13 +90,12 @@ fn runs_in_turn_repeat_themselves() {
         assert!(result.2 > 0, "{pool}: no rollbacks");
         let again = traced(pool);
         assert!(again.0 == result && again.1 == trace, "{pool}: another run is different");
-        let count = |is_write, large: bool| {
-            let wanted = |access: &&BufferAccess| {
-                access.is_write == is_write && (access.bytes >= 64) == large
-            };
-            trace.iter().filter(wanted).count() as u64
+        let count = |wanted: fn(BufferAction) -> bool| {
+            trace.iter().filter(|access| wanted(access.action)).count() as u64
         };
-        let (sent, handled, freed) = (count(true, true), count(false, true), count(true, false));
+        let sent = count(|action| matches!(action, BufferAction::Fill { .. }));
+        let handled = count(|action| action == BufferAction::Read);
+        let freed = count(|action| action == BufferAction::Free);
         let (_, committed, rolled_back) = result;
         assert_eq!(handled, committed + rolled_back, "{pool}");
         assert!(sent >= committed && freed >= committed && freed <= sent, "{pool}: {sent} {freed}");

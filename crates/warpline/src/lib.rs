@@ -47,4 +47,4 @@ pub use warpline_core::{
     LpDigest, LpId, Model, ModelError, Place, Reversal, STEP_MAX, Stream, Tracked, TrackedVec,
     Undo, UndoPoint, VirtualTime, mix,
 };
-pub use warpline_memory::{BufferAccess, BufferTrace};
+pub use warpline_memory::{BufferAccess, BufferAction, BufferTrace};

@@ -69,6 +69,8 @@ pub(super) struct Flow {
     full: bool,
     history_max: usize,
     stop: bool,
+    /// The last GVT came with a shortage that concerned this worker.
+    short: bool,
     /// How often the time ahead of GVT was halved because of a shortage.
     squeezes: u32,
     /// Rounds with a shortage and without progress, since the squeeze is tightest.
@@ -95,6 +97,7 @@ impl Flow {
             full: false,
             history_max,
             stop: false,
+            short: false,
             squeezes: 0,
             hopeless: 0,
             calm: 0,
@@ -229,12 +232,13 @@ impl<M: Model> Worker<'_, M> {
     /// Answers a shortage of buffers, in step with all other workers that it concerns: they see the same
     /// outcomes.
     ///
-    /// First everybody gives its free buffers away (and has just collected fossils). If the shortage
-    /// is still there in the next round, *cancelback* (Jefferson 1990) begins: the events sent from
-    /// furthest ahead are taken back by their senders, which roll back to before they sent them. Here
-    /// the senders do it by themselves, beyond a time that comes closer to GVT each round. The
-    /// time ahead of GVT stays so short for a while, or the same would happen again. In the end nothing
-    /// is left but what a sequential run would have, and if that does not fit, nothing will.
+    /// If GVT has advanced, fossil collection has just helped, and the pool distributes what it reclaimed.
+    /// If the shortage is still there in the next round, everybody gives its free buffers away; after that,
+    /// *cancelback* (Jefferson 1990) begins: the events sent from furthest ahead are taken back by their
+    /// senders, which roll back to before they sent them. Here the senders do it by themselves, beyond a
+    /// time that comes closer to GVT each round. The time ahead of GVT stays so short for a while, or the
+    /// same would happen again. In the end nothing is left but what a sequential run would have, and if
+    /// that does not fit, nothing will.
     ///
     /// # Errors
     ///
@@ -243,7 +247,14 @@ impl<M: Model> Worker<'_, M> {
         // Where the pool keeps the buffers of workers apart, others need not suffer from a shortage, as
         // long as GVT advances.
         let concerns = self.flow.starved || self.buffers.is_common() || !advanced;
-        if outcome.notes & STARVED == 0 || !concerns {
+        let is_short = outcome.notes & STARVED != 0 && concerns;
+        let was_short = std::mem::replace(&mut self.flow.short, is_short);
+        if is_short && advanced && !was_short {
+            self.flow.starved = false;
+            self.buffers.redistribute();
+            return Ok(());
+        }
+        if !is_short {
             self.buffers.redistribute();
             self.flow.calm += 1;
             if self.flow.calm >= EASE_AFTER {
