@@ -1,0 +1,78 @@
+//! A figure's text: what the paper found, what was found here, where and how, in Markdown.
+
+use std::fmt::Write;
+
+use crate::{Claim, Figure, Findings, Host, LEVEL, Plot, counters};
+
+/// The text without its heading and plot: the page of all figures puts its own there.
+pub(crate) fn body(figure: &dyn Figure, findings: &Findings, host: &Host) -> String {
+    let Findings { plot, paper, setup, claims, remarks, .. } = findings;
+    let mut text =
+        format!("**{}**\n\n## The paper\n\n{paper}\n\n## Here\n\n", Claim::summary(claims));
+    for claim in claims {
+        // Writing to a string does not fail.
+        let _ = write!(text, "- {}: **{}**", claim.text, claim.verdict());
+        let found: Vec<_> = claim
+            .tests
+            .iter()
+            .map(|(place, found, holds)| {
+                format!("{place}: {found:.2}{}", if *holds { "" } else { " (not as claimed)" })
+            })
+            .collect();
+        let _ = match found.as_slice() {
+            [] => writeln!(text, "."),
+            found => writeln!(text, ". {}.", found.join("; ")),
+        };
+    }
+    for remark in remarks {
+        let _ = writeln!(text, "- {remark}");
+    }
+    let _ = write!(text, "\n{}\n## How\n\n{setup}\n\n", medians(plot));
+    let _ = write!(
+        text,
+        "The rule of the verdicts: two curves are compared by the median, over the rounds, of the ratio of \
+         their values within a round; one is above the other where that differs from 1 by more than \
+         {} %. A claim holds if it does at every point named.\n\n",
+        LEVEL * 100.0
+    );
+    let Host { processor, cores, system, date } = host;
+    let build =
+        if cfg!(debug_assertions) { ", **a debug build: its speed tells nothing**" } else { "" };
+    let _ = writeln!(text, "Machine: {processor}, {cores} core(s), {system}{build}. Date: {date}.");
+    for (name, reason) in counters::unavailable() {
+        let _ = writeln!(text, "No {name}: the machine does not offer this counter ({reason}).");
+    }
+    let _ = writeln!(text, "\nAgain: `warpline lab {}`", figure.name());
+    text
+}
+
+/// The text as a file of its own, beside its plot.
+pub(crate) fn with_plot(figure: &dyn Figure, body: &str) -> String {
+    let (name, title) = (figure.name(), figure.title());
+    format!("# {name}: {title}\n\n![{title}]({name}.svg)\n\n{body}")
+}
+
+/// A table of what is plotted: a row for each place on the x axis, a column for each curve.
+fn medians(plot: &Plot) -> String {
+    let mut places: Vec<f64> =
+        plot.curves.iter().flat_map(|curve| &curve.dots).map(|dot| dot.x).collect();
+    places.sort_unstable_by(f64::total_cmp);
+    places.dedup();
+    let names: Vec<_> = plot.curves.iter().map(|curve| curve.name.as_str()).collect();
+    let mut table = format!(
+        "Plotted: {}.\n\n| {} | {} |\n|---{}|\n",
+        plot.y.label,
+        plot.x.label,
+        names.join(" | "),
+        "|---:".repeat(names.len())
+    );
+    for x in places {
+        let cell = |curve: &crate::Curve| {
+            let dot = curve.dots.iter().find(|dot| dot.x == x);
+            dot.map_or_else(String::new, |dot| format!("{:.3}", dot.y))
+        };
+        let cells: Vec<_> = plot.curves.iter().map(cell).collect();
+        let _ = writeln!(table, "| {x} | {} |", cells.join(" | "));
+    }
+    table
+}
