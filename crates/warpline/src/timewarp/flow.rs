@@ -272,7 +272,7 @@ impl<M: Model> Worker<'_, M> {
             self.cancel_back();
         }
         if self.flow.squeezes >= SQUEEZES {
-            self.collect_needed();
+            self.collect_all();
         }
         self.buffers.give_up_beyond(0);
         let pending = self.desk.pending.peek().copied();

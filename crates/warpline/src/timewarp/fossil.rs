@@ -33,21 +33,11 @@ impl<M: Model> Worker<'_, M> {
 
     /// Whether nothing will be rolled back any more.
     pub(super) fn is_final(&self) -> bool {
-        self.only_committed || self.gvt.reaches(self.shared.end)
+        self.gvt.reaches(self.shared.end)
     }
 
-    /// Collects also the records that sparse copies need, if nothing that was handled can be undone.
-    pub(super) fn collect_needed(&mut self) {
-        let (history, gvt) = (&self.history, self.gvt);
-        self.only_committed = (history.front()..history.back()).all(|at| {
-            let record = &history[at];
-            record.undone || Bound(record.event.key.words()) < gvt
-        });
-        self.collect_all();
-        self.only_committed = false;
-    }
-
-    fn collect_all(&mut self) {
+    /// Collects all that may go.
+    pub(super) fn collect_all(&mut self) {
         while self.drop_front() {}
         self.forget_sent();
     }
@@ -84,7 +74,7 @@ impl<M: Model> Worker<'_, M> {
             let event = record.event;
             let is_below =
                 event.key.words()[0] < self.gvt.0[0] || Bound(event.key.words()) < self.gvt;
-            if !is_below || (!self.saving.may_drop(record, &self.history) && !self.is_final()) {
+            if !is_below || !self.saving.may_drop(at, &self.history, self.gvt) {
                 return false;
             }
             self.statistics.committed += 1;

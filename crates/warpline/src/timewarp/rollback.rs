@@ -27,12 +27,6 @@ impl<M: Model> Worker<'_, M> {
     /// Takes an event out of the world, wherever it is.
     fn annihilate(&mut self, event: Event) {
         self.statistics.annihilated += 1;
-        if !self.held.is_empty() {
-            // It will not be handled again, so it will not send again either.
-            for held in self.held.remove(&event.buffer().get()).unwrap_or_default() {
-                self.take_back(held.sent);
-            }
-        }
         if !self.remove_waiting(&event) {
             let lp = &self.lps[event.lp as usize];
             let maybe_handled = event.time() <= lp.last_time;
@@ -169,8 +163,7 @@ impl<M: Model> Worker<'_, M> {
     /// Undoes everything that is not committed.
     pub(super) fn undo_everything(&mut self) {
         self.roll_back_all(self.gvt);
-        self.only_committed = true;
-        self.fossil_collect();
+        self.collect_all();
     }
 
     /// Drops undone records from the back of the log.

@@ -156,10 +156,12 @@ fn work<M: Model>(
 
 /// Waits a little, after so many idle turns in a row.
 fn wait(idle: u32) {
-    match idle {
-        ..=SPINS => std::hint::spin_loop(),
-        ..=YIELDS => thread::yield_now(),
-        _ => thread::sleep(SLEEP),
+    if idle <= SPINS {
+        std::hint::spin_loop();
+    } else if idle <= YIELDS {
+        thread::yield_now();
+    } else {
+        thread::sleep(SLEEP);
     }
 }
 

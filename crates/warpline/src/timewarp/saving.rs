@@ -12,8 +12,9 @@
 //!
 //! # Invariants
 //!
-//! - **SAVE-A.** The oldest record of an LP that is not committed has a copy, so there is always one
-//!   to coast from. ([`Saving::may_drop`] keeps records for this.)
+//! - **SAVE-A.** A record that is not committed has a copy, or one before it in its LP's chain has: so
+//!   there is always one to coast from. Fossil collection keeps committed records for this
+//!   ([`Saving::may_drop`]), and what it does not keep, the next copy does not count on.
 //! - **SAVE-B.** A blocking I/O event is never handled a second time: the record after one has a copy.
 //!
 //! # References
@@ -30,6 +31,7 @@ use warpline_memory::Buffers;
 use super::{
     CheckpointInterval, Message, Settings, StateSaving,
     event::Kind,
+    gvt::Bound,
     history::{Core, NONE, Record, Ring},
     sending::Coasting,
 };
@@ -45,11 +47,18 @@ pub(super) struct Lp<L> {
     pub(super) last_time: f64,
     /// The record of its last event.
     pub(super) last: u64,
-    /// The record that has the last copy of its state.
-    pub(super) copied_at: u64,
-    /// Events handled since that copy.
-    pub(super) since_copy: u32,
     pub(super) id: LpId,
+}
+
+/// What is known of an LP's copies, where they are sparse.
+#[derive(Clone, Copy, Debug, Default)]
+struct Copies {
+    /// The record that has the last copy.
+    at: u64,
+    /// Events handled since.
+    since: u32,
+    /// Records before this position are committed, and nothing coasts from them any more.
+    released: u64,
 }
 
 /// With the reverse handlers, a copy is made before every so many events of an LP.
@@ -58,7 +67,7 @@ const REVERSE_COPY_EVERY: u32 = 64;
 /// kept back to the last copy, for all LPs.
 const COPY_AGE_MAX: u64 = 16_384;
 /// So many events since the last copy are more than any interval: the next record has a copy.
-pub(super) const BEFORE_COPY: u32 = u32::MAX / 2;
+const BEFORE_COPY: u32 = u32::MAX / 2;
 /// The greatest interval that is chosen automatically.
 const AUTO_MAX: u32 = 64;
 /// Of so many events, one is timed for the automatic interval.
@@ -74,14 +83,15 @@ pub(super) struct Saving<M: Model> {
     notes: Vec<u64>,
     /// Events of an LP from one copy to the next.
     every: u32,
-    sparse: bool,
+    /// By LP, where some records have no copy.
+    sparse: Option<Vec<Copies>>,
     tuning: Option<Tuning>,
     pub(super) coasted: u64,
     pub(super) copied: u64,
 }
 
 impl<M: Model> Saving<M> {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &Settings, lps: usize) -> Self {
         let every = match (settings.saving, settings.checkpoint_interval) {
             (StateSaving::Incremental, _) => 1,
             (StateSaving::Reverse, _) => REVERSE_COPY_EVERY,
@@ -95,17 +105,11 @@ impl<M: Model> Saving<M> {
             copies: Vec::new(),
             notes: Vec::new(),
             every,
-            sparse: !settings.copies_all(),
+            sparse: (!settings.copies_all()).then(|| vec![Copies::default(); lps]),
             tuning: tuned.then(Tuning::default),
             coasted: 0,
             copied: 0,
         }
-    }
-
-    /// Whether some records have no copy.
-    #[inline]
-    const fn is_sparse(&self) -> bool {
-        self.sparse
     }
 
     pub(super) const fn undoes_writes(&self) -> bool {
@@ -119,15 +123,16 @@ impl<M: Model> Saving<M> {
             self.grow(history, at);
         }
         let place = at as usize & (self.copies.len() - 1);
-        if self.is_sparse() {
+        if let Some(sparse) = &mut self.sparse {
+            let copies = &mut sparse[history[at].event.lp as usize];
             if history.is_live(lp.last) {
                 history[lp.last].next = at;
-                lp.since_copy += 1;
-                if lp.since_copy < self.every && at - lp.copied_at < COPY_AGE_MAX {
+                copies.since += 1;
+                if copies.since < self.every && at - copies.at < COPY_AGE_MAX {
                     return;
                 }
             }
-            (lp.copied_at, lp.since_copy) = (at, 0);
+            (copies.at, copies.since) = (at, 0);
             self.copied += 1;
         }
         history[at].copied = true;
@@ -191,7 +196,7 @@ impl<M: Model> Saving<M> {
         }
         lp.core = history[first].before.clone();
         let prev = history[first].prev;
-        if self.is_sparse() && history.is_live(prev) {
+        if self.sparse.is_some() && history.is_live(prev) {
             history[prev].next = NONE;
         }
     }
@@ -219,25 +224,24 @@ impl<M: Model> Saving<M> {
             }
             at = record.prev;
         }
-        // How many events lie behind the last copy that is still valid.
-        (lp.copied_at, lp.since_copy) = self.last_copy(first, history);
+        self.find_last_copy(first, history);
     }
 
-    /// The last record before `first` with a copy, and the events of the LP from there up to before
-    /// `first`; if `first` itself has one and nothing is before it, that.
-    fn last_copy(&self, first: u64, history: &Ring<Record>) -> (u64, u32) {
+    /// Finds the last copy before the record `first`, and counts the events of the LP from it up to before
+    /// `first`. (Released records have none.)
+    fn find_last_copy(&mut self, first: u64, history: &Ring<Record>) {
+        let Some(sparse) = &mut self.sparse else { return };
+        let copies = &mut sparse[history[first].event.lp as usize];
         let (mut at, mut events) = (history[first].prev, 0);
-        while history.is_live(at) {
-            if history[at].event.kind() == Kind::BlockingIo {
-                return (at, BEFORE_COPY);
-            }
+        (copies.at, copies.since) = (first, BEFORE_COPY);
+        while history.is_live(at) && history[at].event.kind() != Kind::BlockingIo {
             if history[at].copied {
-                return (at, events);
+                (copies.at, copies.since) = (at, events);
+                break;
             }
             events += 1;
             at = history[at].prev;
         }
-        (first, 0)
     }
 
     /// Takes the last copy at or before `first`, and handles the events from there again.
@@ -287,11 +291,7 @@ impl<M: Model> Saving<M> {
         if let (Some(tuning), Some(started)) = (&mut self.tuning, started) {
             tuning.coast.add(started.elapsed() / events);
         }
-        if self.is_sparse() {
-            // The event that is handled next has to be the `events + 1`-th since the copy.
-            (lp.copied_at, lp.since_copy) =
-                if events == 0 { self.last_copy(first, history) } else { (from, events - 1) };
-        }
+        self.find_last_copy(first, history);
     }
 
     /// Puts a shallow copy in place of the state, with the tracked fields of the state undone.
@@ -310,10 +310,40 @@ impl<M: Model> Saving<M> {
         });
     }
 
-    /// Whether the committed record at the front may go: the LP's next one is not to coast from it.
+    /// Whether the committed record at the front, `at`, may go: nothing will coast from it or from what
+    /// lies before it. So the LP's records after it are committed, too, up to the next one with a copy;
+    /// or up to its last one, and then its next event will have a copy.
     #[inline]
-    pub(super) fn may_drop(&self, record: &Record, history: &Ring<Record>) -> bool {
-        !self.is_sparse() || record.next == NONE || history[record.next].copied
+    pub(super) fn may_drop(&mut self, at: u64, history: &Ring<Record>, gvt: Bound) -> bool {
+        let Some(sparse) = &mut self.sparse else { return true };
+        let copies = &mut sparse[history[at].event.lp as usize];
+        if at < copies.released {
+            return true;
+        }
+        let mut last = at;
+        loop {
+            let next = history[last].next;
+            if next == NONE {
+                copies.since = BEFORE_COPY;
+                break;
+            }
+            if history[next].copied {
+                break;
+            }
+            if Bound(history[next].event.key.words()) >= gvt {
+                return false;
+            }
+            last = next;
+        }
+        copies.released = last + 1;
+        true
+    }
+
+    /// The next event of an LP will have a copy.
+    pub(super) fn copy_next(&mut self, lp: u32) {
+        if let Some(sparse) = &mut self.sparse {
+            sparse[lp as usize].since = BEFORE_COPY;
+        }
     }
 
     /// Chooses the interval again, where that is automatic.

@@ -28,7 +28,7 @@ use super::{
     gvt::{Bound, Outcome},
     history::{Core, Held, NONE, Record, Ring},
     io::{Reason, Waiting},
-    saving::{BEFORE_COPY, Lp, Saving},
+    saving::{Lp, Saving},
     sending::{Desk, Halt, Handling},
     shared::{FailureOrder, Shared},
     statistics::Statistics,
@@ -69,8 +69,6 @@ pub(super) struct Worker<'r, M: Model> {
     handling: bool,
     pub(super) outputs: Vec<(EventKey, LpId, Taken<Message<M>>)>,
     pub(super) on_the_fly: bool,
-    /// All that is not committed was undone, so no record is needed to make a state again.
-    pub(super) only_committed: bool,
     /// Events processed when this worker last asked for GVT.
     asked_at: u64,
     gvt_interval: u64,
@@ -109,7 +107,7 @@ impl<'r, M: Model> Worker<'r, M> {
             buffers: shared.arena.buffers(me),
             desk: Desk::new(shared, me),
             history: Ring::default(),
-            saving: Saving::new(settings),
+            saving: Saving::new(settings, shared.residents[me].len()),
             cancelled: Vec::new(),
             waiting: Waiting::default(),
             held: BTreeMap::new(),
@@ -119,7 +117,6 @@ impl<'r, M: Model> Worker<'r, M> {
             statistics: Statistics::default(),
             handling: false,
             outputs: Vec::new(),
-            only_committed: false,
             on_the_fly: settings.fossil_collection == FossilCollection::OnTheFly,
             asked_at: 0,
             gvt_interval: settings.gvt_interval as u64,
@@ -149,8 +146,7 @@ impl<'r, M: Model> Worker<'r, M> {
                 let mut cx =
                     Handling { cause, rng, sent, desk: &mut *desk, buffers, undo, note: 0 };
                 state.start(model, &mut cx);
-                let (last, copied_at) = (NONE, 0);
-                lps.push(Lp { state, core, last_time: 0.0, last, copied_at, since_copy: 0, id });
+                lps.push(Lp { state, core, last_time: 0.0, last: NONE, id });
             });
             // What a start sends is never cancelled.
             desk.sent.drop_before(desk.sent.back());
@@ -480,7 +476,7 @@ impl<'r, M: Model> Worker<'r, M> {
         self.settle_last_time(event.lp);
         let outcome = panics::catch(|| self.handle(event));
         // SAVE-B.
-        self.lps[event.lp as usize].since_copy = BEFORE_COPY;
+        self.saving.copy_next(event.lp);
         if let Err(fault) = outcome {
             self.cut_off(fault);
         }

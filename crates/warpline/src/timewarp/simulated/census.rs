@@ -123,17 +123,23 @@ fn check_chains(worker: &Worker<'_, Toy>) {
     let history = &worker.history;
     let mut chained = 0;
     for (index, lp) in worker.lps.iter().enumerate() {
-        let mut at = lp.last;
+        let (mut at, mut needs_copy) = (lp.last, None);
         while history.is_live(at) {
             let record = &history[at];
+            if Bound(record.event.key.words()) >= worker.gvt {
+                needs_copy = Some(record);
+            }
+            if record.copied {
+                needs_copy = None;
+            }
             assert!(record.event.lp as usize == index && !record.undone, "HIST-A: {record:?}");
             let last = !history.is_live(record.prev);
             assert!(last || record.prev < at, "HIST-A: {record:?}");
             let ordered = last || history[record.prev].event.key <= record.event.key;
             assert!(ordered, "HIST-A: {record:?} after {:?}", history[record.prev]);
-            assert!(!last || record.copied, "SAVE-A: {record:?}");
             (chained, at) = (chained + 1, record.prev);
         }
+        assert!(needs_copy.is_none(), "SAVE-A: {needs_copy:?}");
     }
     let live = (history.front()..history.back()).filter(|&at| !history[at].undone);
     assert_eq!(chained, live.count(), "HIST-A: records that are in no chain");

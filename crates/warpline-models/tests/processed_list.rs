@@ -1,0 +1,46 @@
+//! Fossil collection keeps up, whatever the state saving: sparse copies keep records for longer, but not
+//! for ever.
+//!
+//! Mutations that turn this red: `may_drop` looks at the next record only; `may_drop` always says no.
+
+use warpline::{CheckpointInterval, Engine, FossilCollection, Simulation, StateSaving};
+use warpline_models::phold::{Phold, PholdParams};
+
+#[test]
+fn the_processed_list_stays_short() {
+    let params = PholdParams { lps: 64, population: 256, ..PholdParams::default() };
+    let savings = [
+        (StateSaving::Copy, CheckpointInterval::Every(1)),
+        (StateSaving::Copy, CheckpointInterval::Every(2)),
+        (StateSaving::Copy, CheckpointInterval::Every(64)),
+        (StateSaving::Copy, CheckpointInterval::Auto),
+        (StateSaving::Incremental, CheckpointInterval::Every(1)),
+        (StateSaving::Reverse, CheckpointInterval::Every(1)),
+    ];
+    for (saving, interval) in savings {
+        for fossil in [FossilCollection::Block, FossilCollection::OnTheFly] {
+            for workers in [1, 2] {
+                let phold = Phold::<0>::new(params.clone()).expect("the parameters are valid");
+                let mut simulation = Simulation::new(phold)
+                    .engine(Engine::TimeWarp)
+                    .workers(workers)
+                    .saving(saving)
+                    .checkpoint_interval(interval)
+                    .fossil_collection(fossil)
+                    .end(400.0);
+                let report = simulation.run().expect("the run succeeds");
+                let counters = &report.details.counters;
+                let peak = counters.iter().find(|(name, _)| *name == "processed_list_peak");
+                let peak = peak.expect("the length is counted").1;
+                // The events of a few GVT rounds, and of 64 processes back to the last copy.
+                let enough = 4 * 1024 + 64 * 64 + 4096;
+                assert!(
+                    peak <= enough && report.committed_events > 5 * enough,
+                    "{saving}, {interval}, {fossil}, {workers} worker(s): {peak} records at the \
+                     peak of {} events",
+                    report.committed_events
+                );
+            }
+        }
+    }
+}
