@@ -104,7 +104,9 @@ pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
     let watch = Bar { quiet: args.quiet, bar: ProgressBar::hidden().into() };
     let index = matches!(args.figure, Choice::All);
     match warpline_lab::run(figures, &args.settings(), &watch, index) {
-        Ok(files) => files.iter().try_for_each(|file| output.write(&format!("{}\n", file.display()))),
+        Ok(files) => {
+            files.iter().try_for_each(|file| output.write(&format!("{}\n", file.display())))
+        }
         // `main` tells from the flag.
         Err(LabError::Interrupted) => Ok(()),
         Err(error) => Err(error.into()),
@@ -118,7 +120,9 @@ fn list() -> String {
 impl From<LabError> for Failure {
     fn from(error: LabError) -> Self {
         match error {
-            LabError::Directory { .. } | LabError::Config(_) => Self::Configuration(error.to_string()),
+            LabError::Directory { .. } | LabError::Config(_) => {
+                Self::Configuration(error.to_string())
+            }
             _ => Self::Run(error.to_string()),
         }
     }

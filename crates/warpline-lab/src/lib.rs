@@ -28,7 +28,7 @@ mod text;
 
 use std::path::PathBuf;
 
-pub use claim::{Claim, LEVEL, Verdict};
+pub use claim::{CHANCE, Claim, LEVEL, Outcome, Test, Verdict};
 pub use error::LabError;
 pub use figure::{Figure, Findings, Lab, Table};
 pub use host::{Host, cores, processor};

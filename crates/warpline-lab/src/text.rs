@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::{Claim, Figure, Findings, Host, LEVEL, Plot, counters};
+use crate::{CHANCE, Claim, Figure, Findings, Host, LEVEL, Outcome, Plot, Test, counters};
 
 /// The text without its heading and plot: the page of all figures puts its own there.
 pub(crate) fn body(figure: &dyn Figure, findings: &Findings, host: &Host) -> String {
@@ -12,13 +12,7 @@ pub(crate) fn body(figure: &dyn Figure, findings: &Findings, host: &Host) -> Str
     for claim in claims {
         // Writing to a string does not fail.
         let _ = write!(text, "- {}: **{}**", claim.text, claim.verdict());
-        let found: Vec<_> = claim
-            .tests
-            .iter()
-            .map(|(place, found, holds)| {
-                format!("{place}: {found:.2}{}", if *holds { "" } else { " (not as claimed)" })
-            })
-            .collect();
+        let found: Vec<_> = claim.tests.iter().map(told).collect();
         let _ = match found.as_slice() {
             [] => writeln!(text, "."),
             found => writeln!(text, ". {}.", found.join("; ")),
@@ -30,10 +24,13 @@ pub(crate) fn body(figure: &dyn Figure, findings: &Findings, host: &Host) -> Str
     let _ = write!(text, "\n{}\n## How\n\n{setup}\n\n", medians(plot));
     let _ = write!(
         text,
-        "The rule of the verdicts: two curves are compared by the median, over the rounds, of the ratio of \
-         their values within a round; one is above the other where that differs from 1 by more than \
-         {} %. A claim holds if it does at every point named.\n\n",
-        LEVEL * 100.0
+        "The rule of the verdicts: two curves are compared at each place by the ratio of their values \
+         within a round. The number told is the median over the rounds. One is above the other where that \
+         ratio is more than {} % above 1 in so many rounds that chance would do it with a probability of at \
+         most {} (sign test); so fewer than five rounds tell nothing. A claim holds if it does at every \
+         place named.\n\n",
+        LEVEL * 100.0,
+        CHANCE
     );
     let Host { processor, cores, system, date } = host;
     let build =
@@ -44,6 +41,15 @@ pub(crate) fn body(figure: &dyn Figure, findings: &Findings, host: &Host) -> Str
     }
     let _ = writeln!(text, "\nAgain: `warpline lab {}`", figure.name());
     text
+}
+
+fn told(test: &Test) -> String {
+    let outcome = match test.outcome {
+        Outcome::Holds => "",
+        Outcome::Fails => " (not as claimed)",
+        Outcome::Open => " (open)",
+    };
+    format!("{}: {:.2}{outcome}", test.place, test.found)
 }
 
 /// The text as a file of its own, beside its plot.

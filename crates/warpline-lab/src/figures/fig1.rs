@@ -88,7 +88,7 @@ fn claims(plot: &Plot) -> Vec<Claim> {
         Claim::new("the time for caching grows with the message (microseconds more)").test(
             format!("{} against {} KiB", SIZES[last], SIZES[0]),
             growth,
-            growth > 0.0,
+            (growth > 0.0).into(),
         ),
     ]
 }

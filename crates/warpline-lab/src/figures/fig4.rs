@@ -3,6 +3,7 @@
 use super::{MIB, PARTITIONED, RECEIVER, SENDER, fig3};
 use crate::{
     Axis, Claim, Executor, Figure, Findings, Lab, LabError, Point, PoolKind, Setup, TimeWarp,
+    claim::ratios,
 };
 
 /// The figure.
@@ -68,21 +69,22 @@ fn claims(points: &[Point]) -> Vec<Claim> {
     let above = |text: &str, curves, place: Option<f64>| {
         Claim::above(text, points, curves, |x| place.is_none_or(|place| place == x))
     };
+    let rate = |point: &&Point| point.median(|sample| sample.rate);
     let decline = |curve: &str, wanted: bool| {
-        let verb = if wanted { "decline" } else { "do not decline" };
-        let text = format!(
-            "{curve} pools {verb}: with the most memory, the rate is {} {DECLINED} of their best",
-            if wanted { "below" } else { "at least" }
-        );
-        let rates = points.iter().filter(|point| point.curve == curve);
-        let rate = |point: &Point| point.median(|sample| sample.rate);
-        let best = rates.clone().map(rate).fold(0.0, f64::max);
-        let last = rates.filter(|point| point.x == most).map(rate).next_back();
-        match last.map(|last| last / best).filter(|part| part.is_finite()) {
-            Some(part) => {
-                Claim::new(text).test(format!("at {most} MiB"), part, (part < DECLINED) == wanted)
-            }
-            None => Claim::new(text),
+        let rates =
+            || points.iter().filter(|point| point.curve == curve && !point.samples.is_empty());
+        let best = rates().max_by(|a, b| rate(a).total_cmp(&rate(b)));
+        let last = rates().find(|point| point.x == most);
+        let Some((best, last)) = best.zip(last) else {
+            return Claim::new(format!("{curve} pools decline or not"));
+        };
+        let place = |a: &Point, b: &Point| format!("rate at {} / {} MiB", a.x, b.x);
+        if wanted {
+            let text = format!("{curve} pools decline by a tenth or more from their best");
+            Claim::new(text).test_above(place(best, last), &ratios(best, last), 1.0 / DECLINED)
+        } else {
+            let text = format!("{curve} pools decline by less than a tenth from their best");
+            Claim::new(text).test_above(place(last, best), &ratios(last, best), DECLINED)
         }
     };
     vec![
@@ -117,7 +119,7 @@ mod tests {
             let points: Vec<_> = curves
                 .flat_map(|(curve, rates)| {
                     let places = [1.0, 8.0, 64.0].into_iter().zip(rates);
-                    places.map(move |(x, rate)| point(curve, x, &[rate]))
+                    places.map(move |(x, rate)| point(curve, x, &[rate; 5]))
                 })
                 .collect();
             claims(&points).iter().map(Claim::verdict).collect::<Vec<_>>()
@@ -126,7 +128,6 @@ mod tests {
         assert_eq!(papers, [Verdict::Yes; 7]);
         let opposite = verdicts([[4.0, 4.0, 4.0], [3.0, 3.0, 5.0], [2.0, 2.0, 1.0]]);
         assert_eq!(opposite, [Verdict::No; 7]);
-        let nothing = verdicts([[f64::NAN; 3]; 3]);
-        assert_eq!(nothing, [Verdict::Unknown; 7]);
+        assert!(claims(&[]).iter().all(|claim| claim.verdict() == Verdict::Unknown));
     }
 }

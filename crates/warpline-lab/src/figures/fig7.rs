@@ -3,7 +3,7 @@
 use warpline_models::{catalog::ModelParams, hypercube::HypercubeParams};
 
 use super::{PARTITIONED, RECEIVER, SENDER, pools};
-use crate::{Claim, Figure, Findings, Lab, LabError, Point, Workload, claim::ratio};
+use crate::{Claim, Figure, Findings, Lab, LabError, Point, Workload, claim::ratios};
 
 /// The figure.
 #[derive(Debug)]
@@ -48,13 +48,15 @@ fn lead_grows(points: &[Point], other: &str) -> Claim {
     let claim = Claim::new(format!(
         "the lead of partitioned over {other} pools grows with the number of workers"
     ));
-    let places =
-        points.iter().filter(|p| p.curve == PARTITIONED && pools::several(p.x)).map(|p| p.x);
-    let leads: Vec<_> =
-        places.filter_map(|x| Some((x, ratio(points, [PARTITIONED, other], x)?))).collect();
+    let curve = |name| points.iter().filter(move |p| p.curve == name && pools::several(p.x));
+    let leads: Vec<_> = curve(PARTITIONED)
+        .filter_map(|point| Some((point.x, ratios(point, curve(other).find(|p| p.x == point.x)?))))
+        .collect();
     leads.windows(2).fold(claim, |claim, pair| {
-        let growth = pair[1].1 / pair[0].1;
-        claim.test(format!("lead at {} by lead at {}", pair[1].0, pair[0].0), growth, growth > 1.0)
+        let (fewer, more) = (&pair[0], &pair[1]);
+        let growth: Vec<_> =
+            more.1.iter().zip(&fewer.1).map(|(more, fewer)| more / fewer).collect();
+        claim.test_above(format!("lead at {} / lead at {}", more.0, fewer.0), &growth, 1.0)
     })
 }
 
@@ -65,11 +67,11 @@ mod tests {
 
     #[test]
     fn a_lead_grows_or_not() {
-        let mut points: Vec<_> = [1.0, 2.0, 4.0].map(|x| point(SENDER, x, &[1.0])).into();
-        points.extend([1.0, 2.0, 4.0].map(|x| point(PARTITIONED, x, &[x])));
+        let mut points: Vec<_> = [1.0, 2.0, 4.0].map(|x| point(SENDER, x, &[1.0; 5])).into();
+        points.extend([1.0, 2.0, 4.0].map(|x| point(PARTITIONED, x, &[x; 5])));
         assert_eq!(lead_grows(&points, SENDER).verdict(), Verdict::Yes);
-        points.push(point(SENDER, 8.0, &[1.0]));
-        points.push(point(PARTITIONED, 8.0, &[3.0]));
+        points.push(point(SENDER, 8.0, &[1.0; 5]));
+        points.push(point(PARTITIONED, 8.0, &[3.0; 5]));
         assert_eq!(lead_grows(&points, SENDER).verdict(), Verdict::Partly(1, 2));
         assert_eq!(lead_grows(&points[..5], SENDER).verdict(), Verdict::Unknown);
     }

@@ -116,7 +116,7 @@ pub(super) fn higher(
     };
     let pairs = dots(upper).iter().zip(dots(lower)).filter(|(dot, _)| wanted(dot.x));
     pairs.fold(Claim::new(text), |claim, (a, b)| {
-        claim.test(format!("{upper} by {lower} at {}", a.x), a.y / b.y, a.y > b.y)
+        claim.test(format!("{upper} / {lower} at {}", a.x), a.y / b.y, (a.y > b.y).into())
     })
 }
 

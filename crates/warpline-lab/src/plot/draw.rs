@@ -116,7 +116,9 @@ fn curve(picture: &Area<'_>, n: usize, curve: &Curve, whiskers: &[Whisker]) -> D
         return Ok(());
     }
     for (&Whisker { dot, low, high }, Dot { hollow, .. }) in whiskers.iter().zip(&curve.dots) {
-        picture.draw(&PathElement::new([low, high], colour(n).stroke_width(1)))?;
+        // Beside those of the other curves, and still within the marker.
+        let beside = |(x, y): Place| (x + 2 * (n % 5) as i32 - MARKER + 1, y);
+        picture.draw(&PathElement::new([beside(low), beside(high)], colour(n).stroke_width(1)))?;
         marker(picture, n, dot, *hollow)?;
     }
     Ok(())
