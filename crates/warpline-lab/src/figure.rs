@@ -33,10 +33,21 @@ pub struct Findings {
     pub paper: &'static str,
     /// What was run here, in a paragraph.
     pub setup: String,
+    /// Where the numbers are from.
+    pub source: Source,
     /// The paper's claims, held against what was found.
     pub claims: Vec<Claim>,
     /// What else a reader has to know.
     pub remarks: Vec<String>,
+}
+
+/// Where a figure's numbers are from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Runs on this machine, sampled in rounds.
+    Samples,
+    /// A memory system that is computed, the same on every machine.
+    Computed,
 }
 
 /// Rows of numbers under a header.
@@ -116,7 +127,8 @@ impl Findings {
         let remarks = short
             .map(|point| format!("{} at {}: too little memory for the run.", point.curve, point.x))
             .collect();
-        Self { plot, table, paper: "", setup: String::new(), claims: Vec::new(), remarks }
+        let (setup, source) = (String::new(), Source::Samples);
+        Self { plot, table, paper: "", setup, source, claims: Vec::new(), remarks }
     }
 }
 

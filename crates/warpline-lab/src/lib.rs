@@ -4,6 +4,9 @@
 //! and a text (Markdown) in a directory. A figure is one file in `figures/` and one line in
 //! [`figures::ALL`]; it says what to run and what the paper claims, and the rest is the same for all.
 //!
+//! Where an experiment was done on a machine that is no longer built, [`machine`] replays a trace of memory
+//! accesses through such a machine's caches, and counts what its hardware monitors would have counted.
+//!
 //! # Invariants
 //!
 //! - **LAB-A.** Runs of the same model to the same end commit the same events, or there is no figure.
@@ -18,6 +21,7 @@ mod error;
 mod figure;
 pub mod figures;
 mod host;
+pub mod machine;
 mod output;
 mod page;
 mod plot;
@@ -30,7 +34,7 @@ use std::path::PathBuf;
 
 pub use claim::{CHANCE, Claim, LEVEL, Outcome, Test, Verdict};
 pub use error::LabError;
-pub use figure::{Figure, Findings, Lab, Table};
+pub use figure::{Figure, Findings, Lab, Source, Table};
 pub use host::{Host, cores, processor};
 pub use plot::{Axis, Curve, Dot, Plot, Scale};
 pub use pool::PoolKind;

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use crate::{CHANCE, Claim, Figure, Findings, Host, LEVEL, Outcome, Plot, Test, counters};
+use crate::{CHANCE, Claim, Figure, Findings, Host, LEVEL, Outcome, Plot, Source, Test, counters};
 
 /// The text without its heading and plot: the page of all figures puts its own there.
 pub(crate) fn body(figure: &dyn Figure, findings: &Findings, host: &Host) -> String {
-    let Findings { plot, paper, setup, claims, remarks, .. } = findings;
+    let Findings { plot, paper, setup, source, claims, remarks, .. } = findings;
     let mut text =
         format!("**{}**\n\n## The paper\n\n{paper}\n\n## Here\n\n", Claim::summary(claims));
     for claim in claims {
@@ -22,24 +22,41 @@ pub(crate) fn body(figure: &dyn Figure, findings: &Findings, host: &Host) -> Str
         let _ = writeln!(text, "- {remark}");
     }
     let _ = write!(text, "\n{}\n## How\n\n{setup}\n\n", medians(plot));
-    let _ = write!(
-        text,
+    let Host { processor, cores, system, date } = host;
+    let machine = format!("Machine: {processor}, {cores} core(s), {system}. Date: {date}.");
+    let _ = match source {
+        Source::Samples => writeln!(text, "{}\n\n{machine}{}", rule_of_samples(), reservations()),
+        Source::Computed => writeln!(
+            text,
+            "The rule of the verdicts: two curves are compared at each place by their values, which are \
+             computed and have no noise. A claim holds if it does at every place named.\n\n\
+             {machine} The numbers do not depend on it."
+        ),
+    };
+    let _ = writeln!(text, "\nAgain: `warpline lab {}`", figure.name());
+    text
+}
+
+fn rule_of_samples() -> String {
+    format!(
         "The rule of the verdicts: two curves are compared at each place by the ratio of their values \
          within a round. The number told is the median over the rounds. One is above the other where that \
          ratio is more than {} % above 1 in so many rounds that chance would do it with a probability of at \
-         most {} (sign test); so fewer than five rounds tell nothing. A claim holds if it does at every \
-         place named.\n\n",
-        LEVEL * 100.0,
-        CHANCE
-    );
-    let Host { processor, cores, system, date } = host;
-    let build =
-        if cfg!(debug_assertions) { ", **a debug build: its speed tells nothing**" } else { "" };
-    let _ = writeln!(text, "Machine: {processor}, {cores} core(s), {system}{build}. Date: {date}.");
-    for (name, reason) in counters::unavailable() {
-        let _ = writeln!(text, "No {name}: the machine does not offer this counter ({reason}).");
+         most {CHANCE} (sign test); so fewer than five rounds tell nothing. A claim holds if it does at \
+         every place named.",
+        LEVEL * 100.0
+    )
+}
+
+/// What a reader has to know about this machine and this program.
+fn reservations() -> String {
+    let mut text = String::new();
+    if cfg!(debug_assertions) {
+        text += " **This is a debug build: its speed tells nothing.**";
     }
-    let _ = writeln!(text, "\nAgain: `warpline lab {}`", figure.name());
+    for (name, reason) in counters::unavailable() {
+        let _ = write!(text, "\nNo {name}: the machine does not offer this counter ({reason}).");
+    }
     text
 }
 

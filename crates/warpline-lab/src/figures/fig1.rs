@@ -6,7 +6,7 @@ use super::{
     MIB,
     memory_system::{self, BufferRun, MemorySystem, Query},
 };
-use crate::{Axis, Claim, Figure, Findings, Lab, LabError, Plot, PoolKind};
+use crate::{Axis, Claim, Figure, Findings, Lab, LabError, Plot, PoolKind, Source};
 
 /// The figure, with the memory system that has the times.
 #[derive(Debug)]
@@ -70,6 +70,7 @@ impl<S: MemorySystem> Figure for Fig1<S> {
                 "PHOLD, 64 LPs, 128 events, 8 workers, 7.6 MiB of event buffers. {}",
                 self.0.describe()
             ),
+            source: Source::Computed,
             claims,
             remarks: Vec::new(),
         })

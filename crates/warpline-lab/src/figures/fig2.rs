@@ -6,7 +6,7 @@ use super::{
     MIB, RECEIVER, SENDER,
     memory_system::{self, BufferRun, MemorySystem, Query},
 };
-use crate::{Axis, Figure, Findings, Lab, LabError, PoolKind};
+use crate::{Axis, Figure, Findings, Lab, LabError, PoolKind, Source};
 
 /// The figure, with the memory system that has the misses.
 #[derive(Debug)]
@@ -61,6 +61,7 @@ impl<S: MemorySystem> Figure for Fig2<S> {
                 "PHOLD, 64 LPs, 256 events, 8 workers, 16 MiB of event buffers. {}",
                 self.0.describe()
             ),
+            source: Source::Computed,
             claims,
             remarks: Vec::new(),
         })

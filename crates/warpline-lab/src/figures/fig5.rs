@@ -4,7 +4,7 @@ use super::{
     PARTITIONED, RECEIVER, SENDER,
     memory_system::{self, MemorySystem, Query},
 };
-use crate::{Axis, Claim, Figure, Findings, Lab, LabError, Plot, PoolKind};
+use crate::{Axis, Claim, Figure, Findings, Lab, LabError, Plot, PoolKind, Source};
 
 /// The figure, with the memory system that has the misses.
 #[derive(Debug)]
@@ -54,6 +54,7 @@ impl<S: MemorySystem> Figure for Fig5<S> {
                 lab.settings.payload,
                 self.0.describe()
             ),
+            source: Source::Computed,
             claims,
             remarks: Vec::new(),
         })

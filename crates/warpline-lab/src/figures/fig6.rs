@@ -3,7 +3,7 @@
 use warpline_models::phold::PholdParams;
 
 use super::memory_system::{self, BufferRun, MemorySystem, Query};
-use crate::{Axis, Figure, Findings, Lab, LabError, PoolKind};
+use crate::{Axis, Figure, Findings, Lab, LabError, PoolKind, Source};
 
 /// The figure, with the memory system that has the misses.
 #[derive(Debug)]
@@ -74,6 +74,7 @@ impl<S: MemorySystem> Figure for Fig6<S> {
                 lab.settings.payload,
                 self.0.describe()
             ),
+            source: Source::Computed,
             claims: more.into(),
         })
     }

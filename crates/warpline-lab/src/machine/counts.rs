@@ -1,0 +1,126 @@
+//! What is counted while a trace is replayed, and how long that would have taken.
+//!
+//! [`Machine`](super::Machine) keeps one [`Counts`] per worker; experiments read and add them.
+//!
+//! # Invariants
+//!
+//! Each holds for every worker, at any time, also after a reset:
+//!
+//! - **COUNT-A.** `remote_misses` is at most [`Counts::misses`]; `cold_page_misses` is at most
+//!   `page_misses`.
+//! - **COUNT-B.** `needless_updates` is at most `updates_received`.
+//! - **COUNT-C.** Over all workers, what was sent was received: invalidations and updates.
+
+use std::{iter::Sum, ops::AddAssign};
+
+use super::Costs;
+
+/// Counts of one worker, or of all.
+///
+/// An access that spans several lines counts once in `accesses`, and once per line in everything
+/// else; a copy is a line in a worker's cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Accesses, as the trace has them.
+    pub accesses: u64,
+    /// Lines that were in the worker's cache.
+    pub hits: u64,
+    /// Lines that never were in the worker's cache before.
+    pub cold_misses: u64,
+    /// Lines that had been there, and had to make room for others; with their page, too.
+    pub capacity_misses: u64,
+    /// Lines that had been there until another worker's write invalidated them.
+    pub coherence_misses: u64,
+    /// Those of the misses that another worker's cache could serve.
+    pub remote_misses: u64,
+    /// Writes that hit while others had a copy, so that they had to be told. A write that misses
+    /// tells them on its way.
+    pub announcements: u64,
+    /// Copies of others that this worker's writes invalidated.
+    pub invalidations_sent: u64,
+    /// Copies of this worker that the writes of others invalidated.
+    pub invalidations_received: u64,
+    /// Copies of others that this worker's writes brought up to date.
+    pub updates_sent: u64,
+    /// Times that the writes of others brought a copy of this worker up to date.
+    pub updates_received: u64,
+    /// Those of `updates_received` that this worker neither read nor wrote the copy after, before
+    /// the next update reached it or it left the cache. An update whose fate is still open is not
+    /// among them, nor one from before the last reset.
+    ///
+    /// # References
+    ///
+    /// Buffer paper, 3.3.
+    pub needless_updates: u64,
+    /// Modified lines that memory had to take back from this worker: because they left the last
+    /// cache that had them, or, when writes invalidate, because another worker read them.
+    pub write_backs: u64,
+    /// Lines whose page was not mapped at this worker; the others on the page then find it mapped.
+    pub page_misses: u64,
+    /// Those of `page_misses` whose page had never been mapped here before.
+    pub cold_page_misses: u64,
+}
+
+impl Counts {
+    /// Lines that were not in the worker's cache.
+    #[must_use]
+    pub const fn misses(&self) -> u64 {
+        self.cold_misses + self.capacity_misses + self.coherence_misses
+    }
+
+    /// Lines that were read or written.
+    #[must_use]
+    pub const fn line_accesses(&self) -> u64 {
+        self.hits + self.misses()
+    }
+
+    /// An estimate of the time spent on memory, in nanoseconds: each access waits for its own costs
+    /// and for nothing else.
+    ///
+    /// So it knows of no queues (on the ring, at a cache that many write to) and of no overlap.
+    /// Needless updates are paid by their writer, once per write; what they cost the cache that
+    /// receives them is not in it. Locks are not in it either: see [`Costs::lock`].
+    #[must_use]
+    pub fn time_ns(&self, costs: &Costs) -> f64 {
+        [
+            (self.hits, costs.hit_ns),
+            (self.remote_misses, costs.remote_miss_ns),
+            (self.misses() - self.remote_misses, costs.memory_miss_ns),
+            (self.announcements, costs.announcement_ns),
+            (self.page_misses, costs.page_miss_ns),
+        ]
+        .into_iter()
+        .map(|(count, ns)| count as f64 * ns)
+        .sum()
+    }
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.accesses += other.accesses;
+        self.hits += other.hits;
+        self.cold_misses += other.cold_misses;
+        self.capacity_misses += other.capacity_misses;
+        self.coherence_misses += other.coherence_misses;
+        self.remote_misses += other.remote_misses;
+        self.announcements += other.announcements;
+        self.invalidations_sent += other.invalidations_sent;
+        self.invalidations_received += other.invalidations_received;
+        self.updates_sent += other.updates_sent;
+        self.updates_received += other.updates_received;
+        self.needless_updates += other.needless_updates;
+        self.write_backs += other.write_backs;
+        self.page_misses += other.page_misses;
+        self.cold_page_misses += other.cold_page_misses;
+    }
+}
+
+impl Sum for Counts {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        let mut sum = Self::default();
+        for one in counts {
+            sum += one;
+        }
+        sum
+    }
+}

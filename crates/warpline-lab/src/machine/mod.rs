@@ -1,0 +1,388 @@
+//! A machine with shared memory, private caches and a page map per worker, that replays a trace of
+//! memory accesses and counts what happens.
+//!
+//! An experiment makes a [`Machine`] from [`MachineParams`], replays the accesses of a warm-up,
+//! calls [`Machine::reset_counts`], replays the rest and reads the [`Counts`].
+//!
+//! | module | sentence |
+//! |---|---|
+//! | this one | [`Machine`]: the page map, then the cache, then the other caches. |
+//! | `params` | What a machine is like; the KSR-2 and a present-day server. |
+//! | `trace` | What is replayed. |
+//! | `counts` | What is counted, and the time estimate. |
+//! | `sets` | Which lines or pages are here, and which one leaves. |
+//!
+//! # What an access does
+//!
+//! An access is dealt with line by line, in the order of addresses; the trace is the only order
+//! among workers, and each line is finished before the next begins.
+//!
+//! 1. If the line's page is not mapped at the worker, it is mapped, and may unmap another one. If
+//!    the parameters say so, the lines of that one leave the worker's cache.
+//! 2. If the line is not in the worker's cache, it is a miss, and the line comes in; another may
+//!    have to leave. A cache whose copy is invalidated has an empty place again.
+//! 3. A write then reaches the copies in other caches: they are invalidated or brought up to date.
+//!
+//! # States of a line
+//!
+//! | [`CopyState`] | invalidate (MESI) | update (Dragon) |
+//! |---|---|---|
+//! | `Absent` | not in this cache | the same |
+//! | `Shared` | in several caches, as memory has it | the same |
+//! | `Exclusive` | in this cache only, as memory has it | the same |
+//! | `Modified` | in this cache only, newer than memory | in this cache, perhaps in others, newer than memory |
+//!
+//! It differs from real machines in that a cache knows when it has become the only one with a copy,
+//! because the other has left. (Real MESI would leave it `Shared`, and announce its next write to
+//! nobody.)
+//!
+//! # Invariants
+//!
+//! - **MACHINE-A.** A worker is among a line's `holders` just when the line is in its cache.
+//! - **MACHINE-B.** When writes invalidate, a modified line has one holder.
+//! - **MACHINE-C.** Where unmapping evicts, a worker holds lines of mapped pages only.
+//! - **MACHINE-D.** A modified line has a holder.
+//!
+//! # References
+//!
+//! R. M. Fujimoto and K. S. Panesar, *Buffer Management in Shared-Memory Time Warp Systems*, 1995
+//! (the *buffer paper*): 3.1 to 3.3 for caches, 3.4 and 4 for pages. The states are those of
+//! M. Papamarcos and J. Patel, *A low-overhead coherence solution for multiprocessors with private
+//! cache memories*, ISCA 1984, and of E. McCreight, *The Dragon computer system*, 1984.
+
+mod counts;
+mod params;
+mod sets;
+mod trace;
+
+use warpline::ConfigError;
+
+pub use counts::Counts;
+pub use params::{
+    Costs, Geometry, LINES_MAX, LockCosts, MachineParams, Protocol, Replacement, WORKERS_MAX,
+};
+use sets::{Sets, Touched};
+pub use trace::{Access, AccessKind, TraceError};
+
+/// A line as one worker's cache has it; the [module](self) tells what the states mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CopyState {
+    /// It is not there.
+    Absent,
+    /// Other caches have it, too.
+    Shared,
+    /// No other cache has it.
+    Exclusive,
+    /// It is newer than memory.
+    Modified,
+}
+
+/// A line of memory. Each mask has a bit per worker.
+#[derive(Clone, Copy, Debug, Default)]
+struct Line {
+    /// Whose caches have a copy.
+    holders: u64,
+    /// Whose caches have ever had one.
+    seen: u64,
+    /// Who lost the latest copy to another worker's write.
+    invalidated: u64,
+    /// Of the holders: whose copy was brought up to date, and not touched by its holder since. The
+    /// bits of others mean nothing; a copy that comes in is touched.
+    untouched: u64,
+    /// Whether the copies are newer than memory.
+    modified: bool,
+}
+
+/// One worker's share of the machine.
+#[derive(Clone, Debug)]
+struct Worker {
+    pages: Sets,
+    cache: Option<Sets>,
+    counts: Counts,
+}
+
+/// A machine that replays a trace; see the [module](self).
+///
+/// # Examples
+///
+/// ```
+/// use warpline_lab::machine::{Access, AccessKind, Machine, MachineParams};
+///
+/// let mut machine = Machine::new(MachineParams::ksr2(), 1 << 20)?;
+/// let buffer = |worker, kind| Access { worker, kind, address: 4096, bytes: 512 };
+/// machine.replay([buffer(0, AccessKind::Write), buffer(1, AccessKind::Read)])?;
+/// machine.reset_counts();
+/// machine.access(buffer(0, AccessKind::Write))?;
+/// assert_eq!(machine.counts(0).hits, 4);
+/// assert_eq!(machine.counts(1).invalidations_received, 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Machine {
+    params: MachineParams,
+    memory_bytes: u64,
+    /// Accesses since the machine was made: what an error calls the position in the trace.
+    position: u64,
+    lines: Vec<Line>,
+    /// For each page, by a bit per worker: who has ever mapped it.
+    pages_seen: Vec<u64>,
+    workers: Vec<Worker>,
+}
+
+impl Machine {
+    /// A machine with cold caches, and memory for the addresses below `memory_bytes`.
+    ///
+    /// # Errors
+    ///
+    /// Parameters that no machine can have, or more memory than [`LINES_MAX`] lines.
+    pub fn new(params: MachineParams, memory_bytes: u64) -> Result<Self, ConfigError> {
+        params.check()?;
+        let lines = params.lines_in(memory_bytes)?;
+        let pages = memory_bytes.div_ceil(u64::from(params.page_bytes)) as usize;
+        let worker = |worker| Worker {
+            pages: Sets::new(params.pages, params.replacement, worker),
+            cache: params.cache.map(|cache| Sets::new(cache, params.replacement, worker)),
+            counts: Counts::default(),
+        };
+        Ok(Self {
+            params,
+            memory_bytes,
+            position: 0,
+            lines: vec![Line::default(); lines],
+            pages_seen: vec![0; pages],
+            workers: (0..params.workers).map(worker).collect(),
+        })
+    }
+
+    /// What the machine is like.
+    #[must_use]
+    pub const fn params(&self) -> &MachineParams {
+        &self.params
+    }
+
+    /// What one worker has counted since the last reset.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such worker.
+    #[must_use]
+    pub fn counts(&self, worker: u32) -> &Counts {
+        &self.workers[worker as usize].counts
+    }
+
+    /// What all workers together have counted since the last reset.
+    #[must_use]
+    pub fn total(&self) -> Counts {
+        self.workers.iter().map(|worker| worker.counts).sum()
+    }
+
+    /// Begins to count anew; caches and page maps stay as they are.
+    ///
+    /// Updates from before are forgotten: whether they turn out to be needless counts nowhere.
+    pub fn reset_counts(&mut self) {
+        for worker in &mut self.workers {
+            worker.counts = Counts::default();
+        }
+        for line in &mut self.lines {
+            line.untouched = 0;
+        }
+    }
+
+    /// The line at an address, as a worker's cache has it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such worker, or no such address.
+    #[must_use]
+    pub fn copy_state(&self, worker: u32, address: u64) -> CopyState {
+        assert!(worker < self.params.workers, "there is a worker {worker}");
+        let line = &self.lines[(address / u64::from(self.params.line_bytes)) as usize];
+        let me = 1 << worker;
+        if line.holders & me == 0 {
+            CopyState::Absent
+        } else if line.modified {
+            CopyState::Modified
+        } else if line.holders == me {
+            CopyState::Exclusive
+        } else {
+            CopyState::Shared
+        }
+    }
+
+    /// Replays a trace, or a part of one.
+    ///
+    /// # Errors
+    ///
+    /// The first access that the machine cannot replay; those before it are replayed.
+    pub fn replay(&mut self, trace: impl IntoIterator<Item = Access>) -> Result<(), TraceError> {
+        trace.into_iter().try_for_each(|access| self.access(access))
+    }
+
+    /// Replays one access.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such worker, or the access reaches beyond the memory. Nothing has changed
+    /// then.
+    pub fn access(&mut self, access: Access) -> Result<(), TraceError> {
+        let Access { worker, kind, address, bytes } = access;
+        let end = self.check(&access)?;
+        self.position += 1;
+        let worker = worker as usize;
+        self.workers[worker].counts.accesses += 1;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let line_shift = self.params.line_bytes.trailing_zeros();
+        let page_shift = self.params.page_bytes.trailing_zeros() - line_shift;
+        for line in address >> line_shift..=(end - 1) >> line_shift {
+            let line = line as u32;
+            self.map(worker, line >> page_shift);
+            self.touch(worker, kind, line);
+        }
+        Ok(())
+    }
+
+    /// Where the access ends, if the machine can replay it.
+    fn check(&self, access: &Access) -> Result<u64, TraceError> {
+        let (position, workers) = (self.position, self.params.workers);
+        let &Access { worker, address, bytes, .. } = access;
+        if worker >= workers {
+            return Err(TraceError::NoSuchWorker { position, worker, workers });
+        }
+        let memory_bytes = self.memory_bytes;
+        address
+            .checked_add(bytes.into())
+            .filter(|&end| end <= memory_bytes)
+            .ok_or(TraceError::BeyondMemory { position, address, bytes, memory_bytes })
+    }
+
+    /// Makes sure that `worker` has mapped `page`.
+    fn map(&mut self, worker: usize, page: u32) {
+        let Worker { pages, counts, .. } = &mut self.workers[worker];
+        let touched = pages.touch(page);
+        if touched == Touched::Present {
+            return;
+        }
+        counts.page_misses += 1;
+        let (me, seen) = (1 << worker, &mut self.pages_seen[page as usize]);
+        counts.cold_page_misses += u64::from(*seen & me == 0);
+        *seen |= me;
+        if let Touched::Replaced(unmapped) = touched
+            && self.params.unmapping_evicts
+        {
+            let lines = self.params.page_bytes / self.params.line_bytes;
+            let begin = unmapped * lines;
+            for line in begin..(begin + lines).min(self.lines.len() as u32) {
+                if self.lines[line as usize].holders & me != 0 {
+                    if let Some(cache) = &mut self.workers[worker].cache {
+                        cache.remove(line);
+                    }
+                    self.leave(worker, line);
+                }
+            }
+        }
+    }
+
+    /// Reads or writes a line of a mapped page.
+    fn touch(&mut self, worker: usize, kind: AccessKind, line: u32) {
+        let touched = self.workers[worker].cache.as_mut().map(|cache| cache.touch(line));
+        if let Some(Touched::Replaced(victim)) = touched {
+            self.leave(worker, victim);
+        }
+        let Line { holders, seen, invalidated, untouched, .. } = &mut self.lines[line as usize];
+        let me = 1 << worker;
+        let others = *holders & !me;
+        let hit = *holders & me != 0;
+        debug_assert!(touched.is_none_or(|touched| (touched == Touched::Present) == hit));
+        let counts = &mut self.workers[worker].counts;
+        if hit {
+            counts.hits += 1;
+        } else {
+            counts.remote_misses += u64::from(others != 0);
+            *if *seen & me == 0 {
+                &mut counts.cold_misses
+            } else if *invalidated & me != 0 {
+                &mut counts.coherence_misses
+            } else {
+                &mut counts.capacity_misses
+            } += 1;
+        }
+        *holders |= me;
+        *seen |= me;
+        *invalidated &= !me;
+        *untouched &= !me;
+        match (kind, self.params.protocol) {
+            (AccessKind::Read, Protocol::Invalidate) => self.read_elsewhere(line, others),
+            (AccessKind::Read, Protocol::Update) => {}
+            (AccessKind::Write, protocol) => {
+                self.lines[line as usize].modified = true;
+                if others != 0 {
+                    self.workers[worker].counts.announcements += u64::from(hit);
+                    match protocol {
+                        Protocol::Invalidate => self.invalidate(worker, line, others),
+                        Protocol::Update => self.update(worker, line, others),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Memory takes back what one of `others` modified, now that it is read elsewhere.
+    fn read_elsewhere(&mut self, line: u32, others: u64) {
+        let modified = &mut self.lines[line as usize].modified;
+        if *modified && others != 0 {
+            *modified = false;
+            self.workers[others.trailing_zeros() as usize].counts.write_backs += 1;
+        }
+    }
+
+    /// Takes the copies of `others` away, because `writer` has written.
+    fn invalidate(&mut self, writer: usize, line: u32, others: u64) {
+        self.workers[writer].counts.invalidations_sent += u64::from(others.count_ones());
+        for other in bits(others) {
+            let Worker { cache, counts, .. } = &mut self.workers[other];
+            counts.invalidations_received += 1;
+            if let Some(cache) = cache {
+                cache.remove(line);
+            }
+        }
+        let state = &mut self.lines[line as usize];
+        state.holders &= !others;
+        state.invalidated |= others;
+    }
+
+    /// Brings the copies of `others` up to date, because `writer` has written.
+    fn update(&mut self, writer: usize, line: u32, others: u64) {
+        self.workers[writer].counts.updates_sent += u64::from(others.count_ones());
+        let untouched = &mut self.lines[line as usize].untouched;
+        for other in bits(others) {
+            let counts = &mut self.workers[other].counts;
+            counts.updates_received += 1;
+            counts.needless_updates += *untouched >> other & 1;
+        }
+        *untouched |= others;
+    }
+
+    /// Settles what it means that a line has left a worker's cache to make room.
+    fn leave(&mut self, worker: usize, line: u32) {
+        let Line { holders, untouched, modified, .. } = &mut self.lines[line as usize];
+        let counts = &mut self.workers[worker].counts;
+        let me = 1 << worker;
+        *holders &= !me;
+        counts.needless_updates += u64::from(*untouched & me != 0);
+        if *modified && *holders == 0 {
+            *modified = false;
+            counts.write_backs += 1;
+        }
+    }
+}
+
+/// The positions of the bits that are set, the lowest first.
+fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (mask != 0).then(|| mask.trailing_zeros() as usize);
+        mask &= mask.wrapping_sub(1);
+        bit
+    })
+}

@@ -1,0 +1,252 @@
+//! What a machine is like: sizes, protocol, costs, and the presets, each figure with its source.
+//!
+//! Made by whoever sets up an experiment; [`Machine::new`](super::Machine::new) checks them once.
+
+use warpline::ConfigError;
+
+/// The greatest number of workers: one bit each in a line's masks.
+pub const WORKERS_MAX: u32 = 64;
+
+/// The greatest number of lines in the memory of a machine, and of places in a cache or page map.
+///
+/// A line takes 40 bytes of the simulation's own memory, so this is 2.5 GiB.
+pub const LINES_MAX: u64 = 1 << 26;
+
+/// How writes reach the copies in other caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// A write removes all other copies. The states are those of MESI.
+    Invalidate,
+    /// A write brings all other copies up to date. The states are those of the Dragon protocol.
+    Update,
+}
+
+/// Which line of a full set leaves for a new one; of pages, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Replacement {
+    /// The least recently used.
+    Lru,
+    /// Any, by a stream of random numbers with this seed; each worker has its own.
+    Random(u64),
+}
+
+/// How many lines or pages there is room for, and where each may lie.
+///
+/// Number `n` lies in set `n % sets`, in any of its `ways` places. Looking one up takes time in
+/// proportion to its depth in the set, so large sets are for small experiments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Geometry {
+    /// The number of sets; it need not be a power of two.
+    pub sets: u32,
+    /// The places in each set.
+    pub ways: u32,
+}
+
+impl Geometry {
+    /// One set: anything may lie anywhere.
+    #[must_use]
+    pub const fn fully_associative(places: u32) -> Self {
+        Self { sets: 1, ways: places }
+    }
+
+    /// How many lines or pages there is room for.
+    #[must_use]
+    pub const fn places(self) -> u64 {
+        self.sets as u64 * self.ways as u64
+    }
+}
+
+/// What a lock or an unlock takes, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LockCosts {
+    /// If nobody else uses the lock.
+    pub alone_ns: f64,
+    /// If another worker nearby uses it, too.
+    pub near_ns: f64,
+    /// If a worker far away uses it, too.
+    pub far_ns: f64,
+}
+
+/// What things take, in nanoseconds. [`Counts::time_ns`](super::Counts::time_ns) adds them up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// A line that the worker's own cache holds.
+    pub hit_ns: f64,
+    /// A line from another worker's cache.
+    pub remote_miss_ns: f64,
+    /// A line that no worker's cache holds.
+    pub memory_miss_ns: f64,
+    /// A write to a line that the own cache holds and others hold, too: on top of the hit.
+    pub announcement_ns: f64,
+    /// Mapping a page, on top of what its lines take.
+    pub page_miss_ns: f64,
+    /// A lock or an unlock. A trace has no locks; whoever counts them adds them to the estimate.
+    pub lock: LockCosts,
+}
+
+/// A machine with shared memory: alike workers, each with a private cache and a map of pages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MachineParams {
+    /// The number of workers, at most [`WORKERS_MAX`].
+    pub workers: u32,
+    /// The unit of transfer and of coherence, in bytes; a power of two.
+    pub line_bytes: u32,
+    /// Each worker's cache, in lines. With `None` there is room for every line of every mapped
+    /// page, and lines leave with their page only.
+    pub cache: Option<Geometry>,
+    /// A power of two, at least a line.
+    pub page_bytes: u32,
+    /// How many pages a worker can map: the frames of its cache, or the reach of its TLB.
+    pub pages: Geometry,
+    /// Whether the lines of a page leave a worker's cache when the page is unmapped there.
+    pub unmapping_evicts: bool,
+    /// Which line or page leaves.
+    pub replacement: Replacement,
+    /// How writes reach other copies.
+    pub protocol: Protocol,
+    /// What things take.
+    pub costs: Costs,
+}
+
+impl MachineParams {
+    /// Eight processors of one ring of the Kendall Square Research KSR-2, as far as message
+    /// buffers are concerned.
+    ///
+    /// The machine has no memory but the local caches. A local cache holds 32 MiB in page frames
+    /// of 16 KiB; lines of 128 bytes (*subpages*) come into a frame one by one. So pages are what a
+    /// cache runs out of: there is no geometry of lines here, and a page that is unmapped takes its
+    /// lines with it.
+    ///
+    /// Code, LP states and the event lists share the local cache with the buffers. The paper found
+    /// (section 4) that about 25 MiB of it serve the buffers, so the preset has 1600 frames. It has
+    /// them as 100 sets of the real 16 ways, where the real cache has 128: the rest of the program
+    /// is taken to fill whole sets, instead of some places in each set.
+    ///
+    /// | figure | source |
+    /// |---|---|
+    /// | 8 processors on one ring, 40 MHz, 32 MiB, page 16 KiB | buffer paper, 3.4 and 4 |
+    /// | frames allocated by page, lines loaded on demand | buffer paper, 4 |
+    /// | 16 ways | U. Ramachandran and others, *Scalability study of the KSR-1*, Parallel Computing 22, 1996: the local cache is the same |
+    /// | line of 128 bytes | the KSR-1 in netlib's Top 500 report of 1994 |
+    /// | hit: 20 cycles of 25 ns | buffer paper, 3.4: access to the local cache |
+    /// | miss: 150 cycles | the KSR-1, the same report; 3.75 µs, where the buffer paper measured 3 to 4, in 3.4 |
+    /// | page miss: 0.4 ms | an estimate from the buffer paper's figures 4 and 5, see below |
+    /// | lock: 3, 14 and 32 µs | buffer paper, 3.4 |
+    ///
+    /// The paper gives no time for a page miss. By the axes of its figures, the event rate falls
+    /// from about 60 000 to about 30 000 per second while page misses grow to about 350 000 in a
+    /// million events. That is 33 s instead of 17 s on 8 processors, so 8 * 16 s / 350 000 = 0.4 ms
+    /// each, within a factor of two or so. It is the system's tables that take so long, not the ring.
+    ///
+    /// A write to a shared line goes round the ring as a miss does. A line in no cache costs the
+    /// same again: the real machine never drops the last copy of a line, but moves it to another
+    /// cache. The sub-cache of 256 KiB (2 cycles) is left out. Replacement is taken to be LRU; the
+    /// paper says nothing about it.
+    #[must_use]
+    pub const fn ksr2() -> Self {
+        const CYCLE_NS: f64 = 25.0;
+        Self {
+            workers: 8,
+            line_bytes: 128,
+            cache: None,
+            page_bytes: 16 << 10,
+            pages: Geometry { sets: 100, ways: 16 },
+            unmapping_evicts: true,
+            replacement: Replacement::Lru,
+            protocol: Protocol::Invalidate,
+            costs: Costs {
+                hit_ns: 20.0 * CYCLE_NS,
+                remote_miss_ns: 150.0 * CYCLE_NS,
+                memory_miss_ns: 150.0 * CYCLE_NS,
+                announcement_ns: 150.0 * CYCLE_NS,
+                page_miss_ns: 400_000.0,
+                lock: LockCosts { alone_ns: 3_000.0, near_ns: 14_000.0, far_ns: 32_000.0 },
+            },
+        }
+    }
+
+    /// Eight cores of one socket of a server with x86 processors, built about 2023.
+    ///
+    /// The private cache is the L2. A miss that no other L2 can serve goes to memory: the shared
+    /// L3 is left out, and so are prefetchers. A page that leaves the TLB keeps its lines.
+    ///
+    /// | figure | source |
+    /// |---|---|
+    /// | line of 64 bytes, pages of 4 KiB | the architecture |
+    /// | L2: 2 MiB, 16 ways | Intel, *64 and IA-32 Architectures Optimization Reference Manual*, Golden Cove |
+    /// | second-level TLB: 2048 entries, 16 ways | the same |
+    /// | hit: 5 ns | 15 cycles of L2 at 3 GHz, the same |
+    /// | miss: 80 ns from another core, 115 ns from memory | round figures of the order that is published for such processors |
+    /// | page miss: 10 ns | a walk of about 30 cycles whose tables are in the caches, estimated |
+    /// | lock: 8, 110 and 250 ns | measured: alone, and half of a line's round trip between two cores; across sockets an estimate |
+    ///
+    /// The costs differ between machines by a factor of two: for conclusions about a certain one,
+    /// measure them there. The counts do not depend on them.
+    #[must_use]
+    pub const fn server() -> Self {
+        Self {
+            workers: 8,
+            line_bytes: 64,
+            cache: Some(Geometry { sets: 2048, ways: 16 }),
+            page_bytes: 4 << 10,
+            pages: Geometry { sets: 128, ways: 16 },
+            unmapping_evicts: false,
+            replacement: Replacement::Lru,
+            protocol: Protocol::Invalidate,
+            costs: Costs {
+                hit_ns: 5.0,
+                remote_miss_ns: 80.0,
+                memory_miss_ns: 115.0,
+                announcement_ns: 80.0,
+                page_miss_ns: 10.0,
+                lock: LockCosts { alone_ns: 8.0, near_ns: 110.0, far_ns: 250.0 },
+            },
+        }
+    }
+
+    /// Refuses what no machine can be.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        ConfigError::check(
+            (1..=WORKERS_MAX).contains(&self.workers),
+            "workers",
+            self.workers,
+            &format!("from 1 to {WORKERS_MAX}"),
+        )?;
+        let line_bytes = self.line_bytes;
+        ConfigError::check(
+            line_bytes.is_power_of_two(),
+            "line_bytes",
+            line_bytes,
+            "a power of two",
+        )?;
+        ConfigError::check(
+            self.page_bytes.is_power_of_two() && self.page_bytes >= line_bytes,
+            "page_bytes",
+            self.page_bytes,
+            &format!("a power of two, at least a line of {line_bytes} bytes"),
+        )?;
+        let geometries = [("pages", Some(self.pages)), ("cache", self.cache)];
+        for (key, geometry) in geometries {
+            let Some(geometry) = geometry else { continue };
+            ConfigError::check(
+                (1..=LINES_MAX).contains(&geometry.places()),
+                key,
+                format!("{} sets of {} ways", geometry.sets, geometry.ways),
+                &format!("at least one place, and at most {LINES_MAX}"),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The number of lines in a memory of so many bytes.
+    pub(super) fn lines_in(&self, memory_bytes: u64) -> Result<usize, ConfigError> {
+        let lines = memory_bytes.div_ceil(u64::from(self.line_bytes));
+        ConfigError::check(
+            lines <= LINES_MAX,
+            "memory_bytes",
+            memory_bytes,
+            &format!("at most {LINES_MAX} lines of {} bytes", self.line_bytes),
+        )?;
+        Ok(lines as usize)
+    }
+}

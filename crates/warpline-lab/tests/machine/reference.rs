@@ -1,0 +1,229 @@
+//! The machine once more, written to be believed at sight: it keeps the history of every copy and
+//! of every mapping, and looks up whatever it wants to know.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warpline_lab::machine::{
+    Access, AccessKind, CopyState, Counts, Geometry, MachineParams, Protocol,
+};
+
+/// Something that happened to a line in a worker's cache, or to a page in its map.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mark {
+    /// The worker read or wrote it.
+    Touched,
+    /// Another worker's write brought it up to date.
+    Updated,
+    /// It made room.
+    Left,
+    /// Another worker's write took it away.
+    Invalidated,
+}
+
+/// All marks, with their times, by worker and by number of line or page.
+#[derive(Debug, Default)]
+struct History(BTreeMap<(u32, u64), Vec<(u64, Mark)>>);
+
+impl History {
+    fn of(&self, worker: u32, number: u64) -> &[(u64, Mark)] {
+        self.0.get(&(worker, number)).map_or(&[], |marks| marks)
+    }
+
+    fn is_here(&self, worker: u32, number: u64) -> bool {
+        matches!(self.of(worker, number).last(), Some((_, Mark::Touched | Mark::Updated)))
+    }
+
+    fn last_use(&self, worker: u32, number: u64) -> u64 {
+        let touched = self.of(worker, number).iter().rev().find(|(_, mark)| *mark == Mark::Touched);
+        touched.expect("what is here was touched").0
+    }
+
+    /// Who has to leave so that there is room for `number`.
+    fn victim(&self, worker: u32, number: u64, geometry: Geometry) -> Option<u64> {
+        let sets = u64::from(geometry.sets);
+        let rivals: Vec<u64> = self
+            .0
+            .keys()
+            .filter(|&&(other, rival)| {
+                other == worker && rival % sets == number % sets && self.is_here(worker, rival)
+            })
+            .map(|&(_, rival)| rival)
+            .collect();
+        (rivals.len() >= geometry.ways as usize)
+            .then(|| rivals.into_iter().min_by_key(|&rival| self.last_use(worker, rival)))
+            .flatten()
+    }
+}
+
+/// The reference model, for LRU.
+#[derive(Debug)]
+pub(crate) struct Reference {
+    params: MachineParams,
+    now: u64,
+    reset_at: u64,
+    lines: History,
+    pages: History,
+    modified: BTreeSet<u64>,
+    counts: Vec<Counts>,
+}
+
+impl Reference {
+    pub(crate) fn new(params: MachineParams) -> Self {
+        Self {
+            params,
+            now: 0,
+            reset_at: 0,
+            lines: History::default(),
+            pages: History::default(),
+            modified: BTreeSet::new(),
+            counts: vec![Counts::default(); params.workers as usize],
+        }
+    }
+
+    pub(crate) fn reset_counts(&mut self) {
+        self.counts.fill(Counts::default());
+        self.reset_at = self.now;
+    }
+
+    /// The counts, with the needless updates found by hindsight: an update that is followed by
+    /// anything but a touch.
+    pub(crate) fn counts(&self, worker: u32) -> Counts {
+        let marks = self.lines.0.iter().filter(|((of, _), _)| *of == worker);
+        let needless = marks.flat_map(|(_, marks)| marks.windows(2)).filter(|pair| {
+            pair[0].0 > self.reset_at && pair[0].1 == Mark::Updated && pair[1].1 != Mark::Touched
+        });
+        Counts { needless_updates: needless.count() as u64, ..self.counts[worker as usize] }
+    }
+
+    pub(crate) fn copy_state(&self, worker: u32, address: u64) -> CopyState {
+        let line = address / u64::from(self.params.line_bytes);
+        match (self.lines.is_here(worker, line), self.holders(line).len()) {
+            (false, _) => CopyState::Absent,
+            (true, _) if self.modified.contains(&line) => CopyState::Modified,
+            (true, 1) => CopyState::Exclusive,
+            (true, _) => CopyState::Shared,
+        }
+    }
+
+    pub(crate) fn access(&mut self, access: Access) {
+        let Access { worker, kind, address, bytes } = access;
+        self.counts[worker as usize].accesses += 1;
+        let mut touched: Vec<u64> =
+            (address..address + u64::from(bytes)).map(|byte| byte / self.line_bytes()).collect();
+        touched.dedup();
+        for line in touched {
+            self.map(worker, line * self.line_bytes() / u64::from(self.params.page_bytes));
+            self.fetch(worker, line);
+            match kind {
+                AccessKind::Read => self.read(worker, line),
+                AccessKind::Write => self.write(worker, line),
+            }
+            self.mark_line(worker, line, Mark::Touched);
+        }
+    }
+
+    fn line_bytes(&self) -> u64 {
+        self.params.line_bytes.into()
+    }
+
+    fn holders(&self, line: u64) -> Vec<u32> {
+        (0..self.params.workers).filter(|&worker| self.lines.is_here(worker, line)).collect()
+    }
+
+    fn others(&self, worker: u32, line: u64) -> Vec<u32> {
+        self.holders(line).into_iter().filter(|&other| other != worker).collect()
+    }
+
+    fn mark_line(&mut self, worker: u32, line: u64, mark: Mark) {
+        self.now += 1;
+        self.lines.0.entry((worker, line)).or_default().push((self.now, mark));
+    }
+
+    fn mark_page(&mut self, worker: u32, page: u64, mark: Mark) {
+        self.now += 1;
+        self.pages.0.entry((worker, page)).or_default().push((self.now, mark));
+    }
+
+    fn map(&mut self, worker: u32, page: u64) {
+        if !self.pages.is_here(worker, page) {
+            self.counts[worker as usize].page_misses += 1;
+            if self.pages.of(worker, page).is_empty() {
+                self.counts[worker as usize].cold_page_misses += 1;
+            }
+            if let Some(victim) = self.pages.victim(worker, page, self.params.pages) {
+                self.mark_page(worker, victim, Mark::Left);
+                let page_lines = u64::from(self.params.page_bytes) / self.line_bytes();
+                if self.params.unmapping_evicts {
+                    for line in victim * page_lines..(victim + 1) * page_lines {
+                        self.leave(worker, line);
+                    }
+                }
+            }
+        }
+        self.mark_page(worker, page, Mark::Touched);
+    }
+
+    fn leave(&mut self, worker: u32, line: u64) {
+        if self.lines.is_here(worker, line) {
+            self.mark_line(worker, line, Mark::Left);
+            if self.holders(line).is_empty() && self.modified.remove(&line) {
+                self.counts[worker as usize].write_backs += 1;
+            }
+        }
+    }
+
+    /// Finds the line here, or brings it here.
+    fn fetch(&mut self, worker: u32, line: u64) {
+        if self.lines.is_here(worker, line) {
+            self.counts[worker as usize].hits += 1;
+            return;
+        }
+        let others = self.others(worker, line);
+        let counts = &mut self.counts[worker as usize];
+        match self.lines.of(worker, line).last() {
+            None => counts.cold_misses += 1,
+            Some((_, Mark::Invalidated)) => counts.coherence_misses += 1,
+            Some(_) => counts.capacity_misses += 1,
+        }
+        counts.remote_misses += u64::from(!others.is_empty());
+        if let Some(cache) = self.params.cache
+            && let Some(victim) = self.lines.victim(worker, line, cache)
+        {
+            self.leave(worker, victim);
+        }
+    }
+
+    /// When writes invalidate, a line that is read by two is as memory has it.
+    fn read(&mut self, worker: u32, line: u64) {
+        if self.params.protocol == Protocol::Invalidate
+            && let [owner] = self.others(worker, line)[..]
+            && self.modified.remove(&line)
+        {
+            self.counts[owner as usize].write_backs += 1;
+        }
+    }
+
+    fn write(&mut self, worker: u32, line: u64) {
+        let others = self.others(worker, line);
+        let counts = &mut self.counts[worker as usize];
+        if self.lines.is_here(worker, line) && !others.is_empty() {
+            counts.announcements += 1;
+        }
+        for other in others {
+            let counts = &mut self.counts;
+            match self.params.protocol {
+                Protocol::Invalidate => {
+                    counts[worker as usize].invalidations_sent += 1;
+                    counts[other as usize].invalidations_received += 1;
+                    self.mark_line(other, line, Mark::Invalidated);
+                }
+                Protocol::Update => {
+                    counts[worker as usize].updates_sent += 1;
+                    counts[other as usize].updates_received += 1;
+                    self.mark_line(other, line, Mark::Updated);
+                }
+            }
+        }
+        self.modified.insert(line);
+    }
+}
