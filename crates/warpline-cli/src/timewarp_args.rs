@@ -5,7 +5,8 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use warpline::{
-    Cancellation, CheckpointInterval, FossilCollection, Model, Simulation, StateSaving, VirtualTime,
+    Cancellation, CheckpointInterval, FossilCollection, Model, PoolKind, Simulation, StateSaving,
+    VirtualTime,
 };
 
 use crate::{args::one_to, system};
@@ -61,6 +62,19 @@ pub(crate) struct Policies {
     /// Whether workers that roll back much are held back
     #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = on_or_off())]
     pub(crate) throttle: bool,
+    /// Where free buffers are kept
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = named(PoolKind::ALL, PoolKind::name))]
+    pub(crate) pool: PoolKind,
+    /// With --memory and a sender pool: the part of all buffers in the global pool at the start
+    #[arg(long, value_name = "F", default_value_t = 0.3, value_parser = fraction)]
+    pub(crate) global_share: f64,
+    /// With --memory and a partitioned pool: the part of its buffers that a worker keeps for sends to
+    /// itself [default: as for each other worker]
+    #[arg(long, value_name = "F", value_parser = fraction)]
+    pub(crate) local_share: Option<f64>,
+    /// With a receiver pool: whether each worker has another one, without a lock, for sends to itself
+    #[arg(long, value_name = "on|off", default_value = "off", action = clap::ArgAction::Set, value_parser = on_or_off())]
+    pub(crate) local_pool: bool,
     /// Whether each worker is bound to a core of its own, where there are enough
     #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = on_or_off())]
     pub(crate) pin: bool,
@@ -94,6 +108,10 @@ impl Policies {
             .fossil_collection(self.fossil)
             .gvt_interval(self.gvt_interval)
             .throttle(self.throttle)
+            .pool(self.pool)
+            .global_share(self.global_share)
+            .local_share(self.local_share)
+            .local_pool(self.local_pool)
             .pin(self.pin);
         match self.time_barrier.and_then(|time| VirtualTime::new(time).ok()) {
             Some(time) => simulation.time_barrier(time),
@@ -104,7 +122,7 @@ impl Policies {
     /// The flags that say the same to another process.
     pub(crate) fn flags(&self) -> Vec<String> {
         let Self { batch, saving, checkpoint_interval, cancellation, gvt_interval, .. } = self;
-        let fossil = self.fossil;
+        let Self { fossil, pool, global_share, .. } = self;
         let word = |on| if on { "on" } else { "off" };
         let mut flags = vec![
             format!("--batch={batch}"),
@@ -114,8 +132,12 @@ impl Policies {
             format!("--fossil={fossil}"),
             format!("--gvt-interval={gvt_interval}"),
             format!("--throttle={}", word(self.throttle)),
+            format!("--pool={pool}"),
+            format!("--global-share={global_share}"),
+            format!("--local-pool={}", word(self.local_pool)),
             format!("--pin={}", word(self.pin)),
         ];
+        flags.extend(self.local_share.map(|share| format!("--local-share={share}")));
         flags.extend(self.window.map(|window| format!("--window={window}")));
         flags.extend(self.time_barrier.map(|time| format!("--time-barrier={time}")));
         flags
@@ -168,7 +190,8 @@ mod tests {
     fn flags_say_the_same() {
         let every = "--batch=7 --saving=incremental --checkpoint-interval=auto --cancellation=lazy \
                      --fossil=on-the-fly --gvt-interval=99 --throttle=off --pin=off --window=2.5 \
-                     --time-barrier=3";
+                     --time-barrier=3 --pool=partitioned --global-share=0.5 --local-share=0.25 \
+                     --local-pool=on";
         let different = parsed(every.split_whitespace());
         assert_eq!(different.flags().len(), every.split_whitespace().count());
         for policies in [parsed([]), different] {

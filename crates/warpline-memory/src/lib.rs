@@ -11,11 +11,14 @@
 mod affinity;
 mod arena;
 mod inbox;
+mod pool;
 mod prefetch;
+mod slots;
 mod sync;
 
 pub use affinity::{Binding, bind_worker};
-pub use arena::{Arena, BUFFERS_MAX, BufferId, Buffers, Taken};
+pub use arena::{Arena, BufferId, Buffers, Taken};
 pub use crossbeam_utils::{Backoff, CachePadded};
 pub use inbox::{BLOCK_ITEMS, Block, Drain, Inbox};
+pub use pool::{PoolKind, PoolPlan, stock::BUFFERS_MAX};
 pub use prefetch::prefetch;

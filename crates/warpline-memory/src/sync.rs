@@ -1,4 +1,7 @@
-//! The atomics that [`inbox`](crate::inbox) uses. `tests/loom_inbox.rs` compiles that module a second
-//! time, with those of the model checker under the same name.
+//! What [`inbox`](crate::inbox) and [`pool`](crate::pool) synchronise with. `tests/loom_*.rs` compile these
+//! modules a second time, with what the model checker has under the same names.
 
-pub(crate) use std::sync::atomic::{AtomicPtr, Ordering};
+pub(crate) use std::sync::{
+    Mutex,
+    atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering},
+};

@@ -19,7 +19,7 @@ use std::fmt::Write;
 
 use warpline::{
     Cancellation, CheckpointInterval, CommitDigest, Engine, FossilCollection, Model, PendingKind,
-    Results, RunError, Simulation, StateSaving,
+    PoolKind, Results, RunError, Simulation, StateSaving,
 };
 use warpline_models::{
     catalog::{ModelParams, WithModel},
@@ -43,6 +43,7 @@ struct Policy {
     gvt_interval: usize,
     window: f64,
     throttle: bool,
+    pool: PoolKind,
     /// Whether memory is short: for so many events more than are ever pending at once.
     spare: Option<u64>,
 }
@@ -84,6 +85,8 @@ impl WithModel for Run {
             .gvt_interval(policy.gvt_interval)
             .window(policy.window)
             .throttle(policy.throttle)
+            .pool(policy.pool)
+            .local_pool(policy.batch == 1)
             .pin(false);
         if let Some(bytes) = memory {
             simulation = simulation.memory(bytes);
@@ -146,6 +149,7 @@ fn policies(reversible: bool) -> Vec<Policy> {
                             gvt_interval: [16, 256, 1024][turn % 3],
                             window: [f64::INFINITY, f64::INFINITY, 1.0, 0.1][turn / 2 % 4],
                             throttle: turn % 4 < 2,
+                            pool: PoolKind::ALL[turn / 3 % PoolKind::ALL.len()],
                             spare,
                         });
                     }

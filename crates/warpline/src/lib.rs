@@ -41,7 +41,7 @@ pub use pending::PendingKind;
 pub use replication::{Estimate, Replications};
 pub use report::{Details, Figure, Progress, Report, Results};
 pub use simulation::{Engine, Simulation};
-pub use timewarp::{Cancellation, CheckpointInterval, FossilCollection, StateSaving};
+pub use timewarp::{Cancellation, CheckpointInterval, FossilCollection, PoolKind, StateSaving};
 pub use warpline_core::{
     CommitDigest, Context, Discrepancy, EventKey, Fault, Io, IoContext, Link, LogicalProcess,
     LpDigest, LpId, Model, ModelError, Place, Reversal, STEP_MAX, Stream, Tracked, TrackedVec,

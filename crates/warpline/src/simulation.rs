@@ -10,7 +10,7 @@ use warpline_core::{Model, VirtualTime};
 
 use crate::{
     Cancellation, CheckpointInterval, ConfigError, FossilCollection, Monitor, PendingKind,
-    Progress, Report, RunError, StateSaving,
+    PoolKind, Progress, Report, RunError, StateSaving,
     pending::{PendingFamily, WithPending},
     reverse_check, sequential, timewarp,
 };
@@ -252,6 +252,37 @@ impl<'a, M: Model> Simulation<'a, M> {
     #[must_use]
     pub fn free_fractions(mut self, blocks_below: f64, resumes_above: f64) -> Self {
         self.settings.timewarp.free_fractions = [blocks_below, resumes_above];
+        self
+    }
+
+    /// Time Warp: where free buffers are kept.
+    #[must_use]
+    pub fn pool(mut self, pool: PoolKind) -> Self {
+        self.settings.timewarp.pool = pool;
+        self
+    }
+
+    /// Time Warp: the part of all buffers that a sender pool leaves in the global pool at the start,
+    /// where memory is limited.
+    #[must_use]
+    pub fn global_share(mut self, fraction: f64) -> Self {
+        self.settings.timewarp.global_share = fraction;
+        self
+    }
+
+    /// Time Warp: the part of its buffers that a worker of a partitioned pool keeps for sends to itself,
+    /// where memory is limited; an equal part for each receiver if none is given.
+    #[must_use]
+    pub fn local_share(mut self, fraction: Option<f64>) -> Self {
+        self.settings.timewarp.local_share = fraction;
+        self
+    }
+
+    /// Time Warp: whether a worker of a receiver pool has another one, without a lock, for sends to
+    /// itself.
+    #[must_use]
+    pub fn local_pool(mut self, on: bool) -> Self {
+        self.settings.timewarp.local_pool = on;
         self
     }
 

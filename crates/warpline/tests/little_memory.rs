@@ -8,7 +8,7 @@
 //! - `Worker::relieve` does not take anything back (`a_flood_stays_within_its_banks`,
 //!   `io_and_mistakes_with_little_memory`)
 //! - `Flow::notes` does not tell that the worker is starved (all; the watchdog ends it)
-//! - `Worker::start` takes buffers in batches (`first_events_fit_if_they_do_sequentially`)
+//! - a pool draws its first buffers in batches (`first_events_fit_if_they_do_sequentially`)
 //! - `Flow::new` lets a worker begin before all have sent their first events (the same)
 //! - `Worker::may_handle` makes no exception for the event that GVT has reached
 //!   (`a_flood_stays_within_its_banks`, `less_than_the_least_is_an_error`; the watchdog ends them)
@@ -31,7 +31,9 @@ use std::{
 
 use flood::Flood;
 use town::{Lines, Moment, Town, truth};
-use warpline::{Cancellation, Engine, FossilCollection, Model, Report, RunError, Simulation};
+use warpline::{
+    Cancellation, Engine, FossilCollection, Model, PoolKind, Report, RunError, Simulation,
+};
 
 const END: f64 = 600.0;
 
@@ -79,7 +81,8 @@ fn a_flood_stays_within_its_banks() {
         let flood = Flood { answers, ..Flood::new(gate) };
         let (expected, peak) = sequential(&flood);
         for workers in [1, 2, 4, 8] {
-            for (place, &fossil) in FossilCollection::ALL.iter().enumerate() {
+            for (place, &pool) in PoolKind::ALL.iter().enumerate() {
+                let fossil = FossilCollection::ALL[place % 2];
                 let cancellation = Cancellation::ALL[(round + place) % 2];
                 let events = peak + 2 * workers as u64 + 8;
                 let memory = events * event_bytes(Flood::new(|_| ()), Engine::TimeWarp, workers);
@@ -88,11 +91,14 @@ fn a_flood_stays_within_its_banks() {
                     .workers(workers)
                     .fossil_collection(fossil)
                     .cancellation(cancellation)
+                    .pool(pool)
                     .memory(memory)
                     .end(END);
-                let report = watchdog::run(run).expect("enough memory");
-                let what =
-                    format!("{workers} workers, {fossil}, {cancellation}, answers {answers}");
+                let report =
+                    watchdog::run(run).unwrap_or_else(|error| panic!("{pool}, {workers}: {error}"));
+                let what = format!(
+                    "{workers} workers, {pool}, {fossil}, {cancellation}, {answers} answers"
+                );
                 assert_eq!(report.digest, expected.digest, "{what}");
                 assert_eq!(report.output, expected.output, "{what}");
                 let peak = report.peak_buffer_bytes;
@@ -108,9 +114,11 @@ fn less_than_the_least_is_an_error() {
     let flood = Flood { answers: 32, ..Flood::new(|_| ()) };
     let (_, peak) = sequential(&flood);
     for workers in [1, 2, 4, 8] {
-        for events in [1, peak / 4, peak - 2] {
+        let few = [1, peak / 4, peak - 2];
+        for (events, pool) in few.iter().flat_map(|&n| PoolKind::ALL.iter().map(move |&p| (n, p))) {
             let memory = events * event_bytes(Flood::new(|_| ()), Engine::TimeWarp, workers);
             let run = Simulation::new(flood.clone()).engine(Engine::TimeWarp).workers(workers);
+            let run = run.pool(pool);
             let outcome = watchdog::run(run.memory(memory).end(END));
             let Err(RunError::OutOfBuffers { place, limit, events: most, .. }) = outcome else {
                 panic!("{events} of {peak} events are enough for {workers} workers: {outcome:?}");
@@ -129,9 +137,13 @@ fn first_events_fit_if_they_do_sequentially() {
     for workers in [1, 2, 4, 8] {
         let memory = (peak + 2 * workers as u64 + 8)
             * event_bytes(Flood::new(|_| ()), Engine::TimeWarp, workers);
-        let run = Simulation::new(flood.clone()).engine(Engine::TimeWarp).workers(workers);
-        let report = watchdog::run(run.memory(memory).end(END)).expect("enough memory");
-        assert_eq!(report.digest, expected.digest, "{workers} workers");
+        for &pool in PoolKind::ALL {
+            let run = Simulation::new(flood.clone()).engine(Engine::TimeWarp).workers(workers);
+            let run = run.pool(pool).memory(memory).end(END);
+            let report =
+                watchdog::run(run).unwrap_or_else(|error| panic!("{pool}, {workers}: {error}"));
+            assert_eq!(report.digest, expected.digest, "{workers} workers, {pool}");
+        }
     }
 }
 
@@ -149,7 +161,8 @@ fn io_and_mistakes_with_little_memory() {
     let peak = expected.peak_buffer_bytes / bytes;
     let known = Arc::new(truth(LPS, END));
     for workers in [1, 2, 4, 8, 32] {
-        for &cancellation in Cancellation::ALL {
+        for (place, &pool) in PoolKind::ALL.iter().enumerate() {
+            let cancellation = Cancellation::ALL[place % 2];
             let known = Arc::clone(&known);
             let town = Town::new(LPS, move |Moment { lp, nth, hash, io }| {
                 let strange = nth > 0 && known[lp as usize].get(nth - 1) != Some(&hash);
@@ -160,9 +173,10 @@ fn io_and_mistakes_with_little_memory() {
             let bytes = event_bytes(Town::peaceful(LPS), Engine::TimeWarp, workers);
             let memory = (peak + 2 * workers as u64 + 8) * bytes;
             let run = Simulation::new(town).engine(Engine::TimeWarp).workers(workers);
-            let run = run.cancellation(cancellation).memory(memory).end(END);
-            let report = watchdog::run(run).expect("enough memory");
-            let what = format!("{workers} workers, {cancellation}");
+            let run = run.cancellation(cancellation).pool(pool).memory(memory).end(END);
+            let report =
+                watchdog::run(run).unwrap_or_else(|error| panic!("{pool}, {workers}: {error}"));
+            let what = format!("{workers} workers, {pool}, {cancellation}");
             assert_eq!(
                 (report.digest, &report.output),
                 (expected.digest, &expected.output),

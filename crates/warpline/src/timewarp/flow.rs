@@ -36,8 +36,9 @@ const STOP: u64 = 2;
 
 /// After so many rounds of taking back ever more, everything that is not committed is undone.
 const SQUEEZES: u32 = 8;
-/// Rounds that the event which GVT has reached gets to find a buffer when all else is undone.
-const PATIENCE: u32 = 8;
+/// Rounds that the event which GVT has reached gets to find a buffer when all else is undone. Where
+/// the others begin to undo only when GVT does not advance, it takes them [`SQUEEZES`] of these.
+const PATIENCE: u32 = 8 + SQUEEZES;
 /// Rounds without a shortage after which the squeeze is eased by one step.
 const EASE_AFTER: u32 = 4;
 
@@ -55,7 +56,6 @@ const HISTORY_MAX_SPARSE: usize = 32_768;
 pub(super) struct Flow {
     limit: f64,
     batch: usize,
-    keep: usize,
     gvt: Bound,
     throttle: Option<Throttle>,
     /// This worker ran out of buffers, and waits for the next round.
@@ -81,14 +81,12 @@ pub(super) struct Flow {
 impl Flow {
     pub(super) fn new<M: Model>(shared: &Shared<M>) -> Self {
         let settings = &shared.settings.timewarp;
-        let share = shared.arena.limit() as usize / (2 * settings.workers);
         let least = if settings.copies_all() { HISTORY_MAX } else { HISTORY_MAX_SPARSE };
         let needed = HISTORY_MAX_INTERVALS * settings.gvt_interval.max(settings.batch);
         let history_max = least.max(needed);
         let mut flow = Self {
             limit: 0.0,
             batch: settings.batch,
-            keep: (2 * settings.gvt_interval + 256).min(share),
             gvt: Bound::ZERO,
             throttle: (settings.throttle && settings.workers > 1).then(Throttle::new),
             starved: false,
@@ -114,11 +112,6 @@ impl Flow {
     #[inline]
     pub(super) const fn batch(&self) -> usize {
         self.batch
-    }
-
-    /// Free buffers beyond so many are given to the others.
-    pub(super) const fn keep(&self) -> usize {
-        if self.squeezes > 0 { 0 } else { self.keep }
     }
 
     pub(super) const fn is_starved(&self) -> bool {
@@ -233,7 +226,8 @@ impl Flow {
 }
 
 impl<M: Model> Worker<'_, M> {
-    /// Answers a shortage of buffers, in step with all other workers: they see the same outcomes.
+    /// Answers a shortage of buffers, in step with all other workers that it concerns: they see the same
+    /// outcomes.
     ///
     /// First everybody gives its free buffers away (and has just collected fossils). If the shortage
     /// is still there in the next round, *cancelback* (Jefferson 1990) begins: the events sent from
@@ -246,7 +240,11 @@ impl<M: Model> Worker<'_, M> {
     ///
     /// The event that GVT has reached, if there is no buffer even for what it sends.
     pub(super) fn relieve(&mut self, outcome: Outcome, advanced: bool) -> Result<(), Event> {
-        if outcome.notes & STARVED == 0 {
+        // Where the pool keeps the buffers of workers apart, others need not suffer from a shortage, as
+        // long as GVT advances.
+        let concerns = self.flow.starved || self.buffers.is_common() || !advanced;
+        if outcome.notes & STARVED == 0 || !concerns {
+            self.buffers.redistribute();
             self.flow.calm += 1;
             if self.flow.calm >= EASE_AFTER {
                 self.flow.squeezes = self.flow.squeezes.saturating_sub(1);
@@ -274,7 +272,9 @@ impl<M: Model> Worker<'_, M> {
         if self.flow.squeezes >= SQUEEZES {
             self.collect_all();
         }
-        self.buffers.give_up_beyond(0);
+        if self.buffers.is_common() || !advanced {
+            self.buffers.give_up();
+        }
         let pending = self.desk.pending.peek().copied();
         let pending = pending.filter(|event| Bound(event.key.words()) == self.gvt);
         let first = pending.or(self.waiting.reached(self.gvt).map(|(event, _)| event));

@@ -22,7 +22,6 @@ impl<M: Model> Worker<'_, M> {
         if !self.on_the_fly || self.must_collect_all() {
             self.collect_all();
         }
-        self.buffers.give_up_beyond(self.flow.keep());
     }
 
     /// Even on the fly, all is collected where somebody waits for it: for memory, or for the end of
@@ -80,7 +79,7 @@ impl<M: Model> Worker<'_, M> {
             self.statistics.committed += 1;
             self.statistics.last_time = self.statistics.last_time.max(event.time());
             if event.is_ordinary() || event.kind() != Kind::NonBlockingIo {
-                self.buffers.free(event.buffer());
+                self.buffers.free(event.buffer(), self.sender_of(&event));
             } else {
                 self.take_output(at);
             }
@@ -93,8 +92,9 @@ impl<M: Model> Worker<'_, M> {
     fn take_output(&mut self, at: u64) {
         let Record { event, delivered, .. } = &mut self.history[at];
         if !std::mem::replace(delivered, true) {
-            let id = self.lps[event.lp as usize].id;
-            self.outputs.push((event.key, id, self.buffers.take(event.buffer())));
+            let (event, id) = (*event, self.lps[event.lp as usize].id);
+            let from = self.sender_of(&event);
+            self.outputs.push((event.key, id, self.buffers.take(event.buffer(), from)));
         }
     }
 

@@ -45,6 +45,6 @@ use warpline_core::{LogicalProcess, Model};
 
 pub(crate) use run::run;
 pub(crate) use settings::Settings;
-pub use settings::{Cancellation, CheckpointInterval, FossilCollection, StateSaving};
+pub use settings::{Cancellation, CheckpointInterval, FossilCollection, PoolKind, StateSaving};
 
 type Message<M> = <<M as Model>::Lp as LogicalProcess>::Message;

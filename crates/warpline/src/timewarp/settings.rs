@@ -3,6 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use warpline_core::VirtualTime;
+use warpline_memory::PoolPlan;
 
 use crate::ConfigError;
 
@@ -25,6 +26,10 @@ pub(crate) struct Settings {
     pub(crate) fossil_collection: FossilCollection,
     pub(crate) gvt_interval: usize,
     pub(crate) free_fractions: [f64; 2],
+    pub(crate) pool: PoolKind,
+    pub(crate) global_share: f64,
+    pub(crate) local_share: Option<f64>,
+    pub(crate) local_pool: bool,
     pub(crate) pin: bool,
     pub(crate) costs: bool,
 }
@@ -43,6 +48,10 @@ impl Default for Settings {
             fossil_collection: FossilCollection::default(),
             gvt_interval: 1024,
             free_fractions: [0.1, 0.2],
+            pool: PoolKind::default(),
+            global_share: 0.3,
+            local_share: None,
+            local_pool: false,
             pin: true,
             costs: false,
         }
@@ -62,11 +71,33 @@ impl Settings {
             from_one("checkpoint-interval", events as usize, 1 << 20)?;
         }
         ConfigError::check(self.window >= 0.0, "window", self.window, "0 or more")?;
-        for (key, fraction) in ["free1", "free2"].into_iter().zip(self.free_fractions) {
+        let [free1, free2] = self.free_fractions;
+        let (global, local) = (self.global_share, self.local_share.unwrap_or_default());
+        let fractions =
+            [("free1", free1), ("free2", free2), ("global-share", global), ("local-share", local)];
+        for (key, fraction) in fractions {
             let ok = (0.0..=1.0).contains(&fraction);
             ConfigError::check(ok, key, fraction, "a fraction, from 0 to 1")?;
         }
         Ok(())
+    }
+
+    /// How the pool is made, with at most `limit` buffers.
+    pub(crate) const fn pool_plan(&self, limit: Option<u32>) -> PoolPlan {
+        PoolPlan {
+            kind: match self.pool {
+                PoolKind::Receiver => warpline_memory::PoolKind::Receiver,
+                PoolKind::Sender => warpline_memory::PoolKind::Sender,
+                PoolKind::Partitioned => warpline_memory::PoolKind::Partitioned,
+                PoolKind::Adaptive => warpline_memory::PoolKind::Adaptive,
+            },
+            workers: self.workers,
+            limit,
+            keep: 2 * self.gvt_interval + 256,
+            global_share: self.global_share,
+            local_share: self.local_share,
+            local_pool: self.local_pool,
+        }
     }
 
     /// Whether the state is copied before every event of an LP.
@@ -131,6 +162,20 @@ policy! {
     /// Nothing is saved: the model's reverse handler undoes. A sparse copy is kept for handlers
     /// that were cut off in their middle.
     Reverse = "reverse";
+}
+
+policy! {
+    /// Where Time Warp keeps free buffers (Fujimoto and Panesar 1995).
+    PoolKind as "pool";
+    /// With the sender; a global pool evens out differences.
+    #[default]
+    Sender = "sender";
+    /// With the receiver, under a lock.
+    Receiver = "receiver";
+    /// With each pair of workers, an equal part for each.
+    Partitioned = "partitioned";
+    /// With each pair of workers, as many as the messages between them need.
+    Adaptive = "adaptive";
 }
 
 policy! {

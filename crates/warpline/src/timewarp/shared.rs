@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use warpline_core::{EventKey, LpId, Model};
-use warpline_memory::{Arena, BLOCK_ITEMS, BUFFERS_MAX, Block, CachePadded, Inbox};
+use warpline_memory::{Arena, BLOCK_ITEMS, Block, CachePadded, Inbox};
 
 use super::{
     Message,
@@ -70,10 +70,8 @@ impl<M: Model> Shared<M> {
         let admission = Admission::new(model)?;
         let workers = settings.timewarp.workers;
         let (directory, residents) = place_lps(model, admission.lp_count(), workers)?;
-        let limit = match settings.memory {
-            None => BUFFERS_MAX,
-            Some(bytes) => u32::try_from(bytes / Self::buffer_bytes(workers)).unwrap_or(u32::MAX),
-        };
+        let buffers = |bytes| u32::try_from(bytes / Self::buffer_bytes(workers));
+        let limit = settings.memory.map(|bytes| buffers(bytes).unwrap_or(u32::MAX));
         let barrier = settings.timewarp.barrier.map_or(u64::MAX, |time| time.to_ordered_bits());
         let padded = || (0..workers).map(|_| CachePadded::default()).collect();
         Ok(Self {
@@ -82,7 +80,7 @@ impl<M: Model> Shared<M> {
             admission,
             directory,
             residents,
-            arena: Arena::new(workers, limit),
+            arena: Arena::new(settings.timewarp.pool_plan(limit)),
             inboxes: padded(),
             returned: padded(),
             shown: (0..workers).map(|_| CachePadded::default()).collect(),

@@ -62,7 +62,7 @@ use warpline_core::{CommitDigest, LpId, Stream, VirtualTime};
 
 use self::model::{Habit, Log, Mistake, Toy};
 use super::{
-    Cancellation, CheckpointInterval, FossilCollection, StateSaving,
+    Cancellation, CheckpointInterval, FossilCollection, PoolKind, StateSaving,
     gvt::Bound,
     shared::Shared,
     worker::{Turn, Worker},
@@ -152,6 +152,7 @@ fn settings(dice: &mut Dice, seed: u64) -> Settings {
         free_fractions: dice.pick(&[[0.1, 0.2], [0.0, 0.0], [0.5, 0.9], [0.9, 0.1]]),
         pin: false,
         costs: false,
+        ..super::Settings::default()
     };
     Settings {
         seed,
@@ -228,9 +229,11 @@ fn event_bytes(toy: &Toy) -> u64 {
 }
 
 /// One run, all of it decided by the seed. Gives the number of events that were rolled back.
-fn simulate(seed: u64) -> u64 {
+fn simulate(seed: u64, pool: PoolKind) -> u64 {
     let mut dice = Dice(Stream::for_lp(seed, LpId::new(0)));
     let mut settings = settings(&mut dice, seed);
+    settings.timewarp.pool = pool;
+    settings.timewarp.local_pool = seed.is_multiple_of(3);
     let toy = toy(&mut dice, settings.timewarp.saving);
     let schedule = schedule(&mut dice);
     let truth = sequential(&toy, &settings);
@@ -407,9 +410,14 @@ fn check_error(error: RunError, toy: &Toy, log: &Log, truth: &Truth, shared: &Sh
     }
 }
 
+/// The pool that a seed is run with.
+fn pool(seed: u64) -> PoolKind {
+    PoolKind::ALL[(seed % PoolKind::ALL.len() as u64) as usize]
+}
+
 /// Runs a seed, and names it if it fails.
 fn named(seed: u64) -> u64 {
-    panic::catch_unwind(|| simulate(seed)).unwrap_or_else(|payload| {
+    panic::catch_unwind(|| simulate(seed, pool(seed))).unwrap_or_else(|payload| {
         eprintln!("this was seed {seed}: SIMULATED_SEED={seed} repeats it");
         panic::resume_unwind(payload)
     })
@@ -433,6 +441,8 @@ fn simulated_runs_agree_with_the_sequential_engine() {
 #[test]
 fn regression_seeds() {
     for &seed in REGRESSIONS {
-        named(seed);
+        for &pool in PoolKind::ALL {
+            simulate(seed, pool);
+        }
     }
 }

@@ -52,6 +52,8 @@ pub(super) struct Worker<'r, M: Model> {
     pub(super) me: usize,
     pub(super) lps: Vec<Lp<M::Lp>>,
     pub(super) buffers: Buffers<'r, Message<M>>,
+    /// Whether the pool wants to know who sent what is in a buffer.
+    wants_sender: bool,
     pub(super) desk: Desk<'r, M>,
     pub(super) history: Ring<Record>,
     pub(super) saving: Saving<M>,
@@ -99,12 +101,14 @@ pub(super) struct Failed;
 impl<'r, M: Model> Worker<'r, M> {
     pub(super) fn new(model: &'r M, shared: &'r Shared<M>, me: usize) -> Self {
         let settings = &shared.settings.timewarp;
+        let buffers = shared.arena.buffers(me);
         Self {
             model,
             shared,
             me,
             lps: Vec::with_capacity(shared.residents[me].len()),
-            buffers: shared.arena.buffers(me),
+            wants_sender: buffers.wants_sender(),
+            buffers,
             desk: Desk::new(shared, me),
             history: Ring::default(),
             saving: Saving::new(settings, shared.residents[me].len()),
@@ -132,8 +136,6 @@ impl<'r, M: Model> Worker<'r, M> {
     /// When one failed: the run has failed then, and this worker must not go on.
     pub(super) fn start(&mut self) -> Result<(), Failed> {
         let seed = self.shared.settings.seed;
-        // What a worker takes now and does not need, others may need for their first events.
-        self.buffers.be_frugal(self.shared.settings.memory.is_some());
         for &id in &self.shared.residents[self.me] {
             let (model, buffers, desk, lps) =
                 (self.model, &self.buffers, &mut self.desk, &mut self.lps);
@@ -158,7 +160,6 @@ impl<'r, M: Model> Worker<'r, M> {
                 return Err(Failed);
             }
         }
-        self.buffers.be_frugal(false);
         self.desk.flush();
         Ok(())
     }
@@ -404,6 +405,15 @@ impl<'r, M: Model> Worker<'r, M> {
         let live = self.history.is_live(lp.last);
         // What is committed is below everything that may still come.
         lp.last_time = if live { self.history[lp.last].event.time() } else { 0.0 };
+    }
+
+    /// The worker that sent an event, if the pool wants to know.
+    #[inline]
+    pub(super) fn sender_of(&self, event: &Event) -> usize {
+        if !self.wants_sender {
+            return self.me;
+        }
+        self.shared.directory[event.key.sender().index()].worker as usize
     }
 
     /// The least key that this worker may still handle.

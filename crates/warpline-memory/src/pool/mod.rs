@@ -1,0 +1,197 @@
+//! Pools: where free buffers are kept, and which of them a sender takes.
+//!
+//! A pool deals in numbers of buffers and knows nothing of what is in them; the arena fills, reads and
+//! empties them. The strategies are those of Fujimoto and Panesar, *Buffer management in shared-memory
+//! Time Warp systems*, PADS 1995, and one that they name as future work:
+//!
+//! | pool            | a sender takes from                     | a receiver puts back into    |
+//! |-----------------|-----------------------------------------|------------------------------|
+//! | [`receiver`]    | the receiver's pool, under its lock     | its own, under the same lock |
+//! | [`sender`]      | its own; a global one evens out         | its own                      |
+//! | [`partitioned`] | B(me, receiver), of a fixed size        | B(me, sender)                |
+//! | [`adaptive`]    | B(me, receiver), as large as it must be | B(me, sender)                |
+//!
+//! A strategy is a [`Pool`]: one worker's side of it. What its workers share lies in the [`Shared`] of
+//! the arena: the [`Stock`] for all of them, shelves and mailboxes by worker.
+//!
+//! # Invariants
+//!
+//! - **POOL-A.** A number is in exactly one place: not issued so far, in one list of a pool, in the
+//!   stock, or with who acquired it. Required for soundness of the arena.
+//! - **POOL-B.** No more numbers than the limit are ever issued.
+//! - **POOL-C.** A buffer that is acquired when others have given up theirs is refused only if there is
+//!   none: after a shortage nothing is kept back.
+
+pub(crate) mod adaptive;
+pub(crate) mod partitioned;
+pub(crate) mod receiver;
+pub(crate) mod sender;
+pub(crate) mod stock;
+
+use crossbeam_utils::CachePadded;
+
+use crate::sync::{AtomicUsize, Mutex, Ordering};
+use stock::Stock;
+
+/// The strategies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PoolKind {
+    /// Buffers belong to the receiver.
+    Receiver,
+    /// Buffers belong to the sender.
+    #[default]
+    Sender,
+    /// Buffers belong to pairs of workers, as many to each as at the start.
+    Partitioned,
+    /// Buffers belong to pairs of workers, as many to each as it needs.
+    Adaptive,
+}
+
+/// What a pool is made for.
+#[derive(Clone, Debug)]
+pub struct PoolPlan {
+    /// The strategy.
+    pub kind: PoolKind,
+    /// How many workers there are; each has a number below this.
+    pub workers: usize,
+    /// The most buffers in all; none if there is room for any number.
+    pub limit: Option<u32>,
+    /// Without a limit, a worker of a sender pool keeps so many free buffers.
+    pub keep: usize,
+    /// The part of all buffers that a sender pool leaves in the global pool at the start.
+    pub global_share: f64,
+    /// The part of its buffers that a worker of a partitioned pool keeps for sends to itself; an equal
+    /// part for each receiver if none is given.
+    pub local_share: Option<f64>,
+    /// Whether a worker of a receiver pool has another one for sends to itself, without a lock.
+    pub local_pool: bool,
+}
+
+impl PoolPlan {
+    /// A plan with the shares of the paper.
+    #[must_use]
+    pub const fn new(kind: PoolKind, workers: usize, limit: Option<u32>) -> Self {
+        let (keep, global_share, local_share, local_pool) = (2304, 0.3, None, false);
+        Self { kind, workers, limit, keep, global_share, local_share, local_pool }
+    }
+}
+
+/// One worker's side of a pool.
+pub(crate) trait Pool {
+    /// A free buffer for a message to worker `to`; none if this worker may not take one now.
+    fn acquire(&mut self, to: usize) -> Option<u32>;
+
+    /// Puts back a buffer that this worker was the last to have, with a message from worker `from` in it.
+    fn release(&mut self, buffer: u32, from: usize);
+
+    /// Restores the balance between the workers; called after each fossil collection.
+    fn redistribute(&mut self);
+
+    /// Gives all free buffers to whoever needs them: there is a shortage.
+    fn give_up(&mut self);
+
+    /// The buffers that are free for this worker, and for nobody else.
+    fn free(&self) -> usize;
+}
+
+/// Where the workers of a pool meet.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) plan: PoolPlan,
+    pub(crate) stock: Stock,
+    /// By worker: the pools of receivers, or buffers on their way back to who sent in them.
+    shelves: Box<[CachePadded<Shelf>]>,
+}
+
+/// Free buffers that one worker takes, and others as well, or others put there.
+#[derive(Debug, Default)]
+pub(crate) struct Shelf {
+    buffers: Mutex<Vec<(u32, u32)>>,
+    /// How many there are, to look at without the lock.
+    count: AtomicUsize,
+    /// What the worker has drawn from the stock and not given back.
+    drawn: AtomicUsize,
+}
+
+impl Shelf {
+    /// Works on the list under the lock.
+    fn with<R>(&self, work: impl FnOnce(&mut Vec<(u32, u32)>) -> R) -> R {
+        // A worker that panicked while it held the lock left the list whole: `Vec` keeps it so.
+        let mut buffers = self.buffers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let result = work(&mut buffers);
+        // Ordering: Relaxed; a hint, the lock guards the list.
+        self.count.store(buffers.len(), Ordering::Relaxed);
+        result
+    }
+
+    fn count(&self) -> usize {
+        // Ordering: Relaxed, as in `with`.
+        self.count.load(Ordering::Relaxed)
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(plan: PoolPlan) -> Self {
+        let stock = Stock::new(plan.workers, plan.limit);
+        let shelves = match plan.kind {
+            PoolKind::Sender => 0,
+            PoolKind::Receiver | PoolKind::Partitioned | PoolKind::Adaptive => plan.workers,
+        };
+        let shelves = (0..shelves).map(|_| CachePadded::default()).collect();
+        Self { plan, stock, shelves }
+    }
+
+    /// Worker `me`'s side.
+    pub(crate) fn join(&self, me: usize) -> AnyPool<'_> {
+        match self.plan.kind {
+            PoolKind::Receiver => AnyPool::Receiver(receiver::Receiver::new(self, me)),
+            PoolKind::Sender => AnyPool::Sender(sender::Sender::new(self)),
+            PoolKind::Partitioned => AnyPool::Partitioned(partitioned::Partitioned::new(self, me)),
+            PoolKind::Adaptive => AnyPool::Adaptive(adaptive::Adaptive::new(self, me)),
+        }
+    }
+}
+
+/// One of the strategies. A predictable branch costs less than compiling the engine for each of them.
+#[derive(Debug)]
+pub(crate) enum AnyPool<'a> {
+    Receiver(receiver::Receiver<'a>),
+    Sender(sender::Sender<'a>),
+    Partitioned(partitioned::Partitioned<'a>),
+    Adaptive(adaptive::Adaptive<'a>),
+}
+
+macro_rules! delegate {
+    ($self:ident, $pool:ident => $call:expr) => {
+        match $self {
+            AnyPool::Receiver($pool) => $call,
+            AnyPool::Sender($pool) => $call,
+            AnyPool::Partitioned($pool) => $call,
+            AnyPool::Adaptive($pool) => $call,
+        }
+    };
+}
+
+impl Pool for AnyPool<'_> {
+    #[inline]
+    fn acquire(&mut self, to: usize) -> Option<u32> {
+        delegate!(self, pool => pool.acquire(to))
+    }
+
+    #[inline]
+    fn release(&mut self, buffer: u32, from: usize) {
+        delegate!(self, pool => pool.release(buffer, from));
+    }
+
+    fn redistribute(&mut self) {
+        delegate!(self, pool => pool.redistribute());
+    }
+
+    fn give_up(&mut self) {
+        delegate!(self, pool => pool.give_up());
+    }
+
+    fn free(&self) -> usize {
+        delegate!(self, pool => pool.free())
+    }
+}

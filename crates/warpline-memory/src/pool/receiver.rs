@@ -1,0 +1,131 @@
+//! Receiver pools: a sender fills a buffer of the receiver's, which goes back there.
+//!
+//! Every worker has an equal part of the buffers, and everybody who sends to it takes from there under
+//! a lock, itself included (Fujimoto and Panesar 1995, section 3.1). With a local pool (their footnote 1)
+//! sends to oneself take no lock, but when that pool has run dry or full.
+
+use super::{Pool, Shared, Shelf};
+use crate::sync::Ordering;
+
+/// A worker's side of a receiver pool.
+#[derive(Debug)]
+pub(crate) struct Receiver<'a> {
+    shared: &'a Shared,
+    me: usize,
+    /// Buffers for sends to oneself.
+    local: Option<Vec<u32>>,
+    /// The part of every receiver.
+    share: usize,
+    /// Whether this worker's shelf has its part; the first events are sent before.
+    is_open: bool,
+}
+
+impl<'a> Receiver<'a> {
+    pub(crate) fn new(shared: &'a Shared, me: usize) -> Self {
+        let (plan, stock) = (&shared.plan, &shared.stock);
+        let share = if stock.is_limited() {
+            stock.limit() as usize / plan.workers.max(1)
+        } else {
+            stock.limit() as usize
+        };
+        let local = plan.local_pool.then(Vec::new);
+        Self { shared, me, local, share, is_open: !stock.is_limited() }
+    }
+
+    /// Takes a buffer off a receiver's shelf; an empty shelf is filled from the stock.
+    fn take(&self, shelf: &Shelf) -> Option<u32> {
+        shelf.with(|buffers| {
+            if buffers.is_empty() {
+                // What the receiver has drawn is its part; beyond it, single buffers from a shortage.
+                // Ordering: Relaxed; only changed under this lock.
+                let drawn = shelf.drawn.load(Ordering::Relaxed);
+                let left = self.share.saturating_sub(drawn) as u32;
+                let batch = if self.is_open { self.shared.stock.batch() } else { 1 };
+                self.draw(shelf, buffers, left.min(batch).max(1));
+            }
+            buffers.pop().map(|(buffer, _)| buffer)
+        })
+    }
+
+    fn draw(&self, shelf: &Shelf, buffers: &mut Vec<(u32, u32)>, count: u32) {
+        let mut drawn = Vec::new();
+        let got = self.shared.stock.draw(count, &mut drawn) as usize;
+        buffers.extend(drawn.into_iter().map(|buffer| (buffer, 0)));
+        // Ordering: Relaxed; only changed under the shelf's lock.
+        shelf.drawn.fetch_add(got, Ordering::Relaxed);
+    }
+
+    /// Fills the empty local pool from this worker's shelf.
+    #[cold]
+    fn refill(&mut self) {
+        let Some(local) = &mut self.local else { return };
+        let batch = self.shared.stock.batch() as usize;
+        self.shared.shelves[self.me].with(|buffers| {
+            let kept = buffers.len() - buffers.len().div_ceil(2).min(batch);
+            local.extend(buffers.drain(kept..).map(|(buffer, _)| buffer));
+        });
+    }
+
+    /// Puts half of a full local pool onto this worker's shelf.
+    #[cold]
+    fn spill(&mut self) {
+        let Some(local) = &mut self.local else { return };
+        let half = local.len() / 2;
+        let excess = local.drain(..half).map(|buffer| (buffer, 0));
+        self.shared.shelves[self.me].with(|buffers| buffers.extend(excess));
+    }
+}
+
+impl Pool for Receiver<'_> {
+    #[inline]
+    fn acquire(&mut self, to: usize) -> Option<u32> {
+        if to == self.me
+            && let Some(local) = &mut self.local
+        {
+            if let Some(buffer) = local.pop() {
+                return Some(buffer);
+            }
+            self.refill();
+            if let Some(buffer) = self.local.as_mut().and_then(Vec::pop) {
+                return Some(buffer);
+            }
+        }
+        self.take(&self.shared.shelves[to])
+    }
+
+    #[inline]
+    fn release(&mut self, buffer: u32, from: usize) {
+        if from == self.me
+            && let Some(local) = &mut self.local
+        {
+            local.push(buffer);
+            if local.len() > 2 * self.shared.stock.batch() as usize {
+                self.spill();
+            }
+            return;
+        }
+        self.shared.shelves[self.me].with(|buffers| buffers.push((buffer, 0)));
+    }
+
+    fn redistribute(&mut self) {
+        if !std::mem::replace(&mut self.is_open, true) {
+            let shelf = &self.shared.shelves[self.me];
+            shelf.with(|buffers| {
+                // Ordering: Relaxed; only changed under this lock.
+                let drawn = shelf.drawn.load(Ordering::Relaxed);
+                self.draw(shelf, buffers, self.share.saturating_sub(drawn) as u32);
+            });
+        }
+    }
+
+    fn give_up(&mut self) {
+        let shelf = &self.shared.shelves[self.me];
+        let mut all = self.local.as_mut().map(std::mem::take).unwrap_or_default();
+        shelf.with(|buffers| all.extend(buffers.drain(..).map(|(buffer, _)| buffer)));
+        self.shared.stock.give(all.into_iter());
+    }
+
+    fn free(&self) -> usize {
+        self.shared.shelves[self.me].count() + self.local.as_ref().map_or(0, Vec::len)
+    }
+}
