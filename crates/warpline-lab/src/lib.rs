@@ -25,7 +25,6 @@ pub mod machine;
 mod output;
 mod page;
 mod plot;
-mod pool;
 mod sampling;
 mod settings;
 mod text;
@@ -37,7 +36,6 @@ pub use error::LabError;
 pub use figure::{Figure, Findings, Lab, Source, Table};
 pub use host::{Host, cores, processor};
 pub use plot::{Axis, Curve, Dot, Plot, Scale};
-pub use pool::PoolKind;
 pub use sampling::{Executor, Point, Sample, Setup, TimeWarp, Workload};
 pub use settings::{Settings, Watch};
 

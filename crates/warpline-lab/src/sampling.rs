@@ -4,15 +4,16 @@
 //! all of them. Runs of the same model to the same end must commit the same (LAB-A).
 
 use statrs::statistics::{Data, OrderStatistics};
-use warpline::{CommitDigest, ConfigError, Engine, PendingKind, Results, RunError, Simulation};
+use warpline::{
+    CommitDigest, ConfigError, Engine, PendingKind, PoolKind, Results, RunError, Simulation,
+};
 use warpline_models::catalog::{ModelParams, WithModel};
 
 use crate::{
-    PoolKind, Settings, Watch,
+    Settings, Watch,
     counters::{self, Counts},
     error::LabError,
     figures::hogging::Hogging,
-    pool::with_pool,
 };
 
 /// What executes the events of a run.
@@ -58,7 +59,7 @@ impl TimeWarp {
         if !flow_control {
             simulation = simulation.throttle(false).free_fractions(0.0, 0.0);
         }
-        with_pool(simulation, pool)
+        simulation.pool(pool)
     }
 }
 

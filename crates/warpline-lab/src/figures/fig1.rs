@@ -1,12 +1,13 @@
 //! Figure 1 of the buffer paper: the time of a remote send by the size of the message.
 
+use warpline::PoolKind;
 use warpline_models::phold::PholdParams;
 
 use super::{
     MIB,
     memory_system::{self, BufferRun, MemorySystem, Query},
 };
-use crate::{Axis, Claim, Figure, Findings, Lab, LabError, Plot, PoolKind, Source};
+use crate::{Axis, Claim, Figure, Findings, Lab, LabError, Plot, Source};
 
 /// The figure, with the memory system that has the times.
 #[derive(Debug)]

@@ -1,12 +1,13 @@
 //! Figure 2 of the buffer paper: cache misses by the size of the message.
 
+use warpline::PoolKind;
 use warpline_models::phold::PholdParams;
 
 use super::{
     MIB, RECEIVER, SENDER,
     memory_system::{self, BufferRun, MemorySystem, Query},
 };
-use crate::{Axis, Figure, Findings, Lab, LabError, PoolKind, Source};
+use crate::{Axis, Figure, Findings, Lab, LabError, Source};
 
 /// The figure, with the memory system that has the misses.
 #[derive(Debug)]

@@ -2,9 +2,9 @@
 
 use super::{MIB, PARTITIONED, RECEIVER, SENDER, fig3};
 use crate::{
-    Axis, Claim, Executor, Figure, Findings, Lab, LabError, Point, PoolKind, Setup, TimeWarp,
-    claim::ratios,
+    Axis, Claim, Executor, Figure, Findings, Lab, LabError, Point, Setup, TimeWarp, claim::ratios,
 };
+use warpline::PoolKind;
 
 /// The figure.
 #[derive(Debug)]

@@ -4,7 +4,8 @@ use super::{
     PARTITIONED, RECEIVER, SENDER,
     memory_system::{self, MemorySystem, Query},
 };
-use crate::{Axis, Claim, Figure, Findings, Lab, LabError, Plot, PoolKind, Source};
+use crate::{Axis, Claim, Figure, Findings, Lab, LabError, Plot, Source};
+use warpline::PoolKind;
 
 /// The figure, with the memory system that has the misses.
 #[derive(Debug)]

@@ -1,9 +1,10 @@
 //! Figure 6 of the buffer paper: page misses of receiver pools by neighbourhood and memory.
 
+use warpline::PoolKind;
 use warpline_models::phold::PholdParams;
 
 use super::memory_system::{self, BufferRun, MemorySystem, Query};
-use crate::{Axis, Figure, Findings, Lab, LabError, PoolKind, Source};
+use crate::{Axis, Figure, Findings, Lab, LabError, Source};
 
 /// The figure, with the memory system that has the misses.
 #[derive(Debug)]

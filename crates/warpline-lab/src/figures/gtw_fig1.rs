@@ -1,6 +1,6 @@
 //! Figure 1 of the GTW paper: the wireless network at three mobilities, and the speed-up.
 
-use warpline::PendingKind;
+use warpline::{PendingKind, PoolKind};
 use warpline_models::{
     catalog::ModelParams,
     pcs::{Mobility, PcsParams},
@@ -8,8 +8,8 @@ use warpline_models::{
 
 use super::pools;
 use crate::{
-    Claim, Curve, Dot, Executor, Figure, Findings, LEVEL, Lab, LabError, Point, PoolKind, Setup,
-    TimeWarp, Workload, claim::ratios, sampling::median,
+    Claim, Curve, Dot, Executor, Figure, Findings, LEVEL, Lab, LabError, Point, Setup, TimeWarp,
+    Workload, claim::ratios, sampling::median,
 };
 
 /// The figure.
@@ -77,7 +77,7 @@ fn points(lab: &Lab<'_>, end: f64) -> Vec<Point> {
             points.push(Point::new(curve, x, Setup { model: model.clone(), end, executor }));
         };
         for &workers in &lab.settings.workers {
-            let executor = TimeWarp::new(workers, PoolKind::Sender);
+            let executor = TimeWarp::new(workers, PoolKind::default());
             point(time_warp, workers as f64, Executor::TimeWarp(executor));
         }
         point(splay, 1.0, Executor::Sequential(PendingKind::Splay));

@@ -5,12 +5,13 @@
 //! back, runs far ahead of the others, and fills their memory with its messages. Partitioned pools limit
 //! it to the buffers from its worker to each other one.
 
-use warpline::{Context, Figure as Number, LogicalProcess, LpId, Model, Results, VirtualTime};
+use warpline::{
+    Context, Figure as Number, LogicalProcess, LpId, Model, PoolKind, Results, VirtualTime,
+};
 
 use super::{MIB, PARTITIONED, RECEIVER, SENDER};
 use crate::{
-    Axis, Claim, Executor, Figure, Findings, Lab, LabError, Point, PoolKind, Setup, TimeWarp,
-    Workload,
+    Axis, Claim, Executor, Figure, Findings, Lab, LabError, Point, Setup, TimeWarp, Workload,
 };
 
 /// PHOLD beside a source process: process 0 is the source.

@@ -2,11 +2,12 @@
 //! leave it to a [`MemorySystem`] to say so.
 
 use std::fmt;
+use warpline::PoolKind;
 
 use warpline_models::phold::PholdParams;
 
 use super::MIB;
-use crate::{Axis, Claim, Curve, Dot, LabError, Plot, PoolKind, Settings, Table};
+use crate::{Axis, Claim, Curve, Dot, LabError, Plot, Settings, Table};
 
 /// Something that knows what a run of Time Warp does to caches and pages: a model of a machine, or counters.
 pub trait MemorySystem: fmt::Debug + Sync {

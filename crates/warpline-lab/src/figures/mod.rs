@@ -9,7 +9,8 @@
 //!
 //! A figure that needs a memory system is in the list once it has one.
 
-use crate::{Figure, PoolKind};
+use crate::Figure;
+use warpline::PoolKind;
 
 pub mod fig1;
 pub mod fig2;

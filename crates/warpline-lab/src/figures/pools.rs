@@ -1,9 +1,10 @@
 //! What figures 3, 7 and 8 share: the rate of a model by the number of workers, a curve per pool.
 
 use crate::{
-    Axis, Claim, Executor, Lab, LabError, Point, PoolKind, Setup, TimeWarp, Workload,
+    Axis, Claim, Executor, Lab, LabError, Point, Setup, TimeWarp, Workload,
     figures::{PARTITIONED, RECEIVER, SENDER},
 };
+use warpline::PoolKind;
 
 /// Runs `model` up to virtual time `end` with every pool and every number of workers.
 pub(super) fn by_workers(
