@@ -36,6 +36,9 @@ pub struct TimeWarp {
     pub memory: Option<u64>,
     /// Events that a worker processes before it asks for GVT; the engine's default if there is none.
     pub gvt_interval: Option<usize>,
+    /// The part of its buffers that a worker of a partitioned pool keeps for sends to itself; an equal
+    /// part for each receiver if there is none.
+    pub local_share: Option<f64>,
     /// Whether workers that roll back much, or have few free buffers, are held back.
     pub flow_control: bool,
 }
@@ -44,12 +47,23 @@ impl TimeWarp {
     /// Time Warp with the engine's defaults.
     #[must_use]
     pub const fn new(workers: usize, pool: PoolKind) -> Self {
-        Self { workers, pool, memory: None, gvt_interval: None, flow_control: true }
+        Self {
+            workers,
+            pool,
+            memory: None,
+            gvt_interval: None,
+            local_share: None,
+            flow_control: true,
+        }
     }
 
     fn apply<M: warpline::Model>(self, simulation: Simulation<'_, M>) -> Simulation<'_, M> {
-        let Self { workers, pool, memory, gvt_interval, flow_control } = self;
-        let mut simulation = simulation.engine(Engine::TimeWarp).workers(workers);
+        let Self { workers, pool, memory, gvt_interval, local_share, flow_control } = self;
+        let mut simulation = simulation
+            .engine(Engine::TimeWarp)
+            .workers(workers)
+            .pool(pool)
+            .local_share(local_share);
         if let Some(bytes) = memory {
             simulation = simulation.memory(bytes);
         }
@@ -59,7 +73,7 @@ impl TimeWarp {
         if !flow_control {
             simulation = simulation.throttle(false).free_fractions(0.0, 0.0);
         }
-        simulation.pool(pool)
+        simulation
     }
 }
 

@@ -20,7 +20,7 @@ impl Figure for Fig3 {
 
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
         let end = lab.settings.shortened(4_000.0);
-        let points = pools::by_workers(lab, &phold(lab), end)?;
+        let points = pools::by_workers(lab, &phold(lab), end, None)?;
         let mut claims = vec![Claim::above(
             "sender pools are faster than receiver pools with several workers",
             &points,
@@ -33,9 +33,9 @@ impl Figure for Fig3 {
                     eight processors of a KSR-2. Sender pools were significantly faster than receiver \
                     pools, and partitioned pools were faster than both.",
             setup: format!(
-                "PHOLD, 256 LPs, 1024 events of {} bytes, all to LPs drawn at random, up to virtual time \
-                 {end}; {} rounds. No limit on memory.",
-                lab.settings.payload, lab.settings.samples
+                "PHOLD, 256 LPs, 1024 events of {} bytes, all to LPs drawn at random. {}",
+                lab.settings.payload,
+                pools::conditions(lab, end)
             ),
             claims,
             ..Findings::of_rates("PHOLD, 256 LPs, 1024 events", pools::workers_axis(lab), &points)

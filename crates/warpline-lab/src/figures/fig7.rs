@@ -21,7 +21,7 @@ impl Figure for Fig7 {
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
         let end = lab.settings.shortened(3_000.0);
         let model = Workload::Shipped(ModelParams::Hypercube(HypercubeParams::default()));
-        let points = pools::by_workers(lab, &model, end)?;
+        let points = pools::by_workers(lab, &model, end, None)?;
         let mut claims = pools::partitioned_is_fastest(&points).to_vec();
         claims.extend([SENDER, RECEIVER].map(|other| lead_grows(&points, other)));
         Ok(Findings {
@@ -29,9 +29,8 @@ impl Figure for Fig7 {
                     7 (128 LPs, 2048 messages) on a KSR-2. Partitioned pools were faster than the others \
                     in all cases, and the more so the more processors there were.",
             setup: format!(
-                "Hypercube of dimension 7, 2048 messages, up to virtual time {end}; {} rounds. No limit \
-                 on memory.",
-                lab.settings.samples
+                "Hypercube of dimension 7, 2048 messages. {}",
+                pools::conditions(lab, end)
             ),
             claims,
             ..Findings::of_rates(
