@@ -84,4 +84,6 @@ fn a_figure_leaves_its_files() {
     assert_eq!(table.lines().count(), 9, "{table}");
     let text = fs::read_to_string(results.join("fig3.md")).expect("there is a text");
     assert!(text.contains("1024 events of 8 bytes") && text.contains("Machine: "), "{text}");
+    let again = "`warpline lab fig3 --quick --workers 1,3 --samples 1 --payload 8 --seed 1`";
+    assert!(text.contains(again), "{text}");
 }

@@ -61,7 +61,7 @@ pub fn run(
     for &figure in figures {
         let findings = figure.measure(&Lab::new(figure.name(), settings, watch))?;
         let svg = findings.plot.to_svg()?;
-        let text = text::body(figure, &findings, &Host::detect());
+        let text = text::body(figure, &findings, settings, &Host::detect());
         let name = figure.name();
         directory.write(&format!("{name}.csv"), &findings.table.to_csv()?)?;
         directory.write(&format!("{name}.svg"), svg.as_bytes())?;

@@ -47,6 +47,17 @@ impl Settings {
         self.workers.iter().copied().max().unwrap_or(1)
     }
 
+    /// The flags that ask for the same again.
+    pub(crate) fn flags(&self) -> String {
+        let Self { quick, workers, samples, payload, seed, .. } = self;
+        let workers: Vec<_> = workers.iter().map(usize::to_string).collect();
+        format!(
+            "{} --workers {} --samples {samples} --payload {payload} --seed {seed}",
+            if *quick { " --quick" } else { "" },
+            workers.join(",")
+        )
+    }
+
     /// A length of virtual time, or a fiftieth of it for a quick look.
     #[must_use]
     pub fn shortened(&self, end: f64) -> f64 {

@@ -2,10 +2,17 @@
 
 use std::fmt::Write;
 
-use crate::{CHANCE, Claim, Figure, Findings, Host, LEVEL, Outcome, Plot, Source, Test, counters};
+use crate::{
+    CHANCE, Claim, Figure, Findings, Host, LEVEL, Outcome, Plot, Settings, Source, Test, counters,
+};
 
 /// The text without its heading and plot: the page of all figures puts its own there.
-pub(crate) fn body(figure: &dyn Figure, findings: &Findings, host: &Host) -> String {
+pub(crate) fn body(
+    figure: &dyn Figure,
+    findings: &Findings,
+    settings: &Settings,
+    host: &Host,
+) -> String {
     let Findings { plot, paper, setup, source, claims, remarks, .. } = findings;
     let mut text =
         format!("**{}**\n\n## The paper\n\n{paper}\n\n## Here\n\n", Claim::summary(claims));
@@ -33,7 +40,7 @@ pub(crate) fn body(figure: &dyn Figure, findings: &Findings, host: &Host) -> Str
              {machine} The numbers do not depend on it."
         ),
     };
-    let _ = writeln!(text, "\nAgain: `warpline lab {}`", figure.name());
+    let _ = writeln!(text, "\nAgain: `warpline lab {}{}`", figure.name(), settings.flags());
     text
 }
 
@@ -42,8 +49,8 @@ fn rule_of_samples() -> String {
         "The rule of the verdicts: two curves are compared at each place by the ratio of their values \
          within a round. The number told is the median over the rounds. One is above the other where that \
          ratio is more than {} % above 1 in so many rounds that chance would do it with a probability of at \
-         most {CHANCE} (sign test); so fewer than five rounds tell nothing. A claim holds if it does at \
-         every place named.",
+         most {CHANCE} (sign test); so fewer than five rounds tell nothing. Where a \
+         claim names another threshold, that one counts. A claim holds if it does at every place named.",
         LEVEL * 100.0
     )
 }
