@@ -13,6 +13,7 @@ use warpline_models::{
 use crate::{
     bench::{BenchArgs, SpinArgs},
     interrupt,
+    lab::LabArgs,
     sweep::Vary,
     system,
     timewarp_args::TimeWarpArgs,
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     },
     /// Measure the engines on the standard workloads, as ratios to bare loops
     Bench(BenchArgs),
+    /// Measure the papers' figures again: tables, plots, and whether they agree
+    Lab(LabArgs),
     /// Keep a core busy until standard input ends: what `bench --busy` disturbs others with
     #[command(hide = true)]
     Spin(SpinArgs),

@@ -1,4 +1,5 @@
-//! The `warpline` command: runs models, sweeps their parameters, measures the engines.
+//! The `warpline` command: runs models, sweeps their parameters, measures the engines, makes the papers'
+//! figures again.
 //!
 //! Without arguments it runs the network of the GTW paper for a few seconds and says what to try
 //! next. Exit status: 0 done, 1 the run failed, 2 bad usage or configuration, 3 `--verify` found a
@@ -11,6 +12,7 @@ mod bench;
 mod configuration;
 mod failure;
 mod interrupt;
+mod lab;
 mod output;
 mod progress;
 mod report;
@@ -44,6 +46,7 @@ fn execute() -> Result<(), Failure> {
         Some(Command::Run { model }) => run::execute(model),
         Some(Command::Sweep { model }) => sweep::execute(&words, model),
         Some(Command::Bench(bench)) => bench::execute(&bench),
+        Some(Command::Lab(lab)) => lab::execute(&lab),
         Some(Command::Spin(spin)) => bench::spin(&spin),
     }
 }

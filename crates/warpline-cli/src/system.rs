@@ -2,6 +2,8 @@
 
 use std::fs;
 
+pub(crate) use warpline_lab::cores;
+
 /// The most memory this process has held at one time, in bytes, where the system tells.
 pub(crate) fn peak_resident_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
@@ -10,18 +12,7 @@ pub(crate) fn peak_resident_bytes() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// How many cores this process may use.
-pub(crate) fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 /// The processor's name and how many of its cores this process may use.
 pub(crate) fn processor() -> String {
-    let cores = cores();
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = info
-        .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
-        .map_or("unknown processor", |(_, name)| name.trim());
-    format!("{name}, {cores} core(s)")
+    format!("{}, {} core(s)", warpline_lab::processor(), cores())
 }

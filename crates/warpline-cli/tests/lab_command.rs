@@ -1,0 +1,89 @@
+//! `warpline lab` as its users meet it: what it lists, refuses and leaves.
+
+use std::{
+    fs,
+    process::{Command, Output},
+};
+
+fn lab(words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpline"));
+    command.arg("lab").args(words).output().expect("the command starts")
+}
+
+#[track_caller]
+fn stdout(words: &[&str]) -> String {
+    let output = lab(words);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "`lab {words:?}` failed: {stderr}");
+    String::from_utf8(output.stdout).expect("it prints UTF-8")
+}
+
+/// The command must fail with status 2 and say all of this.
+#[track_caller]
+fn refuses(words: &[&str], says: &[&str]) {
+    let output = lab(words);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "`lab {words:?}`: {stderr}");
+    for part in says {
+        assert!(stderr.contains(part), "`lab {words:?}` does not say `{part}`:\n{stderr}");
+    }
+    assert!(output.stdout.is_empty(), "`lab {words:?}` printed something");
+}
+
+const FIGURES: [&str; 6] = ["fig3", "fig4", "fig7", "fig8", "gtw-fig1", "hogging"];
+
+/// The list has a line for every figure that has data, and no other; the help has the same names.
+#[test]
+fn the_list_names_every_figure() {
+    let list = stdout(&["list"]);
+    let names: Vec<_> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, FIGURES);
+    assert!(list.lines().all(|line| line.split_whitespace().count() > 4), "{list}");
+    let help = stdout(&["--help"]);
+    for name in FIGURES.iter().chain(&["all", "list"]) {
+        assert!(help.contains(&format!("- {name}:")), "{help}");
+    }
+}
+
+#[test]
+fn wrong_names_and_numbers_are_refused() {
+    refuses(&["fig33"], &["fig33", "fig3", "--help"]);
+    refuses(&["fig5"], &["fig5", "possible values"]);
+    refuses(&[], &["<FIGURE>"]);
+    refuses(&["fig3", "--workers", "0"], &["--workers", "must be 1 or more"]);
+    refuses(&["fig3", "--samples", "none"], &["--samples"]);
+    refuses(&["fig3", "--payload", "65537"], &["--payload", "at most 65536"]);
+}
+
+/// Before anything runs: `all` without `--quick` would take minutes.
+#[test]
+fn an_unusable_directory_is_found_first() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let below = file.path().join("results");
+    let below = below.to_str().expect("a path in UTF-8");
+    let words = ["all", "--quick", "--samples", "1000", "--output", below];
+    refuses(&words, &[below, "cannot be written", "--output"]);
+}
+
+/// A figure leaves its files, names them, and takes what was chosen.
+#[test]
+fn a_figure_leaves_its_files() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let results = directory.path().join("made/on the way");
+    let path = results.to_str().expect("a path in UTF-8");
+    let words =
+        ["--quick", "--workers", "3,1,3", "--samples", "1", "--payload", "8", "--output", path];
+    let printed = stdout(&[&["fig3"][..], &words].concat());
+    let files: Vec<_> = ["csv", "svg", "png", "md"]
+        .map(|extension| results.join(format!("fig3.{extension}")).display().to_string())
+        .into();
+    assert_eq!(printed.lines().collect::<Vec<_>>(), files);
+    assert_eq!(fs::read_dir(&results).expect("there are results").count(), 4);
+    let table = fs::read_to_string(results.join("fig3.csv")).expect("there is a table");
+    // A header, and four pools with one and three workers.
+    assert_eq!(table.lines().count(), 9, "{table}");
+    let text = fs::read_to_string(results.join("fig3.md")).expect("there is a text");
+    assert!(text.contains("1024 events of 8 bytes") && text.contains("Machine: "), "{text}");
+    let again = "`warpline lab fig3 --quick --workers 1,3 --samples 1 --payload 8 --seed 1`";
+    assert!(text.contains(again), "{text}");
+}

@@ -1,0 +1,95 @@
+//! Hardware counters of this process and its threads, where the machine offers them.
+//!
+//! A sample opens its own counters before it starts threads, which inherit them, and reads them after the
+//! threads have ended. Many virtual machines and containers have no counters: then there are no numbers,
+//! and [`unavailable`] says why.
+
+/// The names of the counters, in the order of [`Counts`].
+pub(crate) const NAMES: [&str; 3] = ["cache misses", "dTLB misses", "page faults"];
+
+/// What was counted during a sample; `None` for a counter that the machine does not offer.
+pub(crate) type Counts = [Option<u64>; NAMES.len()];
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::io;
+
+    use perf_event::{
+        Builder, Counter,
+        events::{Cache, CacheId, CacheOp, CacheResult, Hardware, Software},
+    };
+
+    /// Opens the counters, each by itself: a machine may offer some of them.
+    pub(super) fn open() -> [io::Result<Counter>; 3] {
+        let dtlb =
+            Cache { which: CacheId::DTLB, operation: CacheOp::READ, result: CacheResult::MISS };
+        [
+            Builder::new(Hardware::CACHE_MISSES).inherit(true).build(),
+            Builder::new(dtlb).inherit(true).build(),
+            Builder::new(Software::PAGE_FAULTS).inherit(true).build(),
+        ]
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use std::io;
+
+    /// A counter of a system whose counters cannot be read.
+    #[derive(Debug)]
+    pub(super) enum Counter {}
+
+    impl Counter {
+        pub(super) fn enable(&mut self) -> io::Result<()> {
+            match *self {}
+        }
+
+        pub(super) fn read(&mut self) -> io::Result<u64> {
+            match *self {}
+        }
+    }
+
+    pub(super) fn open() -> [io::Result<Counter>; 3] {
+        [(); 3].map(|()| Err(io::ErrorKind::Unsupported.into()))
+    }
+}
+
+/// Does `work`, and counts meanwhile.
+pub(crate) fn count<T>(work: impl FnOnce() -> T) -> (T, Counts) {
+    let mut counters = system::open().map(|counter| {
+        let mut counter = counter.ok()?;
+        counter.enable().ok().map(|()| counter)
+    });
+    let outcome = work();
+    let counts = counters.each_mut().map(|counter| counter.as_mut()?.read().ok());
+    (outcome, counts)
+}
+
+/// The counters that this machine does not offer, each with the system's reason.
+pub(crate) fn unavailable() -> Vec<(&'static str, String)> {
+    let opened = NAMES.into_iter().zip(system::open());
+    opened.filter_map(|(name, counter)| Some((name, counter.err()?.to_string()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every counter counts or has a reason why not, and those that count do so in started threads, too.
+    #[test]
+    fn a_counter_counts_or_says_why_not() {
+        let touch = || {
+            let pages = vec![1_u8; 1 << 24];
+            pages.iter().map(|&byte| u64::from(byte)).sum::<u64>()
+        };
+        let (sum, counts) = count(|| std::thread::scope(|scope| scope.spawn(touch).join()));
+        assert_eq!(sum.ok(), Some(1 << 24));
+        let missing: Vec<_> = unavailable().into_iter().map(|(name, _)| name).collect();
+        for (name, count) in NAMES.into_iter().zip(counts) {
+            assert_eq!(count.is_none(), missing.contains(&name), "{name}: {count:?}");
+        }
+        if let Some(faults) = counts[2] {
+            assert!(faults >= 4096 / 512, "{faults} page faults for 16 MiB");
+        }
+    }
+}

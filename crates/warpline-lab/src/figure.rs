@@ -1,0 +1,164 @@
+//! What a figure is, and what it has to say: the frame that all figures share.
+
+use std::fmt;
+
+use crate::{
+    Axis, Claim, Curve, Dot, LabError, Plot, Point, Settings, Watch, counters::NAMES, sampling,
+};
+
+/// A figure of a paper, or an experiment that a paper describes in words.
+pub trait Figure: fmt::Debug + Sync {
+    /// The name that the command line has for it; its files are called so.
+    fn name(&self) -> &'static str;
+
+    /// What it shows, in a line.
+    fn title(&self) -> &'static str;
+
+    /// Runs what is to be run, and holds it against the paper.
+    ///
+    /// # Errors
+    ///
+    /// When a run fails, or commits other events than it should.
+    fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError>;
+}
+
+/// What a figure found.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// The picture.
+    pub plot: Plot,
+    /// All numbers.
+    pub table: Table,
+    /// What the paper did and found, in a paragraph.
+    pub paper: &'static str,
+    /// What was run here, in a paragraph.
+    pub setup: String,
+    /// Where the numbers are from.
+    pub source: Source,
+    /// The paper's claims, held against what was found.
+    pub claims: Vec<Claim>,
+    /// What else a reader has to know.
+    pub remarks: Vec<String>,
+}
+
+/// Where a figure's numbers are from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Runs on this machine, sampled in rounds.
+    Samples,
+    /// A memory system that is computed, the same on every machine.
+    Computed,
+}
+
+/// Rows of numbers under a header.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// The names of the columns, with units.
+    pub header: Vec<String>,
+    /// The rows.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// The table as comma-separated values.
+    pub(crate) fn to_csv(&self) -> Result<Vec<u8>, LabError> {
+        let mut csv = csv::Writer::from_writer(Vec::new());
+        let written =
+            [&self.header].into_iter().chain(&self.rows).try_for_each(|row| csv.write_record(row));
+        let failed = |source| LabError::Write { path: "a table".into(), source };
+        written.map_err(|error| failed(error.into()))?;
+        csv.into_inner().map_err(|error| failed(error.into_error()))
+    }
+}
+
+/// What a figure has at hand while it is measured.
+#[derive(Clone, Copy)]
+pub struct Lab<'a> {
+    figure: &'a str,
+    /// What the user chose.
+    pub settings: &'a Settings,
+    watch: &'a dyn Watch,
+}
+
+impl<'a> Lab<'a> {
+    pub(crate) const fn new(figure: &'a str, settings: &'a Settings, watch: &'a dyn Watch) -> Self {
+        Self { figure, settings, watch }
+    }
+
+    /// Samples every point in every round.
+    ///
+    /// # Errors
+    ///
+    /// When a run fails, commits other events than it should, or is interrupted.
+    pub fn sample(&self, points: Vec<Point>) -> Result<Vec<Point>, LabError> {
+        sampling::sample(self.figure, points, self.settings, self.watch)
+    }
+}
+
+impl fmt::Debug for Lab<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lab").field("figure", &self.figure).finish_non_exhaustive()
+    }
+}
+
+impl Findings {
+    /// The rates of all points over `x`: their plot and their table. The rest is the figure's to say.
+    #[must_use]
+    pub fn of_rates(title: impl Into<String>, x: Axis, points: &[Point]) -> Self {
+        let mut curves: Vec<Curve> = Vec::new();
+        for point in points.iter().filter(|point| !point.samples.is_empty()) {
+            let rates = || point.samples.iter().map(|sample| sample.rate / 1e6);
+            let dot = Dot {
+                x: point.x,
+                y: point.median(|sample| sample.rate / 1e6),
+                low: rates().fold(f64::INFINITY, f64::min),
+                high: rates().fold(0.0, f64::max),
+                hollow: point.oversubscribed(),
+            };
+            match curves.iter_mut().find(|curve| curve.name == point.curve) {
+                Some(curve) => curve.dots.push(dot),
+                None => curves.push(Curve::new(&point.curve, vec![dot])),
+            }
+        }
+        let table = rates_table(&x.label, points);
+        let y = Axis::new("committed events per second, in millions");
+        let plot = Plot { title: title.into(), x, y, curves };
+        let short = points.iter().filter(|point| point.samples.is_empty());
+        let remarks = short
+            .map(|point| format!("{} at {}: too little memory for the run.", point.curve, point.x))
+            .collect();
+        let (setup, source) = (String::new(), Source::Samples);
+        Self { plot, table, paper: "", setup, source, claims: Vec::new(), remarks }
+    }
+}
+
+/// Every point with the spread of its samples.
+fn rates_table(x: &str, points: &[Point]) -> Table {
+    let columns = "workers,more workers than cores,median events/s,min events/s,max events/s,samples,\
+                   efficiency,committed events,digest";
+    let mut header = vec!["curve".to_owned(), x.to_owned()];
+    header.extend(columns.split(',').map(str::to_owned));
+    header.extend(NAMES.map(|name| format!("{name} per event")));
+    let row = |point: &Point| {
+        let rates = point.rates();
+        let rate = |rate: f64| if rate.is_finite() { format!("{rate:.0}") } else { String::new() };
+        let mut row = vec![
+            point.curve.clone(),
+            point.x.to_string(),
+            point.setup.executor.workers().to_string(),
+            if point.oversubscribed() { "yes" } else { "no" }.to_owned(),
+            rate(point.median(|sample| sample.rate)),
+            rate(rates.iter().copied().fold(f64::INFINITY, f64::min)),
+            rate(rates.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
+            rates.len().to_string(),
+            format!("{:.4}", point.median(|sample| sample.efficiency)),
+            point.committed.to_string(),
+            point.digest.map_or_else(String::new, |digest| digest.to_string()),
+        ];
+        row.extend((0..NAMES.len()).map(|counter| {
+            point.per_event(counter).map_or_else(String::new, |count| format!("{count:.4}"))
+        }));
+        row
+    };
+    Table { header, rows: points.iter().map(row).collect() }
+}

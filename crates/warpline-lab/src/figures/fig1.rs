@@ -1,0 +1,96 @@
+//! Figure 1 of the buffer paper: the time of a remote send by the size of the message.
+
+use warpline::PoolKind;
+use warpline_models::phold::PholdParams;
+
+use super::{
+    MIB,
+    memory_system::{self, BufferRun, MemorySystem, Query},
+};
+use crate::{Axis, Claim, Figure, Findings, Lab, LabError, Plot, Source};
+
+/// The figure, with the memory system that has the times.
+#[derive(Debug)]
+pub struct Fig1<S>(pub S);
+
+/// The sizes of messages, in KiB.
+const SIZES: [f64; 6] = [0.25, 1.0, 2.0, 4.0, 6.0, 8.0];
+
+const RECEIVER: &str = "receiver pool";
+const UNLOCKED: &str = "receiver pool without its lock";
+const SENDER: &str = "sender pool";
+const COPY: &str = "writing the message";
+
+impl<S: MemorySystem> Figure for Fig1<S> {
+    fn name(&self) -> &'static str {
+        "fig1"
+    }
+
+    fn title(&self) -> &'static str {
+        "Time of a remote send by message size, split into lock, caching and copy"
+    }
+
+    fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
+        let run = |pool, kibibytes: f64| BufferRun {
+            model: PholdParams {
+                lps: 64,
+                population: 128,
+                payload: (kibibytes * 1024.0) as usize,
+                ..PholdParams::default()
+            },
+            end: lab.settings.shortened(1_000.0),
+            seed: lab.settings.seed,
+            workers: 8,
+            pool,
+            memory: (7.6 * MIB as f64) as u64,
+        };
+        let receiver = |kibibytes| run(PoolKind::Receiver, kibibytes);
+        let sender = |kibibytes| run(PoolKind::Sender, kibibytes);
+        let queries = [
+            Query { name: RECEIVER.into(), run: &receiver, number: |c| c.remote_send.total() },
+            Query {
+                name: UNLOCKED.into(),
+                run: &receiver,
+                number: |c| c.remote_send.total() - c.remote_send.lock,
+            },
+            Query { name: SENDER.into(), run: &sender, number: |c| c.remote_send.total() },
+            Query { name: COPY.into(), run: &sender, number: |c| c.remote_send.copy },
+        ];
+        let axes = [Axis::new("message size (KiB)"), Axis::new("time of a send (microseconds)")];
+        let title = "PHOLD, 64 LPs, 128 events, 8 workers";
+        let (plot, table) = memory_system::plot(&self.0, title, axes, &SIZES, &queries)?;
+        let claims = claims(&plot);
+        Ok(Findings {
+            plot,
+            table,
+            paper: "Fujimoto and Panesar 1995, figure 1: sends to another processor, PHOLD with 64 LPs and \
+                    128 messages on eight processors of a KSR-2, with 7.6 MB. Receiver pools took longer \
+                    than sender pools, by about 20 microseconds for the lock and by cache misses that grow \
+                    with the message.",
+            setup: format!(
+                "PHOLD, 64 LPs, 128 events, 8 workers, 7.6 MiB of event buffers. {}",
+                self.0.describe()
+            ),
+            source: Source::Computed,
+            claims,
+            remarks: Vec::new(),
+        })
+    }
+}
+
+fn claims(plot: &Plot) -> Vec<Claim> {
+    let higher = |text: &str, curves| memory_system::higher(text, plot, curves, |_| true);
+    let dots = |n: usize| &plot.curves[n].dots;
+    let gap = |place: usize| dots(1)[place].y - dots(2)[place].y;
+    let last = SIZES.len() - 1;
+    let growth = gap(last) - gap(0);
+    vec![
+        higher("sends with receiver pools take longer than with sender pools", [RECEIVER, SENDER]),
+        higher("they do so without the lock, too: caching", [UNLOCKED, SENDER]),
+        Claim::new("the time for caching grows with the message (microseconds more)").test(
+            format!("{} against {} KiB", SIZES[last], SIZES[0]),
+            growth,
+            (growth > 0.0).into(),
+        ),
+    ]
+}

@@ -1,0 +1,77 @@
+//! Figure 7 of the buffer paper: the hypercube by the number of workers.
+
+use warpline_models::{catalog::ModelParams, hypercube::HypercubeParams};
+
+use super::{PARTITIONED, RECEIVER, SENDER, pools};
+use crate::{Claim, Figure, Findings, Lab, LabError, Point, Workload, claim::ratios};
+
+/// The figure.
+#[derive(Debug)]
+pub struct Fig7;
+
+impl Figure for Fig7 {
+    fn name(&self) -> &'static str {
+        "fig7"
+    }
+
+    fn title(&self) -> &'static str {
+        "Hypercube: committed event rate by number of workers, a curve per pool"
+    }
+
+    fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
+        let end = lab.settings.shortened(3_000.0);
+        let model = Workload::Shipped(ModelParams::Hypercube(HypercubeParams::default()));
+        let points = pools::by_workers(lab, &model, end, None)?;
+        let mut claims = pools::partitioned_is_fastest(&points).to_vec();
+        claims.extend([SENDER, RECEIVER].map(|other| lead_grows(&points, other)));
+        Ok(Findings {
+            paper: "Fujimoto and Panesar 1995, figure 7: messages routed through a hypercube of dimension \
+                    7 (128 LPs, 2048 messages) on a KSR-2. Partitioned pools were faster than the others \
+                    in all cases, and the more so the more processors there were.",
+            setup: format!(
+                "Hypercube of dimension 7, 2048 messages. {}",
+                pools::conditions(lab, end)
+            ),
+            claims,
+            ..Findings::of_rates(
+                "Hypercube, 128 LPs, 2048 messages",
+                pools::workers_axis(lab),
+                &points,
+            )
+        })
+    }
+}
+
+/// That the lead of partitioned pools over others grows from each number of workers to the next.
+fn lead_grows(points: &[Point], other: &str) -> Claim {
+    let claim = Claim::new(format!(
+        "the lead of partitioned over {other} pools grows with the number of workers"
+    ));
+    let curve = |name| points.iter().filter(move |p| p.curve == name && pools::several(p.x));
+    let leads: Vec<_> = curve(PARTITIONED)
+        .filter_map(|point| Some((point.x, ratios(point, curve(other).find(|p| p.x == point.x)?))))
+        .collect();
+    leads.windows(2).fold(claim, |claim, pair| {
+        let (fewer, more) = (&pair[0], &pair[1]);
+        let growth: Vec<_> =
+            more.1.iter().zip(&fewer.1).map(|(more, fewer)| more / fewer).collect();
+        claim.test_above(format!("lead at {} / lead at {}", more.0, fewer.0), &growth, 1.0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Verdict, figures::testing::point};
+
+    #[test]
+    fn a_lead_grows_or_not() {
+        let mut points: Vec<_> = [1.0, 2.0, 4.0].map(|x| point(SENDER, x, &[1.0; 5])).into();
+        points.extend([1.0, 2.0, 4.0].map(|x| point(PARTITIONED, x, &[x; 5])));
+        assert_eq!(lead_grows(&points, SENDER).verdict(), Verdict::Yes);
+        points.push(point(SENDER, 8.0, &[1.0; 5]));
+        points.push(point(PARTITIONED, 8.0, &[3.0; 5]));
+        assert_eq!(lead_grows(&points, SENDER).verdict(), Verdict::Partly(1, 2));
+        assert_eq!(lead_grows(&points[..5], SENDER).verdict(), Verdict::Unknown);
+    }
+}

@@ -1,0 +1,176 @@
+//! Buffer hogging (buffer paper, section 5): PHOLD beside a source process that takes all buffers it can
+//! get.
+//!
+//! The paper describes it in words, without a figure: a process that receives nothing is never rolled
+//! back, runs far ahead of the others, and fills their memory with its messages. Partitioned pools limit
+//! it to the buffers from its worker to each other one.
+
+use warpline::{
+    Context, Figure as Number, LogicalProcess, LpId, Model, PoolKind, Results, VirtualTime,
+};
+
+use super::{MIB, PARTITIONED, RECEIVER, SENDER};
+use crate::{
+    Axis, Claim, Executor, Figure, Findings, Lab, LabError, Point, Setup, TimeWarp, Workload,
+};
+
+/// PHOLD beside a source process: process 0 is the source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hogging {
+    /// Processes of PHOLD.
+    pub lps: u32,
+    /// Events of PHOLD for each of them.
+    pub events_per_lp: u32,
+    /// Events that the source sends in each unit of virtual time; nothing is sent in return.
+    pub stream: u32,
+}
+
+/// A process: counts what it handles.
+#[derive(Clone, Debug, Default)]
+pub struct Process(u64);
+
+/// What an event is for, with as many bytes as figures 3 and 4 have.
+#[derive(Clone, Debug)]
+pub enum Message {
+    /// The source is to send.
+    Tick,
+    /// One of the source's events: it is counted, and that is all.
+    Stream([u8; 63]),
+    /// One of PHOLD's events: it is sent on.
+    Hold([u8; 63]),
+}
+
+/// Events handled.
+#[derive(Clone, Copy, Debug)]
+pub struct Handled(u64);
+
+impl Results for Handled {
+    fn figures(&self) -> Vec<Number> {
+        let value = self.0 as f64;
+        vec![Number { name: "handled", value, unit: "events", meaning: "events handled" }]
+    }
+}
+
+impl Model for Hogging {
+    type Lp = Process;
+    type Output = Handled;
+
+    fn name(&self) -> &'static str {
+        "hogging"
+    }
+
+    fn lp_count(&self) -> usize {
+        self.lps as usize + 1
+    }
+
+    fn make_lp(&self, _: LpId) -> Process {
+        Process::default()
+    }
+
+    fn reduce(&self, handled: impl Iterator<Item = u64>) -> Handled {
+        Handled(handled.sum())
+    }
+}
+
+impl Hogging {
+    fn random_lp(&self, cx: &mut impl Context<Message>) -> LpId {
+        LpId::new(1 + cx.rng().below(self.lps.into()) as u32)
+    }
+}
+
+impl LogicalProcess for Process {
+    type Model = Hogging;
+    type Message = Message;
+    type Summary = u64;
+
+    fn start(&mut self, hogging: &Hogging, cx: &mut impl Context<Message>) {
+        let me = cx.me();
+        if me.get() == 0 {
+            return cx.send(me, 0.0, Message::Tick);
+        }
+        for _ in 0..hogging.events_per_lp {
+            let delay = cx.rng().exponential(1.0);
+            cx.send(me, delay, Message::Hold([me.get() as u8; 63]));
+        }
+    }
+
+    fn handle(&mut self, hogging: &Hogging, message: &Message, cx: &mut impl Context<Message>) {
+        self.0 += 1;
+        match message {
+            Message::Tick => {
+                let to = hogging.random_lp(cx);
+                let delay = cx.rng().exponential(1.0);
+                cx.send(to, delay, Message::Stream([1; 63]));
+                cx.send(cx.me(), 1.0 / f64::from(hogging.stream), Message::Tick);
+            }
+            Message::Stream(_) => {}
+            Message::Hold(bytes) => {
+                let to = hogging.random_lp(cx);
+                let delay = cx.rng().exponential(1.0);
+                cx.send(to, delay, Message::Hold(*bytes));
+            }
+        }
+    }
+
+    fn finish(self, _: &Hogging, _: VirtualTime) -> u64 {
+        self.0
+    }
+}
+
+/// The experiment.
+#[derive(Debug)]
+pub struct HoggingFigure;
+
+impl Figure for HoggingFigure {
+    fn name(&self) -> &'static str {
+        "hogging"
+    }
+
+    fn title(&self) -> &'static str {
+        "Buffer hogging: PHOLD beside a source process, rate by memory, a curve per pool"
+    }
+
+    fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
+        let end = lab.settings.shortened(2_000.0);
+        let workers = lab.settings.most_workers();
+        let model = Hogging { lps: 256, events_per_lp: 4, stream: 512 };
+        let memory = if lab.settings.quick { &[1, 4][..] } else { &[1, 2, 4, 8, 16][..] };
+        let mut points = Vec::new();
+        for &pool in PoolKind::ALL {
+            for &mebibytes in memory {
+                let time_warp = TimeWarp {
+                    memory: Some(mebibytes * MIB),
+                    flow_control: false,
+                    ..TimeWarp::new(workers, pool)
+                };
+                let executor = Executor::TimeWarp(time_warp);
+                let setup = Setup { model: Workload::Hogging(model.clone()), end, executor };
+                points.push(Point::new(pool.name(), mebibytes as f64, setup));
+            }
+        }
+        let points = lab.sample(points)?;
+        let x = Axis::new("memory for event buffers (MiB, all workers)")
+            .logarithmic()
+            .with_ticks(memory.iter().map(|&mebibytes| mebibytes as f64));
+        let claims = [SENDER, RECEIVER].map(|other| {
+            let text =
+                format!("with little memory, partitioned pools are faster than {other} pools");
+            let least = memory[0] as f64;
+            Claim::above(text, &points, [PARTITIONED, other], |x| x == least)
+        });
+        Ok(Findings {
+            paper: "Fujimoto and Panesar 1995, section 5, in words: a source process that only sends is \
+                    never rolled back, runs far ahead and fills the buffers of all others. With sender \
+                    and receiver pools nothing prevents it; partitioned pools give some protection, \
+                    because the pools between other processors stay theirs.",
+            setup: format!(
+                "PHOLD, {} LPs, {} events each, and a source that sends {} events per unit of virtual \
+                 time to LPs drawn at random, up to virtual time {end}, {workers} workers; {} rounds. \
+                 Workers are not held back, neither for rolling back much nor for having few free buffers.",
+                model.lps, model.events_per_lp, model.stream, lab.settings.samples
+            ),
+            claims: claims.into(),
+            ..Findings::of_rates("PHOLD beside a source process", x, &points)
+        })
+    }
+}

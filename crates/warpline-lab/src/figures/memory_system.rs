@@ -1,0 +1,139 @@
+//! What figures 1, 2, 5 and 6 share: they show what a memory system does with the buffers of a run, and
+//! leave it to a [`MemorySystem`] to say so.
+
+use std::fmt;
+use warpline::PoolKind;
+
+use warpline_models::phold::PholdParams;
+
+use super::MIB;
+use crate::{Axis, Claim, Curve, Dot, LabError, Plot, Settings, Table};
+
+/// Something that knows what a run of Time Warp does to caches and pages: a model of a machine, or counters.
+pub trait MemorySystem: fmt::Debug + Sync {
+    /// What the run costs.
+    ///
+    /// # Errors
+    ///
+    /// When the run fails.
+    fn costs(&self, run: &BufferRun) -> Result<MemoryCosts, LabError>;
+
+    /// What machine it is, for the text.
+    fn describe(&self) -> String;
+}
+
+/// A run whose event buffers are looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BufferRun {
+    /// PHOLD; the payload is the size of a message.
+    pub model: PholdParams,
+    /// The virtual time at which it ends.
+    pub end: f64,
+    /// The seed of all random streams.
+    pub seed: u64,
+    /// How many workers share the processes.
+    pub workers: usize,
+    /// Who owns free buffers.
+    pub pool: PoolKind,
+    /// Bytes of event buffers, of all workers together.
+    pub memory: u64,
+}
+
+/// What a memory system did in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MemoryCosts {
+    /// References that missed the worker's cache.
+    pub cache_misses: f64,
+    /// References to pages that were not mapped to the worker's cache.
+    pub page_misses: f64,
+    /// What a send to another worker took on average.
+    pub remote_send: SendTime,
+}
+
+/// The parts of the time of a send to another worker, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SendTime {
+    /// Locking the free pool.
+    pub lock: f64,
+    /// Cache misses while the message is written.
+    pub caching: f64,
+    /// Writing the message.
+    pub copy: f64,
+    /// Everything else: allocating and enqueuing the buffer.
+    pub rest: f64,
+}
+
+impl SendTime {
+    /// All of it.
+    #[must_use]
+    pub fn total(self) -> f64 {
+        self.lock + self.caching + self.copy + self.rest
+    }
+}
+
+/// A curve that is yet to be found: its name, and the run and the number at each place.
+pub(super) struct Query<'a> {
+    pub(super) name: String,
+    pub(super) run: &'a dyn Fn(f64) -> BufferRun,
+    pub(super) number: fn(&MemoryCosts) -> f64,
+}
+
+/// Asks the memory system for every curve at every place.
+pub(super) fn plot(
+    system: &dyn MemorySystem,
+    title: &str,
+    [x, y]: [Axis; 2],
+    places: &[f64],
+    queries: &[Query<'_>],
+) -> Result<(Plot, Table), LabError> {
+    let mut table = Table {
+        header: vec!["curve".to_owned(), x.label.clone(), y.label.clone()],
+        rows: Vec::new(),
+    };
+    let mut curves = Vec::new();
+    for Query { name, run, number } in queries {
+        let mut dots = Vec::new();
+        for &x in places {
+            let y = number(&system.costs(&run(x))?);
+            table.rows.push(vec![name.clone(), x.to_string(), y.to_string()]);
+            dots.push(Dot { x, y, low: y, high: y, hollow: false });
+        }
+        curves.push(Curve::new(name, dots));
+    }
+    Ok((Plot { title: title.to_owned(), x, y, curves }, table))
+}
+
+/// The curve `upper` lies above `lower` at every place that is `wanted`: by any amount, because a memory
+/// system that is computed has no noise.
+pub(super) fn higher(
+    text: &str,
+    plot: &Plot,
+    [upper, lower]: [&str; 2],
+    wanted: impl Fn(f64) -> bool,
+) -> Claim {
+    let dots = |name: &str| {
+        let curve = plot.curves.iter().find(|curve| curve.name == name);
+        curve.map_or(&[][..], |curve| &curve.dots)
+    };
+    let pairs = dots(upper).iter().zip(dots(lower)).filter(|(dot, _)| wanted(dot.x));
+    pairs.fold(Claim::new(text), |claim, (a, b)| {
+        claim.test(format!("{upper} / {lower} at {}", a.x), a.y / b.y, (a.y > b.y).into())
+    })
+}
+
+/// The run of figures 5 and 6: PHOLD as in figure 4 on eight processors, about a million events.
+pub(super) fn million_events(settings: &Settings, pool: PoolKind, mebibytes: f64) -> BufferRun {
+    BufferRun {
+        model: PholdParams { payload: settings.payload, ..PholdParams::default() },
+        end: settings.shortened(1_000.0),
+        seed: settings.seed,
+        workers: 8,
+        pool,
+        memory: (mebibytes * MIB as f64) as u64,
+    }
+}
+
+/// The axis of figures 5 and 6.
+pub(super) fn memory_axis() -> Axis {
+    Axis::new("memory for event buffers (MiB, all workers)")
+}

@@ -1,0 +1,44 @@
+//! The figures: one file each, and one line in [`ALL`].
+//!
+//! | figure | file | data |
+//! |---|---|---|
+//! | 1, 2, 5, 6 of the buffer paper | `fig1` … `fig6` | a [`MemorySystem`](memory_system::MemorySystem) |
+//! | 3, 4, 7, 8 of the buffer paper | `fig3` … `fig8` | real runs |
+//! | 1 of the GTW paper | `gtw_fig1` | real runs |
+//! | buffer hogging (buffer paper, section 5) | `hogging` | real runs |
+//!
+//! A figure that needs a memory system is in the list once it has one.
+
+use crate::Figure;
+use warpline::PoolKind;
+
+pub mod fig1;
+pub mod fig2;
+pub mod fig3;
+pub mod fig4;
+pub mod fig5;
+pub mod fig6;
+pub mod fig7;
+pub mod fig8;
+pub mod gtw_fig1;
+pub mod hogging;
+pub mod memory_system;
+mod pools;
+#[cfg(test)]
+pub(crate) mod testing;
+
+/// Every figure that can be measured.
+pub const ALL: &[&dyn Figure] = &[
+    &fig3::Fig3,
+    &fig4::Fig4,
+    &fig7::Fig7,
+    &fig8::Fig8,
+    &gtw_fig1::GtwFig1,
+    &hogging::HoggingFigure,
+];
+
+const RECEIVER: &str = PoolKind::Receiver.name();
+const SENDER: &str = PoolKind::Sender.name();
+const PARTITIONED: &str = PoolKind::Partitioned.name();
+
+const MIB: u64 = 1 << 20;

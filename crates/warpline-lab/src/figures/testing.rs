@@ -1,0 +1,18 @@
+//! What tests of figures share: points with samples that were never taken.
+
+use warpline::PendingKind;
+use warpline_models::{catalog::ModelParams, phold::PholdParams};
+
+use crate::{Executor, Point, Sample, Setup, Workload};
+
+/// A point with these rates.
+pub(crate) fn point(curve: &str, x: f64, rates: &[f64]) -> Point {
+    let setup = Setup {
+        model: Workload::Shipped(ModelParams::Phold(PholdParams::default())),
+        end: 1.0,
+        executor: Executor::Sequential(PendingKind::default()),
+    };
+    let sample = |&rate| Sample { rate, efficiency: 1.0, counts: [None; 3] };
+    let samples = rates.iter().map(sample).collect();
+    Point { samples, ..Point::new(curve, x, setup) }
+}

@@ -1,0 +1,33 @@
+//! The directory that results go to: found to be writable before anything runs (LAB-C).
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::error::LabError;
+
+/// A directory that files can be written to.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    path: PathBuf,
+    /// The files that were written.
+    pub(crate) written: Vec<PathBuf>,
+}
+
+impl Directory {
+    /// Makes the directory if it does not exist, and a file in it that is gone again.
+    pub(crate) fn create(path: &Path) -> Result<Self, LabError> {
+        let tried = fs::create_dir_all(path).and_then(|()| tempfile::tempfile_in(path));
+        tried.map_err(|source| LabError::Directory { path: path.to_owned(), source })?;
+        Ok(Self { path: path.to_owned(), written: Vec::new() })
+    }
+
+    pub(crate) fn write(&mut self, name: &str, content: &[u8]) -> Result<(), LabError> {
+        let path = self.path.join(name);
+        fs::write(&path, content)
+            .map_err(|source| LabError::Write { path: path.clone(), source })?;
+        self.written.push(path);
+        Ok(())
+    }
+}

@@ -1,0 +1,365 @@
+//! Samples of runs: figures say what to run, and get points with all their samples.
+//!
+//! The points are sampled in turn, round after round, so that a change in the speed of the machine hits
+//! all of them. Runs of the same model to the same end must commit the same (LAB-A).
+
+use statrs::statistics::{Data, OrderStatistics};
+use warpline::{
+    CommitDigest, ConfigError, Engine, PendingKind, PoolKind, Results, RunError, Simulation,
+};
+use warpline_models::catalog::{ModelParams, WithModel};
+
+use crate::{
+    Settings, Watch,
+    counters::{self, Counts},
+    error::LabError,
+    figures::hogging::Hogging,
+};
+
+/// What executes the events of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Executor {
+    /// The sequential engine.
+    Sequential(PendingKind),
+    /// Time Warp.
+    TimeWarp(TimeWarp),
+}
+
+/// Time Warp and its policies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimeWarp {
+    /// Threads that share the processes.
+    pub workers: usize,
+    /// Who owns free buffers.
+    pub pool: PoolKind,
+    /// The most bytes of event buffers; no limit if there is none.
+    pub memory: Option<u64>,
+    /// Events that a worker processes before it asks for GVT; the engine's default if there is none.
+    pub gvt_interval: Option<usize>,
+    /// The part of its buffers that a worker of a partitioned pool keeps for sends to itself; an equal
+    /// part for each receiver if there is none.
+    pub local_share: Option<f64>,
+    /// Whether workers that roll back much, or have few free buffers, are held back.
+    pub flow_control: bool,
+}
+
+impl TimeWarp {
+    /// Time Warp with the engine's defaults.
+    #[must_use]
+    pub const fn new(workers: usize, pool: PoolKind) -> Self {
+        Self {
+            workers,
+            pool,
+            memory: None,
+            gvt_interval: None,
+            local_share: None,
+            flow_control: true,
+        }
+    }
+
+    fn apply<M: warpline::Model>(self, simulation: Simulation<'_, M>) -> Simulation<'_, M> {
+        let Self { workers, pool, memory, gvt_interval, local_share, flow_control } = self;
+        let mut simulation = simulation
+            .engine(Engine::TimeWarp)
+            .workers(workers)
+            .pool(pool)
+            .local_share(local_share);
+        if let Some(bytes) = memory {
+            simulation = simulation.memory(bytes);
+        }
+        if let Some(events) = gvt_interval {
+            simulation = simulation.gvt_interval(events);
+        }
+        if !flow_control {
+            simulation = simulation.throttle(false).free_fractions(0.0, 0.0);
+        }
+        simulation
+    }
+}
+
+impl Executor {
+    /// How many threads it keeps busy.
+    #[must_use]
+    pub const fn workers(self) -> usize {
+        match self {
+            Self::Sequential(_) => 1,
+            Self::TimeWarp(TimeWarp { workers, .. }) => workers,
+        }
+    }
+}
+
+/// A model that is run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Workload {
+    /// One that Warpline ships.
+    Shipped(ModelParams),
+    /// PHOLD beside a source process.
+    Hogging(Hogging),
+}
+
+impl Workload {
+    fn dispatch<W: WithModel>(self, action: W) -> Result<W::Output, ConfigError> {
+        match self {
+            Self::Shipped(params) => params.dispatch(action),
+            Self::Hogging(model) => Ok(action.with(model)),
+        }
+    }
+}
+
+/// A run: what, how long, and by which engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// The model.
+    pub model: Workload,
+    /// The virtual time at which the run ends.
+    pub end: f64,
+    /// The engine and its policies.
+    pub executor: Executor,
+}
+
+/// One run's numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// Committed events per second of wall time.
+    pub rate: f64,
+    /// Committed by processed events.
+    pub efficiency: f64,
+    pub(crate) counts: Counts,
+}
+
+/// A point of a curve: a run and its samples, one per round.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// The curve that it belongs to.
+    pub curve: String,
+    /// Its place on the x axis.
+    pub x: f64,
+    /// What was run.
+    pub setup: Setup,
+    /// The samples, in the order of the rounds.
+    pub samples: Vec<Sample>,
+    /// Events that each run committed.
+    pub committed: u64,
+    /// What each run committed; `None` if the memory was too little for the run.
+    pub digest: Option<CommitDigest>,
+}
+
+impl Point {
+    /// A point that has no samples yet.
+    pub fn new(curve: impl Into<String>, x: f64, setup: Setup) -> Self {
+        Self { curve: curve.into(), x, setup, samples: Vec::new(), committed: 0, digest: None }
+    }
+
+    /// The rates, in committed events per second, in the order of the rounds.
+    #[must_use]
+    pub fn rates(&self) -> Vec<f64> {
+        self.samples.iter().map(|sample| sample.rate).collect()
+    }
+
+    /// The median of something over the samples; NaN without any.
+    pub(crate) fn median(&self, of: impl Fn(&Sample) -> f64) -> f64 {
+        median(self.samples.iter().map(of))
+    }
+
+    /// The median of a counter per committed event, where the machine has it.
+    pub(crate) fn per_event(&self, counter: usize) -> Option<f64> {
+        let count = self.median(|sample| sample.counts[counter].map_or(f64::NAN, |n| n as f64));
+        Some(count / self.committed as f64).filter(|count| count.is_finite())
+    }
+
+    /// Whether more threads were busy than there are cores.
+    pub(crate) fn oversubscribed(&self) -> bool {
+        self.setup.executor.workers() > crate::cores()
+    }
+
+    /// What it is, for people.
+    fn name(&self, figure: &str) -> String {
+        let workers = self.setup.executor.workers();
+        format!("{figure}, {}, {workers} worker(s), at {}", self.curve, self.x)
+    }
+}
+
+/// The median; NaN of nothing.
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
+    Data::new(values.collect::<Vec<_>>()).median()
+}
+
+/// Samples every point as often as the settings say.
+pub(crate) fn sample(
+    figure: &str,
+    mut points: Vec<Point>,
+    settings: &Settings,
+    watch: &dyn Watch,
+) -> Result<Vec<Point>, LabError> {
+    watch.begins(figure, points.len() * settings.samples);
+    for round in 0..settings.samples {
+        for place in 0..points.len() {
+            let name = points[place].name(figure);
+            watch.samples(&name);
+            if round > 0 && points[place].digest.is_none() {
+                continue;
+            }
+            let Setup { model, end, executor } = points[place].setup.clone();
+            let run = Run { end, executor, settings, watch };
+            let (outcome, counts) = counters::count(|| model.dispatch(run));
+            let outcome = match outcome? {
+                // Too little memory for this model: a gap in the curve, which the text explains.
+                Err(RunError::OutOfBuffers { .. }) => continue,
+                other => other.map_err(|source| LabError::Run {
+                    what: name.clone(),
+                    source: Box::new(source),
+                })?,
+            };
+            let Some(Outcome { committed, digest, rate, efficiency }) = outcome else {
+                return Err(LabError::Interrupted);
+            };
+            check(figure, &name, &points[place].setup, digest, &points)?;
+            let point = &mut points[place];
+            (point.committed, point.digest) = (committed, Some(digest));
+            point.samples.push(Sample { rate, efficiency, counts });
+        }
+    }
+    Ok(points)
+}
+
+/// Compares a digest with that of the first point that ran the same model to the same end.
+fn check(
+    figure: &str,
+    what: &str,
+    setup: &Setup,
+    digest: CommitDigest,
+    points: &[Point],
+) -> Result<(), LabError> {
+    let same = |point: &&Point| point.setup.model == setup.model && point.setup.end == setup.end;
+    let known = points.iter().filter(same).find_map(|point| Some((point, point.digest?)));
+    match known {
+        Some((other, expected)) if expected != digest => Err(LabError::Differs {
+            what: what.to_owned(),
+            digest,
+            other: other.name(figure),
+            expected,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// What a run told.
+struct Outcome {
+    committed: u64,
+    digest: CommitDigest,
+    rate: f64,
+    efficiency: f64,
+}
+
+/// A run of a model that is yet to be made.
+struct Run<'a> {
+    end: f64,
+    executor: Executor,
+    settings: &'a Settings,
+    watch: &'a dyn Watch,
+}
+
+impl WithModel for Run<'_> {
+    /// `None` if the run was interrupted.
+    type Output = Result<Option<Outcome>, RunError>;
+
+    fn with<M: warpline::Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
+        let simulation = Simulation::new(model)
+            .seed(self.settings.seed)
+            .end(self.end)
+            .stop_when(self.watch.stop());
+        let mut simulation = match self.executor {
+            Executor::Sequential(pending) => simulation.pending(pending),
+            Executor::TimeWarp(time_warp) => time_warp.apply(simulation),
+        };
+        let report = simulation.run()?;
+        Ok((!report.interrupted).then(|| Outcome {
+            committed: report.committed_events,
+            digest: report.digest,
+            rate: report.events_per_second(),
+            efficiency: report.efficiency(),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use warpline_models::phold::PholdParams;
+
+    use super::*;
+
+    struct Nobody(AtomicBool);
+
+    impl Watch for Nobody {
+        fn begins(&self, _: &str, _: usize) {}
+        fn samples(&self, _: &str) {}
+        fn stop(&self) -> &AtomicBool {
+            &self.0
+        }
+    }
+
+    fn phold() -> Setup {
+        Setup {
+            model: Workload::Shipped(ModelParams::Phold(PholdParams {
+                payload: 8,
+                ..PholdParams::default()
+            })),
+            end: 3.0,
+            executor: Executor::Sequential(PendingKind::default()),
+        }
+    }
+
+    fn time_warp(memory: Option<u64>) -> Setup {
+        let time_warp =
+            TimeWarp { memory, gvt_interval: Some(100), ..TimeWarp::new(2, PoolKind::Sender) };
+        let executor = Executor::TimeWarp(time_warp);
+        Setup { executor, ..phold() }
+    }
+
+    fn sampled(points: Vec<Point>, stop: bool) -> Result<Vec<Point>, LabError> {
+        sample("test", points, &Settings::default().quick(), &Nobody(stop.into()))
+    }
+
+    /// Every point gets a sample per round; too little memory is a gap and not a failure.
+    #[test]
+    fn points_are_sampled() {
+        let points = vec![
+            Point::new("sequential", 1.0, phold()),
+            Point::new("time warp", 2.0, time_warp(None)),
+            Point::new("too little", 2.0, time_warp(Some(1000))),
+        ];
+        let points = sampled(points, false).expect("the runs agree");
+        assert!(points[0].rates().iter().all(|&rate| rate > 0.0));
+        assert_eq!(points.iter().map(|p| p.samples.len()).collect::<Vec<_>>(), [2, 2, 0]);
+        assert_eq!(points[0].digest, points[1].digest);
+        assert_eq!(points[0].median(|sample| sample.efficiency), 1.0);
+        assert!(points[2].digest.is_none() && points[2].per_event(0).is_none());
+    }
+
+    /// A run that commits something else is a failure that names both runs (LAB-A).
+    #[test]
+    fn runs_that_differ_are_a_failure() {
+        let mut points = vec![Point::new("right", 1.0, phold()), Point::new("wrong", 2.0, phold())];
+        points[0].digest = sampled(vec![Point::new("", 0.0, Setup { end: 2.0, ..phold() })], false)
+            .expect("it runs")[0]
+            .digest;
+        let error = sampled(points, false).expect_err("the digests differ").to_string();
+        assert!(error.contains("right") && error.contains("test, "), "{error}");
+    }
+
+    #[test]
+    fn an_interrupt_ends_it() {
+        let outcome =
+            sampled(vec![Point::new("stopped", 1.0, Setup { end: 1e9, ..phold() })], true);
+        assert!(matches!(outcome, Err(LabError::Interrupted)), "{outcome:?}");
+    }
+
+    #[test]
+    fn median_of_odd_and_even() {
+        assert_eq!(median([3.0, 1.0, 2.0].into_iter()), 2.0);
+        assert_eq!(median([4.0, 1.0, 2.0, 3.0].into_iter()), 2.5);
+        assert!(median([].into_iter()).is_nan());
+    }
+}

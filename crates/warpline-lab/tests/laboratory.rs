@@ -1,0 +1,247 @@
+//! Figures from their runs to their files: tables that parse, plots that show something, texts that name
+//! machine and verdict.
+
+use std::{cell::RefCell, fs, path::Path, sync::atomic::AtomicBool};
+
+use resvg::{tiny_skia::Pixmap, usvg::roxmltree::Document};
+use warpline_lab::{
+    Figure, LabError, Settings, Watch,
+    figures::{
+        self,
+        fig1::Fig1,
+        fig2::Fig2,
+        fig5::Fig5,
+        fig6::Fig6,
+        memory_system::{BufferRun, MemoryCosts, MemorySystem, SendTime},
+    },
+};
+
+/// Notes what is sampled.
+#[derive(Default)]
+struct Notes {
+    stop: AtomicBool,
+    samples: RefCell<Vec<String>>,
+}
+
+impl Watch for Notes {
+    fn begins(&self, _: &str, _: usize) {}
+
+    fn samples(&self, what: &str) {
+        self.samples.borrow_mut().push(what.to_owned());
+    }
+
+    fn stop(&self) -> &AtomicBool {
+        &self.stop
+    }
+}
+
+fn quick(output: &Path) -> Settings {
+    Settings { output: output.to_owned(), ..Settings::default() }.quick()
+}
+
+/// The rows of a table, each with its header.
+fn rows(path: &Path) -> Vec<Vec<(String, String)>> {
+    let mut reader = csv::Reader::from_path(path).expect("there is a table");
+    let header = reader.headers().expect("it has a header").clone();
+    let cells = |row: csv::StringRecord| {
+        header.iter().zip(&row).map(|(key, cell)| (key.to_owned(), cell.to_owned())).collect()
+    };
+    reader.records().map(|row| cells(row.expect("all rows are as long as the header"))).collect()
+}
+
+fn number(row: &[(String, String)], column: &str) -> f64 {
+    let (_, cell) = row.iter().find(|(key, _)| key == column).expect("there is such a column");
+    cell.parse().unwrap_or_else(|_| panic!("`{cell}` in column `{column}` is a number"))
+}
+
+/// Checks the four files of a figure; returns its text.
+fn check_files(directory: &Path, figure: &dyn Figure, curves: &[&str]) -> String {
+    let file = |extension: &str| directory.join(format!("{}.{extension}", figure.name()));
+    let table = rows(&file("csv"));
+    for curve in curves {
+        let of_curve = |row: &&Vec<(String, String)>| row[0].1 == *curve;
+        assert!(table.iter().filter(of_curve).count() >= 2, "two points of {curve}");
+    }
+
+    let svg = fs::read_to_string(file("svg")).expect("there is a plot");
+    let document = Document::parse(&svg).expect("it is well-formed");
+    let texts: Vec<_> =
+        document.descendants().filter_map(|node| node.text()).map(str::trim).collect();
+    for curve in curves {
+        assert!(texts.contains(curve), "the legend names {curve}: {texts:?}");
+    }
+    assert!(
+        document.descendants().filter(|node| node.has_tag_name("polyline")).count() >= curves.len()
+    );
+
+    let png = fs::read(file("png")).expect("there is a picture");
+    let picture = Pixmap::decode_png(&png).expect("it is a picture");
+    let blue = picture.pixels().iter().filter(|p| (p.red(), p.green(), p.blue()) == (0, 114, 178));
+    assert!(blue.count() > 200, "the first curve is in the picture");
+    let dark = picture.pixels().iter().filter(|p| p.red() < 60 && p.green() < 60 && p.blue() < 60);
+    assert!(dark.count() > 2_000, "texts are in the picture");
+
+    let text = fs::read_to_string(file("md")).expect("there is a text");
+    for part in ["the paper", "Machine: ", "core(s)", "Date: 20", "The rule of the verdicts"] {
+        assert!(text.contains(part), "the text says `{part}`:\n{text}");
+    }
+    text
+}
+
+/// Every figure that the command offers leaves its files, and all are on one page.
+#[test]
+fn every_figure_leaves_its_files() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let notes = Notes::default();
+    let mut settings = quick(directory.path());
+    settings.samples = 1;
+    let written = warpline_lab::run(figures::ALL, &settings, &notes, true).expect("all runs agree");
+    assert_eq!(written.len(), 4 * figures::ALL.len() + 1);
+
+    let pools = ["receiver", "sender", "partitioned", "adaptive"];
+    for &figure in figures::ALL {
+        let mobilities = ["low mobility", "medium mobility", "high mobility"];
+        let curves = if figure.name() == "gtw-fig1" { &mobilities[..] } else { &pools };
+        let text = check_files(directory.path(), figure, curves);
+        assert!(text.contains("1995") || text.contains("1994"), "{text}");
+        assert!(text.contains("fewer than five rounds tell nothing"), "{text}");
+        assert!(
+            text.contains("**The samples do not tell whether"),
+            "one round tells nothing: {text}"
+        );
+        for row in rows(&directory.path().join(format!("{}.csv", figure.name()))) {
+            let [least, median, most] =
+                ["min", "median", "max"].map(|name| number(&row, &format!("{name} events/s")));
+            assert!(0.0 < least && least <= median && median <= most, "{row:?}");
+            assert!(number(&row, "efficiency") <= 1.0 && number(&row, "committed events") > 0.0);
+        }
+    }
+    let page = fs::read_to_string(directory.path().join("index.html")).expect("there is a page");
+    assert_eq!(page.matches("<svg ").count(), figures::ALL.len());
+    assert!(!page.contains("<script") && !page.contains("<img") && page.contains("<table>"));
+}
+
+/// Samples are taken round after round, not point after point.
+#[test]
+fn samples_are_interleaved() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let notes = Notes::default();
+    let settings = Settings { workers: vec![1], ..quick(directory.path()) };
+    warpline_lab::run(&[&figures::fig3::Fig3], &settings, &notes, false).expect("it runs");
+    let samples = notes.samples.into_inner();
+    let (first, second) = samples.split_at(samples.len() / 2);
+    assert_eq!(first, second);
+    assert_eq!(first.len(), 4, "{first:?}");
+}
+
+/// More workers than cores are allowed, and marked in table, plot and legend.
+#[test]
+fn more_workers_than_cores_are_marked() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let many = warpline_lab::cores() + 1;
+    let settings = Settings { workers: vec![1, many], samples: 1, ..quick(directory.path()) };
+    let figure = &figures::fig7::Fig7;
+    warpline_lab::run(&[figure], &settings, &Notes::default(), false).expect("it runs");
+    let table = rows(&directory.path().join("fig7.csv"));
+    for row in &table {
+        let marked = row.iter().find(|(key, _)| key == "more workers than cores");
+        let wanted = if number(row, "workers") > 1.0 { "yes" } else { "no" };
+        assert_eq!(marked.map(|(_, cell)| cell.as_str()), Some(wanted), "{row:?}");
+    }
+    let svg = fs::read_to_string(directory.path().join("fig7.svg")).expect("there is a plot");
+    assert!(svg.contains("hollow: more workers"));
+}
+
+/// A directory that cannot be made is found out before anything runs (LAB-C).
+#[test]
+fn an_unusable_directory_is_found_first() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let notes = Notes::default();
+    let settings = quick(&file.path().join("below"));
+    let outcome = warpline_lab::run(figures::ALL, &settings, &notes, true);
+    assert!(matches!(outcome, Err(LabError::Directory { .. })), "{outcome:?}");
+    assert!(notes.samples.into_inner().is_empty());
+}
+
+/// A machine made up so that the papers' claims hold: pages fit up to 25 MiB per worker's reach.
+#[derive(Debug)]
+struct LikeThePapers;
+
+impl MemorySystem for LikeThePapers {
+    fn costs(&self, run: &BufferRun) -> Result<MemoryCosts, LabError> {
+        use warpline::PoolKind::{Receiver, Sender};
+        let mebibytes = run.memory as f64 / f64::from(1 << 20);
+        let share = match (run.pool, run.model.neighborhood) {
+            (Receiver, 0) => 0.9,
+            (Receiver, n) => (n + 1) as f64 / 8.0,
+            (Sender, _) => 1.0,
+            _ => 0.2,
+        };
+        let receiver = f64::from(u8::from(run.pool == Receiver));
+        let beyond = (mebibytes * share - 22.0).max(0.0);
+        let blocks = run.model.payload as f64 / 128.0;
+        Ok(MemoryCosts {
+            cache_misses: 1e6 * blocks * (1.0 + receiver),
+            page_misses: 1e4 * (1.0 + receiver + share + 10.0 * beyond * share),
+            remote_send: SendTime {
+                lock: 20.0 * receiver,
+                caching: 3.5 * blocks * receiver,
+                copy: blocks,
+                rest: 5.0,
+            },
+        })
+    }
+
+    fn describe(&self) -> String {
+        "A machine made up for a test.".to_owned()
+    }
+}
+
+/// The same with senders and receivers exchanged, and all memory within reach.
+#[derive(Debug)]
+struct UnlikeThePapers;
+
+impl MemorySystem for UnlikeThePapers {
+    fn costs(&self, run: &BufferRun) -> Result<MemoryCosts, LabError> {
+        let sender = f64::from(u8::from(run.pool == warpline::PoolKind::Sender));
+        Ok(MemoryCosts {
+            cache_misses: 1e6 * (1.0 + sender),
+            page_misses: 1e4,
+            remote_send: SendTime { copy: 1.0, rest: sender, ..SendTime::default() },
+        })
+    }
+
+    fn describe(&self) -> String {
+        "Another machine made up for a test.".to_owned()
+    }
+}
+
+/// The figures of memory systems are ready for one: they tell a machine like the paper's from another.
+#[test]
+fn memory_systems_are_plotted_and_judged() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let settings = quick(directory.path());
+    let like: [&dyn Figure; 4] =
+        [&Fig1(LikeThePapers), &Fig2(LikeThePapers), &Fig5(LikeThePapers), &Fig6(LikeThePapers)];
+    warpline_lab::run(&like, &settings, &Notes::default(), false).expect("they are drawn");
+    let curves: [&[&str]; 4] = [
+        &["receiver pool", "receiver pool without its lock", "sender pool", "writing the message"],
+        &["receiver", "sender"],
+        &["receiver", "sender", "partitioned"],
+        &["4 neighbours", "2 neighbours", "1 neighbour"],
+    ];
+    for (figure, curves) in like.into_iter().zip(curves) {
+        let text = check_files(directory.path(), figure, curves);
+        assert!(text.contains("**Agrees with the paper:"), "{text}");
+        assert!(text.contains("A machine made up for a test."), "{text}");
+        assert!(!text.contains("rounds tell"), "what is computed has no rounds: {text}");
+    }
+
+    let unlike: [&dyn Figure; 2] = [&Fig1(UnlikeThePapers), &Fig5(UnlikeThePapers)];
+    warpline_lab::run(&unlike, &settings, &Notes::default(), false).expect("they are drawn");
+    for figure in unlike {
+        let path = directory.path().join(format!("{}.md", figure.name()));
+        let text = fs::read_to_string(path).expect("there is a text");
+        assert!(!text.contains("**Agrees with the paper:"), "{text}");
+    }
+}
