@@ -145,11 +145,17 @@ impl Claim {
             }
             all if yes == all => format!("Agrees with the paper: all {all} claims hold."),
             all if no == all => format!("Disagrees with the paper: none of {all} claims holds."),
-            all => format!(
-                "Of {all} claims of the paper, {yes} hold, {} in part, {no} not, and {unknown} cannot be \
-                 told from these samples.",
-                all - yes - no - unknown
-            ),
+            all => {
+                let partly = all - yes - no - unknown;
+                let counts = [(yes, "held"), (partly, "held in part"), (no, "not held")];
+                let told =
+                    counts.into_iter().chain([(unknown, "not to be told from these samples")]);
+                let told: Vec<_> = told
+                    .filter(|(count, _)| *count > 0)
+                    .map(|(count, what)| format!("{count} {what}"))
+                    .collect();
+                format!("Claims of the paper, {all} in all: {}.", told.join(", "))
+            }
         }
     }
 }
@@ -241,6 +247,9 @@ mod tests {
         assert!(summary(&[no]).starts_with("Disagrees"));
         assert!(summary(&[open, open]).starts_with("The samples do not tell"));
         let mixed = summary(&[yes, yes, yes, no, no, open]);
-        assert!(mixed.contains("3 hold, 0 in part, 2 not, and 1 cannot"), "{mixed}");
+        assert!(
+            mixed.ends_with("6 in all: 3 held, 2 not held, 1 not to be told from these samples."),
+            "{mixed}"
+        );
     }
 }

@@ -22,10 +22,10 @@ impl Figure for Fig3 {
         let end = lab.settings.shortened(4_000.0);
         let points = pools::by_workers(lab, &phold(lab), end, None)?;
         let mut claims = vec![Claim::above(
-            "sender pools are faster than receiver pools with several workers",
+            "sender pools are faster than receiver pools, with 2 workers up to as many as cores",
             &points,
             [SENDER, RECEIVER],
-            pools::several,
+            pools::comparable,
         )];
         claims.extend(pools::partitioned_is_fastest(&points));
         Ok(Findings {

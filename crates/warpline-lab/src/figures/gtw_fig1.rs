@@ -138,7 +138,7 @@ fn claims(parallel: &[Point], sequential: &[Point]) -> Vec<Claim> {
             rises = rises.test_above(place, &ratios(pair[1], pair[0]), 1.0 + LEVEL);
         }
     }
-    let most = within().rfind(|point| point.curve == low && pools::several(point.x));
+    let most = within().rfind(|point| point.curve == low && point.x > 1.0);
     if let Some(point) = most {
         let speed_ups = speed_up(point, sequential, MOBILITIES[0].1[1]);
         let parts: Vec<_> = speed_ups.iter().map(|speed_up| speed_up / point.x).collect();
