@@ -174,3 +174,23 @@ impl Figure for HoggingFigure {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use warpline::Simulation;
+
+    use super::*;
+
+    /// The source sends as many events as it is to, beside PHOLD's own, which stay as many as they were.
+    #[test]
+    fn the_source_sends_its_stream() {
+        let model = Hogging { lps: 8, events_per_lp: 2, stream: 128 };
+        let report = Simulation::new(model).end(50.0).run().expect("it runs");
+        let (ticks, held) = (50.0 * 128.0, 50.0 * 16.0);
+        // One tick, one event of the stream; the last ones are still on their way.
+        let expected = 2.0 * ticks + held;
+        let handled = report.output.figures()[0].value;
+        assert!((handled / expected - 1.0).abs() < 0.05, "{handled} events, expected {expected}");
+        assert_eq!(handled, report.committed_events as f64);
+    }
+}
