@@ -45,7 +45,7 @@ pub(crate) fn index(pieces: &[Piece]) -> String {
                         // Drawn by ourselves; it escapes the texts in it.
                         (PreEscaped(&piece.svg))
                         (PreEscaped(to_html(&piece.text)))
-                        p { a href={ (piece.name) ".csv" } { "all samples as CSV" } }
+                        p { a href={ (piece.name) ".csv" } { "the numbers as CSV" } }
                     }
                 }
             }
