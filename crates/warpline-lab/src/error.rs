@@ -53,6 +53,12 @@ pub enum LabError {
         /// What that one committed.
         expected: CommitDigest,
     },
+    /// A machine could not replay a trace.
+    #[error("a trace could not be replayed: {reason}")]
+    Trace {
+        /// Why.
+        reason: String,
+    },
     /// The plot could not be drawn.
     #[error("the plot `{title}` could not be drawn: {reason}")]
     Plot {

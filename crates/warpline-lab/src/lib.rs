@@ -25,6 +25,7 @@ pub mod machine;
 mod output;
 mod page;
 mod plot;
+pub mod replay;
 mod sampling;
 mod settings;
 mod text;

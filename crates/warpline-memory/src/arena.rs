@@ -365,9 +365,10 @@ impl<T: Send + Sync> Buffers<'_, T> {
         self.arena.pool.plan.kind == PoolKind::Sender
     }
 
-    /// Lets the pool restore the balance between workers; to be called after each fossil collection.
-    pub fn redistribute(&mut self) {
-        self.pool.get_mut().redistribute();
+    /// Lets the pool restore the balance between workers; to be called after each fossil collection. Where
+    /// somebody is `short` of buffers, nothing is kept that belongs to others.
+    pub fn redistribute(&mut self, short: bool) {
+        self.pool.get_mut().redistribute(short);
     }
 
     /// Gives all free buffers to whoever needs them: there is a shortage.

@@ -220,7 +220,7 @@ impl<'a, T: Content> Model<'a, T> {
                     }
                 }
             }
-            Op::Redistribute { by } => self.workers[by].redistribute(),
+            Op::Redistribute { by } => self.workers[by].redistribute(false),
             Op::GiveUp { by } => {
                 self.workers[by].give_up();
                 assert_eq!(self.workers[by].free_count(), 0);
@@ -342,8 +342,8 @@ fn a_flood_leaves_the_others_their_buffers() {
         let name = format!("{plan:?}");
         let arena = Arena::new(plan);
         let (mut flood, mut other) = (arena.buffers(0), arena.buffers(1));
-        flood.redistribute();
-        other.redistribute();
+        flood.redistribute(false);
+        other.redistribute(false);
         while flood.fill_with(1, || 0_u64).is_some() {}
         let for_other = (0_u64..).map_while(|n| other.fill_with(0, || n)).count();
         assert!(for_other + 8 >= left && for_other <= left + 8, "{name}: {for_other}, not {left}");
@@ -357,7 +357,9 @@ fn one_way_traffic_goes_on() {
         let arena = Arena::new(plan);
         let [mut zero, mut one, mut two] = [0, 1, 2].map(|worker| arena.buffers(worker));
         for round in 0..200_u64 {
-            [&mut zero, &mut one, &mut two].into_iter().for_each(Buffers::redistribute);
+            for buffers in [&mut zero, &mut one, &mut two] {
+                buffers.redistribute(false);
+            }
             let sent: Vec<_> = (0..20).map_while(|_| zero.fill_with(1, || round)).collect();
             assert!(sent.len() == 20 || round == 0, "{arena:?}: {} in round {round}", sent.len());
             sent.into_iter().for_each(|id| one.free(id, 0));
@@ -621,7 +623,7 @@ fn ping_pong_with(plan: PoolPlan) {
                     inboxes[next].push(block);
                 }
             }
-            buffers.redistribute();
+            buffers.redistribute(false);
             thread::yield_now();
         }
     };

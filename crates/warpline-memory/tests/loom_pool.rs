@@ -112,10 +112,10 @@ fn first_events() {
 #[test]
 fn redistribution() {
     every_pool(|pool, buffers, me| {
-        pool.redistribute();
+        pool.redistribute(false);
         let held = pool.acquire(1 - me);
         held.iter().for_each(|&buffer| buffers.write(buffer, me));
-        pool.redistribute();
+        pool.redistribute(true);
         held.into_iter().collect()
     });
 }

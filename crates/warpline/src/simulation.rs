@@ -287,6 +287,12 @@ impl<'a, M: Model> Simulation<'a, M> {
         self
     }
 
+    /// Time Warp: how many bytes of [`memory`](Self::memory) one event takes.
+    #[must_use]
+    pub fn event_bytes(&self) -> u64 {
+        timewarp::event_bytes::<M>(self.settings.timewarp.workers)
+    }
+
     /// Time Warp: whether all workers take turns on the calling thread. That is slow, but such a run repeats
     /// itself exactly, rollbacks and all: for the search for bugs, and for traces.
     #[must_use]

@@ -2,14 +2,12 @@
 //!
 //! | figure | file | data |
 //! |---|---|---|
-//! | 1, 2, 5, 6 of the buffer paper | `fig1` … `fig6` | a [`MemorySystem`](memory_system::MemorySystem) |
+//! | 1, 2, 5, 6 of the buffer paper | `fig1` … `fig6` | [`Replay`]: traced runs on the paper's machine |
 //! | 3, 4, 7, 8 of the buffer paper | `fig3` … `fig8` | real runs |
 //! | 1 of the GTW paper | `gtw_fig1` | real runs |
 //! | buffer hogging (buffer paper, section 5) | `hogging` | real runs |
-//!
-//! A figure that needs a memory system is in the list once it has one.
 
-use crate::Figure;
+use crate::{Figure, replay::Replay};
 use warpline::PoolKind;
 
 pub mod fig1;
@@ -29,8 +27,12 @@ pub(crate) mod testing;
 
 /// Every figure that can be measured.
 pub const ALL: &[&dyn Figure] = &[
+    &fig1::Fig1(Replay::KSR2),
+    &fig2::Fig2(Replay::KSR2),
     &fig3::Fig3,
     &fig4::Fig4,
+    &fig5::Fig5(Replay::KSR2),
+    &fig6::Fig6(Replay::KSR2),
     &fig7::Fig7,
     &fig8::Fig8,
     &gtw_fig1::GtwFig1,

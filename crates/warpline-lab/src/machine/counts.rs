@@ -11,7 +11,10 @@
 //! - **COUNT-B.** `needless_updates` is at most `updates_received`.
 //! - **COUNT-C.** Over all workers, what was sent was received: invalidations and updates.
 
-use std::{iter::Sum, ops::AddAssign};
+use std::{
+    iter::Sum,
+    ops::{AddAssign, Sub},
+};
 
 use super::Costs;
 
@@ -92,6 +95,31 @@ impl Counts {
         .into_iter()
         .map(|(count, ns)| count as f64 * ns)
         .sum()
+    }
+}
+
+impl Sub for Counts {
+    type Output = Self;
+
+    /// What was counted since an `earlier` look at the same counts.
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            accesses: self.accesses - earlier.accesses,
+            hits: self.hits - earlier.hits,
+            cold_misses: self.cold_misses - earlier.cold_misses,
+            capacity_misses: self.capacity_misses - earlier.capacity_misses,
+            coherence_misses: self.coherence_misses - earlier.coherence_misses,
+            remote_misses: self.remote_misses - earlier.remote_misses,
+            announcements: self.announcements - earlier.announcements,
+            invalidations_sent: self.invalidations_sent - earlier.invalidations_sent,
+            invalidations_received: self.invalidations_received - earlier.invalidations_received,
+            updates_sent: self.updates_sent - earlier.updates_sent,
+            updates_received: self.updates_received - earlier.updates_received,
+            needless_updates: self.needless_updates - earlier.needless_updates,
+            write_backs: self.write_backs - earlier.write_backs,
+            page_misses: self.page_misses - earlier.page_misses,
+            cold_page_misses: self.cold_page_misses - earlier.cold_page_misses,
+        }
     }
 }
 

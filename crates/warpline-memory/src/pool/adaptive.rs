@@ -143,7 +143,7 @@ impl Pool for Adaptive<'_> {
         part.free.push(buffer);
     }
 
-    fn redistribute(&mut self) {
+    fn redistribute(&mut self, short: bool) {
         self.come_home();
         let was_short = std::mem::take(&mut self.is_short);
         self.is_open = true;
@@ -155,8 +155,9 @@ impl Pool for Adaptive<'_> {
         for (peer, part) in self.parts.iter_mut().enumerate() {
             part.demand = part.used.max(part.demand - part.demand.div_ceil(8));
             part.gained -= std::mem::take(&mut part.used) as isize;
-            let surplus = part.free.len().saturating_sub(part.target());
-            if surplus <= SLACK {
+            let target = if short { part.demand } else { part.target() };
+            let surplus = part.free.len().saturating_sub(target);
+            if surplus <= if short { 0 } else { SLACK } {
                 continue;
             }
             let home = if peer == self.me { 0 } else { part.gained.clamp(0, surplus as isize) };

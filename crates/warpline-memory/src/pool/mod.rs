@@ -84,8 +84,9 @@ pub(crate) trait Pool {
     /// Puts back a buffer that this worker was the last to have, with a message from worker `from` in it.
     fn release(&mut self, buffer: u32, from: usize);
 
-    /// Restores the balance between the workers; called after each fossil collection.
-    fn redistribute(&mut self);
+    /// Restores the balance between the workers; called after each fossil collection. Somebody may be
+    /// `short` of buffers: then nothing is kept that belongs to others.
+    fn redistribute(&mut self, short: bool);
 
     /// Gives all free buffers to whoever needs them: there is a shortage.
     fn give_up(&mut self);
@@ -183,8 +184,8 @@ impl Pool for AnyPool<'_> {
         delegate!(self, pool => pool.release(buffer, from));
     }
 
-    fn redistribute(&mut self) {
-        delegate!(self, pool => pool.redistribute());
+    fn redistribute(&mut self, short: bool) {
+        delegate!(self, pool => pool.redistribute(short));
     }
 
     fn give_up(&mut self) {

@@ -3,7 +3,8 @@
 //!
 //! So a buffer only ever has two workers, and each B(*i*, *j*) lies in contiguous memory: a worker touches
 //! few pages. A worker that finds B(*i*, *j*) empty does not take from another one. After fossil collection
-//! it sends home what a pool has gained, if that is more than 25 % of its first size.
+//! it sends home what a pool has gained, if that is more than 25 % of its first size, or somebody is short of
+//! buffers.
 
 use super::{Pool, Shared};
 
@@ -89,7 +90,7 @@ impl Pool for Partitioned<'_> {
         self.parts[from].free.push(buffer);
     }
 
-    fn redistribute(&mut self) {
+    fn redistribute(&mut self, short: bool) {
         self.come_home();
         if !std::mem::replace(&mut self.is_open, true) {
             for peer in 0..self.parts.len() {
@@ -104,7 +105,8 @@ impl Pool for Partitioned<'_> {
         }
         for (peer, part) in self.parts.iter_mut().enumerate() {
             let gain = part.free.len().saturating_sub(part.size);
-            if peer != self.me && gain as f64 > GAIN * part.size as f64 {
+            let much = if short { 0.0 } else { GAIN * part.size as f64 };
+            if peer != self.me && gain as f64 > much {
                 let me = self.me as u32;
                 let excess = part.free.drain(..gain).map(|buffer| (buffer, me));
                 self.shared.shelves[peer].with(|buffers| buffers.extend(excess));

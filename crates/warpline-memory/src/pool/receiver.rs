@@ -107,7 +107,7 @@ impl Pool for Receiver<'_> {
         self.shared.shelves[self.me].with(|buffers| buffers.push((buffer, 0)));
     }
 
-    fn redistribute(&mut self) {
+    fn redistribute(&mut self, _: bool) {
         if !std::mem::replace(&mut self.is_open, true) {
             let shelf = &self.shared.shelves[self.me];
             shelf.with(|buffers| {

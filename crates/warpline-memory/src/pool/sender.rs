@@ -60,7 +60,7 @@ impl Pool for Sender<'_> {
         self.free.push(buffer);
     }
 
-    fn redistribute(&mut self) {
+    fn redistribute(&mut self, _: bool) {
         let is_few = !self.is_open || (self.stock.is_limited() && self.free.len() <= FEW);
         self.is_open = true;
         if std::mem::take(&mut self.is_short) {

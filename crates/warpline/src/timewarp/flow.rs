@@ -38,7 +38,10 @@ const STOP: u64 = 2;
 const SQUEEZES: u32 = 8;
 /// Rounds that the event which GVT has reached gets to find a buffer when all else is undone. Where
 /// the others begin to undo only when GVT does not advance, it takes them [`SQUEEZES`] of these.
-const PATIENCE: u32 = 8 + SQUEEZES;
+const PATIENCE: u32 = 8 + SQUEEZES + STUCK;
+/// Where a pool keeps the buffers of workers apart, it does so for so many rounds in which GVT does not
+/// advance for lack of buffers: those that belong to who lacks them come home meanwhile.
+const STUCK: u32 = 3;
 /// Rounds without a shortage after which the squeeze is eased by one step.
 const EASE_AFTER: u32 = 4;
 
@@ -71,6 +74,8 @@ pub(super) struct Flow {
     stop: bool,
     /// The last GVT came with a shortage that concerned this worker.
     short: bool,
+    /// Rounds with a shortage in which GVT did not advance.
+    stuck: u32,
     /// How often the time ahead of GVT was halved because of a shortage.
     squeezes: u32,
     /// Rounds with a shortage and without progress, since the squeeze is tightest.
@@ -98,6 +103,7 @@ impl Flow {
             history_max,
             stop: false,
             short: false,
+            stuck: 0,
             squeezes: 0,
             hopeless: 0,
             calm: 0,
@@ -249,13 +255,15 @@ impl<M: Model> Worker<'_, M> {
         let concerns = self.flow.starved || self.buffers.is_common() || !advanced;
         let is_short = outcome.notes & STARVED != 0 && concerns;
         let was_short = std::mem::replace(&mut self.flow.short, is_short);
+        // A round in which the worker tried again has no shortage yet, and says nothing.
+        self.flow.stuck = if advanced { 0 } else { self.flow.stuck + u32::from(is_short) };
         if is_short && advanced && !was_short {
             self.flow.starved = false;
-            self.buffers.redistribute();
+            self.buffers.redistribute(true);
             return Ok(());
         }
         if !is_short {
-            self.buffers.redistribute();
+            self.buffers.redistribute(outcome.notes & STARVED != 0);
             self.flow.calm += 1;
             if self.flow.calm >= EASE_AFTER {
                 self.flow.squeezes = self.flow.squeezes.saturating_sub(1);
@@ -283,8 +291,10 @@ impl<M: Model> Worker<'_, M> {
         if self.flow.squeezes >= SQUEEZES {
             self.collect_all();
         }
-        if self.buffers.is_common() || !advanced {
+        if self.buffers.is_common() || self.flow.stuck >= STUCK {
             self.buffers.give_up();
+        } else {
+            self.buffers.redistribute(true);
         }
         let pending = self.desk.pending.peek().copied();
         let pending = pending.filter(|event| Bound(event.key.words()) == self.gvt);

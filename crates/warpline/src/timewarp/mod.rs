@@ -47,4 +47,9 @@ pub(crate) use run::run;
 pub(crate) use settings::Settings;
 pub use settings::{Cancellation, CheckpointInterval, FossilCollection, PoolKind, StateSaving};
 
+/// What one event takes of the memory for event buffers.
+pub(crate) const fn event_bytes<M: Model>(workers: usize) -> u64 {
+    shared::Shared::<M>::buffer_bytes(workers)
+}
+
 type Message<M> = <<M as Model>::Lp as LogicalProcess>::Message;

@@ -1,0 +1,246 @@
+//! Traced runs on a machine that is not at hand: Time Warp runs here, and every access to its event buffers
+//! is replayed through a [`Machine`].
+//!
+//! The workers take turns on one thread, one event each, so the trace interleaves them as fairly as
+//! processors of the same speed would, and is the same wherever it is taken. GVT is computed when a worker
+//! has run out of buffers, as in the paper, so all of the memory is used in turn.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use warpline::{
+    BufferAccess, BufferAction, BufferTrace, Engine, LogicalProcess, Model, PoolKind, Results,
+    Simulation,
+};
+use warpline_memory::Arena;
+use warpline_models::catalog::{ModelParams, WithModel};
+
+use crate::{
+    LabError,
+    figures::memory_system::{BufferRun, MemoryCosts, MemorySystem, SendTime},
+    machine::{Access, AccessKind, Counts, Machine, MachineParams},
+};
+
+/// Never, by the number of events.
+const NEVER: usize = 1 << 24;
+
+/// A machine that traced runs are replayed on.
+#[derive(Debug)]
+pub struct Replay {
+    name: &'static str,
+    params: fn() -> MachineParams,
+}
+
+impl Replay {
+    /// The machine of the paper.
+    pub const KSR2: Self = Self::new("a KSR-2", MachineParams::ksr2);
+    /// A machine of today.
+    pub const SERVER: Self = Self::new("a server of 2023", MachineParams::server);
+
+    const fn new(name: &'static str, params: fn() -> MachineParams) -> Self {
+        Self { name, params }
+    }
+}
+
+impl MemorySystem for Replay {
+    fn costs(&self, run: &BufferRun) -> Result<MemoryCosts, LabError> {
+        let params = MachineParams { workers: run.workers as u32, ..(self.params)() };
+        Ok(replay(run, params)?.costs(run.pool, &params))
+    }
+
+    fn describe(&self) -> String {
+        format!(
+            "Every access to the buffers of a run of Time Warp, whose workers take turns event by event, \
+             replayed through the caches and page maps of {} (`warpline_lab::machine`). What was touched \
+             for the first time does not count.",
+            self.name
+        )
+    }
+}
+
+/// What a replayed run has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Replayed {
+    /// All workers together.
+    pub total: Counts,
+    /// Messages to other workers.
+    pub remote_sends: u64,
+    /// What writing those took of the machine.
+    pub remote_fills: Counts,
+    /// Events that the run committed.
+    pub committed: u64,
+}
+
+impl Replayed {
+    fn costs(&self, pool: PoolKind, params: &MachineParams) -> MemoryCosts {
+        let (prices, lines) = (&params.costs, &self.remote_fills);
+        let sends = self.remote_sends.max(1) as f64;
+        // A lock that others use, too, and the unlock that follows.
+        let lock = prices.lock.near_ns + prices.lock.alone_ns;
+        let copy = lines.line_accesses() as f64 * prices.hit_ns / sends;
+        let writing = lines.time_ns(prices) - lines.page_misses as f64 * prices.page_miss_ns;
+        let remote_send = SendTime {
+            lock: if pool == PoolKind::Receiver { lock / 1e3 } else { 0.0 },
+            caching: (writing / sends - copy).max(0.0) / 1e3,
+            copy: copy / 1e3,
+            // The queue of the receiver has a lock of its own.
+            rest: lock / 1e3,
+        };
+        let total = &self.total;
+        MemoryCosts {
+            cache_misses: (total.misses() - total.cold_misses) as f64,
+            page_misses: (total.page_misses - total.cold_page_misses) as f64,
+            remote_send,
+        }
+    }
+}
+
+/// The machine that a trace goes through, and what it has counted on the way.
+struct Player {
+    machine: Machine,
+    counts: Replayed,
+    failed: Option<String>,
+}
+
+impl Player {
+    fn play(&mut self, access: BufferAccess) {
+        let BufferAccess { worker, action, address, bytes } = access;
+        let kind = match action {
+            BufferAction::Fill { .. } | BufferAction::Free => AccessKind::Write,
+            BufferAction::Read => AccessKind::Read,
+        };
+        let is_remote = matches!(action, BufferAction::Fill { to } if to != worker);
+        let before = is_remote.then(|| *self.machine.counts(worker));
+        if let Err(error) = self.machine.access(Access { worker, kind, address, bytes }) {
+            self.failed.get_or_insert_with(|| error.to_string());
+        }
+        if let Some(before) = before {
+            self.counts.remote_sends += 1;
+            self.counts.remote_fills += *self.machine.counts(worker) - before;
+        }
+    }
+}
+
+/// Runs PHOLD and replays it.
+///
+/// # Errors
+///
+/// When the run fails, or the machine cannot replay it.
+pub fn replay(run: &BufferRun, params: MachineParams) -> Result<Replayed, LabError> {
+    ModelParams::Phold(run.model.clone()).dispatch(Traced { run, params })?
+}
+
+/// A replay that failed has left the player as it was.
+fn lock(player: &Mutex<Player>) -> MutexGuard<'_, Player> {
+    player.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Traced<'a> {
+    run: &'a BufferRun,
+    params: MachineParams,
+}
+
+impl WithModel for Traced<'_> {
+    type Output = Result<Replayed, LabError>;
+
+    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
+        let Self { run, params } = self;
+        let bytes = Arena::<<M::Lp as LogicalProcess>::Message>::buffer_bytes(run.workers) as u64;
+        let buffers = run.memory / bytes.max(1);
+        let machine = Machine::new(params, buffers * bytes)?;
+        let player =
+            Arc::new(Mutex::new(Player { machine, counts: Replayed::default(), failed: None }));
+        let sink = Arc::clone(&player);
+        let simulation = Simulation::new(model)
+            .engine(Engine::TimeWarp)
+            .workers(run.workers)
+            .in_turn(true)
+            .batch(1)
+            .gvt_interval(NEVER)
+            .throttle(false)
+            .free_fractions(0.0, 0.0)
+            .pool(run.pool)
+            .seed(run.seed)
+            .end(run.end)
+            .trace_buffers(BufferTrace::new(move |access| lock(&sink).play(access)));
+        let event_bytes = simulation.event_bytes();
+        let failed = |source| LabError::Run {
+            what: format!("{} pool, {} workers, a trace", run.pool, run.workers),
+            source: Box::new(source),
+        };
+        let report = simulation.memory(buffers * event_bytes).run().map_err(failed)?;
+        let mut player = lock(&player);
+        if let Some(reason) = player.failed.take() {
+            return Err(LabError::Trace { reason });
+        }
+        let total = player.machine.total();
+        Ok(Replayed { total, committed: report.committed_events, ..player.counts })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpline_models::phold::PholdParams;
+
+    use super::*;
+    use crate::machine::Protocol;
+
+    fn run(pool: PoolKind, memory: u64) -> BufferRun {
+        let model =
+            PholdParams { lps: 64, population: 128, payload: 1000, ..PholdParams::default() };
+        BufferRun { model, end: 1_000.0, seed: 1, workers: 8, pool, memory }
+    }
+
+    /// The buffer paper, 3.1 and 3.2: the receiver of a message misses all of its lines, whatever the pool;
+    /// with a receiver pool the sender misses them as well when it writes, unless it was the one who had
+    /// them last (one time in seven), and with a sender pool it has them.
+    #[test]
+    fn receiver_pools_have_two_rounds_of_misses_and_sender_pools_one() {
+        let rounds = |pool| {
+            let counts = replay(&run(pool, 4 << 20), MachineParams::ksr2()).expect("a sound run");
+            let (lines, misses) =
+                (counts.remote_fills.line_accesses(), counts.remote_fills.misses());
+            let cold = counts.remote_fills.cold_misses;
+            assert!(counts.remote_sends > 1_000, "{counts:?}");
+            (misses - cold) as f64 / (lines - cold) as f64
+        };
+        let of = [PoolKind::Receiver, PoolKind::Sender, PoolKind::Partitioned].map(rounds);
+        let ok = of[0] > 0.8 && of[1] < 0.35 && of[2] < 0.15;
+        assert!(ok, "misses by lines while a message is written: {of:?}");
+    }
+
+    /// Section 5: page misses of sender and receiver pools grow past the knee, those of partitioned ones
+    /// do not. A machine of a sixteenth of the size shows it as well.
+    #[test]
+    fn page_misses_grow_past_the_knee_but_for_partitioned_pools() {
+        let mut small = MachineParams::ksr2();
+        small.page_bytes = 4 << 10;
+        small.pages.sets = 32;
+        let knee = u64::from(small.page_bytes) * small.pages.places();
+        let misses = |pool, memory| {
+            let counts = replay(&run(pool, memory), small).expect("a sound run").total;
+            (counts.page_misses - counts.cold_page_misses) as f64 / counts.accesses as f64
+        };
+        for (pool, grows) in
+            [(PoolKind::Receiver, true), (PoolKind::Sender, true), (PoolKind::Partitioned, false)]
+        {
+            let (before, after) = (misses(pool, knee * 3 / 4), misses(pool, 2 * knee));
+            assert!(before < 0.01, "{pool}: {before} page misses per access before the knee");
+            assert_eq!(after > 0.05, grows, "{pool}: {after} page misses per access past it");
+        }
+    }
+
+    /// Section 3.3: where writes update other copies, most needless updates go to sender pools, and the
+    /// fewest to partitioned ones.
+    #[test]
+    fn update_protocols_suit_partitioned_pools() {
+        let params = MachineParams { protocol: Protocol::Update, ..MachineParams::ksr2() };
+        let needless = |pool| {
+            let counts = replay(&run(pool, 4 << 20), params).expect("a sound run");
+            counts.total.needless_updates as f64 / counts.remote_sends as f64
+        };
+        let [receiver, sender, partitioned] =
+            [PoolKind::Receiver, PoolKind::Sender, PoolKind::Partitioned].map(needless);
+        assert!(partitioned < receiver / 4.0, "{partitioned} {receiver}");
+        assert!(receiver < sender, "{receiver} {sender}");
+    }
+}
