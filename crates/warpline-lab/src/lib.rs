@@ -27,6 +27,7 @@ mod page;
 mod plot;
 pub mod replay;
 mod sampling;
+pub mod sends;
 mod settings;
 mod text;
 

@@ -3,7 +3,9 @@
 //!
 //! The workers take turns on one thread, one event each, so the trace interleaves them as fairly as
 //! processors of the same speed would, and is the same wherever it is taken. GVT is computed when a worker
-//! has run out of buffers, as in the paper, so all of the memory is used in turn.
+//! has run out of buffers, as in the paper, so all of the memory is used in turn. Of a buffer only what the
+//! message fills is touched. Receivers fetch a buffer for writing when they read it, as both of the
+//! paper's systems do (section 3.4), for they change its pointers and flags.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,6 +22,8 @@ use crate::{
     machine::{Access, AccessKind, Counts, Machine, MachineParams},
 };
 
+/// What the engine writes into a buffer beside the message, in bytes, rounded up.
+const HEADER: u32 = 8;
 /// Never, by the number of events.
 const NEVER: usize = 1 << 24;
 
@@ -73,14 +77,16 @@ pub struct Replayed {
 impl Replayed {
     fn costs(&self, pool: PoolKind, params: &MachineParams) -> MemoryCosts {
         let (prices, lines) = (&params.costs, &self.remote_fills);
-        let sends = self.remote_sends.max(1) as f64;
+        let lines_per_send = lines.line_accesses() as f64 / self.remote_sends.max(1) as f64;
         // A lock that others use, too, and the unlock that follows.
         let lock = prices.lock.near_ns + prices.lock.alone_ns;
-        let copy = lines.line_accesses() as f64 * prices.hit_ns / sends;
-        let writing = lines.time_ns(prices) - lines.page_misses as f64 * prices.page_miss_ns;
+        let copy = lines_per_send * prices.hit_ns;
+        let known = (lines.line_accesses() - lines.cold_misses).max(1) as f64;
+        let waiting = (lines.misses() - lines.cold_misses) as f64 * prices.remote_miss_ns
+            + lines.announcements as f64 * prices.announcement_ns;
         let remote_send = SendTime {
             lock: if pool == PoolKind::Receiver { lock / 1e3 } else { 0.0 },
-            caching: (writing / sends - copy).max(0.0) / 1e3,
+            caching: waiting / known * lines_per_send / 1e3,
             copy: copy / 1e3,
             // The queue of the receiver has a lock of its own.
             rest: lock / 1e3,
@@ -97,6 +103,8 @@ impl Replayed {
 /// The machine that a trace goes through, and what it has counted on the way.
 struct Player {
     machine: Machine,
+    /// The bytes of a buffer that a message fills, header included.
+    filled: u32,
     counts: Replayed,
     failed: Option<String>,
 }
@@ -104,10 +112,7 @@ struct Player {
 impl Player {
     fn play(&mut self, access: BufferAccess) {
         let BufferAccess { worker, action, address, bytes } = access;
-        let kind = match action {
-            BufferAction::Fill { .. } | BufferAction::Free => AccessKind::Write,
-            BufferAction::Read => AccessKind::Read,
-        };
+        let (kind, bytes) = (AccessKind::Write, bytes.min(self.filled));
         let is_remote = matches!(action, BufferAction::Fill { to } if to != worker);
         let before = is_remote.then(|| *self.machine.counts(worker));
         if let Err(error) = self.machine.access(Access { worker, kind, address, bytes }) {
@@ -147,8 +152,8 @@ impl WithModel for Traced<'_> {
         let bytes = Arena::<<M::Lp as LogicalProcess>::Message>::buffer_bytes(run.workers) as u64;
         let buffers = run.memory / bytes.max(1);
         let machine = Machine::new(params, buffers * bytes)?;
-        let player =
-            Arc::new(Mutex::new(Player { machine, counts: Replayed::default(), failed: None }));
+        let (filled, counts) = (HEADER + run.model.payload as u32, Replayed::default());
+        let player = Arc::new(Mutex::new(Player { machine, filled, counts, failed: None }));
         let sink = Arc::clone(&player);
         let simulation = Simulation::new(model)
             .engine(Engine::TimeWarp)
@@ -190,9 +195,9 @@ mod tests {
         BufferRun { model, end: 1_000.0, seed: 1, workers: 8, pool, memory }
     }
 
-    /// The buffer paper, 3.1 and 3.2: the receiver of a message misses all of its lines, whatever the pool;
-    /// with a receiver pool the sender misses them as well when it writes, unless it was the one who had
-    /// them last (one time in seven), and with a sender pool it has them.
+    /// The buffer paper, 3.1 and 3.2: the receiver of a message misses all of its lines, whatever the pool.
+    /// With a receiver pool the sender misses them as well when it writes: two rounds. With a sender pool it
+    /// has them, but for buffers that have just come through the global pool: one round.
     #[test]
     fn receiver_pools_have_two_rounds_of_misses_and_sender_pools_one() {
         let rounds = |pool| {
@@ -204,7 +209,7 @@ mod tests {
             (misses - cold) as f64 / (lines - cold) as f64
         };
         let of = [PoolKind::Receiver, PoolKind::Sender, PoolKind::Partitioned].map(rounds);
-        let ok = of[0] > 0.8 && of[1] < 0.35 && of[2] < 0.15;
+        let ok = of[0] > 0.95 && of[1] < 0.35 && of[2] < 0.15;
         assert!(ok, "misses by lines while a message is written: {of:?}");
     }
 

@@ -10,6 +10,7 @@ mod busy;
 mod memory;
 mod rows;
 mod sample;
+mod sends;
 mod table;
 mod workload;
 mod yardstick;
@@ -61,6 +62,9 @@ pub(crate) struct BenchArgs {
     /// Measure the sequential engine with every pending set, not only the default one
     #[arg(long)]
     all_pending: bool,
+    /// Measure instead what a message between two workers costs, with each pool
+    #[arg(long)]
+    sends: bool,
     /// Print JSON, with every sample
     #[arg(long)]
     json: bool,
@@ -144,6 +148,9 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<(), Failure> {
         ));
     }
     let mut output = Output::open(args.output.as_deref())?;
+    if args.sends {
+        return output.write(&sends::measure(args));
+    }
     let rows = measure(args)?;
     let memory = if interrupt::requested() { Vec::new() } else { memory::measure(args)? };
     let text = if args.json {

@@ -114,7 +114,7 @@ pub(super) fn plot(
 }
 
 /// The curve `upper` lies above `lower` at every place that is `wanted`: by any amount, because a memory
-/// system that is computed has no noise.
+/// system that is computed has no noise. Places where both are zero have nothing to say.
 pub(super) fn higher(
     text: &str,
     plot: &Plot,
@@ -125,7 +125,8 @@ pub(super) fn higher(
         let curve = plot.curves.iter().find(|curve| curve.name == name);
         curve.map_or(&[][..], |curve| &curve.dots)
     };
-    let pairs = dots(upper).iter().zip(dots(lower)).filter(|(dot, _)| wanted(dot.x));
+    let pairs = dots(upper).iter().zip(dots(lower));
+    let pairs = pairs.filter(|(a, b)| wanted(a.x) && (a.y, b.y) != (0.0, 0.0));
     pairs.fold(Claim::new(text), |claim, (a, b)| {
         claim.test(format!("{upper} / {lower} at {}", a.x), a.y / b.y, (a.y > b.y).into())
     })

@@ -1,0 +1,188 @@
+//! What a message between two workers costs on this machine, pool by pool: `warpline bench --sends`.
+//!
+//! Two threads, each on a core where there are two, send each other messages as fast as they can: a worker
+//! fills buffers for the other one, sends their numbers in blocks through an inbox, reads every word of what
+//! came, and frees it. That is the whole way of a remote message in Time Warp but for the pending set.
+
+use std::{
+    hint::{black_box, spin_loop},
+    sync::Barrier,
+    thread,
+    time::Instant,
+};
+
+use warpline_memory::{
+    Arena, BLOCK_ITEMS, Block, BufferId, Buffers, CachePadded, Inbox, PoolKind, PoolPlan,
+    bind_worker,
+};
+
+use crate::sampling::median;
+
+/// Blocks of messages that a worker sends before it looks what has come.
+const BLOCKS_PER_TURN: usize = 4;
+/// A worker redistributes its buffers after so many turns, as at a GVT.
+const TURNS_PER_GVT: usize = 8;
+/// Blocks under way in one direction, at the most.
+const BLOCKS_MAX: usize = 64;
+
+/// A message of so many words.
+type Message<const WORDS: usize> = [u64; WORDS];
+
+/// What messages of one size cost with one pool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SendCost {
+    /// The pool.
+    pub pool: warpline::PoolKind,
+    /// The size of a message.
+    pub bytes: usize,
+    /// Nanoseconds per message and worker, one number per round: filling, sending, receiving, reading and
+    /// freeing.
+    pub nanoseconds: Vec<f64>,
+}
+
+impl SendCost {
+    /// The median of the rounds.
+    #[must_use]
+    pub fn median(&self) -> f64 {
+        median(self.nanoseconds.iter().copied())
+    }
+}
+
+/// Measures all pools in turn, with `messages` from each worker in each of `rounds` rounds, for messages of
+/// 64 bytes, of 512 and of 4096.
+#[must_use]
+pub fn measure(messages: usize, rounds: usize) -> Vec<SendCost> {
+    let pools = || warpline::PoolKind::ALL.iter().copied();
+    let mut costs: Vec<_> = [64, 512, 4096]
+        .into_iter()
+        .flat_map(|bytes| {
+            pools().map(move |pool| SendCost { pool, bytes, nanoseconds: Vec::new() })
+        })
+        .collect();
+    for _ in 0..rounds {
+        for cost in &mut costs {
+            let plan = PoolPlan::new(kind(cost.pool), 2, None);
+            cost.nanoseconds.push(match cost.bytes {
+                64 => exchange::<8>(plan, messages),
+                512 => exchange::<64>(plan, messages / 2),
+                _ => exchange::<512>(plan, messages / 8),
+            });
+        }
+    }
+    costs
+}
+
+const fn kind(pool: warpline::PoolKind) -> PoolKind {
+    match pool {
+        warpline::PoolKind::Receiver => PoolKind::Receiver,
+        warpline::PoolKind::Sender => PoolKind::Sender,
+        warpline::PoolKind::Partitioned => PoolKind::Partitioned,
+        warpline::PoolKind::Adaptive => PoolKind::Adaptive,
+    }
+}
+
+/// One worker's place.
+struct Worker<'a, const WORDS: usize> {
+    me: usize,
+    buffers: Buffers<'a, Message<WORDS>>,
+    inboxes: &'a [CachePadded<Inbox<BufferId>>; 2],
+    /// Emptied blocks on their way back to who sent them.
+    returned: &'a [CachePadded<Inbox<BufferId>>; 2],
+    blank: Vec<Box<Block<BufferId>>>,
+    sent: usize,
+    received: usize,
+}
+
+impl<const WORDS: usize> Worker<'_, WORDS> {
+    /// Sends a block full of messages, unless too many are under way.
+    fn send(&mut self) {
+        if self.blank.is_empty() {
+            self.blank.extend(self.returned[self.me].drain());
+        }
+        let Some(mut block) = self.blank.pop() else { return };
+        let to = 1 - self.me;
+        for _ in 0..BLOCK_ITEMS {
+            let number = self.sent as u64;
+            let buffer = self.buffers.fill_with(to, || black_box([number; WORDS]));
+            block.items.push(buffer.expect("there is no limit"));
+            self.sent += 1;
+        }
+        self.inboxes[to].push(block);
+    }
+
+    /// Reads and frees what has come.
+    fn receive(&mut self) {
+        for mut block in self.inboxes[self.me].drain() {
+            for buffer in block.items.drain(..) {
+                let message = self.buffers.get(buffer);
+                black_box(message.iter().fold(0, |sum: u64, word| sum ^ word));
+                self.buffers.free(buffer, 1 - self.me);
+                self.received += 1;
+            }
+            self.returned[1 - self.me].push(block);
+        }
+    }
+
+    /// Sends and receives so many messages.
+    fn work(&mut self, messages: usize) {
+        let mut turns = 0;
+        while self.sent < messages || self.received < messages {
+            for _ in 0..BLOCKS_PER_TURN {
+                if self.sent < messages {
+                    self.send();
+                }
+            }
+            let before = self.received;
+            self.receive();
+            turns += 1;
+            if turns % TURNS_PER_GVT == 0 {
+                self.buffers.redistribute(false);
+            }
+            if self.received == before {
+                spin_loop();
+            }
+        }
+    }
+}
+
+/// Nanoseconds per message of each worker.
+fn exchange<const WORDS: usize>(plan: PoolPlan, messages: usize) -> f64 {
+    let arena = Arena::<Message<WORDS>>::new(plan);
+    let inboxes: [_; 2] = std::array::from_fn(|_| CachePadded::new(Inbox::default()));
+    let returned: [_; 2] = std::array::from_fn(|_| CachePadded::new(Inbox::default()));
+    let messages = messages.next_multiple_of(BLOCK_ITEMS);
+    let ready = Barrier::new(2);
+    let work = |me: usize| {
+        let _bound = bind_worker(me, 2);
+        let blank = (0..BLOCKS_MAX).map(|_| Block::new(me as u32)).collect();
+        let buffers = arena.buffers(me);
+        let (inboxes, returned) = (&inboxes, &returned);
+        let mut worker = Worker { me, buffers, inboxes, returned, blank, sent: 0, received: 0 };
+        // The first tenth warms up: buffers are drawn from the stock, and written for the first time.
+        let warm = (messages / 10).next_multiple_of(BLOCK_ITEMS);
+        worker.work(warm);
+        ready.wait();
+        let started = Instant::now();
+        worker.work(messages + warm);
+        started.elapsed().as_secs_f64() * 1e9 / messages as f64
+    };
+    thread::scope(|scope| {
+        let other = scope.spawn(|| work(1));
+        let mine = work(0);
+        let other = other.join().expect("a worker of the benchmark does not panic");
+        f64::midpoint(mine, other)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every pool carries messages of every size, and it takes time.
+    #[test]
+    fn every_pool_is_measured() {
+        let costs = measure(1_000, 2);
+        assert_eq!(costs.len(), 3 * warpline::PoolKind::ALL.len());
+        assert!(costs.iter().all(|cost| cost.nanoseconds.len() == 2 && cost.median() > 0.0));
+    }
+}
