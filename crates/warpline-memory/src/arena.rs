@@ -11,7 +11,8 @@
 //!
 //! # Invariants
 //!
-//! - **ARENA-A.** A buffer is in exactly one place: in the pool (POOL-A), or filled.
+//! - **ARENA-A.** A buffer is in exactly one place: in the pool (POOL-A), filled, or with the worker that
+//!   fills or empties it.
 //! - **ARENA-B.** `owner` is the worker that may read and free the buffer while it is filled, and
 //!   `NOBODY` otherwise. Only the worker that filled the buffer sets it, and only its owner clears
 //!   it.
@@ -45,7 +46,7 @@ use std::{
 };
 
 use crate::{
-    pool::{AnyPool, Pool, PoolKind, PoolPlan, Shared, stock::BUFFERS_MAX},
+    pool::{AnyPool, BUFFERS_MAX, Pool, PoolKind, PoolPlan, Shared},
     slots::{Chunk, LINE, NOBODY, Slot},
     trace::{BufferAccess, BufferAction, BufferTrace},
 };
@@ -108,10 +109,12 @@ impl<T: Send + Sync> Arena<T> {
     ///
     /// # Panics
     ///
-    /// Without workers.
+    /// Without workers, or with 2^32 - 1 of them or more.
     #[must_use]
     pub fn new(plan: PoolPlan) -> Self {
-        assert!(plan.workers > 0, "an arena is for workers");
+        // Required for soundness: no worker's owner word is NOBODY (ARENA-B).
+        let ok = (1..u32::MAX as usize).contains(&plan.workers);
+        assert!(ok, "an arena is for 1 to 2^32 - 2 workers, not for {}", plan.workers);
         Self {
             chunks: [const { OnceLock::new() }; CHUNKS],
             stride: Self::buffer_bytes(plan.workers),
@@ -136,7 +139,7 @@ impl<T: Send + Sync> Arena<T> {
     /// When they were already given out, or there is no such worker.
     #[must_use]
     pub fn buffers(&self, worker: usize) -> Buffers<'_, T> {
-        // Required for soundness: no worker is NOBODY (ARENA-B), and pools know all workers.
+        // Required for soundness: see `new`; and pools know all workers.
         assert!(worker < self.pool.plan.workers, "there is no worker {worker}");
         let owner = owner_word(worker);
         let first = self.workers.lock().unwrap_or_else(PoisonError::into_inner).insert(owner);
@@ -295,10 +298,12 @@ impl<T: Send + Sync> Buffers<'_, T> {
         if Arena::<T>::TRIVIAL {
             return self.pool.get_mut().release(id.0, from);
         }
-        let message = self.disown(id, from);
+        let message = self.disown(id);
+        // A panic in the destructor leaves the buffer free.
+        let _emptied = Emptied { pool: self.pool.get_mut(), id, from };
         if needs_drop::<T>() {
-            // SAFETY: it was filled and this worker's until it was disowned (ARENA-B), and this
-            // worker cannot fill it again before this borrow ends. A panic here leaves it free.
+            // SAFETY: it was filled and this worker's until it was disowned (ARENA-B), and it is not in
+            // the pool yet, so nobody can fill it.
             unsafe { message.drop_in_place() };
         }
     }
@@ -314,7 +319,8 @@ impl<T: Send + Sync> Buffers<'_, T> {
             self.pool.get_mut().release(id.0, from);
             return Taken(None);
         }
-        let message = self.disown(id, from);
+        let message = self.disown(id);
+        let _emptied = Emptied { pool: self.pool.get_mut(), id, from };
         // SAFETY: as in `free`, so the message is read out once.
         Taken(Some(unsafe { message.read() }))
     }
@@ -340,7 +346,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
         }
     }
 
-    /// How many buffers are free for this worker, and for nobody else.
+    /// How many buffers this worker can count on: free ones, that others do not take without a shortage.
     #[must_use]
     pub fn free_count(&self) -> usize {
         // SAFETY: as in `fill_with`.
@@ -395,24 +401,36 @@ impl<T: Send + Sync> Buffers<'_, T> {
         }
     }
 
-    /// Puts a buffer of this worker's back into the pool; its message is the caller's, for as long as
-    /// the caller has the worker's buffers to itself.
+    /// Takes a buffer away from this worker; its message is the caller's, until it puts the buffer into the
+    /// pool. (Not before: others may take it from there at once.)
     #[inline]
-    fn disown(&mut self, id: BufferId, from: usize) -> *mut T {
+    fn disown(&mut self, id: BufferId) -> *mut T {
         let slot = self.owned(id);
         self.trace(id, BufferAction::Free, size_of::<AtomicU32>());
         // Ordering: Relaxed; the next owner gets the buffer from this worker, by edge ARENA-1 or
         // ARENA-2.
         slot.owner.store(NOBODY, Ordering::Relaxed);
-        let message = slot.message();
-        self.pool.get_mut().release(id.0, from);
-        message
+        slot.message()
     }
 }
 
 /// A message that was taken out of its buffer.
 #[derive(Debug)]
 pub struct Taken<T>(Option<T>);
+
+/// A buffer that goes back into the pool once its message is gone.
+struct Emptied<'a, 'b> {
+    pool: &'a mut AnyPool<'b>,
+    id: BufferId,
+    from: usize,
+}
+
+impl Drop for Emptied<'_, '_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.pool.release(self.id.0, self.from);
+    }
+}
 
 /// A buffer taken out of the pool; goes back there unless it is filled.
 struct Unfilled<'a, 'b, T> {

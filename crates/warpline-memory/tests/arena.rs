@@ -9,7 +9,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Barrier,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     thread,
 };
@@ -350,6 +350,48 @@ fn a_flood_leaves_the_others_their_buffers() {
     }
 }
 
+/// After a shortage the pools are divided as before.
+#[test]
+fn a_shortage_does_not_end_the_division() {
+    for (plan, left) in plans(2, Some(1_000)).into_iter().zip([500, 500, 350, 250, 250]) {
+        let name = format!("{plan:?}");
+        let arena = Arena::new(plan);
+        let (mut flood, mut other) = (arena.buffers(0), arena.buffers(1));
+        for buffers in [&mut flood, &mut other] {
+            buffers.redistribute(false);
+        }
+        for buffers in [&mut flood, &mut other] {
+            buffers.give_up();
+        }
+        // The flood takes all there is, and the receiver frees it.
+        let sent: Vec<_> = (0_u64..).map_while(|n| flood.fill_with(1, || n)).collect();
+        sent.into_iter().for_each(|id| other.free(id, 0));
+        // Demand is forgotten slowly.
+        for _ in 0..40 {
+            for buffers in [&mut flood, &mut other] {
+                buffers.redistribute(false);
+            }
+        }
+        while flood.fill_with(1, || 0_u64).is_some() {}
+        let for_other = (0_u64..).map_while(|n| other.fill_with(0, || n)).count();
+        assert!(for_other + 8 >= left, "{name}: {for_other}, not {left}");
+    }
+}
+
+/// Three workers, one of which has drawn nearly all for its first events: the others still get what is left.
+#[test]
+fn promises_do_not_refuse_each_other() {
+    let arena = Arena::new(PoolPlan::new(PoolKind::Adaptive, 3, Some(1_000)));
+    let [mut zero, mut one, mut two] = [0, 1, 2].map(|worker| arena.buffers(worker));
+    let first = (0..900_u64).map_while(|n| zero.fill_with(0, || n)).count();
+    for buffers in [&mut zero, &mut one, &mut two] {
+        buffers.redistribute(false);
+    }
+    let [more, still] =
+        [&one, &two].map(|worker| (0..40_u64).map_while(|n| worker.fill_with(0, || n)).count());
+    assert_eq!((first, more, still), (900, 40, 40));
+}
+
 /// What one worker sends and another receives comes back: nobody runs dry for ever.
 #[test]
 fn one_way_traffic_goes_on() {
@@ -441,7 +483,7 @@ fn buffers_are_given_once() {
 /// Workers that there are not get no buffers and no messages; so none has the number that stands for
 /// nobody, who would own what was never filled.
 ///
-/// Mutation: without the check in `buffers`, `u32::MAX` reads memory that was never written.
+/// Mutation: without the checks in `new` and `buffers`, `u32::MAX` reads memory that was never written.
 #[test]
 fn workers_that_there_are_not_are_refused() {
     let arena = arena::<String>(1, 8);
@@ -450,6 +492,10 @@ fn workers_that_there_are_not_are_refused() {
         assert!(catch_unwind(AssertUnwindSafe(|| arena.buffers(worker))).is_err());
         let fill = || zero.fill_with(worker, || unreachable!("nothing is made for nobody"));
         assert!(catch_unwind(AssertUnwindSafe(fill)).is_err());
+    }
+    for workers in [0, u32::MAX as usize, usize::MAX] {
+        let plan = PoolPlan::new(PoolKind::Sender, workers, Some(8));
+        assert!(catch_unwind(|| Arena::<String>::new(plan)).is_err());
     }
 }
 
@@ -634,6 +680,69 @@ fn ping_pong_with(plan: PoolPlan) {
     });
     // 100 mails are with each worker at the most, and as many buffers lie in every pool.
     assert!(arena.issued() <= 20_000, "{arena:?}");
+}
+
+/// Tells the other thread of a test that this one has failed.
+struct Alarm<'a>(&'a AtomicBool);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            // Ordering: Relaxed; nothing is read through it.
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A buffer is free only once its message is gone: whoever takes it from the pool then finds it empty. The
+/// messages are boxes, so a message that is dropped or read too late is another one's.
+///
+/// Mutation: `disown` puts the buffer into the pool at once; with a receiver pool, red.
+#[test]
+fn a_message_is_gone_before_its_buffer_is_free() {
+    const MAILS: u64 = if cfg!(miri) { 40 } else { 50_000 };
+
+    for plan in plans(2, Some(24)) {
+        let arena = Arena::<Box<u64>>::new(plan);
+        let mail: [Inbox<(BufferId, u64)>; 2] = std::array::from_fn(|_| Inbox::default());
+        let failed = AtomicBool::new(false);
+        let work = |me: usize| {
+            let _alarm = Alarm(&failed);
+            let mut buffers = arena.buffers(me);
+            let (mut sent, mut received) = (0, 0);
+            // Ordering: Relaxed; nothing is read through it.
+            while (sent < MAILS || received < MAILS) && !failed.load(Ordering::Relaxed) {
+                if sent < MAILS
+                    && let Some(id) = buffers.fill_with(1 - me, || Box::new(sent))
+                {
+                    let mut block = Block::new(me as u32);
+                    block.items.push((id, sent));
+                    mail[1 - me].push(block);
+                    sent += 1;
+                }
+                for block in mail[me].drain() {
+                    for &(id, number) in &block.items {
+                        assert_eq!(**buffers.get(id), number);
+                        if number % 2 == 0 {
+                            buffers.free(id, 1 - me);
+                        } else {
+                            let taken = buffers.take(id, 1 - me);
+                            assert_eq!(**arena.message(&taken), number);
+                        }
+                        received += 1;
+                    }
+                }
+                if sent % 16 == 0 {
+                    buffers.redistribute(false);
+                    thread::yield_now();
+                }
+            }
+        };
+        thread::scope(|s| {
+            s.spawn(|| work(0));
+            s.spawn(|| work(1));
+        });
+    }
 }
 
 /// The owner word alone publishes a message: the buffer's number reaches the owner by a way that

@@ -76,6 +76,7 @@ fn check(plan: &PoolPlan, work: Work) {
         held.extend(std::iter::from_fn(|| zero.acquire(1)));
         held.iter().for_each(|&buffer| buffers.write(buffer, 0));
         held.sort_unstable();
+        assert_eq!((zero.free(), one.free()), (0, 0), "POOL-C: kept back");
         assert_eq!(held, (0..LIMIT).collect::<Vec<_>>(), "POOL-A: lost or doubled");
         drop((zero, one));
         // SAFETY: as above.

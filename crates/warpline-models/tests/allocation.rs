@@ -14,7 +14,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use warpline::{Engine, Simulation};
+use warpline::{Engine, PoolKind, Simulation};
 use warpline_models::phold::{Phold, PholdParams};
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
@@ -58,10 +58,10 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// Calls of the allocator, and events committed, in a run to `end`.
-fn calls(engine: Engine, workers: usize, end: f64) -> (u64, u64) {
+fn calls(engine: Engine, workers: usize, pool: PoolKind, end: f64) -> (u64, u64) {
     let params = PholdParams { lps: 64, population: 256, ..PholdParams::default() };
     let model = Phold::<0>::new(params).expect("valid parameters");
-    let mut simulation = Simulation::new(model).engine(engine).workers(workers).end(end);
+    let mut simulation = Simulation::new(model).engine(engine).workers(workers).pool(pool).end(end);
     let before = CALLS.load(Ordering::Relaxed);
     let report = simulation.run().expect("the model is sound");
     (CALLS.load(Ordering::Relaxed) - before, report.committed_events)
@@ -73,14 +73,17 @@ const MORE: u64 = 64;
 /// One test for all engines: the counter is the process's.
 #[test]
 fn a_longer_run_allocates_no_more() {
-    for (engine, workers) in [(Engine::Sequential, 1), (Engine::TimeWarp, 1), (Engine::TimeWarp, 2)]
+    let pools = || PoolKind::ALL.iter().copied();
+    let parallel = [1, 2].into_iter().flat_map(|n| pools().map(move |p| (Engine::TimeWarp, n, p)));
+    for (engine, workers, pool) in
+        [(Engine::Sequential, 1, PoolKind::default())].into_iter().chain(parallel)
     {
-        let (short, events) = calls(engine, workers, 100.0);
-        let (long, more_events) = calls(engine, workers, 1000.0);
+        let (short, events) = calls(engine, workers, pool, 100.0);
+        let (long, more_events) = calls(engine, workers, pool, 1000.0);
         assert!(more_events > 8 * events);
         assert!(
             long <= short + MORE,
-            "{engine}, {workers} worker(s): {short} calls for {events} events, but {long} for \
+            "{engine}, {workers} worker(s), {pool}: {short} calls for {events} events, but {long} for \
              {more_events}"
         );
     }

@@ -13,7 +13,7 @@
 use super::{Pool, Shared};
 use crate::sync::Ordering;
 
-/// What a part keeps beyond the demand it has seen: a quarter, and so many.
+/// What a part keeps beyond a quarter more than the demand it has seen, where there are enough buffers.
 const SLACK: usize = 16;
 
 /// B(me, j).
@@ -28,48 +28,56 @@ struct Part {
     gained: isize,
 }
 
-impl Part {
-    const fn target(&self) -> usize {
-        self.demand + self.demand / 4 + SLACK
-    }
-}
-
 /// A worker's side of an adaptive pool.
 #[derive(Debug)]
 pub(crate) struct Adaptive<'a> {
     shared: &'a Shared,
     me: usize,
     parts: Vec<Part>,
+    /// Free buffers in all parts.
+    count: usize,
     /// Promised to each worker.
     promise: usize,
+    slack: usize,
     /// Whether promises count: not for first events, and not in a shortage.
     is_open: bool,
     /// Whether this worker has given up its buffers since the last redistribution.
     is_short: bool,
+    /// Kept for its memory.
+    scratch: Vec<u32>,
 }
 
 impl<'a> Adaptive<'a> {
     pub(crate) fn new(shared: &'a Shared, me: usize) -> Self {
-        let stock = &shared.stock;
-        let promise = stock.limit() as usize / (2 * shared.plan.workers.max(1));
-        let promise = if stock.is_limited() { promise } else { 0 };
-        let parts = vec![Part::default(); shared.plan.workers];
-        Self { shared, me, parts, promise, is_open: !stock.is_limited(), is_short: false }
+        let (stock, workers) = (&shared.stock, shared.plan.workers.max(1));
+        let limit = stock.limit() as usize;
+        let is_limited = stock.is_limited();
+        Self {
+            shared,
+            me,
+            parts: vec![Part::default(); shared.plan.workers],
+            count: 0,
+            promise: if is_limited { limit / (2 * workers) } else { 0 },
+            slack: if is_limited { SLACK.min(limit / (4 * workers * workers)) } else { SLACK },
+            is_open: !is_limited,
+            is_short: false,
+            scratch: Vec::new(),
+        }
     }
 
-    /// How many buffers this worker may draw: all but those that are promised to others.
+    /// How many buffers this worker may draw: all but those that are promised to others, and at least
+    /// those that are promised to it.
     fn allowance(&self) -> usize {
-        let left = |(worker, shelf): (usize, &crossbeam_utils::CachePadded<super::Shelf>)| {
-            // Ordering: Relaxed; an estimate. Two workers that draw at once may both get a little more.
-            let drawn = shelf.drawn.load(Ordering::Relaxed);
-            if worker == self.me { 0 } else { self.promise.saturating_sub(drawn) }
-        };
-        let promised = if self.is_open && self.promise > 0 {
-            self.shared.shelves.iter().enumerate().map(left).sum()
-        } else {
-            0
-        };
-        self.shared.stock.available().saturating_sub(promised)
+        let available = self.shared.stock.available();
+        if available == 0 || self.promise == 0 || !self.is_open {
+            return available;
+        }
+        // Ordering: Relaxed; estimates. Two workers that draw at once may both get a little more.
+        let left =
+            |shelf: &super::Shelf| self.promise.saturating_sub(shelf.drawn.load(Ordering::Relaxed));
+        let all: usize = self.shared.shelves.iter().map(|shelf| left(shelf)).sum();
+        let mine = left(&self.shared.shelves[self.me]);
+        available.saturating_sub(all - mine).max(mine.min(available))
     }
 
     #[cold]
@@ -79,13 +87,14 @@ impl<'a> Adaptive<'a> {
             return;
         }
         let stock = &self.shared.stock;
-        let batch = if self.is_open { stock.batch() as usize } else { 1 };
-        let wanted = self.parts[to].target().min(batch);
+        let target = self.target(to).max(1);
+        let wanted = if self.is_open { target.min(stock.batch() as usize) } else { 1 };
         let count = wanted.min(self.allowance());
-        let got = stock.draw(count as u32, &mut self.parts[to].free);
+        let got = stock.draw(count as u32, &mut self.parts[to].free) as usize;
+        self.count += got;
         // Ordering: Relaxed; an estimate, see `allowance`.
-        self.shared.shelves[self.me].drawn.fetch_add(got as usize, Ordering::Relaxed);
-        if got == 0 {
+        self.shared.shelves[self.me].drawn.fetch_add(got, Ordering::Relaxed);
+        if got == 0 && self.count > 0 {
             self.take_from_others(to);
         }
     }
@@ -94,11 +103,17 @@ impl<'a> Adaptive<'a> {
     fn take_from_others(&mut self, to: usize) {
         let largest = (0..self.parts.len()).max_by_key(|&peer| self.parts[peer].free.len());
         if let Some(largest) = largest {
-            let free = &mut self.parts[largest].free;
+            let mut free = std::mem::take(&mut self.parts[largest].free);
             let half = free.len().div_ceil(2);
-            let taken: Vec<_> = free.drain(..half).collect();
-            self.parts[to].free.extend(taken);
+            self.parts[to].free.extend(free.drain(..half));
+            self.parts[largest].free = free;
         }
+    }
+
+    /// How many buffers a part keeps.
+    fn target(&self, peer: usize) -> usize {
+        let demand = self.parts[peer].demand;
+        demand + demand / 4 + self.slack
     }
 
     /// Files the buffers that others have sent home.
@@ -106,6 +121,7 @@ impl<'a> Adaptive<'a> {
         let shelf = &self.shared.shelves[self.me];
         if shelf.count() > 0 {
             shelf.with(|buffers| {
+                self.count += buffers.len();
                 for (buffer, peer) in buffers.drain(..) {
                     let part = &mut self.parts[peer as usize];
                     part.gained += 1;
@@ -115,13 +131,23 @@ impl<'a> Adaptive<'a> {
         }
     }
 
-    /// Gives buffers to the stock.
-    fn give(&mut self, buffers: Vec<u32>) {
-        // Ordering: Relaxed; an estimate, see `allowance`. Only this worker changes it.
-        let drawn = &self.shared.shelves[self.me].drawn;
-        let left = drawn.load(Ordering::Relaxed).saturating_sub(buffers.len());
-        drawn.store(left, Ordering::Relaxed);
-        self.shared.stock.give(buffers.into_iter());
+    /// Sends what a part does not need home, and puts what did not come from there aside.
+    fn shrink(&mut self, peer: usize, short: bool) {
+        let target = if short { self.parts[peer].demand } else { self.target(peer) };
+        let (part, me) = (&mut self.parts[peer], self.me as u32);
+        let surplus = part.free.len().saturating_sub(target);
+        // Not for a few.
+        if surplus <= if short { 0 } else { self.slack } {
+            return;
+        }
+        self.count -= surplus;
+        let home = if peer == self.me { 0 } else { part.gained.clamp(0, surplus as isize) };
+        if home > 0 {
+            part.gained -= home;
+            let homing = part.free.drain(..home as usize).map(|buffer| (buffer, me));
+            self.shared.shelves[peer].with(|buffers| buffers.extend(homing));
+        }
+        self.scratch.extend(part.free.drain(..surplus - home as usize));
     }
 }
 
@@ -133,7 +159,9 @@ impl Pool for Adaptive<'_> {
         }
         let part = &mut self.parts[to];
         part.used += 1;
-        part.free.pop()
+        let buffer = part.free.pop()?;
+        self.count -= 1;
+        Some(buffer)
     }
 
     #[inline]
@@ -141,36 +169,32 @@ impl Pool for Adaptive<'_> {
         let part = &mut self.parts[from];
         part.gained += 1;
         part.free.push(buffer);
+        self.count += 1;
     }
 
     fn redistribute(&mut self, short: bool) {
         self.come_home();
         let was_short = std::mem::take(&mut self.is_short);
         self.is_open = true;
+        for part in &mut self.parts {
+            part.demand = part.used.max(part.demand - part.demand.div_ceil(8));
+            part.gained -= std::mem::take(&mut part.used) as isize;
+        }
         if was_short {
             // On their way home, buffers are where those who need them do not look.
             return;
         }
-        let mut excess = Vec::new();
-        for (peer, part) in self.parts.iter_mut().enumerate() {
-            part.demand = part.used.max(part.demand - part.demand.div_ceil(8));
-            part.gained -= std::mem::take(&mut part.used) as isize;
-            let target = if short { part.demand } else { part.target() };
-            let surplus = part.free.len().saturating_sub(target);
-            if surplus <= if short { 0 } else { SLACK } {
-                continue;
-            }
-            let home = if peer == self.me { 0 } else { part.gained.clamp(0, surplus as isize) };
-            if home > 0 {
-                part.gained -= home;
-                let me = self.me as u32;
-                let homing = part.free.drain(..home as usize).map(|buffer| (buffer, me));
-                self.shared.shelves[peer].with(|buffers| buffers.extend(homing));
-            }
-            excess.extend(part.free.drain(..surplus - home as usize));
+        let (me, workers) = (self.me, self.parts.len());
+        // Not all workers begin with the same shelf.
+        for peer in (0..workers).map(|distance| (me + distance) % workers) {
+            self.shrink(peer, short);
         }
-        if !excess.is_empty() {
-            self.give(excess);
+        if !self.scratch.is_empty() {
+            // Ordering: Relaxed; an estimate, see `allowance`. Only this worker changes it.
+            let drawn = &self.shared.shelves[self.me].drawn;
+            let left = drawn.load(Ordering::Relaxed).saturating_sub(self.scratch.len());
+            drawn.store(left, Ordering::Relaxed);
+            self.shared.stock.give(self.scratch.drain(..));
         }
     }
 
@@ -178,14 +202,15 @@ impl Pool for Adaptive<'_> {
         // Until the next collection promises do not count: somebody needs all there is (POOL-C).
         (self.is_open, self.is_short) = (false, true);
         self.come_home();
-        let all: Vec<_> = self.parts.iter_mut().flat_map(|part| part.free.drain(..)).collect();
-        if !all.is_empty() {
-            self.give(all);
-        }
+        self.count = 0;
+        // Everybody gives up what there is, so everybody begins anew.
+        // Ordering: Relaxed; an estimate, see `allowance`.
+        self.shared.shelves[self.me].drawn.store(0, Ordering::Relaxed);
+        let all = self.parts.iter_mut().flat_map(|part| part.free.drain(..));
+        self.shared.stock.give(all);
     }
 
     fn free(&self) -> usize {
-        let parts: usize = self.parts.iter().map(|part| part.free.len()).sum();
-        parts + self.shared.shelves[self.me].count()
+        self.count + self.shared.shelves[self.me].count()
     }
 }

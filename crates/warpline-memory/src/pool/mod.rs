@@ -19,8 +19,8 @@
 //! - **POOL-A.** A number is in exactly one place: not issued so far, in one list of a pool, in the
 //!   stock, or with who acquired it. Required for soundness of the arena.
 //! - **POOL-B.** No more numbers than the limit are ever issued.
-//! - **POOL-C.** A buffer that is acquired when others have given up theirs is refused only if there is
-//!   none: after a shortage nothing is kept back.
+//! - **POOL-C.** When all workers have given up their buffers, one is refused only if there is none: in
+//!   a shortage nothing is kept back.
 
 pub(crate) mod adaptive;
 pub(crate) mod partitioned;
@@ -32,6 +32,9 @@ use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 use stock::Stock;
+
+/// The most buffers of one arena: three bits of an identifier are left to its users.
+pub const BUFFERS_MAX: u32 = 1 << 29;
 
 /// The strategies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -91,7 +94,7 @@ pub(crate) trait Pool {
     /// Gives all free buffers to whoever needs them: there is a shortage.
     fn give_up(&mut self);
 
-    /// The buffers that are free for this worker, and for nobody else.
+    /// The buffers that this worker can count on.
     fn free(&self) -> usize;
 }
 

@@ -1,22 +1,28 @@
 //! Partitioned pools: worker *i* fills buffers of B(*i*, *j*) for messages to worker *j*, which puts them
 //! back into B(*j*, *i*) (Fujimoto and Panesar 1995, sections 5 and 6).
 //!
-//! So a buffer only ever has two workers, and each B(*i*, *j*) lies in contiguous memory: a worker touches
-//! few pages. A worker that finds B(*i*, *j*) empty does not take from another one. After fossil collection
-//! it sends home what a pool has gained, if that is more than 25 % of its first size, or somebody is short of
-//! buffers.
+//! So a buffer has two workers, and each B(*i*, *j*) lies in contiguous memory: a worker touches few pages. A
+//! worker that finds B(*i*, *j*) empty does not take from another one. After fossil collection it sends home
+//! what a pool has gained, if that is more than 25 % of its size, or somebody is short of buffers.
+//!
+//! Only in a shortage that lasts do buffers go through the stock, and change their workers. Afterwards
+//! every B(*i*, *j*) is made as large as it was; its memory may then be in several pieces.
 
 use super::{Pool, Shared};
 
-/// A pool may gain so much of its first size.
+/// A pool may gain so much of its size.
 const GAIN: f64 = 0.25;
+/// Without a limit, a pool is first made so large.
+const FIRST: u32 = 8;
 
 /// B(me, j).
 #[derive(Clone, Debug, Default)]
 struct Part {
     free: Vec<u32>,
-    /// Its first size; without a limit, what was drawn for it so far.
+    /// Its size as divided; without a limit, what was drawn for it so far.
     size: usize,
+    /// Buffers that came from the stock, less those given back to it.
+    drawn: isize,
 }
 
 /// A worker's side of a partitioned pool.
@@ -25,41 +31,33 @@ pub(crate) struct Partitioned<'a> {
     shared: &'a Shared,
     me: usize,
     parts: Vec<Part>,
-    /// Whether the first sizes are set; the first events are sent before.
-    is_open: bool,
     /// Whether this worker has given up its buffers since the last redistribution.
     is_short: bool,
 }
 
 impl<'a> Partitioned<'a> {
     pub(crate) fn new(shared: &'a Shared, me: usize) -> Self {
-        let parts = vec![Part::default(); shared.plan.workers];
-        Self { shared, me, parts, is_open: !shared.stock.is_limited(), is_short: false }
-    }
-
-    /// The first size of B(me, j).
-    fn share(&self, peer: usize) -> usize {
-        let plan = &self.shared.plan;
-        let quota = f64::from(self.shared.stock.limit()) / plan.workers as f64;
-        let others = (plan.workers - 1) as f64;
-        let even = 1.0 / plan.workers as f64;
-        let local = if others > 0.0 { plan.local_share.unwrap_or(even) } else { 1.0 };
-        let part = if peer == self.me { local } else { (1.0 - local) / others };
-        (quota * part) as usize
+        let mut parts = vec![Part::default(); shared.plan.workers];
+        if shared.stock.is_limited() {
+            divide(&mut parts, shared, me);
+        }
+        Self { shared, me, parts, is_short: false }
     }
 
     /// Looks for buffers elsewhere: those that came home, and the stock. Under a limit there is something
-    /// in the stock before the first sizes are set, and after a shortage.
+    /// in the stock before the first redistribution, and after a shortage.
     #[cold]
     fn refill(&mut self, to: usize) {
         self.come_home();
         let (stock, part) = (&self.shared.stock, &mut self.parts[to]);
-        if part.free.is_empty() {
-            let count = if stock.is_limited() { 1 } else { stock.batch() };
-            let drawn = stock.draw(count, &mut part.free) as usize;
-            if !self.is_open || !stock.is_limited() {
-                part.size += drawn;
-            }
+        if !part.free.is_empty() {
+            return;
+        }
+        if stock.is_limited() {
+            part.drawn += stock.draw(1, &mut part.free) as isize;
+        } else {
+            let count = (part.size as u32).clamp(FIRST, stock.batch().max(FIRST));
+            part.size += stock.draw(count, &mut part.free) as usize;
         }
     }
 
@@ -74,6 +72,34 @@ impl<'a> Partitioned<'a> {
             });
         }
     }
+
+    /// Makes every part as large as it was divided, where it was not yet or there was a shortage.
+    fn restore(&mut self) {
+        for part in &mut self.parts {
+            let missing = part.size as isize - part.drawn;
+            if missing > 0 {
+                part.drawn += self.shared.stock.draw(missing as u32, &mut part.free) as isize;
+            } else if missing < 0 {
+                let excess = (missing.unsigned_abs()).min(part.free.len());
+                part.drawn -= excess as isize;
+                self.shared.stock.give(part.free.drain(..excess));
+            }
+        }
+    }
+}
+
+/// Sets the sizes of a worker's parts.
+fn divide(parts: &mut [Part], shared: &Shared, me: usize) {
+    let plan = &shared.plan;
+    let quota = shared.stock.limit() as usize / plan.workers;
+    let even = 1.0 / plan.workers as f64;
+    let local = if plan.workers > 1 { plan.local_share.unwrap_or(even) } else { 1.0 };
+    let others = (plan.workers - 1).max(1);
+    let each = (quota as f64 * (1.0 - local) / others as f64) as usize;
+    for part in parts.iter_mut() {
+        part.size = each;
+    }
+    parts[me].size = quota - each * (plan.workers - 1);
 }
 
 impl Pool for Partitioned<'_> {
@@ -92,23 +118,21 @@ impl Pool for Partitioned<'_> {
 
     fn redistribute(&mut self, short: bool) {
         self.come_home();
-        if !std::mem::replace(&mut self.is_open, true) {
-            for peer in 0..self.parts.len() {
-                let missing = self.share(peer).saturating_sub(self.parts[peer].size);
-                let Part { free, size } = &mut self.parts[peer];
-                *size += self.shared.stock.draw(missing as u32, free) as usize;
-            }
-        }
         if std::mem::take(&mut self.is_short) {
-            // On their way home, buffers are where those who need them do not look.
+            // On their way, buffers are where those who need them do not look.
             return;
         }
-        for (peer, part) in self.parts.iter_mut().enumerate() {
+        if self.shared.stock.is_limited() && !short {
+            self.restore();
+        }
+        let (me, workers) = (self.me, self.parts.len());
+        // Not all workers begin with the same shelf.
+        for peer in (1..workers).map(|distance| (me + distance) % workers) {
+            let part = &mut self.parts[peer];
             let gain = part.free.len().saturating_sub(part.size);
             let much = if short { 0.0 } else { GAIN * part.size as f64 };
-            if peer != self.me && gain as f64 > much {
-                let me = self.me as u32;
-                let excess = part.free.drain(..gain).map(|buffer| (buffer, me));
+            if gain as f64 > much {
+                let excess = part.free.drain(..gain).map(|buffer| (buffer, me as u32));
                 self.shared.shelves[peer].with(|buffers| buffers.extend(excess));
             }
         }
@@ -117,7 +141,10 @@ impl Pool for Partitioned<'_> {
     fn give_up(&mut self) {
         self.is_short = true;
         self.come_home();
-        let all = self.parts.iter_mut().flat_map(|part| part.free.drain(..));
+        let all = self.parts.iter_mut().flat_map(|part| {
+            part.drawn -= part.free.len() as isize;
+            part.free.drain(..)
+        });
         self.shared.stock.give(all);
     }
 

@@ -18,25 +18,27 @@ pub(crate) struct Receiver<'a> {
     share: usize,
     /// Whether this worker's shelf has its part; the first events are sent before.
     is_open: bool,
+    /// Whether this worker has given up its buffers since the last redistribution.
+    is_short: bool,
+    /// Kept for its memory.
+    scratch: Vec<u32>,
 }
 
 impl<'a> Receiver<'a> {
     pub(crate) fn new(shared: &'a Shared, me: usize) -> Self {
         let (plan, stock) = (&shared.plan, &shared.stock);
-        let share = if stock.is_limited() {
-            stock.limit() as usize / plan.workers.max(1)
-        } else {
-            stock.limit() as usize
-        };
-        let local = plan.local_pool.then(Vec::new);
-        Self { shared, me, local, share, is_open: !stock.is_limited() }
+        let parts = if stock.is_limited() { plan.workers.max(1) } else { 1 };
+        let share = stock.limit() as usize / parts;
+        let (local, is_open) = (plan.local_pool.then(Vec::new), !stock.is_limited());
+        Self { shared, me, local, share, is_open, is_short: false, scratch: Vec::new() }
     }
 
     /// Takes a buffer off a receiver's shelf; an empty shelf is filled from the stock.
-    fn take(&self, shelf: &Shelf) -> Option<u32> {
+    fn take(&mut self, to: usize) -> Option<u32> {
+        let shelf = &self.shared.shelves[to];
         shelf.with(|buffers| {
             if buffers.is_empty() {
-                // What the receiver has drawn is its part; beyond it, single buffers from a shortage.
+                // What was drawn is the receiver's part; beyond it, single buffers from a shortage.
                 // Ordering: Relaxed; only changed under this lock.
                 let drawn = shelf.drawn.load(Ordering::Relaxed);
                 let left = self.share.saturating_sub(drawn) as u32;
@@ -47,10 +49,9 @@ impl<'a> Receiver<'a> {
         })
     }
 
-    fn draw(&self, shelf: &Shelf, buffers: &mut Vec<(u32, u32)>, count: u32) {
-        let mut drawn = Vec::new();
-        let got = self.shared.stock.draw(count, &mut drawn) as usize;
-        buffers.extend(drawn.into_iter().map(|buffer| (buffer, 0)));
+    fn draw(&mut self, shelf: &Shelf, buffers: &mut Vec<(u32, u32)>, count: u32) {
+        let got = self.shared.stock.draw(count, &mut self.scratch) as usize;
+        buffers.extend(self.scratch.drain(..).map(|buffer| (buffer, 0)));
         // Ordering: Relaxed; only changed under the shelf's lock.
         shelf.drawn.fetch_add(got, Ordering::Relaxed);
     }
@@ -90,7 +91,7 @@ impl Pool for Receiver<'_> {
                 return Some(buffer);
             }
         }
-        self.take(&self.shared.shelves[to])
+        self.take(to)
     }
 
     #[inline]
@@ -107,22 +108,40 @@ impl Pool for Receiver<'_> {
         self.shared.shelves[self.me].with(|buffers| buffers.push((buffer, 0)));
     }
 
-    fn redistribute(&mut self, _: bool) {
-        if !std::mem::replace(&mut self.is_open, true) {
-            let shelf = &self.shared.shelves[self.me];
-            shelf.with(|buffers| {
-                // Ordering: Relaxed; only changed under this lock.
-                let drawn = shelf.drawn.load(Ordering::Relaxed);
-                self.draw(shelf, buffers, self.share.saturating_sub(drawn) as u32);
-            });
+    fn redistribute(&mut self, short: bool) {
+        let was_short = std::mem::take(&mut self.is_short);
+        if short || was_short || !self.shared.stock.is_limited() {
+            // Somebody else may need them more.
+            return;
         }
+        self.is_open = true;
+        let shelf = &self.shared.shelves[self.me];
+        shelf.with(|buffers| {
+            // Ordering: Relaxed; only changed under this lock.
+            let drawn = shelf.drawn.load(Ordering::Relaxed);
+            self.draw(shelf, buffers, self.share.saturating_sub(drawn) as u32);
+            // What a shortage has brought here.
+            let excess = drawn.saturating_sub(self.share).min(buffers.len());
+            if excess > 0 {
+                self.shared.stock.give(buffers.drain(..excess).map(|(buffer, _)| buffer));
+                shelf.drawn.store(drawn - excess, Ordering::Relaxed);
+            }
+        });
     }
 
     fn give_up(&mut self) {
-        let shelf = &self.shared.shelves[self.me];
-        let mut all = self.local.as_mut().map(std::mem::take).unwrap_or_default();
-        shelf.with(|buffers| all.extend(buffers.drain(..).map(|(buffer, _)| buffer)));
-        self.shared.stock.give(all.into_iter());
+        self.is_short = true;
+        let (shelf, scratch) = (&self.shared.shelves[self.me], &mut self.scratch);
+        if let Some(local) = &mut self.local {
+            scratch.append(local);
+        }
+        shelf.with(|buffers| {
+            scratch.extend(buffers.drain(..).map(|(buffer, _)| buffer));
+            // Ordering: Relaxed; only changed under this lock.
+            let drawn = shelf.drawn.load(Ordering::Relaxed);
+            shelf.drawn.store(drawn.saturating_sub(scratch.len()), Ordering::Relaxed);
+        });
+        self.shared.stock.give(scratch.drain(..));
     }
 
     fn free(&self) -> usize {

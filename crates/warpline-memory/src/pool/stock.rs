@@ -1,15 +1,14 @@
 //! The stock: buffers that belong to no worker. Numbers that were never issued, and spare ones.
 //!
-//! All pools draw from it; only the sender pool gives to it as long as there is no shortage.
+//! All pools draw from it, and give to it in a shortage; the sender and the adaptive pool also do when they
+//! have more than they need.
 
 use std::sync::PoisonError;
 
 use crossbeam_utils::CachePadded;
 
+use super::BUFFERS_MAX;
 use crate::sync::{AtomicU32, AtomicUsize, Mutex, Ordering};
-
-/// The most buffers of one arena: three bits of an identifier are left to its users.
-pub const BUFFERS_MAX: u32 = 1 << 29;
 
 /// The most buffers that a worker draws at a time, where it does not know how many it needs.
 const BATCH_MAX: u32 = 256;
@@ -73,6 +72,9 @@ impl Stock {
     /// take first come last. Gives back how many it got.
     #[cold]
     pub(crate) fn draw(&self, count: u32, into: &mut Vec<u32>) -> u32 {
+        if count == 0 {
+            return 0;
+        }
         let before = into.len();
         // Ordering: Relaxed; only a hint whether to take the lock.
         if self.changing.spares.load(Ordering::Relaxed) > 0 {
@@ -82,7 +84,7 @@ impl Stock {
             into.extend(spare.drain(kept..));
             self.changing.spares.store(kept, Ordering::Relaxed);
         }
-        if into.len() == before && count > 0 {
+        if into.len() == before {
             // Ordering: Relaxed; the number alone gives the buffers to one worker (POOL-A), and nothing
             // has been written to them.
             let issue = |issued: u32| {

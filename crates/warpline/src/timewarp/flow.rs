@@ -33,6 +33,10 @@ use crate::{
 const STARVED: u64 = 1;
 /// Notes of a report: the run is to stop.
 const STOP: u64 = 2;
+/// Notes of a report: a worker could not send for lack of buffers, soon after the last time.
+const STARVED_AGAIN: u64 = 4;
+/// Soon: it has not handled this part of its share of all buffers since.
+const SOON: u64 = 16;
 
 /// After so many rounds of taking back ever more, everything that is not committed is undone.
 const SQUEEZES: u32 = 8;
@@ -63,6 +67,9 @@ pub(super) struct Flow {
     throttle: Option<Throttle>,
     /// This worker ran out of buffers, and waits for the next round.
     starved: bool,
+    /// And that soon after the last time, when it had handled so many events.
+    starved_again: bool,
+    starved_at: u64,
     /// This worker waits until others have caught up (GTW, 3.4).
     held_back: bool,
     /// Where memory is limited, this worker waits until all others have sent their first events, or
@@ -72,8 +79,6 @@ pub(super) struct Flow {
     full: bool,
     history_max: usize,
     stop: bool,
-    /// The last GVT came with a shortage that concerned this worker.
-    short: bool,
     /// Rounds with a shortage in which GVT did not advance.
     stuck: u32,
     /// How often the time ahead of GVT was halved because of a shortage.
@@ -97,12 +102,13 @@ impl Flow {
             gvt: Bound::ZERO,
             throttle: (settings.throttle && settings.workers > 1).then(Throttle::new),
             starved: false,
+            starved_again: false,
+            starved_at: 0,
             held_back: false,
             too_early: shared.settings.memory.is_some(),
             full: false,
             history_max,
             stop: false,
-            short: false,
             stuck: 0,
             squeezes: 0,
             hopeless: 0,
@@ -146,9 +152,12 @@ impl Flow {
         self.starved || self.squeezes > 0
     }
 
-    /// A handler found no buffer: nothing is handled until GVT has been computed.
-    pub(super) fn starve(&mut self) {
+    /// A handler found no buffer, after `processed` events in all: nothing is handled until GVT has been
+    /// computed. `quota` is this worker's share of all buffers.
+    pub(super) fn starve(&mut self, processed: u64, quota: f64) {
         (self.starved, self.limit) = (true, 0.0);
+        self.starved_again = processed - self.starved_at <= quota as u64 / SOON;
+        self.starved_at = processed;
     }
 
     /// The run is to stop at the next GVT.
@@ -158,7 +167,12 @@ impl Flow {
 
     /// What this worker tells the others in its report.
     pub(super) const fn notes(&self) -> u64 {
-        (if self.starved { STARVED } else { 0 }) | (if self.stop { STOP } else { 0 })
+        let again = if self.starved_again { STARVED | STARVED_AGAIN } else { STARVED };
+        (if self.starved { again } else { 0 }) | (if self.stop { STOP } else { 0 })
+    }
+
+    pub(super) const fn says_short(outcome: Outcome) -> bool {
+        outcome.notes & STARVED != 0
     }
 
     pub(super) const fn says_stop(outcome: Outcome) -> bool {
@@ -239,8 +253,7 @@ impl<M: Model> Worker<'_, M> {
     /// outcomes.
     ///
     /// If GVT has advanced, fossil collection has just helped, and the pool distributes what it reclaimed.
-    /// If the shortage is still there in the next round, everybody gives its free buffers away; after that,
-    /// *cancelback* (Jefferson 1990) begins: the events sent from furthest ahead are taken back by their
+    /// If that did not last, everybody gives its free buffers away; after that, *cancelback* (Jefferson 1990) begins: the events sent from furthest ahead are taken back by their
     /// senders, which roll back to before they sent them. Here the senders do it by themselves, beyond a
     /// time that comes closer to GVT each round. The time ahead of GVT stays so short for a while, or the
     /// same would happen again. In the end nothing is left but what a sequential run would have, and if
@@ -253,17 +266,16 @@ impl<M: Model> Worker<'_, M> {
         // Where the pool keeps the buffers of workers apart, others need not suffer from a shortage, as
         // long as GVT advances.
         let concerns = self.flow.starved || self.buffers.is_common() || !advanced;
-        let is_short = outcome.notes & STARVED != 0 && concerns;
-        let was_short = std::mem::replace(&mut self.flow.short, is_short);
+        let is_short = Flow::says_short(outcome) && concerns;
         // A round in which the worker tried again has no shortage yet, and says nothing.
         self.flow.stuck = if advanced { 0 } else { self.flow.stuck + u32::from(is_short) };
-        if is_short && advanced && !was_short {
-            self.flow.starved = false;
+        if is_short && advanced && outcome.notes & STARVED_AGAIN == 0 {
+            (self.flow.starved, self.flow.calm) = (false, 0);
             self.buffers.redistribute(true);
             return Ok(());
         }
         if !is_short {
-            self.buffers.redistribute(outcome.notes & STARVED != 0);
+            self.buffers.redistribute(Flow::says_short(outcome));
             self.flow.calm += 1;
             if self.flow.calm >= EASE_AFTER {
                 self.flow.squeezes = self.flow.squeezes.saturating_sub(1);
@@ -277,7 +289,7 @@ impl<M: Model> Worker<'_, M> {
         }
         let starved = std::mem::take(&mut self.flow.starved);
         self.flow.calm = 0;
-        if self.flow.squeezes == 0 {
+        if self.flow.squeezes == 0 || self.flow.unsqueezed == 0.0 {
             self.flow.unsqueezed = self.farthest() - self.gvt.time();
         }
         if self.flow.squeezes < SQUEEZES {
@@ -335,7 +347,12 @@ impl<M: Model> Worker<'_, M> {
             return;
         }
         let [blocks_below, _] = self.shared.settings.timewarp.free_fractions;
-        self.flow.held_back = self.free_buffers() < blocks_below * self.quota() && !self.is_last();
+        let is_low = |worker: &Self| worker.free_buffers() < blocks_below * worker.quota();
+        if self.on_the_fly && is_low(self) {
+            // A worker that is held back handles nothing, and so would collect nothing.
+            self.collect_all();
+        }
+        self.flow.held_back = is_low(self) && !self.is_last();
         self.flow.set_limit(self.shared);
     }
 
@@ -370,7 +387,7 @@ impl<M: Model> Worker<'_, M> {
     }
 
     /// N_buf of the paper: this worker's share of all buffers.
-    fn quota(&self) -> f64 {
+    pub(super) fn quota(&self) -> f64 {
         f64::from(self.shared.arena.limit()) / self.shared.workers() as f64
     }
 }

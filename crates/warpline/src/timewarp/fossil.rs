@@ -17,9 +17,9 @@ use crate::pending::Entry;
 const ON_THE_FLY: usize = 2;
 
 impl<M: Model> Worker<'_, M> {
-    /// Collects what a new GVT has committed.
-    pub(super) fn fossil_collect(&mut self) {
-        if !self.on_the_fly || self.must_collect_all() {
+    /// Collects what a new GVT has committed; all of it if somebody is `short` of buffers.
+    pub(super) fn fossil_collect(&mut self, short: bool) {
+        if !self.on_the_fly || short || self.must_collect_all() {
             self.collect_all();
         }
     }

@@ -28,7 +28,7 @@ pub(super) struct Statistics {
     pub(super) history_peak: usize,
     /// The greatest time of a committed event.
     pub(super) last_time: f64,
-    pub(super) marked: (u64, u64),
+    pub(super) marked: (u64, u64, u64),
 }
 
 impl Statistics {
@@ -36,10 +36,11 @@ impl Statistics {
         self.primary_rollbacks + self.secondary_rollbacks
     }
 
-    /// Events processed and events rolled back since this was last asked.
-    pub(super) const fn since_last_gvt(&mut self) -> (u64, u64) {
-        let now = (self.processed, self.rolled_back);
-        let since = (now.0 - self.marked.0, now.1 - self.marked.1);
+    /// Events processed, events rolled back, and rollbacks, since this was last asked.
+    pub(super) const fn since_last_gvt(&mut self) -> (u64, u64, u64) {
+        let now = (self.processed, self.rolled_back, self.rollbacks());
+        let marked = self.marked;
+        let since = (now.0 - marked.0, now.1 - marked.1, now.2 - marked.2);
         self.marked = now;
         since
     }

@@ -376,7 +376,8 @@ impl<'r, M: Model> Worker<'r, M> {
         match halt {
             Some(Halt::OutOfBuffers) => {
                 self.undo_cut_off(&event, None);
-                self.flow.starve();
+                let quota = self.quota();
+                self.flow.starve(self.statistics.processed, quota);
             }
             other => {
                 let fault = if let Some(Halt::Fault(first)) = other { first } else { fault };
@@ -439,7 +440,7 @@ impl<'r, M: Model> Worker<'r, M> {
         let advanced = self.gvt < outcome.gvt;
         self.statistics.history_peak = self.statistics.history_peak.max(self.history.len());
         self.gvt = outcome.gvt;
-        self.fossil_collect();
+        self.fossil_collect(Flow::says_short(outcome));
         self.desk.costs.end(Part::Fossil);
         let last = self.is_final() || Flow::says_stop(outcome);
         if let Err((key, lp, fault)) = self.deliver_outputs(last) {
@@ -458,9 +459,9 @@ impl<'r, M: Model> Worker<'r, M> {
             return Some(self.leave());
         }
         self.is_gvt_new = true;
-        let (events, rollbacks) = self.statistics.since_last_gvt();
+        let (events, rolled_back, rollbacks) = self.statistics.since_last_gvt();
         self.saving.tune(events, rollbacks);
-        self.flow.on_gvt(self.shared, self.gvt, events, rollbacks);
+        self.flow.on_gvt(self.shared, self.gvt, events, rolled_back);
         self.hold_back();
         None
     }
@@ -496,7 +497,7 @@ impl<'r, M: Model> Worker<'r, M> {
     fn leave(&mut self) -> Turn {
         if let Some(outcome) = self.desk.gvt.adopt(&self.shared.gvt) {
             self.gvt = outcome.gvt;
-            self.fossil_collect();
+            self.fossil_collect(false);
         }
         if let Err((key, lp, fault)) = self.deliver_outputs(true) {
             self.fail(Some(lp), Some(key), fault);
@@ -535,7 +536,8 @@ impl<'r, M: Model> Worker<'r, M> {
     fn show_progress(&self) {
         let last = self.history.back().checked_sub(1).filter(|&at| self.history.is_live(at));
         if let Some(last) = last {
-            let time = self.history[last].event.key.words()[0];
+            // Collected on the fly, a record may be below GVT.
+            let time = self.history[last].event.key.words()[0].max(self.gvt.0[0]);
             // Ordering: Relaxed; an estimate.
             self.shared.shown[self.me].next.store(time, std::sync::atomic::Ordering::Relaxed);
         }
