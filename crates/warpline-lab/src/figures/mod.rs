@@ -6,6 +6,7 @@
 //! | 3, 4, 7, 8 of the buffer paper | `fig3` … `fig8` | real runs |
 //! | 1 of the GTW paper | `gtw_fig1` | real runs |
 //! | buffer hogging (buffer paper, section 5) | `hogging` | real runs |
+//! | buffer hogging, as others feel it | `flooding` | runs in turn |
 
 use crate::{Figure, replay::Replay};
 use warpline::PoolKind;
@@ -18,6 +19,7 @@ pub mod fig5;
 pub mod fig6;
 pub mod fig7;
 pub mod fig8;
+pub mod flooding;
 pub mod gtw_fig1;
 pub mod hogging;
 pub mod memory_system;
@@ -36,6 +38,7 @@ pub const ALL: &[&dyn Figure] = &[
     &fig7::Fig7,
     &fig8::Fig8,
     &gtw_fig1::GtwFig1,
+    &flooding::FloodingFigure,
     &hogging::HoggingFigure,
 ];
 

@@ -4,11 +4,13 @@
 //! again, by the traffic between each pair of workers, within the same total. Here B(*i*, *j*) grows when it
 //! runs dry, by a piece of contiguous memory. At each fossil collection a worker counts what it has sent to
 //! each other one since the last; so many buffers, and a few more, B(*i*, *j*) keeps. What it has beyond that
-//! goes home to *j* if it came from there, and else back into the stock, where any part finds it.
+//! goes home to *j* if it came from there; and where the stock runs low, the rest goes back there, for any
+//! part to find. (As long as there is enough, it stays: buffers that go through the stock change cores.
+//! Giving it all back made the hypercube a fifth slower with two workers.)
 //!
-//! A worker that floods the others cannot take all: half of the buffers are promised, an equal part to each
-//! worker, and nobody draws what is promised to another. A worker whose draw is refused takes from
-//! its own other parts before it gives up.
+//! A worker that floods the others cannot take all: each worker is promised an equal part of the buffers, or
+//! half of that if it has hardly used any of late, and nobody draws what is promised to another. A worker
+//! whose draw is refused takes from its own other parts before it gives up.
 
 use super::{Pool, Shared};
 use crate::sync::Ordering;
@@ -28,6 +30,9 @@ struct Part {
     gained: isize,
 }
 
+/// The stock runs low when less than this part of the limit is left in it.
+const LOW: usize = 8;
+
 /// A worker's side of an adaptive pool.
 #[derive(Debug)]
 pub(crate) struct Adaptive<'a> {
@@ -36,8 +41,8 @@ pub(crate) struct Adaptive<'a> {
     parts: Vec<Part>,
     /// Free buffers in all parts.
     count: usize,
-    /// Promised to each worker.
-    promise: usize,
+    /// An equal part of all buffers, where there is a limit.
+    share: usize,
     slack: usize,
     /// Whether promises count: not for first events, and not in a shortage.
     is_open: bool,
@@ -52,12 +57,15 @@ impl<'a> Adaptive<'a> {
         let (stock, workers) = (&shared.stock, shared.plan.workers.max(1));
         let limit = stock.limit() as usize;
         let is_limited = stock.is_limited();
+        let share = if is_limited { limit / workers } else { 0 };
+        // Ordering: Relaxed; an estimate, see `allowance`.
+        shared.shelves[me].promised.store(share, Ordering::Relaxed);
         Self {
             shared,
             me,
             parts: vec![Part::default(); shared.plan.workers],
             count: 0,
-            promise: if is_limited { limit / (2 * workers) } else { 0 },
+            share,
             slack: if is_limited { SLACK.min(limit / (4 * workers * workers)) } else { SLACK },
             is_open: !is_limited,
             is_short: false,
@@ -69,12 +77,14 @@ impl<'a> Adaptive<'a> {
     /// those that are promised to it.
     fn allowance(&self) -> usize {
         let available = self.shared.stock.available();
-        if available == 0 || self.promise == 0 || !self.is_open {
+        if available == 0 || self.share == 0 || !self.is_open {
             return available;
         }
         // Ordering: Relaxed; estimates. Two workers that draw at once may both get a little more.
-        let left =
-            |shelf: &super::Shelf| self.promise.saturating_sub(shelf.drawn.load(Ordering::Relaxed));
+        let left = |shelf: &super::Shelf| {
+            let promised = shelf.promised.load(Ordering::Relaxed);
+            promised.saturating_sub(shelf.drawn.load(Ordering::Relaxed))
+        };
         let all: usize = self.shared.shelves.iter().map(|shelf| left(shelf)).sum();
         let mine = left(&self.shared.shelves[self.me]);
         available.saturating_sub(all - mine).max(mine.min(available))
@@ -131,23 +141,31 @@ impl<'a> Adaptive<'a> {
         }
     }
 
-    /// Sends what a part does not need home, and puts what did not come from there aside.
-    fn shrink(&mut self, peer: usize, short: bool) {
+    /// Sends what a part does not need home, and puts what did not come from there aside, if the stock is
+    /// `low`.
+    fn shrink(&mut self, peer: usize, short: bool, low: bool) {
         let target = if short { self.parts[peer].demand } else { self.target(peer) };
+        // Not for a few.
+        let much = if short { 0 } else { target / 4 + self.slack };
         let (part, me) = (&mut self.parts[peer], self.me as u32);
         let surplus = part.free.len().saturating_sub(target);
-        // Not for a few.
-        if surplus <= if short { 0 } else { self.slack } {
+        if surplus <= much {
             return;
         }
-        self.count -= surplus;
         let home = if peer == self.me { 0 } else { part.gained.clamp(0, surplus as isize) };
         if home > 0 {
             part.gained -= home;
             let homing = part.free.drain(..home as usize).map(|buffer| (buffer, me));
             self.shared.shelves[peer].with(|buffers| buffers.extend(homing));
         }
-        self.scratch.extend(part.free.drain(..surplus - home as usize));
+        let rest = if low { surplus - home as usize } else { 0 };
+        // A worker keeps what is its equal part, or a flood would get it.
+        // Ordering: Relaxed; an estimate, see `allowance`.
+        let drawn = self.shared.shelves[self.me].drawn.load(Ordering::Relaxed);
+        let beyond = drawn.saturating_sub(self.share + self.scratch.len());
+        let rest = rest.min(beyond);
+        self.scratch.extend(part.free.drain(..rest));
+        self.count -= home as usize + rest;
     }
 }
 
@@ -180,14 +198,19 @@ impl Pool for Adaptive<'_> {
             part.demand = part.used.max(part.demand - part.demand.div_ceil(8));
             part.gained -= std::mem::take(&mut part.used) as isize;
         }
+        let demand: usize = self.parts.iter().map(|part| part.demand).sum();
+        let promised = (2 * demand).clamp(self.share / 2, self.share);
+        // Ordering: Relaxed; an estimate, see `allowance`.
+        self.shared.shelves[self.me].promised.store(promised, Ordering::Relaxed);
         if was_short {
             // On their way home, buffers are where those who need them do not look.
             return;
         }
-        let (me, workers) = (self.me, self.parts.len());
+        let (me, workers, stock) = (self.me, self.parts.len(), &self.shared.stock);
+        let low = short || (stock.is_limited() && stock.available() < stock.limit() as usize / LOW);
         // Not all workers begin with the same shelf.
         for peer in (0..workers).map(|distance| (me + distance) % workers) {
-            self.shrink(peer, short);
+            self.shrink(peer, short, low);
         }
         if !self.scratch.is_empty() {
             // Ordering: Relaxed; an estimate, see `allowance`. Only this worker changes it.

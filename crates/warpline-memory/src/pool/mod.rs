@@ -115,6 +115,8 @@ pub(crate) struct Shelf {
     count: AtomicUsize,
     /// What the worker has drawn from the stock and not given back.
     drawn: AtomicUsize,
+    /// What nobody else may draw, less what it has drawn.
+    promised: AtomicUsize,
 }
 
 impl Shelf {

@@ -1,0 +1,221 @@
+//! Buffer hogging (buffer paper, section 5), seen from the others: how fast two workers are that have
+//! nothing to do with a source process and its receiver, but share the memory with them.
+//!
+//! Four workers take turns on one thread, so that the rate is counted in turns and is the same everywhere.
+//! On the first worker is a source, which sends to a sink on the second one; on the other two is PHOLD, which
+//! stays among them. The source has less to do than they have, and runs ahead as far as buffers let it.
+
+use warpline::{
+    Context, Engine, Figure as Number, LogicalProcess, LpId, Model, PoolKind, Results, Simulation,
+    VirtualTime,
+};
+
+use super::{PARTITIONED, SENDER};
+use crate::{Axis, Claim, Curve, Dot, Figure, Findings, Lab, LabError, Plot, Source, Table};
+
+const WORKERS: usize = 4;
+/// Processes of PHOLD, and events of each.
+const LPS: u32 = 128;
+const EVENTS_PER_LP: u32 = 8;
+/// Events of the source in each unit of virtual time: a fifth of what each of PHOLD's workers handles.
+const STREAM: f64 = 100.0;
+/// Buffers in all, for every worker.
+const BUFFERS: [u64; 5] = [1_500, 2_000, 3_000, 6_000, 12_000];
+/// The part of their rate that the others are to keep.
+const KEPT: f64 = 0.8;
+
+/// PHOLD on some workers, and perhaps a source and a sink on two others.
+#[derive(Clone, Debug)]
+struct Flooding {
+    has_source: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Process(u64);
+
+#[derive(Clone, Copy, Debug)]
+struct Handled;
+
+impl Results for Handled {
+    fn figures(&self) -> Vec<Number> {
+        Vec::new()
+    }
+}
+
+impl Model for Flooding {
+    type Lp = Process;
+    type Output = Handled;
+
+    fn name(&self) -> &'static str {
+        "flooding"
+    }
+
+    fn lp_count(&self) -> usize {
+        LPS as usize + 2
+    }
+
+    fn make_lp(&self, _: LpId) -> Process {
+        Process::default()
+    }
+
+    fn placement(&self, id: LpId, workers: usize) -> usize {
+        match id.index() {
+            place @ (0 | 1) => place,
+            place => 2 + place % (workers - 2),
+        }
+    }
+
+    fn reduce(&self, handled: impl Iterator<Item = u64>) -> Handled {
+        handled.for_each(drop);
+        Handled
+    }
+}
+
+impl LogicalProcess for Process {
+    type Model = Flooding;
+    type Message = [u8; 64];
+    type Summary = u64;
+
+    fn start(&mut self, flooding: &Flooding, cx: &mut impl Context<[u8; 64]>) {
+        let me = cx.me();
+        match me.get() {
+            0 if flooding.has_source => cx.send(me, 1.0 / STREAM, [0; 64]),
+            0 | 1 => {}
+            _ => {
+                for _ in 0..EVENTS_PER_LP {
+                    let delay = cx.rng().exponential(1.0);
+                    cx.send(me, delay, [0; 64]);
+                }
+            }
+        }
+    }
+
+    fn handle(&mut self, _: &Flooding, message: &[u8; 64], cx: &mut impl Context<[u8; 64]>) {
+        self.0 += 1;
+        match cx.me().get() {
+            0 => {
+                let delay = cx.rng().exponential(1.0);
+                cx.send(LpId::new(1), delay, *message);
+                cx.send(cx.me(), 1.0 / STREAM, *message);
+            }
+            1 => {}
+            _ => {
+                let to = LpId::new(2 + cx.rng().below(LPS.into()) as u32);
+                let delay = cx.rng().exponential(1.0);
+                cx.send(to, delay, *message);
+            }
+        }
+    }
+
+    fn finish(self, _: &Flooding, _: VirtualTime) -> u64 {
+        self.0
+    }
+}
+
+/// How many turns it takes to commit all of PHOLD's events; `None` if there is too little memory.
+fn turns(pool: PoolKind, buffers: u64, has_source: bool, end: f64, seed: u64) -> Option<f64> {
+    let simulation = Simulation::new(Flooding { has_source })
+        .engine(Engine::TimeWarp)
+        .workers(WORKERS)
+        .in_turn(true)
+        .batch(16)
+        .throttle(false)
+        .free_fractions(0.0, 0.0)
+        .pool(pool)
+        .seed(seed)
+        .end(end);
+    let memory = buffers * simulation.event_bytes();
+    let report = simulation.memory(memory).run().ok()?;
+    let turns = report.details.counters.iter().find(|(name, _)| *name == "turns");
+    turns.map(|&(_, turns)| turns as f64)
+}
+
+/// The experiment.
+#[derive(Debug)]
+pub struct FloodingFigure;
+
+impl Figure for FloodingFigure {
+    fn name(&self) -> &'static str {
+        "flooding"
+    }
+
+    fn title(&self) -> &'static str {
+        "Buffer hogging: what the other workers keep of their rate beside a source, by memory"
+    }
+
+    fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
+        let (end, seed) = (lab.settings.shortened(400.0), lab.settings.seed);
+        let mut table = Table {
+            header: ["pool", "buffers", "turns without the source", "turns beside it", "rate kept"]
+                .map(str::to_owned)
+                .into(),
+            rows: Vec::new(),
+        };
+        let mut curves = Vec::new();
+        for &pool in PoolKind::ALL {
+            let mut dots = Vec::new();
+            for buffers in BUFFERS {
+                let turns = |has_source| turns(pool, buffers, has_source, end, seed);
+                let Some((alone, beside)) = turns(false).zip(turns(true)) else { continue };
+                let (x, y) = (buffers as f64, alone / beside);
+                dots.push(Dot { x, y, low: y, high: y, hollow: false });
+                table.rows.push(vec![
+                    pool.to_string(),
+                    buffers.to_string(),
+                    alone.to_string(),
+                    beside.to_string(),
+                    format!("{y:.4}"),
+                ]);
+            }
+            curves.push(Curve::new(pool.name(), dots));
+        }
+        let x = Axis::new("event buffers (all workers)")
+            .logarithmic()
+            .with_ticks(BUFFERS.map(|buffers| buffers as f64));
+        let y = Axis::new("rate beside the source, by the rate without it");
+        let title = "PHOLD on two workers, a source and its sink on two others".to_owned();
+        let claims = [PARTITIONED, PoolKind::Adaptive.name()]
+            .map(|name| keeps(&curves, name))
+            .into_iter()
+            .chain([loses(&curves)])
+            .collect();
+        Ok(Findings {
+            plot: Plot { title, x, y, curves },
+            table,
+            paper: "Fujimoto and Panesar 1995, section 5, in words: a source process that only sends is \
+                    never rolled back, runs far ahead and fills the buffers of all others. With sender \
+                    and receiver pools nothing prevents it; with partitioned pools, communications \
+                    between other processors are not affected.",
+            setup: format!(
+                "Four workers in turn on one thread: a source that sends {STREAM} events per unit of \
+                 virtual time to a sink on the second worker, and PHOLD with {LPS} LPs and {EVENTS_PER_LP} \
+                 events each on the other two, up to virtual time {end}. Nobody is held back but by \
+                 buffers. The rate is counted in turns of all workers."
+            ),
+            source: Source::Computed,
+            claims,
+            remarks: Vec::new(),
+        })
+    }
+}
+
+fn dots<'a>(curves: &'a [Curve], name: &str) -> &'a [Dot] {
+    curves.iter().find(|curve| curve.name == name).map_or(&[], |curve| &curve.dots)
+}
+
+/// The claim that a pool protects the others.
+fn keeps(curves: &[Curve], name: &str) -> Claim {
+    let text = format!("with {name} pools the others keep more than {KEPT} of their rate");
+    dots(curves, name).iter().fold(Claim::new(text), |claim, dot| {
+        claim.test(format!("with {} buffers", dot.x), dot.y, (dot.y > KEPT).into())
+    })
+}
+
+/// The claim that a sender pool does not, with few buffers.
+fn loses(curves: &[Curve]) -> Claim {
+    let claim = Claim::new("with a sender pool and the fewest buffers they do not");
+    match dots(curves, SENDER).first() {
+        Some(dot) => claim.test(format!("with {} buffers", dot.x), dot.y, (dot.y <= KEPT).into()),
+        None => claim,
+    }
+}
