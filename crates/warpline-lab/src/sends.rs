@@ -81,6 +81,9 @@ const fn kind(pool: warpline::PoolKind) -> PoolKind {
     }
 }
 
+/// A block on its way, where inboxes link it.
+type Mail = Box<Block<BufferId>>;
+
 /// One worker's place.
 struct Worker<'a, const WORDS: usize> {
     me: usize,
@@ -88,7 +91,7 @@ struct Worker<'a, const WORDS: usize> {
     inboxes: &'a [CachePadded<Inbox<BufferId>>; 2],
     /// Emptied blocks on their way back to who sent them.
     returned: &'a [CachePadded<Inbox<BufferId>>; 2],
-    blank: Vec<Box<Block<BufferId>>>,
+    blank: Vec<Mail>,
     sent: usize,
     received: usize,
 }
