@@ -11,9 +11,9 @@ use std::{
     time::Instant,
 };
 
+use warpline::PoolKind;
 use warpline_memory::{
-    Arena, BLOCK_ITEMS, Block, BufferId, Buffers, CachePadded, Inbox, PoolKind, PoolPlan,
-    bind_worker,
+    Arena, BLOCK_ITEMS, Block, BufferId, Buffers, CachePadded, Inbox, PoolPlan, bind_worker,
 };
 
 use crate::sampling::median;
@@ -32,7 +32,7 @@ type Message<const WORDS: usize> = [u64; WORDS];
 #[derive(Clone, Debug, PartialEq)]
 pub struct SendCost {
     /// The pool.
-    pub pool: warpline::PoolKind,
+    pub pool: PoolKind,
     /// The size of a message.
     pub bytes: usize,
     /// Nanoseconds per message and worker, one number per round: filling, sending, receiving, reading and
@@ -52,7 +52,7 @@ impl SendCost {
 /// 64 bytes, of 512 and of 4096.
 #[must_use]
 pub fn measure(messages: usize, rounds: usize) -> Vec<SendCost> {
-    let pools = || warpline::PoolKind::ALL.iter().copied();
+    let pools = || PoolKind::ALL.iter().copied();
     let mut costs: Vec<_> = [64, 512, 4096]
         .into_iter()
         .flat_map(|bytes| {
@@ -61,7 +61,7 @@ pub fn measure(messages: usize, rounds: usize) -> Vec<SendCost> {
         .collect();
     for _ in 0..rounds {
         for cost in &mut costs {
-            let plan = PoolPlan::new(kind(cost.pool), 2, None);
+            let plan = PoolPlan::new(cost.pool.into(), 2, None);
             cost.nanoseconds.push(match cost.bytes {
                 64 => exchange::<8>(plan, messages),
                 512 => exchange::<64>(plan, messages / 2),
@@ -70,15 +70,6 @@ pub fn measure(messages: usize, rounds: usize) -> Vec<SendCost> {
         }
     }
     costs
-}
-
-const fn kind(pool: warpline::PoolKind) -> PoolKind {
-    match pool {
-        warpline::PoolKind::Receiver => PoolKind::Receiver,
-        warpline::PoolKind::Sender => PoolKind::Sender,
-        warpline::PoolKind::Partitioned => PoolKind::Partitioned,
-        warpline::PoolKind::Adaptive => PoolKind::Adaptive,
-    }
 }
 
 /// A block on its way, where inboxes link it.
@@ -185,7 +176,7 @@ mod tests {
     #[test]
     fn every_pool_is_measured() {
         let costs = measure(1_000, 2);
-        assert_eq!(costs.len(), 3 * warpline::PoolKind::ALL.len());
+        assert_eq!(costs.len(), 3 * PoolKind::ALL.len());
         assert!(costs.iter().all(|cost| cost.nanoseconds.len() == 2 && cost.median() > 0.0));
     }
 }

@@ -46,7 +46,7 @@ use std::{
 };
 
 use crate::{
-    pool::{AnyPool, BUFFERS_MAX, Pool, PoolKind, PoolPlan, Shared},
+    pool::{BUFFERS_MAX, Pool, PoolPlan, Shared, Side},
     slots::{Chunk, LINE, NOBODY, Slot},
     trace::{BufferAccess, BufferAction, BufferTrace},
 };
@@ -232,7 +232,7 @@ impl<T: Send + Sync> fmt::Debug for Arena<T> {
 pub struct Buffers<'a, T> {
     arena: &'a Arena<T>,
     owner: u32,
-    pool: UnsafeCell<AnyPool<'a>>,
+    pool: UnsafeCell<Side<'a>>,
     /// Owned messages are reached through `&self`, so `&Buffers` stays on its thread.
     _not_sync: PhantomData<UnsafeCell<T>>,
 }
@@ -356,19 +356,13 @@ impl<T: Send + Sync> Buffers<'_, T> {
     /// Whether the pool makes use of what [`free`](Self::free) is told of the sender.
     #[must_use]
     pub fn wants_sender(&self) -> bool {
-        let plan = &self.arena.pool.plan;
-        plan.workers > 1
-            && match plan.kind {
-                PoolKind::Receiver => plan.local_pool,
-                PoolKind::Sender => false,
-                PoolKind::Partitioned | PoolKind::Adaptive => true,
-            }
+        self.arena.pool.plan.wants_sender()
     }
 
     /// Whether a worker without buffers can have those of any other one, once they are free.
     #[must_use]
     pub fn is_common(&self) -> bool {
-        self.arena.pool.plan.kind == PoolKind::Sender
+        self.arena.pool.plan.kind.is_common()
     }
 
     /// Lets the pool restore the balance between workers; to be called after each fossil collection. Where
@@ -420,7 +414,7 @@ pub struct Taken<T>(Option<T>);
 
 /// A buffer that goes back into the pool once its message is gone.
 struct Emptied<'a, 'b> {
-    pool: &'a mut AnyPool<'b>,
+    pool: &'a mut Side<'b>,
     id: BufferId,
     from: usize,
 }

@@ -148,91 +148,86 @@ fn check(code: impl Fn() + Send + Sync + 'static) {
     builder.check(code);
 }
 
-fn world() -> Arc<World> {
-    Arc::new(World { gvt: Gvt::new(2), mail: [AtomicU64::new(0), AtomicU64::new(0)] })
+/// Two workers with an event each, at once; in the end they come to rest.
+fn check_both(
+    [first, second]: [u64; 2],
+    starts_at_once: bool,
+    first_does: fn(&mut Worker),
+    second_does: fn(&mut Worker),
+) {
+    check(move || {
+        let mail = [AtomicU64::new(0), AtomicU64::new(0)];
+        let world = Arc::new(World { gvt: Gvt::new(2), mail });
+        let mut first = Worker::new(&world, 0, &[first]);
+        let mut second = Worker::new(&world, 1, &[second]);
+        if starts_at_once {
+            world.gvt.start();
+        }
+        let thread = thread::spawn(move || {
+            first_does(&mut first);
+            first
+        });
+        second_does(&mut second);
+        let first = thread.join().expect("no panic");
+        Worker::come_to_rest(&mut [first, second]);
+    });
 }
 
 /// One message in flight while a round begins: whoever is responsible for it counts it.
 #[test]
 fn a_message_in_flight_is_counted() {
-    check(|| {
-        let world = world();
-        let mut sender = Worker::new(&world, 0, &[2]);
-        let mut receiver = Worker::new(&world, 1, &[7]);
-        let thread = thread::spawn(move || {
-            sender.file();
-            sender.handle();
-            sender.file();
-            sender
-        });
-        world.gvt.start();
+    let send = |sender: &mut Worker| {
+        sender.file();
+        sender.handle();
+        sender.file();
+    };
+    check_both([2, 7], false, send, |receiver| {
+        receiver.world.gvt.start();
         receiver.file();
         receiver.file();
-        let sender = thread.join().expect("no panic");
-        Worker::come_to_rest(&mut [sender, receiver]);
     });
 }
 
 /// The sender has seen the flag and not reported yet: its mail is in its report.
 #[test]
 fn what_is_sent_in_a_round_is_in_the_report() {
-    check(|| {
-        let world = world();
-        let mut sender = Worker::new(&world, 0, &[2]);
-        let mut receiver = Worker::new(&world, 1, &[7]);
-        world.gvt.start();
-        let thread = thread::spawn(move || {
-            sender.handle();
-            sender.file();
-            sender
-        });
+    let send = |sender: &mut Worker| {
+        sender.handle();
+        sender.file();
+    };
+    check_both([2, 7], true, send, |receiver| {
         receiver.file();
         receiver.file();
-        let sender = thread.join().expect("no panic");
-        Worker::come_to_rest(&mut [sender, receiver]);
     });
 }
 
 /// The sender starts the round right after it has sent: its mail is in the receiver's report.
 #[test]
 fn what_was_sent_before_a_round_is_found() {
-    check(|| {
-        let world = world();
-        let mut sender = Worker::new(&world, 0, &[2]);
-        let mut receiver = Worker::new(&world, 1, &[7]);
-        let thread = thread::spawn(move || {
-            sender.handle();
-            sender.world.gvt.start();
-            sender.file();
-            sender
-        });
+    let send = |sender: &mut Worker| {
+        sender.handle();
+        sender.world.gvt.start();
+        sender.file();
+    };
+    check_both([2, 7], false, send, |receiver| {
         receiver.file();
         receiver.file();
-        let sender = thread.join().expect("no panic");
-        Worker::come_to_rest(&mut [sender, receiver]);
     });
 }
 
 /// A round ends and the next one begins while a worker is elsewhere; both send.
 #[test]
 fn rounds_follow_each_other() {
-    check(|| {
-        let world = world();
-        let mut first = Worker::new(&world, 0, &[2]);
-        let mut second = Worker::new(&world, 1, &[4]);
-        world.gvt.start();
-        let thread = thread::spawn(move || {
-            first.file();
-            first.handle();
-            first.file();
-            first.file();
-            first
-        });
+    let first = |worker: &mut Worker| {
+        worker.file();
+        worker.handle();
+        worker.file();
+        worker.file();
+    };
+    check_both([2, 4], true, first, |second| {
         second.file();
-        world.gvt.start();
+        second.world.gvt.start();
         second.handle();
         second.file();
-        let first = thread.join().expect("no panic");
-        Worker::come_to_rest(&mut [first, second]);
     });
 }

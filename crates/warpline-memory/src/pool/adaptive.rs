@@ -46,8 +46,6 @@ pub(crate) struct Adaptive<'a> {
     slack: usize,
     /// Whether promises count: not for first events, and not in a shortage.
     is_open: bool,
-    /// Whether this worker has given up its buffers since the last redistribution.
-    is_short: bool,
     /// Kept for its memory.
     scratch: Vec<u32>,
 }
@@ -68,7 +66,6 @@ impl<'a> Adaptive<'a> {
             share,
             slack: if is_limited { SLACK.min(limit / (4 * workers * workers)) } else { SLACK },
             is_open: !is_limited,
-            is_short: false,
             scratch: Vec::new(),
         }
     }
@@ -128,17 +125,12 @@ impl<'a> Adaptive<'a> {
 
     /// Files the buffers that others have sent home.
     fn come_home(&mut self) {
-        let shelf = &self.shared.shelves[self.me];
-        if shelf.count() > 0 {
-            shelf.with(|buffers| {
-                self.count += buffers.len();
-                for (buffer, peer) in buffers.drain(..) {
-                    let part = &mut self.parts[peer as usize];
-                    part.gained += 1;
-                    part.free.push(buffer);
-                }
-            });
-        }
+        self.shared.shelves[self.me].take_all(|buffer, peer| {
+            let part = &mut self.parts[peer];
+            part.gained += 1;
+            part.free.push(buffer);
+            self.count += 1;
+        });
     }
 
     /// Sends what a part does not need home, and puts what did not come from there aside, if the stock is
@@ -147,7 +139,7 @@ impl<'a> Adaptive<'a> {
         let target = if short { self.parts[peer].demand } else { self.target(peer) };
         // Not for a few.
         let much = if short { 0 } else { target / 4 + self.slack };
-        let (part, me) = (&mut self.parts[peer], self.me as u32);
+        let (part, me) = (&mut self.parts[peer], self.me);
         let surplus = part.free.len().saturating_sub(target);
         if surplus <= much {
             return;
@@ -155,8 +147,7 @@ impl<'a> Adaptive<'a> {
         let home = if peer == self.me { 0 } else { part.gained.clamp(0, surplus as isize) };
         if home > 0 {
             part.gained -= home;
-            let homing = part.free.drain(..home as usize).map(|buffer| (buffer, me));
-            self.shared.shelves[peer].with(|buffers| buffers.extend(homing));
+            self.shared.shelves[peer].put(part.free.drain(..home as usize), me);
         }
         let rest = if low { surplus - home as usize } else { 0 };
         // A worker keeps what is its equal part, or a flood would get it.
@@ -192,7 +183,6 @@ impl Pool for Adaptive<'_> {
 
     fn redistribute(&mut self, short: bool) {
         self.come_home();
-        let was_short = std::mem::take(&mut self.is_short);
         self.is_open = true;
         for part in &mut self.parts {
             part.demand = part.used.max(part.demand - part.demand.div_ceil(8));
@@ -202,10 +192,6 @@ impl Pool for Adaptive<'_> {
         let promised = (2 * demand).clamp(self.share / 2, self.share);
         // Ordering: Relaxed; an estimate, see `allowance`.
         self.shared.shelves[self.me].promised.store(promised, Ordering::Relaxed);
-        if was_short {
-            // On their way home, buffers are where those who need them do not look.
-            return;
-        }
         let (me, workers, stock) = (self.me, self.parts.len(), &self.shared.stock);
         let low = short || (stock.is_limited() && stock.available() < stock.limit() as usize / LOW);
         // Not all workers begin with the same shelf.
@@ -223,7 +209,7 @@ impl Pool for Adaptive<'_> {
 
     fn give_up(&mut self) {
         // Until the next collection promises do not count: somebody needs all there is (POOL-C).
-        (self.is_open, self.is_short) = (false, true);
+        self.is_open = false;
         self.come_home();
         self.count = 0;
         // Everybody gives up what there is, so everybody begins anew.

@@ -50,6 +50,27 @@ pub enum PoolKind {
     Adaptive,
 }
 
+impl PoolKind {
+    /// Whether a free buffer is put where who sent in it finds it.
+    const fn knows_senders(self, plan: &PoolPlan) -> bool {
+        match self {
+            Self::Receiver => plan.local_pool,
+            Self::Sender => false,
+            Self::Partitioned | Self::Adaptive => true,
+        }
+    }
+
+    /// Whether a worker without buffers can have those of any other one, once they are free.
+    pub(crate) const fn is_common(self) -> bool {
+        matches!(self, Self::Sender)
+    }
+
+    /// Whether there is a shelf for each worker.
+    const fn has_shelves(self) -> bool {
+        !matches!(self, Self::Sender)
+    }
+}
+
 /// What a pool is made for.
 #[derive(Clone, Debug)]
 pub struct PoolPlan {
@@ -77,6 +98,11 @@ impl PoolPlan {
         let (keep, global_share, local_share, local_pool) = (2304, 0.3, None, false);
         Self { kind, workers, limit, keep, global_share, local_share, local_pool }
     }
+
+    /// Whether the pool makes use of what [`Pool::release`] is told of the sender.
+    pub(crate) const fn wants_sender(&self) -> bool {
+        self.workers > 1 && self.kind.knows_senders(self)
+    }
 }
 
 /// One worker's side of a pool.
@@ -87,11 +113,11 @@ pub(crate) trait Pool {
     /// Puts back a buffer that this worker was the last to have, with a message from worker `from` in it.
     fn release(&mut self, buffer: u32, from: usize);
 
-    /// Restores the balance between the workers; called after each fossil collection. Somebody may be
-    /// `short` of buffers: then nothing is kept that belongs to others.
+    /// Restores the balance between the workers; called after each fossil collection, but the first after
+    /// `give_up`. Somebody may be `short` of buffers: then nothing is kept that belongs to others.
     fn redistribute(&mut self, short: bool);
 
-    /// Gives all free buffers to whoever needs them: there is a shortage.
+    /// Gives all free buffers to the stock, for whoever needs them: there is a shortage.
     fn give_up(&mut self);
 
     /// The buffers that this worker can count on.
@@ -110,6 +136,7 @@ pub(crate) struct Shared {
 /// Free buffers that one worker takes, and others as well, or others put there.
 #[derive(Debug, Default)]
 pub(crate) struct Shelf {
+    /// Each with the worker that put it there.
     buffers: Mutex<Vec<(u32, u32)>>,
     /// How many there are, to look at without the lock.
     count: AtomicUsize,
@@ -120,6 +147,18 @@ pub(crate) struct Shelf {
 }
 
 impl Shelf {
+    /// Puts buffers there that are `from` a worker's hands.
+    fn put(&self, buffers: impl Iterator<Item = u32>, from: usize) {
+        self.with(|list| list.extend(buffers.map(|buffer| (buffer, from as u32))));
+    }
+
+    /// Takes all that is there: each buffer, and the worker that put it there.
+    fn take_all(&self, mut take: impl FnMut(u32, usize)) {
+        if self.count() > 0 {
+            self.with(|list| list.drain(..).for_each(|(buffer, from)| take(buffer, from as usize)));
+        }
+    }
+
     /// Works on the list under the lock.
     fn with<R>(&self, work: impl FnOnce(&mut Vec<(u32, u32)>) -> R) -> R {
         // A worker that panicked while it held the lock left the list whole: `Vec` keeps it so.
@@ -139,28 +178,34 @@ impl Shelf {
 impl Shared {
     pub(crate) fn new(plan: PoolPlan) -> Self {
         let stock = Stock::new(plan.workers, plan.limit);
-        let shelves = match plan.kind {
-            PoolKind::Sender => 0,
-            PoolKind::Receiver | PoolKind::Partitioned | PoolKind::Adaptive => plan.workers,
-        };
+        let shelves = if plan.kind.has_shelves() { plan.workers } else { 0 };
         let shelves = (0..shelves).map(|_| CachePadded::default()).collect();
         Self { plan, stock, shelves }
     }
 
     /// Worker `me`'s side.
-    pub(crate) fn join(&self, me: usize) -> AnyPool<'_> {
-        match self.plan.kind {
+    pub(crate) fn join(&self, me: usize) -> Side<'_> {
+        let pool = match self.plan.kind {
             PoolKind::Receiver => AnyPool::Receiver(receiver::Receiver::new(self, me)),
             PoolKind::Sender => AnyPool::Sender(sender::Sender::new(self)),
             PoolKind::Partitioned => AnyPool::Partitioned(partitioned::Partitioned::new(self, me)),
             PoolKind::Adaptive => AnyPool::Adaptive(adaptive::Adaptive::new(self, me)),
-        }
+        };
+        Side { pool, gave_up: false }
     }
+}
+
+/// One worker's side of whichever pool it is.
+#[derive(Debug)]
+pub(crate) struct Side<'a> {
+    pool: AnyPool<'a>,
+    /// Whether this worker has given up its buffers since the last redistribution.
+    gave_up: bool,
 }
 
 /// One of the strategies. A predictable branch costs less than compiling the engine for each of them.
 #[derive(Debug)]
-pub(crate) enum AnyPool<'a> {
+enum AnyPool<'a> {
     Receiver(receiver::Receiver<'a>),
     Sender(sender::Sender<'a>),
     Partitioned(partitioned::Partitioned<'a>),
@@ -168,8 +213,8 @@ pub(crate) enum AnyPool<'a> {
 }
 
 macro_rules! delegate {
-    ($self:ident, $pool:ident => $call:expr) => {
-        match $self {
+    ($side:expr, $pool:ident => $call:expr) => {
+        match $side {
             AnyPool::Receiver($pool) => $call,
             AnyPool::Sender($pool) => $call,
             AnyPool::Partitioned($pool) => $call,
@@ -178,26 +223,31 @@ macro_rules! delegate {
     };
 }
 
-impl Pool for AnyPool<'_> {
+impl Pool for Side<'_> {
     #[inline]
     fn acquire(&mut self, to: usize) -> Option<u32> {
-        delegate!(self, pool => pool.acquire(to))
+        delegate!(&mut self.pool, pool => pool.acquire(to))
     }
 
     #[inline]
     fn release(&mut self, buffer: u32, from: usize) {
-        delegate!(self, pool => pool.release(buffer, from));
+        delegate!(&mut self.pool, pool => pool.release(buffer, from));
     }
 
     fn redistribute(&mut self, short: bool) {
-        delegate!(self, pool => pool.redistribute(short));
+        // What was given up is for those who need it more; put on shelves or taken back from the stock, it
+        // would be where they do not look.
+        if !std::mem::take(&mut self.gave_up) {
+            delegate!(&mut self.pool, pool => pool.redistribute(short));
+        }
     }
 
     fn give_up(&mut self) {
-        delegate!(self, pool => pool.give_up());
+        self.gave_up = true;
+        delegate!(&mut self.pool, pool => pool.give_up());
     }
 
     fn free(&self) -> usize {
-        delegate!(self, pool => pool.free())
+        delegate!(&self.pool, pool => pool.free())
     }
 }

@@ -31,8 +31,6 @@ pub(crate) struct Partitioned<'a> {
     shared: &'a Shared,
     me: usize,
     parts: Vec<Part>,
-    /// Whether this worker has given up its buffers since the last redistribution.
-    is_short: bool,
 }
 
 impl<'a> Partitioned<'a> {
@@ -41,7 +39,7 @@ impl<'a> Partitioned<'a> {
         if shared.stock.is_limited() {
             divide(&mut parts, shared, me);
         }
-        Self { shared, me, parts, is_short: false }
+        Self { shared, me, parts }
     }
 
     /// Looks for buffers elsewhere: those that came home, and the stock. Under a limit there is something
@@ -56,21 +54,15 @@ impl<'a> Partitioned<'a> {
         if stock.is_limited() {
             part.drawn += stock.draw(1, &mut part.free) as isize;
         } else {
-            let count = (part.size as u32).clamp(FIRST, stock.batch().max(FIRST));
+            let count = (part.size as u32).clamp(FIRST, stock.batch());
             part.size += stock.draw(count, &mut part.free) as usize;
         }
     }
 
     /// Files the buffers that others have sent home.
     fn come_home(&mut self) {
-        let shelf = &self.shared.shelves[self.me];
-        if shelf.count() > 0 {
-            shelf.with(|buffers| {
-                for (buffer, peer) in buffers.drain(..) {
-                    self.parts[peer as usize].free.push(buffer);
-                }
-            });
-        }
+        let home = |buffer, peer: usize| self.parts[peer].free.push(buffer);
+        self.shared.shelves[self.me].take_all(home);
     }
 
     /// Makes every part as large as it was divided, where it was not yet or there was a shortage.
@@ -118,10 +110,6 @@ impl Pool for Partitioned<'_> {
 
     fn redistribute(&mut self, short: bool) {
         self.come_home();
-        if std::mem::take(&mut self.is_short) {
-            // On their way, buffers are where those who need them do not look.
-            return;
-        }
         if self.shared.stock.is_limited() && !short {
             self.restore();
         }
@@ -132,14 +120,12 @@ impl Pool for Partitioned<'_> {
             let gain = part.free.len().saturating_sub(part.size);
             let much = if short { 0.0 } else { GAIN * part.size as f64 };
             if gain as f64 > much {
-                let excess = part.free.drain(..gain).map(|buffer| (buffer, me as u32));
-                self.shared.shelves[peer].with(|buffers| buffers.extend(excess));
+                self.shared.shelves[peer].put(part.free.drain(..gain), me);
             }
         }
     }
 
     fn give_up(&mut self) {
-        self.is_short = true;
         self.come_home();
         let all = self.parts.iter_mut().flat_map(|part| {
             part.drawn -= part.free.len() as isize;

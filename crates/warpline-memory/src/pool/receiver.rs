@@ -18,8 +18,6 @@ pub(crate) struct Receiver<'a> {
     share: usize,
     /// Whether this worker's shelf has its part; the first events are sent before.
     is_open: bool,
-    /// Whether this worker has given up its buffers since the last redistribution.
-    is_short: bool,
     /// Kept for its memory.
     scratch: Vec<u32>,
 }
@@ -30,7 +28,7 @@ impl<'a> Receiver<'a> {
         let parts = if stock.is_limited() { plan.workers.max(1) } else { 1 };
         let share = stock.limit() as usize / parts;
         let (local, is_open) = (plan.local_pool.then(Vec::new), !stock.is_limited());
-        Self { shared, me, local, share, is_open, is_short: false, scratch: Vec::new() }
+        Self { shared, me, local, share, is_open, scratch: Vec::new() }
     }
 
     /// Takes a buffer off a receiver's shelf; an empty shelf is filled from the stock.
@@ -72,8 +70,8 @@ impl<'a> Receiver<'a> {
     fn spill(&mut self) {
         let Some(local) = &mut self.local else { return };
         let half = local.len() / 2;
-        let excess = local.drain(..half).map(|buffer| (buffer, 0));
-        self.shared.shelves[self.me].with(|buffers| buffers.extend(excess));
+        let excess = local.drain(..half);
+        self.shared.shelves[self.me].put(excess, self.me);
     }
 }
 
@@ -109,8 +107,7 @@ impl Pool for Receiver<'_> {
     }
 
     fn redistribute(&mut self, short: bool) {
-        let was_short = std::mem::take(&mut self.is_short);
-        if short || was_short || !self.shared.stock.is_limited() {
+        if short || !self.shared.stock.is_limited() {
             // Somebody else may need them more.
             return;
         }
@@ -130,7 +127,6 @@ impl Pool for Receiver<'_> {
     }
 
     fn give_up(&mut self) {
-        self.is_short = true;
         let (shelf, scratch) = (&self.shared.shelves[self.me], &mut self.scratch);
         if let Some(local) = &mut self.local {
             scratch.append(local);

@@ -22,8 +22,6 @@ pub(crate) struct Sender<'a> {
     share: usize,
     /// Whether it was made; the first events are sent before.
     is_open: bool,
-    /// Whether this worker has given up its buffers since the last redistribution.
-    is_short: bool,
 }
 
 impl<'a> Sender<'a> {
@@ -35,7 +33,7 @@ impl<'a> Sender<'a> {
         } else {
             plan.keep
         };
-        Self { stock, free: Vec::new(), share, is_open: !stock.is_limited(), is_short: false }
+        Self { stock, free: Vec::new(), share, is_open: !stock.is_limited() }
     }
 
     #[cold]
@@ -63,10 +61,6 @@ impl Pool for Sender<'_> {
     fn redistribute(&mut self, _: bool) {
         let is_few = !self.is_open || (self.stock.is_limited() && self.free.len() <= FEW);
         self.is_open = true;
-        if std::mem::take(&mut self.is_short) {
-            // Somebody else needs them more; this worker draws what it uses.
-            return;
-        }
         if is_few {
             let missing = self.share.saturating_sub(self.free.len());
             self.stock.draw(missing as u32, &mut self.free);
@@ -78,7 +72,6 @@ impl Pool for Sender<'_> {
     }
 
     fn give_up(&mut self) {
-        self.is_short = true;
         if !self.free.is_empty() {
             self.stock.give(self.free.drain(..));
         }

@@ -238,6 +238,19 @@ impl Flow {
         self.limit = limit;
     }
 
+    /// A round without a shortage. A worker that has just tried again is not short yet: that alone is no
+    /// reason for hope.
+    fn ease(&mut self, advanced: bool) {
+        self.calm += 1;
+        if self.calm >= EASE_AFTER {
+            self.squeezes = self.squeezes.saturating_sub(1);
+            self.calm = 0;
+        }
+        if advanced {
+            self.hopeless = 0;
+        }
+    }
+
     /// The time ahead of GVT that the shortage of buffers leaves.
     fn squeezed(&self) -> f64 {
         if self.squeezes >= SQUEEZES {
@@ -253,11 +266,7 @@ impl<M: Model> Worker<'_, M> {
     /// outcomes.
     ///
     /// If GVT has advanced, fossil collection has just helped, and the pool distributes what it reclaimed.
-    /// If that did not last, everybody gives its free buffers away; after that, *cancelback* (Jefferson 1990) begins: the events sent from furthest ahead are taken back by their
-    /// senders, which roll back to before they sent them. Here the senders do it by themselves, beyond a
-    /// time that comes closer to GVT each round. The time ahead of GVT stays so short for a while, or the
-    /// same would happen again. In the end nothing is left but what a sequential run would have, and if
-    /// that does not fit, nothing will.
+    /// If that did not last, the squeeze begins.
     ///
     /// # Errors
     ///
@@ -269,26 +278,30 @@ impl<M: Model> Worker<'_, M> {
         let is_short = Flow::says_short(outcome) && concerns;
         // A round in which the worker tried again has no shortage yet, and says nothing.
         self.flow.stuck = if advanced { 0 } else { self.flow.stuck + u32::from(is_short) };
-        if is_short && advanced && outcome.notes & STARVED_AGAIN == 0 {
-            (self.flow.starved, self.flow.calm) = (false, 0);
-            self.buffers.redistribute(true);
-            return Ok(());
-        }
         if !is_short {
             self.buffers.redistribute(Flow::says_short(outcome));
-            self.flow.calm += 1;
-            if self.flow.calm >= EASE_AFTER {
-                self.flow.squeezes = self.flow.squeezes.saturating_sub(1);
-                self.flow.calm = 0;
-            }
-            // A round in which the worker tried again has no shortage yet: no reason for hope.
-            if advanced {
-                self.flow.hopeless = 0;
-            }
+            self.flow.ease(advanced);
             return Ok(());
         }
         let starved = std::mem::take(&mut self.flow.starved);
         self.flow.calm = 0;
+        if advanced && outcome.notes & STARVED_AGAIN == 0 {
+            self.buffers.redistribute(true);
+            return Ok(());
+        }
+        self.squeeze(advanced);
+        match self.event_at_gvt() {
+            Some(event) if starved && self.flow.hopeless > PATIENCE => Err(event),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes room by *cancelback* (Jefferson 1990): the events sent from furthest ahead are taken back by
+    /// their senders, which roll back to before they sent them. Here the senders do it by themselves,
+    /// beyond a time that comes closer to GVT each round. The time ahead of GVT stays so short for a
+    /// while, or the same would happen again. In the end nothing is left but what a sequential run would
+    /// have, and if that does not fit, nothing will.
+    fn squeeze(&mut self, advanced: bool) {
         if self.flow.squeezes == 0 || self.flow.unsqueezed == 0.0 {
             self.flow.unsqueezed = self.farthest() - self.gvt.time();
         }
@@ -308,13 +321,13 @@ impl<M: Model> Worker<'_, M> {
         } else {
             self.buffers.redistribute(true);
         }
+    }
+
+    /// This worker's pending event that GVT has reached.
+    fn event_at_gvt(&mut self) -> Option<Event> {
         let pending = self.desk.pending.peek().copied();
         let pending = pending.filter(|event| Bound(event.key.words()) == self.gvt);
-        let first = pending.or(self.waiting.reached(self.gvt).map(|(event, _)| event));
-        match first {
-            Some(event) if starved && self.flow.hopeless > PATIENCE => Err(event),
-            _ => Ok(()),
-        }
+        pending.or(self.waiting.reached(self.gvt).map(|(event, _)| event))
     }
 
     /// Takes back what lies beyond the squeezed window.

@@ -126,10 +126,7 @@ fn work_in_turn<M: Model>(
                 Turn::Worked | Turn::Idle => {}
                 turn => *ended = Some(turn),
             }
-            if worker.me == 0 && observer.says_stop(worker.gvt) {
-                worker.flow.stop();
-                shared.gvt.start();
-            }
+            observer.observe(worker);
         }
     }
     let ended = |(worker, ended): (_, Option<Turn>)| remains(worker, ended.unwrap_or(Turn::Failed));
@@ -183,11 +180,7 @@ fn work<M: Model>(
             since_look = 0;
             binding.iter_mut().for_each(Binding::let_go_of_shared_core);
         }
-        if me == 0 && observer.says_stop(worker.gvt) {
-            worker.flow.stop();
-            // Events that take long would put off the next round for as long.
-            shared.gvt.start();
-        }
+        observer.observe(&mut worker);
     };
     std::mem::forget(alarm);
     drop(binding);
@@ -258,7 +251,15 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
         Self { shared, watch, started, observed, looked, turns, slice, stops }
     }
 
-    /// Whether the run is to stop.
+    /// After a turn of a worker's: the first one looks on, and tells the others if the run is to stop.
+    fn observe(&mut self, worker: &mut Worker<'_, M>) {
+        if worker.me == 0 && self.says_stop(worker.gvt) {
+            worker.flow.stop();
+            // Events that take long would put off the next round for as long.
+            self.shared.gvt.start();
+        }
+    }
+
     fn says_stop(&mut self, gvt: Bound) -> bool {
         self.turns += 1;
         if self.turns >= self.slice {

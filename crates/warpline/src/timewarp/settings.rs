@@ -88,14 +88,9 @@ impl Settings {
     }
 
     /// How the pool is made, with at most `limit` buffers.
-    pub(crate) const fn pool_plan(&self, limit: Option<u32>) -> PoolPlan {
+    pub(crate) fn pool_plan(&self, limit: Option<u32>) -> PoolPlan {
         PoolPlan {
-            kind: match self.pool {
-                PoolKind::Receiver => warpline_memory::PoolKind::Receiver,
-                PoolKind::Sender => warpline_memory::PoolKind::Sender,
-                PoolKind::Partitioned => warpline_memory::PoolKind::Partitioned,
-                PoolKind::Adaptive => warpline_memory::PoolKind::Adaptive,
-            },
+            kind: self.pool.into(),
             workers: self.workers,
             limit,
             keep: 2 * self.gvt_interval + 256,
@@ -181,6 +176,17 @@ policy! {
     Partitioned = "partitioned";
     /// With each pair of workers, as many as the messages between them need.
     Adaptive = "adaptive";
+}
+
+impl From<PoolKind> for warpline_memory::PoolKind {
+    fn from(pool: PoolKind) -> Self {
+        match pool {
+            PoolKind::Receiver => Self::Receiver,
+            PoolKind::Sender => Self::Sender,
+            PoolKind::Partitioned => Self::Partitioned,
+            PoolKind::Adaptive => Self::Adaptive,
+        }
+    }
 }
 
 policy! {
