@@ -335,10 +335,11 @@ fn first_events_leave_the_rest() {
 }
 
 /// A worker that sends more than others cannot have what pools keep apart; a sender pool gives it all
-/// that the others have not, and an adaptive one all that is not promised to them.
+/// that the others have not, and an adaptive one all that is not promised to them: a few, as long as they want
+/// no more.
 #[test]
 fn a_flood_leaves_the_others_their_buffers() {
-    for (plan, left) in plans(2, Some(1_000)).into_iter().zip([500, 500, 350, 250, 250]) {
+    for (plan, left) in plans(2, Some(1_000)).into_iter().zip([500, 500, 350, 250, 32]) {
         let name = format!("{plan:?}");
         let arena = Arena::new(plan);
         let (mut flood, mut other) = (arena.buffers(0), arena.buffers(1));
@@ -353,7 +354,7 @@ fn a_flood_leaves_the_others_their_buffers() {
 /// After a shortage the pools are divided as before.
 #[test]
 fn a_shortage_does_not_end_the_division() {
-    for (plan, left) in plans(2, Some(1_000)).into_iter().zip([500, 500, 350, 250, 250]) {
+    for (plan, left) in plans(2, Some(1_000)).into_iter().zip([500, 500, 350, 250, 32]) {
         let name = format!("{plan:?}");
         let arena = Arena::new(plan);
         let (mut flood, mut other) = (arena.buffers(0), arena.buffers(1));
@@ -376,6 +377,29 @@ fn a_shortage_does_not_end_the_division() {
         let for_other = (0_u64..).map_while(|n| other.fill_with(0, || n)).count();
         assert!(for_other + 8 >= left, "{name}: {for_other}, not {left}");
     }
+}
+
+/// With an adaptive pool, a worker that begins to send beside a flood has half of the buffers once they are
+/// free.
+#[test]
+fn who_wakes_beside_a_flood_gets_its_part() {
+    let arena = Arena::new(PoolPlan::new(PoolKind::Adaptive, 2, Some(1_000)));
+    let (mut flood, mut other) = (arena.buffers(0), arena.buffers(1));
+    let (mut floods, mut others) = (Vec::new(), Vec::new());
+    for _ in 0..4 {
+        // The receiver frees what came, and the source sends again.
+        floods.drain(..).for_each(|id| other.free(id, 0));
+        flood.redistribute(false);
+        other.redistribute(false);
+        flood.redistribute(false);
+        floods.extend((0_u64..).map_while(|n| flood.fill_with(1, || n)));
+        others.extend((0_u64..).map_while(|n| other.fill_with(1, || n)));
+    }
+    let (floods, others) = (floods.len(), others.len());
+    assert!(
+        floods.abs_diff(others) < 100 && floods + others > 900,
+        "{floods} and {others} of 1000"
+    );
 }
 
 /// Three workers, one of which has drawn nearly all for its first events: the others still get what is left.

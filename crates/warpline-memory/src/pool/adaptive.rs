@@ -8,9 +8,13 @@
 //! part to find. (As long as there is enough, it stays: buffers that go through the stock change cores.
 //! Giving it all back made the hypercube a fifth slower with two workers.)
 //!
-//! A worker that floods the others cannot take all: each worker is promised an equal part of the buffers, or
-//! half of that if it has hardly used any of late, and nobody draws what is promised to another. A worker
-//! whose draw is refused takes from its own other parts before it gives up.
+//! A worker that floods the others cannot take all. At each fossil collection a worker says how many buffers
+//! it could use: those in use and its parts' targets, or any number if a draw was refused. It is promised
+//! that, as long as there is enough for all; else those who want the most are promised equal parts, and the
+//! others all they want (max-min fairness). Nobody draws what is promised to another. A worker whose draw is
+//! refused takes from its own other parts before it gives up. (To promise everybody an equal part, or half
+//! of it if little was used of late, left PHOLD beside a flood a quarter of its rate with twice the buffers
+//! that its events need; this leaves it 0.98.)
 
 use super::{Pool, Shared};
 use crate::sync::Ordering;
@@ -44,10 +48,13 @@ pub(crate) struct Adaptive<'a> {
     /// An equal part of all buffers, where there is a limit.
     share: usize,
     slack: usize,
+    /// Whether a draw was refused since the last redistribution.
+    refused: bool,
     /// Whether promises count: not for first events, and not in a shortage.
     is_open: bool,
-    /// Kept for its memory.
+    /// Kept for their memory.
     scratch: Vec<u32>,
+    wants: Vec<usize>,
 }
 
 impl<'a> Adaptive<'a> {
@@ -58,6 +65,7 @@ impl<'a> Adaptive<'a> {
         let share = if is_limited { limit / workers } else { 0 };
         // Ordering: Relaxed; an estimate, see `allowance`.
         shared.shelves[me].promised.store(share, Ordering::Relaxed);
+        shared.shelves[me].wanted.store(limit, Ordering::Relaxed);
         Self {
             shared,
             me,
@@ -66,7 +74,9 @@ impl<'a> Adaptive<'a> {
             share,
             slack: if is_limited { SLACK.min(limit / (4 * workers * workers)) } else { SLACK },
             is_open: !is_limited,
+            refused: false,
             scratch: Vec::new(),
+            wants: Vec::new(),
         }
     }
 
@@ -101,8 +111,11 @@ impl<'a> Adaptive<'a> {
         self.count += got;
         // Ordering: Relaxed; an estimate, see `allowance`.
         self.shared.shelves[self.me].drawn.fetch_add(got, Ordering::Relaxed);
-        if got == 0 && self.count > 0 {
-            self.take_from_others(to);
+        if got == 0 {
+            self.refused = true;
+            if self.count > 0 {
+                self.take_from_others(to);
+            }
         }
     }
 
@@ -115,6 +128,23 @@ impl<'a> Adaptive<'a> {
             self.parts[to].free.extend(free.drain(..half));
             self.parts[largest].free = free;
         }
+    }
+
+    /// Says what this worker could use, and what it is promised: all of that, or as much as everybody who
+    /// wants more than there is for all (max-min fairness).
+    fn promise(&mut self) {
+        let shelves = &self.shared.shelves;
+        let mine = &shelves[self.me];
+        let limit = self.shared.stock.limit() as usize;
+        let demand: usize = (0..self.parts.len()).map(|peer| self.target(peer)).sum();
+        // Ordering: Relaxed, here and below; estimates, see `allowance`.
+        let used = mine.drawn.load(Ordering::Relaxed).saturating_sub(self.free());
+        let wanted =
+            if std::mem::take(&mut self.refused) { limit } else { (used + demand).min(limit) };
+        mine.wanted.store(wanted, Ordering::Relaxed);
+        self.wants.clear();
+        self.wants.extend(shelves.iter().map(|shelf| shelf.wanted.load(Ordering::Relaxed)));
+        mine.promised.store(wanted.min(level(&mut self.wants, limit)), Ordering::Relaxed);
     }
 
     /// How many buffers a part keeps.
@@ -133,12 +163,27 @@ impl<'a> Adaptive<'a> {
         });
     }
 
+    /// How many free buffers a part keeps, and from how many beyond that something is done about them.
+    fn bounds(&self, peer: usize, short: bool, low: bool) -> (usize, usize) {
+        let mine = &self.shared.shelves[self.me];
+        // Ordering: Relaxed; estimates, see `allowance`.
+        let drawn = mine.drawn.load(Ordering::Relaxed);
+        let promised = mine.promised.load(Ordering::Relaxed);
+        let target = if short { self.parts[peer].demand } else { self.target(peer) };
+        if low && drawn > promised {
+            // Others want their part of it.
+            (target * promised / drawn, 0)
+        } else if short {
+            (target, 0)
+        } else {
+            (target, target / 4 + self.slack)
+        }
+    }
+
     /// Sends what a part does not need home, and puts what did not come from there aside, if the stock is
     /// `low`.
     fn shrink(&mut self, peer: usize, short: bool, low: bool) {
-        let target = if short { self.parts[peer].demand } else { self.target(peer) };
-        // Not for a few.
-        let much = if short { 0 } else { target / 4 + self.slack };
+        let (target, much) = self.bounds(peer, short, low);
         let (part, me) = (&mut self.parts[peer], self.me);
         let surplus = part.free.len().saturating_sub(target);
         if surplus <= much {
@@ -150,14 +195,23 @@ impl<'a> Adaptive<'a> {
             self.shared.shelves[peer].put(part.free.drain(..home as usize), me);
         }
         let rest = if low { surplus - home as usize } else { 0 };
-        // A worker keeps what is its equal part, or a flood would get it.
-        // Ordering: Relaxed; an estimate, see `allowance`.
-        let drawn = self.shared.shelves[self.me].drawn.load(Ordering::Relaxed);
-        let beyond = drawn.saturating_sub(self.share + self.scratch.len());
-        let rest = rest.min(beyond);
         self.scratch.extend(part.free.drain(..rest));
         self.count -= home as usize + rest;
     }
+}
+
+/// The level up to which `limit` fills what everybody wants.
+fn level(wants: &mut [usize], limit: usize) -> usize {
+    wants.sort_unstable();
+    let mut left = limit;
+    for (place, &want) in wants.iter().enumerate() {
+        let even = left / (wants.len() - place);
+        if want > even {
+            return even;
+        }
+        left -= want;
+    }
+    limit
 }
 
 impl Pool for Adaptive<'_> {
@@ -188,10 +242,9 @@ impl Pool for Adaptive<'_> {
             part.demand = part.used.max(part.demand - part.demand.div_ceil(8));
             part.gained -= std::mem::take(&mut part.used) as isize;
         }
-        let demand: usize = self.parts.iter().map(|part| part.demand).sum();
-        let promised = (2 * demand).clamp(self.share / 2, self.share);
-        // Ordering: Relaxed; an estimate, see `allowance`.
-        self.shared.shelves[self.me].promised.store(promised, Ordering::Relaxed);
+        if self.share > 0 {
+            self.promise();
+        }
         let (me, workers, stock) = (self.me, self.parts.len(), &self.shared.stock);
         let low = short || (stock.is_limited() && stock.available() < stock.limit() as usize / LOW);
         // Not all workers begin with the same shelf.

@@ -133,6 +133,10 @@ pub(crate) struct Shared {
     shelves: Box<[CachePadded<Shelf>]>,
 }
 
+/// A number that may be wrong at any time. The model checker need not try all of its values, so it is
+/// std's there, too.
+type Estimate = std::sync::atomic::AtomicUsize;
+
 /// Free buffers that one worker takes, and others as well, or others put there.
 #[derive(Debug, Default)]
 pub(crate) struct Shelf {
@@ -142,8 +146,10 @@ pub(crate) struct Shelf {
     count: AtomicUsize,
     /// What the worker has drawn from the stock and not given back.
     drawn: AtomicUsize,
+    /// How many buffers the worker could use, as it knows.
+    wanted: Estimate,
     /// What nobody else may draw, less what it has drawn.
-    promised: AtomicUsize,
+    promised: Estimate,
 }
 
 impl Shelf {
