@@ -30,8 +30,15 @@ struct Part {
     used: usize,
     /// The recent peak of `used`, slowly forgotten.
     demand: usize,
+    /// How many free buffers it would have if none had come from the peer and none gone there.
+    base: isize,
+}
+
+impl Part {
     /// Buffers that came from the peer, less those that went there.
-    gained: isize,
+    const fn gained(&self) -> isize {
+        self.free.len() as isize - self.base
+    }
 }
 
 /// The stock runs low when less than this part of the limit is left in it.
@@ -43,8 +50,6 @@ pub(crate) struct Adaptive<'a> {
     shared: &'a Shared,
     me: usize,
     parts: Vec<Part>,
-    /// Free buffers in all parts.
-    count: usize,
     /// An equal part of all buffers, where there is a limit.
     share: usize,
     slack: usize,
@@ -70,7 +75,6 @@ impl<'a> Adaptive<'a> {
             shared,
             me,
             parts: vec![Part::default(); shared.plan.workers],
-            count: 0,
             share,
             slack: if is_limited { SLACK.min(limit / (4 * workers * workers)) } else { SLACK },
             is_open: !is_limited,
@@ -108,14 +112,12 @@ impl<'a> Adaptive<'a> {
         let wanted = if self.is_open { target.min(stock.batch() as usize) } else { 1 };
         let count = wanted.min(self.allowance());
         let got = stock.draw(count as u32, &mut self.parts[to].free) as usize;
-        self.count += got;
+        self.parts[to].base += got as isize;
         // Ordering: Relaxed; an estimate, see `allowance`.
         self.shared.shelves[self.me].drawn.fetch_add(got, Ordering::Relaxed);
         if got == 0 {
             self.refused = true;
-            if self.count > 0 {
-                self.take_from_others(to);
-            }
+            self.take_from_others(to);
         }
     }
 
@@ -126,6 +128,8 @@ impl<'a> Adaptive<'a> {
             let mut free = std::mem::take(&mut self.parts[largest].free);
             let half = free.len().div_ceil(2);
             self.parts[to].free.extend(free.drain(..half));
+            self.parts[to].base += half as isize;
+            self.parts[largest].base -= half as isize;
             self.parts[largest].free = free;
         }
     }
@@ -155,12 +159,8 @@ impl<'a> Adaptive<'a> {
 
     /// Files the buffers that others have sent home.
     fn come_home(&mut self) {
-        self.shared.shelves[self.me].take_all(|buffer, peer| {
-            let part = &mut self.parts[peer];
-            part.gained += 1;
-            part.free.push(buffer);
-            self.count += 1;
-        });
+        let home = |buffer, peer: usize| self.parts[peer].free.push(buffer);
+        self.shared.shelves[self.me].take_all(home);
     }
 
     /// How many free buffers a part keeps, and from how many beyond that something is done about them.
@@ -189,14 +189,13 @@ impl<'a> Adaptive<'a> {
         if surplus <= much {
             return;
         }
-        let home = if peer == self.me { 0 } else { part.gained.clamp(0, surplus as isize) };
+        let home = if peer == self.me { 0 } else { part.gained().clamp(0, surplus as isize) };
         if home > 0 {
-            part.gained -= home;
             self.shared.shelves[peer].put(part.free.drain(..home as usize), me);
         }
         let rest = if low { surplus - home as usize } else { 0 };
         self.scratch.extend(part.free.drain(..rest));
-        self.count -= home as usize + rest;
+        part.base -= rest as isize;
     }
 }
 
@@ -222,25 +221,20 @@ impl Pool for Adaptive<'_> {
         }
         let part = &mut self.parts[to];
         part.used += 1;
-        let buffer = part.free.pop()?;
-        self.count -= 1;
-        Some(buffer)
+        part.free.pop()
     }
 
     #[inline]
     fn release(&mut self, buffer: u32, from: usize) {
-        let part = &mut self.parts[from];
-        part.gained += 1;
-        part.free.push(buffer);
-        self.count += 1;
+        self.parts[from].free.push(buffer);
     }
 
     fn redistribute(&mut self, short: bool) {
         self.come_home();
         self.is_open = true;
         for part in &mut self.parts {
-            part.demand = part.used.max(part.demand - part.demand.div_ceil(8));
-            part.gained -= std::mem::take(&mut part.used) as isize;
+            let used = std::mem::take(&mut part.used);
+            part.demand = used.max(part.demand - part.demand.div_ceil(8));
         }
         if self.share > 0 {
             self.promise();
@@ -264,15 +258,18 @@ impl Pool for Adaptive<'_> {
         // Until the next collection promises do not count: somebody needs all there is (POOL-C).
         self.is_open = false;
         self.come_home();
-        self.count = 0;
         // Everybody gives up what there is, so everybody begins anew.
         // Ordering: Relaxed; an estimate, see `allowance`.
         self.shared.shelves[self.me].drawn.store(0, Ordering::Relaxed);
-        let all = self.parts.iter_mut().flat_map(|part| part.free.drain(..));
+        let all = self.parts.iter_mut().flat_map(|part| {
+            part.base -= part.free.len() as isize;
+            part.free.drain(..)
+        });
         self.shared.stock.give(all);
     }
 
     fn free(&self) -> usize {
-        self.count + self.shared.shelves[self.me].count()
+        let parts: usize = self.parts.iter().map(|part| part.free.len()).sum();
+        parts + self.shared.shelves[self.me].count()
     }
 }
