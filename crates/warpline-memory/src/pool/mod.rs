@@ -55,9 +55,13 @@ impl PoolKind {
     const fn knows_senders(self, plan: &PoolPlan) -> bool {
         match self {
             Self::Receiver => plan.local_pool,
-            Self::Sender => false,
-            Self::Partitioned | Self::Adaptive => true,
+            Self::Sender | Self::Partitioned | Self::Adaptive => self.is_by_pairs(),
         }
+    }
+
+    /// Whether buffers belong to pairs of workers.
+    const fn is_by_pairs(self) -> bool {
+        matches!(self, Self::Partitioned | Self::Adaptive)
     }
 
     /// Whether a worker without buffers can have those of any other one, once they are free.
@@ -182,7 +186,11 @@ impl Shelf {
 }
 
 impl Shared {
-    pub(crate) fn new(plan: PoolPlan) -> Self {
+    pub(crate) fn new(mut plan: PoolPlan) -> Self {
+        if plan.workers == 1 && plan.kind.is_by_pairs() {
+            // There is one pair, and one list costs less than a list of lists.
+            plan.kind = PoolKind::Sender;
+        }
         let stock = Stock::new(plan.workers, plan.limit);
         let shelves = if plan.kind.has_shelves() { plan.workers } else { 0 };
         let shelves = (0..shelves).map(|_| CachePadded::default()).collect();
