@@ -36,19 +36,13 @@ pub struct Replay {
 
 impl Replay {
     /// The machine of the paper.
-    pub const KSR2: Self = Self::new("a KSR-2", MachineParams::ksr2);
-    /// A machine of today.
-    pub const SERVER: Self = Self::new("a server of 2023", MachineParams::server);
-
-    const fn new(name: &'static str, params: fn() -> MachineParams) -> Self {
-        Self { name, params }
-    }
+    pub const KSR2: Self = Self { name: "a KSR-2", params: MachineParams::ksr2 };
 }
 
 impl MemorySystem for Replay {
     fn costs(&self, run: &BufferRun) -> Result<MemoryCosts, LabError> {
         let params = MachineParams { workers: run.workers as u32, ..(self.params)() };
-        Ok(replay(run, params)?.costs(run.pool, &params))
+        Ok(replay(run, &[params])?[0].costs(run.pool, &params))
     }
 
     fn describe(&self) -> String {
@@ -100,12 +94,11 @@ impl Replayed {
     }
 }
 
-/// The machine that a trace goes through, and what it has counted on the way.
+/// The machines that a trace goes through, and what was counted on the way.
 struct Player {
-    machine: Machine,
+    machines: Vec<(Machine, Replayed)>,
     /// The bytes of a buffer that a message fills, header included.
     filled: u32,
-    counts: Replayed,
     failed: Option<String>,
 }
 
@@ -114,24 +107,26 @@ impl Player {
         let BufferAccess { worker, action, address, bytes } = access;
         let (kind, bytes) = (AccessKind::Write, bytes.min(self.filled));
         let is_remote = matches!(action, BufferAction::Fill { to } if to != worker);
-        let before = is_remote.then(|| *self.machine.counts(worker));
-        if let Err(error) = self.machine.access(Access { worker, kind, address, bytes }) {
-            self.failed.get_or_insert_with(|| error.to_string());
-        }
-        if let Some(before) = before {
-            self.counts.remote_sends += 1;
-            self.counts.remote_fills += *self.machine.counts(worker) - before;
+        for (machine, counts) in &mut self.machines {
+            let before = is_remote.then(|| *machine.counts(worker));
+            if let Err(error) = machine.access(Access { worker, kind, address, bytes }) {
+                self.failed.get_or_insert_with(|| error.to_string());
+            }
+            if let Some(before) = before {
+                counts.remote_sends += 1;
+                counts.remote_fills += *machine.counts(worker) - before;
+            }
         }
     }
 }
 
-/// Runs PHOLD and replays it.
+/// Runs PHOLD and replays it on each of the machines.
 ///
 /// # Errors
 ///
-/// When the run fails, or the machine cannot replay it.
-pub fn replay(run: &BufferRun, params: MachineParams) -> Result<Replayed, LabError> {
-    ModelParams::Phold(run.model.clone()).dispatch(Traced { run, params })?
+/// When the run fails, or a machine cannot replay it.
+pub fn replay(run: &BufferRun, machines: &[MachineParams]) -> Result<Vec<Replayed>, LabError> {
+    ModelParams::Phold(run.model.clone()).dispatch(Traced { run, machines })?
 }
 
 /// A replay that failed has left the player as it was.
@@ -141,19 +136,20 @@ fn lock(player: &Mutex<Player>) -> MutexGuard<'_, Player> {
 
 struct Traced<'a> {
     run: &'a BufferRun,
-    params: MachineParams,
+    machines: &'a [MachineParams],
 }
 
 impl WithModel for Traced<'_> {
-    type Output = Result<Replayed, LabError>;
+    type Output = Result<Vec<Replayed>, LabError>;
 
     fn with<M: Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
-        let Self { run, params } = self;
+        let Self { run, machines } = self;
         let bytes = Arena::<<M::Lp as LogicalProcess>::Message>::buffer_bytes(run.workers) as u64;
         let buffers = run.memory / bytes.max(1);
-        let machine = Machine::new(params, buffers * bytes)?;
-        let (filled, counts) = (HEADER + run.model.payload as u32, Replayed::default());
-        let player = Arc::new(Mutex::new(Player { machine, filled, counts, failed: None }));
+        let machine = |&params| Ok((Machine::new(params, buffers * bytes)?, Replayed::default()));
+        let machines = machines.iter().map(machine).collect::<Result<_, LabError>>()?;
+        let filled = HEADER + run.model.payload as u32;
+        let player = Arc::new(Mutex::new(Player { machines, filled, failed: None }));
         let sink = Arc::clone(&player);
         let simulation = Simulation::new(model)
             .engine(Engine::TimeWarp)
@@ -177,8 +173,13 @@ impl WithModel for Traced<'_> {
         if let Some(reason) = player.failed.take() {
             return Err(LabError::Trace { reason });
         }
-        let total = player.machine.total();
-        Ok(Replayed { total, committed: report.committed_events, ..player.counts })
+        let committed = report.committed_events;
+        let replayed = |(machine, counts): &(Machine, Replayed)| Replayed {
+            total: machine.total(),
+            committed,
+            ..*counts
+        };
+        Ok(player.machines.iter().map(replayed).collect())
     }
 }
 
@@ -195,13 +196,17 @@ mod tests {
         BufferRun { model, end: 1_000.0, seed: 1, workers: 8, pool, memory }
     }
 
+    fn replayed(run: &BufferRun, params: MachineParams) -> Replayed {
+        replay(run, &[params]).expect("a sound run")[0]
+    }
+
     /// The buffer paper, 3.1 and 3.2: the receiver of a message misses all of its lines, whatever the pool.
     /// With a receiver pool the sender misses them as well when it writes: two rounds. With a sender pool it
     /// has them, but for buffers that have just come through the global pool: one round.
     #[test]
     fn receiver_pools_have_two_rounds_of_misses_and_sender_pools_one() {
         let rounds = |pool| {
-            let counts = replay(&run(pool, 4 << 20), MachineParams::ksr2()).expect("a sound run");
+            let counts = replayed(&run(pool, 4 << 20), MachineParams::ksr2());
             let (lines, misses) =
                 (counts.remote_fills.line_accesses(), counts.remote_fills.misses());
             let cold = counts.remote_fills.cold_misses;
@@ -222,7 +227,7 @@ mod tests {
         small.pages.sets = 32;
         let knee = u64::from(small.page_bytes) * small.pages.places();
         let misses = |pool, memory| {
-            let counts = replay(&run(pool, memory), small).expect("a sound run").total;
+            let counts = replayed(&run(pool, memory), small).total;
             (counts.page_misses - counts.cold_page_misses) as f64 / counts.accesses as f64
         };
         for (pool, grows) in
@@ -240,7 +245,7 @@ mod tests {
     fn update_protocols_suit_partitioned_pools() {
         let params = MachineParams { protocol: Protocol::Update, ..MachineParams::ksr2() };
         let needless = |pool| {
-            let counts = replay(&run(pool, 4 << 20), params).expect("a sound run");
+            let counts = replayed(&run(pool, 4 << 20), params);
             counts.total.needless_updates as f64 / counts.remote_sends as f64
         };
         let [receiver, sender, partitioned] =

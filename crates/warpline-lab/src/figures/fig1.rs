@@ -79,7 +79,7 @@ impl<S: MemorySystem> Figure for Fig1<S> {
 }
 
 fn claims(plot: &Plot) -> Vec<Claim> {
-    let higher = |text: &str, curves| memory_system::higher(text, plot, curves, |_| true);
+    let higher = |text: &str, curves| memory_system::higher(text, &plot.curves, curves, |_| true);
     let dots = |n: usize| &plot.curves[n].dots;
     let gap = |place: usize| dots(1)[place].y - dots(2)[place].y;
     let last = SIZES.len() - 1;

@@ -51,7 +51,7 @@ impl<S: MemorySystem> Figure for Fig2<S> {
         let title = "PHOLD, 64 LPs, 256 events, 8 workers";
         let (plot, table) = memory_system::plot(&self.0, title, axes, &SIZES, &queries)?;
         let text = "receiver pools have more cache misses than sender pools";
-        let claims = vec![memory_system::higher(text, &plot, [RECEIVER, SENDER], |_| true)];
+        let claims = vec![memory_system::higher(text, &plot.curves, [RECEIVER, SENDER], |_| true)];
         Ok(Findings {
             plot,
             table,

@@ -1,7 +1,7 @@
 //! Figure 5 of the buffer paper: page misses by the memory for event buffers.
 
 use super::{
-    PARTITIONED, RECEIVER, SENDER,
+    ADAPTIVE, PARTITIONED, RECEIVER, SENDER,
     memory_system::{self, MemorySystem, Query},
 };
 use crate::{Axis, Claim, Figure, Findings, Lab, LabError, Plot, Source};
@@ -28,7 +28,7 @@ impl<S: MemorySystem> Figure for Fig5<S> {
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
         let run = |pool| move |memory| memory_system::million_events(lab.settings, pool, memory);
         let (receiver, sender) = (run(PoolKind::Receiver), run(PoolKind::Sender));
-        let partitioned = run(PoolKind::Partitioned);
+        let (partitioned, adaptive) = (run(PoolKind::Partitioned), run(PoolKind::Adaptive));
         let query = |name: &str, run| Query {
             name: name.to_owned(),
             run,
@@ -38,6 +38,7 @@ impl<S: MemorySystem> Figure for Fig5<S> {
             query(RECEIVER, &receiver as &dyn Fn(f64) -> _),
             query(SENDER, &sender),
             query(PARTITIONED, &partitioned),
+            query(ADAPTIVE, &adaptive),
         ];
         let axes = [memory_system::memory_axis(), Axis::new("page misses, in thousands")];
         let title = "PHOLD, 256 LPs, 1024 events, 8 workers";
@@ -64,7 +65,7 @@ impl<S: MemorySystem> Figure for Fig5<S> {
 
 fn claims(plot: &Plot) -> Vec<Claim> {
     let higher = |text: &str, curves, wanted: fn(f64) -> bool| {
-        memory_system::higher(text, plot, curves, wanted)
+        memory_system::higher(text, &plot.curves, curves, wanted)
     };
     let rises = |name: &str, wanted: bool| {
         let verb = if wanted { "at least double" } else { "do not double" };
@@ -86,6 +87,7 @@ fn claims(plot: &Plot) -> Vec<Claim> {
         rises(SENDER, true),
         rises(RECEIVER, true),
         rises(PARTITIONED, false),
+        rises(ADAPTIVE, false),
         higher("sender pools miss more pages than partitioned ones", [SENDER, PARTITIONED], |x| {
             x > KNEE
         }),

@@ -53,7 +53,7 @@ impl<S: MemorySystem> Figure for Fig6<S> {
         let more = [(4, 2), (2, 1)].map(|(many, few)| {
             let text = format!("with {many} neighbours more pages are missed than with {few}");
             let most = MEMORY[MEMORY.len() - 1];
-            memory_system::higher(&text, &plot, [&name(many), &name(few)], |x| x == most)
+            memory_system::higher(&text, &plot.curves, [&name(many), &name(few)], |x| x == most)
         });
         let knees = plot.curves.iter().zip(EXPECTED).map(|(curve, expected)| knee(curve, expected));
         let claims = more.into_iter().chain(knees).collect();

@@ -117,12 +117,12 @@ pub(super) fn plot(
 /// system that is computed has no noise. Places where both are zero have nothing to say.
 pub(super) fn higher(
     text: &str,
-    plot: &Plot,
+    curves: &[Curve],
     [upper, lower]: [&str; 2],
     wanted: impl Fn(f64) -> bool,
 ) -> Claim {
     let dots = |name: &str| {
-        let curve = plot.curves.iter().find(|curve| curve.name == name);
+        let curve = curves.iter().find(|curve| curve.name == name);
         curve.map_or(&[][..], |curve| &curve.dots)
     };
     let pairs = dots(upper).iter().zip(dots(lower));

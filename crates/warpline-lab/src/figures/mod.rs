@@ -5,12 +5,14 @@
 //! | 1, 2, 5, 6 of the buffer paper | `fig1` … `fig6` | [`Replay`]: traced runs on the paper's machine |
 //! | 3, 4, 7, 8 of the buffer paper | `fig3` … `fig8` | real runs |
 //! | 1 of the GTW paper | `gtw_fig1` | real runs |
+//! | other machines (buffer paper, section 8) | `architectures` | traced runs on several machines |
 //! | buffer hogging (buffer paper, section 5) | `hogging` | real runs |
 //! | buffer hogging, as others feel it | `flooding` | runs in turn |
 
 use crate::{Figure, replay::Replay};
 use warpline::PoolKind;
 
+pub mod architectures;
 pub mod fig1;
 pub mod fig2;
 pub mod fig3;
@@ -38,6 +40,7 @@ pub const ALL: &[&dyn Figure] = &[
     &fig7::Fig7,
     &fig8::Fig8,
     &gtw_fig1::GtwFig1,
+    &architectures::Architectures,
     &flooding::FloodingFigure,
     &hogging::HoggingFigure,
 ];
@@ -45,5 +48,6 @@ pub const ALL: &[&dyn Figure] = &[
 const RECEIVER: &str = PoolKind::Receiver.name();
 const SENDER: &str = PoolKind::Sender.name();
 const PARTITIONED: &str = PoolKind::Partitioned.name();
+const ADAPTIVE: &str = PoolKind::Adaptive.name();
 
 const MIB: u64 = 1 << 20;

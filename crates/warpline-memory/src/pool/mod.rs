@@ -42,11 +42,11 @@ pub enum PoolKind {
     /// Buffers belong to the receiver.
     Receiver,
     /// Buffers belong to the sender.
-    #[default]
     Sender,
     /// Buffers belong to pairs of workers, as many to each as at the start.
     Partitioned,
     /// Buffers belong to pairs of workers, as many to each as it needs.
+    #[default]
     Adaptive,
 }
 

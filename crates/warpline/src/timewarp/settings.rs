@@ -168,13 +168,13 @@ policy! {
     /// Where Time Warp keeps free buffers (Fujimoto and Panesar 1995).
     PoolKind as "pool";
     /// With the sender; a global pool evens out differences.
-    #[default]
     Sender = "sender";
     /// With the receiver, under a lock.
     Receiver = "receiver";
     /// With each pair of workers, an equal part for each.
     Partitioned = "partitioned";
     /// With each pair of workers, as many as the messages between them need.
+    #[default]
     Adaptive = "adaptive";
 }
 

@@ -1,0 +1,248 @@
+//! The effect on other machine architectures, which the buffer paper leaves open (section 8): runs of more and
+//! more workers, replayed on the KSR-2 and on a server of today, where writes invalidate other copies and where
+//! they update them.
+//!
+//! Each worker brings the same memory for buffers with it. A pool that sends every buffer everywhere makes
+//! each worker touch all of the memory in the end; one that keeps them between two workers does not.
+
+use warpline::PoolKind;
+use warpline_models::phold::PholdParams;
+
+use super::{
+    ADAPTIVE, MIB, PARTITIONED, RECEIVER, SENDER,
+    memory_system::{self, BufferRun},
+};
+use crate::{
+    Axis, Claim, Curve, Dot, Figure, Findings, Lab, LabError, Plot, Settings, Source, Table,
+    machine::{MachineParams, Protocol},
+    replay::{Replayed, replay},
+};
+
+/// The numbers of workers.
+const WORKERS: [usize; 4] = [2, 8, 32, 64];
+/// Of PHOLD, for each worker.
+const LPS: usize = 32;
+const POPULATION: usize = 128;
+/// Bytes of event buffers, for each worker.
+const MEMORY: u64 = MIB;
+/// The virtual time at which runs end: by then, every buffer was used some ten times.
+const END: f64 = 400.0;
+/// The machines.
+const MACHINES: [Architecture; 4] = [
+    Architecture { name: "server", params: MachineParams::server, protocol: Protocol::Invalidate },
+    Architecture { name: "server", params: MachineParams::server, protocol: Protocol::Update },
+    Architecture { name: "KSR-2", params: MachineParams::ksr2, protocol: Protocol::Invalidate },
+    Architecture { name: "KSR-2", params: MachineParams::ksr2, protocol: Protocol::Update },
+];
+/// Places among them.
+const SERVER: usize = 0;
+const SERVER_UPDATING: usize = 1;
+const KSR2: usize = 2;
+
+struct Architecture {
+    name: &'static str,
+    params: fn() -> MachineParams,
+    protocol: Protocol,
+}
+
+impl Architecture {
+    fn params(&self, workers: usize) -> MachineParams {
+        MachineParams { workers: workers as u32, protocol: self.protocol, ..(self.params)() }
+    }
+
+    const fn protocol(&self) -> &'static str {
+        match self.protocol {
+            Protocol::Invalidate => "invalidate",
+            Protocol::Update => "update",
+        }
+    }
+}
+
+/// What a run was like on each of [`MACHINES`].
+struct Run {
+    pool: PoolKind,
+    workers: usize,
+    replayed: Vec<Replayed>,
+}
+
+impl Run {
+    /// A count of one machine, by committed event.
+    fn per_event(&self, machine: usize, count: impl Fn(&Replayed) -> f64) -> f64 {
+        let replayed = &self.replayed[machine];
+        count(replayed) / replayed.committed.max(1) as f64
+    }
+
+    fn nanoseconds(&self, machine: usize) -> f64 {
+        let costs = MACHINES[machine].params(self.workers).costs;
+        self.per_event(machine, |replayed| replayed.total.time_ns(&costs))
+    }
+
+    /// The part of the time that page misses take.
+    fn paging(&self, machine: usize) -> f64 {
+        let price = MACHINES[machine].params(self.workers).costs.page_miss_ns;
+        self.per_event(machine, |replayed| replayed.total.page_misses as f64 * price)
+            / self.nanoseconds(machine)
+    }
+
+    fn row(&self, machine: usize) -> Vec<String> {
+        let Architecture { name, .. } = MACHINES[machine];
+        let per_event = |count: fn(&Replayed) -> u64| {
+            format!("{:.4}", self.per_event(machine, |replayed| count(replayed) as f64))
+        };
+        vec![
+            name.to_owned(),
+            MACHINES[machine].protocol().to_owned(),
+            self.pool.to_string(),
+            self.workers.to_string(),
+            per_event(|replayed| replayed.total.line_accesses()),
+            per_event(|replayed| replayed.total.misses()),
+            per_event(|replayed| replayed.total.invalidations_received),
+            per_event(|replayed| replayed.total.updates_received),
+            per_event(|replayed| replayed.total.needless_updates),
+            per_event(|replayed| replayed.total.page_misses),
+            format!("{:.1}", self.nanoseconds(machine)),
+            format!("{:.4}", self.paging(machine)),
+        ]
+    }
+}
+
+const HEADER: [&str; 12] = [
+    "machine",
+    "protocol",
+    "pool",
+    "workers",
+    "lines touched per event",
+    "misses per event",
+    "invalidations per event",
+    "updates per event",
+    "needless updates per event",
+    "page misses per event",
+    "ns per event",
+    "part of it for page misses",
+];
+
+/// The experiment.
+#[derive(Debug)]
+pub struct Architectures;
+
+impl Figure for Architectures {
+    fn name(&self) -> &'static str {
+        "architectures"
+    }
+
+    fn title(&self) -> &'static str {
+        "Buffer pools on other machines: what they wait for memory, by workers"
+    }
+
+    fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
+        let mut runs = Vec::new();
+        for &pool in PoolKind::ALL {
+            for workers in WORKERS {
+                let machines = MACHINES.each_ref().map(|machine| machine.params(workers));
+                let replayed = replay(&run(lab.settings, pool, workers), &machines)?;
+                runs.push(Run { pool, workers, replayed });
+            }
+        }
+        let rows = runs.iter().flat_map(|run| (0..MACHINES.len()).map(|machine| run.row(machine)));
+        let table = Table { header: HEADER.map(str::to_owned).into(), rows: rows.collect() };
+        let plot = Plot {
+            title: "PHOLD, 32 LPs and 128 events for each worker, on a server".to_owned(),
+            x: Axis::new("workers").logarithmic().with_ticks(WORKERS.map(|n| n as f64)),
+            y: Axis::new("waiting for event buffers, ns per event"),
+            curves: curves(&runs, |run| run.nanoseconds(SERVER)),
+        };
+        let claims = claims(&runs);
+        Ok(Findings {
+            plot,
+            table,
+            paper: "Fujimoto and Panesar 1995, sections 3.3 and 8: how the pools do on other machines is \
+                    left open. Under an update protocol, needless updates are expected to be most with \
+                    sender pools and fewest with partitioned ones.",
+            setup: format!(
+                "PHOLD with {LPS} LPs, {POPULATION} events of {} bytes and {} MiB of event buffers for \
+                 each worker; every access to a buffer is replayed through private caches and page maps \
+                 (`warpline_lab::machine`): of a server of 2023 and of the KSR-2, with an invalidate and \
+                 an update protocol. First touches count. The times are sums of the model's prices, \
+                 without queues and overlap.",
+                lab.settings.payload,
+                MEMORY / MIB
+            ),
+            source: Source::Computed,
+            claims,
+            remarks: Vec::new(),
+        })
+    }
+}
+
+fn run(settings: &Settings, pool: PoolKind, workers: usize) -> BufferRun {
+    BufferRun {
+        model: PholdParams {
+            lps: workers * LPS,
+            population: workers * POPULATION,
+            payload: settings.payload,
+            ..PholdParams::default()
+        },
+        end: settings.shortened(END),
+        seed: settings.seed,
+        workers,
+        pool,
+        memory: workers as u64 * MEMORY,
+    }
+}
+
+fn curves(runs: &[Run], number: impl Fn(&Run) -> f64) -> Vec<Curve> {
+    let dot = |run: &Run| {
+        let (x, y) = (run.workers as f64, number(run));
+        Dot { x, y, low: y, high: y, hollow: false }
+    };
+    let of = |pool| runs.iter().filter(move |run| run.pool == pool).map(dot).collect();
+    PoolKind::ALL.iter().map(|&pool| Curve::new(pool.name(), of(pool))).collect()
+}
+
+fn claims(runs: &[Run]) -> Vec<Claim> {
+    let higher = |text: &str, names, machine: usize, count: fn(&Replayed) -> u64| {
+        let count = |run: &Run| run.per_event(machine, |replayed| count(replayed) as f64);
+        memory_system::higher(text, &curves(runs, count), names, |workers| workers > 2.0)
+    };
+    let pages = |replayed: &Replayed| replayed.total.page_misses;
+    let misses = |replayed: &Replayed| replayed.total.misses();
+    let needless = |replayed: &Replayed| replayed.total.needless_updates;
+    let paging = |text: &str, machine: usize, wanted: fn(f64) -> bool| {
+        let most = WORKERS[WORKERS.len() - 1];
+        let run = runs.iter().find(|run| run.pool == PoolKind::Sender && run.workers == most);
+        run.map_or(Claim::new(text), |run| {
+            let part = run.paging(machine);
+            let place = format!("part of the time, sender pool, {most} workers");
+            Claim::new(text).test(place, part, wanted(part).into())
+        })
+    };
+    vec![
+        higher("on a server, receiver pools miss most lines", [RECEIVER, SENDER], SERVER, misses),
+        higher(
+            "on a server, sender pools miss more lines than partitioned ones",
+            [SENDER, PARTITIONED],
+            SERVER,
+            misses,
+        ),
+        higher(
+            "on a server, sender pools miss more pages than adaptive ones",
+            [SENDER, ADAPTIVE],
+            SERVER,
+            pages,
+        ),
+        higher(
+            "where writes update, sender pools get more needless updates than receiver pools",
+            [SENDER, RECEIVER],
+            SERVER_UPDATING,
+            needless,
+        ),
+        higher(
+            "and receiver pools more than partitioned ones",
+            [RECEIVER, PARTITIONED],
+            SERVER_UPDATING,
+            needless,
+        ),
+        paging("page misses rule the KSR-2's time", KSR2, |part| part > 0.5),
+        paging("they do not rule a server's", SERVER, |part| part < 0.1),
+    ]
+}
