@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     ConfigError, Details, Engine, Progress, Report, RunError, StateSaving,
+    failure::FailureOrder,
     monitor::Activity,
     panics,
     pending::PendingSet,
@@ -71,7 +72,7 @@ pub(crate) fn run<M: Model>(
     } else {
         work_at_once(model, &shared, watch, started)
     };
-    if let Some((_, error)) = shared.take_failure() {
+    if let Some(error) = shared.failure.take() {
         return Err(error);
     }
     let report = Reporting { model, shared: &shared, settings, name, started };
@@ -96,7 +97,7 @@ fn work_at_once<M: Model>(
         if let Some(error) = others.iter().find_map(|other| other.as_ref().err()) {
             let allowed = format!("fewer: a thread could not be started ({error})");
             let error = ConfigError::new("workers", workers, allowed);
-            shared.fail(super::shared::FailureOrder::Start(LpId::new(0)), error.into());
+            shared.failure.note(FailureOrder::Start(LpId::new(0)), error.into());
         }
         let first = work(model, shared, 0, watch, started);
         let others = others.into_iter().flatten().map(|other| match other.join() {
@@ -211,7 +212,7 @@ impl<M: Model> Drop for Alarm<'_, M> {
             self.me
         ));
         let error = model_error(fault, None, &self.shared.settings);
-        self.shared.fail(super::shared::FailureOrder::Start(LpId::new(0)), error);
+        self.shared.failure.note(FailureOrder::Start(LpId::new(0)), error);
     }
 }
 
@@ -323,7 +324,8 @@ impl<M: Model> Reporting<'_, M> {
         let (gvt, gvt_rounds) = remains.first().map_or((Bound::ZERO, 0), |w| (w.gvt, w.rounds));
         self.check_balance(&remains, &total);
         let details = self.details(&remains, &total);
-        let lps = self.in_order(&mut remains);
+        let lps = remains.iter_mut().map(|worker| std::mem::take(&mut worker.lps));
+        let lps = self.shared.homes.in_order(lps);
         let mut digest = CommitDigest::default();
         for lp in &lps {
             digest.add_lp(lp.id, lp.core.digest, &lp.core.rng, lp.core.sent);
@@ -360,7 +362,7 @@ impl<M: Model> Reporting<'_, M> {
         let evidence = Evidence {
             workers: &workers,
             cores: thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            lps: self.shared.directory.len(),
+            lps: self.shared.homes.directory.len(),
             event_bytes: Shared::<M>::buffer_bytes(self.shared.workers()),
             events_peak: u64::from(self.shared.arena.issued()),
             rate: total.committed as f64 / self.started.elapsed().as_secs_f64(),
@@ -398,14 +400,6 @@ impl<M: Model> Reporting<'_, M> {
             total.committed + total.rolled_back,
             "TW-B: handled events were lost or doubled ({total:?})"
         );
-    }
-
-    /// All LPs, by their numbers.
-    fn in_order(&self, remains: &mut [Remains<M::Lp>]) -> Vec<Lp<M::Lp>> {
-        let mut lps: Vec<_> =
-            remains.iter_mut().map(|worker| std::mem::take(&mut worker.lps).into_iter()).collect();
-        let next = |home: &super::shared::Home| lps[home.worker as usize].next();
-        self.shared.directory.iter().filter_map(next).collect()
     }
 
     /// Takes the processes apart, in their order, and folds what they leave.

@@ -19,10 +19,11 @@ use super::{
     event::{Event, Kind},
     gvt::{Bound, Participant},
     history::{Core, Held, Sent, SentLog},
-    shared::{Home, Mail, Shared},
+    shared::{Mail, Shared},
 };
 use crate::{
     admission::{Admission, Cause},
+    homes::Home,
     panics,
     pending::{AnySet, PendingSet},
 };
@@ -195,7 +196,7 @@ impl<M: Model> Handling<'_, '_, M> {
             Ok(key) => key,
             Err(fault) => self.halt(Halt::Fault(fault)),
         };
-        let home = desk.shared.directory[to.index()];
+        let home = desk.shared.homes.directory[to.index()];
         let identity = if desk.lazy { M::Lp::identity(&message) } else { None };
         if let Some(sent) = desk.sent_before(key, home, kind, identity) {
             *self.sent += 1;

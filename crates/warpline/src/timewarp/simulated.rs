@@ -301,7 +301,7 @@ impl Run<'_> {
             if self.gvt[me] < self.workers[me].gvt {
                 (self.gvt[me], moved) = (self.workers[me].gvt, step);
             }
-            if !self.shared.has_failed() {
+            if !self.shared.failure.is_known() {
                 census::check_gvt(self.shared, &mut self.workers);
                 if dice.one_in(schedule.census) {
                     census::check_places(self.shared, &mut self.workers);
@@ -361,7 +361,7 @@ impl Run<'_> {
 
     fn check(&mut self, toy: &Toy, truth: &Truth) {
         let log = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
-        if let Some((_, error)) = self.shared.take_failure() {
+        if let Some(error) = self.shared.failure.take() {
             return check_error(error, toy, &log, truth, self.shared);
         }
         census::check_places(self.shared, &mut self.workers);

@@ -30,12 +30,13 @@ use super::{
     io::{Reason, Waiting},
     saving::{Lp, Saving},
     sending::{Desk, Halt, Handling},
-    shared::{FailureOrder, Shared},
+    shared::Shared,
     statistics::Statistics,
 };
 use crate::{
     Engine, FossilCollection, RunError,
     admission::Cause,
+    failure::FailureOrder,
     panics,
     pending::{Entry, PendingSet},
 };
@@ -106,12 +107,12 @@ impl<'r, M: Model> Worker<'r, M> {
             model,
             shared,
             me,
-            lps: Vec::with_capacity(shared.residents[me].len()),
+            lps: Vec::with_capacity(shared.homes.residents[me].len()),
             wants_sender: buffers.wants_sender(),
             buffers,
             desk: Desk::new(shared, me),
             history: Ring::default(),
-            saving: Saving::new(settings, shared.residents[me].len()),
+            saving: Saving::new(settings, shared.homes.residents[me].len()),
             cancelled: Vec::new(),
             waiting: Waiting::default(),
             held: BTreeMap::new(),
@@ -136,7 +137,7 @@ impl<'r, M: Model> Worker<'r, M> {
     /// When one failed: the run has failed then, and this worker must not go on.
     pub(super) fn start(&mut self) -> Result<(), Failed> {
         let seed = self.shared.settings.seed;
-        for &id in &self.shared.residents[self.me] {
+        for &id in &self.shared.homes.residents[self.me] {
             let (model, buffers, desk, lps) =
                 (self.model, &self.buffers, &mut self.desk, &mut self.lps);
             let outcome = panics::catch(|| {
@@ -203,7 +204,7 @@ impl<'r, M: Model> Worker<'r, M> {
             // Ordering: Relaxed; for people.
             shown.reports.store(self.desk.gvt.reports(), std::sync::atomic::Ordering::Relaxed);
         }
-        self.shared.has_failed().then(|| self.leave())
+        self.shared.failure.is_known().then(|| self.leave())
     }
 
     /// Step 3: the smallest unprocessed events are handled.
@@ -414,7 +415,7 @@ impl<'r, M: Model> Worker<'r, M> {
         if !self.wants_sender {
             return self.me;
         }
-        self.shared.directory[event.key.sender().index()].worker as usize
+        self.shared.homes.directory[event.key.sender().index()].worker as usize
     }
 
     /// The least key that this worker may still handle.
@@ -511,7 +512,7 @@ impl<'r, M: Model> Worker<'r, M> {
             (Some(key), _) => FailureOrder::Event(key),
             (None, lp) => FailureOrder::Start(lp.unwrap_or_default()),
         };
-        self.shared.fail(order, ModelError { fault, place: self.place(lp, event) }.into());
+        self.shared.failure.note(order, ModelError { fault, place: self.place(lp, event) }.into());
     }
 
     /// Ends the run because `lp` needs a buffer, and there is none that could be reclaimed.
@@ -523,7 +524,7 @@ impl<'r, M: Model> Worker<'r, M> {
             events: u64::from(self.shared.arena.limit()),
             event_bytes: Shared::<M>::buffer_bytes(self.shared.workers()),
         };
-        self.shared.fail(order, error);
+        self.shared.failure.note(order, error);
     }
 
     fn place(&self, lp: Option<LpId>, event: Option<EventKey>) -> Place {

@@ -1,0 +1,57 @@
+//! The failure that ends a run with several workers: the first in the order of events, not of wall time.
+
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
+
+use warpline_core::{EventKey, LpId};
+
+use crate::RunError;
+
+/// The first failure counts: in `start` by process, then by event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum FailureOrder {
+    Start(LpId),
+    Event(EventKey),
+}
+
+/// The first failure that is known so far.
+#[derive(Debug, Default)]
+pub(crate) struct FirstFailure {
+    /// Set after `first`, so that workers look there.
+    failed: AtomicBool,
+    first: Mutex<Option<(FailureOrder, RunError)>>,
+}
+
+impl FirstFailure {
+    /// Notes a failure, unless an earlier one is known.
+    pub(crate) fn note(&self, order: FailureOrder, error: RunError) {
+        // A worker that panicked in here left the failure whole.
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.as_ref().is_none_or(|(known, _)| order < *known) {
+            *first = Some((order, error));
+        }
+        // Ordering: Release; who sees it also sees what the failing worker has seen before.
+        self.failed.store(true, Ordering::Release);
+    }
+
+    /// Whether there is one.
+    #[inline]
+    pub(crate) fn is_known(&self) -> bool {
+        // Ordering: Acquire, see `note`.
+        self.failed.load(Ordering::Acquire)
+    }
+
+    /// Its place.
+    pub(crate) fn order(&self) -> Option<FailureOrder> {
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        first.as_ref().map(|(order, _)| *order)
+    }
+
+    /// The error, which nobody gets again.
+    pub(crate) fn take(&self) -> Option<RunError> {
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        first.take().map(|(_, error)| error)
+    }
+}
