@@ -148,7 +148,7 @@ impl CommonArgs {
     /// The threads that a run keeps busy.
     pub(crate) fn threads(&self) -> usize {
         match self.engine {
-            Engine::TimeWarp => self.timewarp.workers(),
+            Engine::Conservative | Engine::TimeWarp => self.timewarp.workers(),
             _ => 1,
         }
     }

@@ -1,4 +1,4 @@
-//! The flags of Time Warp.
+//! The flags of the parallel engines: nearly all of them are Time Warp's.
 
 use clap::{
     Args,
@@ -11,7 +11,8 @@ use warpline::{
 
 use crate::{args::one_to, system};
 
-/// What can be said about a run with Time Warp; other engines ignore it.
+/// What can be said about a run with a parallel engine; others ignore it, and the conservative one all but
+/// `--workers` and `--pin`.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Time Warp")]
 pub(crate) struct TimeWarpArgs {

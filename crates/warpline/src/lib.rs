@@ -23,7 +23,10 @@
 struct Readme;
 
 mod admission;
+mod conservative;
 mod error;
+mod failure;
+mod homes;
 mod monitor;
 mod panics;
 pub mod pending;

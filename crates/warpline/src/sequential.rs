@@ -30,9 +30,9 @@ use crate::{
 mod buffer;
 mod sending;
 
-use buffer::{Boxed, Buffer, INLINE_BYTES_MAX, Inline};
-use sending::{Event, Sender};
-pub(crate) use sending::{Halt, Handling, Sink};
+pub(crate) use buffer::{Boxed, Buffer, INLINE_BYTES_MAX, Inline};
+use sending::Sender;
+pub(crate) use sending::{Event, Halt, Handling, Sink};
 
 pub(crate) type Message<M> = <<M as Model>::Lp as LogicalProcess>::Message;
 
@@ -128,7 +128,7 @@ pub(crate) struct Lp<L> {
     pub(crate) state: L,
     pub(crate) rng: Stream,
     pub(crate) sent: u64,
-    digest: LpDigest,
+    pub(crate) digest: LpDigest,
 }
 
 /// Why [`Sequential::advance`] came back.

@@ -11,7 +11,7 @@ use warpline_memory::BufferTrace;
 
 use crate::{
     Cancellation, CheckpointInterval, ConfigError, FossilCollection, Monitor, PendingKind,
-    PoolKind, Progress, Report, RunError, StateSaving,
+    PoolKind, Progress, Report, RunError, StateSaving, conservative,
     pending::{PendingFamily, WithPending},
     reverse_check, sequential, timewarp,
 };
@@ -23,6 +23,9 @@ pub enum Engine {
     /// One event after the other in the order of their keys: the oracle for all other engines.
     #[default]
     Sequential,
+    /// Workers handle window after window of virtual time, each as long as the model's lookahead: nothing is
+    /// ever undone. Only for models that declare a [`lookahead`](Model::lookahead).
+    Conservative,
     /// Time Warp: workers run ahead of each other, and undo what turns out to have been too early.
     TimeWarp,
     /// The sequential engine, but every event runs forward, back and forward again: finds the first
@@ -32,13 +35,15 @@ pub enum Engine {
 
 impl Engine {
     /// Every engine, the default first.
-    pub const ALL: &'static [Self] = &[Self::Sequential, Self::TimeWarp, Self::ReverseCheck];
+    pub const ALL: &'static [Self] =
+        &[Self::Sequential, Self::Conservative, Self::TimeWarp, Self::ReverseCheck];
 
     /// The name that `--engine` takes.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sequential => "sequential",
+            Self::Conservative => "conservative",
             Self::TimeWarp => "timewarp",
             Self::ReverseCheck => "reverse-check",
         }
@@ -176,7 +181,7 @@ impl<'a, M: Model> Simulation<'a, M> {
         self
     }
 
-    /// Time Warp: how many workers (threads) share the processes.
+    /// Time Warp and the conservative engine: how many workers (threads) share the processes.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.settings.timewarp.workers = workers;
@@ -290,7 +295,10 @@ impl<'a, M: Model> Simulation<'a, M> {
     /// Time Warp: how many bytes of [`memory`](Self::memory) one event takes.
     #[must_use]
     pub fn event_bytes(&self) -> u64 {
-        timewarp::event_bytes::<M>(self.settings.timewarp.workers)
+        match self.engine {
+            Engine::Conservative => conservative::event_bytes::<M>(),
+            _ => timewarp::event_bytes::<M>(self.settings.timewarp.workers),
+        }
     }
 
     /// Time Warp: whether all workers take turns on the calling thread. That is slow, but such a run repeats
@@ -393,6 +401,7 @@ pub(crate) fn run<M: Model>(
     }
     match engine {
         Engine::Sequential => settings.pending.dispatch(Sequential { model, settings, watch }),
+        Engine::Conservative => conservative::run(model, settings, watch),
         Engine::TimeWarp => timewarp::run(model, settings, watch),
         Engine::ReverseCheck => reverse_check::run(model, settings, watch),
     }

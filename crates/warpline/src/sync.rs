@@ -1,4 +1,5 @@
-//! The atomics that [`gvt`](crate::timewarp::gvt) uses. `tests/loom_gvt.rs` compiles that module a second
-//! time, with those of the model checker under the same name.
+//! The atomics that [`gvt`](crate::timewarp::gvt) and [`exchange`](crate::conservative::exchange) use.
+//! `tests/loom_*.rs` compile these modules a second time, with those of the model checker under the same
+//! names.
 
-pub(crate) use std::sync::atomic::{AtomicU64, Ordering, fence};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};

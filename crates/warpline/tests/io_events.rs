@@ -25,6 +25,9 @@ use warpline::{
 const SEED: u64 = 3;
 const LPS: u32 = 3;
 const ENGINES: [Engine; 3] = [Engine::Sequential, Engine::ReverseCheck, Engine::TimeWarp];
+/// For models with a lookahead.
+const ALL_ENGINES: [Engine; 4] =
+    [Engine::Sequential, Engine::ReverseCheck, Engine::TimeWarp, Engine::Conservative];
 
 /// An event: what its handler does, and what it sends. Non-blocking ones send nothing.
 #[derive(Clone, Debug)]
@@ -288,7 +291,7 @@ fn error_after(io: Option<Io>, what: What, last: Option<Act>, engine: Engine) ->
 
 #[test]
 fn mistakes_in_io_handlers_name_their_place() {
-    for engine in ENGINES {
+    for engine in ALL_ENGINES {
         let failed = error_after(Some(Io::Blocking), What::Fail, None, engine);
         assert_eq!(failed.fault, Fault::Failed("failed on purpose".to_owned()));
         for io in [Io::Blocking, Io::NonBlocking] {
@@ -308,7 +311,7 @@ fn io_events_are_admitted_like_others() {
     let senders = [None, Some(Io::Blocking)];
     let kinds = [None, Some(Io::Blocking), Some(Io::NonBlocking)];
     for (sender, io) in senders.into_iter().flat_map(|s| kinds.map(|io| (s, io))) {
-        for engine in ENGINES {
+        for engine in ALL_ENGINES {
             let fault = |to, delay| {
                 let last = Act { io, to, delay, what: What::Nothing, then: Vec::new() };
                 error_after(sender, What::Nothing, Some(last), engine).fault

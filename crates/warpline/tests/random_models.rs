@@ -10,6 +10,17 @@
 //! - `Worker::leave` delivers no outputs
 //! - `Worker::is_next` handles blocking I/O events at once
 //! - `Participant::sent` does not count what is sent after the flag was set
+//!
+//! # Mutations of the conservative engine, each seen red
+//!
+//! - `Worker::write_outputs` writes what comes after the first mistake, or in no order
+//! - `Worker::exchange` is not called again after output: the mistake of an output is passed over
+//! - `Worker::handle_groups` handles what a process sends to itself in a window last, or loses it at the end
+//! - `Agenda::group` sorts no groups, or none of two
+//! - `Hand::handle` handles events at the end
+//! - `Grid::new` makes windows longer than the lookahead
+//! - `Desk::accept` does not note the first window of what it sends to others
+//! - `Shared::mail` has one box for even and odd meetings
 
 mod random;
 mod watchdog;
@@ -233,5 +244,16 @@ proptest! {
         let simulation = Simulation::new(spec.clone()).seed(seed).end(end);
         let run = watchdog::run(settings.set(simulation));
         check(run, &spec.lines.lock().unwrap(), &spec, &plain)?;
+
+        let spec = apart(&spec);
+        let simulation = Simulation::new(spec.clone()).seed(seed).end(end);
+        let run = simulation.engine(Engine::Conservative).workers(settings.workers);
+        let run = watchdog::run(run);
+        if spec.lookahead.is_some_and(|lookahead| lookahead > 0.0) {
+            check(run, &spec.lines.lock().unwrap(), &spec, &plain)?;
+        } else {
+            let refused = matches!(&run, Err(RunError::Config(error)) if error.key == "engine");
+            prop_assert!(refused, "{run:?}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use serde_json::{Value, json};
+use warpline::Engine;
 
 use super::{BenchArgs, Variant, Workload};
 use crate::{failure::Failure, report::parameters};
@@ -27,13 +28,14 @@ impl Memory {
     }
 }
 
-/// Measures every workload: on the sequential engine, and on Time Warp with most workers.
+/// Measures every workload: on the sequential engine, and on the parallel ones with most workers.
 pub(super) fn measure(args: &BenchArgs) -> Result<Vec<Memory>, Failure> {
     let mut all = Vec::new();
     for workload in args.workloads() {
         let engines = args.variants(workload);
         let is_engine = |variant: &&Variant| match variant {
             Variant::Sequential(kind) => *kind == warpline::PendingKind::default(),
+            Variant::Conservative { workers } => args.workers().last() == Some(workers),
             Variant::TimeWarp { workers, busy } => !busy && args.workers().last() == Some(workers),
             Variant::Bare(_) => false,
         };
@@ -58,8 +60,13 @@ fn resident_bytes(
     command.args(["run", model, "--format=json", "--quiet"]);
     // Half the time shows the peak: there is the same number of events at any time.
     command.arg(format!("--end={}", workload.end() / 2.0));
-    if let Variant::TimeWarp { workers, .. } = variant {
-        command.args(["--engine=timewarp", &format!("--workers={workers}")]);
+    let engine = match variant {
+        Variant::TimeWarp { workers, .. } => Some((Engine::TimeWarp, workers)),
+        Variant::Conservative { workers } => Some((Engine::Conservative, workers)),
+        Variant::Sequential(_) | Variant::Bare(_) => None,
+    };
+    if let Some((engine, workers)) = engine {
+        command.args([format!("--engine={engine}"), format!("--workers={workers}")]);
         command.args(args.policies.flags());
     }
     if let Value::Object(params) = parameters(&params) {

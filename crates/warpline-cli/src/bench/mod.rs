@@ -38,7 +38,7 @@ pub(crate) struct BenchArgs {
     /// Workloads to measure [default: all]
     #[arg(value_enum, value_name = "WORKLOAD")]
     workloads: Vec<Workload>,
-    /// Measure only these, as a list: sequential, timewarp, bare [default: all]
+    /// Measure only these, as a list: sequential, conservative, timewarp, bare [default: all]
     #[arg(
         long,
         value_enum,
@@ -47,7 +47,7 @@ pub(crate) struct BenchArgs {
         hide_possible_values = true
     )]
     only: Vec<Kind>,
-    /// Numbers of workers to measure Time Warp with, as a list [default: 1 and the number of cores]
+    /// Numbers of workers to measure parallel engines with, as a list [default: 1 and the number of cores]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = one_to::<1024>)]
     workers: Vec<usize>,
     /// Measure Time Warp also while another process keeps the last core busy
@@ -63,7 +63,7 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     all_pending: bool,
     /// Measure instead what a message between two workers costs, with each pool
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["workloads", "only", "workers", "busy", "all_pending"])]
     sends: bool,
     /// Print JSON, with every sample
     #[arg(long)]
@@ -83,6 +83,8 @@ pub(crate) struct BenchArgs {
 enum Kind {
     /// The sequential engine
     Sequential,
+    /// The conservative engine, where the workload has a lookahead
+    Conservative,
     /// Time Warp
     Timewarp,
     /// The bare loops
@@ -126,6 +128,10 @@ impl BenchArgs {
         if self.measures(Kind::Sequential) {
             let kinds = if self.all_pending { PendingKind::ALL } else { &PendingKind::ALL[..1] };
             variants.extend(kinds.iter().map(|&kind| Variant::Sequential(kind)));
+        }
+        if self.measures(Kind::Conservative) && workload.has_lookahead() {
+            let all = self.workers();
+            variants.extend(all.into_iter().map(|workers| Variant::Conservative { workers }));
         }
         if self.measures(Kind::Timewarp) {
             for workers in self.workers() {

@@ -9,6 +9,9 @@ use super::{Workload, Yardstick};
 pub(super) enum Variant {
     Bare(Yardstick),
     Sequential(PendingKind),
+    Conservative {
+        workers: usize,
+    },
     TimeWarp {
         workers: usize,
         /// Whether another process keeps a core busy meanwhile.
@@ -21,10 +24,10 @@ impl Variant {
         match self {
             Self::Bare(yardstick) => format!("bare {}", yardstick.name()),
             Self::Sequential(kind) => format!("sequential {kind}"),
+            Self::Conservative { workers } => format!("conservative, {}", count(workers)),
             Self::TimeWarp { workers, busy } => {
-                let plural = if workers == 1 { "" } else { "s" };
                 let busy = if busy { ", a core busy" } else { "" };
-                format!("timewarp, {workers} worker{plural}{busy}")
+                format!("timewarp, {}{busy}", count(workers))
             }
         }
     }
@@ -33,6 +36,10 @@ impl Variant {
     fn is_hold(self) -> bool {
         matches!(self, Self::Bare(yardstick) if yardstick != Yardstick::Windows)
     }
+}
+
+fn count(workers: usize) -> String {
+    format!("{workers} worker{}", if workers == 1 { "" } else { "s" })
 }
 
 /// A variant's samples on one workload, in million events per second, a sample per round.

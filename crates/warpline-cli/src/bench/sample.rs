@@ -43,9 +43,16 @@ impl<'a> Sampler<'a> {
                 let time = yardstick.nanoseconds_per_event(&workload.bare(), events);
                 return Ok(Some(1e3 / time));
             }
-            Variant::Sequential(pending) => Run { pending, workers: None, policies, end },
+            Variant::Sequential(pending) => {
+                Run { engine: Engine::Sequential, pending, workers: 1, policies, end }
+            }
+            Variant::Conservative { workers } => {
+                let (engine, pending) = (Engine::Conservative, PendingKind::default());
+                Run { engine, pending, workers, policies, end }
+            }
             Variant::TimeWarp { workers, .. } => {
-                Run { pending: PendingKind::default(), workers: Some(workers), policies, end }
+                let (engine, pending) = (Engine::TimeWarp, PendingKind::default());
+                Run { engine, pending, workers, policies, end }
             }
         };
         let busy = matches!(variant, Variant::TimeWarp { busy: true, .. });
@@ -72,9 +79,9 @@ impl<'a> Sampler<'a> {
 
 /// A run of an engine on a model that is yet to be made.
 struct Run<'a> {
+    engine: Engine,
     pending: PendingKind,
-    /// For Time Warp.
-    workers: Option<usize>,
+    workers: usize,
     policies: &'a Policies,
     end: f64,
 }
@@ -86,10 +93,8 @@ impl WithModel for Run<'_> {
     fn with<M: warpline::Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
         let simulation =
             Simulation::new(model).end(self.end).pending(self.pending).stop_when(interrupt::flag());
-        let mut simulation = match self.workers {
-            None => simulation,
-            Some(n) => self.policies.apply(simulation.engine(Engine::TimeWarp).workers(n)),
-        };
+        let simulation = simulation.engine(self.engine).workers(self.workers);
+        let mut simulation = self.policies.apply(simulation);
         let report = simulation.run()?;
         let told = (report.committed_events, report.digest, report.events_per_second());
         Ok((!report.interrupted).then_some(told))
@@ -124,6 +129,9 @@ mod tests {
             };
             PendingKind::ALL.iter().for_each(|&kind| good(Variant::Sequential(kind)));
             (1..4).for_each(|workers| good(Variant::TimeWarp { workers, busy: false }));
+            if workload.has_lookahead() {
+                (1..4).for_each(|workers| good(Variant::Conservative { workers }));
+            }
             Yardstick::all(&workload.bare()).into_iter().for_each(|bare| good(Variant::Bare(bare)));
             sampler.length = 0.003;
             for other in [

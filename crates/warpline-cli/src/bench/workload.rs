@@ -39,6 +39,11 @@ impl Workload {
         }
     }
 
+    /// Whether the model promises one, so that the conservative engine can run it.
+    pub(crate) const fn has_lookahead(self) -> bool {
+        matches!(self, Self::Local | Self::Big | Self::Hypercube)
+    }
+
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Seed => "seed: PHOLD, 256 LPs, population 1 024, remote 1",

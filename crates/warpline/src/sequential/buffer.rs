@@ -4,10 +4,10 @@
 
 /// Messages up to this size travel inside the pending set. Moving them there costs less than
 /// following a pointer to a line that is not in the cache; beyond it the copies cost more.
-pub(super) const INLINE_BYTES_MAX: usize = 64;
+pub(crate) const INLINE_BYTES_MAX: usize = 64;
 
 /// Holds one message.
-pub(super) trait Buffer<T>: Sized {
+pub(crate) trait Buffer<T>: Sized {
     /// The bytes that it takes outside of itself.
     const BYTES_ELSEWHERE: usize;
     /// Puts a message into a buffer, one of the spares if there is one.
@@ -20,7 +20,7 @@ pub(super) trait Buffer<T>: Sized {
 
 /// The message itself.
 #[derive(Debug)]
-pub(super) struct Inline<T>(T);
+pub(crate) struct Inline<T>(T);
 
 impl<T> Buffer<T> for Inline<T> {
     const BYTES_ELSEWHERE: usize = 0;
@@ -41,7 +41,7 @@ impl<T> Buffer<T> for Inline<T> {
 
 /// A message of its own allocation. A spare one keeps its old message until it gets a new one.
 #[derive(Debug)]
-pub(super) struct Boxed<T>(Box<T>);
+pub(crate) struct Boxed<T>(Box<T>);
 
 impl<T> Buffer<T> for Boxed<T> {
     const BYTES_ELSEWHERE: usize = size_of::<T>();

@@ -15,12 +15,12 @@ use crate::{
 };
 
 /// An event as the pending set holds it.
-pub(super) struct Event<B> {
-    pub(super) key: EventKey,
-    pub(super) to: LpId,
+pub(crate) struct Event<B> {
+    pub(crate) key: EventKey,
+    pub(crate) to: LpId,
     /// None for an ordinary event. It lies in what would be padding.
-    pub(super) io: Option<Io>,
-    pub(super) message: B,
+    pub(crate) io: Option<Io>,
+    pub(crate) message: B,
 }
 
 const _: () = assert!(size_of::<Event<Inline<()>>>() == size_of::<(EventKey, LpId)>());

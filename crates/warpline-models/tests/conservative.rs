@@ -1,0 +1,96 @@
+//! The conservative engine commits what the sequential one does, at every number of workers.
+
+use warpline::{CommitDigest, Engine, Model, Results, RunError, Simulation};
+use warpline_models::{
+    catalog::{ModelParams, WithModel},
+    hypercube::HypercubeParams,
+    pcs::PcsParams,
+    phold::PholdParams,
+};
+
+struct Run {
+    engine: Engine,
+    workers: usize,
+    seed: u64,
+    end: f64,
+}
+
+impl WithModel for Run {
+    type Output = Result<(CommitDigest, u64, u64), RunError>;
+
+    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
+        let mut simulation = Simulation::new(model)
+            .engine(self.engine)
+            .workers(self.workers)
+            .seed(self.seed)
+            .end(self.end);
+        let report = simulation.run()?;
+        let end = report.end_time.get().to_bits();
+        Ok((report.digest, report.committed_events, end))
+    }
+}
+
+fn run(
+    params: &ModelParams,
+    engine: Engine,
+    workers: usize,
+    seed: u64,
+    end: f64,
+) -> <Run as WithModel>::Output {
+    let run = Run { engine, workers, seed, end };
+    params.clone().dispatch(run).expect("sound parameters")
+}
+
+fn phold(params: PholdParams) -> ModelParams {
+    ModelParams::Phold(params)
+}
+
+/// Workloads with a lookahead: dense and sparse windows, few and many windows, large and small messages.
+fn workloads() -> Vec<(ModelParams, f64)> {
+    let lookahead = |lookahead, remote, lps, population| {
+        phold(PholdParams { lookahead, remote, lps, population, ..PholdParams::default() })
+    };
+    let payload = PholdParams {
+        lookahead: 0.5,
+        lps: 40,
+        population: 80,
+        payload: 512,
+        ..PholdParams::default()
+    };
+    let hypercube = HypercubeParams { min_length: 1.0, ..HypercubeParams::default() };
+    vec![
+        (lookahead(0.1, 0.1, 64, 1024), 20.0),
+        (lookahead(0.1, 0.5, 512, 1024), 10.0),
+        (lookahead(0.001, 1.0, 16, 16), 20.0),
+        (lookahead(5.0, 0.5, 32, 64), 200.0),
+        (lookahead(1e-7, 0.5, 8, 8), 3.0),
+        (lookahead(1000.0, 0.5, 8, 16), 100.0),
+        (phold(payload), 30.0),
+        (ModelParams::Hypercube(hypercube), 40.0),
+    ]
+}
+
+#[test]
+fn commits_what_the_sequential_engine_does() {
+    for (place, (params, end)) in workloads().into_iter().enumerate() {
+        for seed in 1..4 {
+            let oracle = run(&params, Engine::Sequential, 1, seed, end).expect("a sound run");
+            for workers in [1, 2, 3, 4] {
+                let found =
+                    run(&params, Engine::Conservative, workers, seed, end).expect("a sound run");
+                assert_eq!(found, oracle, "workload {place}, {workers} workers, seed {seed}");
+            }
+        }
+    }
+}
+
+/// A model that promises nothing is refused before it runs, with what to declare.
+#[test]
+fn asks_for_a_lookahead() {
+    let models = [phold(PholdParams::default()), ModelParams::Pcs(PcsParams::default())];
+    for params in models {
+        let error = run(&params, Engine::Conservative, 1, 1, 10.0).expect_err("no lookahead");
+        let text = error.to_string();
+        assert!(text.contains("lookahead") && text.contains("engine"), "{text}");
+    }
+}

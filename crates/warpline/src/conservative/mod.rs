@@ -1,0 +1,280 @@
+//! The conservative engine: no event is handled before it is certain that no earlier one can arrive.
+//!
+//! Virtual time is cut into windows, a little shorter than the model's lookahead. What a process sends to
+//! another one is due in a later window than its cause; so within a window processes do not depend on each
+//! other. A worker takes one process after the other, each with all its events of the window in the order of
+//! their keys. Then the workers meet, exchange what they have sent, and agree on the next window that has
+//! events: the least that any of them knows.
+//!
+//! That is YAWNS (D. M. Nicol, *The cost of conservative synchronization in parallel discrete event
+//! simulations*, Journal of the ACM 40(2), 1993) on windows with fixed borders. Fixed borders need no
+//! priority queue: an event is appended to its window's list, in any order. That, and that each process is
+//! loaded once for all its events of a window, makes this engine faster than the sequential one even with a
+//! single worker.
+//!
+//! | module     | what it does                                                          |
+//! |------------|-----------------------------------------------------------------------|
+//! | `worker`   | the main loop: meet, handle a window                                  |
+//! | `calendar` | pending events, by window                                             |
+//! | `agenda`   | a window's events, by process                                         |
+//! | `desk`     | where sent events go                                                  |
+//! | `exchange` | where workers meet                                                    |
+//! | `lookout`  | progress, and early ends                                              |
+//! | `shared`   | what workers share                                                    |
+//!
+//! # Invariants
+//!
+//! - **CONS-A.** An event to another process is due in a later window than its cause. The rules of sending
+//!   see to it (`Admission::admit` computes a lookahead's end as `Grid` assumes); `Desk` checks it.
+//! - **CONS-B.** Each process handles its events in the order of their keys.
+//! - **CONS-C.** Every event that was sent was handled once, or is pending at the end. Checked.
+//!
+//! # When a handler makes a mistake
+//!
+//! The other processes finish the window, so that the first mistake in the order of events is the one that
+//! is reported, as by every engine. Non-blocking I/O events after it are not written. A blocking one of
+//! another process in the same window may have been handled.
+
+mod agenda;
+mod calendar;
+mod desk;
+pub(crate) mod exchange;
+mod lookout;
+mod shared;
+mod worker;
+
+use std::{thread, time::Instant};
+
+use warpline_core::{CommitDigest, Fault, LogicalProcess, LpId, Model, ModelError, VirtualTime};
+use warpline_memory::bind_worker;
+
+use crate::{
+    ConfigError, Details, Engine, Report, RunError,
+    failure::FailureOrder,
+    panics,
+    sequential::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, Lp, Message},
+    simulation::{Settings, Watch},
+};
+use lookout::Lookout;
+use shared::Shared;
+use worker::{Ended, Tally, Worker};
+
+/// A worker that waits for the others lets other threads have the core after so many looks.
+const SPINS: u32 = 2_000;
+
+/// Runs `model` from its start to its end.
+pub(crate) fn run<M: Model>(
+    model: &M,
+    settings: &Settings,
+    watch: &mut Watch<'_>,
+) -> Result<Report<M::Output>, RunError> {
+    // Small messages travel in the lists; large ones stay put in a buffer of their own.
+    if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
+        execute::<M, Inline<Message<M>>>(model, settings, watch)
+    } else {
+        execute::<M, Boxed<Message<M>>>(model, settings, watch)
+    }
+}
+
+/// The bytes that the buffer of one event takes.
+pub(crate) const fn event_bytes<M: Model>() -> u64 {
+    if size_of::<Message<M>>() <= INLINE_BYTES_MAX {
+        Shared::<M, Inline<Message<M>>>::event_bytes()
+    } else {
+        Shared::<M, Boxed<Message<M>>>::event_bytes()
+    }
+}
+
+fn execute<M: Model, B: Buffer<Message<M>> + Send>(
+    model: &M,
+    settings: &Settings,
+    watch: &mut Watch<'_>,
+) -> Result<Report<M::Output>, RunError> {
+    let started = Instant::now();
+    let (name, shared) = panics::catch(|| (model.name(), Shared::<M, B>::new(model, settings)))
+        .map_err(|fault| model_error(fault, None, settings))?;
+    let shared = shared?;
+    let remains = work_at_once(&shared, watch, started);
+    if let Some(error) = shared.failure.take() {
+        return Err(error);
+    }
+    report(&shared, name, remains, watch, started)
+}
+
+/// What a worker leaves.
+struct Remains<L> {
+    lps: Vec<Lp<L>>,
+    tally: Tally,
+    ended: Ended,
+    /// Events that are still pending.
+    pending: usize,
+    /// Room for so many was needed.
+    room: usize,
+    mail: u64,
+}
+
+/// All workers, each on a thread of its own.
+fn work_at_once<M: Model, B: Buffer<Message<M>> + Send>(
+    shared: &Shared<'_, M, B>,
+    watch: &mut Watch<'_>,
+    started: Instant,
+) -> Vec<Remains<M::Lp>> {
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..shared.workers)
+            .map(|me| {
+                let work = move || work(shared, me, &mut Watch::default(), started);
+                thread::Builder::new().name(format!("worker {me}")).spawn_scoped(scope, work)
+            })
+            .collect();
+        if let Some(error) = others.iter().find_map(|other| other.as_ref().err()) {
+            let allowed = format!("fewer: a thread could not be started ({error})");
+            let error = ConfigError::new("workers", shared.workers, allowed);
+            shared.failure.note(FailureOrder::Start(LpId::new(0)), error.into());
+            shared.exchange.break_up();
+        }
+        let first = work(shared, 0, watch, started);
+        let others = others.into_iter().flatten().map(|other| match other.join() {
+            Ok(remains) => remains,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        std::iter::once(first).chain(others).collect()
+    })
+}
+
+/// One worker, from its start to its end.
+fn work<M: Model, B: Buffer<Message<M>> + Send>(
+    shared: &Shared<'_, M, B>,
+    me: usize,
+    watch: &mut Watch<'_>,
+    started: Instant,
+) -> Remains<M::Lp> {
+    let binding = shared.settings.timewarp.pin.then(|| bind_worker(me, shared.workers));
+    // A bug of the engine's must not leave the others waiting for this worker.
+    let alarm = Alarm { shared };
+    let end = VirtualTime::new(shared.end).unwrap_or(VirtualTime::MAX);
+    let mut lookout = Lookout::new(watch, &shared.stop, &shared.committed, end, started);
+    let mut worker = Worker::new(shared, me);
+    let ended = worker.work(&mut lookout);
+    std::mem::forget(alarm);
+    drop(binding);
+    let Worker { lps, desk, tally, .. } = worker;
+    let (pending, room) = (desk.calendar.len(), desk.calendar.room());
+    let mail = desk.mail;
+    // What is left is the model's too, and may panic when it is dropped.
+    if let Err(fault) = panics::catch(move || drop(desk)) {
+        let order = FailureOrder::Start(LpId::from_index(shared.admission.lp_count()));
+        shared.failure.note(order, model_error(fault, None, shared.settings));
+    }
+    Remains { lps, tally, ended, pending, room, mail }
+}
+
+/// Ends the run for all workers if this one panics.
+struct Alarm<'a, 'm, M: Model, B> {
+    shared: &'a Shared<'m, M, B>,
+}
+
+impl<M: Model, B> Drop for Alarm<'_, '_, M, B> {
+    fn drop(&mut self) {
+        self.shared.exchange.break_up();
+    }
+}
+
+/// Waits a little for the others, for the `waited`-th time in a row.
+fn wait(waited: u32) {
+    if waited < SPINS { std::hint::spin_loop() } else { thread::yield_now() }
+}
+
+fn report<M: Model, B: Buffer<Message<M>>>(
+    shared: &Shared<'_, M, B>,
+    name: &'static str,
+    mut remains: Vec<Remains<M::Lp>>,
+    watch: &mut Watch<'_>,
+    started: Instant,
+) -> Result<Report<M::Output>, RunError> {
+    let sum = |count: fn(&Remains<M::Lp>) -> u64| remains.iter().map(count).sum::<u64>();
+    let committed = sum(|worker| worker.tally.committed);
+    let sent = sum(|worker| worker.lps.iter().map(|lp| lp.sent).sum());
+    let pending = sum(|worker| worker.pending as u64 + worker.tally.left);
+    assert_eq!(sent, committed + pending, "CONS-C: events were lost or doubled");
+    let (room, mail) = (sum(|worker| worker.room as u64), sum(|worker| worker.mail));
+    let windows = remains.iter().map(|worker| worker.tally.windows).max().unwrap_or_default();
+    let meetings = remains.iter().map(|worker| worker.tally.meetings).max().unwrap_or_default();
+    let last = remains.iter().map(|worker| worker.tally.last_time).max().unwrap_or_default();
+    let interrupted = remains.iter().any(|worker| worker.ended == Ended::Interrupted);
+
+    let with_ids = remains.iter_mut().zip(&shared.homes.residents).map(|(worker, ids)| {
+        ids.iter().copied().zip(std::mem::take(&mut worker.lps)).collect::<Vec<_>>()
+    });
+    let lps = shared.homes.in_order(with_ids);
+    let mut digest = CommitDigest::default();
+    for (id, lp) in &lps {
+        digest.add_lp(*id, lp.digest, &lp.rng, lp.sent);
+    }
+    let asked_for = if interrupted { None } else { VirtualTime::new(shared.end).ok() };
+    let end_time = asked_for.unwrap_or(last);
+    let end = VirtualTime::new(shared.end).unwrap_or(VirtualTime::MAX);
+    Lookout::new(watch, &shared.stop, &shared.committed, end, started).observe_end(end_time);
+    let output = reduce(shared, lps, end_time)?;
+    Ok(Report {
+        model: name,
+        engine: Engine::Conservative,
+        workers: shared.workers,
+        seed: shared.settings.seed,
+        end_time,
+        interrupted,
+        committed_events: committed,
+        processed_events: committed,
+        rolled_back_events: 0,
+        rollbacks: 0,
+        gvt_rounds: meetings,
+        peak_buffer_bytes: room * Shared::<M, B>::event_bytes(),
+        wall: started.elapsed(),
+        digest,
+        details: Details {
+            counters: vec![("windows", windows), ("mail", mail)],
+            remarks: remarks(shared.workers, committed, windows),
+            costs: Vec::new(),
+        },
+        output,
+    })
+}
+
+/// Why the run was slow, if it was.
+fn remarks(workers: usize, committed: u64, windows: u64) -> Vec<String> {
+    /// A meeting of workers takes as long as some ten events.
+    const FEW: u64 = 100;
+    let each = committed / windows.max(1) / workers as u64;
+    let few = workers > 1 && windows > 0 && each < FEW;
+    let remark = || {
+        format!(
+            "a worker had {each} events between two meetings: the lookahead is short for so few \
+             events; a greater one, more events at the same time, or fewer workers would help"
+        )
+    };
+    few.then(remark).into_iter().collect()
+}
+
+/// Takes the processes apart, in their order, and folds what they leave.
+fn reduce<M: Model, B: Buffer<Message<M>>>(
+    shared: &Shared<'_, M, B>,
+    lps: Vec<(LpId, Lp<M::Lp>)>,
+    end_time: VirtualTime,
+) -> Result<M::Output, RunError> {
+    let mut current = None;
+    let outcome = panics::catch(|| {
+        let summaries = lps.into_iter().map(|(id, lp)| {
+            current = Some(id);
+            let summary = lp.state.finish(shared.model, end_time);
+            current = None;
+            summary
+        });
+        shared.model.reduce(summaries)
+    });
+    outcome.map_err(|fault| model_error(fault, current, shared.settings))
+}
+
+fn model_error(fault: Fault, lp: Option<LpId>, settings: &Settings) -> RunError {
+    let (engine, seed) = (Engine::Conservative.name(), settings.seed);
+    let place = warpline_core::Place { lp, event: None, engine, worker: 0, seed };
+    ModelError { fault, place }.into()
+}

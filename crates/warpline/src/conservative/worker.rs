@@ -1,0 +1,363 @@
+//! One worker: its processes, and the windows that it handles.
+//!
+//! [`Worker::work`] is the main loop.
+
+use std::{
+    cmp::Reverse,
+    sync::{PoisonError, atomic::Ordering},
+};
+
+use warpline_core::{Fault, Io, LogicalProcess, LpDigest, Model, ModelError, Stream, VirtualTime};
+
+use super::{
+    agenda::{self, Agenda},
+    calendar::Bucket,
+    desk::Desk,
+    exchange::{Broken, Word},
+    lookout::Lookout,
+    shared::Shared,
+};
+use crate::{
+    RunError,
+    admission::Cause,
+    failure::FailureOrder,
+    panics,
+    sequential::{Buffer, Event, Halt, Handling, Lp, Message},
+};
+
+/// Notes at a meeting: a worker has failed.
+const FAILED: u64 = 1;
+/// Notes at a meeting: the run is to end early.
+const STOP: u64 = 2;
+/// Notes at a meeting: there are non-blocking I/O events to be written.
+const OUTPUT: u64 = 4;
+
+/// Processes of a tile take so many bytes, or a few more: with their events, that is a part of a cache of the second level. (64 KiB
+/// to 256 KiB are level on W3, 1 MiB is 8 % slower, 2 MiB 13 %.)
+const TILE_BYTES: usize = 256 << 10;
+
+/// A tile has two to this power of processes.
+pub(super) fn tile_bits<M: Model>() -> u32 {
+    (TILE_BYTES / size_of::<Lp<M::Lp>>()).max(64).ilog2()
+}
+
+/// How a worker came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    AtEnd,
+    Interrupted,
+    Failed,
+}
+
+/// See the module.
+pub(super) struct Worker<'a, M: Model, B> {
+    shared: &'a Shared<'a, M, B>,
+    me: usize,
+    pub(super) lps: Vec<Lp<M::Lp>>,
+    pub(super) desk: Desk<'a, M, B>,
+    agenda: Agenda,
+    /// The events of the window; kept for its memory.
+    bucket: Bucket<Event<B>>,
+    /// Places in the bucket of non-blocking I/O events that were handled.
+    outputs: Vec<usize>,
+    /// Those that were not in the bucket.
+    sudden_outputs: Vec<Event<B>>,
+    pub(super) tally: Tally,
+}
+
+/// What a worker counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) meetings: u64,
+    pub(super) windows: u64,
+    pub(super) committed: u64,
+    /// Events that were taken out of the calendar and not handled: the run ended within their window.
+    pub(super) left: u64,
+    pub(super) last_time: VirtualTime,
+}
+
+impl<'a, M, B> Worker<'a, M, B>
+where
+    M: Model,
+    B: Buffer<Message<M>>,
+{
+    pub(super) fn new(shared: &'a Shared<'a, M, B>, me: usize) -> Self {
+        Self {
+            shared,
+            me,
+            lps: Vec::with_capacity(shared.homes.residents[me].len()),
+            desk: Desk::new(shared, me),
+            agenda: Agenda::default(),
+            bucket: Bucket::default(),
+            outputs: Vec::new(),
+            sudden_outputs: Vec::new(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// From the first event to the last.
+    pub(super) fn work(&mut self, lookout: &mut Lookout<'_, '_>) -> Ended {
+        self.start(lookout);
+        loop {
+            let Ok(word) = self.meet() else { return Ended::Failed };
+            if word.notes & FAILED != 0 {
+                return Ended::Failed;
+            }
+            if word.notes & STOP != 0 {
+                return Ended::Interrupted;
+            }
+            if word.first > self.shared.last_window || word.first == u64::MAX {
+                return Ended::AtEnd;
+            }
+            self.handle_window(word.first, lookout);
+        }
+    }
+
+    /// Makes the processes and lets each send its first events.
+    fn start(&mut self, lookout: &mut Lookout<'_, '_>) {
+        let mut made = 0;
+        self.guard(|worker| {
+            let residents = &worker.shared.homes.residents[worker.me];
+            while let Some(&id) = residents.get(made) {
+                made += 1;
+                if lookout.says_stop() {
+                    return;
+                }
+                worker.desk.current_lp = Some(id);
+                let rng = Stream::for_lp(worker.shared.settings.seed, id);
+                let state = worker.shared.model.make_lp(id);
+                let mut lp = Lp { state, rng, sent: 0, digest: LpDigest::new() };
+                let Lp { state, rng, sent, .. } = &mut lp;
+                let (cause, sink) = (Cause::start(id), &mut worker.desk);
+                state.start(worker.shared.model, &mut Handling { cause, rng, sent, sink });
+                worker.lps.push(lp);
+            }
+        });
+    }
+
+    /// Exchanges mail with the others, and learns what the next window is. Output of the last one is written
+    /// before that.
+    fn meet(&mut self) -> Result<Word, Broken> {
+        let outputs = &mut self.sudden_outputs;
+        let mut notes = if outputs.is_empty() { 0 } else { OUTPUT };
+        self.shared.outputs.lock().unwrap_or_else(PoisonError::into_inner).append(outputs);
+        notes |= self.notes();
+        let word = self.exchange(notes)?;
+        if word.notes & OUTPUT == 0 {
+            return Ok(word);
+        }
+        if self.me == 0 {
+            self.write_outputs();
+        }
+        // Nobody goes on before it is written.
+        let after = self.exchange(self.notes())?;
+        Ok(Word { notes: word.notes | after.notes, ..after })
+    }
+
+    fn notes(&self) -> u64 {
+        let failed = if self.shared.failure.is_known() { FAILED } else { 0 };
+        // Ordering: Relaxed; it publishes nothing but itself, and at a meeting all see the same notes.
+        failed | if self.shared.stop.load(Ordering::Relaxed) { STOP } else { 0 }
+    }
+
+    fn exchange(&mut self, notes: u64) -> Result<Word, Broken> {
+        let meeting = self.tally.meetings;
+        self.tally.meetings += 1;
+        let first = self.desk.post(meeting);
+        let word = Word { first, notes };
+        let word = self.shared.exchange.meet(self.me, meeting, word, super::wait)?;
+        self.desk.collect(meeting);
+        Ok(word)
+    }
+
+    /// Handles the events of a window, tile by tile.
+    fn handle_window(&mut self, window: u64, lookout: &mut Lookout<'_, '_>) {
+        self.tally.windows += 1;
+        self.desk.over = window + 1;
+        let (shared, before) = (self.shared, self.tally.committed);
+        let local_of = |event: &Event<B>| shared.local_of(event.to);
+        self.desk.calendar.open(window, local_of);
+        lookout.reaches(shared.grid, window);
+        for tile in 0..self.desk.calendar.tiles() {
+            self.desk.calendar.take(window, tile, &mut self.bucket);
+            if self.bucket.len() == 0 {
+                continue;
+            }
+            let first = tile << tile_bits::<M>();
+            let lps = (self.lps.len() - first).min(1 << tile_bits::<M>());
+            self.agenda.plan(&self.bucket, [first, lps], local_of);
+            let mut at = 0;
+            while at < self.agenda.len() && !lookout.stopped() {
+                // After a mistake of one process the others go on: an earlier one of theirs counts more.
+                self.guard(|worker| worker.handle_groups(&mut at, lookout));
+                self.desk.soon.clear();
+            }
+            self.tally.left += (self.agenda.len() - at) as u64;
+            self.clear();
+        }
+        let handled = (self.tally.committed - before) as usize;
+        self.desk.give_room(handled);
+        // Ordering: Relaxed; a count for people.
+        shared.committed.fetch_add(handled as u64, Ordering::Relaxed);
+    }
+
+    /// Handles the events of one LP after the other, from the one whose events begin `at` this place.
+    fn handle_groups(&mut self, at: &mut usize, lookout: &mut Lookout<'_, '_>) {
+        let Self { shared, lps, desk, agenda, bucket, outputs, sudden_outputs, tally, .. } = self;
+        while *at < agenda.len() && !lookout.says_stop() {
+            let group = agenda.group(*at, |item| agenda::event(bucket, item).key);
+            *at += group.len();
+            let lp = &mut lps[agenda::local(group[0])];
+            let mut hand = Hand { shared, lp, desk, tally };
+            let mut items = group.iter().copied();
+            let mut next = items.next();
+            loop {
+                let event = next.map(|item| agenda::event(bucket, item));
+                let is_sudden = match (event, hand.desk.soon.peek()) {
+                    (Some(event), Some(soon)) => soon.0.key < event.key,
+                    (None, Some(_)) => true,
+                    (Some(_), None) => false,
+                    (None, None) => break,
+                };
+                if is_sudden {
+                    let Some(Reverse(soon)) = hand.desk.soon.pop() else { break };
+                    let rest = items.len() + usize::from(next.is_some());
+                    if !hand.handle(&soon) {
+                        hand.leave(rest + 1);
+                        break;
+                    }
+                    if soon.io == Some(Io::NonBlocking) {
+                        sudden_outputs.push(soon);
+                    } else {
+                        soon.message.recycle(&mut hand.desk.spares);
+                    }
+                    // A process may keep itself busy within the window for ever.
+                    if lookout.says_stop() {
+                        hand.leave(rest);
+                        break;
+                    }
+                } else if let (Some(event), Some(item)) = (event, next) {
+                    if !hand.handle(event) {
+                        hand.leave(items.len() + 1);
+                        break;
+                    }
+                    if event.io == Some(Io::NonBlocking) {
+                        outputs.push(agenda::place(item));
+                    }
+                    next = items.next();
+                }
+            }
+        }
+    }
+
+    /// Empties the bucket.
+    fn clear(&mut self) {
+        let (outputs, spares) = (&mut self.outputs, &mut self.desk.spares);
+        if outputs.is_empty() {
+            self.bucket.drain().for_each(|event| event.message.recycle(spares));
+        } else {
+            outputs.sort_unstable();
+            for (place, event) in self.bucket.drain().enumerate() {
+                if outputs.binary_search(&place).is_ok() {
+                    self.sudden_outputs.push(event);
+                } else {
+                    event.message.recycle(spares);
+                }
+            }
+            outputs.clear();
+        }
+        self.desk.calendar.reclaim(&mut self.bucket);
+    }
+
+    /// Writes what the processes of all workers have said in the last window, in the order of keys, up to the
+    /// first mistake.
+    fn write_outputs(&mut self) {
+        let mut outputs = std::mem::take(
+            &mut *self.shared.outputs.lock().unwrap_or_else(PoisonError::into_inner),
+        );
+        outputs.sort_unstable_by_key(|event| event.key);
+        let failed = self.shared.failure.order();
+        self.guard(|worker| {
+            for event in &outputs {
+                if failed.is_some_and(|first| first < FailureOrder::Event(event.key)) {
+                    return;
+                }
+                worker.desk.current_lp = Some(event.to);
+                worker.desk.current_event = Some(event.key);
+                M::Lp::output(worker.shared.model, event.to, &event.key, event.message.get());
+            }
+        });
+    }
+
+    /// Runs code of the model's: its mistakes and its panics are noted as the run's failure.
+    fn guard(&mut self, code: impl FnOnce(&mut Self)) {
+        let outcome = panics::catch(|| code(self));
+        // A mistake that was made before the panic came first.
+        let halt = self.desk.halt.take().map(|halt| *halt);
+        let fault = match (halt, outcome) {
+            (None, Ok(())) => return,
+            (None, Err(fault)) | (Some(Halt::Fault(fault)), _) => Some(fault),
+            (Some(Halt::OutOfBuffers), _) => None,
+        };
+        self.fail(fault);
+    }
+
+    /// Notes a fault of the model's, or, without one, that there are no more buffers.
+    #[cold]
+    fn fail(&self, fault: Option<Fault>) {
+        let (lp, event) = (self.desk.current_lp, self.desk.current_event);
+        let place = self.shared.place(self.me, lp, event);
+        let error = match fault {
+            Some(fault) => ModelError { fault, place }.into(),
+            None => RunError::OutOfBuffers {
+                place,
+                limit: self.shared.settings.memory.unwrap_or(u64::MAX),
+                events: self.shared.room.unwrap_or_default() as u64,
+                event_bytes: Shared::<M, B>::event_bytes(),
+            },
+        };
+        let start = FailureOrder::Start(lp.unwrap_or_default());
+        self.shared.failure.note(event.map_or(start, FailureOrder::Event), error);
+    }
+}
+
+/// What one process needs to handle its events.
+struct Hand<'h, 'a, M: Model, B> {
+    shared: &'h &'a Shared<'a, M, B>,
+    lp: &'h mut Lp<M::Lp>,
+    desk: &'h mut Desk<'a, M, B>,
+    tally: &'h mut Tally,
+}
+
+impl<M: Model, B: Buffer<Message<M>>> Hand<'_, '_, M, B> {
+    /// Handles an event and commits it, if it is before the end.
+    #[inline]
+    fn handle(&mut self, event: &Event<B>) -> bool {
+        let Event { key, to, io, message } = event;
+        if key.time_value() >= self.shared.end {
+            return false;
+        }
+        let (model, message) = (self.shared.model, message.get());
+        let Lp { state, rng, sent, digest } = &mut *self.lp;
+        self.desk.current_lp = Some(*to);
+        self.desk.current_event = Some(*key);
+        let mut cx = Handling { cause: Cause::event(key, *to), rng, sent, sink: &mut *self.desk };
+        match io {
+            None => state.handle(model, message, &mut cx),
+            Some(Io::Blocking) => state.handle_io(model, message, &mut cx),
+            // Written once all that comes before it is handled.
+            Some(Io::NonBlocking) => {}
+        }
+        digest.commit(key, M::Lp::fingerprint(message));
+        self.tally.committed += 1;
+        self.tally.last_time = self.tally.last_time.max(key.time());
+        true
+    }
+
+    /// Leaves so many events of the bucket, and all that the process has sent to itself.
+    #[cold]
+    fn leave(&mut self, events: usize) {
+        self.tally.left += (events + self.desk.soon.len()) as u64;
+        self.desk.soon.clear();
+    }
+}
