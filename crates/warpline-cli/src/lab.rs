@@ -114,7 +114,9 @@ pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
 }
 
 fn list() -> String {
-    figures::ALL.iter().map(|figure| format!("{:<10}{}\n", figure.name(), figure.title())).collect()
+    let width = figures::ALL.iter().map(|figure| figure.name().len()).max().unwrap_or_default();
+    let line = |name: &str, title: &str| format!("{name:<width$}  {title}\n");
+    figures::ALL.iter().map(|figure| line(figure.name(), figure.title())).collect()
 }
 
 impl From<LabError> for Failure {

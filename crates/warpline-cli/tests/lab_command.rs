@@ -30,8 +30,18 @@ fn refuses(words: &[&str], says: &[&str]) {
     assert!(output.stdout.is_empty(), "`lab {words:?}` printed something");
 }
 
-const FIGURES: [&str; 11] = [
-    "fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "gtw-fig1", "flooding",
+const FIGURES: [&str; 12] = [
+    "fig1",
+    "fig2",
+    "fig3",
+    "fig4",
+    "fig5",
+    "fig6",
+    "fig7",
+    "fig8",
+    "gtw-fig1",
+    "architectures",
+    "flooding",
     "hogging",
 ];
 

@@ -90,9 +90,9 @@ impl Run {
             format!("{:.4}", self.per_event(machine, |replayed| count(replayed) as f64))
         };
         vec![
+            self.pool.to_string(),
             name.to_owned(),
             MACHINES[machine].protocol().to_owned(),
-            self.pool.to_string(),
             self.workers.to_string(),
             per_event(|replayed| replayed.total.line_accesses()),
             per_event(|replayed| replayed.total.misses()),
@@ -107,9 +107,9 @@ impl Run {
 }
 
 const HEADER: [&str; 12] = [
+    "pool",
     "machine",
     "protocol",
-    "pool",
     "workers",
     "lines touched per event",
     "misses per event",
