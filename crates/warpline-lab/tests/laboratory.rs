@@ -103,9 +103,9 @@ fn every_figure_leaves_its_files() {
         let (curves, is_sampled) = match figure.name() {
             "fig1" => (&["receiver pool", "sender pool", "writing the message"][..], false),
             "fig2" => (&pools[..2], false),
-            "fig5" => (&pools[..3], false),
+            "fig5" => (&pools[..], false),
             "fig6" => (&["4 neighbours", "2 neighbours", "1 neighbour"][..], false),
-            "flooding" => (&pools[..], false),
+            "architectures" | "flooding" => (&pools[..], false),
             "gtw-fig1" => (&["low mobility", "medium mobility", "high mobility"][..], true),
             _ => (&pools[..], true),
         };
