@@ -9,11 +9,12 @@ use warpline_core::{EventKey, LpId};
 
 use crate::RunError;
 
-/// The first failure counts: in `start` by process, then by event.
+/// The first failure counts: in `start` by process, then by event, then when the run is taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FailureOrder {
     Start(LpId),
     Event(EventKey),
+    End,
 }
 
 /// The first failure that is known so far.

@@ -42,6 +42,18 @@ pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Fault> {
     })
 }
 
+/// Runs code that is not the model's within code that [`catch`] runs: its panics are printed as usual.
+pub(crate) fn outside<T>(code: impl FnOnce() -> T) -> T {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            CATCHING.set(self.0);
+        }
+    }
+    let _restore = Restore(CATCHING.replace(false));
+    code()
+}
+
 /// Ends the code that [`catch`] runs, from within it: nothing is printed, and `catch` gives a fault
 /// that says nothing. The caller has noted the reason before.
 pub(crate) fn cut_off() -> ! {

@@ -171,7 +171,8 @@ impl<'a, M: Model> Simulation<'a, M> {
         self
     }
 
-    /// Limits the bytes that event buffers take. The sequential engine keeps pending events in them,
+    /// Limits the bytes that event buffers take. The sequential engine keeps pending events in them, the
+    /// conservative one also those that were handled in the current window,
     /// Time Warp also processed ones with their saved states: it fossil-collects, holds workers
     /// back and takes events back (cancelback) before it gives up. A run that needs more ends with
     /// an error. The structure of the pending set around the events is not counted.
@@ -292,7 +293,7 @@ impl<'a, M: Model> Simulation<'a, M> {
         self
     }
 
-    /// Time Warp: how many bytes of [`memory`](Self::memory) one event takes.
+    /// Time Warp and the conservative engine: how many bytes of [`memory`](Self::memory) one event takes.
     #[must_use]
     pub fn event_bytes(&self) -> u64 {
         match self.engine {
@@ -316,8 +317,8 @@ impl<'a, M: Model> Simulation<'a, M> {
         self
     }
 
-    /// Time Warp: whether workers are bound to cores, where there are enough of them, and as long as no
-    /// other program runs there.
+    /// Time Warp and the conservative engine: whether workers are bound to cores, where there are enough of
+    /// them. Time Warp's let go of a core that another program wants, too.
     #[must_use]
     pub fn pin(mut self, on: bool) -> Self {
         self.settings.timewarp.pin = on;

@@ -3,7 +3,11 @@
 //! # Mutations of the engine, each seen red
 //!
 //! - `FirstFailure::note` keeps the first failure in wall time
-//! - `Worker::handle_groups` does not ask whether to stop between events that a process sends to itself
+//! - `Worker::handle_groups` does not ask whether to stop, or whether somebody has failed, between events that
+//!   a process sends to itself
+//! - `Worker::exchange` does not look whether to stop while it waits
+//! - `Lookout::look` does not keep the panic of an observer
+//! - `Grid::window` goes up to the number that stands for none
 //! - `Desk::accept` counts no room, or `Desk::give_room` gives none back
 //! - `Desk::accept` lets an event to another process into the window that is being handled
 
@@ -22,6 +26,12 @@ enum Habit {
     FailAt(Vec<f64>),
     /// Each of so many sends itself another event after this delay, for ever.
     Repeat(usize, f64),
+    /// The last of so many does, and nobody else does anything.
+    LastRepeats(usize, f64),
+    /// The first process does from time 0.02 on, and the second fails at time 0.01.
+    FailBeside(f64),
+    /// Two processes send themselves one event at this time.
+    Once(f64),
     /// The first process sends the second an event at this time, as soon as it may.
     SendAt(f64),
 }
@@ -42,8 +52,8 @@ impl Model for Habit {
     fn lp_count(&self) -> usize {
         match self {
             Self::FailAt(times) => times.len(),
-            Self::Repeat(processes, _) => *processes,
-            Self::SendAt(_) => 2,
+            Self::Repeat(processes, _) | Self::LastRepeats(processes, _) => *processes,
+            Self::SendAt(_) | Self::FailBeside(_) | Self::Once(_) => 2,
         }
     }
 
@@ -70,7 +80,13 @@ impl LogicalProcess for Process {
         match habit {
             Habit::FailAt(times) => cx.send(me, times[me.index()], ()),
             Habit::Repeat(_, delay) => cx.send(me, *delay, ()),
-            Habit::SendAt(time) => cx.send(me, *time, ()),
+            Habit::LastRepeats(processes, delay) => {
+                if me.index() + 1 == *processes {
+                    cx.send(me, *delay, ());
+                }
+            }
+            Habit::FailBeside(_) => cx.send(me, [0.02, 0.01][me.index()], ()),
+            Habit::SendAt(time) | Habit::Once(time) => cx.send(me, *time, ()),
         }
     }
 
@@ -78,7 +94,10 @@ impl LogicalProcess for Process {
         let me = cx.me();
         match habit {
             Habit::FailAt(_) => cx.fail(format_args!("failed on purpose")),
-            Habit::Repeat(_, delay) => cx.send(me, *delay, ()),
+            Habit::Repeat(_, delay) | Habit::LastRepeats(_, delay) => cx.send(me, *delay, ()),
+            Habit::FailBeside(delay) if me.index() == 0 => cx.send(me, *delay, ()),
+            Habit::FailBeside(_) => cx.fail(format_args!("failed on purpose")),
+            Habit::Once(_) => {}
             Habit::SendAt(_) if me.index() == 0 => cx.send(LpId::new(1), LOOKAHEAD, ()),
             Habit::SendAt(_) => {}
         }
@@ -130,14 +149,59 @@ fn a_run_can_be_ended_early() {
 fn memory_is_limited() {
     for workers in [1, 3] {
         let bytes = run(Habit::Repeat(60, 0.75), workers).event_bytes();
-        // While one is handled, it and what it sends are both there.
+        // Those of a window are there until its end, and so is what they send.
         let with = |events| run(Habit::Repeat(60, 0.75), workers).end(100.0).memory(events * bytes);
         let report = watchdog::run(with(2 * 60)).expect("enough memory");
         assert_eq!(report.committed_events, 60 * 133);
-        let error = watchdog::run(with(59)).expect_err("too little memory");
-        assert!(matches!(error, RunError::OutOfBuffers { events: 59, .. }), "{error}");
+        // Workers end a window one after the other, perhaps.
+        let less = if workers == 1 { 119 } else { 79 };
+        let error = watchdog::run(with(less)).expect_err("too little memory");
+        assert!(
+            matches!(error, RunError::OutOfBuffers { events, .. } if events == less),
+            "{error}"
+        );
         assert!(error.to_string().contains("--memory"), "{error}");
     }
+}
+
+/// The first worker has nothing to do, and still hears that the run is to end: between windows, and while
+/// another one keeps itself busy within one.
+#[test]
+fn an_idle_worker_hears_of_the_end() {
+    for delay in [0.75, 1e-12] {
+        let run = run(Habit::LastRepeats(4, delay), 2).observe(|_| ControlFlow::Break(()));
+        assert!(watchdog::run(run).expect("a sound run").interrupted, "delay {delay}");
+    }
+}
+
+/// A process that keeps itself busy for ever does not hide the mistake of another one.
+#[test]
+fn a_busy_process_hides_no_mistake() {
+    let error = watchdog::run(run(Habit::FailBeside(1e-12), 2)).expect_err("a mistake");
+    let RunError::Model(error) = error else { panic!("{error}") };
+    assert_eq!(error.place.event.map(|event| event.time_value()), Some(0.01));
+}
+
+/// Far beyond all numbers of windows, events are handled, too.
+#[test]
+fn the_last_window_is_a_window() {
+    for workers in [1, 2] {
+        let report = watchdog::run(run(Habit::Once(1e300), workers)).expect("a sound run");
+        assert_eq!(report.committed_events, 2);
+    }
+}
+
+/// A panic of the observer's is not the model's: it goes to the caller.
+#[test]
+#[should_panic(expected = "the observer's own")]
+fn a_panic_of_the_observer_is_not_the_models() {
+    let mut calls = 0;
+    let run = run(Habit::Repeat(6, 0.5), 2).observe(move |_| {
+        calls += 1;
+        assert!(calls > 1, "the observer's own");
+        ControlFlow::Break(())
+    });
+    let _ = watchdog::run(run);
 }
 
 /// So late that the lookahead is lost in rounding, events are refused, not handled out of order.

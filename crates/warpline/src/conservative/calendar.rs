@@ -67,8 +67,6 @@ impl<E> Bucket<E> {
 #[derive(Debug)]
 struct Spares<E> {
     chunks: Vec<Vec<E>>,
-    /// Chunks that were ever made.
-    made: usize,
 }
 
 impl<E> Spares<E> {
@@ -76,7 +74,7 @@ impl<E> Spares<E> {
     /// pieces, and then copied in large ones takes longer than all the rest.
     #[inline]
     fn append(&mut self, bucket: &mut Bucket<E>, make: impl FnOnce() -> E) {
-        if bucket.tail.len() == bucket.tail.capacity() {
+        if bucket.tail.len() == bucket.tail.capacity().min(CHUNK) {
             self.extend(bucket);
         }
         bucket.tail.extend(std::iter::once_with(make));
@@ -84,10 +82,7 @@ impl<E> Spares<E> {
 
     #[cold]
     fn extend(&mut self, bucket: &mut Bucket<E>) {
-        let chunk = self.chunks.pop().unwrap_or_else(|| {
-            self.made += 1;
-            Vec::with_capacity(CHUNK)
-        });
+        let chunk = self.chunks.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK));
         let full = std::mem::replace(&mut bucket.tail, chunk);
         if !full.is_empty() {
             bucket.chunks.push(full);
@@ -129,7 +124,8 @@ impl Grid {
     /// The window that a time lies in. It never decreases with time.
     #[inline]
     pub(super) fn window(self, time: f64) -> u64 {
-        (time * self.windows_per_time) as u64
+        // The last number says that there is none.
+        ((time * self.windows_per_time) as u64).min(u64::MAX - 1)
     }
 }
 
@@ -165,7 +161,7 @@ impl<E: Entry> Calendar<E> {
     pub(super) fn new(grid: Grid, processes: usize, tile_bits: u32) -> Self {
         let tiles = processes.div_ceil(1 << tile_bits).max(1);
         let buckets = (0..BLOCK * tiles).map(|_| Bucket::default()).collect();
-        let spares = Spares { chunks: Vec::new(), made: 0 };
+        let spares = Spares { chunks: Vec::new() };
         let (later, blank, occupied) = (BTreeMap::new(), Bucket::default(), [0; _]);
         Self { grid, tile_bits, tiles, block: 0, buckets, occupied, later, blank, spares, len: 0 }
     }
@@ -177,11 +173,6 @@ impl<E: Entry> Calendar<E> {
 
     pub(super) const fn tiles(&self) -> usize {
         self.tiles
-    }
-
-    /// Room for so many events was needed at the peak.
-    pub(super) const fn room(&self) -> usize {
-        self.spares.made * CHUNK
     }
 
     /// Appends to a bucket that is not of the calendar.

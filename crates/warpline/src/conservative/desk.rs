@@ -15,6 +15,10 @@ use crate::{
     sequential::{Buffer, Event, Halt, Message, Sink},
 };
 
+/// Spare buffers take at most so much memory, or are not more than so many.
+const SPARES_BYTES: usize = 1 << 20;
+const SPARES_LEAST: usize = 64;
+
 /// See the module.
 pub(super) struct Desk<'a, M: Model, B> {
     pub(super) shared: &'a Shared<'a, M, B>,
@@ -96,6 +100,15 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Desk<'a, M, B> {
         }
     }
 
+    /// Keeps the buffer of a handled event for the next sends, if there are not many yet: who only receives
+    /// would keep them all.
+    #[inline]
+    pub(super) fn recycle(&mut self, message: B) {
+        if self.spares.len() < SPARES_BYTES / size_of::<Message<M>>().max(1) + SPARES_LEAST {
+            message.recycle(&mut self.spares);
+        }
+    }
+
     /// Says that so many events were handled.
     pub(super) fn give_room(&self, events: usize) {
         if self.shared.room.is_some() {
@@ -138,7 +151,7 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Desk<'_, M, B> {
         let make = || Event { key, to, io, message };
         let worker = self.shared.worker_of(to);
         if window < self.over {
-            // CONS-A. In `start` no window is being handled, so this is the process's own event.
+            // CONS-A: only the process's own events may be due in the window that it handles.
             if key.sender() != to {
                 self.refuse(to, key.time_value());
             }

@@ -72,7 +72,7 @@ impl Exchange {
         me: usize,
         meeting: u64,
         word: Word,
-        wait: impl Fn(u32),
+        mut wait: impl FnMut(u32),
     ) -> Result<Word, Broken> {
         let places = &self.places[(meeting % 2) as usize];
         // Ordering: Relaxed; edges MEET-1 and MEET-2 publish it.

@@ -1,31 +1,41 @@
 //! Looks at the clock now and then, shows the progress of a run, and hears whether it is to stop.
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    any::Any,
+    ops::ControlFlow,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
 use warpline_core::VirtualTime;
 
-use crate::{Progress, simulation::Watch};
+use super::shared::Stop;
+use crate::{Progress, panics, simulation::Watch};
 
 /// How long a worker works between two looks at the clock, if a single event does not take longer.
 const SLICE: Duration = Duration::from_millis(1);
 /// Questions between two looks at the clock, at the most.
 const SLICE_MAX: u32 = 4096;
+/// A run that is to stop does so at the end of a window, unless that takes longer than this: then it is cut
+/// off within.
+const GRACE: Duration = Duration::from_millis(200);
 /// How often the observer is called.
 const OBSERVE_EVERY: Duration = Duration::from_millis(50);
 
 /// One worker's; only the first one's has somebody to show the progress to.
 pub(super) struct Lookout<'a, 'w> {
     watch: &'a mut Watch<'w>,
-    stop: &'a AtomicBool,
+    stop: &'a Stop,
     committed: &'a AtomicU64,
     end: VirtualTime,
     now: VirtualTime,
     started: Instant,
     looked: Instant,
     observed: Instant,
+    stopped: Option<Instant>,
+    /// A panic of the observer's: it is not the model's.
+    panic: Option<Box<dyn Any + Send>>,
     /// Questions until the next look, and between the last two.
     left: u32,
     slice: u32,
@@ -34,13 +44,25 @@ pub(super) struct Lookout<'a, 'w> {
 impl<'a, 'w> Lookout<'a, 'w> {
     pub(super) fn new(
         watch: &'a mut Watch<'w>,
-        stop: &'a AtomicBool,
+        stop: &'a Stop,
         committed: &'a AtomicU64,
         end: VirtualTime,
         started: Instant,
     ) -> Self {
-        let (looked, observed, now) = (started, started, VirtualTime::ZERO);
-        Self { watch, stop, committed, end, now, started, looked, observed, left: 1, slice: 1 }
+        Self {
+            watch,
+            stop,
+            committed,
+            end,
+            now: VirtualTime::ZERO,
+            started,
+            looked: started,
+            observed: started,
+            stopped: None,
+            panic: None,
+            left: 1,
+            slice: 1,
+        }
     }
 
     /// Notes the time before which everything is handled.
@@ -48,20 +70,20 @@ impl<'a, 'w> Lookout<'a, 'w> {
         self.now = VirtualTime::new(grid.start(window)).unwrap_or(self.now).max(self.now);
     }
 
-    /// Whether the run is to stop, as far as is known.
-    pub(super) fn stopped(&self) -> bool {
+    /// Whether the window is to be cut off.
+    pub(super) fn is_cut_off(&self) -> bool {
         // Ordering: Relaxed; it publishes nothing but itself.
-        self.stop.load(Ordering::Relaxed)
+        self.stop.at_once.load(Ordering::Relaxed)
     }
 
-    /// Whether the run is to stop; looks at the clock now and then.
+    /// Looks at the clock now and then; says whether the window is to be cut off.
     #[inline]
-    pub(super) fn says_stop(&mut self) -> bool {
+    pub(super) fn cuts_off(&mut self) -> bool {
         self.left -= 1;
         if self.left == 0 {
             self.look();
         }
-        self.stopped()
+        self.is_cut_off()
     }
 
     #[cold]
@@ -70,14 +92,33 @@ impl<'a, 'w> Lookout<'a, 'w> {
         let is_early = now - self.looked < SLICE;
         self.slice = if is_early { SLICE_MAX.min(2 * self.slice) } else { 1.max(self.slice / 2) };
         (self.looked, self.left) = (now, self.slice);
-        let mut stops = self.watch.stopped();
-        if now - self.observed >= OBSERVE_EVERY {
+        let mut stops = self.stopped.is_some() || self.watch.stopped();
+        if !stops && now - self.observed >= OBSERVE_EVERY {
             self.observed = now;
-            stops |= self.watch.observe(&self.progress(self.now)).is_break();
+            let progress = self.progress(self.now);
+            let observe = || panics::outside(|| self.watch.observe(&progress));
+            stops = match catch_unwind(AssertUnwindSafe(observe)) {
+                Ok(flow) => flow == ControlFlow::Break(()),
+                Err(panic) => {
+                    self.panic = Some(panic);
+                    true
+                }
+            };
         }
         if stops {
-            // Ordering: Relaxed, as in `stopped`.
-            self.stop.store(true, Ordering::Relaxed);
+            let since = *self.stopped.get_or_insert(now);
+            // Ordering: Relaxed; these publish nothing but themselves.
+            self.stop.soon.store(true, Ordering::Relaxed);
+            if now - since > GRACE {
+                self.stop.at_once.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Goes on with a panic of the observer's, if there was one.
+    pub(super) fn resume_panic(&mut self) {
+        if let Some(panic) = self.panic.take() {
+            std::panic::resume_unwind(panic);
         }
     }
 

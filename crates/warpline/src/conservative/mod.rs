@@ -32,8 +32,13 @@
 //! # When a handler makes a mistake
 //!
 //! The other processes finish the window, so that the first mistake in the order of events is the one that
-//! is reported, as by every engine. Non-blocking I/O events after it are not written. A blocking one of
+//! is reported, as by every engine; but nobody handles what comes after one that is known. Non-blocking I/O events after it are not written. A blocking one of
 //! another process in the same window may have been handled.
+//!
+//! # When a run is stopped
+//!
+//! It ends after the window, so that what was committed is a prefix of the run. A window that does not end
+//! soon is cut off within: then some processes are further than others.
 
 mod agenda;
 mod calendar;
@@ -43,7 +48,10 @@ mod lookout;
 mod shared;
 mod worker;
 
-use std::{thread, time::Instant};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 use warpline_core::{CommitDigest, Fault, LogicalProcess, LpId, Model, ModelError, VirtualTime};
 use warpline_memory::bind_worker;
@@ -59,8 +67,13 @@ use lookout::Lookout;
 use shared::Shared;
 use worker::{Ended, Tally, Worker};
 
-/// A worker that waits for the others lets other threads have the core after so many looks.
+/// A worker that waits for the others lets other threads have the core after so many looks, or after few where
+/// there are more workers than cores.
 const SPINS: u32 = 2_000;
+const SPINS_FEW: u32 = 16;
+/// After so many, it sleeps: a worker that another program has taken off its core may move to this one then.
+const YIELDS: u32 = 4_000;
+const SLEEP: Duration = Duration::from_micros(50);
 
 /// Runs `model` from its start to its end.
 pub(crate) fn run<M: Model>(
@@ -94,11 +107,16 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     let (name, shared) = panics::catch(|| (model.name(), Shared::<M, B>::new(model, settings)))
         .map_err(|fault| model_error(fault, None, settings))?;
     let shared = shared?;
-    let remains = work_at_once(&shared, watch, started);
-    if let Some(error) = shared.failure.take() {
-        return Err(error);
-    }
-    report(&shared, name, remains, watch, started)
+    let mut remains = work_at_once(&shared, watch, started);
+    let report = match shared.failure.take() {
+        Some(error) => Err(error),
+        None => report(&shared, name, &mut remains, watch, started),
+    };
+    // What is left is the model's too, and may panic when it is dropped.
+    let dropped = panics::catch(move || drop((remains, shared)));
+    let report = report?;
+    dropped.map_err(|fault| model_error(fault, None, settings))?;
+    Ok(report)
 }
 
 /// What a worker leaves.
@@ -108,8 +126,6 @@ struct Remains<L> {
     ended: Ended,
     /// Events that are still pending.
     pending: usize,
-    /// Room for so many was needed.
-    room: usize,
     mail: u64,
 }
 
@@ -157,15 +173,14 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     let ended = worker.work(&mut lookout);
     std::mem::forget(alarm);
     drop(binding);
-    let Worker { lps, desk, tally, .. } = worker;
-    let (pending, room) = (desk.calendar.len(), desk.calendar.room());
-    let mail = desk.mail;
+    lookout.resume_panic();
+    let Worker { lps, desk, tally, bucket, sudden_outputs, .. } = worker;
+    let (pending, mail) = (desk.calendar.len(), desk.mail);
     // What is left is the model's too, and may panic when it is dropped.
-    if let Err(fault) = panics::catch(move || drop(desk)) {
-        let order = FailureOrder::Start(LpId::from_index(shared.admission.lp_count()));
-        shared.failure.note(order, model_error(fault, None, shared.settings));
+    if let Err(fault) = panics::catch(move || drop((desk, bucket, sudden_outputs))) {
+        shared.failure.note(FailureOrder::End, model_error(fault, None, shared.settings));
     }
-    Remains { lps, tally, ended, pending, room, mail }
+    Remains { lps, tally, ended, pending, mail }
 }
 
 /// Ends the run for all workers if this one panics.
@@ -179,15 +194,27 @@ impl<M: Model, B> Drop for Alarm<'_, '_, M, B> {
     }
 }
 
+/// How often a worker looks for the others before it lets other threads have the core.
+fn spins(workers: usize) -> u32 {
+    let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    if workers > cores { SPINS_FEW } else { SPINS }
+}
+
 /// Waits a little for the others, for the `waited`-th time in a row.
-fn wait(waited: u32) {
-    if waited < SPINS { std::hint::spin_loop() } else { thread::yield_now() }
+fn wait(waited: u32, spins: u32) {
+    if waited < spins {
+        std::hint::spin_loop();
+    } else if waited < YIELDS {
+        thread::yield_now();
+    } else {
+        thread::sleep(SLEEP);
+    }
 }
 
 fn report<M: Model, B: Buffer<Message<M>>>(
     shared: &Shared<'_, M, B>,
     name: &'static str,
-    mut remains: Vec<Remains<M::Lp>>,
+    remains: &mut [Remains<M::Lp>],
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> Result<Report<M::Output>, RunError> {
@@ -196,7 +223,7 @@ fn report<M: Model, B: Buffer<Message<M>>>(
     let sent = sum(|worker| worker.lps.iter().map(|lp| lp.sent).sum());
     let pending = sum(|worker| worker.pending as u64 + worker.tally.left);
     assert_eq!(sent, committed + pending, "CONS-C: events were lost or doubled");
-    let (room, mail) = (sum(|worker| worker.room as u64), sum(|worker| worker.mail));
+    let (peak, mail) = (sum(|worker| worker.tally.peak), sum(|worker| worker.mail));
     let windows = remains.iter().map(|worker| worker.tally.windows).max().unwrap_or_default();
     let meetings = remains.iter().map(|worker| worker.tally.meetings).max().unwrap_or_default();
     let last = remains.iter().map(|worker| worker.tally.last_time).max().unwrap_or_default();
@@ -227,7 +254,7 @@ fn report<M: Model, B: Buffer<Message<M>>>(
         rolled_back_events: 0,
         rollbacks: 0,
         gvt_rounds: meetings,
-        peak_buffer_bytes: room * Shared::<M, B>::event_bytes(),
+        peak_buffer_bytes: peak * Shared::<M, B>::event_bytes(),
         wall: started.elapsed(),
         digest,
         details: Details {

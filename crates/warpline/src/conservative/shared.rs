@@ -21,6 +21,15 @@ use crate::{
     simulation::Settings,
 };
 
+/// Whether the run is to end early.
+#[derive(Debug, Default)]
+pub(super) struct Stop {
+    /// After the window.
+    pub(super) soon: AtomicBool,
+    /// Within it.
+    pub(super) at_once: AtomicBool,
+}
+
 /// What one worker has for another one.
 type Mailbox<B> = CachePadded<Mutex<Bucket<Event<B>>>>;
 
@@ -36,13 +45,14 @@ pub(super) struct Shared<'m, M, B> {
     pub(super) grid: Grid,
     pub(super) homes: Homes,
     pub(super) exchange: Exchange,
+    /// See [`wait`](super::wait).
+    pub(super) spins: u32,
     /// For even and for odd meetings: by receiver, and then by sender.
     mail: [Box<[Mailbox<B>]>; 2],
     /// Non-blocking I/O events of the window, to be written in the order of their keys.
     pub(super) outputs: Mutex<Vec<Event<B>>>,
     pub(super) failure: FirstFailure,
-    /// Set when the run is to end early.
-    pub(super) stop: AtomicBool,
+    pub(super) stop: Stop,
     /// Events committed so far, for people.
     pub(super) committed: AtomicU64,
     /// The most events that may be pending, if memory is limited.
@@ -71,10 +81,11 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
             admission,
             grid,
             exchange: Exchange::new(workers),
+            spins: super::spins(workers),
             mail: [mail(), mail()],
             outputs: Mutex::default(),
             failure: FirstFailure::default(),
-            stop: AtomicBool::new(false),
+            stop: Stop::default(),
             committed: AtomicU64::new(0),
             room: room.map(|events| usize::try_from(events).unwrap_or(usize::MAX)),
             pending: AtomicUsize::new(0),

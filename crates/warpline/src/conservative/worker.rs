@@ -57,11 +57,11 @@ pub(super) struct Worker<'a, M: Model, B> {
     pub(super) desk: Desk<'a, M, B>,
     agenda: Agenda,
     /// The events of the window; kept for its memory.
-    bucket: Bucket<Event<B>>,
+    pub(super) bucket: Bucket<Event<B>>,
     /// Places in the bucket of non-blocking I/O events that were handled.
     outputs: Vec<usize>,
-    /// Those that were not in the bucket.
-    sudden_outputs: Vec<Event<B>>,
+    /// Those that are to be written at the next meeting.
+    pub(super) sudden_outputs: Vec<Event<B>>,
     pub(super) tally: Tally,
 }
 
@@ -71,6 +71,10 @@ pub(super) struct Tally {
     pub(super) meetings: u64,
     pub(super) windows: u64,
     pub(super) committed: u64,
+    /// Those that a process sent itself within a window.
+    sudden: u64,
+    /// The most events that were pending or handled in the window, at the end of one.
+    pub(super) peak: u64,
     /// Events that were taken out of the calendar and not handled: the run ended within their window.
     pub(super) left: u64,
     pub(super) last_time: VirtualTime,
@@ -99,7 +103,7 @@ where
     pub(super) fn work(&mut self, lookout: &mut Lookout<'_, '_>) -> Ended {
         self.start(lookout);
         loop {
-            let Ok(word) = self.meet() else { return Ended::Failed };
+            let Ok(word) = self.meet(lookout) else { return Ended::Failed };
             if word.notes & FAILED != 0 {
                 return Ended::Failed;
             }
@@ -120,7 +124,7 @@ where
             let residents = &worker.shared.homes.residents[worker.me];
             while let Some(&id) = residents.get(made) {
                 made += 1;
-                if lookout.says_stop() {
+                if lookout.cuts_off() {
                     return;
                 }
                 worker.desk.current_lp = Some(id);
@@ -137,12 +141,14 @@ where
 
     /// Exchanges mail with the others, and learns what the next window is. Output of the last one is written
     /// before that.
-    fn meet(&mut self) -> Result<Word, Broken> {
-        let outputs = &mut self.sudden_outputs;
-        let mut notes = if outputs.is_empty() { 0 } else { OUTPUT };
-        self.shared.outputs.lock().unwrap_or_else(PoisonError::into_inner).append(outputs);
-        notes |= self.notes();
-        let word = self.exchange(notes)?;
+    fn meet(&mut self, lookout: &mut Lookout<'_, '_>) -> Result<Word, Broken> {
+        let mut notes = self.notes();
+        if !self.sudden_outputs.is_empty() {
+            notes |= OUTPUT;
+            let mut outputs = self.shared.outputs.lock().unwrap_or_else(PoisonError::into_inner);
+            outputs.append(&mut self.sudden_outputs);
+        }
+        let word = self.exchange(notes, lookout)?;
         if word.notes & OUTPUT == 0 {
             return Ok(word);
         }
@@ -150,22 +156,28 @@ where
             self.write_outputs();
         }
         // Nobody goes on before it is written.
-        let after = self.exchange(self.notes())?;
+        let after = self.exchange(self.notes(), lookout)?;
         Ok(Word { notes: word.notes | after.notes, ..after })
     }
 
     fn notes(&self) -> u64 {
         let failed = if self.shared.failure.is_known() { FAILED } else { 0 };
         // Ordering: Relaxed; it publishes nothing but itself, and at a meeting all see the same notes.
-        failed | if self.shared.stop.load(Ordering::Relaxed) { STOP } else { 0 }
+        failed | if self.shared.stop.soon.load(Ordering::Relaxed) { STOP } else { 0 }
     }
 
-    fn exchange(&mut self, notes: u64) -> Result<Word, Broken> {
+    fn exchange(&mut self, notes: u64, lookout: &mut Lookout<'_, '_>) -> Result<Word, Broken> {
         let meeting = self.tally.meetings;
         self.tally.meetings += 1;
         let first = self.desk.post(meeting);
         let word = Word { first, notes };
-        let word = self.shared.exchange.meet(self.me, meeting, word, super::wait)?;
+        // A worker that has nothing to do is the one that hears of the end.
+        let spins = self.shared.spins;
+        let wait = |waited| {
+            lookout.cuts_off();
+            super::wait(waited, spins);
+        };
+        let word = self.shared.exchange.meet(self.me, meeting, word, wait)?;
         self.desk.collect(meeting);
         Ok(word)
     }
@@ -174,7 +186,8 @@ where
     fn handle_window(&mut self, window: u64, lookout: &mut Lookout<'_, '_>) {
         self.tally.windows += 1;
         self.desk.over = window + 1;
-        let (shared, before) = (self.shared, self.tally.committed);
+        let (shared, before, sudden) = (self.shared, self.tally.committed, self.tally.sudden);
+        lookout.cuts_off();
         let local_of = |event: &Event<B>| shared.local_of(event.to);
         self.desk.calendar.open(window, local_of);
         lookout.reaches(shared.grid, window);
@@ -187,16 +200,18 @@ where
             let lps = (self.lps.len() - first).min(1 << tile_bits::<M>());
             self.agenda.plan(&self.bucket, [first, lps], local_of);
             let mut at = 0;
-            while at < self.agenda.len() && !lookout.stopped() {
+            while at < self.agenda.len() && !lookout.is_cut_off() {
                 // After a mistake of one process the others go on: an earlier one of theirs counts more.
                 self.guard(|worker| worker.handle_groups(&mut at, lookout));
-                self.desk.soon.clear();
+                self.guard(|worker| worker.desk.soon.clear());
             }
             self.tally.left += (self.agenda.len() - at) as u64;
-            self.clear();
+            self.guard(Self::clear);
         }
         let handled = (self.tally.committed - before) as usize;
-        self.desk.give_room(handled);
+        let pending = self.desk.calendar.len() + handled;
+        self.tally.peak = self.tally.peak.max(pending as u64);
+        self.desk.give_room(handled - (self.tally.sudden - sudden) as usize);
         // Ordering: Relaxed; a count for people.
         shared.committed.fetch_add(handled as u64, Ordering::Relaxed);
     }
@@ -204,7 +219,7 @@ where
     /// Handles the events of one LP after the other, from the one whose events begin `at` this place.
     fn handle_groups(&mut self, at: &mut usize, lookout: &mut Lookout<'_, '_>) {
         let Self { shared, lps, desk, agenda, bucket, outputs, sudden_outputs, tally, .. } = self;
-        while *at < agenda.len() && !lookout.says_stop() {
+        while *at < agenda.len() && !lookout.cuts_off() {
             let group = agenda.group(*at, |item| agenda::event(bucket, item).key);
             *at += group.len();
             let lp = &mut lps[agenda::local(group[0])];
@@ -222,22 +237,21 @@ where
                 if is_sudden {
                     let Some(Reverse(soon)) = hand.desk.soon.pop() else { break };
                     let rest = items.len() + usize::from(next.is_some());
-                    if !hand.handle(&soon) {
+                    // A process may keep itself busy within the window for ever.
+                    let is_late = lookout.cuts_off() || hand.is_after_failure(&soon);
+                    if is_late || !hand.handle(&soon) {
                         hand.leave(rest + 1);
                         break;
                     }
                     if soon.io == Some(Io::NonBlocking) {
                         sudden_outputs.push(soon);
                     } else {
-                        soon.message.recycle(&mut hand.desk.spares);
+                        hand.desk.recycle(soon.message);
                     }
-                    // A process may keep itself busy within the window for ever.
-                    if lookout.says_stop() {
-                        hand.leave(rest);
-                        break;
-                    }
+                    hand.desk.give_room(1);
+                    hand.tally.sudden += 1;
                 } else if let (Some(event), Some(item)) = (event, next) {
-                    if !hand.handle(event) {
+                    if hand.is_after_failure(event) || !hand.handle(event) {
                         hand.leave(items.len() + 1);
                         break;
                     }
@@ -252,16 +266,16 @@ where
 
     /// Empties the bucket.
     fn clear(&mut self) {
-        let (outputs, spares) = (&mut self.outputs, &mut self.desk.spares);
+        let Self { outputs, bucket, desk, sudden_outputs, .. } = self;
         if outputs.is_empty() {
-            self.bucket.drain().for_each(|event| event.message.recycle(spares));
+            bucket.drain().for_each(|event| desk.recycle(event.message));
         } else {
             outputs.sort_unstable();
-            for (place, event) in self.bucket.drain().enumerate() {
+            for (place, event) in bucket.drain().enumerate() {
                 if outputs.binary_search(&place).is_ok() {
-                    self.sudden_outputs.push(event);
+                    sudden_outputs.push(event);
                 } else {
-                    event.message.recycle(spares);
+                    desk.recycle(event.message);
                 }
             }
             outputs.clear();
@@ -277,15 +291,17 @@ where
         );
         outputs.sort_unstable_by_key(|event| event.key);
         let failed = self.shared.failure.order();
-        self.guard(|worker| {
+        // The closure has them, so that they are dropped where a panic is caught.
+        self.guard(move |worker| {
             for event in &outputs {
                 if failed.is_some_and(|first| first < FailureOrder::Event(event.key)) {
-                    return;
+                    break;
                 }
                 worker.desk.current_lp = Some(event.to);
                 worker.desk.current_event = Some(event.key);
                 M::Lp::output(worker.shared.model, event.to, &event.key, event.message.get());
             }
+            drop(outputs);
         });
     }
 
@@ -352,6 +368,14 @@ impl<M: Model, B: Buffer<Message<M>>> Hand<'_, '_, M, B> {
         self.tally.committed += 1;
         self.tally.last_time = self.tally.last_time.max(key.time());
         true
+    }
+
+    /// Whether the event comes after a failure that is known: then nobody asks for it.
+    #[inline]
+    fn is_after_failure(&self, event: &Event<B>) -> bool {
+        let failure = &self.shared.failure;
+        failure.is_known()
+            && failure.order().is_some_and(|first| first < FailureOrder::Event(event.key))
     }
 
     /// Leaves so many events of the bucket, and all that the process has sent to itself.
