@@ -37,8 +37,7 @@ pub(super) struct Desk<'a, M: Model, B> {
     /// Buffers of handled events, for the next sends.
     pub(super) spares: Vec<B>,
     pub(super) halt: Option<Box<Halt>>,
-    /// The process whose code runs, and the event that it handles, for an error's place. (As one field they
-    /// are put together in memory and read back at once, which waits for the event: half of all time.)
+    /// The process whose code runs, and the event that it handles, for an error's place.
     pub(super) current_lp: Option<LpId>,
     pub(super) current_event: Option<EventKey>,
 }
