@@ -37,6 +37,7 @@ mod sequential;
 mod simulation;
 mod sync;
 mod timewarp;
+mod workers;
 
 pub use error::{ConfigError, RunError};
 pub use monitor::{Activity, Monitor, WorkerStatus};

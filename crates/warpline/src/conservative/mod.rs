@@ -48,20 +48,18 @@ mod lookout;
 mod shared;
 mod worker;
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::{thread, time::Instant};
 
-use warpline_core::{CommitDigest, Fault, LogicalProcess, LpId, Model, ModelError, VirtualTime};
+use warpline_core::{CommitDigest, Fault, LpId, Model, VirtualTime};
 use warpline_memory::bind_worker;
 
 use crate::{
-    ConfigError, Details, Engine, Report, RunError,
+    Details, Engine, Report, RunError,
     failure::FailureOrder,
     panics,
     sequential::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, Lp, Message},
     simulation::{Settings, Watch},
+    workers,
 };
 use lookout::Lookout;
 use shared::Shared;
@@ -71,9 +69,8 @@ use worker::{Ended, Tally, Worker};
 /// there are more workers than cores.
 const SPINS: u32 = 2_000;
 const SPINS_FEW: u32 = 16;
-/// After so many, it sleeps: a worker that another program has taken off its core may move to this one then.
+/// After so many, it sleeps.
 const YIELDS: u32 = 4_000;
-const SLEEP: Duration = Duration::from_micros(50);
 
 /// Runs `model` from its start to its end.
 pub(crate) fn run<M: Model>(
@@ -135,26 +132,9 @@ fn work_at_once<M: Model, B: Buffer<Message<M>> + Send>(
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> Vec<Remains<M::Lp>> {
-    thread::scope(|scope| {
-        let others: Vec<_> = (1..shared.workers)
-            .map(|me| {
-                let work = move || work(shared, me, &mut Watch::default(), started);
-                thread::Builder::new().name(format!("worker {me}")).spawn_scoped(scope, work)
-            })
-            .collect();
-        if let Some(error) = others.iter().find_map(|other| other.as_ref().err()) {
-            let allowed = format!("fewer: a thread could not be started ({error})");
-            let error = ConfigError::new("workers", shared.workers, allowed);
-            shared.failure.note(FailureOrder::Start(LpId::new(0)), error.into());
-            shared.exchange.break_up();
-        }
-        let first = work(shared, 0, watch, started);
-        let others = others.into_iter().flatten().map(|other| match other.join() {
-            Ok(remains) => remains,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        std::iter::once(first).chain(others).collect()
-    })
+    let work = |me, watch: &mut Watch<'_>| work(shared, me, watch, started);
+    let refused = || shared.exchange.break_up();
+    workers::at_once(shared.workers, watch, &shared.failure, refused, work)
 }
 
 /// One worker, from its start to its end.
@@ -200,17 +180,6 @@ fn spins(workers: usize) -> u32 {
     if workers > cores { SPINS_FEW } else { SPINS }
 }
 
-/// Waits a little for the others, for the `waited`-th time in a row.
-fn wait(waited: u32, spins: u32) {
-    if waited < spins {
-        std::hint::spin_loop();
-    } else if waited < YIELDS {
-        thread::yield_now();
-    } else {
-        thread::sleep(SLEEP);
-    }
-}
-
 fn report<M: Model, B: Buffer<Message<M>>>(
     shared: &Shared<'_, M, B>,
     name: &'static str,
@@ -241,7 +210,9 @@ fn report<M: Model, B: Buffer<Message<M>>>(
     let end_time = asked_for.unwrap_or(last);
     let end = VirtualTime::new(shared.end).unwrap_or(VirtualTime::MAX);
     Lookout::new(watch, &shared.stop, &shared.committed, end, started).observe_end(end_time);
-    let output = reduce(shared, lps, end_time)?;
+    let lps = lps.into_iter().map(|(id, lp)| (id, lp.state));
+    let (model, settings) = (shared.model, shared.settings);
+    let output = workers::reduce(model, lps, end_time, Engine::Conservative, settings)?;
     Ok(Report {
         model: name,
         engine: Engine::Conservative,
@@ -281,27 +252,6 @@ fn remarks(workers: usize, committed: u64, windows: u64) -> Vec<String> {
     few.then(remark).into_iter().collect()
 }
 
-/// Takes the processes apart, in their order, and folds what they leave.
-fn reduce<M: Model, B: Buffer<Message<M>>>(
-    shared: &Shared<'_, M, B>,
-    lps: Vec<(LpId, Lp<M::Lp>)>,
-    end_time: VirtualTime,
-) -> Result<M::Output, RunError> {
-    let mut current = None;
-    let outcome = panics::catch(|| {
-        let summaries = lps.into_iter().map(|(id, lp)| {
-            current = Some(id);
-            let summary = lp.state.finish(shared.model, end_time);
-            current = None;
-            summary
-        });
-        shared.model.reduce(summaries)
-    });
-    outcome.map_err(|fault| model_error(fault, current, shared.settings))
-}
-
 fn model_error(fault: Fault, lp: Option<LpId>, settings: &Settings) -> RunError {
-    let (engine, seed) = (Engine::Conservative.name(), settings.seed);
-    let place = warpline_core::Place { lp, event: None, engine, worker: 0, seed };
-    ModelError { fault, place }.into()
+    workers::model_error(fault, lp, Engine::Conservative, settings)
 }

@@ -45,7 +45,7 @@ pub(super) struct Shared<'m, M, B> {
     pub(super) grid: Grid,
     pub(super) homes: Homes,
     pub(super) exchange: Exchange,
-    /// See [`wait`](super::wait).
+    /// See [`wait`](crate::workers::wait).
     pub(super) spins: u32,
     /// For even and for odd meetings: by receiver, and then by sender.
     mail: [Box<[Mailbox<B>]>; 2],

@@ -23,6 +23,7 @@ use crate::{
     failure::FailureOrder,
     panics,
     sequential::{Buffer, Event, Halt, Handling, Lp, Message},
+    workers,
 };
 
 /// Notes at a meeting: a worker has failed.
@@ -175,7 +176,7 @@ where
         let spins = self.shared.spins;
         let wait = |waited| {
             lookout.cuts_off();
-            super::wait(waited, spins);
+            workers::wait(waited, spins, super::YIELDS);
         };
         let word = self.shared.exchange.meet(self.me, meeting, word, wait)?;
         self.desk.collect(meeting);

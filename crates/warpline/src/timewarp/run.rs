@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use warpline_core::{CommitDigest, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime};
+use warpline_core::{CommitDigest, LogicalProcess, LpId, Model, VirtualTime};
 use warpline_memory::{Binding, bind_worker};
 
 use super::{
@@ -25,6 +25,7 @@ use crate::{
     panics,
     pending::PendingSet,
     simulation::{Settings, Watch},
+    workers,
 };
 
 /// How often the observer is called.
@@ -35,10 +36,8 @@ const SLICE: Duration = Duration::from_millis(1);
 const SLICE_TURNS_MAX: u32 = 64;
 /// A worker that has been idle for so many turns lets other threads have the core.
 const SPINS: u32 = 32;
-/// After so many more, it sleeps: a worker that another program has taken off its core may move to this
-/// one then, which the scheduler does not think of as long as somebody only yields there.
+/// After so many, it sleeps.
 const YIELDS: u32 = 1500;
-const SLEEP: Duration = Duration::from_micros(50);
 
 /// What a worker leaves.
 struct Remains<L> {
@@ -86,26 +85,8 @@ fn work_at_once<M: Model>(
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> Vec<Remains<M::Lp>> {
-    let workers = shared.workers();
-    thread::scope(|scope| {
-        let others: Vec<_> = (1..workers)
-            .map(|me| {
-                let work = move || work(model, shared, me, &mut Watch::default(), started);
-                thread::Builder::new().name(format!("worker {me}")).spawn_scoped(scope, work)
-            })
-            .collect();
-        if let Some(error) = others.iter().find_map(|other| other.as_ref().err()) {
-            let allowed = format!("fewer: a thread could not be started ({error})");
-            let error = ConfigError::new("workers", workers, allowed);
-            shared.failure.note(FailureOrder::Start(LpId::new(0)), error.into());
-        }
-        let first = work(model, shared, 0, watch, started);
-        let others = others.into_iter().flatten().map(|other| match other.join() {
-            Ok(remains) => remains,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        std::iter::once(first).chain(others).collect()
-    })
+    let work = |me, watch: &mut Watch<'_>| work(model, shared, me, watch, started);
+    workers::at_once(shared.workers(), watch, &shared.failure, || {}, work)
 }
 
 /// All workers, in turn, on this thread.
@@ -172,7 +153,7 @@ fn work<M: Model>(
                 if idle > SPINS {
                     worker.show_why_idle();
                 }
-                wait(idle);
+                workers::wait(idle, SPINS, YIELDS);
             }
             ended => break ended,
         }
@@ -186,17 +167,6 @@ fn work<M: Model>(
     std::mem::forget(alarm);
     drop(binding);
     remains(worker, ended)
-}
-
-/// Waits a little, after so many idle turns in a row.
-fn wait(idle: u32) {
-    if idle <= SPINS {
-        std::hint::spin_loop();
-    } else if idle <= YIELDS {
-        thread::yield_now();
-    } else {
-        thread::sleep(SLEEP);
-    }
 }
 
 /// Ends the run for all workers if this one panics.
@@ -297,8 +267,7 @@ fn progress<M: Model>(shared: &Shared<M>, gvt: Bound, started: Instant) -> Progr
 }
 
 fn model_error(fault: warpline_core::Fault, lp: Option<LpId>, settings: &Settings) -> RunError {
-    let (engine, seed) = (Engine::TimeWarp.name(), settings.seed);
-    ModelError { fault, place: Place { lp, event: None, engine, worker: 0, seed } }.into()
+    workers::model_error(fault, lp, Engine::TimeWarp, settings)
 }
 
 /// Makes the report.
@@ -335,7 +304,8 @@ impl<M: Model> Reporting<'_, M> {
         // The last look; it comes too late to interrupt anything.
         let shown = Bound(gvt.0.map(|word| word.min(end_time.to_ordered_bits())));
         let _ = watch.observe(&progress(self.shared, shown, self.started));
-        let output = self.reduce(lps, end_time)?;
+        let lps = lps.into_iter().map(|lp| (lp.id, lp.state));
+        let output = workers::reduce(self.model, lps, end_time, Engine::TimeWarp, self.settings)?;
         Ok(Report {
             model: self.name,
             engine: Engine::TimeWarp,
@@ -400,20 +370,5 @@ impl<M: Model> Reporting<'_, M> {
             total.committed + total.rolled_back,
             "TW-B: handled events were lost or doubled ({total:?})"
         );
-    }
-
-    /// Takes the processes apart, in their order, and folds what they leave.
-    fn reduce(&self, lps: Vec<Lp<M::Lp>>, end_time: VirtualTime) -> Result<M::Output, RunError> {
-        let mut current = None;
-        let outcome = panics::catch(|| {
-            let summaries = lps.into_iter().map(|lp| {
-                current = Some(lp.id);
-                let summary = lp.state.finish(self.model, end_time);
-                current = None;
-                summary
-            });
-            self.model.reduce(summaries)
-        });
-        outcome.map_err(|fault| model_error(fault, current, self.settings))
     }
 }

@@ -1,0 +1,93 @@
+//! What engines with several workers have in common around their main loops: threads, waiting, and what becomes
+//! of the processes in the end.
+
+use std::{thread, time::Duration};
+
+use warpline_core::{Fault, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime};
+
+use crate::{
+    ConfigError, Engine, RunError,
+    failure::{FailureOrder, FirstFailure},
+    panics,
+    simulation::{Settings, Watch},
+};
+
+/// How long a worker sleeps that has waited for long.
+const SLEEP: Duration = Duration::from_micros(50);
+
+/// Lets each of so many workers `work`, on a thread of its own; the first one's is this one, and has the watch.
+/// If a thread cannot be started, that is the run's failure, and `refused` is called before the others go on.
+pub(crate) fn at_once<R: Send>(
+    workers: usize,
+    watch: &mut Watch<'_>,
+    failure: &FirstFailure,
+    refused: impl FnOnce(),
+    work: impl Fn(usize, &mut Watch<'_>) -> R + Sync,
+) -> Vec<R> {
+    let work = &work;
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..workers)
+            .map(|me| {
+                let work = move || work(me, &mut Watch::default());
+                thread::Builder::new().name(format!("worker {me}")).spawn_scoped(scope, work)
+            })
+            .collect();
+        if let Some(error) = others.iter().find_map(|other| other.as_ref().err()) {
+            let allowed = format!("fewer: a thread could not be started ({error})");
+            let error = ConfigError::new("workers", workers, allowed);
+            failure.note(FailureOrder::Start(LpId::new(0)), error.into());
+            refused();
+        }
+        let first = work(0, watch);
+        let others = others.into_iter().flatten().map(|other| match other.join() {
+            Ok(remains) => remains,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        std::iter::once(first).chain(others).collect()
+    })
+}
+
+/// Waits a little, for the `waited`-th time in a row. After `spins` of them other threads get the core. After
+/// `yields`, the worker sleeps: one that another program has taken off its core may move to this one then,
+/// which the scheduler does not think of as long as somebody only yields there.
+pub(crate) fn wait(waited: u32, spins: u32, yields: u32) {
+    if waited <= spins {
+        std::hint::spin_loop();
+    } else if waited <= yields {
+        thread::yield_now();
+    } else {
+        thread::sleep(SLEEP);
+    }
+}
+
+/// Takes the processes apart, in their order, and folds what they leave.
+pub(crate) fn reduce<M: Model>(
+    model: &M,
+    lps: impl Iterator<Item = (LpId, M::Lp)>,
+    end_time: VirtualTime,
+    engine: Engine,
+    settings: &Settings,
+) -> Result<M::Output, RunError> {
+    let mut current = None;
+    let outcome = panics::catch(|| {
+        let summaries = lps.map(|(id, lp)| {
+            current = Some(id);
+            let summary = lp.finish(model, end_time);
+            current = None;
+            summary
+        });
+        model.reduce(summaries)
+    });
+    outcome.map_err(|fault| model_error(fault, current, engine, settings))
+}
+
+/// A fault of the model's outside of any event.
+pub(crate) fn model_error(
+    fault: Fault,
+    lp: Option<LpId>,
+    engine: Engine,
+    settings: &Settings,
+) -> RunError {
+    let (engine, seed) = (engine.name(), settings.seed);
+    ModelError { fault, place: Place { lp, event: None, engine, worker: 0, seed } }.into()
+}
