@@ -75,6 +75,15 @@ impl EventKey {
         self.sequence_and_one.get() - 1
     }
 
+    /// The key with these [`words`](Self::words), if there is one.
+    #[inline]
+    #[must_use]
+    pub fn from_words([time, step_and_sender, sequence_and_one]: [u64; 3]) -> Option<Self> {
+        let time = VirtualTime::new(f64::from_bits(time)).ok()?.to_ordered_bits();
+        let sequence_and_one = NonZeroU64::new(sequence_and_one)?;
+        Some(Self { time, step_and_sender, sequence_and_one })
+    }
+
     /// The key's three words, for a digest: time, step and sender, and the sequence number plus one.
     #[inline]
     #[must_use]
@@ -145,6 +154,7 @@ mod tests {
         fn gives_its_parts_back(a in parts()) {
             let k = key(a);
             prop_assert_eq!((k.time().get(), k.step(), k.sender().get(), k.sequence()), a);
+            prop_assert_eq!(EventKey::from_words(k.words()), Some(k));
         }
     }
 }

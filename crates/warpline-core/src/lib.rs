@@ -10,7 +10,8 @@
 //! 2. [`LogicalProcess`], [`Model`] and [`Context`]: how a model is written.
 //! 3. [`Stream`]: random numbers that are rolled back together with the process that drew them.
 //! 4. [`CommitDigest`]: how two runs are shown to have committed the same events.
-//! 5. [`Fault`] and [`ModelError`]: what a model can do wrong, and how it is told.
+//! 5. [`Wire`]: how messages travel between machines.
+//! 6. [`Fault`] and [`ModelError`]: what a model can do wrong, and how it is told.
 
 #![forbid(unsafe_code)]
 
@@ -24,6 +25,7 @@ mod random;
 mod reversal;
 mod time;
 mod tracked;
+mod wire;
 
 pub use context::{Context, Io, IoContext};
 pub use digest::{CommitDigest, LpDigest, mix};
@@ -35,3 +37,4 @@ pub use random::Stream;
 pub use reversal::Reversal;
 pub use time::{InvalidTime, VirtualTime};
 pub use tracked::{Tracked, TrackedVec, Undo, UndoPoint, shallow};
+pub use wire::{Wire, WireError, Wires, take};

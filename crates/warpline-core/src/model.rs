@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use crate::{Context, EventKey, IoContext, LpId, Reversal, Undo, VirtualTime};
+use crate::{Context, EventKey, IoContext, LpId, Reversal, Undo, VirtualTime, Wires};
 
 /// A part of a model: private state that changes only when an event arrives.
 ///
@@ -138,6 +138,13 @@ pub trait Model: Send + Sync + Sized {
     ///
     /// A promise too, but one that the sequential engine does not need and does not check.
     fn links(&self, _from: LpId) -> Option<Vec<Link>> {
+        None
+    }
+
+    /// How messages and summaries travel between ranks, if the model is to run on several: plain old data
+    /// as they lie in memory ([`Wire::plain`](crate::Wire::plain)), anything else through serde
+    /// ([`Wire::serde`](crate::Wire::serde)).
+    fn wires(&self) -> Option<Wires<Self>> {
         None
     }
 }

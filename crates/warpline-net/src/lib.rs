@@ -1,0 +1,28 @@
+//! How the ranks of a run talk to each other: parcels of bytes, carried by a transport.
+//!
+//! A *rank* is a process, on this machine or another one; a *port* is one worker of a rank. Engines gather small
+//! messages in an [`Outbox`], which makes [`Parcel`]s of them, and a [`Transport`] carries those.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `transport` | The trait that all transports have, addresses, and what can go wrong. |
+//! | `threads` | Ranks that are threads of one process: nothing to install, and what tests run on. |
+//! | `parcel` | The frame around what is sent: kind, length, version; anything malformed is refused. |
+//! | `outbox` | Message aggregation, with a threshold that adapts by itself. |
+//!
+//! # References
+//!
+//! C.-P. Wen and K. Yelick, *Portable Runtime Support for Asynchronous Simulation*, 1995, section 3: message
+//! aggregation (3.1) and non-blocking stores (3.3).
+
+#![forbid(unsafe_code)]
+
+mod outbox;
+mod parcel;
+mod threads;
+mod transport;
+
+pub use outbox::{Aggregation, Outbox, Traffic};
+pub use parcel::{HEADER_BYTES, Malformed, Opened, Parcel};
+pub use threads::{ThreadTransport, network};
+pub use transport::{Address, NetError, Received, Transport};

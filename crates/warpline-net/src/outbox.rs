@@ -1,0 +1,264 @@
+//! Message aggregation: small messages to the same worker of another rank gather in one parcel until it is full,
+//! or until their sender has nothing else to do.
+//!
+//! One outbox belongs to one worker. A message is written once, straight into the parcel that carries it.
+//!
+//! # Invariants
+//!
+//! - **OUT-A.** What is put in is sent by the next [`flush`](Outbox::flush) at the latest, and in the order in
+//!   which it was put in, as far as it goes to the same address.
+//!
+//! # References
+//!
+//! Wen and Yelick, 1995, section 3.1: the threshold, and "until no other computational threads are eligible for
+//! execution"; tuning it by itself is among their future work (section 7).
+
+use std::{fmt, str::FromStr};
+
+use crate::{Address, HEADER_BYTES, NetError, Parcel, Transport};
+
+/// How many bytes of messages to one address are sent together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Aggregation {
+    /// Every message in a parcel of its own.
+    Off,
+    /// As soon as there are so many bytes.
+    Bytes(usize),
+    /// A threshold of its own for each receiver: twice as many bytes after a parcel that was full, half as many
+    /// after one that was sent early and less than a quarter full.
+    #[default]
+    Adaptive,
+}
+
+impl FromStr for Aggregation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "off" => Ok(Self::Off),
+            "auto" => Ok(Self::Adaptive),
+            bytes => match bytes.parse() {
+                Ok(bytes) if bytes > 0 => Ok(Self::Bytes(bytes)),
+                _ => Err(format!("`{text}` is not `auto`, `off`, or a number of bytes of 1 or more")),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Aggregation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.pad("off"),
+            Self::Bytes(bytes) => bytes.fmt(f),
+            Self::Adaptive => f.pad("auto"),
+        }
+    }
+}
+
+/// The thresholds that an adaptive outbox has at the start, at least, and at most: 64 KiB is where copies leave
+/// the first levels of cache, and far above the start-up cost of any network.
+const THRESHOLD: usize = 1 << 10;
+const THRESHOLD_MIN: usize = 1 << 7;
+const THRESHOLD_MAX: usize = 1 << 16;
+
+/// What an outbox has sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Messages.
+    pub messages: u64,
+    /// Parcels that carried them.
+    pub parcels: u64,
+    /// Bytes, headers included.
+    pub bytes: u64,
+}
+
+/// What gathers for one address.
+#[derive(Debug)]
+struct Gathering {
+    parcel: Option<Parcel>,
+    threshold: usize,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Outbox<'t> {
+    transport: &'t dyn Transport,
+    kind: u16,
+    port: usize,
+    aggregation: Aggregation,
+    /// By rank, and then by port.
+    gatherings: Vec<Gathering>,
+    /// Places in `gatherings` of those that are not empty.
+    filled: Vec<usize>,
+    spares: Vec<Vec<u8>>,
+    traffic: Traffic,
+}
+
+impl<'t> Outbox<'t> {
+    /// The outbox of the worker at `port`; its parcels are of this `kind`.
+    #[must_use]
+    pub fn new(
+        transport: &'t dyn Transport,
+        kind: u16,
+        port: usize,
+        aggregation: Aggregation,
+    ) -> Self {
+        let threshold = match aggregation {
+            Aggregation::Off => 0,
+            Aggregation::Bytes(bytes) => bytes,
+            Aggregation::Adaptive => THRESHOLD,
+        };
+        let addresses = transport.ranks() * transport.ports();
+        let gatherings = (0..addresses).map(|_| Gathering { parcel: None, threshold }).collect();
+        let (filled, spares, traffic) = (Vec::new(), Vec::new(), Traffic::default());
+        Self { transport, kind, port, aggregation, gatherings, filled, spares, traffic }
+    }
+
+    /// Puts in a message, which `write` appends to the bytes that it gets and must not change otherwise.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Transport::send`].
+    #[inline]
+    pub fn put(&mut self, to: Address, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), NetError> {
+        let place = to.rank * self.transport.ports() + to.port;
+        let gathering = &mut self.gatherings[place];
+        let parcel = match &mut gathering.parcel {
+            Some(parcel) => parcel,
+            none => {
+                self.filled.push(place);
+                let spare = self.spares.pop().or_else(|| self.transport.reclaim());
+                none.insert(Parcel::new(self.kind, self.port, spare.unwrap_or_default()))
+            }
+        };
+        write(parcel.body());
+        self.traffic.messages += 1;
+        if parcel.body_len() >= gathering.threshold {
+            if self.aggregation == Aggregation::Adaptive {
+                gathering.threshold = THRESHOLD_MAX.min(2 * gathering.threshold);
+            }
+            self.filled.retain(|&filled| filled != place);
+            self.send(place)?;
+        }
+        Ok(())
+    }
+
+    /// Sends all that has gathered: the worker has nothing else to do, or others wait for what it knows.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Transport::send`].
+    pub fn flush(&mut self) -> Result<(), NetError> {
+        while let Some(place) = self.filled.pop() {
+            let gathering = &mut self.gatherings[place];
+            let len = gathering.parcel.as_ref().map_or(0, Parcel::body_len);
+            if self.aggregation == Aggregation::Adaptive && 4 * len < gathering.threshold {
+                gathering.threshold = THRESHOLD_MIN.max(gathering.threshold / 2);
+            }
+            self.send(place)?;
+        }
+        Ok(())
+    }
+
+    /// Whether something has gathered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.filled.is_empty()
+    }
+
+    fn send(&mut self, place: usize) -> Result<(), NetError> {
+        let Some(parcel) = self.gatherings[place].parcel.take() else { return Ok(()) };
+        self.traffic.parcels += 1;
+        self.traffic.bytes += (HEADER_BYTES + parcel.body_len()) as u64;
+        let (ports, to) = (self.transport.ports(), place);
+        self.transport.send(Address { rank: to / ports, port: to % ports }, parcel)
+    }
+
+    /// Takes the buffer of a parcel that was read, for the next one that is written.
+    pub fn recycle(&mut self, buffer: Vec<u8>) {
+        const SPARES: usize = 64;
+        if self.spares.len() < SPARES {
+            self.spares.push(buffer);
+        }
+    }
+
+    /// What was sent so far.
+    #[must_use]
+    pub const fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network;
+    use proptest::prelude::*;
+
+    fn aggregation() -> impl Strategy<Value = Aggregation> {
+        prop_oneof![
+            Just(Aggregation::Off),
+            (1usize..300).prop_map(Aggregation::Bytes),
+            Just(Aggregation::Adaptive),
+        ]
+    }
+
+    proptest! {
+        /// OUT-A: after a flush everything has arrived, once each, in order; and not aggregating means a
+        /// parcel each.
+        #[test]
+        fn everything_arrives_in_order(
+            aggregation in aggregation(),
+            messages in proptest::collection::vec((0usize..3, 0usize..2, any::<u16>()), 0..300),
+            flushes in proptest::collection::vec(0usize..300, 0..4),
+        ) {
+            let ends = network(3, 2);
+            let mut outbox = Outbox::new(&ends[0], 5, 1, aggregation);
+            for (number, &(rank, port, value)) in messages.iter().enumerate() {
+                if flushes.contains(&number) {
+                    outbox.flush().unwrap();
+                }
+                let to = Address { rank, port };
+                outbox.put(to, |bytes| bytes.extend_from_slice(&value.to_le_bytes())).unwrap();
+            }
+            outbox.flush().unwrap();
+            prop_assert!(outbox.is_empty());
+            let mut parcels = 0;
+            for rank in 0..3 {
+                for port in 0..2 {
+                    let mut arrived = Vec::new();
+                    while let Some(received) = ends[rank].receive(port).unwrap() {
+                        parcels += 1;
+                        let opened = Parcel::open(&received.bytes).unwrap();
+                        prop_assert_eq!((received.from, opened.kind, opened.port), (0, 5, 1));
+                        let values = opened.body.chunks(2);
+                        arrived.extend(values.map(|value| u16::from_le_bytes([value[0], value[1]])));
+                    }
+                    let put = messages.iter().filter(|message| (message.0, message.1) == (rank, port));
+                    prop_assert_eq!(arrived, put.map(|message| message.2).collect::<Vec<_>>());
+                }
+            }
+            let traffic = outbox.traffic();
+            prop_assert_eq!((traffic.messages, traffic.parcels), (messages.len() as u64, parcels));
+            if aggregation == Aggregation::Off {
+                prop_assert_eq!(parcels, messages.len() as u64);
+            }
+        }
+    }
+
+    /// The threshold follows the traffic: up under a flood, down when every message is waited for.
+    #[test]
+    fn the_threshold_adapts() {
+        let ends = network(2, 1);
+        let mut outbox = Outbox::new(&ends[0], 0, 0, Aggregation::Adaptive);
+        let to = Address { rank: 1, port: 0 };
+        let put = |outbox: &mut Outbox<'_>| outbox.put(to, |bytes| bytes.extend([0; 64])).unwrap();
+        (0..10_000).for_each(|_| put(&mut outbox));
+        assert_eq!(outbox.gatherings[1].threshold, THRESHOLD_MAX);
+        for _ in 0..20 {
+            put(&mut outbox);
+            outbox.flush().unwrap();
+        }
+        assert_eq!(outbox.gatherings[1].threshold, 4 * 64);
+    }
+}

@@ -1,0 +1,161 @@
+//! The frame around everything that ranks send each other.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0..4 | a mark that tells a parcel of this version from anything else |
+//! | 4..6 | the kind, which the engine gives a meaning |
+//! | 6..8 | the port of the sender |
+//! | 8..16 | the length of the body in bytes |
+//! | 16.. | the body |
+//!
+//! Numbers are little-endian. Ranks compare builds and parameters before the first event, so a parcel of another
+//! build is the exception; it is refused all the same.
+
+/// The bytes before the body.
+pub const HEADER_BYTES: usize = 16;
+
+/// Changes whenever the format of parcels does.
+const FORMAT: u8 = 1;
+const MARK: [u8; 4] = [b'W', b'a', b'p', FORMAT];
+
+/// Bytes on their way, with the frame around them.
+#[derive(Debug)]
+pub struct Parcel {
+    bytes: Vec<u8>,
+}
+
+/// A parcel that has arrived, and is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened<'a> {
+    /// What the body is.
+    pub kind: u16,
+    /// The port that has sent it.
+    pub port: usize,
+    /// The body.
+    pub body: &'a [u8],
+}
+
+/// What is wrong with bytes that should be a parcel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Malformed {
+    /// Shorter than any parcel is.
+    #[error("{0} bytes are too few for a parcel")]
+    Short(usize),
+    /// No parcel, or one of another version.
+    #[error("not a parcel of this version of Warpline (do all ranks run the same build?)")]
+    OtherVersion,
+    /// The body is not as long as it says.
+    #[error("a parcel of {said} bytes has {found}")]
+    Length {
+        /// What the header says.
+        said: u64,
+        /// What arrived.
+        found: u64,
+    },
+    /// The kind means nothing here.
+    #[error("a parcel of unknown kind {0}")]
+    Kind(u16),
+    /// The body does not mean what its kind says.
+    #[error("{0}")]
+    Body(String),
+}
+
+impl Parcel {
+    /// An empty parcel of `port`'s in a buffer that may have been used before.
+    #[must_use]
+    pub fn new(kind: u16, port: usize, mut buffer: Vec<u8>) -> Self {
+        buffer.clear();
+        buffer.extend_from_slice(&MARK);
+        buffer.extend_from_slice(&kind.to_le_bytes());
+        buffer.extend_from_slice(&(port as u16).to_le_bytes());
+        buffer.extend_from_slice(&0u64.to_le_bytes());
+        Self { bytes: buffer }
+    }
+
+    /// A parcel with this body.
+    #[must_use]
+    pub fn with_body(kind: u16, port: usize, body: &[u8]) -> Self {
+        let mut parcel = Self::new(kind, port, Vec::with_capacity(HEADER_BYTES + body.len()));
+        parcel.bytes.extend_from_slice(body);
+        parcel
+    }
+
+    /// Where the body is appended.
+    #[inline]
+    pub fn body(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// How long the body is so far.
+    #[inline]
+    #[must_use]
+    pub fn body_len(&self) -> usize {
+        self.bytes.len().saturating_sub(HEADER_BYTES)
+    }
+
+    /// The whole parcel, ready to be sent.
+    #[must_use]
+    pub fn seal(mut self) -> Vec<u8> {
+        let len = self.body_len() as u64;
+        if let Some(place) = self.bytes.get_mut(8..HEADER_BYTES) {
+            place.copy_from_slice(&len.to_le_bytes());
+        }
+        self.bytes
+    }
+
+    /// Looks at what has arrived.
+    ///
+    /// # Errors
+    ///
+    /// When it is not a whole parcel of this version.
+    pub fn open(bytes: &[u8]) -> Result<Opened<'_>, Malformed> {
+        let short = Malformed::Short(bytes.len());
+        let (header, body) = bytes.split_at_checked(HEADER_BYTES).ok_or(short)?;
+        if header[..4] != MARK {
+            return Err(Malformed::OtherVersion);
+        }
+        let word = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
+        let mut len = [0; 8];
+        len.copy_from_slice(&header[8..]);
+        let (said, found) = (u64::from_le_bytes(len), body.len() as u64);
+        if said != found {
+            return Err(Malformed::Length { said, found });
+        }
+        Ok(Opened { kind: word(4), port: usize::from(word(6)), body })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_sealed_can_be_opened(kind: u16, port: u16, body: Vec<u8>) {
+            let bytes = Parcel::with_body(kind, usize::from(port), &body).seal();
+            let opened = Parcel::open(&bytes).unwrap();
+            prop_assert_eq!((opened.kind, opened.port, opened.body), (kind, usize::from(port), &body[..]));
+        }
+
+        /// Anything else is an error and never read past its end.
+        #[test]
+        fn what_is_cut_or_changed_is_refused(body: Vec<u8>, cut in 0usize..40, flip in 0usize..4) {
+            let bytes = Parcel::with_body(1, 2, &body).seal();
+            let kept = bytes.len().saturating_sub(cut + 1);
+            prop_assert!(Parcel::open(&bytes[..kept]).is_err());
+            let mut longer = bytes.clone();
+            longer.push(0);
+            prop_assert!(Parcel::open(&longer).is_err());
+            let mut changed = bytes;
+            changed[flip] ^= 0x40;
+            prop_assert_eq!(Parcel::open(&changed), Err(Malformed::OtherVersion));
+        }
+
+        #[test]
+        fn any_bytes_are_a_parcel_or_an_error(bytes: Vec<u8>) {
+            let _ = Parcel::open(&bytes);
+        }
+    }
+}

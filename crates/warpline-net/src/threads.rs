@@ -1,0 +1,148 @@
+//! A transport between threads of one process: nothing to install, and what tests run on.
+//!
+//! # Invariants
+//!
+//! - **NET-A** holds because a queue is a queue.
+//! - A rank that panics says so as its end is dropped; who waits for it hears of it.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use crate::{Address, NetError, Parcel, Received, Transport};
+
+/// What has arrived at one port.
+#[derive(Debug, Default)]
+struct Queue {
+    /// How many parcels there are; a receiver that finds none does not take the lock.
+    len: AtomicUsize,
+    parcels: Mutex<VecDeque<Received>>,
+}
+
+/// What all ranks share.
+#[derive(Debug)]
+struct Network {
+    ports: usize,
+    /// By rank, and then by port.
+    queues: Vec<Vec<Queue>>,
+    /// A rank that is lost, plus one; 0 for none.
+    lost: AtomicUsize,
+}
+
+/// One rank's end of a network of threads.
+#[derive(Debug)]
+pub struct ThreadTransport {
+    rank: usize,
+    network: Arc<Network>,
+}
+
+/// A network of so many ranks with so many ports each; gives back every rank's end of it.
+#[must_use]
+pub fn network(ranks: usize, ports: usize) -> Vec<ThreadTransport> {
+    let queues = || (0..ports).map(|_| Queue::default()).collect();
+    let queues = (0..ranks).map(|_| queues()).collect();
+    let network = Arc::new(Network { ports, queues, lost: AtomicUsize::new(0) });
+    (0..ranks).map(|rank| ThreadTransport { rank, network: Arc::clone(&network) }).collect()
+}
+
+impl Transport for ThreadTransport {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn ranks(&self) -> usize {
+        self.network.queues.len()
+    }
+
+    fn ports(&self) -> usize {
+        self.network.ports
+    }
+
+    fn send(&self, to: Address, parcel: Parcel) -> Result<(), NetError> {
+        let queue = &self.network.queues[to.rank][to.port];
+        let received = Received { from: self.rank, bytes: parcel.seal() };
+        let mut parcels = queue.parcels.lock().unwrap_or_else(PoisonError::into_inner);
+        parcels.push_back(received);
+        // Ordering: Relaxed; the lock publishes the parcel, and who misses the count comes again.
+        queue.len.store(parcels.len(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn receive(&self, port: usize) -> Result<Option<Received>, NetError> {
+        let queue = &self.network.queues[self.rank][port];
+        // Ordering: Acquire; pairs with the Release in `drop`: what a lost rank has sent is counted.
+        let lost = self.network.lost.load(Ordering::Acquire);
+        // Ordering: Relaxed; see `send`.
+        if queue.len.load(Ordering::Relaxed) == 0 {
+            return lost.checked_sub(1).map_or(Ok(None), |rank| Err(NetError::Lost { rank }));
+        }
+        let mut parcels = queue.parcels.lock().unwrap_or_else(PoisonError::into_inner);
+        let parcel = parcels.pop_front();
+        queue.len.store(parcels.len(), Ordering::Relaxed);
+        Ok(parcel)
+    }
+}
+
+impl Drop for ThreadTransport {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            // Ordering: Release; see `receive`.
+            self.network.lost.store(self.rank + 1, Ordering::Release);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parcels_of_one_sender_arrive_in_order() {
+        const COUNT: u64 = 2_000;
+        let mut ends = network(2, 2);
+        let (there, here) = (ends.pop().unwrap(), ends.pop().unwrap());
+        thread::scope(|scope| {
+            for port in 0..2 {
+                let there = &there;
+                scope.spawn(move || {
+                    for number in 0..COUNT {
+                        let parcel = Parcel::with_body(7, port, &number.to_le_bytes());
+                        there.send(Address { rank: 0, port }, parcel).unwrap();
+                    }
+                });
+            }
+            for port in 0..2 {
+                for number in 0..COUNT {
+                    let received = loop {
+                        match here.receive(port).unwrap() {
+                            Some(received) => break received,
+                            None => thread::yield_now(),
+                        }
+                    };
+                    let opened = Parcel::open(&received.bytes).unwrap();
+                    assert_eq!((received.from, opened.kind, opened.port), (1, 7, port));
+                    assert_eq!(opened.body, number.to_le_bytes());
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn a_rank_that_panics_is_lost_but_what_it_has_sent_is_not() {
+        let mut ends = network(2, 1);
+        let (there, here) = (ends.pop().unwrap(), ends.pop().unwrap());
+        let dies = thread::spawn(move || {
+            there.send(Address { rank: 0, port: 0 }, Parcel::with_body(1, 0, b"last words")).unwrap();
+            let _there = there;
+            std::panic::resume_unwind(Box::new("dies"));
+        });
+        assert!(dies.join().is_err());
+        assert!(here.receive(0).unwrap().is_some());
+        assert_eq!(here.receive(0).unwrap_err(), NetError::Lost { rank: 1 });
+    }
+}
