@@ -60,6 +60,18 @@ impl CommitDigest {
         self.0 = self.0.wrapping_add(mix(mix(chain.0, identity), mix(low, high)));
     }
 
+    /// The digest as a number, to be sent to another rank.
+    #[must_use]
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The digest that is this number.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
     /// Joins the digests of disjoint sets of processes.
     #[must_use]
     pub const fn combine(self, other: Self) -> Self {

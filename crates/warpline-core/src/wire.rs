@@ -71,7 +71,8 @@ impl<T> Wire<T> {
             |value, bytes| {
                 // The only errors are those of the type's own `Serialize`.
                 let written = postcard::to_extend(value, std::mem::take(bytes));
-                *bytes = written.unwrap_or_else(|error| panic!("a message cannot be serialised: {error}"));
+                *bytes = written
+                    .unwrap_or_else(|error| panic!("a message cannot be serialised: {error}"));
             },
             |bytes| {
                 let (value, rest) = postcard::take_from_bytes(bytes)

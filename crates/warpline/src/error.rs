@@ -1,6 +1,7 @@
 //! Why a run was refused, or why it failed.
 
 use warpline_core::{ModelError, Place};
+use warpline_net::NetError;
 
 /// A setting that is not allowed: which one, what it was, and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,4 +58,17 @@ pub enum RunError {
         /// The size of the buffer of one event.
         event_bytes: u64,
     },
+    /// Another rank of the run failed.
+    #[error("rank {rank}: {error}")]
+    Rank {
+        /// Which one.
+        rank: usize,
+        /// What it said.
+        error: String,
+    },
+    /// Ranks cannot talk to each other any more.
+    #[error(
+        "{0}\n  what to do: see what that rank printed last; a run does not survive the loss of a rank"
+    )]
+    Net(#[from] NetError),
 }

@@ -50,9 +50,8 @@ impl FirstFailure {
         first.as_ref().map(|(order, _)| *order)
     }
 
-    /// The error, which nobody gets again.
-    pub(crate) fn take(&self) -> Option<RunError> {
-        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
-        first.take().map(|(_, error)| error)
+    /// The failure and its place, which nobody gets again.
+    pub(crate) fn take(&self) -> Option<(FailureOrder, RunError)> {
+        self.first.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

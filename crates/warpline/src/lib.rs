@@ -30,6 +30,7 @@ mod homes;
 mod monitor;
 mod panics;
 pub mod pending;
+mod ranks;
 mod replication;
 mod report;
 mod reverse_check;
@@ -49,6 +50,7 @@ pub use timewarp::{Cancellation, CheckpointInterval, FossilCollection, PoolKind,
 pub use warpline_core::{
     CommitDigest, Context, Discrepancy, EventKey, Fault, Io, IoContext, Link, LogicalProcess,
     LpDigest, LpId, Model, ModelError, Place, Reversal, STEP_MAX, Stream, Tracked, TrackedVec,
-    Undo, UndoPoint, VirtualTime, mix,
+    Undo, UndoPoint, VirtualTime, Wire, WireError, Wires, mix,
 };
 pub use warpline_memory::{BufferAccess, BufferAction, BufferTrace};
+pub use warpline_net::{Aggregation, NetError, Transport, network};

@@ -8,11 +8,13 @@ use std::{
 
 use warpline_core::{Model, VirtualTime};
 use warpline_memory::BufferTrace;
+use warpline_net::{Aggregation, Transport};
 
 use crate::{
     Cancellation, CheckpointInterval, ConfigError, FossilCollection, Monitor, PendingKind,
     PoolKind, Progress, Report, RunError, StateSaving, conservative,
     pending::{PendingFamily, WithPending},
+    ranks::Ranks,
     reverse_check, sequential, timewarp,
 };
 
@@ -116,6 +118,7 @@ pub(crate) struct Settings {
     pub(crate) end: f64,
     pub(crate) pending: PendingKind,
     pub(crate) memory: Option<u64>,
+    pub(crate) aggregation: Aggregation,
     pub(crate) timewarp: timewarp::Settings,
 }
 
@@ -136,6 +139,7 @@ impl<'a, M: Model> Simulation<'a, M> {
             end: f64::INFINITY,
             pending: PendingKind::default(),
             memory: None,
+            aggregation: Aggregation::default(),
             timewarp: timewarp::Settings::default(),
         };
         Self { model, engine: Engine::default(), settings, watch: Watch::default() }
@@ -182,10 +186,18 @@ impl<'a, M: Model> Simulation<'a, M> {
         self
     }
 
-    /// Time Warp and the conservative engine: how many workers (threads) share the processes.
+    /// Time Warp and the conservative engine: how many workers (threads) share the processes, of each rank if
+    /// there are several.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.settings.timewarp.workers = workers;
+        self
+    }
+
+    /// Several ranks: how many bytes of messages to one worker are sent together.
+    #[must_use]
+    pub fn aggregation(mut self, aggregation: Aggregation) -> Self {
+        self.settings.aggregation = aggregation;
         self
     }
 
@@ -370,6 +382,27 @@ impl<'a, M: Model> Simulation<'a, M> {
         let Self { model, engine, settings, watch } = self;
         run(*engine, model, settings, watch)
     }
+
+    /// Runs the model together with the other ranks of a network: every rank calls this, with the same model and
+    /// the same settings. Each makes the processes that are placed on its own workers, and only those; rank 0
+    /// gets the report of the whole run, the others get `None`.
+    ///
+    /// The network needs one port more than a rank has workers. The processes are placed on all workers of all
+    /// ranks by [`Model::placement`], rank after rank.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run), and on every rank if it fails on any of them:
+    ///
+    /// - [`RunError::Rank`] when another rank failed.
+    /// - [`RunError::Net`] when ranks cannot talk any more.
+    pub fn run_across(
+        &mut self,
+        transport: &dyn Transport,
+    ) -> Result<Option<Report<<M as Model>::Output>>, RunError> {
+        let Self { model, engine, settings, watch } = self;
+        run_on(*engine, model, settings, watch, Ranks::of(transport))
+    }
 }
 
 impl<M: fmt::Debug> fmt::Debug for Simulation<'_, M> {
@@ -389,6 +422,17 @@ pub(crate) fn run<M: Model>(
     settings: &Settings,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
+    let report = run_on(engine, model, settings, watch, Ranks::alone())?;
+    Ok(report.unwrap_or_else(|| unreachable!("a single rank is rank 0, which gets the report")))
+}
+
+fn run_on<M: Model>(
+    engine: Engine,
+    model: &M,
+    settings: &Settings,
+    watch: &mut Watch<'_>,
+    ranks: Ranks<'_>,
+) -> Result<Option<Report<M::Output>>, RunError> {
     struct Sequential<'r, 'o, M> {
         model: &'r M,
         settings: &'r Settings,
@@ -401,9 +445,15 @@ pub(crate) fn run<M: Model>(
         }
     }
     match engine {
-        Engine::Sequential => settings.pending.dispatch(Sequential { model, settings, watch }),
-        Engine::Conservative => conservative::run(model, settings, watch),
-        Engine::TimeWarp => timewarp::run(model, settings, watch),
-        Engine::ReverseCheck => reverse_check::run(model, settings, watch),
+        Engine::Conservative => conservative::run(model, settings, watch, ranks),
+        Engine::TimeWarp => timewarp::run(model, settings, watch, ranks),
+        Engine::Sequential | Engine::ReverseCheck if ranks.count() > 1 => {
+            let allowed = "conservative or timewarp for a run on several ranks";
+            Err(ConfigError::new("engine", engine, allowed).into())
+        }
+        Engine::Sequential => {
+            settings.pending.dispatch(Sequential { model, settings, watch }).map(Some)
+        }
+        Engine::ReverseCheck => reverse_check::run(model, settings, watch).map(Some),
     }
 }

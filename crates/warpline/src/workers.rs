@@ -81,6 +81,36 @@ pub(crate) fn reduce<M: Model>(
     outcome.map_err(|fault| model_error(fault, current, engine, settings))
 }
 
+/// Takes the processes apart, in their order.
+pub(crate) fn summaries<M: Model>(
+    model: &M,
+    lps: impl Iterator<Item = (LpId, M::Lp)>,
+    end_time: VirtualTime,
+    engine: Engine,
+    settings: &Settings,
+) -> Result<Vec<(LpId, <M::Lp as LogicalProcess>::Summary)>, RunError> {
+    let mut current = None;
+    let outcome = panics::catch(|| {
+        let finish = |(id, lp): (LpId, M::Lp)| {
+            current = Some(id);
+            (id, lp.finish(model, end_time))
+        };
+        lps.map(finish).collect()
+    });
+    outcome.map_err(|fault| model_error(fault, current, engine, settings))
+}
+
+/// Folds what the processes of all ranks have left.
+pub(crate) fn fold<M: Model>(
+    model: &M,
+    summaries: impl Iterator<Item = <M::Lp as LogicalProcess>::Summary>,
+    engine: Engine,
+    settings: &Settings,
+) -> Result<M::Output, RunError> {
+    let outcome = panics::catch(|| model.reduce(summaries));
+    outcome.map_err(|fault| model_error(fault, None, engine, settings))
+}
+
 /// A fault of the model's outside of any event.
 pub(crate) fn model_error(
     fault: Fault,

@@ -57,6 +57,7 @@ use crate::{
     Details, Engine, Report, RunError,
     failure::FailureOrder,
     panics,
+    ranks::{Conclusion, Ranks, Share},
     sequential::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, Lp, Message},
     simulation::{Settings, Watch},
     workers,
@@ -77,12 +78,13 @@ pub(crate) fn run<M: Model>(
     model: &M,
     settings: &Settings,
     watch: &mut Watch<'_>,
-) -> Result<Report<M::Output>, RunError> {
+    ranks: Ranks<'_>,
+) -> Result<Option<Report<M::Output>>, RunError> {
     // Small messages travel in the lists; large ones stay put in a buffer of their own.
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
-        execute::<M, Inline<Message<M>>>(model, settings, watch)
+        execute::<M, Inline<Message<M>>>(model, settings, watch, ranks)
     } else {
-        execute::<M, Boxed<Message<M>>>(model, settings, watch)
+        execute::<M, Boxed<Message<M>>>(model, settings, watch, ranks)
     }
 }
 
@@ -99,16 +101,17 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     model: &M,
     settings: &Settings,
     watch: &mut Watch<'_>,
-) -> Result<Report<M::Output>, RunError> {
+    ranks: Ranks<'_>,
+) -> Result<Option<Report<M::Output>>, RunError> {
     let started = Instant::now();
     let (name, shared) = panics::catch(|| (model.name(), Shared::<M, B>::new(model, settings)))
         .map_err(|fault| model_error(fault, None, settings))?;
     let shared = shared?;
     let mut remains = work_at_once(&shared, watch, started);
-    let report = match shared.failure.take() {
-        Some(error) => Err(error),
-        None => report(&shared, name, &mut remains, watch, started),
-    };
+    let report = ranks.conclude(match shared.failure.take() {
+        Some(failure) => Err(Some(failure)),
+        None => Ok(conclusion(&shared, name, &mut remains, watch, started)),
+    });
     // What is left is the model's too, and may panic when it is dropped.
     let dropped = panics::catch(move || drop((remains, shared)));
     let report = report?;
@@ -180,13 +183,13 @@ fn spins(workers: usize) -> u32 {
     if workers > cores { SPINS_FEW } else { SPINS }
 }
 
-fn report<M: Model, B: Buffer<Message<M>>>(
-    shared: &Shared<'_, M, B>,
+fn conclusion<'s, M: Model, B: Buffer<Message<M>>>(
+    shared: &'s Shared<'_, M, B>,
     name: &'static str,
     remains: &mut [Remains<M::Lp>],
     watch: &mut Watch<'_>,
     started: Instant,
-) -> Result<Report<M::Output>, RunError> {
+) -> Conclusion<'s, M, impl Iterator<Item = (LpId, M::Lp)> + use<M, B>> {
     let sum = |count: fn(&Remains<M::Lp>) -> u64| remains.iter().map(count).sum::<u64>();
     let committed = sum(|worker| worker.tally.committed);
     let sent = sum(|worker| worker.lps.iter().map(|lp| lp.sent).sum());
@@ -210,31 +213,30 @@ fn report<M: Model, B: Buffer<Message<M>>>(
     let end_time = asked_for.unwrap_or(last);
     let end = VirtualTime::new(shared.end).unwrap_or(VirtualTime::MAX);
     Lookout::new(watch, &shared.stop, &shared.committed, end, started).observe_end(end_time);
-    let lps = lps.into_iter().map(|(id, lp)| (id, lp.state));
-    let (model, settings) = (shared.model, shared.settings);
-    let output = workers::reduce(model, lps, end_time, Engine::Conservative, settings)?;
-    Ok(Report {
-        model: name,
+    Conclusion {
+        model: shared.model,
+        name,
         engine: Engine::Conservative,
+        settings: shared.settings,
+        started,
         workers: shared.workers,
-        seed: shared.settings.seed,
-        end_time,
         interrupted,
-        committed_events: committed,
-        processed_events: committed,
-        rolled_back_events: 0,
-        rollbacks: 0,
-        gvt_rounds: meetings,
-        peak_buffer_bytes: peak * Shared::<M, B>::event_bytes(),
-        wall: started.elapsed(),
+        last_time: last,
         digest,
+        share: Share {
+            committed,
+            processed: committed,
+            rounds: meetings,
+            peak_bytes: peak * Shared::<M, B>::event_bytes(),
+            ..Share::default()
+        },
         details: Details {
             counters: vec![("windows", windows), ("mail", mail)],
             remarks: remarks(shared.workers, committed, windows),
             costs: Vec::new(),
         },
-        output,
-    })
+        lps: lps.into_iter().map(|(id, lp)| (id, lp.state)),
+    }
 }
 
 /// Why the run was slow, if it was.

@@ -24,6 +24,7 @@ use crate::{
     monitor::Activity,
     panics,
     pending::PendingSet,
+    ranks::{Conclusion, Ranks, Share},
     simulation::{Settings, Watch},
     workers,
 };
@@ -57,7 +58,8 @@ pub(crate) fn run<M: Model>(
     model: &M,
     settings: &Settings,
     watch: &mut Watch<'_>,
-) -> Result<Report<M::Output>, RunError> {
+    ranks: Ranks<'_>,
+) -> Result<Option<Report<M::Output>>, RunError> {
     let started = Instant::now();
     let (name, shared) = panics::catch(|| (model.name(), Shared::new(model, settings)))
         .map_err(|fault| model_error(fault, None, settings))?;
@@ -71,11 +73,11 @@ pub(crate) fn run<M: Model>(
     } else {
         work_at_once(model, &shared, watch, started)
     };
-    if let Some(error) = shared.failure.take() {
-        return Err(error);
-    }
     let report = Reporting { model, shared: &shared, settings, name, started };
-    report.make(remains, watch)
+    ranks.conclude(match shared.failure.take() {
+        Some(failure) => Err(Some(failure)),
+        None => Ok(report.conclusion(remains, watch)),
+    })
 }
 
 /// All workers, each on a thread of its own.
@@ -280,17 +282,17 @@ struct Reporting<'a, M: Model> {
 }
 
 impl<M: Model> Reporting<'_, M> {
-    fn make(
+    fn conclusion(
         &self,
         mut remains: Vec<Remains<M::Lp>>,
         watch: &mut Watch<'_>,
-    ) -> Result<Report<M::Output>, RunError> {
+    ) -> Conclusion<'_, M, impl Iterator<Item = (LpId, M::Lp)>> {
         let mut total = Statistics::default();
         for worker in &remains {
             total.add(&worker.statistics);
         }
         let interrupted = remains.iter().any(|worker| worker.ended == Turn::Interrupted);
-        let (gvt, gvt_rounds) = remains.first().map_or((Bound::ZERO, 0), |w| (w.gvt, w.rounds));
+        let (gvt, rounds) = remains.first().map_or((Bound::ZERO, 0), |w| (w.gvt, w.rounds));
         self.check_balance(&remains, &total);
         let details = self.details(&remains, &total);
         let lps = remains.iter_mut().map(|worker| std::mem::take(&mut worker.lps));
@@ -299,32 +301,35 @@ impl<M: Model> Reporting<'_, M> {
         for lp in &lps {
             digest.add_lp(lp.id, lp.core.digest, &lp.core.rng, lp.core.sent);
         }
+        let last_time = VirtualTime::new(total.last_time).unwrap_or_default();
         let asked_for = if interrupted { None } else { VirtualTime::new(self.shared.end).ok() };
-        let end_time = asked_for.or(VirtualTime::new(total.last_time).ok()).unwrap_or_default();
+        let end_time = asked_for.unwrap_or(last_time);
         // The last look; it comes too late to interrupt anything.
         let shown = Bound(gvt.0.map(|word| word.min(end_time.to_ordered_bits())));
         let _ = watch.observe(&progress(self.shared, shown, self.started));
-        let lps = lps.into_iter().map(|lp| (lp.id, lp.state));
-        let output = workers::reduce(self.model, lps, end_time, Engine::TimeWarp, self.settings)?;
-        Ok(Report {
-            model: self.name,
+        Conclusion {
+            model: self.model,
+            name: self.name,
             engine: Engine::TimeWarp,
+            settings: self.settings,
+            started: self.started,
             workers: self.shared.workers(),
-            seed: self.settings.seed,
-            end_time,
             interrupted,
-            committed_events: total.committed,
-            processed_events: total.processed,
-            rolled_back_events: total.rolled_back,
-            rollbacks: total.rollbacks(),
-            gvt_rounds,
-            peak_buffer_bytes: u64::from(self.shared.arena.issued())
-                * Shared::<M>::buffer_bytes(self.shared.workers()),
-            wall: self.started.elapsed(),
+            last_time,
             digest,
+            share: Share {
+                committed: total.committed,
+                processed: total.processed,
+                rolled_back: total.rolled_back,
+                rollbacks: total.rollbacks(),
+                rounds,
+                peak_bytes: u64::from(self.shared.arena.issued())
+                    * Shared::<M>::buffer_bytes(self.shared.workers()),
+                ..Share::default()
+            },
             details,
-            output,
-        })
+            lps: lps.into_iter().map(|lp| (lp.id, lp.state)),
+        }
     }
 
     fn details(&self, remains: &[Remains<M::Lp>], total: &Statistics) -> Details {
