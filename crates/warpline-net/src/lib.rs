@@ -8,6 +8,7 @@
 //! | `transport` | The trait that all transports have, addresses, and what can go wrong. |
 //! | `threads` | Ranks that are threads of one process: nothing to install, and what tests run on. |
 //! | `parcel` | The frame around what is sent: kind, length, version; anything malformed is refused. |
+//! | `graph` | The event graph: bounded edges between nodes that live at different workers. |
 //! | `outbox` | Message aggregation, with a threshold that adapts by itself. |
 //!
 //! # References
@@ -17,6 +18,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod graph;
 mod outbox;
 mod parcel;
 mod threads;

@@ -39,7 +39,9 @@ impl FromStr for Aggregation {
             "auto" => Ok(Self::Adaptive),
             bytes => match bytes.parse() {
                 Ok(bytes) if bytes > 0 => Ok(Self::Bytes(bytes)),
-                _ => Err(format!("`{text}` is not `auto`, `off`, or a number of bytes of 1 or more")),
+                _ => {
+                    Err(format!("`{text}` is not `auto`, `off`, or a number of bytes of 1 or more"))
+                }
             },
         }
     }

@@ -40,6 +40,7 @@ mod sync;
 mod timewarp;
 mod workers;
 
+pub use conservative::Synchronization;
 pub use error::{ConfigError, RunError};
 pub use monitor::{Activity, Monitor, WorkerStatus};
 pub use pending::PendingKind;

@@ -496,7 +496,7 @@ impl Share {
 }
 
 /// A failure's place in the order of failures, as words that compare so.
-fn order_words(order: FailureOrder) -> [u64; 4] {
+pub(crate) fn order_words(order: FailureOrder) -> [u64; 4] {
     match order {
         FailureOrder::Start(lp) => [0, u64::from(lp.get()), 0, 0],
         FailureOrder::Event(key) => event_order(&key),

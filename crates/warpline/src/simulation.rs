@@ -12,7 +12,7 @@ use warpline_net::{Aggregation, Transport};
 
 use crate::{
     Cancellation, CheckpointInterval, ConfigError, FossilCollection, Monitor, PendingKind,
-    PoolKind, Progress, Report, RunError, StateSaving, conservative,
+    PoolKind, Progress, Report, RunError, StateSaving, Synchronization, conservative,
     pending::{PendingFamily, WithPending},
     ranks::Ranks,
     reverse_check, sequential, timewarp,
@@ -119,6 +119,8 @@ pub(crate) struct Settings {
     pub(crate) pending: PendingKind,
     pub(crate) memory: Option<u64>,
     pub(crate) aggregation: Aggregation,
+    pub(crate) synchronization: Synchronization,
+    pub(crate) edge_capacity: usize,
     pub(crate) timewarp: timewarp::Settings,
 }
 
@@ -140,6 +142,8 @@ impl<'a, M: Model> Simulation<'a, M> {
             pending: PendingKind::default(),
             memory: None,
             aggregation: Aggregation::default(),
+            synchronization: Synchronization::default(),
+            edge_capacity: 64,
             timewarp: timewarp::Settings::default(),
         };
         Self { model, engine: Engine::default(), settings, watch: Watch::default() }
@@ -198,6 +202,20 @@ impl<'a, M: Model> Simulation<'a, M> {
     #[must_use]
     pub fn aggregation(mut self, aggregation: Aggregation) -> Self {
         self.settings.aggregation = aggregation;
+        self
+    }
+
+    /// The conservative engine: how its workers know what they may handle.
+    #[must_use]
+    pub fn synchronization(mut self, synchronization: Synchronization) -> Self {
+        self.settings.synchronization = synchronization;
+        self
+    }
+
+    /// The conservative engine without windows: how many events a link holds that are not handled yet.
+    #[must_use]
+    pub fn edge_capacity(mut self, events: usize) -> Self {
+        self.settings.edge_capacity = events;
         self
     }
 
