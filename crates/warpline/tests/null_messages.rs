@@ -4,8 +4,8 @@ mod watchdog;
 mod web;
 
 use proptest::{collection::vec, prelude::*, sample::select};
-use warpline::{Engine, Report, RunError, Simulation, Synchronization};
-use web::Web;
+use warpline::{Aggregation, Engine, Report, RunError, Simulation, Synchronization, Transport};
+use web::{Mistake, Web};
 
 /// The algorithms that go along links.
 const MODES: [Synchronization; 3] = [
@@ -30,15 +30,17 @@ fn simulation(
         .pin(false)
 }
 
-fn told(run: &Outcome) -> Result<impl PartialEq + std::fmt::Debug, String> {
+/// What a run tells, without what may differ between engines.
+fn told(run: &Outcome) -> String {
     match run {
-        Ok(report) => Ok((
-            report.digest,
-            report.committed_events,
-            report.end_time,
-            report.output.clone(),
-        )),
-        Err(error) => Err(error.to_string()),
+        Ok(report) => format!(
+            "digest {}, {} events, until {}: {:?}",
+            report.digest, report.committed_events, report.end_time, report.output
+        ),
+        Err(RunError::Model(error)) => {
+            format!("{}\nat {:?}, {:?}", error.fault, error.place.lp, error.place.event)
+        }
+        Err(error) => error.to_string(),
     }
 }
 
@@ -61,6 +63,116 @@ fn a_ring() {
                 for lookahead in [0.0, 0.5] {
                     check(&Web::ring(6, lookahead), mode, workers, capacity, f64::INFINITY);
                     check(&Web::ring(6, lookahead), mode, workers, capacity, 7.5);
+                }
+            }
+        }
+    }
+}
+
+/// Random graphs: cycles, islands, loops and double links among them, with lookaheads and without.
+fn web() -> impl Strategy<Value = Web> {
+    let lookahead = select(&[0.0, 0.0, 0.25, 1.0, 3.0][..]);
+    let links = (1..=8_u32).prop_flat_map(move |lps| {
+        let link = (0..lps, lookahead.clone());
+        vec(vec(link, 0..4), lps as usize)
+    });
+    let delays = vec(select(&[0.0, 0.0, 1e-17, 0.5, -1.0, 40.0][..]), 1..4);
+    let fan = select(&[[0, 1], [1, 1], [0, 3], [2, 5]][..]);
+    let io = select(&[[0.0; 2], [0.0; 2], [0.1, 0.2], [0.0, 0.4], [0.3, 0.0]][..]);
+    let mistake = (0..8_u32, 1..12_u64, select(&[Mistake::Fail, Mistake::Panic][..]));
+    let wrong = proptest::option::weighted(0.3, mistake);
+    (links, delays, fan, 0..4_u64, 1..60_u64, io, wrong).prop_map(
+        |(links, delays, fan, first, budget, io, wrong)| Web {
+            delays,
+            fan,
+            first,
+            budget,
+            io,
+            wrong,
+            ..Web::new(links)
+        },
+    )
+}
+
+/// Runs a model on so many ranks, which are threads; gives back what rank 0 says.
+fn run_across(web: &Web, mode: Synchronization, shape: [usize; 3], end: f64) -> Outcome {
+    let [ranks, workers, capacity] = shape;
+    let ends = warpline::network(ranks, workers + 1);
+    let run = |transport: &dyn Transport| {
+        let simulation = simulation(web, mode, workers, capacity).end(end);
+        let mut simulation = simulation.aggregation(Aggregation::Bytes(200));
+        simulation.run_across(transport)
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> =
+            ends[1..].iter().map(|transport| scope.spawn(move || run(transport))).collect();
+        let first = run(&ends[0]);
+        eprintln!("first {first:?}");
+        for other in others {
+            let other = other.join().expect("no rank panics");
+            assert_eq!(other.is_err(), first.is_err(), "{other:?}, but {first:?}");
+        }
+        first.map(|report| report.expect("rank 0 gets the report"))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_graphs(
+        web in web(),
+        mode in select(&MODES[..]),
+        workers in select(&[1, 2, 4][..]),
+        capacity in select(&[1, 2, 8, 64][..]),
+        end in select(&[f64::INFINITY, f64::INFINITY, 0.0, 3.5, 20.0][..]),
+    ) {
+        check(&web, mode, workers, capacity, end);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_graphs_across_ranks(
+        web in web(),
+        mode in select(&MODES[..]),
+        ranks in 1..=3_usize,
+        workers in 1..=2_usize,
+        capacity in select(&[1, 2, 8, 64][..]),
+        end in select(&[f64::INFINITY, 3.5][..]),
+    ) {
+        let oracle = web.apart();
+        let expected = Simulation::new(oracle.clone()).end(end).run();
+        let web = web.apart();
+        let run = run_across(&web, mode, [ranks, workers, capacity], end);
+        match (&run, &expected) {
+            // The failure of another rank is told in its words.
+            (Err(RunError::Rank { error, .. }), Err(RunError::Model(expected))) => {
+                prop_assert!(error.contains(&expected.fault.to_string()), "{error}\n{expected}");
+            }
+            _ => prop_assert_eq!(told(&run), told(&expected)),
+        }
+        let mut lines = web.lines.lock().unwrap().clone();
+        lines.sort_unstable();
+        prop_assert_eq!(&lines, &*oracle.lines.lock().unwrap());
+    }
+}
+
+#[test]
+fn dbg_ranks() {
+    for ranks in [3] {
+        for workers in [1, 2] {
+            for mode in MODES {
+                for lookahead in [0.0, 0.5] {
+                    for wrong in [None, Some((2, 5, Mistake::Fail))] {
+                        eprintln!("ranks {ranks} workers {workers} {mode} l {lookahead} {wrong:?}");
+                        let web = Web { wrong, ..Web::ring(6, lookahead) };
+                        let t = std::time::Instant::now();
+                        let run = run_across(&web, mode, [ranks, workers, 8], f64::INFINITY);
+                        eprintln!("   {:?} {}", t.elapsed(), run.is_ok());
+                    }
                 }
             }
         }

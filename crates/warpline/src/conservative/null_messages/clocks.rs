@@ -14,8 +14,8 @@ use crate::{
 };
 
 /// Null messages that a worker may send between two events: so many for each of its processes, and so many more.
-const ALLOWANCE_EACH: usize = 8;
-const ALLOWANCE_LEAST: usize = 256;
+const ALLOWANCE_EACH: usize = 4;
+const ALLOWANCE_LEAST: usize = 16;
 
 impl<M, B> Worker<'_, M, B>
 where
@@ -152,9 +152,8 @@ where
 
     /// Tells the receivers of a process's events its clock, if that has grown.
     fn publish(&mut self, local: usize) {
-        let clock = self.processes[local].clock(self.shared.end);
-        debug_assert!(clock >= self.processes[local].published, "CMB-B: a clock goes back");
-        if clock > self.processes[local].published && !self.graph.is_freezing() {
+        let news = self.processes[local].news(self.shared.end);
+        if let Some(clock) = news.filter(|_| !self.graph.is_freezing()) {
             self.processes[local].published = clock;
             self.processes[local].is_asked = false;
             let node = self.node_of(local);

@@ -48,6 +48,12 @@ impl Moment {
         if then > now { Self { time: then.to_bits(), step: 0 } } else { self }
     }
 
+    /// Whether its time is later, not only its step.
+    #[inline]
+    pub(super) const fn is_later_than(self, other: Self) -> bool {
+        self.time > other.time
+    }
+
     /// Whether it is before this time.
     #[inline]
     pub(super) fn is_before(self, time: f64) -> bool {

@@ -98,4 +98,15 @@ impl<L, B> Process<L, B> {
         let next = self.next().min(self.bound);
         if next.is_before(end) { next.as_cause() } else { Moment::NEVER }
     }
+
+    /// Its clock, if its receivers should hear of it: it has grown. That it has grown by steps alone, because
+    /// its bound has, is no news: in a cycle of links without lookahead the processes would tell each other so
+    /// without end.
+    pub(super) fn news(&self, end: f64) -> Option<Moment> {
+        let clock = self.clock(end);
+        debug_assert!(clock >= self.published, "CMB-B: {clock:?} after {:?}", self.published);
+        let is_own = !self.outbox.is_empty() || self.next() <= self.bound;
+        let has_grown = clock > self.published && (is_own || clock.is_later_than(self.published));
+        has_grown.then_some(clock)
+    }
 }
