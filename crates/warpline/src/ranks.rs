@@ -282,7 +282,13 @@ impl<'t> Ranks<'t> {
             let output = workers::reduce(model, done.lps, end_time, engine, settings)?;
             let share = std::mem::take(&mut done.share);
             let (workers, digest) = (done.workers, done.digest);
-            let head = Head { name: done.name, engine, settings, started: done.started };
+            let head = Head {
+                name: done.name,
+                engine,
+                ranks: self.count(),
+                settings,
+                started: done.started,
+            };
             return Ok(Some(head.report(
                 share,
                 workers,
@@ -339,7 +345,13 @@ impl<'t> Ranks<'t> {
                 let counters = names.zip(total.counters.iter().copied()).collect();
                 let details = Details { counters, ..done.details };
                 let digest = CommitDigest::from_bits(total.digest);
-                let head = Head { name: done.name, engine, settings, started: done.started };
+                let head = Head {
+                    name: done.name,
+                    engine,
+                    ranks: self.count(),
+                    settings,
+                    started: done.started,
+                };
                 Ok(Some(head.report(
                     total,
                     workers,
@@ -441,6 +453,7 @@ impl<'t> Ranks<'t> {
 struct Head<'r> {
     name: &'static str,
     engine: Engine,
+    ranks: usize,
     settings: &'r Settings,
     started: Instant,
 }
@@ -461,6 +474,7 @@ impl Head<'_> {
         Report {
             model: self.name,
             engine: self.engine,
+            ranks: self.ranks,
             workers,
             seed: self.settings.seed,
             end_time,

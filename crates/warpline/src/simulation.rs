@@ -124,6 +124,20 @@ pub(crate) struct Settings {
     pub(crate) timewarp: timewarp::Settings,
 }
 
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            end: f64::INFINITY,
+            pending: PendingKind::default(),
+            memory: None,
+            placement: Placement::default(),
+            aggregation: Aggregation::default(),
+            timewarp: timewarp::Settings::default(),
+        }
+    }
+}
+
 impl Settings {
     /// The end as a number; infinite for a run without one.
     pub(crate) fn checked_end(&self) -> Result<f64, ConfigError> {
@@ -136,15 +150,7 @@ impl Settings {
 impl<'a, M: Model> Simulation<'a, M> {
     /// A run of `model` on the sequential engine with seed 1 and no end.
     pub fn new(model: M) -> Self {
-        let settings = Settings {
-            seed: 1,
-            end: f64::INFINITY,
-            pending: PendingKind::default(),
-            memory: None,
-            placement: Placement::default(),
-            aggregation: Aggregation::default(),
-            timewarp: timewarp::Settings::default(),
-        };
+        let settings = Settings::default();
         Self { model, engine: Engine::default(), settings, watch: Watch::default() }
     }
 
@@ -411,7 +417,10 @@ impl<'a, M: Model> Simulation<'a, M> {
         transport: &dyn Transport,
     ) -> Result<Option<Report<<M as Model>::Output>>, RunError> {
         let Self { model, engine, settings, watch } = self;
-        run_on(*engine, model, settings, watch, &Ranks::of(transport))
+        // Other ranks may be on this machine, and nobody here knows on which cores: who starts them does.
+        let timewarp = timewarp::Settings { pin: false, ..settings.timewarp.clone() };
+        let settings = Settings { timewarp, ..settings.clone() };
+        run_on(*engine, model, &settings, watch, &Ranks::of(transport))
     }
 }
 

@@ -155,7 +155,11 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> Remains<M::Lp> {
-    let binding = shared.settings.timewarp.pin.then(|| bind_worker(me, shared.workers));
+    let binding = shared
+        .settings
+        .timewarp
+        .pin
+        .then(|| bind_worker(shared.homes.here.start + me, shared.homes.workers));
     // A bug of the engine's must not leave the others waiting for this worker.
     let alarm = Alarm { shared };
     let end = VirtualTime::new(shared.end).unwrap_or(VirtualTime::MAX);
