@@ -14,6 +14,7 @@ use crate::{
     bench::{BenchArgs, SpinArgs},
     interrupt,
     lab::LabArgs,
+    ranks::RankArgs,
     sweep::Vary,
     system,
     timewarp_args::TimeWarpArgs,
@@ -117,6 +118,8 @@ pub(crate) struct CommonArgs {
     pub(crate) memory: Option<Bytes>,
     #[command(flatten)]
     pub(crate) timewarp: TimeWarpArgs,
+    #[command(flatten)]
+    pub(crate) ranks: RankArgs,
     /// Independent replications, run in parallel
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = one_to::<1_000_000>)]
     pub(crate) replications: usize,
@@ -148,7 +151,7 @@ impl CommonArgs {
     /// The threads that a run keeps busy.
     pub(crate) fn threads(&self) -> usize {
         match self.engine {
-            Engine::Conservative | Engine::TimeWarp => self.timewarp.workers(),
+            Engine::Conservative | Engine::TimeWarp => self.timewarp.workers() * self.ranks.ranks,
             _ => 1,
         }
     }
@@ -176,7 +179,7 @@ impl CommonArgs {
             .end(end)
             .pending(self.pending)
             .stop_when(interrupt::flag());
-        let simulation = self.timewarp.apply(simulation);
+        let simulation = self.ranks.apply(self.timewarp.apply(simulation));
         match self.memory {
             Some(Bytes(bytes)) => simulation.memory(bytes),
             None => simulation,

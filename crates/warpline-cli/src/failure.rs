@@ -15,6 +15,8 @@ pub(crate) enum Failure {
     Run(String),
     /// `--verify` found a difference.
     Difference(String),
+    /// Another process tells what went wrong.
+    Silent,
     /// Whoever reads our output has seen enough; there is nobody to tell.
     ReaderGone,
 }
@@ -40,6 +42,7 @@ impl Failure {
             Self::Configuration(message) => fail(2, &message),
             Self::Run(message) => fail(1, &message),
             Self::Difference(message) => fail(3, &message),
+            Self::Silent => ExitCode::FAILURE,
             Self::ReaderGone => ExitCode::SUCCESS,
         }
     }

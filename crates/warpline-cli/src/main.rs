@@ -15,6 +15,7 @@ mod interrupt;
 mod lab;
 mod output;
 mod progress;
+mod ranks;
 mod report;
 mod run;
 mod sweep;

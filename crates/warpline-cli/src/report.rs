@@ -47,6 +47,7 @@ impl RunReport {
         let object = json!({
             "model": report.model,
             "engine": report.engine.name(),
+            "ranks": report.ranks,
             "workers": report.workers,
             "seed": report.seed,
             "end_time": report.end_time.get(),

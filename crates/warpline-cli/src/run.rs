@@ -12,6 +12,7 @@ use crate::{
     failure::Failure,
     output::Output,
     progress,
+    ranks::Launch,
     report::{ReplicationsReport, RunReport},
 };
 
@@ -45,9 +46,12 @@ pub(crate) fn demo() -> Result<(), Failure> {
 /// Runs what was asked for, and writes the report.
 pub(crate) fn execute(model: Model<RunArgs>) -> Result<(), Failure> {
     let (params, args) = model.into_parts();
-    let mut output = Output::open(args.common.output.as_deref())?;
-    let action = Run { args: &args, params: &params };
-    let (text, difference) = params.clone().dispatch(action)??;
+    let launch = Launch::new(&args.common.ranks, args.common.timewarp.workers())?;
+    // Only the process that has the report touches the file.
+    let path = args.common.output.as_deref().filter(|_| launch.is_first());
+    let mut output = Output::open(path)?;
+    let action = Run { args: &args, params: &params, launch: &launch };
+    let Some((text, difference)) = params.clone().dispatch(action)?? else { return Ok(()) };
     output.write(&text)?;
     match difference {
         None => Ok(()),
@@ -65,26 +69,28 @@ pub(crate) fn pool(jobs: usize) -> Result<rayon::ThreadPool, Failure> {
 struct Run<'a> {
     args: &'a RunArgs,
     params: &'a ModelParams,
+    launch: &'a Launch,
 }
 
 impl WithModel for Run<'_> {
-    /// The report, and the difference that `--verify` found.
-    type Output = Result<(String, Option<String>), Failure>;
+    /// The report, and the difference that `--verify` found; nothing where another process has them.
+    type Output = Result<Option<(String, Option<String>)>, Failure>;
 
     fn with<M: warpline::Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
-        let Self { args, params } = self;
+        let Self { args, params, launch } = self;
         let common = &args.common;
         let end = common.end_of(params);
         if common.replications > 1 {
+            launch.refuse_for("--replications")?;
             return replications(common, params, model, end)
-                .map(|report| (format_as(args.format, &report), None));
+                .map(|report| Some((format_as(args.format, &report), None)));
         }
-        let mut show = progress::of_run(common.quiet);
+        let mut show = progress::of_run(common.quiet || !launch.is_first());
         let mut simulation = common.simulation(model, end).observe(move |progress| {
             show(progress);
             ControlFlow::Continue(())
         });
-        let report = simulation.run()?;
+        let Some(report) = launch.run(&mut simulation)? else { return Ok(None) };
         let again = match args.verify && !report.interrupted {
             true => Some(run_again(simulation, common)?),
             false => None,
@@ -97,7 +103,7 @@ impl WithModel for Run<'_> {
             report.verified = Some(difference.is_none());
             difference
         });
-        Ok((format_as(args.format, &report), difference))
+        Ok(Some((format_as(args.format, &report), difference)))
     }
 }
 

@@ -15,6 +15,7 @@ use crate::{
     interrupt,
     output::Output,
     progress,
+    ranks::{Launch, refuse_mpi_for},
     report::RunReport,
     run::pool,
 };
@@ -46,6 +47,7 @@ const NOT_VARIED: [&str; 7] =
 
 /// Runs every combination, and writes a row for each run as the runs are done.
 pub(crate) fn execute(words: &[OsString], model: Model<SweepArgs>) -> Result<(), Failure> {
+    refuse_mpi_for("sweep")?;
     let (_, args) = model.into_parts();
     check_keys(words, &args.vary)?;
     let points = points(words, &args.vary)?;
@@ -174,7 +176,8 @@ impl Point {
             fn with<M: warpline::Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
                 let Self(Point { common, params, .. }, seed, pin) = self;
                 let simulation = common.simulation(model, common.end_of(params)).seed(seed);
-                Ok(RunReport::new(simulation.pin(pin).run()?, params))
+                let report = Launch::Here(common.ranks.ranks).run(&mut simulation.pin(pin))?;
+                Ok(RunReport::new(report.ok_or(Failure::Silent)?, params))
             }
         }
         let seed = Stream::replication_seed(self.common.seed, number as u64);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use warpline::{
     ConfigError, Context, Figure, LogicalProcess, LpId, Model, Results, Reversal, Stream,
-    VirtualTime, mix,
+    VirtualTime, Wire, Wires, mix, take_bytes,
 };
 
 /// The largest payload of a message, in bytes.
@@ -149,7 +149,7 @@ impl<const CAPACITY: usize> Phold<CAPACITY> {
 }
 
 /// A process of PHOLD: counts what it handles.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Node<const CAPACITY: usize> {
     handled: u64,
     remote: u64,
@@ -214,6 +214,18 @@ impl<const CAPACITY: usize> Model for Phold<CAPACITY> {
             output.handled_min = output.handled_min.min(node.handled);
         }
         output
+    }
+
+    fn wires(&self) -> Option<Wires<Self>> {
+        let message = Wire::new(
+            |message: &Payload<CAPACITY>, bytes| bytes.extend_from_slice(&message.0),
+            |bytes| {
+                let mut payload = [0; CAPACITY];
+                payload.copy_from_slice(take_bytes(bytes, CAPACITY)?);
+                Ok(Payload(payload))
+            },
+        );
+        Some(Wires { message, summary: Wire::serde() })
     }
 
     fn lookahead(&self) -> Option<f64> {

@@ -7,6 +7,10 @@
 //! |---|---|
 //! | `transport` | The trait that all transports have, addresses, and what can go wrong. |
 //! | `threads` | Ranks that are threads of one process: nothing to install, and what tests run on. |
+//! | `mpi` | Ranks that are MPI processes, with the cargo feature `mpi`; the only module with unsafe code. |
+//! | `faulty` | Around another transport: delays, reorders, and loses its rank; for tests of engines. |
+//! | `launch` | Whether `mpirun` or the like has started this process. |
+//! | `queue` | What has arrived at a port. |
 //! | `parcel` | The frame around what is sent: kind, length, version; anything malformed is refused. |
 //! | `graph` | The event graph: bounded edges between nodes that live at different workers. |
 //! | `outbox` | Message aggregation, with a threshold that adapts by itself. |
@@ -16,14 +20,23 @@
 //! C.-P. Wen and K. Yelick, *Portable Runtime Support for Asynchronous Simulation*, 1995, section 3: message
 //! aggregation (3.1) and non-blocking stores (3.3).
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod faulty;
 pub mod graph;
+mod launch;
+#[cfg(feature = "mpi")]
+mod mpi;
 mod outbox;
 mod parcel;
+mod queue;
 mod threads;
 mod transport;
 
+pub use faulty::Faulty;
+pub use launch::launched_by_mpi;
+#[cfg(feature = "mpi")]
+pub use mpi::MpiTransport;
 pub use outbox::{Aggregation, Outbox, Traffic};
 pub use parcel::{HEADER_BYTES, Malformed, Opened, Parcel};
 pub use threads::{ThreadTransport, network};

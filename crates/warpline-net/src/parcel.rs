@@ -56,6 +56,9 @@ pub enum Malformed {
     /// The kind means nothing here.
     #[error("a parcel of unknown kind {0}")]
     Kind(u16),
+    /// For a port that is not there.
+    #[error("a parcel for port {0}, and there is none (do all ranks have as many workers?)")]
+    Port(usize),
     /// The body does not mean what its kind says.
     #[error("{0}")]
     Body(String),

@@ -6,23 +6,14 @@
 //! - A rank that panics says so as its end is dropped; who waits for it hears of it.
 
 use std::{
-    collections::VecDeque,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
 };
 
-use crate::{Address, NetError, Parcel, Received, Transport};
-
-/// What has arrived at one port.
-#[derive(Debug, Default)]
-struct Queue {
-    /// How many parcels there are; a receiver that finds none does not take the lock.
-    len: AtomicUsize,
-    parcels: Mutex<VecDeque<Received>>,
-}
+use crate::{Address, NetError, Parcel, Received, Transport, queue::Queue};
 
 /// What all ranks share.
 #[derive(Debug)]
@@ -64,35 +55,31 @@ impl Transport for ThreadTransport {
     }
 
     fn send(&self, to: Address, parcel: Parcel) -> Result<(), NetError> {
-        let queue = &self.network.queues[to.rank][to.port];
         let received = Received { from: self.rank, bytes: parcel.seal() };
-        let mut parcels = queue.parcels.lock().unwrap_or_else(PoisonError::into_inner);
-        parcels.push_back(received);
-        // Ordering: Relaxed; the lock publishes the parcel, and who misses the count comes again.
-        queue.len.store(parcels.len(), Ordering::Relaxed);
+        self.network.queues[to.rank][to.port].push(received);
         Ok(())
     }
 
     fn receive(&self, port: usize) -> Result<Option<Received>, NetError> {
-        let queue = &self.network.queues[self.rank][port];
-        // Ordering: Acquire; pairs with the Release in `drop`: what a lost rank has sent is counted.
+        // Ordering: Acquire; pairs with the Release in `abandon`: what a lost rank has sent is counted.
         let lost = self.network.lost.load(Ordering::Acquire);
-        // Ordering: Relaxed; see `send`.
-        if queue.len.load(Ordering::Relaxed) == 0 {
-            return lost.checked_sub(1).map_or(Ok(None), |rank| Err(NetError::Lost { rank }));
+        let received = self.network.queues[self.rank][port].pop();
+        match lost.checked_sub(1) {
+            Some(rank) if received.is_none() => Err(NetError::Lost { rank }),
+            _ => Ok(received),
         }
-        let mut parcels = queue.parcels.lock().unwrap_or_else(PoisonError::into_inner);
-        let parcel = parcels.pop_front();
-        queue.len.store(parcels.len(), Ordering::Relaxed);
-        Ok(parcel)
+    }
+
+    fn abandon(&self) {
+        // Ordering: Release; see `receive`.
+        self.network.lost.store(self.rank + 1, Ordering::Release);
     }
 }
 
 impl Drop for ThreadTransport {
     fn drop(&mut self) {
         if thread::panicking() {
-            // Ordering: Release; see `receive`.
-            self.network.lost.store(self.rank + 1, Ordering::Release);
+            self.abandon();
         }
     }
 }

@@ -14,7 +14,9 @@ pub struct Report<O> {
     pub model: &'static str,
     /// The engine that ran it.
     pub engine: Engine,
-    /// How many workers took part.
+    /// How many ranks took part.
+    pub ranks: usize,
+    /// How many workers took part, of all ranks.
     pub workers: usize,
     /// The seed of the random streams.
     pub seed: u64,
@@ -52,6 +54,7 @@ impl<O> Report<O> {
         Report {
             model: self.model,
             engine: self.engine,
+            ranks: self.ranks,
             workers: self.workers,
             seed: self.seed,
             end_time: self.end_time,

@@ -317,6 +317,7 @@ where
         Ok(Report {
             model: self.name,
             engine: X::ENGINE,
+            ranks: 1,
             workers: 1,
             seed: self.settings.seed,
             end_time,

@@ -4,15 +4,16 @@ use std::{
     fmt,
     ops::ControlFlow,
     sync::atomic::{AtomicBool, Ordering},
+    thread,
 };
 
 use warpline_core::{Model, VirtualTime};
 use warpline_memory::BufferTrace;
-use warpline_net::{Aggregation, Transport};
+use warpline_net::{Aggregation, ThreadTransport, Transport, network};
 
 use crate::{
     Cancellation, CheckpointInterval, ConfigError, FossilCollection, Monitor, PendingKind,
-    PoolKind, Progress, Report, RunError, StateSaving, Synchronization, conservative,
+    Placement, PoolKind, Progress, Report, RunError, StateSaving, Synchronization, conservative,
     pending::{PendingFamily, WithPending},
     ranks::Ranks,
     reverse_check, sequential, timewarp,
@@ -118,10 +119,27 @@ pub(crate) struct Settings {
     pub(crate) end: f64,
     pub(crate) pending: PendingKind,
     pub(crate) memory: Option<u64>,
+    pub(crate) placement: Placement,
     pub(crate) aggregation: Aggregation,
     pub(crate) synchronization: Synchronization,
     pub(crate) edge_capacity: usize,
     pub(crate) timewarp: timewarp::Settings,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            end: f64::INFINITY,
+            pending: PendingKind::default(),
+            memory: None,
+            placement: Placement::default(),
+            synchronization: Synchronization::default(),
+            edge_capacity: 64,
+            aggregation: Aggregation::default(),
+            timewarp: timewarp::Settings::default(),
+        }
+    }
 }
 
 impl Settings {
@@ -136,16 +154,7 @@ impl Settings {
 impl<'a, M: Model> Simulation<'a, M> {
     /// A run of `model` on the sequential engine with seed 1 and no end.
     pub fn new(model: M) -> Self {
-        let settings = Settings {
-            seed: 1,
-            end: f64::INFINITY,
-            pending: PendingKind::default(),
-            memory: None,
-            aggregation: Aggregation::default(),
-            synchronization: Synchronization::default(),
-            edge_capacity: 64,
-            timewarp: timewarp::Settings::default(),
-        };
+        let settings = Settings::default();
         Self { model, engine: Engine::default(), settings, watch: Watch::default() }
     }
 
@@ -195,6 +204,13 @@ impl<'a, M: Model> Simulation<'a, M> {
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.settings.timewarp.workers = workers;
+        self
+    }
+
+    /// Time Warp and the conservative engine: which worker has which processes.
+    #[must_use]
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.settings.placement = placement;
         self
     }
 
@@ -419,7 +435,44 @@ impl<'a, M: Model> Simulation<'a, M> {
         transport: &dyn Transport,
     ) -> Result<Option<Report<<M as Model>::Output>>, RunError> {
         let Self { model, engine, settings, watch } = self;
-        run_on(*engine, model, settings, watch, Ranks::of(transport))
+        // Other ranks may be on this machine, and nobody here knows on which cores: who starts them does.
+        let timewarp = timewarp::Settings { pin: false, ..settings.timewarp.clone() };
+        let settings = Settings { timewarp, ..settings.clone() };
+        run_on(*engine, model, &settings, watch, &Ranks::of(transport))
+    }
+}
+
+impl<M: Model> Simulation<'_, M> {
+    /// Runs the model on so many ranks that are threads of this process, as [`run_across`](Self::run_across) does
+    /// on ranks that are processes: to see whether a model is fit for that, and what it costs.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run_across`](Self::run_across), as rank 0 sees them.
+    pub fn run_on_ranks(&mut self, ranks: usize) -> Result<Report<<M as Model>::Output>, RunError> {
+        ConfigError::check(ranks > 0, "ranks", ranks, "1 or more")?;
+        let Self { model, engine, settings, watch } = self;
+        let (engine, stop) = (*engine, watch.stop);
+        // One port of each rank is for the ranks themselves.
+        let mut ends = network(ranks, settings.timewarp.workers.saturating_add(1)).into_iter();
+        let (model, settings) = (&*model, &*settings);
+        let run = |end: ThreadTransport, watch: &mut Watch<'_>| {
+            run_on(engine, model, settings, watch, &Ranks::of(&end))
+        };
+        let first = ends.next();
+        let report = thread::scope(|scope| {
+            let others: Vec<_> = ends
+                .map(|end| scope.spawn(|| run(end, &mut Watch { stop, ..Watch::default() })))
+                .collect();
+            let report = first.map(|end| run(end, watch));
+            for other in others {
+                if let Err(panic) = other.join() {
+                    std::panic::resume_unwind(panic);
+                }
+            }
+            report
+        });
+        Ok(report.transpose()?.flatten().unwrap_or_else(|| unreachable!("rank 0 gets the report")))
     }
 }
 
@@ -440,7 +493,7 @@ pub(crate) fn run<M: Model>(
     settings: &Settings,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
-    let report = run_on(engine, model, settings, watch, Ranks::alone())?;
+    let report = run_on(engine, model, settings, watch, &Ranks::alone())?;
     Ok(report.unwrap_or_else(|| unreachable!("a single rank is rank 0, which gets the report")))
 }
 
@@ -449,7 +502,7 @@ fn run_on<M: Model>(
     model: &M,
     settings: &Settings,
     watch: &mut Watch<'_>,
-    ranks: Ranks<'_>,
+    ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
     struct Sequential<'r, 'o, M> {
         model: &'r M,

@@ -9,6 +9,7 @@
 //! - **HIST-A.** Bin `b` holds what lies in `border(b) <= x < border(b + 1)`, in units of the
 //!   histogram; the first bin also holds all below it, the last one all above it.
 
+use serde::{Deserialize, Serialize};
 use warpline::{Context, TrackedVec, Undo};
 
 /// Bins per octave, as a number of mantissa bits.
@@ -38,7 +39,7 @@ pub(super) fn unit_for(typical: f64) -> f64 {
 }
 
 /// One process's counts. A count that has reached its largest value stays there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Counts(TrackedVec<u32>);
 
 impl Counts {

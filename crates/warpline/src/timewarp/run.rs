@@ -58,7 +58,7 @@ pub(crate) fn run<M: Model>(
     model: &M,
     settings: &Settings,
     watch: &mut Watch<'_>,
-    ranks: Ranks<'_>,
+    ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
     let started = Instant::now();
     let (name, shared) = panics::catch(|| (model.name(), Shared::new(model, settings)))

@@ -46,7 +46,8 @@ impl<M: Model> Shared<M> {
         settings.timewarp.validate()?;
         let admission = Admission::new(model)?;
         let workers = settings.timewarp.workers;
-        let homes = Homes::new(model, admission.lp_count(), workers)?;
+        let homes =
+            Homes::new(model, admission.lp_count(), &settings.placement, workers, 0..workers)?;
         let buffers = |bytes| u32::try_from(bytes / Self::buffer_bytes(workers));
         let limit = settings.memory.map(|bytes| buffers(bytes).unwrap_or(u32::MAX));
         let barrier = settings.timewarp.barrier.map_or(u64::MAX, |time| time.to_ordered_bits());

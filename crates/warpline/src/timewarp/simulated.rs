@@ -158,8 +158,8 @@ fn settings(dice: &mut Dice, seed: u64) -> Settings {
         seed,
         end: if dice.one_in(3) { dice.pick(&[0.0, 2.5, 6.0]) } else { f64::INFINITY },
         pending: dice.pick(PendingKind::ALL),
-        memory: None,
         timewarp,
+        ..Settings::default()
     }
 }
 
@@ -220,7 +220,7 @@ fn event_bytes(toy: &Toy) -> u64 {
     *BYTES.get_or_init(|| {
         let timewarp = super::Settings::default();
         let (end, pending) = (1.0, PendingKind::default());
-        let settings = Settings { seed: 1, end, pending, memory: Some(0), timewarp };
+        let settings = Settings { end, pending, memory: Some(0), timewarp, ..Settings::default() };
         match simulation::run(Engine::Sequential, toy, &settings, &mut Watch::default()) {
             Err(RunError::OutOfBuffers { event_bytes, .. }) => event_bytes,
             other => panic!("there is no room for an event, but {other:?}"),
@@ -361,7 +361,7 @@ impl Run<'_> {
 
     fn check(&mut self, toy: &Toy, truth: &Truth) {
         let log = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
-        if let Some(error) = self.shared.failure.take() {
+        if let Some((_, error)) = self.shared.failure.take() {
             return check_error(error, toy, &log, truth, self.shared);
         }
         census::check_places(self.shared, &mut self.workers);

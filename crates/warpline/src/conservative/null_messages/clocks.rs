@@ -214,6 +214,6 @@ where
 
     /// A process of this worker's as a node of the event graph.
     pub(super) fn node_of(&self, local: usize) -> NodeId {
-        NodeId(self.shared.homes.residents[self.me][local].get())
+        NodeId(self.shared.residents_of(self.me)[local].get())
     }
 }

@@ -9,21 +9,20 @@
 
 use std::sync::PoisonError;
 
-use warpline_core::{EventKey, LogicalProcess, LpId, Model};
+use warpline_core::{EventKey, LogicalProcess, Model};
 use warpline_net::{
     NetError,
     graph::{NodeId, WORDS, Words},
 };
 
 use super::{
-    super::{SPINS_FEW, lookout::Lookout, spins},
+    super::{lookout::Lookout, spins},
     moment::Moment,
     shared::Shared,
     worker::{Ended, Worker},
 };
 use crate::{
     failure::FailureOrder,
-    ranks::order_words,
     sequential::{Buffer, Message},
 };
 
@@ -78,11 +77,9 @@ pub(super) struct Detection {
 
 impl Detection {
     pub(super) fn new<M: Model, B: Buffer<Message<M>>>(shared: &Shared<'_, M, B>) -> Self {
-        let alone = shared.plan.workers() == shared.settings.timewarp.workers;
         Self {
-            first: shared.ranks.first_worker(shared.settings),
-            // Ranks of one machine are more workers than anybody has counted.
-            spins: if alone { spins(shared.settings.timewarp.workers) } else { SPINS_FEW },
+            first: shared.homes.here.start,
+            spins: spins(shared.homes.workers),
             has_reported: false,
             failure: FailureOrder::End,
             verdict: None,
@@ -328,19 +325,15 @@ impl Report {
         let mut words = [0; WORDS];
         words[0] = REPORT;
         words[1..3].copy_from_slice(&self.floor.to_words());
-        words[3..7].copy_from_slice(&order_words(self.failure));
+        words[3..7].copy_from_slice(&FailureOrder::to_words(Some(self.failure)));
         words[7] = u64::from(self.stops);
         words[8..11].copy_from_slice(&self.counts);
         words
     }
 
     fn from_words(words: &Words) -> Self {
-        let failure = match words[3] {
-            0 => FailureOrder::Start(LpId::new(words[4] as u32)),
-            1 => EventKey::from_words([words[4], words[5], words[6]])
-                .map_or(FailureOrder::End, FailureOrder::Event),
-            _ => FailureOrder::End,
-        };
+        let order = FailureOrder::from_words([words[3], words[4], words[5], words[6]]);
+        let failure = order.flatten().unwrap_or(FailureOrder::End);
         Self {
             floor: Moment::from_words([words[1], words[2]]),
             failure,

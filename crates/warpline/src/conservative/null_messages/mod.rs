@@ -104,7 +104,7 @@ pub(super) fn run<M: Model>(
     mode: Synchronization,
     settings: &Settings,
     watch: &mut Watch<'_>,
-    ranks: Ranks<'_>,
+    ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
         execute::<M, Inline<Message<M>>>(model, mode, settings, watch, ranks)
@@ -118,7 +118,7 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     mode: Synchronization,
     settings: &Settings,
     watch: &mut Watch<'_>,
-    ranks: Ranks<'_>,
+    ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
     let started = Instant::now();
     let prepare = || (model.name(), Shared::<M, B>::new(model, settings, mode, ranks));
@@ -168,13 +168,12 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> Remains<M::Lp> {
-    let workers = shared.settings.timewarp.workers;
-    let binding = shared.settings.timewarp.pin.then(|| bind_worker(port, workers));
+    let me = shared.homes.here.start + port;
+    let binding = shared.settings.timewarp.pin.then(|| bind_worker(me, shared.homes.workers));
     // A bug of the engine's must not leave the others waiting for this worker.
     let alarm = Alarm { shared };
     let end = VirtualTime::new(shared.end).unwrap_or(VirtualTime::MAX);
     let mut lookout = Lookout::new(watch, &shared.stop, &shared.committed, end, started);
-    let me = shared.ranks.first_worker(shared.settings) + port;
     let mut worker = Worker::new(shared, me, codec);
     let ended = worker.work(&mut lookout);
     std::mem::forget(alarm);
@@ -226,14 +225,10 @@ fn conclusion<'s, M: Model, B: Buffer<Message<M>>>(
     let last = remains.iter().map(|worker| worker.tally.last_time).max().unwrap_or_default();
     let interrupted = remains.iter().any(|worker| worker.ended == Ended::Interrupted);
 
-    let first = shared.ranks.first_worker(shared.settings);
-    // The processes of other ranks are theirs.
-    let mut by_worker: Vec<_> = shared.homes.residents.iter().map(|_| Vec::new()).collect();
-    for (place, worker) in remains.iter_mut().enumerate() {
-        let ids = shared.homes.residents[first + place].iter().copied();
-        by_worker[first + place] = ids.zip(std::mem::take(&mut worker.lps)).collect();
-    }
-    let lps = shared.homes.in_order(by_worker);
+    let with_ids = remains.iter_mut().zip(&shared.homes.residents).map(|(worker, ids)| {
+        ids.iter().copied().zip(std::mem::take(&mut worker.lps)).collect::<Vec<_>>()
+    });
+    let lps = shared.homes.in_order(with_ids);
     let mut digest = CommitDigest::default();
     for (id, lp) in &lps {
         digest.add_lp(*id, lp.digest, &lp.rng, lp.sent);

@@ -23,7 +23,7 @@ use crate::{
 pub(super) struct Shared<'m, M, B> {
     pub(super) model: &'m M,
     pub(super) settings: &'m Settings,
-    pub(super) ranks: Ranks<'m>,
+    pub(super) ranks: &'m Ranks<'m>,
     pub(super) mode: Synchronization,
     pub(super) end: f64,
     pub(super) admission: Admission,
@@ -53,12 +53,18 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
         model: &'m M,
         settings: &'m Settings,
         mode: Synchronization,
-        ranks: Ranks<'m>,
+        ranks: &'m Ranks<'m>,
     ) -> Result<Self, RunError> {
         settings.timewarp.validate()?;
         let admission = Admission::new(model)?;
         let workers = ranks.workers(settings);
-        let homes = Homes::new(model, admission.lp_count(), workers)?;
+        let homes = Homes::new(
+            model,
+            admission.lp_count(),
+            &settings.placement,
+            workers,
+            ranks.here(settings),
+        )?;
         let (topology, lookaheads) = network(model, mode, admission.lp_count())?;
         let partition: Vec<_> = homes.directory.iter().map(|home| home.worker as usize).collect();
         let shape = [ranks.count(), settings.timewarp.workers];
@@ -91,6 +97,11 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
     /// The bytes that the buffer of one event takes.
     pub(super) const fn event_bytes() -> u64 {
         (size_of::<Departure<B>>() + B::BYTES_ELSEWHERE) as u64
+    }
+
+    /// The processes of a worker of this rank.
+    pub(super) fn residents_of(&self, worker: usize) -> &[LpId] {
+        &self.homes.residents[worker - self.homes.here.start]
     }
 
     /// The place of a process at its worker.

@@ -106,7 +106,7 @@ where
         Self {
             shared,
             me,
-            processes: Vec::with_capacity(shared.homes.residents[me].len()),
+            processes: Vec::with_capacity(shared.residents_of(me).len()),
             graph: EventGraph::make(&shared.plan, &shared.hub, me, far, mode),
             bounds: vec![Moment::START; shared.plan.incoming_count(me)],
             ready: BinaryHeap::new(),
@@ -178,7 +178,7 @@ where
         let mut made = 0;
         let (shared, topology) = (self.shared, self.shared.plan.topology());
         self.guard(|worker| {
-            while let Some(&id) = shared.homes.residents[worker.me].get(made) {
+            while let Some(&id) = shared.residents_of(worker.me).get(made) {
                 made += 1;
                 if lookout.cuts_off() {
                     return;
@@ -219,7 +219,7 @@ where
     /// Gives events, clocks and room to the processes that they are for.
     pub(super) fn settle(&mut self) {
         // One that could not start all its processes has nothing to give it to, and the run ends.
-        if self.processes.len() < self.shared.homes.residents[self.me].len() {
+        if self.processes.len() < self.shared.residents_of(self.me).len() {
             return;
         }
         while let Some(edge) = self.graph.next_arrival() {

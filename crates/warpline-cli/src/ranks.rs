@@ -1,0 +1,154 @@
+//! Runs on several ranks: threads of this process (`--ranks`), or the processes that `mpirun` has started.
+
+use std::sync::Arc;
+
+use clap::Args;
+use warpline::{Aggregation, Model, Placement, Report, RunError, Simulation};
+use warpline_net::launched_by_mpi;
+
+use crate::{args::one_to, failure::Failure};
+
+/// Where the processes of the model are, and how ranks talk.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Ranks")]
+pub(crate) struct RankArgs {
+    /// Ranks, as threads of this process; with mpirun, its processes are the ranks
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = one_to::<1024>)]
+    pub(crate) ranks: usize,
+    /// Which worker has which processes: model, blocks, round-robin, or a file with the number of a
+    /// worker in each line, one line per process
+    #[arg(long, value_name = "NAME|FILE", default_value = "model", value_parser = placement)]
+    pub(crate) placement: Placement,
+    /// Bytes of messages to one worker of another rank that are sent together: auto, off, or a number
+    #[arg(long, value_name = "BYTES", default_value_t)]
+    pub(crate) aggregation: Aggregation,
+}
+
+impl RankArgs {
+    /// The simulation with these settings.
+    pub(crate) fn apply<'a, M: Model>(&self, simulation: Simulation<'a, M>) -> Simulation<'a, M> {
+        simulation.placement(self.placement.clone()).aggregation(self.aggregation)
+    }
+}
+
+/// A file with one worker's number per line, or a name.
+fn placement(text: &str) -> Result<Placement, String> {
+    match text {
+        "model" => return Ok(Placement::Model),
+        "blocks" => return Ok(Placement::Blocks),
+        "round-robin" => return Ok(Placement::RoundRobin),
+        _ => {}
+    }
+    let contents = std::fs::read_to_string(text).map_err(|error| {
+        format!("neither model, blocks or round-robin nor a file that can be read ({error})")
+    })?;
+    let worker = |(line, text): (usize, &str)| {
+        let number = text.trim().parse();
+        number.map_err(|_| format!("line {}: `{text}` is not the number of a worker", line + 1))
+    };
+    let table: Result<Arc<[u32]>, String> = contents.lines().enumerate().map(worker).collect();
+    table.map(Placement::Table)
+}
+
+/// Refuses what is not done by several processes together.
+pub(crate) fn refuse_mpi_for(command: &str) -> Result<(), Failure> {
+    match launched_by_mpi() {
+        Some(processes) if processes > 1 => Err(Failure::Configuration(format!(
+            "`{command}` is for a single process, but mpirun has started {processes}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The ranks of this run, as this process sees them.
+pub(crate) enum Launch {
+    /// So many, all in this process.
+    Here(usize),
+    /// This process is one of several.
+    #[cfg(feature = "mpi")]
+    Mpi(warpline_net::MpiTransport),
+}
+
+impl Launch {
+    /// Joins the others that `mpirun` has started, if it has; `workers` are those of each rank.
+    pub(crate) fn new(args: &RankArgs, workers: usize) -> Result<Self, Failure> {
+        let Some(processes) = launched_by_mpi().filter(|&processes| processes > 1) else {
+            return Ok(Self::Here(args.ranks));
+        };
+        if args.ranks > 1 {
+            let message =
+                format!("--ranks has no place in a run of {processes} processes under mpirun");
+            return Err(Failure::Configuration(message));
+        }
+        Self::join(processes, workers)
+    }
+
+    #[cfg(feature = "mpi")]
+    fn join(_: usize, workers: usize) -> Result<Self, Failure> {
+        let transport = warpline_net::MpiTransport::connect(workers + 1);
+        Ok(Self::Mpi(transport.map_err(RunError::from)?))
+    }
+
+    #[cfg(not(feature = "mpi"))]
+    fn join(processes: usize, _: usize) -> Result<Self, Failure> {
+        Err(Failure::Configuration(format!(
+            "this is one of {processes} processes that mpirun has started, but it was built without MPI\n  what \
+             to do: build it with `cargo build --release --features mpi`"
+        )))
+    }
+
+    /// Whether this process writes the report.
+    pub(crate) fn is_first(&self) -> bool {
+        match self {
+            Self::Here(_) => true,
+            #[cfg(feature = "mpi")]
+            Self::Mpi(transport) => warpline::Transport::rank(transport) == 0,
+        }
+    }
+
+    /// Refuses what takes one process and one rank.
+    pub(crate) fn refuse_for(&self, flag: &str) -> Result<(), Failure> {
+        match self {
+            Self::Here(1) => Ok(()),
+            _ => Err(Failure::Configuration(format!("{flag} takes a run on a single rank"))),
+        }
+    }
+
+    /// Runs the simulation; there is no report where another process has it.
+    pub(crate) fn run<M: Model>(
+        &self,
+        simulation: &mut Simulation<'_, M>,
+    ) -> Result<Option<Report<M::Output>>, Failure> {
+        let report = match self {
+            Self::Here(1) => simulation.run().map(Some),
+            Self::Here(ranks) => simulation.run_on_ranks(*ranks).map(Some),
+            #[cfg(feature = "mpi")]
+            Self::Mpi(transport) => {
+                let report = simulation.run_across(transport);
+                if let Err(RunError::Net(
+                    warpline::NetError::Lost { .. } | warpline::NetError::Failed(_),
+                )) = report
+                {
+                    eprintln!(
+                        "error: {}",
+                        report.err().map_or_else(String::new, |error| error.to_string())
+                    );
+                    transport.abort(1);
+                }
+                report
+            }
+        };
+        report.map_err(|error| self.failure(error))
+    }
+
+    /// The first rank tells for all; the others only fail.
+    fn failure(&self, error: RunError) -> Failure {
+        let is_one_of_many = !matches!(self, Self::Here(1));
+        match error {
+            _ if !self.is_first() => Failure::Silent,
+            RunError::Config(_) | RunError::Rank { .. } | RunError::Net(_) => error.into(),
+            other if is_one_of_many => Failure::Run(format!("rank 0: {other}")),
+            other => other.into(),
+        }
+    }
+}

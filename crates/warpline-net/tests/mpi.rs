@@ -1,0 +1,224 @@
+//! The transport over MPI. Started by hand or by cargo, this starts itself with `mpirun` (or what `$MPIRUN` says),
+//! at 1, 2 and 3 ranks; started by `mpirun`, it is a rank.
+
+use std::{
+    env,
+    process::{Command, ExitStatus, exit},
+    thread,
+    time::Instant,
+};
+
+use warpline_net::{
+    Address, Malformed, MpiTransport, NetError, Parcel, Received, Transport, launched_by_mpi,
+};
+
+const PORTS: usize = 2;
+/// How many parcels every port sends to every port.
+const PARCELS: u64 = 300;
+
+/// What a rank can be told to do.
+const SCENARIOS: [(&str, fn()); 6] = [
+    ("exchange", exchange),
+    ("farewell", farewell),
+    ("refusals", refusals),
+    ("failure", failure),
+    ("panic", panic),
+    ("abandon", abandon),
+];
+
+/// Open MPI's ranks on one machine read long messages from each other's memory, which is done as soon as it is
+/// begun. With this they come in pieces, and others overtake them, as on a network.
+const IN_PIECES: (&str, &str) = ("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
+
+fn main() {
+    if launched_by_mpi().is_none() {
+        return launch_all();
+    }
+    let name = env::args().nth(1).unwrap_or_default();
+    let scenario = SCENARIOS.iter().find(|scenario| scenario.0 == name).expect("a scenario");
+    scenario.1();
+}
+
+/// Launches all scenarios, or those that the command line names.
+fn launch_all() {
+    let wanted: Vec<_> = env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let (mut passed, mut failed) = (0, 0);
+    let mut test = |name: &str, ranks: usize, settings: &[(&str, &str)], ends_well: bool| {
+        if !wanted.is_empty() && !wanted.iter().any(|wanted| wanted == name) {
+            return;
+        }
+        let start = Instant::now();
+        let status = launch(name, ranks, settings);
+        let seconds = start.elapsed().as_secs_f64();
+        // A rank that ends badly ends the others, and soon.
+        let ok = status.success() == ends_well && (ends_well || seconds < 10.0);
+        *(if ok { &mut passed } else { &mut failed }) += 1;
+        let said = if ok { "ok" } else { "FAILED" };
+        let how = if settings.is_empty() { "" } else { ", in pieces" };
+        eprintln!("test {name} at {ranks} rank(s){how} ... {said}, {status}, {seconds:.1} s");
+    };
+    for ranks in 1..=3 {
+        for name in ["exchange", "farewell"] {
+            test(name, ranks, &[], true);
+            test(name, ranks, &[IN_PIECES], true);
+        }
+    }
+    test("refusals", 2, &[], true);
+    for name in ["failure", "panic", "abandon"] {
+        test(name, 3, &[], false);
+    }
+    eprintln!("{passed} passed, {failed} failed");
+    exit(i32::from(failed > 0));
+}
+
+/// Runs a scenario on so many ranks, with these variables set.
+fn launch(name: &str, ranks: usize, settings: &[(&str, &str)]) -> ExitStatus {
+    let mpirun = env::var("MPIRUN").unwrap_or_else(|_| "mpirun".to_owned());
+    let this = env::current_exe().expect("the path of this test");
+    let mut command = Command::new(&mpirun);
+    command.args(["-n", &ranks.to_string()]).arg(this).arg(name);
+    // For Open MPI: there may be fewer cores than ranks, and a container's user is often root.
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command.env("OMPI_MCA_rmaps_base_oversubscribe", "1").env("OMPI_MCA_mpi_yield_when_idle", "1");
+    // In seconds, for Open MPI and MPICH: what hangs fails.
+    command.env("MPIEXEC_TIMEOUT", "120").envs(settings.iter().copied());
+    command.status().unwrap_or_else(|error| panic!("{mpirun} cannot be started: {error}"))
+}
+
+/// The length of a parcel's body: none, some, and now and then 4 MiB, which no MPI library sends without asking
+/// the receiver first.
+fn body_len(number: u64) -> usize {
+    match number % 100 {
+        42 => 4 << 20,
+        n if n % 7 == 0 => 0,
+        n => 1 << (n % 17) | n as usize,
+    }
+}
+
+/// The body of a parcel: bytes that are not the same in another one.
+fn body(from: Address, to: Address, number: u64) -> Vec<u8> {
+    let salt = (from.rank << 6 | from.port << 4 | to.rank << 2 | to.port) as u64;
+    let start = number.wrapping_mul(0x9e37_79b9).wrapping_add(salt);
+    (0..body_len(number) as u64).map(|at| (start.wrapping_add(at * 31) >> 3) as u8).collect()
+}
+
+/// Every port of every rank sends many parcels to every port of every rank: all arrive, once, in order, intact.
+fn exchange() {
+    let transport = MpiTransport::connect(PORTS).unwrap();
+    assert_eq!(transport.ports(), PORTS);
+    assert_eq!(Some(transport.ranks()), launched_by_mpi());
+    thread::scope(|scope| {
+        for port in 0..PORTS {
+            let transport = &transport;
+            scope.spawn(move || exchange_at(transport, port));
+        }
+    });
+}
+
+fn exchange_at(transport: &MpiTransport, port: usize) {
+    let ranks = transport.ranks();
+    let me = Address { rank: transport.rank(), port };
+    let addresses = || (0..ranks * PORTS).map(|at| Address { rank: at / PORTS, port: at % PORTS });
+    let mut arrived = vec![0; ranks * PORTS];
+    let mut receive = || {
+        let Some(received) = transport.receive(port).unwrap() else { return false };
+        let opened = Parcel::open(&received.bytes).unwrap();
+        let from = Address { rank: received.from, port: opened.port };
+        let number = &mut arrived[from.rank * PORTS + from.port];
+        assert_eq!(u64::from(opened.kind), *number, "{from:?} to {me:?}");
+        assert!(opened.body == body(from, me, *number), "{from:?} to {me:?}: parcel {number}");
+        *number += 1;
+        true
+    };
+    let mut left = PARCELS as usize * ranks * PORTS;
+    for number in 0..PARCELS {
+        for to in addresses() {
+            let buffer = transport.reclaim().unwrap_or_default();
+            let mut parcel = Parcel::new(number as u16, port, buffer);
+            parcel.body().extend_from_slice(&body(me, to, number));
+            transport.send(to, parcel).unwrap();
+        }
+        left -= usize::from(receive());
+    }
+    while left > 0 {
+        match receive() {
+            true => left -= 1,
+            false => thread::yield_now(),
+        }
+    }
+    assert!(!receive());
+}
+
+/// What a rank has sent arrives though it ends at once, and though nobody takes what it is sent then.
+fn farewell() {
+    let transport = MpiTransport::connect(PORTS).unwrap();
+    let send = |rank| {
+        let parcel = Parcel::with_body(0, 0, &vec![1; 4 << 20]);
+        transport.send(Address { rank, port: 0 }, parcel).unwrap();
+    };
+    if transport.rank() == 0 {
+        (0..transport.ranks()).for_each(send);
+    } else {
+        send(0);
+        assert_eq!(wait(&transport).unwrap().from, 0);
+    }
+}
+
+/// What is not as it should be, and ends nobody.
+fn refusals() {
+    assert!(matches!(MpiTransport::connect(1 << 16), Err(NetError::Failed(_))));
+    let rank =
+        ["OMPI_COMM_WORLD_RANK", "PMI_RANK"].into_iter().find_map(|name| env::var(name).ok());
+    let transport =
+        MpiTransport::connect(if rank.as_deref() == Some("1") { 2 } else { 1 }).unwrap();
+    assert!(matches!(MpiTransport::connect(1), Err(NetError::Failed(_))));
+    let parcel = || Parcel::with_body(0, 0, b"something");
+    if transport.rank() == 1 {
+        transport.send(Address { rank: 0, port: 1 }, parcel()).unwrap();
+        transport.send(Address { rank: 0, port: 0 }, parcel()).unwrap();
+    } else {
+        let error = NetError::Malformed { from: 1, what: Malformed::Port(1) };
+        assert_eq!(wait(&transport).unwrap_err(), error);
+        assert_eq!(wait(&transport).unwrap().from, 1);
+    }
+}
+
+/// After a call of MPI has failed, with MPI's own words, no rank waits for the others.
+fn failure() {
+    let transport = MpiTransport::connect(1).unwrap();
+    if transport.rank() == 1 {
+        let nowhere = Address { rank: 1 << 20, port: 0 };
+        match transport.send(nowhere, Parcel::with_body(0, 0, b"something")) {
+            Err(NetError::Failed(what)) if what.contains("rank") => return,
+            other => panic!("{other:?}"),
+        }
+    }
+    wait(&transport).unwrap();
+}
+
+/// One rank panics while the others wait for it.
+fn panic() {
+    let transport = MpiTransport::connect(1).unwrap();
+    assert_ne!(transport.rank(), 1, "this rank panics");
+    wait(&transport).unwrap();
+}
+
+/// One rank leaves without a word while the others wait for it.
+fn abandon() {
+    let transport = MpiTransport::connect(1).unwrap();
+    if transport.rank() == 1 {
+        transport.abandon();
+    }
+    wait(&transport).unwrap();
+}
+
+/// Waits for a parcel, or an error.
+fn wait(transport: &MpiTransport) -> Result<Received, NetError> {
+    loop {
+        match transport.receive(0) {
+            Ok(None) => thread::yield_now(),
+            Ok(Some(received)) => return Ok(received),
+            Err(error) => return Err(error),
+        }
+    }
+}
