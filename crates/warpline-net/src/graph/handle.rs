@@ -433,6 +433,8 @@ impl<'g, E> EventGraph<'g, E> {
     /// Sends an item to another worker, now or together with others.
     #[inline]
     pub(super) fn dispatch(&mut self, worker: usize, item: Item<E>) {
+        // Resting again is what sends it, if nothing else does.
+        self.wake();
         if let Some(port) = worker.checked_sub(self.first).filter(|&port| port < self.batches.len())
         {
             if self.batches[port].put(item) {
