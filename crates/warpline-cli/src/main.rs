@@ -10,6 +10,7 @@
 mod args;
 mod bench;
 mod configuration;
+mod conservative_args;
 mod failure;
 mod interrupt;
 mod lab;

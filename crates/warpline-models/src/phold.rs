@@ -6,16 +6,22 @@
 //! Distributed Simulation, 1990. Neighbourhoods: Fujimoto and Panesar, *Buffer Management in
 //! Shared-Memory Time Warp Systems*, 1995, section 4.
 
-use std::time::{Duration, Instant};
+use std::{
+    ops::Range,
+    time::{Duration, Instant},
+};
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    ConfigError, Context, Figure, LogicalProcess, LpId, Model, Results, Reversal, Stream,
+    ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, Reversal, Stream,
     VirtualTime, Wire, Wires, mix, take_bytes,
 };
 
 /// The largest payload of a message, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 65_536;
+
+/// The most links of a process that the model declares.
+const LINKS_MAX: usize = 64;
 
 /// The parameters of PHOLD. The defaults are the workload of the buffer paper's figure 3.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,16 +141,21 @@ impl<const CAPACITY: usize> Phold<CAPACITY> {
     }
 
     fn receiver(&self, me: LpId, rng: &mut Stream) -> LpId {
-        let PholdParams { lps, neighborhood, blocks, .. } = self.params;
+        let PholdParams { lps, neighborhood, .. } = self.params;
         if neighborhood == 0 {
             return LpId::new(rng.below(lps as u64) as u32);
         }
+        let block = self.block(me, rng.below(neighborhood as u64) as usize);
+        LpId::from_index(block.start + rng.below(block.len() as u64) as usize)
+    }
+
+    /// The processes of a block in the neighbourhood of a process.
+    fn block(&self, me: LpId, ahead: usize) -> Range<usize> {
+        let PholdParams { lps, blocks, .. } = self.params;
         // The blocks' borders are rounded as in `Model::placement`: `blocks` workers hold one each.
-        let block =
-            (me.index() * blocks / lps + 1 + rng.below(neighborhood as u64) as usize) % blocks;
+        let block = (me.index() * blocks / lps + 1 + ahead) % blocks;
         let border = |block: usize| (block * lps).div_ceil(blocks);
-        let (first, end) = (border(block), border(block + 1));
-        LpId::from_index(first + rng.below((end - first) as u64) as usize)
+        border(block)..border(block + 1)
     }
 }
 
@@ -226,6 +237,22 @@ impl<const CAPACITY: usize> Model for Phold<CAPACITY> {
             },
         );
         Some(Wires { message, summary: Wire::serde() })
+    }
+
+    /// Only where they are few: with as many links as there are LPs, each depends on all.
+    fn links(&self, from: LpId) -> Option<Vec<Link>> {
+        let PholdParams { lps, neighborhood, blocks, lookahead, remote, .. } = self.params;
+        let receivers: Vec<usize> = if remote <= 0.0 {
+            Vec::new()
+        } else if neighborhood == 0 && lps <= LINKS_MAX {
+            (0..lps).collect()
+        } else if neighborhood > 0 && (neighborhood * lps).div_ceil(blocks) <= LINKS_MAX {
+            (0..neighborhood).flat_map(|ahead| self.block(from, ahead)).collect()
+        } else {
+            return None;
+        };
+        let others = receivers.into_iter().map(LpId::from_index).filter(|to| *to != from);
+        Some(others.map(|to| Link { to, lookahead }).collect())
     }
 
     fn lookahead(&self) -> Option<f64> {

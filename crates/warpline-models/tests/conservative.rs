@@ -1,6 +1,6 @@
 //! The conservative engine commits what the sequential one does, at every number of workers.
 
-use warpline::{CommitDigest, Engine, Model, Results, RunError, Simulation};
+use warpline::{CommitDigest, Engine, Model, Results, RunError, Simulation, Synchronization};
 use warpline_models::{
     catalog::{ModelParams, WithModel},
     hypercube::HypercubeParams,
@@ -86,11 +86,73 @@ fn commits_what_the_sequential_engine_does() {
 
 /// A model that promises nothing is refused before it runs, with what to declare.
 #[test]
-fn asks_for_a_lookahead() {
-    let models = [phold(PholdParams::default()), ModelParams::Pcs(PcsParams::default())];
-    for params in models {
-        let error = run(&params, Engine::Conservative, 1, 1, 10.0).expect_err("no lookahead");
-        let text = error.to_string();
-        assert!(text.contains("lookahead") && text.contains("engine"), "{text}");
+fn asks_for_a_lookahead_or_links() {
+    let params = phold(PholdParams::default());
+    let error = run(&params, Engine::Conservative, 1, 1, 10.0).expect_err("no lookahead");
+    let text = error.to_string();
+    assert!(
+        text.contains("lookahead") && text.contains("links") && text.contains("engine"),
+        "{text}"
+    );
+}
+
+/// Along their links, with every algorithm, at one rank and at two, the models commit the same.
+#[test]
+fn links_commit_what_the_sequential_engine_does() {
+    let lookahead = |lookahead, neighborhood| {
+        let params =
+            PholdParams { lps: 48, population: 200, remote: 0.5, ..PholdParams::default() };
+        phold(PholdParams { lookahead, neighborhood, ..params })
+    };
+    let cells = "6x4".parse().expect("a grid");
+    let pcs = PcsParams { cells, portables: 300, ..PcsParams::default() };
+    let hypercube = HypercubeParams { dimension: 4, messages: 64, ..HypercubeParams::default() };
+    let workloads = [
+        (lookahead(0.5, 0), 10.0),
+        (lookahead(0.5, 1), 10.0),
+        (lookahead(0.0, 1), 1.0),
+        (ModelParams::Hypercube(hypercube), 40.0),
+        (ModelParams::Pcs(pcs), 30.0),
+    ];
+    for (params, end) in workloads {
+        let oracle = run(&params, Engine::Sequential, 1, 1, end).expect("a sound run");
+        for &synchronization in &Synchronization::ALL[2..] {
+            for [ranks, workers] in [[1, 1], [1, 2], [2, 1]] {
+                let run = Along { synchronization, ranks, workers, end };
+                let found = params.clone().dispatch(run).expect("sound parameters");
+                assert_eq!(
+                    found.expect("a sound run"),
+                    oracle,
+                    "{params:?}, {synchronization}, {ranks} ranks of {workers}"
+                );
+            }
+        }
+    }
+}
+
+struct Along {
+    synchronization: Synchronization,
+    ranks: usize,
+    workers: usize,
+    end: f64,
+}
+
+impl WithModel for Along {
+    type Output = Result<(CommitDigest, u64, u64), RunError>;
+
+    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
+        let mut simulation = Simulation::new(model)
+            .engine(Engine::Conservative)
+            .synchronization(self.synchronization)
+            .edge_capacity(8)
+            .workers(self.workers)
+            .pin(false)
+            .end(self.end);
+        let report = match self.ranks {
+            1 => simulation.run()?,
+            ranks => simulation.run_on_ranks(ranks)?,
+        };
+        let end = report.end_time.get().to_bits();
+        Ok((report.digest, report.committed_events, end))
     }
 }
