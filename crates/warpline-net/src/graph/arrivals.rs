@@ -1,5 +1,7 @@
 //! What happens to what comes from other workers.
 
+use std::rc::Rc;
+
 use super::{EdgeId, EventGraph, NodeId, Taken, item::Item};
 use crate::{Malformed, NetError, Parcel};
 
@@ -171,5 +173,19 @@ impl<E> EventGraph<'_, E> {
         if !self.unacknowledged.is_empty() {
             self.dispatch(sender, Item::Ack(node));
         }
+    }
+
+    /// An event has come to an edge of this worker's.
+    #[inline]
+    pub(super) fn receive_into(&mut self, edge: EdgeId, event: Taken<E>) {
+        if self.fifos.push(self.plan.place(edge), event) {
+            self.arrivals.push_back(edge);
+        }
+    }
+
+    /// One event has come to several edges of this worker's.
+    pub(super) fn spread(&mut self, edges: &[EdgeId], event: E) {
+        let event = Rc::new(event);
+        edges.iter().for_each(|&edge| self.receive_into(edge, Taken::Shared(Rc::clone(&event))));
     }
 }

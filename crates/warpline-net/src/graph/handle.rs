@@ -3,15 +3,11 @@
 //! Used by one thread only. What cannot be sent to another rank is remembered, and told by the next
 //! [`poll`](EventGraph::poll).
 
-use std::{collections::VecDeque, fmt, rc::Rc};
+use std::{collections::VecDeque, fmt};
 
 use super::{
-    Clock, Codec, EdgeId, Hub, NodeId, Plan, Taken, Words,
-    batch::Batch,
-    fifo::Fifos,
-    freeze::Freezing,
-    hub::Crossings,
-    item::{Item, WORDS},
+    Clock, Codec, EdgeId, Hub, NodeId, Plan, Taken, Words, batch::Batch, fifo::Fifos,
+    freeze::Freezing, hub::Crossings, item::Item,
 };
 use crate::{NetError, Outbox, Transport};
 
@@ -77,13 +73,13 @@ pub struct EventGraph<'g, E> {
     pub(super) first: usize,
     pub(super) far: Option<Far<'g, E>>,
     pub(super) outbox: Option<Outbox<'g>>,
-    batches: Vec<Batch<E>>,
+    pub(super) batches: Vec<Batch<E>>,
     pub(super) fifos: Fifos<E>,
     /// By place among the edges that leave from this worker: how many events more they hold.
     pub(super) credits: Vec<i32>,
     /// By place among the edges that lead to this worker: events removed whose room was not given back.
-    owed: Vec<u32>,
-    owing: Vec<EdgeId>,
+    pub(super) owed: Vec<u32>,
+    pub(super) owing: Vec<EdgeId>,
     /// By node: acknowledgements that are missing. Empty if sends are lazy.
     pub(super) unacknowledged: Vec<u32>,
     /// Edges that have something that nobody was told of.
@@ -101,7 +97,7 @@ pub struct EventGraph<'g, E> {
     pub(super) crossings: Crossings,
     rests: bool,
     pub(super) error: Option<NetError>,
-    traffic: GraphTraffic,
+    pub(super) traffic: GraphTraffic,
 }
 
 impl<'g, E> EventGraph<'g, E> {
@@ -183,160 +179,6 @@ impl<'g, E> EventGraph<'g, E> {
         GraphTraffic { batches: self.traffic.batches + parcels, ..self.traffic }
     }
 
-    /// Sends an event on one edge.
-    ///
-    /// # Errors
-    ///
-    /// Gives the event back if it cannot be sent now.
-    #[inline]
-    pub fn send(&mut self, edge: EdgeId, event: E) -> Result<(), Refused<E>> {
-        match self.refusal(self.plan.topology().from(edge), [edge]) {
-            Some(refusal) => Err(Refused { refusal, event }),
-            None => {
-                self.put(edge, event);
-                Ok(())
-            }
-        }
-    }
-
-    /// Sends an event on one edge, full or not: for recovery from a deadlock only (GRAPH-B).
-    ///
-    /// # Errors
-    ///
-    /// Gives the event back if it cannot be sent now.
-    pub fn send_over(&mut self, edge: EdgeId, event: E) -> Result<(), Refused<E>> {
-        match self.refusal(self.plan.topology().from(edge), []) {
-            Some(refusal) => Err(Refused { refusal, event }),
-            None => {
-                self.put(edge, event);
-                Ok(())
-            }
-        }
-    }
-
-    /// Sends an event on all edges that leave a node (SendEvent): on all or on none.
-    ///
-    /// # Errors
-    ///
-    /// Gives the event back if it cannot be sent now.
-    pub fn send_event(&mut self, node: NodeId, event: E) -> Result<(), Refused<E>>
-    where
-        E: Clone,
-    {
-        let plan = self.plan;
-        if let Some(refusal) = self.refusal(node, plan.topology().outgoing(node).map(EdgeId)) {
-            return Err(Refused { refusal, event });
-        }
-        let caches = plan.uses().caching;
-        for fan in plan.fans(node) {
-            let (edges, worker) = (plan.fan(fan), fan.worker as usize);
-            if !caches || edges.len() == 1 {
-                edges.iter().for_each(|&edge| self.put(edge, event.clone()));
-                continue;
-            }
-            for edge in edges {
-                self.credits[plan.place_at_sender(*edge)] -= 1;
-            }
-            self.traffic.events += edges.len() as u64;
-            if worker == self.me {
-                self.spread(edges, event.clone());
-            } else {
-                self.copy_to(worker, node, Item::Fanout(node, event.clone()));
-            }
-        }
-        Ok(())
-    }
-
-    /// Why a node cannot send an event on these edges now.
-    #[inline]
-    fn refusal(&self, node: NodeId, edges: impl IntoIterator<Item = EdgeId>) -> Option<Refusal> {
-        debug_assert_eq!(self.plan.home(node), self.me, "{node:?} is another worker's");
-        if self.freezing.is_under_way() {
-            return Some(Refusal::Frozen);
-        }
-        if !self.is_complete(node) {
-            return Some(Refusal::Incomplete);
-        }
-        let is_full = |edge: &EdgeId| self.credits[self.plan.place_at_sender(*edge)] <= 0;
-        edges.into_iter().find(is_full).map(Refusal::Full)
-    }
-
-    /// Puts an event into an edge of this worker's, or on its way to another one's.
-    #[inline]
-    fn put(&mut self, edge: EdgeId, event: E) {
-        let plan = self.plan;
-        self.credits[plan.place_at_sender(edge)] -= 1;
-        self.traffic.events += 1;
-        let worker = plan.home(plan.topology().to(edge));
-        if worker == self.me {
-            self.receive_into(edge, Taken::Own(event));
-        } else {
-            self.copy_to(worker, plan.topology().from(edge), Item::Event(edge, event));
-        }
-    }
-
-    fn copy_to(&mut self, worker: usize, node: NodeId, item: Item<E>) {
-        self.traffic.copies += 1;
-        if let Some(missing) = self.unacknowledged.get_mut(node.index()) {
-            *missing += 1;
-        }
-        self.dispatch(worker, item);
-    }
-
-    /// An event has come to an edge of this worker's.
-    #[inline]
-    pub(super) fn receive_into(&mut self, edge: EdgeId, event: Taken<E>) {
-        if self.fifos.push(self.plan.place(edge), event) {
-            self.arrivals.push_back(edge);
-        }
-    }
-
-    /// One event has come to several edges of this worker's.
-    pub(super) fn spread(&mut self, edges: &[EdgeId], event: E) {
-        let event = Rc::new(event);
-        edges.iter().for_each(|&edge| self.receive_into(edge, Taken::Shared(Rc::clone(&event))));
-    }
-
-    /// Whether all that a node has sent is acknowledged. Always, if sends are lazy.
-    #[inline]
-    #[must_use]
-    pub fn is_complete(&self, node: NodeId) -> bool {
-        self.unacknowledged.get(node.index()).is_none_or(|&missing| missing == 0)
-    }
-
-    /// Tells all nodes that a node has edges to what its clock is: two words, which take no room on the edges.
-    /// Gives back how many workers were told; none if the graph is frozen or about to be.
-    pub fn publish(&mut self, node: NodeId, clock: [u64; 2]) -> usize {
-        if self.freezing.is_under_way() {
-            return 0;
-        }
-        let plan = self.plan;
-        for fan in plan.fans(node) {
-            let worker = fan.worker as usize;
-            if worker == self.me {
-                self.clocks.push_back(Clock::of_node(node, clock));
-            } else if plan.uses().caching {
-                self.traffic.clocks += 1;
-                self.dispatch(worker, Item::Clock(node, clock));
-            } else {
-                self.traffic.clocks += plan.fan(fan).len() as u64;
-                for &edge in plan.fan(fan) {
-                    self.dispatch(worker, Item::EdgeClock(edge, clock));
-                }
-            }
-        }
-        plan.fans(node).len()
-    }
-
-    /// Tells a worker something, past all edges and even if the graph is frozen.
-    pub fn tell(&mut self, worker: usize, words: [u64; WORDS]) {
-        if worker == self.me {
-            self.heard.push_back((worker, words));
-        } else {
-            self.dispatch(worker, Item::Words(Box::new(words)));
-        }
-    }
-
     /// Removes the first event of an edge, and frees its room (ReceiveEvent).
     #[inline]
     pub fn receive(&mut self, edge: EdgeId) -> Option<Taken<E>> {
@@ -384,7 +226,7 @@ impl<'g, E> EventGraph<'g, E> {
     }
 
     /// Gives the sender of an edge all the room back that has become free.
-    fn give_back(&mut self, edge: EdgeId) {
+    pub(super) fn give_back(&mut self, edge: EdgeId) {
         let count = std::mem::take(&mut self.owed[self.plan.place(edge)]);
         if count > 0 {
             self.traffic.credits += 1;
@@ -428,52 +270,6 @@ impl<'g, E> EventGraph<'g, E> {
     #[inline]
     pub fn next_relieved(&mut self) -> Option<NodeId> {
         self.relieved.pop_front()
-    }
-
-    /// Sends an item to another worker, now or together with others.
-    #[inline]
-    pub(super) fn dispatch(&mut self, worker: usize, item: Item<E>) {
-        // Resting again is what sends it, if nothing else does.
-        self.wake();
-        if let Some(port) = worker.checked_sub(self.first).filter(|&port| port < self.batches.len())
-        {
-            if self.batches[port].put(item) {
-                self.post(port);
-            }
-        } else if let (Some(outbox), Some(far)) = (&mut self.outbox, &self.far) {
-            self.crossings.sent += u64::from(!matches!(item, Item::Words(_)));
-            let put = outbox.put(self.plan.address(worker), |bytes| item.write(far.codec, bytes));
-            self.remember(put);
-        }
-    }
-
-    fn post(&mut self, port: usize) {
-        self.traffic.batches += 1;
-        self.hub.post(self.port, port, &mut self.batches[port].items);
-    }
-
-    /// Sends all that has gathered: nothing else can be done, or others wait for it.
-    pub fn flush(&mut self) {
-        while let Some(edge) = self.owing.pop() {
-            self.give_back(edge);
-        }
-        for port in 0..self.batches.len() {
-            if !self.batches[port].items.is_empty() {
-                self.batches[port].flush();
-                self.post(port);
-            }
-        }
-        if let Some(outbox) = &mut self.outbox {
-            let flushed = outbox.flush();
-            self.remember(flushed);
-        }
-    }
-
-    /// Keeps the first error for the next poll.
-    pub(super) fn remember(&mut self, outcome: Result<(), NetError>) {
-        if let Err(error) = outcome {
-            self.error.get_or_insert(error);
-        }
     }
 
     /// Says that this worker has nothing to do until something arrives.

@@ -14,6 +14,7 @@
 //! | `plan`        | where they are, how many events an edge holds, and the techniques        |
 //! | `partition`   | ways to deal nodes to workers                                            |
 //! | `handle`      | one worker's operations                                                  |
+//! | `sending`     | those that send                                                          |
 //! | `arrivals`    | what happens to what comes from other workers                            |
 //! | `freeze`      | freezing and unfreezing                                                  |
 //! | `fifo`        | the edges that lead to one worker                                        |
@@ -53,6 +54,7 @@ mod hub;
 mod item;
 mod partition;
 mod plan;
+mod sending;
 mod split_phase;
 mod topology;
 
