@@ -23,6 +23,9 @@ pub(super) fn report(
         Variant::Ranks { ranks, .. } => {
             let mut command = Command::new("mpirun");
             command.args(["-n", &ranks.to_string()]).arg(program);
+            // For Open MPI: a container's user is often root, and has few cores.
+            command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+            command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
             command
         }
         _ => Command::new(program),
