@@ -125,15 +125,14 @@ impl Launch {
             #[cfg(feature = "mpi")]
             Self::Mpi(transport) => {
                 let report = simulation.run_across(transport);
-                if let Err(RunError::Net(
-                    warpline::NetError::Lost { .. } | warpline::NetError::Failed(_),
-                )) = report
-                {
-                    eprintln!(
-                        "error: {}",
-                        report.err().map_or_else(String::new, |error| error.to_string())
-                    );
-                    transport.abort(1);
+                match &report {
+                    // Rank 0 has told the others, and tells the user.
+                    Err(RunError::Net(warpline::NetError::Ended { .. })) => {}
+                    Err(RunError::Net(error)) => {
+                        eprintln!("error: {error}");
+                        transport.abort(1);
+                    }
+                    _ => {}
                 }
                 report
             }
