@@ -39,7 +39,9 @@ impl FromStr for Aggregation {
             "auto" => Ok(Self::Adaptive),
             bytes => match bytes.parse() {
                 Ok(bytes) if bytes > 0 => Ok(Self::Bytes(bytes)),
-                _ => Err(format!("`{text}` is not `auto`, `off`, or a number of bytes of 1 or more")),
+                _ => {
+                    Err(format!("`{text}` is not `auto`, `off`, or a number of bytes of 1 or more"))
+                }
             },
         }
     }
@@ -224,10 +226,10 @@ mod tests {
             outbox.flush().unwrap();
             prop_assert!(outbox.is_empty());
             let mut parcels = 0;
-            for rank in 0..3 {
+            for (rank, end) in ends.iter().enumerate() {
                 for port in 0..2 {
                     let mut arrived = Vec::new();
-                    while let Some(received) = ends[rank].receive(port).unwrap() {
+                    while let Some(received) = end.receive(port).unwrap() {
                         parcels += 1;
                         let opened = Parcel::open(&received.bytes).unwrap();
                         prop_assert_eq!((received.from, opened.kind, opened.port), (0, 5, 1));

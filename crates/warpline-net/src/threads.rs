@@ -137,7 +137,9 @@ mod tests {
         let mut ends = network(2, 1);
         let (there, here) = (ends.pop().unwrap(), ends.pop().unwrap());
         let dies = thread::spawn(move || {
-            there.send(Address { rank: 0, port: 0 }, Parcel::with_body(1, 0, b"last words")).unwrap();
+            there
+                .send(Address { rank: 0, port: 0 }, Parcel::with_body(1, 0, b"last words"))
+                .unwrap();
             let _there = there;
             std::panic::resume_unwind(Box::new("dies"));
         });
