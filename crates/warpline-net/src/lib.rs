@@ -9,6 +9,7 @@
 //! | `threads` | Ranks that are threads of one process: nothing to install, and what tests run on. |
 //! | `parcel` | The frame around what is sent: kind, length, version; anything malformed is refused. |
 //! | `outbox` | Message aggregation, with a threshold that adapts by itself. |
+//! | [`runtime`] | Atomic threads and split-phase operations, for programs over all workers. |
 //!
 //! # References
 //!
@@ -19,10 +20,12 @@
 
 mod outbox;
 mod parcel;
+pub mod runtime;
 mod threads;
 mod transport;
 
 pub use outbox::{Aggregation, Outbox, Traffic};
 pub use parcel::{HEADER_BYTES, Malformed, Opened, Parcel};
+pub use runtime::{Runtime, RuntimeError};
 pub use threads::{ThreadTransport, network};
 pub use transport::{Address, NetError, Received, Transport};
