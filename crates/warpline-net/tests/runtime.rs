@@ -2,39 +2,92 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     panic::{AssertUnwindSafe, catch_unwind},
     rc::Rc,
+    sync::Mutex,
     thread,
 };
 
 use warpline_net::runtime::{
     Counter, Place, Refusal, Runtime, RuntimeError, Scheduler, Split, Thread, Worker,
 };
-use warpline_net::{Address, Aggregation, NetError, Parcel, Transport, network};
+use warpline_net::{
+    Address, Aggregation, NetError, Parcel, Received, ThreadTransport, Transport, network,
+};
 
 const HERE: Address = Address { rank: 0, port: 0 };
 const THERE: Address = Address { rank: 1, port: 0 };
 const REGION: u32 = 7;
 const THREAD: u32 = 3;
 
-/// The same program at every worker; its results in the order of the workers.
+/// The same program at every worker of an unpunctual network; its results in the order of workers.
 fn on_all<R: Send>(
     ranks: usize,
     ports: usize,
     program: impl Fn(&mut Runtime<'_>) -> R + Sync,
 ) -> Vec<R> {
-    let ends = network(ranks, ports);
+    let late = |end: ThreadTransport| {
+        let senders = || (0..ranks).map(|_| VecDeque::new()).collect();
+        let ports = (0..ports).map(|_| Mutex::new((end.rank() as u64, senders()))).collect();
+        Late { end, ports }
+    };
+    on_each(&network(ranks, ports).into_iter().map(late).collect::<Vec<_>>(), program)
+}
+
+/// The same program at every worker of these ranks.
+fn on_each<R: Send>(
+    ends: &[impl Transport],
+    program: impl Fn(&mut Runtime<'_>) -> R + Sync,
+) -> Vec<R> {
     let program = &program;
     thread::scope(|scope| {
-        let start = |rank: usize, port| {
-            let end = &ends[rank];
+        let start = |end, port| {
             scope.spawn(move || program(&mut Runtime::new(end, port, Aggregation::Adaptive)))
         };
-        let places = (0..ranks).flat_map(|rank| (0..ports).map(move |port| (rank, port)));
-        let workers: Vec<_> = places.map(|(rank, port)| start(rank, port)).collect();
+        let places = ends.iter().flat_map(|end| (0..end.ports()).map(move |port| (end, port)));
+        let workers: Vec<_> = places.map(|(end, port)| start(end, port)).collect();
         workers.into_iter().map(|worker| worker.join().unwrap()).collect()
     })
+}
+
+/// What a port keeps back: the state of a random sequence, and parcels by the rank of the sender.
+type Kept = Mutex<(u64, Vec<VecDeque<Received>>)>;
+
+/// Keeps the order of one sender's parcels, as NET-A says, and no other.
+#[derive(Debug)]
+struct Late {
+    end: ThreadTransport,
+    ports: Vec<Kept>,
+}
+
+impl Transport for Late {
+    fn rank(&self) -> usize {
+        self.end.rank()
+    }
+
+    fn ranks(&self) -> usize {
+        self.end.ranks()
+    }
+
+    fn ports(&self) -> usize {
+        self.end.ports()
+    }
+
+    fn send(&self, to: Address, parcel: Parcel) -> Result<(), NetError> {
+        self.end.send(to, parcel)
+    }
+
+    fn receive(&self, port: usize) -> Result<Option<Received>, NetError> {
+        let mut kept = self.ports[port].lock().unwrap();
+        while let Some(received) = self.end.receive(port)? {
+            kept.1[received.from].push_back(received);
+        }
+        kept.0 = kept.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        // Mostly nobody's turn, so that a parcel may be late by more than others' round trips.
+        let turn = (kept.0 >> 60) as usize;
+        Ok(kept.1.get_mut(turn).and_then(VecDeque::pop_front))
+    }
 }
 
 const fn place(worker: Address, offset: usize) -> Place {
@@ -64,7 +117,7 @@ fn threads_hide_latency() {
             runtime.run().unwrap();
             (most.get(), runtime.traffic().parcels)
         };
-        on_all(2, 1, program)[0]
+        on_each(&network(2, 1), program)[0]
     };
     let (in_turn, at_once) = (parcels(true), parcels(false));
     assert_eq!((in_turn.0, at_once.0), (1, GETS));
@@ -287,6 +340,20 @@ fn a_stalled_program_ends() {
         _ => runtime.run(),
     });
     assert_eq!(ends, vec![stalled; 4]);
+}
+
+/// Who runs once more than the others hears that they have left.
+#[test]
+fn runs_are_collective() {
+    for once_more in [HERE, THERE] {
+        let ends = on_all(2, 1, |runtime| {
+            runtime.run().unwrap();
+            if runtime.here() == once_more { runtime.run() } else { Ok(()) }
+        });
+        let other = usize::from(once_more == HERE);
+        let left = Err(RuntimeError::Left { worker: Address { rank: other, port: 0 } });
+        assert_eq!((&ends[other], &ends[1 - other]), (&Ok(()), &left));
+    }
 }
 
 /// Who leaves by a panic of one of its threads does not leave the others waiting.

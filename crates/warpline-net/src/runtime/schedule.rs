@@ -20,7 +20,9 @@ pub type Thread<'t> = Box<dyn FnOnce(&Worker<'t>) + 't>;
 
 /// A data structure that schedules its own threads, for example by simulation time.
 ///
-/// The runtime asks all schedulers in turn, for one thread each.
+/// The runtime asks all schedulers in turn, for one thread each. A run may end while a scheduler
+/// keeps threads that are not eligible: how a conservative simulation learns that it is deadlocked,
+/// enables one of them, and runs again.
 pub trait Scheduler<'t> {
     /// The eligible thread that shall run next, if there is one.
     fn next_thread(&mut self) -> Option<Thread<'t>>;
