@@ -148,3 +148,69 @@ impl Worker<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::VecDeque, sync::Mutex};
+
+    use super::*;
+    use crate::{
+        Aggregation, NetError, Parcel, Received, Runtime, Transport, runtime::worker::KIND,
+    };
+
+    /// What two other workers have sent and received when they report, wave by wave. In the first
+    /// one the sums are equal, and yet something is in flight: who has sent it reported before.
+    const REPORTS: [[(u64, u64); 2]; 4] =
+        [[(1, 0), (0, 1)], [(2, 0), (0, 1)], [(2, 0), (0, 2)], [(2, 0), (0, 2)]];
+
+    /// The root's end of a network whose other ranks report what is written above.
+    #[derive(Debug, Default)]
+    struct Script {
+        reports: Mutex<VecDeque<Received>>,
+        /// The waves that began and the stops that were sent, both to each of two.
+        seen: Mutex<(usize, usize)>,
+    }
+
+    impl Transport for Script {
+        fn rank(&self) -> usize {
+            0
+        }
+
+        fn ranks(&self) -> usize {
+            3
+        }
+
+        fn ports(&self) -> usize {
+            1
+        }
+
+        fn send(&self, to: Address, parcel: Parcel) -> Result<(), NetError> {
+            let (bytes, mut seen) = (parcel.seal(), self.seen.lock().unwrap());
+            match Message::read(0, &mut Parcel::open(&bytes).unwrap().body) {
+                Ok(Message::Probe { wave }) => {
+                    let (sent, received) = REPORTS[wave as usize - 1][to.rank - 1];
+                    let mut body = Vec::new();
+                    Message::Report { wave, sent, received, waiting: 0 }.write(0, &mut body);
+                    let bytes = Parcel::with_body(KIND, 0, &body).seal();
+                    self.reports.lock().unwrap().push_back(Received { from: to.rank, bytes });
+                    seen.0 += 1;
+                }
+                message => seen.1 += usize::from(message == Ok(Message::Stop { waiting: 0 })),
+            }
+            Ok(())
+        }
+
+        fn receive(&self, _port: usize) -> Result<Option<Received>, NetError> {
+            Ok(self.reports.lock().unwrap().pop_front())
+        }
+    }
+
+    /// The run is over when a wave finds as many sent as the wave before found received, and only
+    /// then.
+    #[test]
+    fn equal_sums_of_one_wave_do_not_end_a_run() {
+        let script = Script::default();
+        assert_eq!(Runtime::new(&script, 0, Aggregation::Adaptive).run(), Ok(()));
+        assert_eq!(*script.seen.lock().unwrap(), (2 * REPORTS.len(), 2));
+    }
+}

@@ -3,11 +3,11 @@
 use proptest::{collection::vec, prelude::*};
 
 use super::{
-    Place, Refusal, Runtime,
+    Place, Refusal, Runtime, RuntimeError,
     wire::{Message, PHASE},
     worker::KIND,
 };
-use crate::{Address, Aggregation, Parcel, Transport, network};
+use crate::{Address, Aggregation, NetError, Parcel, Transport, network};
 
 /// What messages are made of.
 type Parts = (u8, [u64; 4], Vec<u8>, Vec<u8>);
@@ -127,5 +127,35 @@ proptest! {
         prop_assert!(get.take().is_none_or(|got| got.is_err() || got.unwrap().len() == 2));
         drop(waited);
         region.with(|block| assert_eq!(block.len(), 2));
+    }
+}
+
+/// What means something, but is not its sender's to send, is refused all the same.
+#[test]
+fn roles_are_kept() {
+    let answer = Message::Answer { ticket: 0, block: &[] };
+    let stop = Message::Stop { waiting: 0 };
+    let report = Message::Report { wave: 1, sent: 0, received: 0, waiting: 0 };
+    let cases = [
+        (0, 1, answer),
+        (0, 1, stop),
+        (0, 1, Message::Probe { wave: 1 }),
+        (0, 1, Message::Report { wave: 9, sent: 0, received: 0, waiting: 0 }),
+        (1, 2, stop),
+        (1, 2, Message::Probe { wave: 1 }),
+        (1, 0, report),
+        (1, 0, Message::Barrier { ticket: 0, number: 0 }),
+    ];
+    for (rank, from, message) in cases {
+        let ends = network(3, 1);
+        let mut body = Vec::new();
+        message.write(0, &mut body);
+        let here = Address { rank, port: 0 };
+        ends[from].send(here, Parcel::with_body(KIND, 0, &body)).unwrap();
+        let ended = Runtime::new(&ends[rank], 0, Aggregation::Off).run();
+        let Err(RuntimeError::Net(NetError::Malformed { from: sender, .. })) = ended else {
+            panic!("{message:?} from {from} to {rank}: {ended:?}");
+        };
+        assert_eq!(sender, from);
     }
 }

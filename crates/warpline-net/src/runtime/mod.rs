@@ -155,13 +155,15 @@ pub enum RuntimeError {
 #[derive(Debug)]
 pub struct Runtime<'t> {
     worker: Worker<'t>,
+    /// A run has failed, and all workers hear of it from where the failure comes from.
+    ended: bool,
 }
 
 impl<'t> Runtime<'t> {
     /// The runtime of the worker at `port`, at which nothing else may receive.
     #[must_use]
     pub fn new(transport: &'t dyn Transport, port: usize, aggregation: Aggregation) -> Self {
-        Self { worker: Worker::new(transport, port, aggregation) }
+        Self { worker: Worker::new(transport, port, aggregation), ended: false }
     }
 
     /// Runs threads until no worker has one left and nothing is in flight. All workers call it
@@ -201,19 +203,22 @@ impl<'t> Runtime<'t> {
     fn drive(&mut self, done: impl Fn() -> bool) -> Result<(), RuntimeError> {
         loop {
             self.drain();
-            let (error, verdict) = (self.0.failure.borrow().clone(), self.verdict());
+            let error = self.0.failure.borrow().clone();
             if let Some(error) = error {
-                return Err(self.tell(error));
+                self.tell(&error);
+                return Err(error);
             }
-            if let Some(waiting) = verdict {
+            if let Some(waiting) = self.verdict() {
                 self.flush();
-                return self.conclude(waiting);
-            }
-            if done() {
+                if waiting == 0 {
+                    self.0.ending.borrow_mut().next_phase();
+                    return Ok(());
+                }
+                self.fail(RuntimeError::Stalled { threads: waiting });
+            } else if done() {
                 self.flush();
                 return Ok(());
-            }
-            if let Some(thread) = self.next_thread() {
+            } else if let Some(thread) = self.next_thread() {
                 thread(self);
             } else {
                 self.rest();
@@ -223,25 +228,16 @@ impl<'t> Runtime<'t> {
         }
     }
 
-    fn conclude(&self, waiting: u64) -> Result<(), RuntimeError> {
-        if waiting > 0 {
-            let stalled = RuntimeError::Stalled { threads: waiting };
-            self.fail(stalled.clone());
-            return Err(stalled);
-        }
-        self.0.ending.borrow_mut().next_phase();
-        Ok(())
-    }
-
-    /// Tells the others of an error, unless they know it from where it comes from.
-    fn tell(&self, error: RuntimeError) -> RuntimeError {
+    /// Tells the others of an error, unless they hear of it from where it comes from.
+    fn tell(&mut self, error: &RuntimeError) {
         use RuntimeError::{Elsewhere, Left, Net, Stalled};
-        let lost = matches!(error, Net(NetError::Lost { .. }));
-        if !lost && !matches!(error, Elsewhere { .. } | Left { .. } | Stalled { .. }) {
+        let known = matches!(error, Elsewhere { .. } | Left { .. } | Stalled { .. })
+            || matches!(error, Net(NetError::Lost { .. }));
+        if !known && !self.ended {
             self.tell_all(&Message::Failed { what: error.to_string().as_bytes() });
             self.flush();
         }
-        error
+        self.ended = true;
     }
 }
 
@@ -257,8 +253,10 @@ impl<'t> Deref for Runtime<'t> {
 /// holds them, so they are dropped here.
 impl Drop for Runtime<'_> {
     fn drop(&mut self) {
-        self.tell_all(&Message::Left);
-        self.flush();
+        if !self.ended {
+            self.tell_all(&Message::Left);
+            self.flush();
+        }
         drop(self.0.tasks.take());
         drop(self.0.remote.take());
         drop(self.0.schedulers.take());
