@@ -27,12 +27,7 @@ fn on_all<R: Send>(
     ports: usize,
     program: impl Fn(&mut Runtime<'_>) -> R + Sync,
 ) -> Vec<R> {
-    let late = |end: ThreadTransport| {
-        let senders = || (0..ranks).map(|_| VecDeque::new()).collect();
-        let ports = (0..ports).map(|_| Mutex::new((end.rank() as u64, senders()))).collect();
-        Late { end, ports }
-    };
-    on_each(&network(ranks, ports).into_iter().map(late).collect::<Vec<_>>(), program)
+    on_each(&network(ranks, ports).into_iter().map(Late::new).collect::<Vec<_>>(), program)
 }
 
 /// The same program at every worker of these ranks.
@@ -59,6 +54,16 @@ type Kept = Mutex<(u64, Vec<VecDeque<Received>>)>;
 struct Late {
     end: ThreadTransport,
     ports: Vec<Kept>,
+    /// Who cannot be sent to.
+    cut_off: Option<Address>,
+}
+
+impl Late {
+    fn new(end: ThreadTransport) -> Self {
+        let senders = || (0..end.ranks()).map(|_| VecDeque::new()).collect();
+        let ports = (0..end.ports()).map(|_| Mutex::new((end.rank() as u64, senders()))).collect();
+        Self { end, ports, cut_off: None }
+    }
 }
 
 impl Transport for Late {
@@ -75,6 +80,9 @@ impl Transport for Late {
     }
 
     fn send(&self, to: Address, parcel: Parcel) -> Result<(), NetError> {
+        if self.cut_off == Some(to) {
+            return Err(NetError::Failed("cut off".to_owned()));
+        }
         self.end.send(to, parcel)
     }
 
@@ -388,6 +396,18 @@ fn a_lost_rank_ends_the_run() {
     assert!(dies.join().is_err());
     let lost = RuntimeError::Net(NetError::Lost { rank: 1 });
     assert_eq!(Runtime::new(&here, 0, Aggregation::Off).run(), Err(lost));
+}
+
+/// Who cannot reach one worker tells all others.
+#[test]
+fn a_network_that_fails_ends_the_run() {
+    let mut ends: Vec<_> = network(3, 1).into_iter().map(Late::new).collect();
+    ends[0].cut_off = Some(Address { rank: 2, port: 0 });
+    let mut runtime = Runtime::new(&ends[0], 0, Aggregation::Adaptive);
+    let failed = RuntimeError::Net(NetError::Failed("cut off".to_owned()));
+    assert_eq!(runtime.run(), Err(failed.clone()));
+    let told = RuntimeError::Elsewhere { worker: HERE, what: failed.to_string() };
+    assert_eq!(Runtime::new(&ends[1], 0, Aggregation::Adaptive).run(), Err(told));
 }
 
 /// Threads by simulation time, and a log of who ran.

@@ -285,10 +285,12 @@ impl<'t> Worker<'t> {
         self.0.transport.send(to, parcel)
     }
 
-    /// Sends what has gathered.
+    /// Sends what has gathered; to those that can be reached, even if others cannot.
     pub(super) fn flush(&self) {
-        let sent = self.0.outbox.borrow_mut().flush();
-        self.check(sent);
+        let mut outbox = self.0.outbox.borrow_mut();
+        while !outbox.is_empty() {
+            self.check(outbox.flush());
+        }
     }
 
     fn check(&self, sent: Result<(), NetError>) {
