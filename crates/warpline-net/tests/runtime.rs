@@ -398,7 +398,8 @@ fn a_lost_rank_ends_the_run() {
     assert_eq!(Runtime::new(&here, 0, Aggregation::Off).run(), Err(lost));
 }
 
-/// Who cannot reach one worker tells all others.
+/// Who cannot reach one worker tells all others; who was told does not say that it leaves, for that
+/// could overtake the cause.
 #[test]
 fn a_network_that_fails_ends_the_run() {
     let mut ends: Vec<_> = network(3, 1).into_iter().map(Late::new).collect();
@@ -408,6 +409,7 @@ fn a_network_that_fails_ends_the_run() {
     assert_eq!(runtime.run(), Err(failed.clone()));
     let told = RuntimeError::Elsewhere { worker: HERE, what: failed.to_string() };
     assert_eq!(Runtime::new(&ends[1], 0, Aggregation::Adaptive).run(), Err(told));
+    assert!(ends[2].end.receive(0).unwrap().is_none());
 }
 
 /// Threads by simulation time, and a log of who ran.
