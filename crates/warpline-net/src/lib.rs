@@ -13,6 +13,7 @@
 //! | `queue` | What has arrived at a port. |
 //! | `parcel` | The frame around what is sent: kind, length, version; anything malformed is refused. |
 //! | `outbox` | Message aggregation, with a threshold that adapts by itself. |
+//! | [`runtime`] | Atomic threads and split-phase operations, for programs over all workers. |
 //!
 //! # References
 //!
@@ -28,6 +29,7 @@ mod mpi;
 mod outbox;
 mod parcel;
 mod queue;
+pub mod runtime;
 mod threads;
 mod transport;
 
@@ -37,5 +39,6 @@ pub use launch::launched_by_mpi;
 pub use mpi::MpiTransport;
 pub use outbox::{Aggregation, Outbox, Traffic};
 pub use parcel::{HEADER_BYTES, Malformed, Opened, Parcel};
+pub use runtime::{Runtime, RuntimeError};
 pub use threads::{ThreadTransport, network};
 pub use transport::{Address, NetError, Received, Transport};
