@@ -45,6 +45,22 @@ pub enum Fault {
         /// The lookahead that the model declares.
         lookahead: f64,
     },
+    /// An event on a way that the model does not declare among its links, where the engine relies on them.
+    NoSuchLink {
+        /// The receiver.
+        to: LpId,
+        /// The delay of the event.
+        delay: f64,
+    },
+    /// An event sooner than its link's lookahead allows, where the engine relies on it.
+    BrokenLink {
+        /// The receiver.
+        to: LpId,
+        /// The delay of the event.
+        delay: f64,
+        /// The lookahead that the model declares for the link.
+        lookahead: f64,
+    },
     /// An error that the model reported itself.
     Failed(String),
     /// A panic in a handler.
@@ -91,6 +107,13 @@ impl Fault {
             Self::BrokenLookahead { .. } => {
                 "lower the lookahead that the model declares, or lengthen the delay"
             }
+            Self::NoSuchLink { .. } => {
+                "add the link to what the model's `links` gives for the sender, or run with \
+                 --synchronization windows or another engine, which need no links"
+            }
+            Self::BrokenLink { .. } => {
+                "lower the lookahead of this link in the model's `links`, or lengthen the delay"
+            }
             Self::Failed(_) | Self::Panicked { .. } => {
                 "the same seed and flags repeat it; look at this LP's handler"
             }
@@ -124,6 +147,16 @@ impl fmt::Display for Fault {
             }
             Self::BrokenLookahead { to, delay, lookahead } => {
                 write!(f, "sent an event to {to:?} with delay {delay}, below lookahead {lookahead}")
+            }
+            Self::NoSuchLink { to, delay } => {
+                write!(f, "sent an event to {to:?} with delay {delay}, but has no link to it")
+            }
+            Self::BrokenLink { to, delay, lookahead } => {
+                write!(
+                    f,
+                    "sent an event to {to:?} with delay {delay}, below lookahead {lookahead} of their \
+                     link"
+                )
             }
             Self::Failed(reason) => f.write_str(reason),
             Self::Panicked { message, location: Some(location) } => {

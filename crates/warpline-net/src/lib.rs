@@ -12,6 +12,7 @@
 //! | `launch` | Whether `mpirun` or the like has started this process. |
 //! | `queue` | What has arrived at a port. |
 //! | `parcel` | The frame around what is sent: kind, length, version; anything malformed is refused. |
+//! | `graph` | The event graph: bounded edges between nodes that live at different workers. |
 //! | `outbox` | Message aggregation, with a threshold that adapts by itself. |
 //! | [`runtime`] | Atomic threads and split-phase operations, for programs over all workers. |
 //!
@@ -23,6 +24,7 @@
 #![deny(unsafe_code)]
 
 mod faulty;
+pub mod graph;
 mod launch;
 #[cfg(feature = "mpi")]
 mod mpi;

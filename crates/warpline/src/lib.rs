@@ -41,6 +41,7 @@ mod timewarp;
 mod travel;
 mod workers;
 
+pub use conservative::Synchronization;
 pub use error::{ConfigError, RunError};
 pub use homes::Placement;
 pub use monitor::{Activity, Monitor, WorkerStatus};

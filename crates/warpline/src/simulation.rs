@@ -13,7 +13,7 @@ use warpline_net::{Aggregation, ThreadTransport, Transport, network};
 
 use crate::{
     Cancellation, CheckpointInterval, ConfigError, FossilCollection, Monitor, PendingKind,
-    Placement, PoolKind, Progress, Report, RunError, StateSaving, conservative,
+    Placement, PoolKind, Progress, Report, RunError, StateSaving, Synchronization, conservative,
     pending::{PendingFamily, WithPending},
     ranks::Ranks,
     reverse_check, sequential, timewarp,
@@ -121,6 +121,8 @@ pub(crate) struct Settings {
     pub(crate) memory: Option<u64>,
     pub(crate) placement: Placement,
     pub(crate) aggregation: Aggregation,
+    pub(crate) synchronization: Synchronization,
+    pub(crate) edge_capacity: usize,
     pub(crate) timewarp: timewarp::Settings,
 }
 
@@ -132,6 +134,8 @@ impl Default for Settings {
             pending: PendingKind::default(),
             memory: None,
             placement: Placement::default(),
+            synchronization: Synchronization::default(),
+            edge_capacity: 64,
             aggregation: Aggregation::default(),
             timewarp: timewarp::Settings::default(),
         }
@@ -214,6 +218,20 @@ impl<'a, M: Model> Simulation<'a, M> {
     #[must_use]
     pub fn aggregation(mut self, aggregation: Aggregation) -> Self {
         self.settings.aggregation = aggregation;
+        self
+    }
+
+    /// The conservative engine: how its workers know what they may handle.
+    #[must_use]
+    pub fn synchronization(mut self, synchronization: Synchronization) -> Self {
+        self.settings.synchronization = synchronization;
+        self
+    }
+
+    /// The conservative engine without windows: how many events a link holds that are not handled yet.
+    #[must_use]
+    pub fn edge_capacity(mut self, events: usize) -> Self {
+        self.settings.edge_capacity = events;
         self
     }
 

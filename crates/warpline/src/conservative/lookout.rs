@@ -70,6 +70,11 @@ impl<'a, 'w> Lookout<'a, 'w> {
         self.now = VirtualTime::new(grid.start(window)).unwrap_or(self.now).max(self.now);
     }
 
+    /// Notes a time before which everything is handled.
+    pub(super) fn reaches_time(&mut self, time: f64) {
+        self.now = VirtualTime::new(time).unwrap_or(self.now).max(self.now);
+    }
+
     /// Whether the window is to be cut off.
     pub(super) fn is_cut_off(&self) -> bool {
         // Ordering: Relaxed; it publishes nothing but itself.

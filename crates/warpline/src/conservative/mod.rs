@@ -46,7 +46,9 @@ mod calendar;
 mod desk;
 pub(crate) mod exchange;
 mod lookout;
+mod null_messages;
 mod shared;
+mod synchronization;
 mod worker;
 
 use std::{thread, time::Instant};
@@ -65,6 +67,7 @@ use crate::{
 };
 use lookout::Lookout;
 use shared::Shared;
+pub use synchronization::Synchronization;
 use worker::{Ended, Tally, Worker};
 
 /// A worker that waits for the others lets other threads have the core after so many looks, or after few where
@@ -81,6 +84,11 @@ pub(crate) fn run<M: Model>(
     watch: &mut Watch<'_>,
     ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
+    let mode = panics::catch(|| settings.synchronization.resolve(model));
+    let mode = mode.map_err(|fault| model_error(fault, None, settings))??;
+    if mode != Synchronization::Windows {
+        return null_messages::run(model, mode, settings, watch, ranks);
+    }
     // Small messages travel in the lists; large ones stay put in a buffer of their own.
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
         execute::<M, Inline<Message<M>>>(model, settings, watch, ranks)

@@ -1,0 +1,175 @@
+//! What happens to what comes from other workers.
+
+use super::{EdgeId, EventGraph, NodeId, Taken, item::Item};
+use crate::{Malformed, NetError, Parcel};
+
+/// A node's clock, as it was published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    node: NodeId,
+    edge: Option<EdgeId>,
+    /// What was published.
+    pub words: [u64; 2],
+}
+
+impl Clock {
+    pub(super) const fn of_node(node: NodeId, words: [u64; 2]) -> Self {
+        Self { node, edge: None, words }
+    }
+
+    /// The node.
+    #[must_use]
+    pub const fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// The one edge that it is for; none if it is for all that lead from the node to this worker
+    /// ([`Plan::listeners`](super::Plan::listeners)).
+    #[must_use]
+    pub const fn edge(&self) -> Option<EdgeId> {
+        self.edge
+    }
+}
+
+impl<E> EventGraph<'_, E> {
+    /// Takes in all that has arrived from other workers; says whether that was anything.
+    ///
+    /// # Errors
+    ///
+    /// When ranks cannot talk any more, now or when something was sent.
+    pub fn poll(&mut self) -> Result<bool, NetError> {
+        if let Some(error) = &self.error {
+            return Err(error.clone());
+        }
+        let near = self.collect();
+        Ok(self.receive_parcels()? || near)
+    }
+
+    /// Takes in what other workers of the rank have posted.
+    fn collect(&mut self) -> bool {
+        let posted = self.hub.posted(self.port);
+        if posted == self.collected {
+            return false;
+        }
+        self.collected = posted;
+        self.wake();
+        let mut items = std::mem::take(&mut self.scratch);
+        let me = self.port;
+        for port in (0..self.plan.ports()).filter(|&port| port != me) {
+            let batches = self.hub.collect(port, me, &mut items);
+            if batches > 0 {
+                self.hub.arrived(batches);
+                for item in items.drain(..) {
+                    self.admit(self.first + port, item);
+                }
+            }
+        }
+        self.scratch = items;
+        true
+    }
+
+    fn receive_parcels(&mut self) -> Result<bool, NetError> {
+        let Some(far) = self.far.as_ref().filter(|_| self.outbox.is_some()) else {
+            return Ok(false);
+        };
+        let (transport, codec, kind) = (far.transport, far.codec, far.kind);
+        let counts = [self.plan.topology().nodes(), self.plan.topology().edges()];
+        let mut any = false;
+        while let Some(received) = transport.receive(self.port)? {
+            let malformed = |what| NetError::Malformed { from: received.from, what };
+            let opened = Parcel::open(&received.bytes).map_err(malformed)?;
+            if opened.kind != kind || opened.port >= self.plan.ports() {
+                return Err(malformed(Malformed::Kind(opened.kind)));
+            }
+            let from = received.from * self.plan.ports() + opened.port;
+            let mut body = opened.body;
+            while !body.is_empty() {
+                let item = Item::read(codec, counts, &mut body).map_err(malformed)?;
+                self.check(from, &item).map_err(malformed)?;
+                if !matches!(item, Item::Words(_)) {
+                    self.wake();
+                    self.crossings.received += 1;
+                }
+                self.admit(from, item);
+            }
+            any = true;
+            if let Some(outbox) = &mut self.outbox {
+                outbox.recycle(received.bytes);
+            }
+        }
+        Ok(any)
+    }
+
+    /// Refuses what another rank has no business to send to this worker.
+    fn check(&self, from: usize, item: &Item<E>) -> Result<(), Malformed> {
+        let topology = self.plan.topology();
+        let home = |node| self.plan.home(node);
+        let fits = match *item {
+            Item::Event(edge, _) | Item::EdgeClock(edge, _) => {
+                [home(topology.from(edge)), home(topology.to(edge))] == [from, self.me]
+            }
+            Item::Credit(edge, _) => {
+                [home(topology.to(edge)), home(topology.from(edge))] == [from, self.me]
+            }
+            Item::Fanout(node, _) | Item::Clock(node, _) => home(node) == from,
+            Item::Ack(node) => {
+                self.unacknowledged.get(node.index()).is_some_and(|&missing| missing > 0)
+            }
+            Item::Hello(fingerprint) => {
+                if fingerprint != self.fingerprint {
+                    let what = "another event graph (do all ranks have the same settings?)";
+                    return Err(Malformed::Body(what.to_owned()));
+                }
+                true
+            }
+            Item::Marker | Item::Words(_) => true,
+        };
+        let what = || Malformed::Body("an item of an event graph for somebody else".to_owned());
+        if fits { Ok(()) } else { Err(what()) }
+    }
+
+    /// Takes in an item; or keeps it for later, if its sender has frozen before.
+    pub(super) fn admit(&mut self, from: usize, item: Item<E>) {
+        match item {
+            Item::Words(words) => self.heard.push_back((from, *words)),
+            item if self.freezing.is_closed(from) => self.freezing.keep(from, item),
+            item => self.take_in(from, item),
+        }
+    }
+
+    fn take_in(&mut self, from: usize, item: Item<E>) {
+        let plan = self.plan;
+        match item {
+            Item::Event(edge, event) => {
+                self.acknowledge(from, plan.topology().from(edge));
+                self.receive_into(edge, Taken::Own(event));
+            }
+            Item::Fanout(node, event) => {
+                self.acknowledge(from, node);
+                self.spread(plan.listeners(node, self.me), event);
+            }
+            Item::Clock(node, words) => self.clocks.push_back(Clock::of_node(node, words)),
+            Item::EdgeClock(edge, words) => {
+                let node = plan.topology().from(edge);
+                self.clocks.push_back(Clock { node, edge: Some(edge), words });
+            }
+            Item::Credit(edge, count) => self.give_credit(edge, count),
+            Item::Ack(node) => {
+                self.unacknowledged[node.index()] -= 1;
+                if self.is_complete(node) {
+                    self.relieved.push_back(node);
+                }
+            }
+            Item::Marker => self.freezing.close(from),
+            Item::Hello(_) => self.strangers -= 1,
+            // `admit` has taken it.
+            Item::Words(words) => self.heard.push_back((from, *words)),
+        }
+    }
+
+    fn acknowledge(&mut self, sender: usize, node: NodeId) {
+        if !self.unacknowledged.is_empty() {
+            self.dispatch(sender, Item::Ack(node));
+        }
+    }
+}

@@ -1,0 +1,511 @@
+//! One worker's operations on the event graph.
+//!
+//! Used by one thread only. What cannot be sent to another rank is remembered, and told by the next
+//! [`poll`](EventGraph::poll).
+
+use std::{collections::VecDeque, fmt, rc::Rc};
+
+use super::{
+    Clock, Codec, EdgeId, Hub, NodeId, Plan, Taken, Words,
+    batch::Batch,
+    fifo::Fifos,
+    freeze::Freezing,
+    hub::Crossings,
+    item::{Item, WORDS},
+};
+use crate::{NetError, Outbox, Transport};
+
+/// The way to other ranks.
+pub struct Far<'g, E> {
+    /// What carries parcels.
+    pub transport: &'g dyn Transport,
+    /// What makes bytes of events.
+    pub codec: &'g dyn Codec<E>,
+    /// The kind of the graph's parcels: they have the workers' ports for themselves.
+    pub kind: u16,
+}
+
+impl<E> fmt::Debug for Far<'_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Far").field("kind", &self.kind).finish_non_exhaustive()
+    }
+}
+
+/// Why an event was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// An edge has no room.
+    Full(EdgeId),
+    /// The node's last send is not complete: see [`EventGraph::is_complete`].
+    Incomplete,
+    /// The graph is frozen, or about to be.
+    Frozen,
+}
+
+/// An event that was not sent, and why.
+#[derive(Debug)]
+pub struct Refused<E> {
+    /// Why.
+    pub refusal: Refusal,
+    /// The event.
+    pub event: E,
+}
+
+/// What a handle has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GraphTraffic {
+    /// Events that were sent, once for each edge.
+    pub events: u64,
+    /// Events, or copies of them, that went to other workers.
+    pub copies: u64,
+    /// Clocks that went to other workers.
+    pub clocks: u64,
+    /// Messages that gave back room.
+    pub credits: u64,
+    /// Batches and parcels for other workers.
+    pub batches: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct EventGraph<'g, E> {
+    pub(super) plan: &'g Plan,
+    pub(super) hub: &'g Hub<E>,
+    pub(super) me: usize,
+    /// The worker's number at its rank, and the first worker of that.
+    pub(super) port: usize,
+    pub(super) first: usize,
+    pub(super) far: Option<Far<'g, E>>,
+    pub(super) outbox: Option<Outbox<'g>>,
+    batches: Vec<Batch<E>>,
+    pub(super) fifos: Fifos<E>,
+    /// By place among the edges that leave from this worker: how many events more they hold.
+    pub(super) credits: Vec<i32>,
+    /// By place among the edges that lead to this worker: events removed whose room was not given back.
+    owed: Vec<u32>,
+    owing: Vec<EdgeId>,
+    /// By node: acknowledgements that are missing. Empty if sends are lazy.
+    pub(super) unacknowledged: Vec<u32>,
+    /// Edges that have something that nobody was told of.
+    pub(super) arrivals: VecDeque<EdgeId>,
+    pub(super) clocks: VecDeque<Clock>,
+    pub(super) heard: VecDeque<(usize, Words)>,
+    /// Nodes that had to wait and can send again.
+    pub(super) relieved: VecDeque<NodeId>,
+    pub(super) freezing: Freezing<E>,
+    /// Fingerprints of other ranks' workers that are missing.
+    pub(super) strangers: usize,
+    pub(super) fingerprint: u64,
+    pub(super) collected: u64,
+    pub(super) scratch: Vec<Item<E>>,
+    pub(super) crossings: Crossings,
+    rests: bool,
+    pub(super) error: Option<NetError>,
+    traffic: GraphTraffic,
+}
+
+impl<'g, E> EventGraph<'g, E> {
+    /// Makes the event graph: all workers call it, with the same plan. It can be used at once, and is ready on
+    /// all workers when it [`is_made`](Self::is_made). `more` is anything else that has to be the same on all
+    /// ranks.
+    ///
+    /// # Panics
+    ///
+    /// If the plan is for several ranks, and there is no way to them.
+    #[must_use]
+    pub fn make(
+        plan: &'g Plan,
+        hub: &'g Hub<E>,
+        me: usize,
+        far: Option<Far<'g, E>>,
+        more: u64,
+    ) -> Self {
+        let (ports, workers) = (plan.ports(), plan.workers());
+        let others = workers - ports;
+        assert!(others == 0 || far.is_some(), "several ranks, and no way to them");
+        let outbox = far
+            .as_ref()
+            .filter(|_| others > 0)
+            .map(|far| Outbox::new(far.transport, far.kind, me % ports, plan.aggregates()));
+        let acknowledges = !plan.uses().lazy_sends;
+        let nodes = if acknowledges { plan.topology().nodes() } else { 0 };
+        let mut graph = Self {
+            plan,
+            hub,
+            me,
+            port: me % ports,
+            first: me - me % ports,
+            far,
+            outbox,
+            batches: (0..ports).map(|_| Batch::new(plan.aggregates())).collect(),
+            fifos: Fifos::new(plan.incoming_count(me)),
+            credits: vec![plan.capacity() as i32; plan.outgoing_count(me)],
+            owed: vec![0; plan.incoming_count(me)],
+            owing: Vec::new(),
+            unacknowledged: vec![0; nodes],
+            arrivals: VecDeque::new(),
+            clocks: VecDeque::new(),
+            heard: VecDeque::new(),
+            relieved: VecDeque::new(),
+            freezing: Freezing::new(workers),
+            strangers: others,
+            fingerprint: plan.fingerprint(more),
+            collected: 0,
+            scratch: Vec::new(),
+            crossings: Crossings::default(),
+            rests: false,
+            error: None,
+            traffic: GraphTraffic::default(),
+        };
+        for worker in (0..workers).filter(|worker| worker / ports != me / ports) {
+            graph.dispatch(worker, Item::Hello(graph.fingerprint));
+        }
+        graph.flush();
+        graph
+    }
+
+    /// Whether the graph is ready on all workers, as far as this one has heard.
+    #[must_use]
+    pub const fn is_made(&self) -> bool {
+        self.strangers == 0
+    }
+
+    /// The plan.
+    #[must_use]
+    pub const fn plan(&self) -> &'g Plan {
+        self.plan
+    }
+
+    /// What was done so far.
+    #[must_use]
+    pub fn traffic(&self) -> GraphTraffic {
+        let parcels = self.outbox.as_ref().map_or(0, |outbox| outbox.traffic().parcels);
+        GraphTraffic { batches: self.traffic.batches + parcels, ..self.traffic }
+    }
+
+    /// Sends an event on one edge.
+    ///
+    /// # Errors
+    ///
+    /// Gives the event back if it cannot be sent now.
+    #[inline]
+    pub fn send(&mut self, edge: EdgeId, event: E) -> Result<(), Refused<E>> {
+        match self.refusal(self.plan.topology().from(edge), [edge]) {
+            Some(refusal) => Err(Refused { refusal, event }),
+            None => {
+                self.put(edge, event);
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends an event on one edge, full or not: for recovery from a deadlock only (GRAPH-B).
+    ///
+    /// # Errors
+    ///
+    /// Gives the event back if it cannot be sent now.
+    pub fn send_over(&mut self, edge: EdgeId, event: E) -> Result<(), Refused<E>> {
+        match self.refusal(self.plan.topology().from(edge), []) {
+            Some(refusal) => Err(Refused { refusal, event }),
+            None => {
+                self.put(edge, event);
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends an event on all edges that leave a node (SendEvent): on all or on none.
+    ///
+    /// # Errors
+    ///
+    /// Gives the event back if it cannot be sent now.
+    pub fn send_event(&mut self, node: NodeId, event: E) -> Result<(), Refused<E>>
+    where
+        E: Clone,
+    {
+        let plan = self.plan;
+        if let Some(refusal) = self.refusal(node, plan.topology().outgoing(node).map(EdgeId)) {
+            return Err(Refused { refusal, event });
+        }
+        let caches = plan.uses().caching;
+        for fan in plan.fans(node) {
+            let (edges, worker) = (plan.fan(fan), fan.worker as usize);
+            if !caches || edges.len() == 1 {
+                edges.iter().for_each(|&edge| self.put(edge, event.clone()));
+                continue;
+            }
+            for edge in edges {
+                self.credits[plan.place_at_sender(*edge)] -= 1;
+            }
+            self.traffic.events += edges.len() as u64;
+            if worker == self.me {
+                self.spread(edges, event.clone());
+            } else {
+                self.copy_to(worker, node, Item::Fanout(node, event.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a node cannot send an event on these edges now.
+    #[inline]
+    fn refusal(&self, node: NodeId, edges: impl IntoIterator<Item = EdgeId>) -> Option<Refusal> {
+        debug_assert_eq!(self.plan.home(node), self.me, "{node:?} is another worker's");
+        if self.freezing.is_under_way() {
+            return Some(Refusal::Frozen);
+        }
+        if !self.is_complete(node) {
+            return Some(Refusal::Incomplete);
+        }
+        let is_full = |edge: &EdgeId| self.credits[self.plan.place_at_sender(*edge)] <= 0;
+        edges.into_iter().find(is_full).map(Refusal::Full)
+    }
+
+    /// Puts an event into an edge of this worker's, or on its way to another one's.
+    #[inline]
+    fn put(&mut self, edge: EdgeId, event: E) {
+        let plan = self.plan;
+        self.credits[plan.place_at_sender(edge)] -= 1;
+        self.traffic.events += 1;
+        let worker = plan.home(plan.topology().to(edge));
+        if worker == self.me {
+            self.receive_into(edge, Taken::Own(event));
+        } else {
+            self.copy_to(worker, plan.topology().from(edge), Item::Event(edge, event));
+        }
+    }
+
+    fn copy_to(&mut self, worker: usize, node: NodeId, item: Item<E>) {
+        self.traffic.copies += 1;
+        if let Some(missing) = self.unacknowledged.get_mut(node.index()) {
+            *missing += 1;
+        }
+        self.dispatch(worker, item);
+    }
+
+    /// An event has come to an edge of this worker's.
+    #[inline]
+    pub(super) fn receive_into(&mut self, edge: EdgeId, event: Taken<E>) {
+        if self.fifos.push(self.plan.place(edge), event) {
+            self.arrivals.push_back(edge);
+        }
+    }
+
+    /// One event has come to several edges of this worker's.
+    pub(super) fn spread(&mut self, edges: &[EdgeId], event: E) {
+        let event = Rc::new(event);
+        edges.iter().for_each(|&edge| self.receive_into(edge, Taken::Shared(Rc::clone(&event))));
+    }
+
+    /// Whether all that a node has sent is acknowledged. Always, if sends are lazy.
+    #[inline]
+    #[must_use]
+    pub fn is_complete(&self, node: NodeId) -> bool {
+        self.unacknowledged.get(node.index()).is_none_or(|&missing| missing == 0)
+    }
+
+    /// Tells all nodes that a node has edges to what its clock is: two words, which take no room on the edges.
+    /// Gives back how many workers were told; none if the graph is frozen or about to be.
+    pub fn publish(&mut self, node: NodeId, clock: [u64; 2]) -> usize {
+        if self.freezing.is_under_way() {
+            return 0;
+        }
+        let plan = self.plan;
+        for fan in plan.fans(node) {
+            let worker = fan.worker as usize;
+            if worker == self.me {
+                self.clocks.push_back(Clock::of_node(node, clock));
+            } else if plan.uses().caching {
+                self.traffic.clocks += 1;
+                self.dispatch(worker, Item::Clock(node, clock));
+            } else {
+                self.traffic.clocks += plan.fan(fan).len() as u64;
+                for &edge in plan.fan(fan) {
+                    self.dispatch(worker, Item::EdgeClock(edge, clock));
+                }
+            }
+        }
+        plan.fans(node).len()
+    }
+
+    /// Tells a worker something, past all edges and even if the graph is frozen.
+    pub fn tell(&mut self, worker: usize, words: [u64; WORDS]) {
+        if worker == self.me {
+            self.heard.push_back((worker, words));
+        } else {
+            self.dispatch(worker, Item::Words(Box::new(words)));
+        }
+    }
+
+    /// Removes the first event of an edge, and frees its room (ReceiveEvent).
+    #[inline]
+    pub fn receive(&mut self, edge: EdgeId) -> Option<Taken<E>> {
+        let event = self.take(edge)?;
+        self.free(edge);
+        Some(event)
+    }
+
+    /// Removes the first event of an edge, but keeps its room until it is [freed](Self::free).
+    #[inline]
+    pub fn take(&mut self, edge: EdgeId) -> Option<Taken<E>> {
+        self.fifos.pop(self.plan.place(edge))
+    }
+
+    /// The first event of an edge.
+    #[must_use]
+    pub fn peek(&self, edge: EdgeId) -> Option<&E> {
+        self.fifos.peek(self.plan.place(edge))
+    }
+
+    /// How many events an edge has.
+    #[must_use]
+    pub fn waiting(&self, edge: EdgeId) -> usize {
+        self.fifos.len(self.plan.place(edge))
+    }
+
+    /// Frees the room of one event that was [taken](Self::take) from an edge.
+    #[inline]
+    pub fn free(&mut self, edge: EdgeId) {
+        let plan = self.plan;
+        let sender = plan.topology().from(edge);
+        if plan.home(sender) == self.me {
+            self.give_credit(edge, 1);
+            return;
+        }
+        let owed = &mut self.owed[plan.place(edge)];
+        *owed += 1;
+        let enough =
+            if plan.uses().replicated_flow_control { plan.capacity().div_ceil(2) } else { 1 };
+        if *owed as usize >= enough {
+            self.give_back(edge);
+        } else if *owed == 1 {
+            self.owing.push(edge);
+        }
+    }
+
+    /// Gives the sender of an edge all the room back that has become free.
+    fn give_back(&mut self, edge: EdgeId) {
+        let count = std::mem::take(&mut self.owed[self.plan.place(edge)]);
+        if count > 0 {
+            self.traffic.credits += 1;
+            let sender = self.plan.topology().from(edge);
+            self.dispatch(self.plan.home(sender), Item::Credit(edge, count));
+        }
+    }
+
+    /// An edge that leaves from this worker has room again.
+    #[inline]
+    pub(super) fn give_credit(&mut self, edge: EdgeId, count: u32) {
+        let credits = &mut self.credits[self.plan.place_at_sender(edge)];
+        let was_full = *credits <= 0;
+        *credits += count as i32;
+        if was_full && *credits > 0 {
+            self.relieved.push_back(self.plan.topology().from(edge));
+        }
+    }
+
+    /// The next edge that has something since it was last empty; all of it is to be received before the edge is
+    /// named again.
+    #[inline]
+    pub fn next_arrival(&mut self) -> Option<EdgeId> {
+        self.arrivals.pop_front()
+    }
+
+    /// The next clock that was published. All edges named by [`next_arrival`](Self::next_arrival) come first
+    /// (GRAPH-D).
+    #[inline]
+    pub fn next_clock(&mut self) -> Option<Clock> {
+        debug_assert!(self.arrivals.is_empty(), "GRAPH-D: a clock is heard before events");
+        self.clocks.pop_front()
+    }
+
+    /// The next words that this worker was told, and by whom.
+    pub fn next_words(&mut self) -> Option<(usize, Words)> {
+        self.heard.pop_front()
+    }
+
+    /// The next node that had to wait, and can try to send again.
+    #[inline]
+    pub fn next_relieved(&mut self) -> Option<NodeId> {
+        self.relieved.pop_front()
+    }
+
+    /// Sends an item to another worker, now or together with others.
+    #[inline]
+    pub(super) fn dispatch(&mut self, worker: usize, item: Item<E>) {
+        // Resting again is what sends it, if nothing else does.
+        self.wake();
+        if let Some(port) = worker.checked_sub(self.first).filter(|&port| port < self.batches.len())
+        {
+            if self.batches[port].put(item) {
+                self.post(port);
+            }
+        } else if let (Some(outbox), Some(far)) = (&mut self.outbox, &self.far) {
+            self.crossings.sent += u64::from(!matches!(item, Item::Words(_)));
+            let put = outbox.put(self.plan.address(worker), |bytes| item.write(far.codec, bytes));
+            self.remember(put);
+        }
+    }
+
+    fn post(&mut self, port: usize) {
+        self.traffic.batches += 1;
+        self.hub.post(self.port, port, &mut self.batches[port].items);
+    }
+
+    /// Sends all that has gathered: nothing else can be done, or others wait for it.
+    pub fn flush(&mut self) {
+        while let Some(edge) = self.owing.pop() {
+            self.give_back(edge);
+        }
+        for port in 0..self.batches.len() {
+            if !self.batches[port].items.is_empty() {
+                self.batches[port].flush();
+                self.post(port);
+            }
+        }
+        if let Some(outbox) = &mut self.outbox {
+            let flushed = outbox.flush();
+            self.remember(flushed);
+        }
+    }
+
+    /// Keeps the first error for the next poll.
+    pub(super) fn remember(&mut self, outcome: Result<(), NetError>) {
+        if let Err(error) = outcome {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    /// Says that this worker has nothing to do until something arrives.
+    pub fn rest(&mut self) {
+        if !self.rests {
+            self.flush();
+            self.hub.cross(std::mem::take(&mut self.crossings));
+            self.rests = true;
+            self.hub.rest(true);
+        }
+    }
+
+    /// Says that this worker has something to do.
+    pub fn wake(&mut self) {
+        if self.rests {
+            self.rests = false;
+            self.hub.rest(false);
+        }
+    }
+
+    /// Whether this worker has said that it rests, and nothing has arrived since.
+    #[must_use]
+    pub const fn is_resting(&self) -> bool {
+        self.rests
+    }
+
+    /// Whether all workers of this rank rest, and nothing is on its way between them: if so, how many items have
+    /// gone to other ranks and come from there. A worker that asks may be told so a moment too early.
+    #[must_use]
+    pub fn quiet(&self) -> Option<[u64; 2]> {
+        let before = self.hub.crossings();
+        let is_quiet = self.hub.is_quiet() && before == self.hub.crossings();
+        is_quiet.then_some([before.sent, before.received])
+    }
+}

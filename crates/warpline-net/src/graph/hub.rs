@@ -1,0 +1,139 @@
+//! The mailboxes of one rank's workers, and whether all of them rest.
+//!
+//! One per rank and event graph. There is a mailbox for each sender and receiver, so that a batch is swapped in
+//! and out as a whole, and their memory goes back and forth between the two.
+//!
+//! # Invariants
+//!
+//! - **HUB-A.** `in_flight` is never below the number of batches that were posted and whose receiver has not
+//!   stopped resting. So when nobody works and nothing is in flight, nobody will work until something comes from
+//!   another rank. Who asks may see the counts at different moments; it is a reason to freeze and look, no more.
+//!
+//! # Happens-before edges
+//!
+//! The locks publish the mail. The counters publish nothing: who misses mail comes again.
+
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
+};
+
+use crossbeam_utils::CachePadded;
+
+use super::item::Item;
+
+/// What one worker has for another one.
+#[derive(Debug)]
+pub(super) struct Mail<E> {
+    pub(super) items: Vec<Item<E>>,
+    /// How many batches they were posted in.
+    pub(super) batches: usize,
+}
+
+/// Items that went to other ranks, and that came from there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Crossings {
+    pub(super) sent: u64,
+    pub(super) received: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Hub<E> {
+    ports: usize,
+    /// By receiver, and then by sender.
+    mail: Box<[CachePadded<Mutex<Mail<E>>>]>,
+    /// By receiver: batches posted so far.
+    posted: Box<[CachePadded<AtomicU64>]>,
+    in_flight: CachePadded<AtomicUsize>,
+    resting: CachePadded<AtomicUsize>,
+    sent: CachePadded<AtomicU64>,
+    received: CachePadded<AtomicU64>,
+}
+
+impl<E> Hub<E> {
+    /// For so many workers.
+    #[must_use]
+    pub fn new(ports: usize) -> Self {
+        let mail = || CachePadded::new(Mutex::new(Mail { items: Vec::new(), batches: 0 }));
+        Self {
+            ports,
+            mail: (0..ports * ports).map(|_| mail()).collect(),
+            posted: (0..ports).map(|_| CachePadded::default()).collect(),
+            in_flight: CachePadded::default(),
+            resting: CachePadded::default(),
+            sent: CachePadded::default(),
+            received: CachePadded::default(),
+        }
+    }
+
+    /// Posts all these items.
+    pub(super) fn post(&self, from: usize, to: usize, items: &mut Vec<Item<E>>) {
+        // Ordering: Relaxed; the lock comes after it, and the receiver subtracts after the lock (HUB-A).
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        let mail = &self.mail[to * self.ports + from];
+        let mut mail = mail.lock().unwrap_or_else(PoisonError::into_inner);
+        mail.batches += 1;
+        if mail.items.is_empty() {
+            std::mem::swap(&mut mail.items, items);
+        } else {
+            mail.items.append(items);
+        }
+        drop(mail);
+        // Ordering: Relaxed; who misses it comes again, and the lock publishes the mail.
+        self.posted[to].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many batches were posted for a worker.
+    #[inline]
+    pub(super) fn posted(&self, to: usize) -> u64 {
+        // Ordering: Relaxed; see `post`.
+        self.posted[to].load(Ordering::Relaxed)
+    }
+
+    /// Takes what one worker has posted for another one, into an empty list; gives back in how many batches.
+    pub(super) fn collect(&self, from: usize, to: usize, items: &mut Vec<Item<E>>) -> usize {
+        let mail = &self.mail[to * self.ports + from];
+        let mut mail = mail.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::swap(&mut mail.items, items);
+        std::mem::take(&mut mail.batches)
+    }
+
+    /// So many batches have arrived, and their receiver does not rest any more.
+    pub(super) fn arrived(&self, batches: usize) {
+        // Ordering: Release; who sees it in `is_quiet` also sees that the receiver works.
+        self.in_flight.fetch_sub(batches, Ordering::Release);
+    }
+
+    /// One more worker rests, or one fewer.
+    pub(super) fn rest(&self, rests: bool) {
+        // Ordering: Relaxed; `arrived` publishes that a receiver works, and a worker that rests late is seen late.
+        if rests {
+            self.resting.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.resting.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether all workers rest and nothing is on its way between them.
+    pub(super) fn is_quiet(&self) -> bool {
+        // Ordering: Acquire, see `arrived`; then Relaxed, it publishes nothing but itself.
+        self.in_flight.load(Ordering::Acquire) == 0
+            && self.resting.load(Ordering::Relaxed) == self.ports
+    }
+
+    /// Counts what has crossed to and from other ranks.
+    pub(super) fn cross(&self, more: Crossings) {
+        // Ordering: Relaxed; counts that are looked at once all rest.
+        self.sent.fetch_add(more.sent, Ordering::Relaxed);
+        self.received.fetch_add(more.received, Ordering::Relaxed);
+    }
+
+    /// All that was counted.
+    pub(super) fn crossings(&self) -> Crossings {
+        // Ordering: Relaxed; see `cross`.
+        let [sent, received] =
+            [&self.sent, &self.received].map(|count| count.load(Ordering::Relaxed));
+        Crossings { sent, received }
+    }
+}

@@ -1,0 +1,136 @@
+//! What workers send each other: events, and what keeps the graph going. Between ranks, as bytes.
+
+use super::{EdgeId, NodeId};
+use crate::Malformed;
+
+/// How many words a worker says at once.
+pub const WORDS: usize = 12;
+
+/// What a worker tells another one, past all edges; their meaning is the caller's.
+pub type Words = [u64; WORDS];
+
+/// How events become bytes, and bytes events: needed between ranks only.
+pub trait Codec<E>: Sync {
+    /// Appends the event's bytes.
+    fn write(&self, event: &E, bytes: &mut Vec<u8>);
+
+    /// Takes an event from the front of the bytes.
+    ///
+    /// # Errors
+    ///
+    /// When they do not mean one.
+    fn read(&self, bytes: &mut &[u8]) -> Result<E, Malformed>;
+}
+
+#[derive(Debug)]
+pub(super) enum Item<E> {
+    /// For one edge.
+    Event(EdgeId, E),
+    /// For all edges from this node to nodes of the receiving worker.
+    Fanout(NodeId, E),
+    /// The node's clock, for all edges from there.
+    Clock(NodeId, [u64; 2]),
+    /// The same, for one edge.
+    EdgeClock(EdgeId, [u64; 2]),
+    /// Room for so many more events.
+    Credit(EdgeId, u32),
+    /// An event, or its copy, that this node has sent has arrived.
+    Ack(NodeId),
+    /// The sender freezes: nothing else comes before it unfreezes.
+    Marker,
+    /// The sender is there, and has a plan with this fingerprint.
+    Hello(u64),
+    Words(Box<Words>),
+}
+
+impl<E> Item<E> {
+    /// Appends the item's bytes.
+    pub(super) fn write(&self, codec: &dyn Codec<E>, bytes: &mut Vec<u8>) {
+        let mut head = |tag: u8, number: u32| {
+            bytes.push(tag);
+            bytes.extend(number.to_le_bytes());
+        };
+        match self {
+            Self::Event(edge, event) => {
+                head(0, edge.0);
+                codec.write(event, bytes);
+            }
+            Self::Fanout(node, event) => {
+                head(1, node.0);
+                codec.write(event, bytes);
+            }
+            Self::Clock(node, words) => {
+                head(2, node.0);
+                write_words(words, bytes);
+            }
+            Self::EdgeClock(edge, words) => {
+                head(3, edge.0);
+                write_words(words, bytes);
+            }
+            Self::Credit(edge, count) => {
+                head(4, edge.0);
+                bytes.extend(count.to_le_bytes());
+            }
+            Self::Ack(node) => head(5, node.0),
+            Self::Marker => head(6, 0),
+            Self::Hello(fingerprint) => {
+                head(7, 0);
+                write_words(&[*fingerprint], bytes);
+            }
+            Self::Words(words) => {
+                head(8, 0);
+                write_words(&**words, bytes);
+            }
+        }
+    }
+
+    /// Takes an item from the front of the bytes; numbers that mean no edge or node of so many are refused.
+    pub(super) fn read(
+        codec: &dyn Codec<E>,
+        [nodes, edges]: [usize; 2],
+        bytes: &mut &[u8],
+    ) -> Result<Self, Malformed> {
+        let [tag] = take(bytes)?;
+        let number = u32::from_le_bytes(take(bytes)?);
+        let node = || bounded(number, nodes).map(NodeId);
+        let edge = || bounded(number, edges).map(EdgeId);
+        Ok(match tag {
+            0 => Self::Event(edge()?, codec.read(bytes)?),
+            1 => Self::Fanout(node()?, codec.read(bytes)?),
+            2 => Self::Clock(node()?, read_words(bytes)?),
+            3 => Self::EdgeClock(edge()?, read_words(bytes)?),
+            4 => Self::Credit(edge()?, u32::from_le_bytes(take(bytes)?)),
+            5 => Self::Ack(node()?),
+            6 => Self::Marker,
+            7 => Self::Hello(read_words::<1>(bytes)?[0]),
+            8 => Self::Words(Box::new(read_words(bytes)?)),
+            tag => {
+                return Err(Malformed::Body(format!("an event graph has no items of kind {tag}")));
+            }
+        })
+    }
+}
+
+fn bounded(number: u32, count: usize) -> Result<u32, Malformed> {
+    let what = || Malformed::Body(format!("an event graph has no node or edge {number}"));
+    if (number as usize) < count { Ok(number) } else { Err(what()) }
+}
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], Malformed> {
+    let cut_off = || Malformed::Body("an item of an event graph is cut off".to_owned());
+    let (front, rest) = bytes.split_first_chunk().ok_or_else(cut_off)?;
+    *bytes = rest;
+    Ok(*front)
+}
+
+fn write_words(words: &[u64], bytes: &mut Vec<u8>) {
+    words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+}
+
+fn read_words<const N: usize>(bytes: &mut &[u8]) -> Result<[u64; N], Malformed> {
+    let mut words = [0; N];
+    for word in &mut words {
+        *word = u64::from_le_bytes(take(bytes)?);
+    }
+    Ok(words)
+}

@@ -1,0 +1,219 @@
+//! Bounds and clocks: how far a process may go, and what it tells others of how far it has come.
+
+use std::cmp::Reverse;
+
+use warpline_core::Model;
+use warpline_net::graph::{Clock, EdgeId, NodeId};
+
+use super::{
+    departure::Departure, detection::ASK, moment::Moment, process::Waiting, worker::Worker,
+};
+use crate::{
+    Synchronization,
+    sequential::{Buffer, Message},
+};
+
+/// Null messages that a worker may send between two events: so many for each of its processes, and so many more.
+const ALLOWANCE_EACH: usize = 4;
+const ALLOWANCE_LEAST: usize = 16;
+
+impl<M, B> Worker<'_, M, B>
+where
+    M: Model,
+    B: Buffer<Message<M>>,
+{
+    pub(super) fn renew_allowance(&mut self) {
+        self.allowance = ALLOWANCE_LEAST + ALLOWANCE_EACH * self.processes.len();
+    }
+
+    /// An event has come to a process.
+    #[inline]
+    pub(super) fn arrive(&mut self, local: usize, edge: EdgeId, departure: Departure<B>) {
+        let Departure { event, cause } = departure;
+        let at = Moment::of(&event.key);
+        debug_assert!(
+            self.processes[local].bound <= at,
+            "CMB-A: {:?} comes to {:?}, which waits for nothing before {:?}",
+            event.key,
+            event.to,
+            self.processes[local].bound
+        );
+        let process = &mut self.processes[local];
+        if process.has_failed {
+            self.graph.free(edge);
+            self.guard(|_| drop(event));
+            return;
+        }
+        process.pending.push(Reverse(Waiting { event, edge: Some(edge) }));
+        self.tally.pending += 1;
+        self.tally.peak = self.tally.peak.max(self.tally.pending);
+        let is_first = process.next() == at;
+        self.raise(edge, cause);
+        if is_first {
+            self.enqueue(local);
+            if self.shared.mode == Synchronization::NullMessagesOnDemand {
+                self.note_for_review(local);
+            }
+        }
+    }
+
+    /// The sender of what comes on an edge has reached a clock.
+    #[inline]
+    fn raise(&mut self, edge: EdgeId, clock: Moment) {
+        let plan = &self.shared.plan;
+        let reached = clock.after(self.shared.lookaheads[edge.index()]);
+        let bound = &mut self.bounds[plan.place(edge)];
+        if reached <= *bound {
+            return;
+        }
+        *bound = reached;
+        let node = plan.topology().to(edge);
+        let local = self.shared.local_of(node);
+        // The others hold the bound back no less than before.
+        if self.processes[local].lowest == Some(edge) {
+            self.find_bound(local, node);
+        }
+    }
+
+    /// Looks for the edge that holds the bound of a process back.
+    fn find_bound(&mut self, local: usize, node: NodeId) {
+        let plan = &self.shared.plan;
+        let bound_of = |edge: &EdgeId| self.bounds[plan.place(*edge)];
+        let lowest = plan.topology().incoming(node).iter().copied().min_by_key(bound_of);
+        let bound = lowest.as_ref().map_or(Moment::NEVER, bound_of);
+        self.processes[local].lowest = lowest;
+        self.raise_bound(local, bound);
+    }
+
+    /// Nothing comes to a process before this any more.
+    pub(super) fn raise_bound(&mut self, local: usize, bound: Moment) {
+        let process = &mut self.processes[local];
+        if bound > process.bound {
+            process.bound = bound;
+            self.enqueue(local);
+            self.note_for_review(local);
+        }
+    }
+
+    /// Puts a process in the queue of those that are ready, if it is.
+    #[inline]
+    pub(super) fn enqueue(&mut self, local: usize) {
+        if self.is_ready(local) {
+            let process = &mut self.processes[local];
+            let at = process.next();
+            if at < process.queued {
+                process.queued = at;
+                self.ready.push(Reverse((at, local as u32)));
+            }
+        }
+    }
+
+    /// A process has had its turn: tells how far it has come, if it has to wait now.
+    #[inline]
+    pub(super) fn finish_turn(&mut self, local: usize) {
+        if self.processes[local].queued != Moment::NEVER {
+            return;
+        }
+        match self.shared.mode {
+            Synchronization::DeadlockRecovery => {}
+            Synchronization::NullMessagesOnDemand => self.note_for_review(local),
+            _ => self.publish(local),
+        }
+    }
+
+    /// Looks at the process again when there is nothing to handle.
+    #[inline]
+    pub(super) fn note_for_review(&mut self, local: usize) {
+        let has_clocks = self.has_clocks();
+        let process = &mut self.processes[local];
+        if has_clocks && !process.is_in_review {
+            process.is_in_review = true;
+            self.review.push_back(local as u32);
+        }
+    }
+
+    /// Tells clocks that have grown, and asks for others, until a process is ready; says whether there was
+    /// anything to look at.
+    pub(super) fn review_clocks(&mut self) -> bool {
+        let mut any = false;
+        while self.ready.is_empty() && self.allowance > 0 {
+            let Some(local) = self.review.pop_front() else { break };
+            let local = local as usize;
+            any = true;
+            self.processes[local].is_in_review = false;
+            match self.shared.mode {
+                Synchronization::NullMessagesOnDemand => self.answer_and_ask(local),
+                _ => self.publish(local),
+            }
+            self.settle();
+        }
+        any
+    }
+
+    /// Tells the receivers of a process's events its clock, if that has grown.
+    fn publish(&mut self, local: usize) {
+        let news = self.processes[local].news(self.shared.end);
+        if let Some(clock) = news.filter(|_| !self.graph.is_freezing()) {
+            self.processes[local].published = clock;
+            self.processes[local].is_asked = false;
+            let node = self.node_of(local);
+            let told = self.graph.publish(node, clock.to_words());
+            self.tally.null_messages += told as u64;
+            self.allowance = self.allowance.saturating_sub(told);
+        }
+    }
+
+    /// On demand: answers who waits for this process, and asks the one that it waits for.
+    fn answer_and_ask(&mut self, local: usize) {
+        if self.processes[local].is_asked {
+            self.publish(local);
+        }
+        let process = &self.processes[local];
+        // One that has an event asks for itself, one that is asked for another.
+        let waits = process.is_asked || process.next().is_before(self.shared.end);
+        let is_held_back = process.outbox.is_empty() && process.bound <= process.next();
+        let Some(edge) = process.lowest.filter(|_| waits && is_held_back) else { return };
+        if process.has_failed || process.asked_at == Some(process.bound) {
+            return;
+        }
+        self.processes[local].asked_at = Some(process.bound);
+        self.allowance = self.allowance.saturating_sub(1);
+        let sender = self.shared.plan.topology().from(edge);
+        let home = self.shared.plan.home(sender);
+        if home == self.me {
+            self.hear_question(sender);
+        } else {
+            let mut words = [0; _];
+            words[..2].copy_from_slice(&[ASK, u64::from(sender.0)]);
+            self.graph.tell(home, words);
+        }
+    }
+
+    /// Somebody waits for the clock of a process of this worker's.
+    pub(super) fn hear_question(&mut self, node: NodeId) {
+        if self.shared.plan.home(node) == self.me {
+            let local = self.shared.local_of(node);
+            if let Some(process) = self.processes.get_mut(local) {
+                process.is_asked = true;
+                self.note_for_review(local);
+            }
+        }
+    }
+
+    /// Somebody's clock has grown.
+    pub(super) fn hear_clock(&mut self, clock: &Clock) {
+        let reached = Moment::from_words(clock.words);
+        match clock.edge() {
+            Some(edge) => self.raise(edge, reached),
+            None => {
+                let edges = self.shared.plan.listeners(clock.node(), self.me);
+                edges.iter().for_each(|&edge| self.raise(edge, reached));
+            }
+        }
+    }
+
+    /// A process of this worker's as a node of the event graph.
+    pub(super) fn node_of(&self, local: usize) -> NodeId {
+        NodeId(self.shared.residents_of(self.me)[local].get())
+    }
+}

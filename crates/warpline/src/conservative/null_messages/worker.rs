@@ -1,0 +1,441 @@
+//! One worker: its processes, and when each of them may go on.
+//!
+//! [`Worker::work`] is the main loop.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+    sync::atomic::Ordering,
+};
+
+use warpline_core::{
+    Fault, Io, LogicalProcess, LpDigest, LpId, Model, ModelError, Stream, VirtualTime,
+};
+use warpline_net::{
+    NetError,
+    graph::{EventGraph, Far, NodeId, Taken},
+};
+
+use super::{
+    super::lookout::Lookout,
+    departure::{Departure, EventCodec},
+    desk::Desk,
+    detection::Detection,
+    moment::Moment,
+    process::{Process, Waiting},
+    shared::Shared,
+};
+use crate::{
+    RunError, Synchronization,
+    admission::Cause,
+    failure::FailureOrder,
+    panics,
+    ranks::ENGINE_KINDS,
+    sequential::{Buffer, Event, Halt, Handling, Lp, Message},
+    workers,
+};
+
+/// Events of one process in a row, and processes in a row, before the worker looks for what has arrived.
+const TURN_EVENTS: u32 = 32;
+const SLICE_TURNS: u32 = 64;
+/// After so many slices what has gathered for others is sent, even if there is more to do here.
+const FLUSH_SLICES: u32 = 8;
+/// A worker that waits looks again so often before it lets other threads have the core, and before it sleeps.
+const YIELDS: u32 = 4_000;
+
+/// How a worker came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    AtEnd,
+    Interrupted,
+    Failed,
+}
+
+/// What a worker counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) committed: u64,
+    /// Messages that carried a clock to another worker, or to processes of this one.
+    pub(super) null_messages: u64,
+    /// Freezes, and how many of them ended a deadlock.
+    pub(super) freezes: u64,
+    pub(super) deadlocks: u64,
+    /// Events that are pending at this worker's processes, and the most at one time.
+    pub(super) pending: u64,
+    pub(super) peak: u64,
+    pub(super) last_time: VirtualTime,
+}
+
+/// See the module.
+pub(super) struct Worker<'a, M: Model, B> {
+    pub(super) shared: &'a Shared<'a, M, B>,
+    /// Its number among all workers of all ranks.
+    pub(super) me: usize,
+    pub(super) processes: Vec<Process<M::Lp, B>>,
+    pub(super) graph: EventGraph<'a, Departure<B>>,
+    /// Of the edges that lead to this worker, by their place: nothing arrives before that any more.
+    pub(super) bounds: Vec<Moment>,
+    /// Processes that may handle their next event, by where that is. One that has got an earlier event is in here
+    /// twice.
+    pub(super) ready: BinaryHeap<Reverse<(Moment, u32)>>,
+    /// Processes whose clock may have grown, or that may have to ask.
+    pub(super) review: VecDeque<u32>,
+    /// Null messages that may be sent until the next event is handled: where there are no events, clocks grow in
+    /// small steps, and it is faster to look for the next event of all.
+    pub(super) allowance: usize,
+    pub(super) desk: Desk<'a, M, B>,
+    /// Non-blocking I/O events that were handled and are not written.
+    pub(super) outputs: Vec<Event<B>>,
+    pub(super) detection: Detection,
+    /// Events after the first failure are not handled.
+    pub(super) limit: FailureOrder,
+    pub(super) tally: Tally,
+    slices: u32,
+    waited: u32,
+}
+
+impl<'a, M, B> Worker<'a, M, B>
+where
+    M: Model,
+    B: Buffer<Message<M>>,
+{
+    pub(super) fn new(shared: &'a Shared<'a, M, B>, me: usize, codec: &'a EventCodec<M>) -> Self {
+        let far = shared.ranks.transport();
+        let far = far.map(|transport| Far { transport, codec, kind: ENGINE_KINDS });
+        let mode = shared.mode as u64;
+        Self {
+            shared,
+            me,
+            processes: Vec::with_capacity(shared.residents_of(me).len()),
+            graph: EventGraph::make(&shared.plan, &shared.hub, me, far, mode),
+            bounds: vec![Moment::START; shared.plan.incoming_count(me)],
+            ready: BinaryHeap::new(),
+            review: VecDeque::new(),
+            allowance: 0,
+            desk: Desk::new(shared),
+            outputs: Vec::new(),
+            detection: Detection::new(shared),
+            limit: FailureOrder::End,
+            tally: Tally::default(),
+            slices: 0,
+            waited: 0,
+        }
+    }
+
+    /// From the first event to the last.
+    pub(super) fn work(&mut self, lookout: &mut Lookout<'_, '_>) -> Ended {
+        self.start(lookout);
+        self.renew_allowance();
+        while !self.shared.is_broken() {
+            let ended = self.take_in().and_then(|()| self.detect(lookout));
+            match ended {
+                Ok(None) => {}
+                Ok(Some(ended)) => return ended,
+                Err(error) => self.lose(error),
+            }
+            let works =
+                !self.graph.is_freezing() && (self.handle_ready(lookout) || self.review_clocks());
+            if works {
+                self.waited = 0;
+            } else {
+                self.rest(lookout);
+            }
+        }
+        Ended::Failed
+    }
+
+    /// Has nothing to do until something arrives.
+    fn rest(&mut self, lookout: &mut Lookout<'_, '_>) {
+        if self.graph.is_freezing() {
+            self.graph.flush();
+        } else {
+            self.graph.rest();
+        }
+        lookout.cuts_off();
+        // Alone, there is nothing to wait for: the next look finds that all is quiet.
+        if self.shared.plan.workers() > 1 {
+            workers::wait(self.waited, self.detection.spins, YIELDS);
+        }
+        self.waited = self.waited.saturating_add(1);
+        if self.me == self.detection.first && self.waited.is_multiple_of(16) {
+            match self.shared.ranks.is_alerted() {
+                Ok(false) => {}
+                Ok(true) => self.shared.break_up(),
+                Err(error) => self.lose(error),
+            }
+        }
+    }
+
+    /// Ranks cannot talk any more.
+    #[cold]
+    fn lose(&self, error: NetError) {
+        self.shared.failure.note(FailureOrder::End, RunError::Net(error));
+        self.shared.break_up();
+    }
+
+    /// Makes the processes and lets each send its first events.
+    fn start(&mut self, lookout: &mut Lookout<'_, '_>) {
+        let mut made = 0;
+        let (shared, topology) = (self.shared, self.shared.plan.topology());
+        self.guard(|worker| {
+            while let Some(&id) = shared.residents_of(worker.me).get(made) {
+                made += 1;
+                if lookout.cuts_off() {
+                    return;
+                }
+                worker.desk.current_lp = Some(id);
+                let rng = Stream::for_lp(shared.settings.seed, id);
+                let lp =
+                    Lp { state: shared.model.make_lp(id), rng, sent: 0, digest: LpDigest::new() };
+                let incoming = topology.incoming(NodeId(id.get()));
+                let lookaheads = incoming.iter().map(|edge| shared.lookaheads[edge.index()]);
+                let least = lookaheads.reduce(f64::min);
+                worker.processes.push(Process::new(lp, least, incoming.first().copied()));
+                let local = worker.processes.len() - 1;
+                let Lp { state, rng, sent, .. } = &mut worker.processes[local].lp;
+                let (cause, sink) = (Cause::start(id), &mut worker.desk);
+                state.start(shared.model, &mut Handling { cause, rng, sent, sink });
+                worker.deliver(local, Moment::START);
+            }
+        });
+        for local in 0..self.processes.len() {
+            self.enqueue(local);
+            self.note_for_review(local);
+        }
+    }
+
+    /// Takes in what has arrived, if anything has, and what was sent within this worker.
+    fn take_in(&mut self) -> Result<(), NetError> {
+        if self.graph.poll()? {
+            self.waited = 0;
+        }
+        self.settle();
+        while let Some((_, words)) = self.graph.next_words() {
+            self.hear(&words);
+        }
+        Ok(())
+    }
+
+    /// Gives events, clocks and room to the processes that they are for.
+    pub(super) fn settle(&mut self) {
+        // One that could not start all its processes has nothing to give it to, and the run ends.
+        if self.processes.len() < self.shared.residents_of(self.me).len() {
+            return;
+        }
+        while let Some(edge) = self.graph.next_arrival() {
+            let local = self.shared.local_of(self.shared.plan.topology().to(edge));
+            while let Some(taken) = self.graph.take(edge) {
+                let Taken::Own(departure) = taken else {
+                    unreachable!("an event is sent on one edge only");
+                };
+                self.arrive(local, edge, departure);
+            }
+        }
+        while let Some(clock) = self.graph.next_clock() {
+            self.hear_clock(&clock);
+        }
+        while let Some(node) = self.graph.next_relieved() {
+            let local = self.shared.local_of(node);
+            if !self.processes[local].outbox.is_empty() {
+                self.send_outbox(local, false);
+                self.enqueue(local);
+                self.note_for_review(local);
+            }
+        }
+    }
+
+    /// Lets processes that are ready handle events, the first one first; says whether there was one.
+    fn handle_ready(&mut self, lookout: &mut Lookout<'_, '_>) -> bool {
+        if self.ready.is_empty() {
+            return false;
+        }
+        self.graph.wake();
+        let before = self.tally.committed;
+        for _ in 0..SLICE_TURNS {
+            let Some(Reverse((at, local))) = self.ready.pop() else { break };
+            let local = local as usize;
+            if self.processes[local].queued != at {
+                continue;
+            }
+            self.processes[local].queued = Moment::NEVER;
+            self.take_turn(local, lookout);
+            self.settle();
+            self.enqueue(local);
+            self.finish_turn(local);
+            if self.is_stopping() {
+                break;
+            }
+        }
+        if self.tally.committed > before {
+            self.renew_allowance();
+            // Ordering: Relaxed; a count for people.
+            self.shared.committed.fetch_add(self.tally.committed - before, Ordering::Relaxed);
+        }
+        self.slices += 1;
+        if self.slices.is_multiple_of(FLUSH_SLICES) {
+            self.graph.flush();
+            self.show_progress(lookout);
+        }
+        true
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        // Ordering: Relaxed; it publishes nothing but itself.
+        self.shared.stop.soon.load(Ordering::Relaxed)
+    }
+
+    /// Now and then notes how far the processes of this worker, and of the rank, have come.
+    fn show_progress(&mut self, lookout: &mut Lookout<'_, '_>) {
+        // So seldom that the sum is small.
+        let every = FLUSH_SLICES * (1 + self.processes.len() as u32 / SLICE_TURNS);
+        if !self.slices.is_multiple_of(every) {
+            return;
+        }
+        let end = self.shared.end;
+        let clocks = self.processes.iter().map(|process| process.clock(end));
+        let reached = clocks.min().and_then(Moment::time).unwrap_or(f64::MAX).min(end);
+        // Ordering: Relaxed; for people.
+        self.shared.reached[self.me - self.detection.first]
+            .store(reached.to_bits(), Ordering::Relaxed);
+        let all = self.shared.reached.iter().map(|one| one.load(Ordering::Relaxed)).min();
+        lookout.reaches_time(f64::from_bits(all.unwrap_or_default()));
+    }
+
+    /// Lets one process handle some of the events that it may handle.
+    fn take_turn(&mut self, local: usize, lookout: &mut Lookout<'_, '_>) {
+        let is_sound = self.guard(|worker| {
+            for _ in 0..TURN_EVENTS {
+                if !worker.is_ready(local) || lookout.cuts_off() {
+                    break;
+                }
+                let Some(Reverse(waiting)) = worker.processes[local].pending.pop() else { break };
+                worker.tally.pending -= 1;
+                worker.handle(local, waiting);
+            }
+        });
+        if !is_sound {
+            self.processes[local].has_failed = true;
+            self.guard(|worker| worker.desk.sent.clear());
+        }
+    }
+
+    /// Whether a process may handle its next event.
+    #[inline]
+    pub(super) fn is_ready(&self, local: usize) -> bool {
+        let process = &self.processes[local];
+        let Some(Reverse(Waiting { event, .. })) = process.pending.peek() else { return false };
+        Moment::of(&event.key) < process.bound
+            && event.key.time_value() < self.shared.end
+            && process.outbox.is_empty()
+            && FailureOrder::Event(event.key) < self.limit
+            && !process.has_failed
+    }
+
+    /// Handles an event and commits it, frees its room, and sends what the handler has sent.
+    #[inline]
+    fn handle(&mut self, local: usize, waiting: Waiting<B>) {
+        let Waiting { event: Event { key, to, io, message }, edge } = waiting;
+        let (model, desk) = (self.shared.model, &mut self.desk);
+        let Lp { state, rng, sent, digest } = &mut self.processes[local].lp;
+        (desk.current_lp, desk.current_event) = (Some(to), Some(key));
+        let mut cx = Handling { cause: Cause::event(&key, to), rng, sent, sink: desk };
+        match io {
+            None => state.handle(model, message.get(), &mut cx),
+            Some(Io::Blocking) => state.handle_io(model, message.get(), &mut cx),
+            // Written once all that comes before it is handled.
+            Some(Io::NonBlocking) => {}
+        }
+        digest.commit(&key, M::Lp::fingerprint(message.get()));
+        self.tally.committed += 1;
+        self.tally.last_time = self.tally.last_time.max(key.time());
+        self.desk.give_room();
+        if let Some(edge) = edge {
+            self.graph.free(edge);
+        }
+        if io == Some(Io::NonBlocking) {
+            self.outputs.push(Event { key, to, io, message });
+        } else {
+            self.desk.recycle(message);
+        }
+        self.deliver(local, Moment::of(&key).as_cause());
+    }
+
+    /// Sends what is on the desk; what finds no room stays in the process's outbox.
+    #[inline]
+    fn deliver(&mut self, local: usize, cause: Moment) {
+        let process = &mut self.processes[local];
+        for (edge, event) in self.desk.sent.drain(..) {
+            let Some(edge) = edge else {
+                process.pending.push(Reverse(Waiting { event, edge: None }));
+                self.tally.pending += 1;
+                continue;
+            };
+            if let Err(refused) = self.graph.send(edge, Departure { event, cause }) {
+                process.outbox.push_back((edge, refused.event.event));
+                process.outbox_cause = cause;
+                self.tally.pending += 1;
+            }
+        }
+        self.tally.peak = self.tally.peak.max(self.tally.pending);
+    }
+
+    /// Sends what is in the outbox as far as there is room; or all of it, to end a deadlock. What is sent on one
+    /// edge keeps its order: an edge that is full stays so meanwhile.
+    pub(super) fn send_outbox(&mut self, local: usize, over: bool) {
+        let process = &mut self.processes[local];
+        let cause = process.outbox_cause;
+        for _ in 0..process.outbox.len() {
+            let Some((edge, event)) = process.outbox.pop_front() else { break };
+            let departure = Departure { event, cause };
+            let sent = match over {
+                true => self.graph.send_over(edge, departure),
+                false => self.graph.send(edge, departure),
+            };
+            match sent {
+                Ok(()) => self.tally.pending -= 1,
+                Err(refused) => process.outbox.push_back((edge, refused.event.event)),
+            }
+        }
+    }
+
+    /// Runs code of the model's: its mistakes and its panics are noted as the run's failure. Says whether there
+    /// was none.
+    pub(super) fn guard(&mut self, code: impl FnOnce(&mut Self)) -> bool {
+        let outcome = panics::catch(|| code(self));
+        // A mistake that was made before the panic came first.
+        let halt = self.desk.halt.take().map(|halt| *halt);
+        let fault = match (halt, outcome) {
+            (None, Ok(())) => return true,
+            (None, Err(fault)) | (Some(Halt::Fault(fault)), _) => Some(fault),
+            (Some(Halt::OutOfBuffers), _) => None,
+        };
+        self.fail(fault);
+        false
+    }
+
+    /// Notes a fault of the model's, or, without one, that there are no more buffers.
+    #[cold]
+    fn fail(&mut self, fault: Option<Fault>) {
+        let (lp, event) = (self.desk.current_lp, self.desk.current_event);
+        let place = self.shared.place(self.me, lp, event);
+        let error = match fault {
+            Some(fault) => ModelError { fault, place }.into(),
+            None => RunError::OutOfBuffers {
+                place,
+                limit: self.shared.settings.memory.unwrap_or(u64::MAX),
+                events: self.shared.room.unwrap_or_default() as u64,
+                event_bytes: Shared::<M, B>::event_bytes(),
+            },
+        };
+        let start = FailureOrder::Start(lp.unwrap_or(LpId::new(0)));
+        let order = event.map_or(start, FailureOrder::Event);
+        self.shared.failure.note(order, error);
+        self.limit = self.limit.min(order);
+    }
+
+    /// Whether clocks are of any use.
+    #[inline]
+    pub(super) fn has_clocks(&self) -> bool {
+        self.shared.mode != Synchronization::DeadlockRecovery
+    }
+}

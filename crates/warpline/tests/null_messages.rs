@@ -1,0 +1,363 @@
+//! Null messages and deadlock recovery commit what the sequential engine commits, on graphs of every kind.
+
+mod watchdog;
+mod web;
+
+use std::{
+    ops::ControlFlow,
+    sync::{
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
+};
+
+use proptest::{collection::vec, prelude::*, sample::select};
+use warpline::{
+    Aggregation, Context, Engine, Link, LogicalProcess, LpId, Model, Report, RunError, Simulation,
+    Synchronization, Transport, VirtualTime,
+};
+use web::{Mistake, Web};
+
+/// The algorithms that go along links.
+const MODES: [Synchronization; 3] = [
+    Synchronization::NullMessages,
+    Synchronization::NullMessagesOnDemand,
+    Synchronization::DeadlockRecovery,
+];
+
+type Outcome = Result<Report<Vec<(u64, u64)>>, RunError>;
+
+fn simulation(
+    web: &Web,
+    mode: Synchronization,
+    workers: usize,
+    capacity: usize,
+) -> Simulation<'static, Web> {
+    Simulation::new(web.clone())
+        .engine(Engine::Conservative)
+        .synchronization(mode)
+        .workers(workers)
+        .edge_capacity(capacity)
+        .pin(false)
+}
+
+/// What a run tells, without what may differ between engines.
+fn told(run: &Outcome) -> String {
+    match run {
+        Ok(report) => format!(
+            "digest {}, {} events, until {}: {:?}",
+            report.digest, report.committed_events, report.end_time, report.output
+        ),
+        Err(RunError::Model(error)) => {
+            format!("{}\nat {:?}, {:?}", error.fault, error.place.lp, error.place.event)
+        }
+        Err(error) => error.to_string(),
+    }
+}
+
+/// A run and the sequential engine's commit the same, and write the same.
+fn check(web: &Web, mode: Synchronization, workers: usize, capacity: usize, end: f64) {
+    let oracle = web.apart();
+    let expected = Simulation::new(oracle.clone()).end(end).run();
+    let web = web.apart();
+    let run = watchdog::run(simulation(&web, mode, workers, capacity).end(end));
+    let context = format!("{mode}, {workers} workers, capacity {capacity}, end {end}");
+    assert_eq!(told(&run), told(&expected), "{context}");
+    assert_eq!(*web.lines.lock().unwrap(), *oracle.lines.lock().unwrap(), "{context}");
+}
+
+#[test]
+fn a_ring() {
+    for mode in MODES {
+        for workers in [1, 2, 4] {
+            for capacity in [1, 2, 8, 64] {
+                for lookahead in [0.0, 0.5] {
+                    check(&Web::ring(6, lookahead), mode, workers, capacity, f64::INFINITY);
+                    check(&Web::ring(6, lookahead), mode, workers, capacity, 7.5);
+                }
+            }
+        }
+    }
+}
+
+/// Random graphs: cycles, islands, loops and double links among them, with lookaheads and without.
+fn web() -> impl Strategy<Value = Web> {
+    let lookahead = select(&[0.0, 0.0, 0.25, 1.0, 3.0][..]);
+    let links = (1..=8_u32).prop_flat_map(move |lps| {
+        let link = (0..lps, lookahead.clone());
+        vec(vec(link, 0..4), lps as usize)
+    });
+    let delays = vec(select(&[0.0, 0.0, 1e-17, 0.5, -1.0, 40.0][..]), 1..4);
+    let fan = select(&[[0, 1], [1, 1], [0, 3], [2, 5]][..]);
+    let io = select(&[[0.0; 2], [0.0; 2], [0.1, 0.2], [0.0, 0.4], [0.3, 0.0]][..]);
+    let mistake = (0..8_u32, 1..12_u64, select(&[Mistake::Fail, Mistake::Panic][..]));
+    let wrong = proptest::option::weighted(0.3, mistake);
+    (links, delays, fan, 0..4_u64, 1..60_u64, io, wrong).prop_map(
+        |(links, delays, fan, first, budget, io, wrong)| Web {
+            delays,
+            fan,
+            first,
+            budget,
+            io,
+            wrong,
+            ..Web::new(links)
+        },
+    )
+}
+
+/// Runs a model on so many ranks, which are threads; gives back what rank 0 says. One that does not end fails its
+/// test.
+fn run_across(web: &Web, mode: Synchronization, shape: [usize; 3], end: f64) -> Outcome {
+    let [ranks, workers, capacity] = shape;
+    let (done, outcomes) = mpsc::channel();
+    for transport in warpline_net::network(ranks, workers + 1) {
+        let simulation = simulation(web, mode, workers, capacity).end(end);
+        let mut simulation = simulation.aggregation(Aggregation::Bytes(200));
+        let done = done.clone();
+        std::thread::spawn(move || {
+            let outcome = simulation.run_across(&transport);
+            let _ = done.send((transport.rank(), outcome));
+        });
+    }
+    let mut outcomes: Vec<_> = (0..ranks)
+        .map(|_| outcomes.recv_timeout(watchdog::PATIENCE).expect("all ranks end"))
+        .collect();
+    outcomes.sort_by_key(|(rank, _)| *rank);
+    let (_, first) = outcomes.remove(0);
+    for (_, other) in outcomes {
+        assert_eq!(other.is_err(), first.is_err(), "{other:?}, but {first:?}");
+    }
+    first.map(|report| report.expect("rank 0 gets the report"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_graphs(
+        web in web(),
+        mode in select(&MODES[..]),
+        workers in select(&[1, 2, 4][..]),
+        capacity in select(&[1, 2, 8, 64][..]),
+        end in select(&[f64::INFINITY, f64::INFINITY, 0.0, 3.5, 20.0][..]),
+    ) {
+        check(&web, mode, workers, capacity, end);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_graphs_across_ranks(
+        web in web(),
+        mode in select(&MODES[..]),
+        ranks in 1..=3_usize,
+        workers in 1..=2_usize,
+        capacity in select(&[1, 2, 8, 64][..]),
+        end in select(&[f64::INFINITY, 3.5][..]),
+    ) {
+        let oracle = web.apart();
+        let expected = Simulation::new(oracle.clone()).end(end).run();
+        let web = web.apart();
+        let run = run_across(&web, mode, [ranks, workers, capacity], end);
+        match (&run, &expected) {
+            // The failure of another rank is told in its words.
+            (Err(RunError::Rank { error, .. }), Err(RunError::Model(expected))) => {
+                prop_assert!(error.contains(&expected.fault.to_string()), "{error}\n{expected}");
+            }
+            _ => prop_assert_eq!(told(&run), told(&expected)),
+        }
+        let mut lines = web.lines.lock().unwrap().clone();
+        lines.sort_unstable();
+        prop_assert_eq!(&lines, &*oracle.lines.lock().unwrap());
+    }
+}
+
+/// Figure 4 of the paper: r1 tells r3 of every step of its own and r2 of every step, r2 hardly ever tells r3
+/// anything. With room for three events on an edge, r3 waits for r2, r1 for r3, and r2 for r1.
+#[derive(Clone, Debug)]
+struct Figure4;
+
+#[derive(Clone, Debug)]
+struct Subcircuit {
+    handled: u64,
+}
+
+impl Model for Figure4 {
+    type Lp = Subcircuit;
+    type Output = Vec<u64>;
+
+    fn name(&self) -> &'static str {
+        "figure-4"
+    }
+
+    fn lp_count(&self) -> usize {
+        3
+    }
+
+    fn make_lp(&self, _: LpId) -> Subcircuit {
+        Subcircuit { handled: 0 }
+    }
+
+    fn reduce(&self, handled: impl Iterator<Item = u64>) -> Vec<u64> {
+        handled.collect()
+    }
+
+    fn links(&self, from: LpId) -> Option<Vec<Link>> {
+        let link = |to| Link { to: LpId::new(to), lookahead: 0.0 };
+        Some([vec![link(1), link(2)], vec![link(2)], vec![]][from.index()].clone())
+    }
+}
+
+impl LogicalProcess for Subcircuit {
+    type Model = Figure4;
+    type Message = ();
+    type Summary = u64;
+
+    fn start(&mut self, _: &Figure4, cx: &mut impl Context<()>) {
+        if cx.me().get() == 0 {
+            cx.send(cx.me(), 10.0, ());
+        }
+    }
+
+    fn handle(&mut self, _: &Figure4, (): &(), cx: &mut impl Context<()>) {
+        self.handled += 1;
+        match cx.me().get() {
+            0 => {
+                cx.send(cx.me(), 10.0, ());
+                cx.send(LpId::new(1), 0.0, ());
+                cx.send(LpId::new(2), 0.0, ());
+            }
+            1 if self.handled == 6 => cx.send(LpId::new(2), 0.0, ()),
+            _ => {}
+        }
+    }
+
+    fn finish(self, _: &Figure4, _: VirtualTime) -> u64 {
+        self.handled
+    }
+}
+
+/// Null messages of r2 keep r3 going; without them the deadlock is there, and is ended every time; where edges
+/// have room for all, it is not.
+#[test]
+fn the_deadlock_of_figure_4() {
+    let run = |mode, workers, capacity| {
+        let simulation =
+            Simulation::new(Figure4).engine(Engine::Conservative).synchronization(mode);
+        let simulation = simulation.workers(workers).edge_capacity(capacity).pin(false).end(75.0);
+        let report = watchdog::run(simulation).expect("a sound model");
+        assert_eq!(report.output, [7, 7, 8]);
+        report.details.counters.iter().find(|(name, _)| *name == "deadlocks").expect("counted").1
+    };
+    for workers in [1, 2, 3] {
+        assert!(run(Synchronization::DeadlockRecovery, workers, 3) > 0);
+    }
+    // Alone, the worker is quiet only when nothing can go on.
+    assert_eq!(run(Synchronization::NullMessages, 1, 3), 0);
+    assert_eq!(run(Synchronization::NullMessagesOnDemand, 1, 3), 0);
+    // At 30 the edge to r3 is full, and r3 has waited since 10.
+    let blocked = run(Synchronization::DeadlockRecovery, 1, 3);
+    let free = run(Synchronization::DeadlockRecovery, 1, 64);
+    assert!(free < blocked, "{free} deadlocks with room for all, {blocked} with room for three");
+}
+
+/// Without lookahead and in a cycle of edges that hold one event, only recovery exceeds the capacity.
+#[test]
+fn a_cycle_of_full_edges() {
+    let web = Web { fan: [2, 4], delays: vec![0.0], ..Web::ring(3, 0.0) };
+    for mode in MODES {
+        for workers in [1, 3] {
+            check(&web, mode, workers, 1, f64::INFINITY);
+        }
+    }
+}
+
+/// What comes after a link's promise is broken names the link, and what to do.
+#[test]
+fn broken_links_are_told() {
+    for mode in MODES {
+        for (mistake, text) in [
+            (Mistake::SendTo(0), "LP 2 at virtual time"),
+            (Mistake::SendTo(0), "sent an event to LP 0 with delay 1, but has no link to it"),
+            (Mistake::SendTo(0), "add the link to what the model's `links` gives"),
+            (
+                Mistake::TooSoon,
+                "sent an event to LP 3 with delay 0.25, below lookahead 0.5 of their link",
+            ),
+            (Mistake::TooSoon, "lower the lookahead of this link"),
+        ] {
+            let web = Web { wrong: Some((2, 3, mistake)), ..Web::ring(5, 0.5) };
+            let error = watchdog::run(simulation(&web, mode, 2, 8)).expect_err("a broken promise");
+            assert!(error.to_string().contains(text), "{error}");
+        }
+    }
+}
+
+/// A chain of events without delay that never ends is the same error as in the sequential engine, at the same
+/// place. It goes on at one process: a million deadlocks would take long.
+#[test]
+fn an_endless_chain_is_told() {
+    let mut web = Web::ring(2, 1.0);
+    (web.links, web.delays, web.first, web.budget) = (vec![vec![], vec![]], vec![0.0], 1, u64::MAX);
+    for mode in MODES {
+        check(&web, mode, 2, 4, f64::INFINITY);
+    }
+}
+
+/// A run that has no end ends when it is stopped, or when its observer says so; and so does one whose processes
+/// wait for each other all the time.
+#[test]
+fn a_stopped_run_ends() {
+    for mode in MODES {
+        for (workers, lookahead) in [(1, 0.5), (2, 0.5), (2, 0.0)] {
+            let web = Web { budget: u64::MAX / 8, ..Web::ring(4, lookahead) };
+            let calls = AtomicU64::new(0);
+            let run = simulation(&web, mode, workers, 8).observe(move |progress| {
+                assert!(progress.virtual_time <= progress.end);
+                match calls.fetch_add(1, Ordering::Relaxed) {
+                    0..2 => ControlFlow::Continue(()),
+                    _ => ControlFlow::Break(()),
+                }
+            });
+            let report = watchdog::run(run).expect("a sound model");
+            assert!(report.interrupted && report.committed_events > 0);
+        }
+    }
+}
+
+/// Limited memory is an error that says so, and what is enough is enough.
+#[test]
+fn memory_is_limited() {
+    for mode in MODES {
+        let web = Web { fan: [3, 3], budget: 1_000, ..Web::ring(4, 0.5) };
+        let run = simulation(&web, mode, 2, 8).memory(2_000);
+        let error = watchdog::run(run).expect_err("too little");
+        assert!(error.to_string().contains("out of event buffers"), "{error}");
+        assert!(watchdog::run(simulation(&web, mode, 2, 8).memory(10 << 20)).is_ok());
+    }
+}
+
+/// Models and settings that do not fit are refused, and it is said what to declare.
+#[test]
+fn what_does_not_fit_is_refused() {
+    let refusal = |run: Simulation<'static, Web>| match watchdog::run(run) {
+        Err(RunError::Config(error)) => error.to_string(),
+        run => panic!("{run:?}"),
+    };
+    let ring = Web::ring(3, 0.5);
+    let error = refusal(simulation(&ring, Synchronization::NullMessages, 1, 0));
+    assert!(error.contains("`edge-capacity` is 0"), "{error}");
+    let mut web = ring.clone();
+    web.links[1] = vec![(3, 0.5)];
+    let error = refusal(simulation(&web, Synchronization::NullMessages, 1, 8));
+    assert!(error.contains("`links`"), "{error}");
+    web.links[1] = vec![(2, f64::NAN)];
+    let error = refusal(simulation(&web, Synchronization::NullMessages, 1, 8));
+    assert!(error.contains("on the link from LP 1 to LP 2"), "{error}");
+    // No lookahead of the whole model, so no windows; but links.
+    assert!(watchdog::run(simulation(&ring, Synchronization::Auto, 2, 8)).is_ok());
+    let error = refusal(simulation(&ring, Synchronization::Windows, 1, 8));
+    assert!(error.contains("lookahead"), "{error}");
+}

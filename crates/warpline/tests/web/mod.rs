@@ -1,0 +1,176 @@
+//! Models on random directed graphs: what the conservative engine's null messages are tested on.
+
+use std::sync::{Arc, Mutex};
+
+use warpline::{
+    Context, EventKey, Io, IoContext, Link, LogicalProcess, LpId, Model, VirtualTime, Wire, Wires,
+};
+
+/// What goes wrong, and at which event of which process.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Mistake {
+    Fail,
+    Panic,
+    /// An event to this process, which may have no link from there.
+    SendTo(u32),
+    /// An event on the first link, by half of its lookahead.
+    TooSoon,
+}
+
+/// A directed graph, and how its processes behave.
+#[derive(Clone, Debug)]
+pub(crate) struct Web {
+    /// Of every process: where it sends to, and with which lookahead.
+    pub(crate) links: Vec<Vec<(u32, f64)>>,
+    /// What is added to the lookahead, drawn for each event; a negative one is the mean of an exponential delay.
+    pub(crate) delays: Vec<f64>,
+    /// How many events each event leads to, at least and at most: the budget decides in the end.
+    pub(crate) fan: [u64; 2],
+    /// How many events every process sends at its start, and how many each may lead to.
+    pub(crate) first: u64,
+    pub(crate) budget: u64,
+    /// The parts of all events that are blocking and non-blocking I/O events.
+    pub(crate) io: [f64; 2],
+    pub(crate) wrong: Option<(u32, u64, Mistake)>,
+    /// What `output` was called with, in order.
+    pub(crate) lines: Arc<Mutex<Vec<(EventKey, LpId)>>>,
+}
+
+impl Web {
+    /// Sound processes that send a few events each way.
+    pub(crate) fn new(links: Vec<Vec<(u32, f64)>>) -> Self {
+        Self {
+            links,
+            delays: vec![0.0, 0.5, -1.0],
+            fan: [1, 1],
+            first: 2,
+            budget: 50,
+            io: [0.0; 2],
+            wrong: None,
+            lines: Arc::default(),
+        }
+    }
+
+    /// A ring of so many.
+    pub(crate) fn ring(count: u32, lookahead: f64) -> Self {
+        Self::new((0..count).map(|me| vec![((me + 1) % count, lookahead)]).collect())
+    }
+
+    /// The same, with lines of its own.
+    pub(crate) fn apart(&self) -> Self {
+        Self { lines: Arc::default(), ..self.clone() }
+    }
+}
+
+impl Model for Web {
+    type Lp = Spider;
+    type Output = Vec<(u64, u64)>;
+
+    fn name(&self) -> &'static str {
+        "web"
+    }
+
+    fn lp_count(&self) -> usize {
+        self.links.len()
+    }
+
+    fn make_lp(&self, _: LpId) -> Spider {
+        Spider { handled: 0, sum: 0 }
+    }
+
+    fn reduce(&self, summaries: impl Iterator<Item = (u64, u64)>) -> Self::Output {
+        summaries.collect()
+    }
+
+    fn links(&self, from: LpId) -> Option<Vec<Link>> {
+        let link = |&(to, lookahead): &(u32, f64)| Link { to: LpId::new(to), lookahead };
+        Some(self.links[from.index()].iter().map(link).collect())
+    }
+
+    fn wires(&self) -> Option<Wires<Self>> {
+        Some(Wires { message: Wire::plain(), summary: Wire::serde() })
+    }
+}
+
+/// A process: what it has handled depends on the order in which it did.
+#[derive(Clone, Debug)]
+pub(crate) struct Spider {
+    handled: u64,
+    sum: u64,
+}
+
+impl Spider {
+    fn scatter(&self, web: &Web, [count, budget]: [u64; 2], cx: &mut impl Context<u64>) {
+        let me = cx.me();
+        let links = &web.links[me.index()];
+        for child in 0..count.min(budget) {
+            let share = budget / count.min(budget) + u64::from(child < budget % count.min(budget));
+            // One more than there are links: the process itself.
+            let choice = cx.rng().below(links.len() as u64 + 1) as usize;
+            let (to, lookahead) =
+                links.get(choice).map_or((me, 0.0), |&(to, lookahead)| (LpId::new(to), lookahead));
+            let more = web.delays[cx.rng().below(web.delays.len() as u64) as usize];
+            let more = if more < 0.0 { cx.rng().exponential(-more) } else { more };
+            let dice = if web.io == [0.0; 2] { 1.0 } else { cx.rng().uniform() };
+            let delay = lookahead + more;
+            if dice < web.io[0] {
+                cx.send_io(Io::Blocking, to, delay, share);
+            } else if dice < web.io[0] + web.io[1] {
+                cx.send_io(Io::NonBlocking, to, delay, share);
+            } else {
+                cx.send(to, delay, share);
+            }
+        }
+    }
+
+    fn work(&mut self, web: &Web, budget: u64, cx: &mut impl Context<u64>) {
+        self.handled += 1;
+        self.sum = self.sum.wrapping_mul(31).wrapping_add(budget);
+        let [least, most] = web.fan;
+        let count = least + cx.rng().below(most - least + 1);
+        self.scatter(web, [count, budget - 1], cx);
+        if let Some((lp, event, mistake)) = web.wrong
+            && (lp, event) == (cx.me().get(), self.handled)
+        {
+            match mistake {
+                Mistake::Fail => cx.fail(format_args!("broken on purpose")),
+                Mistake::Panic => panic!("broken on purpose"),
+                Mistake::SendTo(to) => cx.send(LpId::new(to), 1.0, 1),
+                Mistake::TooSoon => {
+                    let (to, lookahead) = web.links[cx.me().index()][0];
+                    cx.send(LpId::new(to), lookahead / 2.0, 1);
+                }
+            }
+        }
+    }
+}
+
+impl LogicalProcess for Spider {
+    type Model = Web;
+    type Message = u64;
+    type Summary = (u64, u64);
+
+    fn start(&mut self, web: &Web, cx: &mut impl Context<u64>) {
+        self.scatter(web, [web.first, web.first * web.budget], cx);
+    }
+
+    fn handle(&mut self, web: &Web, budget: &u64, cx: &mut impl Context<u64>) {
+        self.work(web, *budget, cx);
+    }
+
+    fn handle_io(&mut self, web: &Web, budget: &u64, cx: &mut impl IoContext<u64>) {
+        self.work(web, *budget, cx);
+    }
+
+    fn output(web: &Web, lp: LpId, event: &EventKey, _: &u64) {
+        web.lines.lock().unwrap().push((*event, lp));
+    }
+
+    fn finish(self, _: &Web, _: VirtualTime) -> (u64, u64) {
+        (self.handled, self.sum)
+    }
+
+    fn fingerprint(budget: &u64) -> u64 {
+        *budget
+    }
+}
