@@ -54,7 +54,6 @@ impl Conservative {
     }
 }
 
-
 /// Time Warp and its policies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeWarp {
@@ -251,7 +250,8 @@ pub(crate) fn sample(
                     source: Box::new(source),
                 })?,
             };
-            let Some(Outcome { committed, digest, rate, efficiency, null_messages }) = outcome else {
+            let Some(Outcome { committed, digest, rate, efficiency, null_messages }) = outcome
+            else {
                 return Err(LabError::Interrupted);
             };
             check(figure, &name, &points[place].setup, digest, &points)?;

@@ -128,7 +128,8 @@ mod tests {
     #[test]
     fn claims_tell_a_speed_up_from_none() {
         let verdicts = |growth| {
-            let curve = |name| [1.0, 2.0].map(|x| point(name, x, &[if x > 1.0 { growth } else { 1.0 }; 5]));
+            let curve =
+                |name| [1.0, 2.0].map(|x| point(name, x, &[if x > 1.0 { growth } else { 1.0 }; 5]));
             let points: Vec<_> = curve(NULL_MESSAGES).into_iter().chain(curve(WINDOWS)).collect();
             claims(&points).iter().map(Claim::verdict).collect::<Vec<_>>()
         };

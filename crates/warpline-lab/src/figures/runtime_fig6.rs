@@ -5,7 +5,8 @@ use warpline::{Aggregation, Synchronization};
 
 use super::runtime_fig5::{describe, engine, model};
 use crate::{
-    Axis, Claim, Conservative, Executor, Figure, Findings, Lab, LabError, Point, Setup, claim::ratios,
+    Axis, Claim, Conservative, Executor, Figure, Findings, Lab, LabError, Point, Setup,
+    claim::ratios,
 };
 
 /// One half of the figure.
@@ -56,10 +57,13 @@ impl RuntimeFig6 {
         let place = place as usize;
         Executor::Conservative(match self.half {
             Half::Aggregation => {
-                let aggregation = if place == 1 { Aggregation::Off } else { Aggregation::Bytes(place) };
+                let aggregation =
+                    if place == 1 { Aggregation::Off } else { Aggregation::Bytes(place) };
                 Conservative { ranks: 2, aggregation, ..engine(1, synchronization) }
             }
-            Half::Capacity => Conservative { edge_capacity: place, ..engine(workers, synchronization) },
+            Half::Capacity => {
+                Conservative { edge_capacity: place, ..engine(workers, synchronization) }
+            }
         })
     }
 
@@ -81,7 +85,12 @@ impl RuntimeFig6 {
         let [least, most] = [self.places()[0], self.places()[self.places().len() - 1]];
         match self.half {
             Half::Aggregation => vec![
-                faster("without aggregation it takes three times as long", points, [BEST, least], 3.0),
+                faster(
+                    "without aggregation it takes three times as long",
+                    points,
+                    [BEST, least],
+                    3.0,
+                ),
                 faster("and it takes longer without", points, [BEST, least], 1.0),
                 faster("with far too much of it, longer, too", points, [BEST, most], 1.0),
             ],
@@ -153,8 +162,11 @@ impl Figure for RuntimeFig6 {
             Half::Aggregation => "bytes that are sent together",
             Half::Capacity => "edge capacity, in events",
         };
-        let mut findings =
-            Findings::of_rates(self.title, Axis::new(x).with_ticks(self.places()).logarithmic(), &points);
+        let mut findings = Findings::of_rates(
+            self.title,
+            Axis::new(x).with_ticks(self.places()).logarithmic(),
+            &points,
+        );
         findings.remarks.extend([EAGER, ON_DEMAND].map(|curve| null_messages(&points, curve)));
         Ok(Findings {
             paper: "Wen and Yelick 1995, figure 6: without aggregation the running time of the circuit with small \
