@@ -1,16 +1,17 @@
-//! Runs on several ranks: threads of this process (`--ranks`), or the processes that `mpirun` has started.
+//! Runs on several ranks: threads of this process (`--ranks`), or the processes that `mpirun` has started; and the
+//! flags of the conservative engine.
 
 use std::sync::Arc;
 
 use clap::Args;
-use warpline::{Aggregation, Model, Placement, Report, RunError, Simulation};
+use warpline::{Aggregation, Model, Placement, Report, RunError, Simulation, Synchronization};
 use warpline_net::launched_by_mpi;
 
-use crate::{args::one_to, failure::Failure};
+use crate::{args::one_to, failure::Failure, timewarp_args::named};
 
 /// Where the processes of the model are, and how ranks talk.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Ranks")]
+#[command(next_help_heading = "Conservative engine and ranks")]
 pub(crate) struct RankArgs {
     /// Ranks, as threads of this process; with mpirun, its processes are the ranks
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = one_to::<1024>)]
@@ -19,6 +20,12 @@ pub(crate) struct RankArgs {
     /// worker in each line, one line per process
     #[arg(long, value_name = "NAME|FILE", default_value = "model", value_parser = placement)]
     pub(crate) placement: Placement,
+    /// How the conservative engine's workers know what they may handle
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = named(Synchronization::ALL, Synchronization::name))]
+    pub(crate) synchronization: Synchronization,
+    /// With null messages: events that a link holds which are not handled yet
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = one_to::<1_000_000>)]
+    pub(crate) edge_capacity: usize,
     /// Bytes of messages to one worker of another rank that are sent together: auto, off, or a number
     #[arg(long, value_name = "BYTES", default_value_t)]
     pub(crate) aggregation: Aggregation,
@@ -27,7 +34,11 @@ pub(crate) struct RankArgs {
 impl RankArgs {
     /// The simulation with these settings.
     pub(crate) fn apply<'a, M: Model>(&self, simulation: Simulation<'a, M>) -> Simulation<'a, M> {
-        simulation.placement(self.placement.clone()).aggregation(self.aggregation)
+        simulation
+            .placement(self.placement.clone())
+            .synchronization(self.synchronization)
+            .edge_capacity(self.edge_capacity)
+            .aggregation(self.aggregation)
     }
 }
 
@@ -125,15 +136,14 @@ impl Launch {
             #[cfg(feature = "mpi")]
             Self::Mpi(transport) => {
                 let report = simulation.run_across(transport);
-                if let Err(RunError::Net(
-                    warpline::NetError::Lost { .. } | warpline::NetError::Failed(_),
-                )) = report
-                {
-                    eprintln!(
-                        "error: {}",
-                        report.err().map_or_else(String::new, |error| error.to_string())
-                    );
-                    transport.abort(1);
+                match &report {
+                    // Rank 0 has told the others, and tells the user.
+                    Err(RunError::Net(warpline::NetError::Ended { .. })) => {}
+                    Err(RunError::Net(error)) => {
+                        eprintln!("error: {error}");
+                        transport.abort(1);
+                    }
+                    _ => {}
                 }
                 report
             }

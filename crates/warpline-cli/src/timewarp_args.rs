@@ -149,7 +149,10 @@ impl Policies {
     }
 }
 
-fn named<T>(all: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
+pub(crate) fn named<T>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T>
 where
     T: std::str::FromStr<Err: std::error::Error + Send + Sync> + Copy + Send + Sync + 'static,
 {

@@ -30,7 +30,7 @@ fn refuses(words: &[&str], says: &[&str]) {
     assert!(output.stdout.is_empty(), "`lab {words:?}` printed something");
 }
 
-const FIGURES: [&str; 12] = [
+const FIGURES: [&str; 15] = [
     "fig1",
     "fig2",
     "fig3",
@@ -40,6 +40,9 @@ const FIGURES: [&str; 12] = [
     "fig7",
     "fig8",
     "gtw-fig1",
+    "runtime-fig5",
+    "runtime-fig6a",
+    "runtime-fig6b",
     "architectures",
     "flooding",
     "hogging",

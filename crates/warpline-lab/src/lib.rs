@@ -38,7 +38,7 @@ pub use error::LabError;
 pub use figure::{Figure, Findings, Lab, Source, Table};
 pub use host::{Host, cores, processor};
 pub use plot::{Axis, Curve, Dot, Plot, Scale};
-pub use sampling::{Executor, Point, Sample, Setup, TimeWarp, Workload};
+pub use sampling::{Conservative, Executor, Point, Sample, Setup, TimeWarp, Workload};
 pub use settings::{Settings, Watch};
 
 use output::Directory;

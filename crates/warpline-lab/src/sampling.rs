@@ -5,7 +5,8 @@
 
 use statrs::statistics::{Data, OrderStatistics};
 use warpline::{
-    CommitDigest, ConfigError, Engine, PendingKind, PoolKind, Results, RunError, Simulation,
+    Aggregation, CommitDigest, ConfigError, Engine, PendingKind, PoolKind, Results, RunError,
+    Simulation, Synchronization,
 };
 use warpline_models::catalog::{ModelParams, WithModel};
 
@@ -21,8 +22,36 @@ use crate::{
 pub enum Executor {
     /// The sequential engine.
     Sequential(PendingKind),
+    /// The conservative engine.
+    Conservative(Conservative),
     /// Time Warp.
     TimeWarp(TimeWarp),
+}
+
+/// The conservative engine and its settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Conservative {
+    /// Ranks, as threads of this process.
+    pub ranks: usize,
+    /// Threads of each rank that share its processes.
+    pub workers: usize,
+    /// How they know what they may handle.
+    pub synchronization: Synchronization,
+    /// Events that a link holds which are not handled yet.
+    pub edge_capacity: usize,
+    /// Bytes of messages to one worker of another rank that are sent together.
+    pub aggregation: Aggregation,
+}
+
+impl Conservative {
+    fn apply<M: warpline::Model>(self, simulation: Simulation<'_, M>) -> Simulation<'_, M> {
+        simulation
+            .engine(Engine::Conservative)
+            .workers(self.workers)
+            .synchronization(self.synchronization)
+            .edge_capacity(self.edge_capacity)
+            .aggregation(self.aggregation)
+    }
 }
 
 /// Time Warp and its policies.
@@ -83,7 +112,16 @@ impl Executor {
     pub const fn workers(self) -> usize {
         match self {
             Self::Sequential(_) => 1,
+            Self::Conservative(Conservative { ranks, workers, .. }) => ranks * workers,
             Self::TimeWarp(TimeWarp { workers, .. }) => workers,
+        }
+    }
+
+    /// How many ranks it has.
+    const fn ranks(self) -> usize {
+        match self {
+            Self::Conservative(Conservative { ranks, .. }) => ranks,
+            Self::Sequential(_) | Self::TimeWarp(_) => 1,
         }
     }
 }
@@ -124,6 +162,8 @@ pub struct Sample {
     pub rate: f64,
     /// Committed by processed events.
     pub efficiency: f64,
+    /// Null messages of the conservative engine.
+    pub null_messages: u64,
     pub(crate) counts: Counts,
 }
 
@@ -210,13 +250,14 @@ pub(crate) fn sample(
                     source: Box::new(source),
                 })?,
             };
-            let Some(Outcome { committed, digest, rate, efficiency }) = outcome else {
+            let Some(Outcome { committed, digest, rate, efficiency, null_messages }) = outcome
+            else {
                 return Err(LabError::Interrupted);
             };
             check(figure, &name, &points[place].setup, digest, &points)?;
             let point = &mut points[place];
             (point.committed, point.digest) = (committed, Some(digest));
-            point.samples.push(Sample { rate, efficiency, counts });
+            point.samples.push(Sample { rate, efficiency, null_messages, counts });
         }
     }
     Ok(points)
@@ -249,6 +290,7 @@ struct Outcome {
     digest: CommitDigest,
     rate: f64,
     efficiency: f64,
+    null_messages: u64,
 }
 
 /// A run of a model that is yet to be made.
@@ -270,14 +312,21 @@ impl WithModel for Run<'_> {
             .stop_when(self.watch.stop());
         let mut simulation = match self.executor {
             Executor::Sequential(pending) => simulation.pending(pending),
+            Executor::Conservative(conservative) => conservative.apply(simulation),
             Executor::TimeWarp(time_warp) => time_warp.apply(simulation),
         };
-        let report = simulation.run()?;
+        let report = match self.executor.ranks() {
+            1 => simulation.run()?,
+            ranks => simulation.run_on_ranks(ranks)?,
+        };
+        let nulls = report.details.counters.iter().find(|(name, _)| *name == "null_messages");
+        let null_messages = nulls.map_or(0, |&(_, count)| count);
         Ok((!report.interrupted).then(|| Outcome {
             committed: report.committed_events,
             digest: report.digest,
             rate: report.events_per_second(),
             efficiency: report.efficiency(),
+            null_messages,
         }))
     }
 }

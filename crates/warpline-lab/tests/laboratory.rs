@@ -107,6 +107,10 @@ fn every_figure_leaves_its_files() {
             "fig6" => (&["4 neighbours", "2 neighbours", "1 neighbour"][..], false),
             "architectures" | "flooding" => (&pools[..], false),
             "gtw-fig1" => (&["low mobility", "medium mobility", "high mobility"][..], true),
+            "runtime-fig5" => (&["null-messages", "windows"][..], true),
+            "runtime-fig6a" | "runtime-fig6b" => {
+                (&["null messages", "null messages on demand"][..], true)
+            }
             _ => (&pools[..], true),
         };
         let text = check_files(directory.path(), figure, curves);

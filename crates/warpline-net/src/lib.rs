@@ -14,6 +14,7 @@
 //! | `parcel` | The frame around what is sent: kind, length, version; anything malformed is refused. |
 //! | `graph` | The event graph: bounded edges between nodes that live at different workers. |
 //! | `outbox` | Message aggregation, with a threshold that adapts by itself. |
+//! | [`runtime`] | Atomic threads and split-phase operations, for programs over all workers. |
 //!
 //! # References
 //!
@@ -30,6 +31,7 @@ mod mpi;
 mod outbox;
 mod parcel;
 mod queue;
+pub mod runtime;
 mod threads;
 mod transport;
 
@@ -39,5 +41,6 @@ pub use launch::launched_by_mpi;
 pub use mpi::MpiTransport;
 pub use outbox::{Aggregation, Outbox, Traffic};
 pub use parcel::{HEADER_BYTES, Malformed, Opened, Parcel};
+pub use runtime::{Runtime, RuntimeError};
 pub use threads::{ThreadTransport, network};
 pub use transport::{Address, NetError, Received, Transport};

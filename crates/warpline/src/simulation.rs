@@ -429,7 +429,8 @@ impl<'a, M: Model> Simulation<'a, M> {
     /// As [`run`](Self::run), and on every rank if it fails on any of them:
     ///
     /// - [`RunError::Rank`] when another rank failed.
-    /// - [`RunError::Net`] when ranks cannot talk any more.
+    /// - [`RunError::Net`] when ranks cannot talk any more. Others may not know of it yet: say what happened, and
+    ///   then call [`Transport::abandon`].
     pub fn run_across(
         &mut self,
         transport: &dyn Transport,
@@ -457,7 +458,12 @@ impl<M: Model> Simulation<'_, M> {
         let mut ends = network(ranks, settings.timewarp.workers.saturating_add(1)).into_iter();
         let (model, settings) = (&*model, &*settings);
         let run = |end: ThreadTransport, watch: &mut Watch<'_>| {
-            run_on(engine, model, settings, watch, &Ranks::of(&end))
+            let report = run_on(engine, model, settings, watch, &Ranks::of(&end));
+            if matches!(report, Err(RunError::Net(_))) {
+                // Others may wait for this rank.
+                end.abandon();
+            }
+            report
         };
         let first = ends.next();
         let report = thread::scope(|scope| {

@@ -8,6 +8,7 @@
 
 mod busy;
 mod memory;
+mod process;
 mod rows;
 mod sample;
 mod sends;
@@ -17,7 +18,7 @@ mod yardstick;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use warpline::PendingKind;
+use warpline::{Aggregation, Engine, PendingKind};
 
 use crate::{
     args::one_to, failure::Failure, interrupt, output::Output, progress, system,
@@ -50,6 +51,13 @@ pub(crate) struct BenchArgs {
     /// Numbers of workers to measure parallel engines with, as a list [default: 1 and the number of cores]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = one_to::<1024>)]
     workers: Vec<usize>,
+    /// Numbers of ranks to measure parallel engines with, of one worker each, as a list: as threads,
+    /// and over MPI where this was built for it
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = one_to::<1024>)]
+    ranks: Vec<usize>,
+    /// With --ranks: bytes of messages that are sent together, as a list of auto, off and numbers
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "auto")]
+    aggregation: Vec<Aggregation>,
     /// Measure Time Warp also while another process keeps the last core busy
     #[arg(long)]
     busy: bool,
@@ -121,6 +129,24 @@ impl BenchArgs {
         workers
     }
 
+    /// An engine on several ranks.
+    fn rank_variants(&self, workload: Workload, engine: Engine) -> Vec<Variant> {
+        let kind = match engine {
+            Engine::Conservative => Kind::Conservative,
+            _ => Kind::Timewarp,
+        };
+        let can_run = engine != Engine::Conservative || workload.has_lookahead();
+        let mut variants = Vec::new();
+        for &ranks in self.ranks.iter().filter(|_| self.measures(kind) && can_run) {
+            for mpi in if cfg!(feature = "mpi") { &[false, true][..] } else { &[false] } {
+                for &aggregation in &self.aggregation {
+                    variants.push(Variant::Ranks { engine, ranks, mpi: *mpi, aggregation });
+                }
+            }
+        }
+        variants
+    }
+
     /// What is measured on a workload.
     fn variants(&self, workload: Workload) -> Vec<Variant> {
         let mut variants = Vec::new();
@@ -138,6 +164,9 @@ impl BenchArgs {
                 variants.push(Variant::TimeWarp { workers, busy: false });
                 variants.extend(self.busy.then_some(Variant::TimeWarp { workers, busy: true }));
             }
+        }
+        for engine in [Engine::Conservative, Engine::TimeWarp] {
+            variants.extend(self.rank_variants(workload, engine));
         }
         if self.measures(Kind::Bare) {
             variants.extend(Yardstick::all(&workload.bare()).into_iter().map(Variant::Bare));

@@ -1,6 +1,6 @@
 //! What is measured: variants, their samples, and the ratios between them.
 
-use warpline::PendingKind;
+use warpline::{Aggregation, Engine, PendingKind};
 
 use super::{Workload, Yardstick};
 
@@ -17,6 +17,14 @@ pub(super) enum Variant {
         /// Whether another process keeps a core busy meanwhile.
         busy: bool,
     },
+    /// One worker each.
+    Ranks {
+        engine: Engine,
+        ranks: usize,
+        /// Whether they are processes, and not threads.
+        mpi: bool,
+        aggregation: Aggregation,
+    },
 }
 
 impl Variant {
@@ -28,6 +36,15 @@ impl Variant {
             Self::TimeWarp { workers, busy } => {
                 let busy = if busy { ", a core busy" } else { "" };
                 format!("timewarp, {}{busy}", count(workers))
+            }
+            Self::Ranks { engine, ranks, mpi, aggregation } => {
+                let over = if mpi { "MPI" } else { "threads" };
+                let aggregation = match aggregation {
+                    Aggregation::Off => ", no aggregation".to_owned(),
+                    Aggregation::Bytes(bytes) => format!(", {bytes} bytes together"),
+                    Aggregation::Adaptive => String::new(),
+                };
+                format!("{engine}, {ranks} ranks, {over}{aggregation}")
             }
         }
     }

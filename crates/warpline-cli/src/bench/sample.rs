@@ -1,9 +1,9 @@
 //! One sample of one variant, and whether it committed what the others did.
 
-use warpline::{CommitDigest, Engine, PendingKind, Results, Simulation};
+use warpline::{Aggregation, CommitDigest, Engine, PendingKind, Results, Simulation};
 use warpline_models::catalog::WithModel;
 
-use super::{Variant, Workload, busy::Spinner};
+use super::{Variant, Workload, busy::Spinner, process};
 use crate::{failure::Failure, interrupt, timewarp_args::Policies};
 
 /// What the first run of a workload told: the others must agree with it.
@@ -44,20 +44,38 @@ impl<'a> Sampler<'a> {
                 return Ok(Some(1e3 / time));
             }
             Variant::Sequential(pending) => {
-                Run { engine: Engine::Sequential, pending, workers: 1, policies, end }
+                let (aggregation, ranks) = (Aggregation::default(), 1);
+                Run {
+                    engine: Engine::Sequential,
+                    pending,
+                    workers: 1,
+                    ranks,
+                    aggregation,
+                    policies,
+                    end,
+                }
             }
             Variant::Conservative { workers } => {
                 let (engine, pending) = (Engine::Conservative, PendingKind::default());
-                Run { engine, pending, workers, policies, end }
+                let (aggregation, ranks) = (Aggregation::default(), 1);
+                Run { engine, pending, workers, ranks, aggregation, policies, end }
             }
             Variant::TimeWarp { workers, .. } => {
                 let (engine, pending) = (Engine::TimeWarp, PendingKind::default());
-                Run { engine, pending, workers, policies, end }
+                let (aggregation, ranks) = (Aggregation::default(), 1);
+                Run { engine, pending, workers, ranks, aggregation, policies, end }
+            }
+            Variant::Ranks { engine, ranks, aggregation, .. } => {
+                let pending = PendingKind::default();
+                Run { engine, pending, workers: 1, ranks, aggregation, policies, end }
             }
         };
         let busy = matches!(variant, Variant::TimeWarp { busy: true, .. });
         let spinner = busy.then(Spinner::start).transpose()?;
-        let outcome = workload.params().dispatch(run)??;
+        let outcome = match variant {
+            Variant::Ranks { mpi: true, .. } => apart(workload, variant, end, policies)?,
+            _ => workload.params().dispatch(run)??,
+        };
         drop(spinner);
         let Some((events, digest, rate)) = outcome else { return Ok(None) };
         match known {
@@ -77,11 +95,27 @@ impl<'a> Sampler<'a> {
     }
 }
 
+/// Events, digest and events per second of a run by other processes.
+fn apart(
+    workload: Workload,
+    variant: Variant,
+    end: f64,
+    policies: &Policies,
+) -> Result<Option<(u64, CommitDigest, f64)>, Failure> {
+    let report = process::report(workload, variant, end, policies)?;
+    let digest = report["digest"].as_str().and_then(|digest| digest.parse().ok());
+    let told =
+        report["committed_events"].as_u64().zip(digest).zip(report["events_per_second"].as_f64());
+    Ok(told.map(|((events, digest), rate)| (events, digest, rate)))
+}
+
 /// A run of an engine on a model that is yet to be made.
 struct Run<'a> {
     engine: Engine,
     pending: PendingKind,
     workers: usize,
+    ranks: usize,
+    aggregation: Aggregation,
     policies: &'a Policies,
     end: f64,
 }
@@ -94,8 +128,11 @@ impl WithModel for Run<'_> {
         let simulation =
             Simulation::new(model).end(self.end).pending(self.pending).stop_when(interrupt::flag());
         let simulation = simulation.engine(self.engine).workers(self.workers);
-        let mut simulation = self.policies.apply(simulation);
-        let report = simulation.run()?;
+        let mut simulation = self.policies.apply(simulation).aggregation(self.aggregation);
+        let report = match self.ranks {
+            1 => simulation.run()?,
+            ranks => simulation.run_on_ranks(ranks)?,
+        };
         let told = (report.committed_events, report.digest, report.events_per_second());
         Ok((!report.interrupted).then_some(told))
     }

@@ -5,6 +5,7 @@
 //! | 1, 2, 5, 6 of the buffer paper | `fig1` … `fig6` | [`Replay`]: traced runs on the paper's machine |
 //! | 3, 4, 7, 8 of the buffer paper | `fig3` … `fig8` | real runs |
 //! | 1 of the GTW paper | `gtw_fig1` | real runs |
+//! | 5 and 6 of the portable-runtime paper | `runtime_fig5`, `runtime_fig6` | real runs |
 //! | other machines (buffer paper, section 8) | `architectures` | traced runs on several machines |
 //! | buffer hogging (buffer paper, section 5) | `hogging` | real runs |
 //! | buffer hogging, as others feel it | `flooding` | runs in turn |
@@ -26,6 +27,8 @@ pub mod gtw_fig1;
 pub mod hogging;
 pub mod memory_system;
 mod pools;
+pub mod runtime_fig5;
+pub mod runtime_fig6;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -40,6 +43,9 @@ pub const ALL: &[&dyn Figure] = &[
     &fig7::Fig7,
     &fig8::Fig8,
     &gtw_fig1::GtwFig1,
+    &runtime_fig5::RuntimeFig5,
+    &runtime_fig6::RuntimeFig6::AGGREGATION,
+    &runtime_fig6::RuntimeFig6::CAPACITY,
     &architectures::Architectures,
     &flooding::FloodingFigure,
     &hogging::HoggingFigure,

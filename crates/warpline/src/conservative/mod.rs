@@ -113,10 +113,17 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
     let started = Instant::now();
-    let (name, shared) =
-        panics::catch(|| (model.name(), Shared::<M, B>::new(model, settings, ranks)))
-            .map_err(|fault| model_error(fault, None, settings))?;
-    let shared = shared?;
+    let fault = |fault| model_error(fault, None, settings);
+    let connect = || ranks.connect(model, Engine::Conservative, settings);
+    let wires = panics::catch(connect).map_err(fault)??;
+    let make = || Ok((model.name(), Shared::<M, B>::new(model, settings, ranks, wires)?));
+    let (name, shared) = match panics::catch(make).map_err(fault).and_then(|made| made) {
+        Ok(made) => made,
+        Err(error) => {
+            let failure = (FailureOrder::Start(LpId::new(0)), error);
+            return ranks.conclude::<M, std::iter::Empty<_>>(Err(Some(failure)));
+        }
+    };
     let mut remains = work_at_once(&shared, watch, started);
     let report = ranks.conclude(match shared.failure.take() {
         Some(failure) => {

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, AtomicUsize},
 };
 
-use warpline_core::{EventKey, LpId, Model, VirtualTime};
+use warpline_core::{EventKey, LpId, Model, VirtualTime, Wires};
 use warpline_memory::CachePadded;
 
 use super::{
@@ -71,6 +71,7 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
         model: &'m M,
         settings: &'m Settings,
         ranks: &'m Ranks<'m>,
+        wires: Option<Wires<M>>,
     ) -> Result<Self, RunError> {
         settings.timewarp.validate()?;
         let admission = Admission::new(model)?;
@@ -96,8 +97,7 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
             admission,
             grid,
             exchange: Exchange::new(workers),
-            abroad: ranks
-                .connect(model, Engine::Conservative, settings)?
+            abroad: wires
                 .zip(ranks.transport())
                 .map(|(wires, transport)| Abroad::new(transport, wires, workers)),
             ranks,

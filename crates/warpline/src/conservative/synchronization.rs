@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use warpline_core::Model;
+use warpline_core::{LpId, Model};
 
 use crate::{ConfigError, Engine};
 
@@ -52,7 +52,11 @@ impl Synchronization {
         if self != Self::Auto {
             return Ok(self);
         }
-        let has_links = || model.lp_count() > 0 && model.links(crate::LpId::new(0)).is_some();
+        // With no lookahead on any link there would be a deadlock after every event.
+        let has_links = || {
+            let links = |lp| model.links(LpId::from_index(lp)).into_iter().flatten();
+            (0..model.lp_count()).flat_map(links).any(|link| link.lookahead > 0.0)
+        };
         if model.lookahead().is_some_and(|lookahead| lookahead > 0.0) {
             Ok(Self::Windows)
         } else if has_links() {
@@ -61,7 +65,7 @@ impl Synchronization {
             let allowed = "sequential or timewarp for a model that declares no lookahead (to declare one, \
                            give its Model a `lookahead`: a delay above 0 that no event between two \
                            processes goes below) and no links (to declare them, give it `links`: where each \
-                           process sends to, and with which delay at least)";
+                           process sends to, and with which delay above 0 at least)";
             Err(ConfigError::new("engine", Engine::Conservative, allowed))
         }
     }

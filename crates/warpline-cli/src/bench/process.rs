@@ -1,0 +1,58 @@
+//! A workload in a process of its own, or in several that `mpirun` starts.
+
+use std::process::Command;
+
+use serde_json::Value;
+use warpline::Engine;
+
+use super::{Variant, Workload};
+use crate::{failure::Failure, report::parameters, timewarp_args::Policies};
+
+/// Runs a workload to some virtual time, and gives back its report.
+pub(super) fn report(
+    workload: Workload,
+    variant: Variant,
+    end: f64,
+    policies: &Policies,
+) -> Result<Value, Failure> {
+    let params = workload.params();
+    let model = params.name();
+    let cannot = |what: String| Failure::Run(format!("a process of {model}'s own failed: {what}"));
+    let program = std::env::current_exe().map_err(|error| cannot(error.to_string()))?;
+    let mut command = match variant {
+        Variant::Ranks { ranks, .. } => {
+            let mut command = Command::new("mpirun");
+            command.args(["-n", &ranks.to_string()]).arg(program);
+            // For Open MPI: a container's user is often root, and has few cores.
+            command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+            command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+            command
+        }
+        _ => Command::new(program),
+    };
+    command.args(["run", model, "--format=json", "--quiet", &format!("--end={end}")]);
+    let engine = match variant {
+        Variant::TimeWarp { workers, .. } => Some((Engine::TimeWarp, workers)),
+        Variant::Conservative { workers } => Some((Engine::Conservative, workers)),
+        Variant::Ranks { engine, aggregation, .. } => {
+            command.arg(format!("--aggregation={aggregation}"));
+            Some((engine, 1))
+        }
+        Variant::Sequential(_) | Variant::Bare(_) => None,
+    };
+    if let Some((engine, workers)) = engine {
+        command.args([format!("--engine={engine}"), format!("--workers={workers}")]);
+        command.args(policies.flags());
+    }
+    if let Value::Object(params) = parameters(&params) {
+        for (key, value) in params.iter().filter(|(_, value)| !value.is_null()) {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            command.arg(format!("--{key}={value}"));
+        }
+    }
+    let output = command.output().map_err(|error| cannot(error.to_string()))?;
+    if !output.status.success() {
+        return Err(cannot(String::from_utf8_lossy(&output.stderr).into_owned()));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| cannot(format!("{error} in its report")))
+}

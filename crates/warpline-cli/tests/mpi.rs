@@ -1,0 +1,104 @@
+//! The command under `mpirun` (or what `$MPIRUN` says): the same answer at 1, 2 and 3 ranks, one report, one
+//! message when it fails, and no rank left behind.
+
+use std::{
+    env, fs,
+    process::{Child, Command, Output, Stdio},
+    thread,
+    time::Instant,
+};
+
+use serde_json::Value;
+
+fn mpirun(ranks: usize, line: &str) -> Command {
+    let mut command = Command::new(env::var("MPIRUN").unwrap_or_else(|_| "mpirun".to_owned()));
+    command.args(["-n", &ranks.to_string()]).arg(env!("CARGO_BIN_EXE_warpline"));
+    command.args(line.split_whitespace());
+    // For Open MPI: there may be fewer cores than ranks, and a container's user is often root.
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command.env("OMPI_MCA_rmaps_base_oversubscribe", "1").env("OMPI_MCA_mpi_yield_when_idle", "1");
+    // In seconds, for Open MPI and MPICH: what hangs fails.
+    command.env("MPIEXEC_TIMEOUT", "120");
+    command
+}
+
+fn output(ranks: usize, line: &str) -> Output {
+    mpirun(ranks, line).output().expect("mpirun starts")
+}
+
+const PHOLD: &str =
+    "run phold --lps 48 --population 256 --lookahead 0.25 --end 20 --format json --quiet";
+const HYPERCUBE: &str = "run hypercube --dimension 4 --end 200 --format json --quiet";
+
+#[test]
+fn any_ranks_commit_what_the_sequential_engine_does() {
+    for (model, engine, workers, ranks) in [
+        (PHOLD, "conservative", 1, 1),
+        (PHOLD, "conservative", 2, 2),
+        (PHOLD, "conservative", 1, 3),
+        (PHOLD, "timewarp", 1, 2),
+        (PHOLD, "timewarp", 2, 2),
+        (PHOLD, "timewarp", 1, 3),
+        (HYPERCUBE, "timewarp", 1, 2),
+    ] {
+        let line = format!("{model} --engine {engine} --workers {workers} --verify");
+        let output = output(ranks, &line);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "`{line}` on {ranks} ranks: {stderr}");
+        // One report, so one rank has written.
+        let report: Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
+        assert_eq!(
+            (&report["ranks"], &report["verified"]),
+            (&Value::from(ranks), &Value::from(true))
+        );
+        assert_eq!(report["workers"], ranks * workers);
+    }
+}
+
+#[test]
+fn a_refusal_is_said_once() {
+    let output = output(3, "run phold --engine conservative --workers 1");
+    assert!(!output.status.success() && output.stdout.is_empty());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(stderr.matches("error: `engine` is conservative").count(), 1, "{stderr}");
+}
+
+/// The ranks that a `mpirun` has started on this machine.
+fn children(mpirun: &Child) -> Vec<String> {
+    let path = format!("/proc/{0}/task/{0}/children", mpirun.id());
+    let children = fs::read_to_string(path).unwrap_or_default();
+    children.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Whether a process executes the command by now: before that, it is still mpirun's.
+fn is_warpline(process: &str) -> bool {
+    let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+    name.trim() == "warpline"
+}
+
+#[test]
+fn a_rank_that_is_killed_ends_the_run() {
+    let line = "run phold --lps 64 --lookahead 0.1 --end 1e9 --quiet --workers 1 --engine";
+    for engine in ["conservative", "timewarp"] {
+        let mut mpirun = mpirun(3, &format!("{line} {engine}"));
+        mpirun.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mpirun = mpirun.spawn().expect("mpirun starts");
+        let victim = loop {
+            let ranks: Vec<_> =
+                children(&mpirun).into_iter().filter(|rank| is_warpline(rank)).collect();
+            match &ranks[..] {
+                [_, _, last] => break last.clone(),
+                _ => thread::yield_now(),
+            }
+        };
+        let killed = Command::new("kill").args(["-KILL", &victim]).status();
+        assert!(killed.is_ok_and(|status| status.success()));
+        let start = Instant::now();
+        let output = mpirun.wait_with_output().expect("mpirun ends");
+        let seconds = start.elapsed().as_secs_f64();
+        assert!(!output.status.success() && output.stdout.is_empty());
+        assert!(seconds < 10.0, "{engine}: {seconds} s");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains("rank"), "{engine}: {stderr}");
+    }
+}

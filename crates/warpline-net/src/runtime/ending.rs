@@ -1,0 +1,220 @@
+//! When a run is over: no worker has an eligible thread, and no message is in flight.
+//!
+//! Called by the loop of `Runtime` when it has nothing else to do, and by `network`.
+//!
+//! The root asks all workers, in waves, how many messages they have sent and received; a worker
+//! answers when it is idle. A wave begins after the one before it has ended. If as many messages
+//! were received by the first of two waves as were sent by the second, then none was in flight in
+//! between, so nobody can have become active since: the run is over.
+//!
+//! # Invariants
+//!
+//! - **END-A.** Only an idle worker reports, and only within a run.
+//! - **END-B.** The messages of a run carry its phase, one bit; since nobody can finish a run that
+//!   another has not begun, one bit tells the messages of the next run from those of this one.
+//!
+//! # References
+//!
+//! F. Mattern, *Algorithms for distributed termination detection*, 1987: the four-counter method.
+
+use super::{
+    ROOT, RuntimeError, Worker,
+    wire::{Message, PHASE, malformed},
+};
+use crate::{Address, Malformed};
+
+/// What one worker, or all of them, have counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    sent: u64,
+    received: u64,
+    /// Suspended threads.
+    waiting: u64,
+}
+
+/// What a worker knows about the end of the run.
+#[derive(Debug, Default)]
+pub(super) struct Ending {
+    /// 0 or [`PHASE`].
+    pub(super) phase: u8,
+    sent: u64,
+    received: u64,
+    /// The last wave that began.
+    wave: u64,
+    /// A wave that wants this worker's report.
+    probed: Option<u64>,
+    /// The root's: who has not reported, the sum of who has, and the sum of the wave before.
+    missing: usize,
+    sum: Option<Counts>,
+    before: Option<Counts>,
+    /// The run is over, with so many threads suspended for ever.
+    verdict: Option<u64>,
+}
+
+impl Ending {
+    /// Counts a message that is sent, and says its phase.
+    pub(super) fn post(&mut self, message: &Message<'_>) -> u8 {
+        self.sent += u64::from(!message.is_control());
+        self.phase
+    }
+
+    /// Counts a message that has arrived.
+    pub(super) fn accept(&mut self, message: &Message<'_>) {
+        self.received += u64::from(!message.is_control());
+    }
+
+    /// Begins the next run.
+    pub(super) fn next_phase(&mut self) {
+        self.phase ^= PHASE;
+        (self.probed, self.sum, self.before, self.verdict) = (None, None, None, None);
+    }
+}
+
+impl Worker<'_> {
+    /// What an idle worker does about the end of the run.
+    pub(super) fn rest(&self) {
+        if self.0.here == ROOT {
+            self.next_wave();
+            return;
+        }
+        let probed = self.0.ending.borrow_mut().probed.take();
+        if let Some(wave) = probed {
+            let Counts { sent, received, waiting } = self.counts();
+            self.post(ROOT, &Message::Report { wave, sent, received, waiting });
+        }
+    }
+
+    /// Whether the run is over; if so, how many threads are suspended for ever.
+    pub(super) fn verdict(&self) -> Option<u64> {
+        self.0.ending.borrow().verdict
+    }
+
+    fn counts(&self) -> Counts {
+        let (ending, waiting) = (self.0.ending.borrow(), self.0.tasks.borrow().len() as u64);
+        Counts { sent: ending.sent, received: ending.received, waiting }
+    }
+
+    /// Ends a wave that is complete, and begins the next one unless the run is over.
+    fn next_wave(&self) {
+        if self.0.ending.borrow().missing > 0 {
+            return;
+        }
+        let (own, workers) = (self.counts(), self.workers().len());
+        let mut ending = self.0.ending.borrow_mut();
+        if let Some(now) = ending.sum.take() {
+            let before = ending.before.replace(now);
+            if before.is_some_and(|before| before.received == now.sent) {
+                ending.verdict = Some(now.waiting);
+                drop(ending);
+                return self.tell_all(&Message::Stop { waiting: now.waiting });
+            }
+        }
+        ending.wave += 1;
+        (ending.missing, ending.sum) = (workers - 1, Some(own));
+        let wave = ending.wave;
+        drop(ending);
+        self.tell_all(&Message::Probe { wave });
+    }
+
+    /// Sends a message to all other workers.
+    pub(super) fn tell_all(&self, message: &Message<'_>) {
+        let others = self.workers().into_iter().filter(|&worker| worker != self.0.here);
+        others.for_each(|worker| self.post(worker, message));
+    }
+
+    /// Handles a message about the end of the run.
+    pub(super) fn control(&self, from: Address, message: &Message<'_>) -> Result<(), Malformed> {
+        let mut ending = self.0.ending.borrow_mut();
+        let (root, from_root) = (self.0.here == ROOT, from == ROOT);
+        match *message {
+            Message::Probe { wave } if from_root && !root => ending.probed = Some(wave),
+            Message::Stop { waiting } if from_root && !root => ending.verdict = Some(waiting),
+            Message::Report { wave, sent, received, waiting } if root && wave == ending.wave => {
+                let missing = ending.missing.checked_sub(1);
+                let sum = ending.sum.as_mut().zip(missing);
+                let (sum, missing) = sum.ok_or_else(|| malformed("a report too many"))?;
+                sum.sent = sum.sent.saturating_add(sent);
+                sum.received = sum.received.saturating_add(received);
+                sum.waiting = sum.waiting.saturating_add(waiting);
+                ending.missing = missing;
+            }
+            Message::Failed { what } => {
+                let what = String::from_utf8_lossy(what).into_owned();
+                self.fail(RuntimeError::Elsewhere { worker: from, what });
+            }
+            Message::Left => self.fail(RuntimeError::Left { worker: from }),
+            _ => return Err(malformed("a message about the end that is not the sender's to send")),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::VecDeque, sync::Mutex};
+
+    use super::*;
+    use crate::{
+        Aggregation, NetError, Parcel, Received, Runtime, Transport, runtime::worker::KIND,
+    };
+
+    /// What two other workers have sent and received when they report, wave by wave. In the first
+    /// one the sums are equal, and yet something is in flight: who has sent it reported before.
+    const REPORTS: [[(u64, u64); 2]; 4] =
+        [[(1, 0), (0, 1)], [(2, 0), (0, 1)], [(2, 0), (0, 2)], [(2, 0), (0, 2)]];
+
+    /// The root's end of a network whose other ranks report what is written above.
+    #[derive(Debug, Default)]
+    struct Script {
+        reports: Mutex<VecDeque<Received>>,
+        /// The waves that began and the stops that were sent, both to each of two.
+        seen: Mutex<(usize, usize)>,
+    }
+
+    impl Transport for Script {
+        fn rank(&self) -> usize {
+            0
+        }
+
+        fn ranks(&self) -> usize {
+            3
+        }
+
+        fn ports(&self) -> usize {
+            1
+        }
+
+        fn send(&self, to: Address, parcel: Parcel) -> Result<(), NetError> {
+            let (bytes, mut seen) = (parcel.seal(), self.seen.lock().unwrap());
+            match Message::read(0, &mut Parcel::open(&bytes).unwrap().body) {
+                Ok(Message::Probe { wave }) => {
+                    let (sent, received) = REPORTS[wave as usize - 1][to.rank - 1];
+                    let mut body = Vec::new();
+                    Message::Report { wave, sent, received, waiting: 0 }.write(0, &mut body);
+                    let bytes = Parcel::with_body(KIND, 0, &body).seal();
+                    self.reports.lock().unwrap().push_back(Received { from: to.rank, bytes });
+                    seen.0 += 1;
+                }
+                message => seen.1 += usize::from(message == Ok(Message::Stop { waiting: 0 })),
+            }
+            Ok(())
+        }
+
+        fn receive(&self, _port: usize) -> Result<Option<Received>, NetError> {
+            Ok(self.reports.lock().unwrap().pop_front())
+        }
+
+        fn abandon(&self) {
+            panic!("nothing goes wrong here");
+        }
+    }
+
+    /// The run is over when a wave finds as many sent as the wave before found received, and only
+    /// then.
+    #[test]
+    fn equal_sums_of_one_wave_do_not_end_a_run() {
+        let script = Script::default();
+        assert_eq!(Runtime::new(&script, 0, Aggregation::Adaptive).run(), Ok(()));
+        assert_eq!(*script.seen.lock().unwrap(), (2 * REPORTS.len(), 2));
+    }
+}
