@@ -12,7 +12,6 @@ use warpline_models::{
 
 use crate::{
     bench::{BenchArgs, SpinArgs},
-    conservative_args::ConservativeArgs,
     interrupt,
     lab::LabArgs,
     ranks::RankArgs,
@@ -120,8 +119,6 @@ pub(crate) struct CommonArgs {
     #[command(flatten)]
     pub(crate) timewarp: TimeWarpArgs,
     #[command(flatten)]
-    pub(crate) conservative: ConservativeArgs,
-    #[command(flatten)]
     pub(crate) ranks: RankArgs,
     /// Independent replications, run in parallel
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = one_to::<1_000_000>)]
@@ -182,8 +179,7 @@ impl CommonArgs {
             .end(end)
             .pending(self.pending)
             .stop_when(interrupt::flag());
-        let simulation = self.conservative.apply(self.timewarp.apply(simulation));
-        let simulation = self.ranks.apply(simulation);
+        let simulation = self.ranks.apply(self.timewarp.apply(simulation));
         match self.memory {
             Some(Bytes(bytes)) => simulation.memory(bytes),
             None => simulation,

@@ -10,7 +10,6 @@
 mod args;
 mod bench;
 mod configuration;
-mod conservative_args;
 mod failure;
 mod interrupt;
 mod lab;

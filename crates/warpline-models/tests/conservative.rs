@@ -84,16 +84,17 @@ fn commits_what_the_sequential_engine_does() {
     }
 }
 
-/// A model that promises nothing is refused before it runs, with what to declare.
+/// A model that promises nothing is refused before it runs, with what to declare; links alone, without any
+/// lookahead, are not taken for a wish to have a deadlock after every event.
 #[test]
 fn asks_for_a_lookahead_or_links() {
-    let params = phold(PholdParams::default());
-    let error = run(&params, Engine::Conservative, 1, 1, 10.0).expect_err("no lookahead");
-    let text = error.to_string();
-    assert!(
-        text.contains("lookahead") && text.contains("links") && text.contains("engine"),
-        "{text}"
-    );
+    let models = [phold(PholdParams::default()), ModelParams::Pcs(PcsParams::default())];
+    for params in models {
+        let error = run(&params, Engine::Conservative, 1, 1, 10.0).expect_err("no lookahead");
+        let text = error.to_string();
+        let parts = ["lookahead", "links", "engine"];
+        assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+    }
 }
 
 /// Along their links, with every algorithm, at one rank and at two, the models commit the same.
