@@ -22,7 +22,7 @@
 use serde::{Deserialize, Serialize};
 use warpline::{
     ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, Undo, VirtualTime,
-    mix,
+    Wire, Wires, mix,
 };
 
 mod histogram;
@@ -147,7 +147,7 @@ pub struct Node {
 }
 
 /// A message on its way.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Packet {
     /// The node it is for.
     pub destination: LpId,
@@ -160,7 +160,7 @@ pub struct Packet {
 }
 
 /// What a node measures.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tally {
     /// Messages that were for this node, the links they passed, and how long they took.
     delivered: u64,
@@ -253,6 +253,10 @@ impl Model for Hypercube {
 
     fn lp_count(&self) -> usize {
         self.params.nodes()
+    }
+
+    fn wires(&self) -> Option<Wires<Self>> {
+        Some(Wires { message: Wire::serde(), summary: Wire::serde() })
     }
 
     fn make_lp(&self, _: LpId) -> Node {

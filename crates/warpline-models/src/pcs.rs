@@ -23,7 +23,8 @@
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, VirtualTime, mix,
+    ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, VirtualTime, Wire,
+    Wires, mix,
 };
 
 mod grid;
@@ -208,7 +209,7 @@ struct Portable {
 }
 
 /// What happens in a cell. Times are virtual times, in minutes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum PcsMessage {
     /// A portable calls.
     CallStart {
@@ -241,7 +242,7 @@ pub struct Cell {
 }
 
 /// What a cell counts.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
     calls: u64,
     blocked: u64,
@@ -304,6 +305,10 @@ impl Model for Pcs {
 
     fn lp_count(&self) -> usize {
         self.params.cells.cells()
+    }
+
+    fn wires(&self) -> Option<Wires<Self>> {
+        Some(Wires { message: Wire::serde(), summary: Wire::serde() })
     }
 
     fn make_lp(&self, _: LpId) -> Cell {

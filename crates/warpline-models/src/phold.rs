@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use warpline::{
     ConfigError, Context, Figure, LogicalProcess, LpId, Model, Results, Reversal, Stream,
-    VirtualTime, mix,
+    VirtualTime, Wire, WireError, Wires, mix,
 };
 
 /// The largest payload of a message, in bytes.
@@ -149,7 +149,7 @@ impl<const CAPACITY: usize> Phold<CAPACITY> {
 }
 
 /// A process of PHOLD: counts what it handles.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Node<const CAPACITY: usize> {
     handled: u64,
     remote: u64,
@@ -218,6 +218,20 @@ impl<const CAPACITY: usize> Model for Phold<CAPACITY> {
 
     fn lookahead(&self) -> Option<f64> {
         (self.params.lookahead > 0.0).then_some(self.params.lookahead)
+    }
+
+    fn wires(&self) -> Option<Wires<Self>> {
+        let message = Wire::new(
+            |payload: &Payload<CAPACITY>, bytes| bytes.extend_from_slice(&payload.0),
+            |bytes| {
+                let (payload, rest) = bytes
+                    .split_first_chunk()
+                    .ok_or_else(|| WireError::new("a payload that is cut off"))?;
+                *bytes = rest;
+                Ok(Payload(*payload))
+            },
+        );
+        Some(Wires { message, summary: Wire::serde() })
     }
 }
 

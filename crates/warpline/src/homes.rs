@@ -56,7 +56,7 @@ impl Homes {
     /// What the workers leave, one thing by process, in the order of the processes.
     pub(crate) fn in_order<T>(&self, by_worker: impl IntoIterator<Item = Vec<T>>) -> Vec<T> {
         let mut left: Vec<_> = by_worker.into_iter().map(Vec::into_iter).collect();
-        let next = |home: &Home| left[home.worker as usize].next();
+        let next = |home: &Home| left.get_mut(home.worker as usize)?.next();
         self.directory.iter().filter_map(next).collect()
     }
 }

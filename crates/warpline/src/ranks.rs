@@ -309,8 +309,8 @@ impl<'t> Ranks<'t> {
             Some(Err(error)) => error.to_string(),
             _ => String::new(),
         };
-        let verdicts = self.gather_all(verdict.as_bytes())?;
-        let verdict = String::from_utf8_lossy(&verdicts[0]).into_owned();
+        let verdict = self.hear_from_first(verdict.as_bytes())?;
+        let verdict = String::from_utf8_lossy(&verdict).into_owned();
         match output {
             Some(output) => {
                 // The failure of this rank's own processes is told as it is.
@@ -355,6 +355,19 @@ impl<'t> Ranks<'t> {
                 Malformed::Body(format!("word of {} ranks, but there are others", all.len()));
             Err(NetError::Malformed { from: 0, what })
         }
+    }
+
+    /// All ranks hear what rank 0 says. The others say nothing: rank 0 may still wait for a third one's share.
+    fn hear_from_first(&self, mine: &[u8]) -> Result<Vec<u8>, NetError> {
+        let Some(transport) = self.transport else { return Ok(mine.to_vec()) };
+        if transport.rank() > 0 {
+            return Ok(self.wait(GATHER)?.1);
+        }
+        let port = Self::control_port(transport);
+        for rank in 1..transport.ranks() {
+            transport.send(Address { rank, port }, Parcel::with_body(GATHER, port, mine))?;
+        }
+        Ok(mine.to_vec())
     }
 
     /// Every rank says something, and rank 0 hears it.

@@ -35,6 +35,8 @@ const STARVED: u64 = 1;
 const STOP: u64 = 2;
 /// Notes of a report: a worker could not send for lack of buffers, soon after the last time.
 const STARVED_AGAIN: u64 = 4;
+/// Notes of a report: the run has failed, at this rank.
+const FAILED: u64 = 8;
 /// Soon: it has not handled this part of its share of all buffers since.
 const SOON: u64 = 16;
 
@@ -79,6 +81,8 @@ pub(super) struct Flow {
     full: bool,
     history_max: usize,
     stop: bool,
+    /// The run fails, which other ranks have to hear of.
+    failed: bool,
     /// Rounds with a shortage in which GVT did not advance.
     stuck: u32,
     /// How often the time ahead of GVT was halved because of a shortage.
@@ -96,11 +100,12 @@ impl Flow {
         let least = if settings.copies_all() { HISTORY_MAX } else { HISTORY_MAX_SPARSE };
         let needed = HISTORY_MAX_INTERVALS * settings.gvt_interval.max(settings.batch);
         let history_max = least.max(needed);
+        let in_parallel = settings.workers > 1 || shared.across.is_some();
         let mut flow = Self {
             limit: 0.0,
             batch: settings.batch,
             gvt: Bound::ZERO,
-            throttle: (settings.throttle && settings.workers > 1).then(Throttle::new),
+            throttle: (settings.throttle && in_parallel).then(Throttle::new),
             starved: false,
             starved_again: false,
             starved_at: 0,
@@ -109,6 +114,7 @@ impl Flow {
             full: false,
             history_max,
             stop: false,
+            failed: false,
             stuck: 0,
             squeezes: 0,
             hopeless: 0,
@@ -165,10 +171,21 @@ impl Flow {
         self.stop = true;
     }
 
+    /// The run fails: nothing is handled any more.
+    pub(super) fn fail(&mut self) {
+        self.failed = true;
+    }
+
+    pub(super) const fn has_failed(&self) -> bool {
+        self.failed
+    }
+
     /// What this worker tells the others in its report.
     pub(super) const fn notes(&self) -> u64 {
         let again = if self.starved_again { STARVED | STARVED_AGAIN } else { STARVED };
-        (if self.starved { again } else { 0 }) | (if self.stop { STOP } else { 0 })
+        (if self.starved { again } else { 0 })
+            | (if self.stop { STOP } else { 0 })
+            | (if self.failed { FAILED } else { 0 })
     }
 
     pub(super) const fn says_short(outcome: Outcome) -> bool {
@@ -177,6 +194,10 @@ impl Flow {
 
     pub(super) const fn says_stop(outcome: Outcome) -> bool {
         outcome.notes & STOP != 0
+    }
+
+    pub(super) const fn says_failed(outcome: Outcome) -> bool {
+        outcome.notes & FAILED != 0
     }
 
     /// Whether an event beyond the limit may be handled after all: workers move on between two
@@ -231,7 +252,7 @@ impl Flow {
             limit = limit.min(gvt + self.squeezed());
         }
         if let Some(throttle) = &self.throttle
-            && let Some(throttled) = throttle.limit(gvt, || shared.snooped_gvt())
+            && let Some(throttled) = throttle.limit(gvt, || shared.snooped_gvt_or(gvt))
         {
             limit = limit.min(throttled);
         }
@@ -327,7 +348,9 @@ impl<M: Model> Worker<'_, M> {
     fn event_at_gvt(&mut self) -> Option<Event> {
         let pending = self.desk.pending.peek().copied();
         let pending = pending.filter(|event| Bound(event.key.words()) == self.gvt);
-        pending.or(self.waiting.reached(self.gvt).map(|(event, _)| event))
+        let waiting = || self.waiting.reached(self.gvt).map(|(event, _)| event);
+        let stashed = || self.desk.away.as_ref()?.stashed_at(self.gvt, &self.shared.homes);
+        pending.or_else(waiting).or_else(stashed)
     }
 
     /// Takes back what lies beyond the squeezed window.
@@ -383,7 +406,7 @@ impl<M: Model> Worker<'_, M> {
         if self.is_last() || self.free_buffers() + reclaimable > resumes_above * self.quota() {
             self.flow.held_back = false;
             self.flow.set_limit(self.shared);
-            self.shared.gvt.start();
+            self.shared.ask_for_gvt();
         }
     }
 

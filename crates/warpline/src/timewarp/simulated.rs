@@ -68,8 +68,9 @@ use super::{
     worker::{Turn, Worker},
 };
 use crate::{
-    Engine, PendingKind, RunError,
+    Aggregation, Engine, PendingKind, RunError,
     pending::PendingSet,
+    ranks::Ranks,
     simulation::{self, Settings, Watch},
 };
 
@@ -159,6 +160,7 @@ fn settings(dice: &mut Dice, seed: u64) -> Settings {
         end: if dice.one_in(3) { dice.pick(&[0.0, 2.5, 6.0]) } else { f64::INFINITY },
         pending: dice.pick(PendingKind::ALL),
         memory: None,
+        aggregation: Aggregation::default(),
         timewarp,
     }
 }
@@ -220,7 +222,8 @@ fn event_bytes(toy: &Toy) -> u64 {
     *BYTES.get_or_init(|| {
         let timewarp = super::Settings::default();
         let (end, pending) = (1.0, PendingKind::default());
-        let settings = Settings { seed: 1, end, pending, memory: Some(0), timewarp };
+        let (memory, aggregation) = (Some(0), Aggregation::default());
+        let settings = Settings { seed: 1, end, pending, memory, aggregation, timewarp };
         match simulation::run(Engine::Sequential, toy, &settings, &mut Watch::default()) {
             Err(RunError::OutOfBuffers { event_bytes, .. }) => event_bytes,
             other => panic!("there is no room for an event, but {other:?}"),
@@ -241,10 +244,10 @@ fn simulate(seed: u64, pool: PoolKind) -> u64 {
     let buffer = Shared::<Toy>::buffer_bytes(workers);
     let buffers = dice.one_in(3).then(|| 1 + dice.0.below(60));
     settings.memory = buffers.map(|buffers| buffers * buffer);
-    let shared = Shared::new(&toy, &settings).expect("valid settings");
+    let shared = Shared::new(&toy, &settings, Ranks::alone(), None).expect("valid settings");
     let mut run = Run {
         shared: &shared,
-        workers: (0..workers).map(|me| Worker::new(&toy, &shared, me)).collect(),
+        workers: (0..workers).map(|me| Worker::new(&toy, &shared, me, Ranks::alone())).collect(),
         phases: vec![Phase::Asleep; workers],
         naps: vec![0; workers],
         starved: vec![false; workers],
@@ -361,7 +364,7 @@ impl Run<'_> {
 
     fn check(&mut self, toy: &Toy, truth: &Truth) {
         let log = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
-        if let Some(error) = self.shared.failure.take() {
+        if let Some((_, error)) = self.shared.failure.take() {
             return check_error(error, toy, &log, truth, self.shared);
         }
         census::check_places(self.shared, &mut self.workers);
