@@ -53,4 +53,4 @@ pub use warpline_core::{
     Undo, UndoPoint, VirtualTime, Wire, WireError, Wires, mix,
 };
 pub use warpline_memory::{BufferAccess, BufferAction, BufferTrace};
-pub use warpline_net::{Aggregation, NetError, Transport, network};
+pub use warpline_net::{Aggregation, NetError, ThreadTransport, Transport, network};

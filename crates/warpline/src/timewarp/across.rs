@@ -27,7 +27,16 @@ pub(super) struct Across {
     asked: AtomicBool,
     /// Whether the run cannot go on, not even to the next GVT.
     abandoned: AtomicBool,
+    barrier: Mutex<Barrier>,
     ledger: Mutex<Ledger>,
+}
+
+/// What the model has set the time barrier to: the round after which it did, and the time as ordered bits. Only
+/// the event that GVT has reached may do so: there is one for each round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Barrier {
+    pub(super) round: u64,
+    pub(super) bits: u64,
 }
 
 /// The letters that were sent and received, as the rounds of GVT want to know.
@@ -47,6 +56,7 @@ impl Across {
         Self {
             asked: AtomicBool::new(false),
             abandoned: AtomicBool::new(false),
+            barrier: Mutex::default(),
             ledger: Mutex::new(ledger),
         }
     }
@@ -75,6 +85,13 @@ impl Across {
 
     pub(super) fn is_abandoned(&self) -> bool {
         self.abandoned.load(Ordering::Relaxed)
+    }
+
+    /// The last time that the barrier was set, as far as this rank knows, `or` at another rank, which says so.
+    pub(super) fn barrier(&self, or: Barrier) -> Barrier {
+        let mut barrier = self.barrier.lock().unwrap_or_else(PoisonError::into_inner);
+        *barrier = or.max(*barrier);
+        *barrier
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
@@ -134,6 +151,7 @@ impl<M: Model> Worker<'_, M> {
         if let (Some(across), Some(away)) = (&self.shared.across, &mut self.desk.away) {
             away.flush();
             across.note_sent(away.sent_since_cut());
+            self.flow.note_stash(away.stashed() == 0);
         }
     }
 
@@ -148,6 +166,8 @@ impl<M: Model> Worker<'_, M> {
         }
         if self.shared.failure.is_known() {
             self.flow.fail();
+        }
+        if self.flow.has_failed() || self.is_closing() {
             across.ask();
         }
         None

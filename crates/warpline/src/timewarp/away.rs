@@ -36,7 +36,7 @@ use super::{
     letters::{Color, EVENTS, Letter},
     worker::Worker,
 };
-use crate::{homes::Homes, panics, pending::PendingSet, simulation::Settings};
+use crate::{panics, pending::PendingSet, simulation::Settings};
 
 /// By what an anti-message finds its event.
 type Name = (Bound, u32);
@@ -72,6 +72,8 @@ pub(super) struct Away<'r, T> {
     stash: BTreeMap<Name, Stashed<T>>,
     pub(super) given: Exchanged,
     pub(super) got: Exchanged,
+    /// Events sent up to the last GVT.
+    given_at_gvt: u64,
     /// Why a letter could not be sent.
     failed: Option<NetError>,
 }
@@ -96,6 +98,7 @@ impl<'r, T> Away<'r, T> {
             stash: BTreeMap::new(),
             given: Exchanged::default(),
             got: Exchanged::default(),
+            given_at_gvt: 0,
             failed: None,
         }
     }
@@ -151,21 +154,19 @@ impl<'r, T> Away<'r, T> {
         self.stash.first_key_value().map_or(Bound::NEVER, |((key, _), _)| *key)
     }
 
-    /// The event in the stash that GVT has reached; it has no buffer.
-    pub(super) fn stashed_at(&self, gvt: Bound, homes: &Homes) -> Option<Event> {
-        let (name, Stashed { letter, .. }) = self.stash.first_key_value()?;
-        let lp = homes.directory[letter.lp as usize].local;
-        let event = || Event::new(letter.key, lp, letter.kind, BufferId::new(0));
-        (name.0 == gvt).then(event)
-    }
-
     /// How many events are in the stash.
     pub(super) fn stashed(&self) -> usize {
         self.stash.len()
     }
 
-    /// Forgets what came below GVT.
-    pub(super) fn forget_before(&mut self, gvt: Bound) {
+    /// Events sent since the last GVT.
+    pub(super) fn sent_since_gvt(&self) -> usize {
+        (self.given.events - self.given_at_gvt) as usize
+    }
+
+    /// What came below GVT is forgotten, and what is sent from now on counts anew.
+    pub(super) fn on_gvt(&mut self, gvt: Bound) {
+        self.given_at_gvt = self.given.events;
         while let Some(first) = self.came.first_entry()
             && first.key().0 < gvt
         {
@@ -323,12 +324,21 @@ impl<M: Model> Worker<'_, M> {
                 }
                 (None, Some(message)) => {
                     away.stash.insert(name, Stashed { letter, message });
-                    let quota = self.quota();
-                    self.flow.starve(self.statistics.processed, quota);
+                    if !self.flow.is_starved() {
+                        let quota = self.quota();
+                        self.flow.starve(self.statistics.processed, quota);
+                    }
                     return;
                 }
                 (None, None) => unreachable!("no buffer, so the message is still here"),
             }
         }
+    }
+
+    /// The first event that has no buffer.
+    pub(super) fn first_stashed(&self) -> Option<Event> {
+        let (_, Stashed { letter, .. }) = self.desk.away.as_ref()?.stash.first_key_value()?;
+        let lp = self.shared.homes.directory[letter.lp as usize].local;
+        Some(Event::new(letter.key, lp, letter.kind, BufferId::new(0)))
     }
 }

@@ -31,7 +31,7 @@
 use warpline_net::{Address, Malformed, NetError, Parcel, Transport};
 
 use super::{
-    across::Across,
+    across::{Across, Barrier},
     gvt::{Bound, Gvt, Outcome},
     letters::{COUNT, Color, REPORT, RESULT, START, WISH, read_words, words_body},
 };
@@ -157,10 +157,11 @@ impl<'r> Rounds<'r> {
         self.counts.fill(None);
         let own = Outcome { gvt: self.own.gvt.min(late), ..self.own };
         let ([a, b, c], notes) = (own.gvt.0, own.notes);
+        let Barrier { round, bits } = across.barrier(Barrier::default());
         if self.me() == 0 {
             self.reports[0] = Some(own);
         } else {
-            self.send(REPORT, 0, [self.round, a, b, c, notes])?;
+            self.send(REPORT, 0, [self.round, a, b, c, notes, round, bits])?;
         }
         self.phase = Phase::Told;
         Ok(())
@@ -175,8 +176,9 @@ impl<'r> Rounds<'r> {
         }
         self.reports.fill(None);
         let [a, b, c] = all.gvt.0;
+        let Barrier { round, bits } = across.barrier(Barrier::default());
         for rank in self.others() {
-            self.send(RESULT, rank, [self.round, a, b, c, all.notes])?;
+            self.send(RESULT, rank, [self.round, a, b, c, all.notes, round, bits])?;
         }
         self.end(gvt, across, all);
         Ok(())
@@ -223,13 +225,15 @@ impl<'r> Rounds<'r> {
                 self.counts[from] = Some(count);
             }
             (REPORT, 0, _) => {
-                let [round, a, b, c, notes] = read_words(body)?;
+                let [round, a, b, c, notes, set, bits] = read_words(body)?;
+                across.barrier(Barrier { round: set, bits });
                 let ok = round == self.round && self.phase != Phase::Rest;
                 expect(ok && self.reports[from].is_none(), kind, round)?;
                 self.reports[from] = Some(Outcome { gvt: Bound([a, b, c]), notes });
             }
             (RESULT, _, 0) => {
-                let [round, a, b, c, notes] = read_words(body)?;
+                let [round, a, b, c, notes, set, bits] = read_words(body)?;
+                across.barrier(Barrier { round: set, bits });
                 let all = Outcome { gvt: Bound([a, b, c]), notes };
                 expect(self.phase == Phase::Told && round == self.round, kind, round)?;
                 expect(all.gvt <= self.own.gvt, kind, round)?;

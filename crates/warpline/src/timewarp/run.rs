@@ -294,6 +294,20 @@ fn progress<M: Model>(shared: &Shared<M>, gvt: Bound, started: Instant) -> Progr
     }
 }
 
+/// What went to other ranks, for the report.
+fn letters<L>(remains: &[Remains<L>]) -> [(&'static str, u64); 5] {
+    let sum = |of: fn(&(Exchanged, Exchanged, Traffic)) -> u64| {
+        remains.iter().filter_map(|worker| worker.exchanged.as_ref()).map(of).sum()
+    };
+    [
+        ("remote_events", sum(|(given, ..)| given.events)),
+        ("remote_anti_messages", sum(|(given, ..)| given.anti_messages)),
+        ("remote_received", sum(|(_, got, _)| got.events + got.anti_messages)),
+        ("parcels", sum(|(.., traffic)| traffic.parcels)),
+        ("parcel_bytes", sum(|(.., traffic)| traffic.bytes)),
+    ]
+}
+
 fn model_error(fault: warpline_core::Fault, lp: Option<LpId>, settings: &Settings) -> RunError {
     workers::model_error(fault, lp, Engine::TimeWarp, settings)
 }
@@ -368,6 +382,10 @@ impl<M: Model> Reporting<'_, M> {
             events_peak: u64::from(self.shared.arena.issued()),
             rate: total.committed as f64 / self.started.elapsed().as_secs_f64(),
         };
+        let mut counters = total.counters();
+        if self.shared.across.is_some() {
+            counters.extend(letters(remains));
+        }
         let cost = |part: &Part| {
             let index = *part as usize;
             let seconds: Option<f64> =
@@ -375,7 +393,7 @@ impl<M: Model> Reporting<'_, M> {
             seconds.map(|seconds| (part.name(), 1e9 * seconds / total.committed.max(1) as f64))
         };
         Details {
-            counters: total.counters(),
+            counters,
             remarks: evidence.remarks(),
             costs: Part::ALL.iter().filter_map(cost).collect(),
         }

@@ -16,6 +16,7 @@ use warpline_net::Transport;
 
 use super::{
     Message,
+    across::Barrier,
     away::Away,
     costs::{Costs, Part},
     event::{Event, Kind},
@@ -336,6 +337,9 @@ impl<M: Model> IoContext<Message<M>> for Handling<'_, '_, M> {
         let bits = time.map_or(u64::MAX, VirtualTime::to_ordered_bits);
         // Ordering: Relaxed; workers may see it late, it only limits optimism.
         self.desk.shared.barrier.store(bits, Ordering::Relaxed);
+        if let Some(across) = &self.desk.shared.across {
+            across.barrier(Barrier { round: self.desk.gvt.rounds(), bits });
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use warpline_memory::{Arena, BLOCK_ITEMS, Block, CachePadded, Inbox};
 
 use super::{
     Message,
-    across::Across,
+    across::{Across, Barrier},
     event::Event,
     gvt::Gvt,
     history::{Record, Sent},
@@ -102,6 +102,15 @@ impl<M: Model> Shared<M> {
         match &self.across {
             None => self.gvt.start(),
             Some(across) => across.ask(),
+        }
+    }
+
+    /// Takes over the time barrier that was set at another rank.
+    pub(super) fn learn_barrier(&self) {
+        let barrier = self.across.as_ref().map(|across| across.barrier(Barrier::default()));
+        if let Some(Barrier { bits, .. }) = barrier.filter(|barrier| barrier.round > 0) {
+            // Ordering: Relaxed; workers may see it late, it only limits optimism.
+            self.barrier.store(bits, Ordering::Relaxed);
         }
     }
 

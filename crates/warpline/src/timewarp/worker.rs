@@ -87,6 +87,8 @@ pub(super) struct Worker<'r, M: Model> {
     pub(super) ranks: Ranks<'r>,
     /// With other ranks, the first worker takes part in their rounds of GVT.
     pub(super) rounds: Option<Rounds<'r>>,
+    /// With other ranks, what the run has come to. One more round sees to it that all letters have arrived.
+    closing: Option<Turn>,
 }
 
 /// What a turn came to.
@@ -144,6 +146,7 @@ impl<'r, M: Model> Worker<'r, M> {
             prefetched: 0,
             ranks,
             rounds: transport.filter(|_| me == 0).map(Rounds::new),
+            closing: None,
         }
     }
 
@@ -237,8 +240,10 @@ impl<'r, M: Model> Worker<'r, M> {
     /// Step 3: the smallest unprocessed events are handled.
     pub(super) fn handle_batch(&mut self) -> Turn {
         self.look_whether_to_go_on();
-        self.flow.note_history(self.shared, self.history.len());
-        let handled = if self.flow.has_failed() { 0 } else { self.process() };
+        let letters_left = self.letters_left();
+        self.flow.note_history(self.shared, self.history.len(), letters_left);
+        let is_over = self.flow.has_failed() || self.is_closing();
+        let handled = if is_over { 0 } else { self.process(letters_left) };
         self.show_progress();
         self.desk.flush();
         self.ask_for_gvt(handled > 0);
@@ -275,8 +280,8 @@ impl<'r, M: Model> Worker<'r, M> {
     }
 
     /// Step 3: handles events, the least first, until a batch is full or none may be handled.
-    fn process(&mut self) -> usize {
-        let batch = self.flow.batch();
+    fn process(&mut self, letters_left: usize) -> usize {
+        let batch = self.flow.batch().min(letters_left.max(1));
         let mut handled = 0;
         while handled < batch {
             let before = handled;
@@ -470,6 +475,9 @@ impl<'r, M: Model> Worker<'r, M> {
     /// What happens at a new GVT, in this order.
     fn adopt(&mut self, outcome: Outcome) -> Option<Turn> {
         debug_assert!(self.gvt <= outcome.gvt, "GVT decreased from {:?} to {outcome:?}", self.gvt);
+        if self.is_closing() {
+            return self.closing;
+        }
         self.desk.costs.begin();
         let advanced = self.gvt < outcome.gvt;
         self.statistics.history_peak = self.statistics.history_peak.max(self.history.len());
@@ -477,23 +485,24 @@ impl<'r, M: Model> Worker<'r, M> {
         self.fossil_collect(Flow::says_short(outcome));
         self.desk.costs.end(Part::Fossil);
         if let Some(away) = &mut self.desk.away {
-            away.forget_before(self.gvt);
+            away.on_gvt(self.gvt);
+            self.shared.learn_barrier();
         }
         let last =
             self.is_final() || Flow::says_stop(outcome) || Flow::says_failed(outcome);
         if let Err((key, lp, fault)) = self.deliver_outputs(last) {
             self.fail(Some(lp), Some(key), fault);
-            return if last { Some(self.leave()) } else { self.end_as_failed() };
+            return if last { self.close(Turn::Failed) } else { self.end_as_failed() };
         }
         if Flow::says_failed(outcome) {
-            return Some(self.leave());
+            return self.close(Turn::Failed);
         }
         if self.gvt.reaches(self.shared.end) {
-            return Some(Turn::Finished);
+            return self.close(Turn::Finished);
         }
         if Flow::says_stop(outcome) {
             self.undo_everything();
-            return Some(Turn::Interrupted);
+            return self.close(Turn::Interrupted);
         }
         if let Err(event) = self.relieve(outcome, advanced) {
             self.fail_for_lack_of_buffers(self.lps[event.lp as usize].id, Some(event.key));
@@ -532,6 +541,19 @@ impl<'r, M: Model> Worker<'r, M> {
         if let Err(fault) = outcome {
             self.cut_off(fault);
         }
+    }
+
+    /// The run has come to its end. With other ranks, what they have sent meanwhile is waited for.
+    fn close(&mut self, turn: Turn) -> Option<Turn> {
+        if self.shared.across.is_none() {
+            return Some(turn);
+        }
+        self.closing = Some(turn);
+        None
+    }
+
+    pub(super) const fn is_closing(&self) -> bool {
+        self.closing.is_some()
     }
 
     /// The run fails. With other ranks it goes on until they have heard of it, by the next round of GVT.
