@@ -37,4 +37,4 @@ pub use random::Stream;
 pub use reversal::Reversal;
 pub use time::{InvalidTime, VirtualTime};
 pub use tracked::{Tracked, TrackedVec, Undo, UndoPoint, shallow};
-pub use wire::{Wire, WireError, Wires, take};
+pub use wire::{Wire, WireError, Wires, take_bytes};

@@ -20,6 +20,8 @@
 
 use std::{any::Any, cell::Cell, collections::VecDeque, fmt, ops::Deref};
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::Context;
 
 /// Where a process stands in its history.
@@ -163,6 +165,31 @@ impl<T: Clone + Send + 'static> Undo for Tracked<T> {
 
     fn put_contents(&mut self, contents: Box<dyn Any + Send>) {
         self.0 = Some(contents.downcast().expect("LogicalProcess::tracked changed its order"));
+    }
+}
+
+// Between ranks only the value travels: logs are for what may still be undone.
+impl<T: Clone + Serialize> Serialize for Tracked<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        T::serialize(self, serializer)
+    }
+}
+
+impl<'de, T: Clone + Deserialize<'de>> Deserialize<'de> for Tracked<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::deserialize(deserializer).map(Self::new)
+    }
+}
+
+impl<T: Clone + Serialize> Serialize for TrackedVec<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        <[T]>::serialize(self, serializer)
+    }
+}
+
+impl<'de, T: Clone + Deserialize<'de>> Deserialize<'de> for TrackedVec<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::deserialize(deserializer).map(Self::new)
     }
 }
 

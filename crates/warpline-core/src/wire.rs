@@ -55,7 +55,7 @@ impl<T> Wire<T> {
         Self::new(
             |value, bytes| bytes.extend_from_slice(bytemuck::bytes_of(value)),
             |bytes| {
-                let whole = take(bytes, size_of::<T>())?;
+                let whole = take_bytes(bytes, size_of::<T>())?;
                 Ok(bytemuck::pod_read_unaligned(whole))
             },
         )
@@ -106,7 +106,7 @@ impl<T> Wire<T> {
 ///
 /// When there are fewer.
 #[inline]
-pub fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], WireError> {
+pub fn take_bytes<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], WireError> {
     let (front, rest) = bytes.split_at_checked(count).ok_or_else(|| {
         WireError::new(format!("{count} bytes expected, but only {} are left", bytes.len()))
     })?;
@@ -134,6 +134,18 @@ pub struct Wires<M: Model> {
     pub message: Wire<<M::Lp as LogicalProcess>::Message>,
     /// What is left of a process at the end: rank 0 folds it.
     pub summary: Wire<<M::Lp as LogicalProcess>::Summary>,
+}
+
+impl<M: Model> Wires<M> {
+    /// Everything through serde.
+    #[must_use]
+    pub const fn serde() -> Self
+    where
+        <M::Lp as LogicalProcess>::Message: Serialize + DeserializeOwned,
+        <M::Lp as LogicalProcess>::Summary: Serialize + DeserializeOwned,
+    {
+        Self { message: Wire::serde(), summary: Wire::serde() }
+    }
 }
 
 impl<M: Model> Clone for Wires<M> {

@@ -22,7 +22,7 @@
 use serde::{Deserialize, Serialize};
 use warpline::{
     ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, Undo, VirtualTime,
-    Wire, Wires, mix,
+    Wires, mix,
 };
 
 mod histogram;
@@ -251,12 +251,12 @@ impl Model for Hypercube {
         "hypercube"
     }
 
-    fn lp_count(&self) -> usize {
-        self.params.nodes()
+    fn wires(&self) -> Option<Wires<Self>> {
+        Some(Wires::serde())
     }
 
-    fn wires(&self) -> Option<Wires<Self>> {
-        Some(Wires { message: Wire::serde(), summary: Wire::serde() })
+    fn lp_count(&self) -> usize {
+        self.params.nodes()
     }
 
     fn make_lp(&self, _: LpId) -> Node {

@@ -23,8 +23,8 @@
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, VirtualTime, Wire,
-    Wires, mix,
+    ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, VirtualTime, Wires,
+    mix,
 };
 
 mod grid;
@@ -303,12 +303,12 @@ impl Model for Pcs {
         "pcs"
     }
 
-    fn lp_count(&self) -> usize {
-        self.params.cells.cells()
+    fn wires(&self) -> Option<Wires<Self>> {
+        Some(Wires::serde())
     }
 
-    fn wires(&self) -> Option<Wires<Self>> {
-        Some(Wires { message: Wire::serde(), summary: Wire::serde() })
+    fn lp_count(&self) -> usize {
+        self.params.cells.cells()
     }
 
     fn make_lp(&self, _: LpId) -> Cell {

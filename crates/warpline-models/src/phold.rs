@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use warpline::{
     ConfigError, Context, Figure, LogicalProcess, LpId, Model, Results, Reversal, Stream,
-    VirtualTime, Wire, WireError, Wires, mix,
+    VirtualTime, Wire, Wires, mix, take_bytes,
 };
 
 /// The largest payload of a message, in bytes.
@@ -216,22 +216,20 @@ impl<const CAPACITY: usize> Model for Phold<CAPACITY> {
         output
     }
 
-    fn lookahead(&self) -> Option<f64> {
-        (self.params.lookahead > 0.0).then_some(self.params.lookahead)
-    }
-
     fn wires(&self) -> Option<Wires<Self>> {
         let message = Wire::new(
-            |payload: &Payload<CAPACITY>, bytes| bytes.extend_from_slice(&payload.0),
+            |message: &Payload<CAPACITY>, bytes| bytes.extend_from_slice(&message.0),
             |bytes| {
-                let (payload, rest) = bytes
-                    .split_first_chunk()
-                    .ok_or_else(|| WireError::new("a payload that is cut off"))?;
-                *bytes = rest;
-                Ok(Payload(*payload))
+                let mut payload = [0; CAPACITY];
+                payload.copy_from_slice(take_bytes(bytes, CAPACITY)?);
+                Ok(Payload(payload))
             },
         );
         Some(Wires { message, summary: Wire::serde() })
+    }
+
+    fn lookahead(&self) -> Option<f64> {
+        (self.params.lookahead > 0.0).then_some(self.params.lookahead)
     }
 }
 

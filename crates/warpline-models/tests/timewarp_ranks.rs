@@ -3,16 +3,11 @@
 //! Ranks are threads here. Digests cover the keys, the order and the random streams of all committed events; the
 //! results of the models are compared to the last bit.
 
-use std::{
-    fmt::Write,
-    sync::mpsc,
-    thread,
-    time::Duration,
-};
+use std::{fmt::Write, sync::mpsc, thread, time::Duration};
 
 use warpline::{
     Aggregation, Cancellation, CheckpointInterval, CommitDigest, Engine, FossilCollection, Model,
-    PoolKind, Report, Results, RunError, Simulation, StateSaving, Transport, network,
+    PoolKind, Results, RunError, Simulation, StateSaving,
 };
 use warpline_models::{
     catalog::{ModelParams, WithModel},
@@ -40,6 +35,7 @@ struct Policy {
     pool: PoolKind,
     aggregation: Aggregation,
     in_turn: bool,
+    /// Where memory is short: for so many events more, at each rank, than are ever pending at once.
     memory: Option<u64>,
 }
 
@@ -51,21 +47,29 @@ struct Case {
     reversible: bool,
 }
 
-/// A digest, the events, and the results as text (every bit of them).
-type Outcome = (CommitDigest, u64, String);
+/// What a run came to; the results are text, every bit of them.
+#[derive(Debug)]
+struct Outcome {
+    digest: CommitDigest,
+    committed: u64,
+    results: String,
+    /// The most bytes that events took.
+    peak: u64,
+    /// Letters to other ranks.
+    sent: u64,
+}
 
-struct Run<'t> {
+struct Run {
     end: f64,
     engine: Engine,
     policy: Policy,
-    transport: Option<&'t dyn Transport>,
 }
 
-impl WithModel for Run<'_> {
-    type Output = Result<Option<Outcome>, RunError>;
+impl WithModel for Run {
+    type Output = Result<Outcome, RunError>;
 
     fn with<M: Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
-        let Self { end, engine, policy, transport } = self;
+        let Self { end, engine, policy } = self;
         let mut simulation = Simulation::new(model)
             .engine(engine)
             .seed(policy.seed)
@@ -85,55 +89,44 @@ impl WithModel for Run<'_> {
         if let Some(bytes) = policy.memory {
             simulation = simulation.memory(bytes);
         }
-        let outcome = |report: Report<M::Output>| {
-            let figures = report.output.figures();
-            let results = figures.iter().fold(String::new(), |mut text, figure| {
-                write!(text, "{}={:x} ", figure.name, figure.value.to_bits()).expect("a string");
-                text
-            });
-            (report.digest, report.committed_events, results)
+        let report = match engine {
+            Engine::Sequential => simulation.run()?,
+            _ => simulation.run_on_ranks(policy.ranks)?,
         };
-        match transport {
-            None => simulation.run().map(|report| Some(outcome(report))),
-            Some(transport) => Ok(simulation.run_across(transport)?.map(outcome)),
-        }
-    }
-}
-
-fn run(case: &Case, engine: Engine, policy: Policy, transport: Option<&dyn Transport>) -> <Run<'static> as WithModel>::Output {
-    let run = Run { end: case.end, engine, policy, transport };
-    case.model.clone().dispatch(run).expect("valid parameters")
-}
-
-/// What rank 0 says; the others have to say nothing.
-fn across(case: &Case, policy: Policy) -> Result<Outcome, RunError> {
-    let (done, outcomes) = mpsc::channel();
-    for (rank, transport) in network(policy.ranks, policy.workers + 1).into_iter().enumerate() {
-        let done = done.clone();
-        let case = Case { model: case.model.clone(), ..*case };
-        // Left behind if it hangs.
-        thread::spawn(move || {
-            let outcome = run(&case, Engine::TimeWarp, policy, Some(&transport));
-            drop(done.send((rank, outcome)));
+        let results = report.output.figures().iter().fold(String::new(), |mut text, figure| {
+            write!(text, "{}={:x} ", figure.name, figure.value.to_bits()).expect("a string");
+            text
         });
+        let counter = |name| {
+            let counters = &report.details.counters;
+            counters.iter().find(|counter| counter.0 == name).map_or(0, |counter| counter.1)
+        };
+        let sent = counter("remote_events") + counter("remote_anti_messages");
+        assert_eq!(sent, counter("remote_received"), "letters were lost or doubled");
+        Ok(Outcome {
+            digest: report.digest,
+            committed: report.committed_events,
+            results,
+            peak: report.peak_buffer_bytes,
+            sent,
+        })
     }
-    drop(done);
-    let mut all = vec![None; policy.ranks];
-    for _ in 0..policy.ranks {
-        let (rank, outcome) = outcomes
-            .recv_timeout(PATIENCE)
-            .unwrap_or_else(|error| panic!("{} hangs or has panicked ({error}): {policy:?}", case.name));
-        all[rank] = Some(outcome);
+}
+
+impl Outcome {
+    fn is_like(&self, other: &Self) -> bool {
+        let of = |outcome: &Self| (outcome.digest, outcome.committed, outcome.results.clone());
+        of(self) == of(other)
     }
-    let mut all = all.into_iter().flatten();
-    let first = all.next().expect("rank 0");
-    for other in all {
-        match (&first, other) {
-            (Ok(_), Ok(None)) | (Err(_), Err(_)) => {}
-            (first, other) => panic!("{}: {first:?} and {other:?}: {policy:?}", case.name),
-        }
-    }
-    first.map(|outcome| outcome.expect("rank 0 has the report"))
+}
+
+/// Runs it on a thread that is left behind if it hangs.
+fn run(case: &Case, engine: Engine, policy: Policy) -> Result<Outcome, RunError> {
+    let (done, outcome) = mpsc::channel();
+    let (model, run) = (case.model.clone(), Run { end: case.end, engine, policy });
+    thread::spawn(move || drop(done.send(model.dispatch(run).expect("valid parameters"))));
+    let gone = |error| panic!("{} hangs or has panicked ({error}): {policy:?}", case.name);
+    outcome.recv_timeout(PATIENCE).unwrap_or_else(gone)
 }
 
 fn cases() -> [Case; 4] {
@@ -187,7 +180,7 @@ fn policies(reversible: bool) -> Vec<Policy> {
                             pool,
                             aggregation: [Aggregation::Adaptive, Aggregation::Off, Aggregation::Bytes(300)][turn % 3],
                             in_turn: turn % 8 == 3,
-                            memory: None,
+                            memory: [None, Some(6), Some(40)][turn / 2 % 3],
                         });
                     }
                 }
@@ -202,14 +195,27 @@ fn every_policy_commits_what_the_sequential_engine_does() {
     let mut wrong = String::new();
     for case in cases() {
         let all = policies(case.reversible);
-        let truths: Vec<_> = (0..4)
-            .map(|seed| run(&case, Engine::Sequential, Policy { seed, ..all[0] }, None))
-            .map(|outcome| outcome.expect("sound").expect("a report"))
-            .collect();
+        let truth = |seed| {
+            run(&case, Engine::Sequential, Policy { seed, ..all[0] }).expect("a run without errors")
+        };
+        let truths: Vec<_> = (0..4).map(truth).collect();
+        let event_bytes = |engine, policy| match run(&case, engine, policy) {
+            Err(RunError::OutOfBuffers { event_bytes, .. }) => event_bytes,
+            other => panic!("there is no room for an event, but {other:?}"),
+        };
+        let none = Policy { memory: Some(0), ..all[0] };
+        let sequential = event_bytes(Engine::Sequential, none);
         for policy in all {
-            let found = across(&case, policy);
-            if found.as_ref() != Ok(&truths[policy.seed as usize]) {
-                writeln!(wrong, "  {} {policy:?}: {found:?}", case.name).expect("a string");
+            let truth = &truths[policy.seed as usize];
+            let none = Policy { memory: Some(0), ranks: 1, ..policy };
+            let memory = policy.memory.map(|spare| {
+                (truth.peak / sequential + spare) * event_bytes(Engine::TimeWarp, none)
+            });
+            match run(&case, Engine::TimeWarp, Policy { memory, ..policy }) {
+                Ok(found) if found.is_like(truth) && (found.sent > 0) == (policy.ranks > 1) => {}
+                found => {
+                    writeln!(wrong, "  {} {policy:?}: {found:?}", case.name).expect("a string");
+                }
             }
         }
     }

@@ -75,7 +75,7 @@ impl Transport for ThreadTransport {
 
     fn receive(&self, port: usize) -> Result<Option<Received>, NetError> {
         let queue = &self.network.queues[self.rank][port];
-        // Ordering: Acquire; pairs with the Release in `drop`: what a lost rank has sent is counted.
+        // Ordering: Acquire; pairs with the Release in `abandon`: what a lost rank has sent is counted.
         let lost = self.network.lost.load(Ordering::Acquire);
         // Ordering: Relaxed; see `send`.
         if queue.len.load(Ordering::Relaxed) == 0 {
@@ -86,13 +86,17 @@ impl Transport for ThreadTransport {
         queue.len.store(parcels.len(), Ordering::Relaxed);
         Ok(parcel)
     }
+
+    fn abandon(&self) {
+        // Ordering: Release; see `receive`.
+        self.network.lost.store(self.rank + 1, Ordering::Release);
+    }
 }
 
 impl Drop for ThreadTransport {
     fn drop(&mut self) {
         if thread::panicking() {
-            // Ordering: Release; see `receive`.
-            self.network.lost.store(self.rank + 1, Ordering::Release);
+            self.abandon();
         }
     }
 }

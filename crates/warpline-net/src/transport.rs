@@ -1,6 +1,6 @@
 //! What every transport does: it carries parcels from rank to rank.
 //!
-//! Implemented by `threads` (and wrapped by the tests' faulty one); called by the outboxes and engines.
+//! Implemented by `threads` and `mpi`, and by `faulty` around another one; called by the outboxes and engines.
 //!
 //! # Invariants
 //!
@@ -56,6 +56,10 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// When the network fails, or nothing has arrived and a rank is known to be lost.
     fn receive(&self, port: usize) -> Result<Option<Received>, NetError>;
 
+    /// Leaves the network for good and without a word, as a rank does that dies: all others find it lost, or are
+    /// ended with it. What it has sent may still arrive.
+    fn abandon(&self);
+
     /// A buffer whose parcel has been sent and which can be used again, if there is one.
     fn reclaim(&self) -> Option<Vec<u8>> {
         None
@@ -79,6 +83,14 @@ pub enum NetError {
         from: usize,
         /// What is wrong with it.
         what: Malformed,
+    },
+    /// Another rank has ended, and has said why.
+    #[error("rank {rank} ended: {error}")]
+    Ended {
+        /// Which one.
+        rank: usize,
+        /// Why.
+        error: String,
     },
     /// The library below failed.
     #[error("the network failed: {0}")]

@@ -17,6 +17,32 @@ pub(crate) enum FailureOrder {
     End,
 }
 
+impl FailureOrder {
+    /// As words, for other ranks; they compare as the places do. No failure is after all of them.
+    pub(crate) fn to_words(this: Option<Self>) -> [u64; 4] {
+        match this {
+            Some(Self::Start(lp)) => [0, u64::from(lp.get()), 0, 0],
+            Some(Self::Event(key)) => {
+                let [time, step_and_sender, sequence] = key.words();
+                [1, time, step_and_sender, sequence]
+            }
+            Some(Self::End) => [2, 0, 0, 0],
+            None => [3, 0, 0, 0],
+        }
+    }
+
+    /// What [`to_words`](Self::to_words) made, or nothing if it cannot have been that.
+    pub(crate) fn from_words([kind, a, b, c]: [u64; 4]) -> Option<Option<Self>> {
+        Some(match kind {
+            0 => Some(Self::Start(LpId::new(u32::try_from(a).ok()?))),
+            1 => Some(Self::Event(EventKey::from_words([a, b, c])?)),
+            2 => Some(Self::End),
+            3 => None,
+            _ => return None,
+        })
+    }
+}
+
 /// The first failure that is known so far.
 #[derive(Debug, Default)]
 pub(crate) struct FirstFailure {

@@ -38,9 +38,11 @@ mod sequential;
 mod simulation;
 mod sync;
 mod timewarp;
+mod travel;
 mod workers;
 
 pub use error::{ConfigError, RunError};
+pub use homes::Placement;
 pub use monitor::{Activity, Monitor, WorkerStatus};
 pub use pending::PendingKind;
 pub use replication::{Estimate, Replications};
@@ -50,7 +52,7 @@ pub use timewarp::{Cancellation, CheckpointInterval, FossilCollection, PoolKind,
 pub use warpline_core::{
     CommitDigest, Context, Discrepancy, EventKey, Fault, Io, IoContext, Link, LogicalProcess,
     LpDigest, LpId, Model, ModelError, Place, Reversal, STEP_MAX, Stream, Tracked, TrackedVec,
-    Undo, UndoPoint, VirtualTime, Wire, WireError, Wires, mix,
+    Undo, UndoPoint, VirtualTime, Wire, WireError, Wires, mix, take_bytes,
 };
 pub use warpline_memory::{BufferAccess, BufferAction, BufferTrace};
-pub use warpline_net::{Aggregation, NetError, ThreadTransport, Transport, network};
+pub use warpline_net::{Aggregation, NetError, Transport};

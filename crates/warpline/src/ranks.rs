@@ -12,14 +12,15 @@
 
 use std::{
     any::type_name,
+    collections::VecDeque,
+    ops::Range,
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use serde::{Deserialize, Serialize};
-use warpline_core::{
-    CommitDigest, EventKey, LogicalProcess, LpId, Model, VirtualTime, Wires, take,
-};
-use warpline_net::{Address, Malformed, NetError, Parcel, Transport};
+use warpline_core::{CommitDigest, LogicalProcess, LpId, Model, VirtualTime, Wires, take_bytes};
+use warpline_net::{Address, Malformed, NetError, Parcel, Received, Transport};
 
 use crate::{
     ConfigError, Details, Engine, Report, RunError, failure::FailureOrder, simulation::Settings,
@@ -30,6 +31,7 @@ use crate::{
 const GATHER: u16 = 1;
 const SHARE: u16 = 2;
 const ALERT: u16 = 3;
+const DISMISSAL: u16 = 4;
 
 /// The kinds that engines may use begin here.
 pub(crate) const ENGINE_KINDS: u16 = 16;
@@ -39,9 +41,11 @@ const SPINS: u32 = 200;
 const YIELDS: u32 = 2_000;
 
 /// One rank's view of all.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Ranks<'t> {
     transport: Option<&'t dyn Transport>,
+    /// What others have said about their conclusion while this rank was still in its main loop.
+    early: Mutex<VecDeque<Received>>,
 }
 
 /// One rank's share of a report: sums, unless said otherwise.
@@ -94,12 +98,13 @@ pub(crate) struct Conclusion<'r, M: Model, L> {
 
 impl<'t> Ranks<'t> {
     /// A run of one rank.
-    pub(crate) const fn alone() -> Self {
-        Self { transport: None }
+    pub(crate) fn alone() -> Self {
+        Self { transport: None, early: Mutex::default() }
     }
 
     pub(crate) fn of(transport: &'t dyn Transport) -> Self {
-        Self { transport: Some(transport).filter(|transport| transport.ranks() > 1) }
+        let transport = Some(transport).filter(|transport| transport.ranks() > 1);
+        Self { transport, early: Mutex::default() }
     }
 
     /// What carries parcels to other ranks, if there are any.
@@ -122,9 +127,10 @@ impl<'t> Ranks<'t> {
         self.count() * settings.timewarp.workers
     }
 
-    /// The number of a worker of this rank among all workers.
-    pub(crate) fn first_worker(&self, settings: &Settings) -> usize {
-        self.me() * settings.timewarp.workers
+    /// The numbers of this rank's workers among them.
+    pub(crate) fn here(&self, settings: &Settings) -> Range<usize> {
+        let workers = settings.timewarp.workers;
+        self.me() * workers..(self.me() + 1) * workers
     }
 
     fn control_port(transport: &dyn Transport) -> usize {
@@ -156,7 +162,7 @@ impl<'t> Ranks<'t> {
         }
         let me = format!(
             "Warpline {}, model {} ({} LPs, messages of {} bytes: {}), --engine {engine} --workers {workers} \
-             --seed {} --end {}",
+             --seed {} --end {} --placement {:?}",
             env!("CARGO_PKG_VERSION"),
             model.name(),
             model.lp_count(),
@@ -164,8 +170,9 @@ impl<'t> Ranks<'t> {
             type_name::<M>(),
             settings.seed,
             settings.end,
+            settings.placement,
         );
-        let all = self.gather_all(me.as_bytes())?;
+        let all = self.dismissing(self.gather_all(me.as_bytes()).map_err(RunError::from))?;
         let differs = all.iter().position(|other| *other != all[0]);
         if let Some(rank) = differs {
             let [first, other] =
@@ -186,21 +193,33 @@ impl<'t> Ranks<'t> {
         }
     }
 
-    /// Whether another rank fails: one worker of a rank asks now and then.
+    /// Whether another rank fails, or has ended: one worker of a rank asks now and then.
     ///
     /// # Errors
     ///
-    /// When ranks cannot talk any more, or say what has no place within the main loop.
+    /// When ranks cannot talk any more.
     pub(crate) fn is_alerted(&self) -> Result<bool, NetError> {
         let Some(transport) = self.transport else { return Ok(false) };
         let Some(received) = transport.receive(Self::control_port(transport))? else {
             return Ok(false);
         };
-        expect(&received.bytes, received.from, &[ALERT]).map(|_| true)
+        let (kind, _) = expect(&received.bytes, received.from, &[ALERT, GATHER])?;
+        if kind != ALERT {
+            // A rank that was alerted sooner is at its conclusion already.
+            self.early.lock().unwrap_or_else(PoisonError::into_inner).push_back(received);
+        }
+        Ok(true)
     }
 
     /// Ends the run of this rank, with all others: makes the report (at rank 0), or says why there is none.
     pub(crate) fn conclude<M: Model, L: Iterator<Item = (LpId, M::Lp)>>(
+        &self,
+        outcome: Result<Conclusion<'_, M, L>, Option<(FailureOrder, RunError)>>,
+    ) -> Result<Option<Report<M::Output>>, RunError> {
+        self.dismissing(self.end(outcome))
+    }
+
+    fn end<M: Model, L: Iterator<Item = (LpId, M::Lp)>>(
         &self,
         outcome: Result<Conclusion<'_, M, L>, Option<(FailureOrder, RunError)>>,
     ) -> Result<Option<Report<M::Output>>, RunError> {
@@ -209,9 +228,10 @@ impl<'t> Ranks<'t> {
                 let (interrupted, last_time) = (done.interrupted, done.last_time.get());
                 Ending::Done { interrupted, last_time }
             }
-            Err(Some((order, error))) => {
-                Ending::Failed { order: order_words(*order), error: error.to_string() }
-            }
+            Err(Some((order, error))) => Ending::Failed {
+                order: FailureOrder::to_words(Some(*order)),
+                error: error.to_string(),
+            },
             Err(None) => Ending::Stopped,
         };
         let endings = self.endings(&ending)?;
@@ -309,8 +329,8 @@ impl<'t> Ranks<'t> {
             Some(Err(error)) => error.to_string(),
             _ => String::new(),
         };
-        let verdict = self.hear_from_first(verdict.as_bytes())?;
-        let verdict = String::from_utf8_lossy(&verdict).into_owned();
+        let verdicts = self.gather_all(verdict.as_bytes())?;
+        let verdict = String::from_utf8_lossy(&verdicts[0]).into_owned();
         match output {
             Some(output) => {
                 // The failure of this rank's own processes is told as it is.
@@ -346,7 +366,7 @@ impl<'t> Ranks<'t> {
             }
             return Ok(all);
         }
-        let bytes = self.wait(GATHER)?.1;
+        let bytes = self.next_of(0, GATHER)?;
         let all: Vec<Vec<u8>> = from_bytes(&bytes, 0)?;
         if all.len() == transport.ranks() {
             Ok(all)
@@ -355,19 +375,6 @@ impl<'t> Ranks<'t> {
                 Malformed::Body(format!("word of {} ranks, but there are others", all.len()));
             Err(NetError::Malformed { from: 0, what })
         }
-    }
-
-    /// All ranks hear what rank 0 says. The others say nothing: rank 0 may still wait for a third one's share.
-    fn hear_from_first(&self, mine: &[u8]) -> Result<Vec<u8>, NetError> {
-        let Some(transport) = self.transport else { return Ok(mine.to_vec()) };
-        if transport.rank() > 0 {
-            return Ok(self.wait(GATHER)?.1);
-        }
-        let port = Self::control_port(transport);
-        for rank in 1..transport.ranks() {
-            transport.send(Address { rank, port }, Parcel::with_body(GATHER, port, mine))?;
-        }
-        Ok(mine.to_vec())
     }
 
     /// Every rank says something, and rank 0 hears it.
@@ -382,30 +389,51 @@ impl<'t> Ranks<'t> {
             transport.send(Address { rank: 0, port }, Parcel::with_body(kind, port, mine))?;
             return Ok(None);
         }
-        let mut all = vec![None; transport.ranks()];
-        all[0] = Some(mine.to_vec());
-        while all.iter().any(Option::is_none) {
-            let (from, bytes) = self.wait(kind)?;
-            all[from] = Some(bytes);
-        }
-        Ok(Some(all.into_iter().flatten().collect()))
+        let others = (1..transport.ranks()).map(|rank| self.next_of(rank, kind));
+        std::iter::once(Ok(mine.to_vec())).chain(others).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Waits for a parcel of this kind. Alerts are passed over: the conclusion has begun.
-    fn wait(&self, kind: u16) -> Result<(usize, Vec<u8>), NetError> {
-        let Some(transport) = self.transport else { return Ok((0, Vec::new())) };
+    /// Waits for what a rank says next, which must be of this kind. Alerts are passed over: the conclusion has
+    /// begun.
+    fn next_of(&self, rank: usize, kind: u16) -> Result<Vec<u8>, NetError> {
+        let Some(transport) = self.transport else { return Ok(Vec::new()) };
+        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
         let mut waited = 0;
         loop {
-            let Some(received) = transport.receive(Self::control_port(transport))? else {
-                workers::wait(waited, SPINS, YIELDS);
-                waited = waited.saturating_add(1);
-                continue;
-            };
-            let opened = expect(&received.bytes, received.from, &[kind, ALERT])?;
-            if opened.0 == kind {
-                return Ok((received.from, opened.1.to_vec()));
+            let known = early.iter().position(|received| received.from == rank);
+            if let Some(received) = known.and_then(|place| early.remove(place)) {
+                match expect(&received.bytes, rank, &[kind, ALERT, DISMISSAL])? {
+                    (ALERT, _) => continue,
+                    (DISMISSAL, body) => {
+                        let error = String::from_utf8_lossy(body).into_owned();
+                        return Err(NetError::Ended { rank, error });
+                    }
+                    (_, body) => return Ok(body.to_vec()),
+                }
+            }
+            match transport.receive(Self::control_port(transport))? {
+                Some(received) => early.push_back(received),
+                None => {
+                    workers::wait(waited, SPINS, YIELDS);
+                    waited = waited.saturating_add(1);
+                }
             }
         }
+    }
+
+    /// RANK-B: if rank 0 cannot go on, the others must not wait for it.
+    fn dismissing<T>(&self, outcome: Result<T, RunError>) -> Result<T, RunError> {
+        if let (Err(RunError::Net(error)), Some(transport), 0) =
+            (&outcome, self.transport, self.me())
+        {
+            let port = Self::control_port(transport);
+            for rank in 1..transport.ranks() {
+                let parcel = Parcel::with_body(DISMISSAL, port, error.to_string().as_bytes());
+                // A rank that is lost need not be told.
+                let _ = transport.send(Address { rank, port }, parcel);
+            }
+        }
+        outcome
     }
 }
 
@@ -481,13 +509,13 @@ fn read_share<M: Model>(
         what: Malformed::Body(error.to_string()),
     };
     let mut len = [0; 8];
-    len.copy_from_slice(take(&mut bytes, 8).map_err(malformed)?);
+    len.copy_from_slice(take_bytes(&mut bytes, 8).map_err(malformed)?);
     let len = usize::try_from(u64::from_le_bytes(len)).unwrap_or(usize::MAX);
-    let share: Share = from_bytes(take(&mut bytes, len).map_err(malformed)?, rank)?;
+    let share: Share = from_bytes(take_bytes(&mut bytes, len).map_err(malformed)?, rank)?;
     total.add(&share);
     while !bytes.is_empty() {
         let mut id = [0; 4];
-        id.copy_from_slice(take(&mut bytes, 4).map_err(malformed)?);
+        id.copy_from_slice(take_bytes(&mut bytes, 4).map_err(malformed)?);
         let summary = wires.summary.read(&mut bytes).map_err(malformed)?;
         summaries.push((LpId::new(u32::from_le_bytes(id)), summary));
     }
@@ -506,20 +534,6 @@ impl Share {
         self.counters.resize(other.counters.len(), 0);
         self.counters.iter_mut().zip(&other.counters).for_each(|(mine, more)| *mine += more);
     }
-}
-
-/// A failure's place in the order of failures, as words that compare so.
-fn order_words(order: FailureOrder) -> [u64; 4] {
-    match order {
-        FailureOrder::Start(lp) => [0, u64::from(lp.get()), 0, 0],
-        FailureOrder::Event(key) => event_order(&key),
-        FailureOrder::End => [2, 0, 0, 0],
-    }
-}
-
-fn event_order(key: &EventKey) -> [u64; 4] {
-    let [time, step_and_sender, sequence] = key.words();
-    [1, time, step_and_sender, sequence]
 }
 
 /// The body of a parcel of one of these kinds.

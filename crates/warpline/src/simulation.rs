@@ -4,15 +4,16 @@ use std::{
     fmt,
     ops::ControlFlow,
     sync::atomic::{AtomicBool, Ordering},
+    thread,
 };
 
 use warpline_core::{Model, VirtualTime};
 use warpline_memory::BufferTrace;
-use warpline_net::{Aggregation, Transport};
+use warpline_net::{Aggregation, ThreadTransport, Transport, network};
 
 use crate::{
     Cancellation, CheckpointInterval, ConfigError, FossilCollection, Monitor, PendingKind,
-    PoolKind, Progress, Report, RunError, StateSaving, conservative,
+    Placement, PoolKind, Progress, Report, RunError, StateSaving, conservative,
     pending::{PendingFamily, WithPending},
     ranks::Ranks,
     reverse_check, sequential, timewarp,
@@ -118,6 +119,7 @@ pub(crate) struct Settings {
     pub(crate) end: f64,
     pub(crate) pending: PendingKind,
     pub(crate) memory: Option<u64>,
+    pub(crate) placement: Placement,
     pub(crate) aggregation: Aggregation,
     pub(crate) timewarp: timewarp::Settings,
 }
@@ -139,6 +141,7 @@ impl<'a, M: Model> Simulation<'a, M> {
             end: f64::INFINITY,
             pending: PendingKind::default(),
             memory: None,
+            placement: Placement::default(),
             aggregation: Aggregation::default(),
             timewarp: timewarp::Settings::default(),
         };
@@ -191,6 +194,13 @@ impl<'a, M: Model> Simulation<'a, M> {
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.settings.timewarp.workers = workers;
+        self
+    }
+
+    /// Time Warp and the conservative engine: which worker has which processes.
+    #[must_use]
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.settings.placement = placement;
         self
     }
 
@@ -401,7 +411,41 @@ impl<'a, M: Model> Simulation<'a, M> {
         transport: &dyn Transport,
     ) -> Result<Option<Report<<M as Model>::Output>>, RunError> {
         let Self { model, engine, settings, watch } = self;
-        run_on(*engine, model, settings, watch, Ranks::of(transport))
+        run_on(*engine, model, settings, watch, &Ranks::of(transport))
+    }
+}
+
+impl<M: Model> Simulation<'_, M> {
+    /// Runs the model on so many ranks that are threads of this process, as [`run_across`](Self::run_across) does
+    /// on ranks that are processes: to see whether a model is fit for that, and what it costs.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run_across`](Self::run_across), as rank 0 sees them.
+    pub fn run_on_ranks(&mut self, ranks: usize) -> Result<Report<<M as Model>::Output>, RunError> {
+        ConfigError::check(ranks > 0, "ranks", ranks, "1 or more")?;
+        let Self { model, engine, settings, watch } = self;
+        let (engine, stop) = (*engine, watch.stop);
+        // One port of each rank is for the ranks themselves.
+        let mut ends = network(ranks, settings.timewarp.workers.saturating_add(1)).into_iter();
+        let (model, settings) = (&*model, &*settings);
+        let run = |end: ThreadTransport, watch: &mut Watch<'_>| {
+            run_on(engine, model, settings, watch, &Ranks::of(&end))
+        };
+        let first = ends.next();
+        let report = thread::scope(|scope| {
+            let others: Vec<_> = ends
+                .map(|end| scope.spawn(|| run(end, &mut Watch { stop, ..Watch::default() })))
+                .collect();
+            let report = first.map(|end| run(end, watch));
+            for other in others {
+                if let Err(panic) = other.join() {
+                    std::panic::resume_unwind(panic);
+                }
+            }
+            report
+        });
+        Ok(report.transpose()?.flatten().unwrap_or_else(|| unreachable!("rank 0 gets the report")))
     }
 }
 
@@ -422,7 +466,7 @@ pub(crate) fn run<M: Model>(
     settings: &Settings,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
-    let report = run_on(engine, model, settings, watch, Ranks::alone())?;
+    let report = run_on(engine, model, settings, watch, &Ranks::alone())?;
     Ok(report.unwrap_or_else(|| unreachable!("a single rank is rank 0, which gets the report")))
 }
 
@@ -431,7 +475,7 @@ fn run_on<M: Model>(
     model: &M,
     settings: &Settings,
     watch: &mut Watch<'_>,
-    ranks: Ranks<'_>,
+    ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
     struct Sequential<'r, 'o, M> {
         model: &'r M,

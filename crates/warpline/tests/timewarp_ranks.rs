@@ -2,6 +2,7 @@
 //!
 //! What goes well is compared with the sequential engine in `random_models.rs` and in the models' own tests.
 
+#[allow(dead_code, reason = "the tests need a part of it")]
 mod random;
 mod rankwise;
 
@@ -15,10 +16,8 @@ use std::{
 
 use proptest::prelude::*;
 use random::{Habit, Mistake, Spec, Where};
-use warpline::{
-    Cancellation, Engine, NetError, RunError, Simulation, ThreadTransport, Transport, network,
-};
-use warpline_net::{Address, Parcel, Received};
+use warpline::{Cancellation, Engine, NetError, RunError, Simulation, Transport};
+use warpline_net::{Address, Parcel, Received, ThreadTransport, network};
 
 /// Events go on and on, mostly to other processes, and are undone often.
 fn spec(wrong: Option<(Where, Mistake)>) -> Spec {
@@ -195,6 +194,10 @@ impl Transport for Garbled {
 
     fn receive(&self, port: usize) -> Result<Option<Received>, NetError> {
         self.inner.receive(port)
+    }
+
+    fn abandon(&self) {
+        self.inner.abandon();
     }
 }
 

@@ -40,23 +40,7 @@ pub(super) fn unit_for(typical: f64) -> f64 {
 
 /// One process's counts. A count that has reached its largest value stays there.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(into = "Vec<u32>", try_from = "Vec<u32>")]
 pub(super) struct Counts(TrackedVec<u32>);
-
-impl From<Counts> for Vec<u32> {
-    fn from(counts: Counts) -> Self {
-        counts.0.to_vec()
-    }
-}
-
-impl TryFrom<Vec<u32>> for Counts {
-    type Error = &'static str;
-
-    fn try_from(counts: Vec<u32>) -> Result<Self, Self::Error> {
-        let is_whole = counts.len() == BINS;
-        is_whole.then(|| Self(TrackedVec::new(counts))).ok_or("a histogram with other bins")
-    }
-}
 
 impl Counts {
     pub(super) fn new() -> Self {

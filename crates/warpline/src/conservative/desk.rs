@@ -3,9 +3,11 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap, sync::atomic::Ordering};
 
-use warpline_core::{EventKey, Fault, Io, LpId, Model};
+use warpline_core::{EventKey, Fault, Io, LpId, Model, WireError};
+use warpline_net::NetError;
 
 use super::{
+    abroad::Abroad,
     calendar::{Bucket, Calendar, Grid},
     shared::Shared,
 };
@@ -13,6 +15,7 @@ use crate::{
     admission::Admission,
     panics,
     sequential::{Buffer, Event, Halt, Message, Sink},
+    travel::{Arrival, write_event},
 };
 
 /// Spare buffers take at most so much memory, or are not more than so many.
@@ -30,6 +33,10 @@ pub(super) struct Desk<'a, M: Model, B> {
     pub(super) soon: BinaryHeap<Reverse<Event<B>>>,
     /// By receiver.
     outboxes: Vec<Bucket<Event<B>>>,
+    /// The events for other ranks as bytes, by receiver among the workers of all ranks.
+    departures: Vec<Vec<u8>>,
+    /// Events that were sent to, less those that came from, other ranks.
+    pub(super) abroad: i64,
     /// The first window of what is in the outboxes.
     first_sent: u64,
     /// Events for other workers.
@@ -55,6 +62,11 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Desk<'a, M, B> {
             ),
             soon: BinaryHeap::new(),
             outboxes: (0..shared.workers).map(|_| Bucket::default()).collect(),
+            departures: vec![
+                Vec::new();
+                if shared.abroad.is_some() { shared.homes.workers } else { 0 }
+            ],
+            abroad: 0,
             first_sent: u64::MAX,
             mail: 0,
             spares: Vec::new(),
@@ -74,6 +86,9 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Desk<'a, M, B> {
                 self.calendar.reclaim(outbox);
             }
         }
+        if let Some(abroad) = &self.shared.abroad {
+            abroad.leave(self.me, &mut self.departures);
+        }
         let sent = std::mem::replace(&mut self.first_sent, u64::MAX);
         self.calendar.first().map_or(sent, |first| first.min(sent))
     }
@@ -85,6 +100,26 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Desk<'a, M, B> {
             let insert = |mail: &mut _| self.calendar.insert_all(mail, local_of);
             self.shared.mail(meeting, from, self.me, insert);
         }
+    }
+
+    /// Takes what other ranks have sent for the last meeting.
+    pub(super) fn collect_abroad(&mut self, abroad: &Abroad<'_, M>) -> Result<(), NetError> {
+        abroad.collect(self.me, |Arrival { key, to, io, message }| {
+            let shared = self.shared;
+            let window = shared.grid.window(key.time_value());
+            let home = shared.homes.directory.get(to.index());
+            let worker = home.map(|home| home.worker as usize);
+            if worker != Some(shared.homes.here.start + self.me) || window < self.over {
+                return Err(WireError::new(format!("an event for {to:?} that is not due here")));
+            }
+            self.abroad -= 1;
+            self.current_lp = Some(key.sender());
+            self.take_room();
+            let message = B::store(message, &mut self.spares);
+            let make = || Event { key, to, io, message };
+            self.calendar.insert(window, shared.local_of(to), make);
+            Ok(())
+        })
     }
 
     /// Takes the place of one more event, where memory is limited.
@@ -116,6 +151,15 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Desk<'a, M, B> {
         }
     }
 
+    /// Writes an event for another rank.
+    fn depart(&mut self, window: u64, event: (&EventKey, LpId, Option<Io>), message: &Message<M>) {
+        let Some(abroad) = &self.shared.abroad else { return };
+        let to = self.shared.worker_of(event.1);
+        self.first_sent = self.first_sent.min(window);
+        self.abroad += 1;
+        write_event(&mut self.departures[to], &abroad.wire(), event, message);
+    }
+
     /// An event to another process is due in the window of its cause, or before: its time is so large that
     /// adding the lookahead hardly changes it.
     #[cold]
@@ -144,16 +188,19 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Desk<'_, M, B> {
 
     #[inline]
     fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: Message<M>) {
-        self.take_room();
         let window = self.shared.grid.window(key.time_value());
+        // CONS-A: only the process's own events may be due in the window that it handles.
+        if window < self.over && key.sender() != to {
+            self.refuse(to, key.time_value());
+        }
+        let worker = self.shared.worker_of(to).wrapping_sub(self.shared.homes.here.start);
+        if worker >= self.shared.workers {
+            return self.depart(window, (&key, to, io), &message);
+        }
+        self.take_room();
         let message = B::store(message, &mut self.spares);
         let make = || Event { key, to, io, message };
-        let worker = self.shared.worker_of(to);
         if window < self.over {
-            // CONS-A: only the process's own events may be due in the window that it handles.
-            if key.sender() != to {
-                self.refuse(to, key.time_value());
-            }
             self.soon.push(Reverse(make()));
         } else if worker == self.me {
             self.calendar.insert(window, self.shared.local_of(to), make);

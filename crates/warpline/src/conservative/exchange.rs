@@ -88,8 +88,7 @@ impl Exchange {
             let mut waited = 0;
             // Ordering: Acquire, edge MEET-2.
             while self.meetings.load(Ordering::Acquire) <= meeting {
-                // Ordering: Relaxed; it publishes nothing but itself.
-                if self.broken.load(Ordering::Relaxed) {
+                if self.is_broken() {
                     return Err(Broken);
                 }
                 wait(waited);
@@ -100,6 +99,12 @@ impl Exchange {
             first: all.first.min(place.first.load(Ordering::Relaxed)),
             notes: all.notes | place.notes.load(Ordering::Relaxed),
         }))
+    }
+
+    /// Whether somebody will not come.
+    pub(crate) fn is_broken(&self) -> bool {
+        // Ordering: Relaxed; it publishes nothing but itself.
+        self.broken.load(Ordering::Relaxed)
     }
 
     /// Lets nobody wait any more: a worker will not come.

@@ -40,6 +40,7 @@
 //! It ends after the window, so that what was committed is a prefix of the run. A window that does not end
 //! soon is cut off within: then some processes are further than others.
 
+mod abroad;
 mod agenda;
 mod calendar;
 mod desk;
@@ -78,7 +79,7 @@ pub(crate) fn run<M: Model>(
     model: &M,
     settings: &Settings,
     watch: &mut Watch<'_>,
-    ranks: Ranks<'_>,
+    ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
     // Small messages travel in the lists; large ones stay put in a buffer of their own.
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
@@ -101,15 +102,20 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     model: &M,
     settings: &Settings,
     watch: &mut Watch<'_>,
-    ranks: Ranks<'_>,
+    ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
     let started = Instant::now();
-    let (name, shared) = panics::catch(|| (model.name(), Shared::<M, B>::new(model, settings)))
-        .map_err(|fault| model_error(fault, None, settings))?;
+    let (name, shared) =
+        panics::catch(|| (model.name(), Shared::<M, B>::new(model, settings, ranks)))
+            .map_err(|fault| model_error(fault, None, settings))?;
     let shared = shared?;
     let mut remains = work_at_once(&shared, watch, started);
     let report = ranks.conclude(match shared.failure.take() {
-        Some(failure) => Err(Some(failure)),
+        Some(failure) => {
+            ranks.alert();
+            Err(Some(failure))
+        }
+        None if remains.iter().any(|worker| worker.ended == Ended::Failed) => Err(None),
         None => Ok(conclusion(&shared, name, &mut remains, watch, started)),
     });
     // What is left is the model's too, and may panic when it is dropped.
@@ -127,6 +133,8 @@ struct Remains<L> {
     /// Events that are still pending.
     pending: usize,
     mail: u64,
+    /// Events that it sent to, less those that it got from, other ranks.
+    abroad: i64,
 }
 
 /// All workers, each on a thread of its own.
@@ -158,12 +166,12 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     drop(binding);
     lookout.resume_panic();
     let Worker { lps, desk, tally, bucket, sudden_outputs, .. } = worker;
-    let (pending, mail) = (desk.calendar.len(), desk.mail);
+    let (pending, mail, abroad) = (desk.calendar.len(), desk.mail, desk.abroad);
     // What is left is the model's too, and may panic when it is dropped.
     if let Err(fault) = panics::catch(move || drop((desk, bucket, sudden_outputs))) {
         shared.failure.note(FailureOrder::End, model_error(fault, None, shared.settings));
     }
-    Remains { lps, tally, ended, pending, mail }
+    Remains { lps, tally, ended, pending, mail, abroad }
 }
 
 /// Ends the run for all workers if this one panics.
@@ -194,7 +202,9 @@ fn conclusion<'s, M: Model, B: Buffer<Message<M>>>(
     let committed = sum(|worker| worker.tally.committed);
     let sent = sum(|worker| worker.lps.iter().map(|lp| lp.sent).sum());
     let pending = sum(|worker| worker.pending as u64 + worker.tally.left);
-    assert_eq!(sent, committed + pending, "CONS-C: events were lost or doubled");
+    let abroad: i64 = remains.iter().map(|worker| worker.abroad).sum();
+    let here = sent.wrapping_add_signed(-abroad);
+    assert_eq!(here, committed + pending, "CONS-C: events were lost or doubled");
     let (peak, mail) = (sum(|worker| worker.tally.peak), sum(|worker| worker.mail));
     let windows = remains.iter().map(|worker| worker.tally.windows).max().unwrap_or_default();
     let meetings = remains.iter().map(|worker| worker.tally.meetings).max().unwrap_or_default();

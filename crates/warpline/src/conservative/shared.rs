@@ -9,6 +9,7 @@ use warpline_core::{EventKey, LpId, Model, VirtualTime};
 use warpline_memory::CachePadded;
 
 use super::{
+    abroad::Abroad,
     calendar::{Bucket, Grid},
     exchange::Exchange,
 };
@@ -17,6 +18,7 @@ use crate::{
     admission::Admission,
     failure::FirstFailure,
     homes::Homes,
+    ranks::Ranks,
     sequential::{Buffer, Event, Message},
     simulation::Settings,
 };
@@ -34,7 +36,7 @@ pub(super) struct Stop {
 type Mailbox<B> = CachePadded<Mutex<Bucket<Event<B>>>>;
 
 /// One for all workers.
-pub(super) struct Shared<'m, M, B> {
+pub(super) struct Shared<'m, M: Model, B> {
     pub(super) model: &'m M,
     pub(super) settings: &'m Settings,
     pub(super) workers: usize,
@@ -45,6 +47,9 @@ pub(super) struct Shared<'m, M, B> {
     pub(super) grid: Grid,
     pub(super) homes: Homes,
     pub(super) exchange: Exchange,
+    /// Mail to other ranks, if there are any.
+    pub(super) abroad: Option<Abroad<'m, M>>,
+    pub(super) ranks: &'m Ranks<'m>,
     /// See [`wait`](crate::workers::wait).
     pub(super) spins: u32,
     /// For even and for odd meetings: by receiver, and then by sender.
@@ -62,7 +67,11 @@ pub(super) struct Shared<'m, M, B> {
 }
 
 impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
-    pub(super) fn new(model: &'m M, settings: &'m Settings) -> Result<Self, RunError> {
+    pub(super) fn new(
+        model: &'m M,
+        settings: &'m Settings,
+        ranks: &'m Ranks<'m>,
+    ) -> Result<Self, RunError> {
         settings.timewarp.validate()?;
         let admission = Admission::new(model)?;
         let workers = settings.timewarp.workers;
@@ -77,11 +86,22 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
             workers,
             end,
             last_window: grid.window(last),
-            homes: Homes::new(model, admission.lp_count(), workers)?,
+            homes: Homes::new(
+                model,
+                admission.lp_count(),
+                &settings.placement,
+                ranks.workers(settings),
+                ranks.here(settings),
+            )?,
             admission,
             grid,
             exchange: Exchange::new(workers),
-            spins: super::spins(workers),
+            abroad: ranks
+                .connect(model, Engine::Conservative, settings)?
+                .zip(ranks.transport())
+                .map(|(wires, transport)| Abroad::new(transport, wires, workers)),
+            ranks,
+            spins: super::spins(ranks.workers(settings)),
             mail: [mail(), mail()],
             outputs: Mutex::default(),
             failure: FirstFailure::default(),
@@ -97,16 +117,22 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
         (size_of::<Event<B>>() + B::BYTES_ELSEWHERE) as u64
     }
 
-    /// The worker that a process lives at.
+    /// Whether there is only one worker in all: then nobody asks where a process lives.
+    #[inline]
+    fn is_alone(&self) -> bool {
+        self.homes.residents.len() == 1 && self.abroad.is_none()
+    }
+
+    /// The worker, of those of all ranks, that a process lives at.
     #[inline]
     pub(super) fn worker_of(&self, lp: LpId) -> usize {
-        if self.workers == 1 { 0 } else { self.homes.directory[lp.index()].worker as usize }
+        if self.is_alone() { 0 } else { self.homes.directory[lp.index()].worker as usize }
     }
 
     /// The place of a process at its worker.
     #[inline]
     pub(super) fn local_of(&self, lp: LpId) -> u32 {
-        if self.workers == 1 { lp.get() } else { self.homes.directory[lp.index()].local }
+        if self.is_alone() { lp.get() } else { self.homes.directory[lp.index()].local }
     }
 
     /// Does something with the mail of one worker to another one. The sender has it before a meeting, the

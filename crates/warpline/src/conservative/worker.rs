@@ -8,8 +8,10 @@ use std::{
 };
 
 use warpline_core::{Fault, Io, LogicalProcess, LpDigest, Model, ModelError, Stream, VirtualTime};
+use warpline_net::NetError;
 
 use super::{
+    abroad::{Abroad, Notice},
     agenda::{self, Agenda},
     calendar::Bucket,
     desk::Desk,
@@ -32,6 +34,9 @@ const FAILED: u64 = 1;
 const STOP: u64 = 2;
 /// Notes at a meeting: there are non-blocking I/O events to be written.
 const OUTPUT: u64 = 4;
+
+/// How often the first worker, as it waits for other ranks, asks whether one of them fails.
+const ALERT_EVERY: u32 = 64;
 
 /// Processes of a tile take so many bytes, or a few more: with their events, that is a part of a cache of the second level. (64 KiB
 /// to 256 KiB are level on W3, 1 MiB is 8 % slower, 2 MiB 13 %.)
@@ -64,6 +69,9 @@ pub(super) struct Worker<'a, M: Model, B> {
     /// Those that are to be written at the next meeting.
     pub(super) sudden_outputs: Vec<Event<B>>,
     pub(super) tally: Tally,
+    /// Of other ranks, at the last meeting: the first failure, and how much they have committed.
+    failed_elsewhere: Option<FailureOrder>,
+    committed_elsewhere: u64,
 }
 
 /// What a worker counts.
@@ -97,6 +105,8 @@ where
             outputs: Vec::new(),
             sudden_outputs: Vec::new(),
             tally: Tally::default(),
+            failed_elsewhere: None,
+            committed_elsewhere: 0,
         }
     }
 
@@ -169,18 +179,83 @@ where
 
     fn exchange(&mut self, notes: u64, lookout: &mut Lookout<'_, '_>) -> Result<Word, Broken> {
         let meeting = self.tally.meetings;
-        self.tally.meetings += 1;
         let first = self.desk.post(meeting);
-        let word = Word { first, notes };
+        let word = self.meet_here(Word { first, notes }, lookout)?;
+        self.desk.collect(meeting);
+        let Some(abroad) = &self.shared.abroad else { return Ok(word) };
+        let word =
+            if self.me == 0 { self.meet_ranks(abroad, word, lookout)? } else { Word::NOTHING };
+        let word = self.meet_here(word, lookout)?;
+        let mut collected = Ok(());
+        self.guard(|worker| collected = worker.desk.collect_abroad(abroad));
+        collected.map_err(|error| self.lose(error))?;
+        Ok(word)
+    }
+
+    /// Meets the other workers of this rank.
+    fn meet_here(&mut self, word: Word, lookout: &mut Lookout<'_, '_>) -> Result<Word, Broken> {
+        let meeting = self.tally.meetings;
+        self.tally.meetings += 1;
         // A worker that has nothing to do is the one that hears of the end.
         let spins = self.shared.spins;
         let wait = |waited| {
             lookout.cuts_off();
             workers::wait(waited, spins, super::YIELDS);
         };
-        let word = self.shared.exchange.meet(self.me, meeting, word, wait)?;
-        self.desk.collect(meeting);
-        Ok(word)
+        self.shared.exchange.meet(self.me, meeting, word, wait)
+    }
+
+    /// Meets the other ranks, for all workers of this one.
+    fn meet_ranks(
+        &mut self,
+        abroad: &Abroad<'_, M>,
+        word: Word,
+        lookout: &mut Lookout<'_, '_>,
+    ) -> Result<Word, Broken> {
+        let shared = self.shared;
+        let mut outputs = Vec::new();
+        if shared.ranks.me() > 0 {
+            let events =
+                std::mem::take(&mut *shared.outputs.lock().unwrap_or_else(PoisonError::into_inner));
+            self.guard(|_| abroad.write_outputs(&events, &mut outputs));
+        }
+        // Ordering: Relaxed; a count for people.
+        let committed = shared.committed.load(Ordering::Relaxed);
+        let notice = Notice { word, committed, failure: shared.failure.order() };
+        let mut waited = 0;
+        let wait = || {
+            lookout.cuts_off();
+            workers::wait(waited, shared.spins, super::YIELDS);
+            waited = waited.saturating_add(1);
+            let is_over = shared.exchange.is_broken();
+            Ok(!is_over && (waited % ALERT_EVERY != 0 || !shared.ranks.is_alerted()?))
+        };
+        let notice = abroad.exchange(notice, &outputs, wait);
+        let Some((notice, outputs)) = notice.map_err(|error| self.lose(error))? else {
+            shared.exchange.break_up();
+            return Err(Broken);
+        };
+        self.failed_elsewhere = notice.failure;
+        if shared.ranks.me() == 0 {
+            // Ordering: Relaxed; a count for people.
+            shared
+                .committed
+                .fetch_add(notice.committed - self.committed_elsewhere, Ordering::Relaxed);
+            self.committed_elsewhere = notice.committed;
+            let mut read = Ok(Vec::new());
+            self.guard(|_| read = abroad.read_outputs(&outputs));
+            let read = read.map_err(|error| self.lose(error))?;
+            shared.outputs.lock().unwrap_or_else(PoisonError::into_inner).extend(read);
+        }
+        Ok(notice.word)
+    }
+
+    /// Ends the run of this rank: it cannot talk to the others any more.
+    #[cold]
+    fn lose(&self, error: NetError) -> Broken {
+        self.shared.failure.note(FailureOrder::End, error.into());
+        self.shared.exchange.break_up();
+        Broken
     }
 
     /// Handles the events of a window, tile by tile.
@@ -291,7 +366,7 @@ where
             &mut *self.shared.outputs.lock().unwrap_or_else(PoisonError::into_inner),
         );
         outputs.sort_unstable_by_key(|event| event.key);
-        let failed = self.shared.failure.order();
+        let failed = self.shared.failure.order().into_iter().chain(self.failed_elsewhere).min();
         // The closure has them, so that they are dropped where a panic is caught.
         self.guard(move |worker| {
             for event in &outputs {

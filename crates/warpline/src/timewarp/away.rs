@@ -31,7 +31,7 @@ use warpline_net::{Address, Malformed, NetError, Opened, Outbox, Parcel, Traffic
 
 use super::{
     Message,
-    event::Event,
+    event::{Event, Kind},
     gvt::Bound,
     letters::{Color, EVENTS, Letter},
     worker::Worker,
@@ -40,12 +40,6 @@ use crate::{panics, pending::PendingSet, simulation::Settings};
 
 /// By what an anti-message finds its event.
 type Name = (Bound, u32);
-
-/// An event without a buffer.
-struct Stashed<T> {
-    letter: Letter,
-    message: T,
-}
 
 /// What a worker has sent to, and got from, other ranks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,7 +63,8 @@ pub(super) struct Away<'r, T> {
     serial: u32,
     /// Events that came and may yet be cancelled.
     came: BTreeMap<Name, Event>,
-    stash: BTreeMap<Name, Stashed<T>>,
+    /// Events without buffers.
+    stash: BTreeMap<Name, Letter<T>>,
     pub(super) given: Exchanged,
     pub(super) got: Exchanged,
     /// Events sent up to the last GVT.
@@ -113,18 +108,13 @@ impl<'r, T> Away<'r, T> {
     pub(super) fn send(&mut self, number: usize, color: Color, mail: Event, message: Option<&T>) {
         let to = Address { rank: number / self.workers, port: number % self.workers };
         let (event, is_anti) = mail.cancels().map_or((mail, false), |event| (event, true));
-        let (kind, lp, key, serial) =
-            (event.kind(), event.lp, event.key, event.buffer().get());
-        let letter = Letter { color, kind, is_anti, lp, serial, key };
+        let (key, serial, io) = (event.key, event.buffer().get(), event.kind().io());
+        // An event for another rank has the receiver's own number.
+        let letter = Letter { color, serial, key, to: LpId::new(event.lp), io, message };
         self.draft.clear();
-        if let Some(message) = message {
-            self.wire.write(message, &mut self.draft);
-        }
+        letter.write(&mut self.draft, &self.wire);
         let draft = &self.draft;
-        let sent = self.outbox.put(to, |bytes| {
-            letter.write(bytes);
-            bytes.extend_from_slice(draft);
-        });
+        let sent = self.outbox.put(to, |bytes| bytes.extend_from_slice(draft));
         self.note(sent);
         self.sent[to.rank] += 1;
         *(if is_anti { &mut self.given.anti_messages } else { &mut self.given.events }) += 1;
@@ -227,25 +217,23 @@ impl<M: Model> Worker<'_, M> {
     /// Reads a parcel of letters, and files the events.
     fn read_letters(&mut self, from: usize, mut rest: &[u8]) -> Result<(), Malformed> {
         let (mut received, mut late) = ([0; 2], Bound::NEVER);
-        let malformed = |error: warpline_core::WireError| Malformed::Body(error.to_string());
+        let Some(wire) = self.shared.wire else { return Ok(()) };
         let cuts = self.desk.gvt.reports();
         while !rest.is_empty() {
-            let letter = Letter::read(&mut rest).map_err(malformed)?;
+            // Reading is the model's code, of bytes that another rank has written.
+            let letter = panics::catch(|| Letter::read(&mut rest, &wire))
+                .map_err(|fault| Malformed::Body(fault.to_string()))?
+                .map_err(|error| Malformed::Body(error.to_string()))?;
             let key = Bound(letter.key.words());
             self.check(from, &letter)?;
             received[letter.color.parity()] += 1;
             if letter.color.is_late(cuts)? {
                 late = late.min(key);
             }
-            if letter.is_anti {
+            if letter.message.is_none() {
                 self.file_anti(&letter)?;
-            } else if let Some(away) = &self.desk.away {
-                let wire = away.wire;
-                // Reading is the model's code, of bytes that another rank has written.
-                let message = panics::catch(|| wire.read(&mut rest))
-                    .map_err(|fault| Malformed::Body(fault.to_string()))?
-                    .map_err(malformed)?;
-                self.file_event(letter, message)?;
+            } else {
+                self.file_event(letter)?;
             }
         }
         if let Some(across) = &self.shared.across {
@@ -255,12 +243,12 @@ impl<M: Model> Worker<'_, M> {
     }
 
     /// AWAY-B: whether that rank may send this here now.
-    fn check(&self, from: usize, letter: &Letter) -> Result<(), Malformed> {
+    fn check(&self, from: usize, letter: &Letter<Message<M>>) -> Result<(), Malformed> {
         let homes = &self.shared.homes;
         let refuse = |what: String| Err(Malformed::Body(what));
-        let home = homes.directory.get(letter.lp as usize);
+        let home = homes.directory.get(letter.to.index());
         if home.is_none_or(|home| home.worker as usize != self.me) {
-            return refuse(format!("an event for {:?}, which is not here", LpId::new(letter.lp)));
+            return refuse(format!("an event for {:?}, which is not here", letter.to));
         }
         let sender = letter.key.sender();
         let sender_home = homes.directory.get(sender.index());
@@ -275,7 +263,7 @@ impl<M: Model> Worker<'_, M> {
     }
 
     /// An event has come: it is pending from now on.
-    fn file_event(&mut self, letter: Letter, message: Message<M>) -> Result<(), Malformed> {
+    fn file_event(&mut self, letter: Letter<Message<M>>) -> Result<(), Malformed> {
         let Some(away) = &mut self.desk.away else { return Ok(()) };
         away.got.events += 1;
         let name = (Bound(letter.key.words()), letter.serial);
@@ -284,7 +272,7 @@ impl<M: Model> Worker<'_, M> {
         }
         // Not past those that wait for a buffer.
         let is_first = away.stash.is_empty();
-        away.stash.insert(name, Stashed { letter, message });
+        away.stash.insert(name, letter);
         if is_first {
             self.unstash();
         }
@@ -292,7 +280,7 @@ impl<M: Model> Worker<'_, M> {
     }
 
     /// An event that came is cancelled (AWAY-A).
-    fn file_anti(&mut self, letter: &Letter) -> Result<(), Malformed> {
+    fn file_anti(&mut self, letter: &Letter<Message<M>>) -> Result<(), Malformed> {
         let Some(away) = &mut self.desk.away else { return Ok(()) };
         away.got.anti_messages += 1;
         let name = (Bound(letter.key.words()), letter.serial);
@@ -310,35 +298,30 @@ impl<M: Model> Worker<'_, M> {
     /// Finds buffers for what is in the stash, the least keys first.
     fn unstash(&mut self) {
         let Some(away) = &mut self.desk.away else { return };
-        while let Some((name, Stashed { letter, message })) = away.stash.pop_first() {
-            let mut message = Some(message);
+        while let Some((name, mut letter)) = away.stash.pop_first() {
+            let message = &mut letter.message;
             let filled = self.buffers.fill_with(self.me, || {
-                message.take().unwrap_or_else(|| unreachable!("a buffer is filled once"))
+                message.take().unwrap_or_else(|| unreachable!("who has no message is not stashed"))
             });
-            match (filled, message) {
-                (Some(buffer), _) => {
-                    let home = self.shared.homes.directory[letter.lp as usize];
-                    let event = Event::new(letter.key, home.local, letter.kind, buffer);
-                    away.came.insert(name, event);
-                    self.desk.pending.insert(event);
+            let Some(buffer) = filled else {
+                away.stash.insert(name, letter);
+                if !self.flow.is_starved() {
+                    let quota = self.quota();
+                    self.flow.starve(self.statistics.processed, quota);
                 }
-                (None, Some(message)) => {
-                    away.stash.insert(name, Stashed { letter, message });
-                    if !self.flow.is_starved() {
-                        let quota = self.quota();
-                        self.flow.starve(self.statistics.processed, quota);
-                    }
-                    return;
-                }
-                (None, None) => unreachable!("no buffer, so the message is still here"),
-            }
+                return;
+            };
+            let home = self.shared.homes.directory[letter.to.index()];
+            let event = Event::new(letter.key, home.local, Kind::of(letter.io), buffer);
+            away.came.insert(name, event);
+            self.desk.pending.insert(event);
         }
     }
 
     /// The first event that has no buffer.
     pub(super) fn first_stashed(&self) -> Option<Event> {
-        let (_, Stashed { letter, .. }) = self.desk.away.as_ref()?.stash.first_key_value()?;
-        let lp = self.shared.homes.directory[letter.lp as usize].local;
-        Some(Event::new(letter.key, lp, letter.kind, BufferId::new(0)))
+        let (_, letter) = self.desk.away.as_ref()?.stash.first_key_value()?;
+        let lp = self.shared.homes.directory[letter.to.index()].local;
+        Some(Event::new(letter.key, lp, Kind::of(letter.io), BufferId::new(0)))
     }
 }

@@ -5,11 +5,9 @@
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 0 | the sender's color (bits 0 and 1), the kind of event (2 and 3), whether it is an anti-message (4) |
-//! | 1..5 | the receiver |
-//! | 5..9 | the serial number, by which an anti-message finds its event |
-//! | 9..33 | the key |
-//! | 33.. | the message, in the model's own format; nothing in an anti-message |
+//! | 0 | the sender's color (bits 0 and 1), and whether it is an anti-message (bit 2) |
+//! | 1..5 | the serial number, by which an anti-message finds its event |
+//! | 5.. | the event, as all engines write one ([`travel`](crate::travel)); an anti-message has no message |
 //!
 //! All other parcels are a few words of 8 bytes. Numbers are little-endian.
 //!
@@ -17,11 +15,13 @@
 //!
 //! - **LETTER-A.** Nothing is read past its end, and what means nothing is refused (WIRE-A).
 
-use warpline_core::{EventKey, STEP_MAX, WireError, take};
+use warpline_core::{EventKey, Io, LpId, STEP_MAX, Wire, WireError, take_bytes};
 use warpline_net::Malformed;
 
-use super::event::Kind;
-use crate::ranks::ENGINE_KINDS;
+use crate::{
+    ranks::ENGINE_KINDS,
+    travel::{read_event, write_event},
+};
 
 /// Events and anti-messages.
 pub(super) const EVENTS: u16 = ENGINE_KINDS;
@@ -36,16 +36,21 @@ pub(super) const REPORT: u16 = ENGINE_KINDS + 4;
 /// From rank 0: the round, and what all have come to.
 pub(super) const RESULT: u16 = ENGINE_KINDS + 5;
 
-/// A letter without the message.
+/// A letter; `T` is what the messages are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Letter {
+pub(super) struct Letter<T> {
     pub(super) color: Color,
-    pub(super) kind: Kind,
-    pub(super) is_anti: bool,
-    pub(super) lp: u32,
     pub(super) serial: u32,
     pub(super) key: EventKey,
+    pub(super) to: LpId,
+    pub(super) io: Option<Io>,
+    /// None in an anti-message.
+    pub(super) message: Option<T>,
 }
+
+const ANTI: u8 = 1 << 2;
+/// What an anti-message has for a message.
+const NOTHING: Wire<()> = Wire::new(|_, _| (), |_| Ok(()));
 
 /// The rounds that a letter's sender had reported in, modulo 4. (Two would do for Mattern's argument; with four,
 /// a receiver also tells one round behind from one ahead.)
@@ -81,48 +86,49 @@ impl Color {
     }
 }
 
-impl Letter {
+impl<T> Letter<&T> {
     /// Appends it.
     #[inline]
-    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
-        let kind = match self.kind {
-            Kind::Ordinary => 0,
-            Kind::BlockingIo => 1,
-            Kind::NonBlockingIo => 2,
-        };
-        bytes.push(self.color.0 | kind << 2 | u8::from(self.is_anti) << 4);
-        bytes.extend_from_slice(&self.lp.to_le_bytes());
+    pub(super) fn write(&self, bytes: &mut Vec<u8>, wire: &Wire<T>) {
+        let anti = if self.message.is_none() { ANTI } else { 0 };
+        bytes.push(self.color.0 | anti);
         bytes.extend_from_slice(&self.serial.to_le_bytes());
-        for word in self.key.words() {
-            bytes.extend_from_slice(&word.to_le_bytes());
+        let event = (&self.key, self.to, self.io);
+        match self.message {
+            Some(message) => write_event(bytes, wire, event, message),
+            None => write_event(bytes, &NOTHING, event, &()),
         }
     }
+}
 
+impl<T> Letter<T> {
     /// Takes one from the front.
-    pub(super) fn read(bytes: &mut &[u8]) -> Result<Self, WireError> {
-        let flags = array::<1>(bytes)?[0];
-        let kind = match flags >> 2 & 3 {
-            0 => Kind::Ordinary,
-            1 => Kind::BlockingIo,
-            2 => Kind::NonBlockingIo,
-            _ => return Err(WireError::new(format!("flags of a letter: {flags:#x}"))),
-        };
-        if flags >> 5 != 0 {
-            return Err(WireError::new(format!("flags of a letter: {flags:#x}")));
-        }
-        let lp = u32::from_le_bytes(array(bytes)?);
+    #[inline]
+    pub(super) fn read(bytes: &mut &[u8], wire: &Wire<T>) -> Result<Self, WireError> {
+        let [flags] = array(bytes)?;
         let serial = u32::from_le_bytes(array(bytes)?);
-        let [a, b, c] = [array(bytes)?, array(bytes)?, array(bytes)?].map(u64::from_le_bytes);
-        let key = EventKey::from_words([a, b, c]).filter(|key| key.step() <= STEP_MAX);
-        let key = key.ok_or_else(|| WireError::new(format!("a key: {a:#x} {b:#x} {c:#x}")))?;
-        let (color, is_anti) = (Color(flags & 3), flags & 1 << 4 != 0);
-        Ok(Self { color, kind, is_anti, lp, serial, key })
+        let color = Color(flags & 3);
+        let (key, to, io, message) = match flags >> 2 {
+            0 => {
+                let event = read_event(bytes, wire)?;
+                (event.key, event.to, event.io, Some(event.message))
+            }
+            1 => {
+                let event = read_event(bytes, &NOTHING)?;
+                (event.key, event.to, event.io, None)
+            }
+            _ => return Err(WireError::new(format!("a letter with flags {flags:#x}"))),
+        };
+        if key.step() > STEP_MAX {
+            return Err(WireError::new(format!("an event that no process sends: {key:?}")));
+        }
+        Ok(Self { color, serial, key, to, io, message })
     }
 }
 
 fn array<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], WireError> {
     let mut array = [0; N];
-    array.copy_from_slice(take(bytes, N)?);
+    array.copy_from_slice(take_bytes(bytes, N)?);
     Ok(array)
 }
 
@@ -148,48 +154,51 @@ pub(super) fn read_words<const N: usize>(mut body: &[u8]) -> Result<[u64; N], Ma
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use warpline_core::{LpId, VirtualTime};
+    use warpline_core::VirtualTime;
 
-    fn letter() -> impl Strategy<Value = Letter> {
-        let key = (0.0..1e9, 0..=STEP_MAX, any::<u32>(), 0..u64::MAX).prop_map(|(t, step, lp, n)| {
-            EventKey::new(VirtualTime::new(t).unwrap(), step, LpId::new(lp), n)
-        });
-        let kind = prop_oneof![
-            Just(Kind::Ordinary),
-            Just(Kind::BlockingIo),
-            Just(Kind::NonBlockingIo)
-        ];
-        (0u64..9, kind, any::<bool>(), any::<u32>(), any::<u32>(), key).prop_map(
-            |(round, kind, is_anti, lp, serial, key)| {
-                let color = Color::of(round);
-                Letter { color, kind, is_anti, lp, serial, key }
+    const WIRE: Wire<u16> = Wire::plain();
+
+    fn letter() -> impl Strategy<Value = Letter<u16>> {
+        let key = (0.0..1e9, 0..=STEP_MAX, any::<u32>(), 0..u64::MAX);
+        let io = prop_oneof![Just(None), Just(Some(Io::Blocking)), Just(Some(Io::NonBlocking))];
+        (0u64..9, io, any::<Option<u16>>(), any::<u32>(), any::<u32>(), key).prop_map(
+            |(round, io, message, to, serial, (time, step, from, number))| {
+                let time = VirtualTime::new(time).unwrap();
+                let key = EventKey::new(time, step, LpId::new(from), number);
+                let (color, to) = (Color::of(round), LpId::new(to));
+                Letter { color, serial, key, to, io, message }
             },
         )
+    }
+
+    fn write(letter: &Letter<u16>, bytes: &mut Vec<u8>) {
+        let &Letter { color, serial, key, to, io, ref message } = letter;
+        Letter { color, serial, key, to, io, message: message.as_ref() }.write(bytes, &WIRE);
     }
 
     proptest! {
         /// What is written one after the other is read back so; cut off anywhere, the last one is refused.
         #[test]
-        fn letters_come_back(letters in proptest::collection::vec(letter(), 1..5), cut in 1usize..33) {
+        fn letters_come_back(letters in proptest::collection::vec(letter(), 1..5), cut in 1usize..37) {
             let mut bytes = Vec::new();
-            letters.iter().for_each(|letter| letter.write(&mut bytes));
+            letters.iter().for_each(|letter| write(letter, &mut bytes));
             let mut rest = &bytes[..];
             for letter in &letters {
-                prop_assert_eq!(&Letter::read(&mut rest).unwrap(), letter);
+                prop_assert_eq!(&Letter::read(&mut rest, &WIRE).unwrap(), letter);
             }
             prop_assert!(rest.is_empty());
             let mut rest = &bytes[..bytes.len() - cut];
             for _ in 1..letters.len() {
-                prop_assert!(Letter::read(&mut rest).is_ok());
+                prop_assert!(Letter::read(&mut rest, &WIRE).is_ok());
             }
-            prop_assert!(Letter::read(&mut rest).is_err());
+            prop_assert!(Letter::read(&mut rest, &WIRE).is_err());
         }
 
         /// Any bytes are letters or an error.
         #[test]
         fn any_bytes_are_letters_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let mut rest = &bytes[..];
-            while !rest.is_empty() && Letter::read(&mut rest).is_ok() {}
+            while !rest.is_empty() && Letter::read(&mut rest, &WIRE).is_ok() {}
             prop_assert_eq!(read_words::<2>(&bytes).is_ok(), bytes.len() == 16);
         }
 

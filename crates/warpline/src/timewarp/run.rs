@@ -62,7 +62,7 @@ pub(crate) fn run<M: Model>(
     model: &M,
     settings: &Settings,
     watch: &mut Watch<'_>,
-    ranks: Ranks<'_>,
+    ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
     let started = Instant::now();
     let wires = ranks.connect(model, Engine::TimeWarp, settings)?;
@@ -104,7 +104,7 @@ fn work_at_once<M: Model>(
     shared: &Shared<M>,
     watch: &mut Watch<'_>,
     started: Instant,
-    ranks: Ranks<'_>,
+    ranks: &Ranks<'_>,
 ) -> Vec<Remains<M::Lp>> {
     let work = |me, watch: &mut Watch<'_>| work(model, shared, (me, ranks), watch, started);
     let refused = || shared.across.iter().for_each(Across::abandon);
@@ -117,7 +117,7 @@ fn work_in_turn<M: Model>(
     shared: &Shared<M>,
     watch: &mut Watch<'_>,
     started: Instant,
-    ranks: Ranks<'_>,
+    ranks: &Ranks<'_>,
 ) -> Vec<Remains<M::Lp>> {
     let mut workers: Vec<_> =
         (0..shared.workers()).map(|me| (Worker::new(model, shared, me, ranks), None)).collect();
@@ -148,7 +148,7 @@ fn refuse_what_the_model_lacks<M: Model>(settings: &Settings) -> Result<(), Conf
 fn work<M: Model>(
     model: &M,
     shared: &Shared<M>,
-    (me, ranks): (usize, Ranks<'_>),
+    (me, ranks): (usize, &Ranks<'_>),
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> Remains<M::Lp> {

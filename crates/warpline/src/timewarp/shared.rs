@@ -1,9 +1,6 @@
 //! What the workers of a run share: read-only tables, and the few places where they meet.
 
-use std::{
-    ops::Range,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use warpline_core::{Model, Wire, Wires};
 use warpline_memory::{Arena, BLOCK_ITEMS, Block, CachePadded, Inbox};
@@ -53,16 +50,16 @@ impl<M: Model> Shared<M> {
     pub(super) fn new(
         model: &M,
         settings: &Settings,
-        ranks: Ranks<'_>,
+        ranks: &Ranks<'_>,
         wires: Option<Wires<M>>,
     ) -> Result<Self, RunError> {
         settings.timewarp.validate()?;
         let admission = Admission::new(model)?;
         let workers = settings.timewarp.workers;
-        let mut homes = Homes::new(model, admission.lp_count(), ranks.workers(settings))?;
+        let (all, here) = (ranks.workers(settings), ranks.here(settings));
+        let mut homes = Homes::new(model, admission.lp_count(), &settings.placement, all, here)?;
         if ranks.count() > 1 {
-            let first = ranks.first_worker(settings);
-            narrow(&mut homes, first..first + workers);
+            narrow(&mut homes);
         }
         let buffers = |bytes| u32::try_from(bytes / Self::buffer_bytes(workers));
         let limit = settings.memory.map(|bytes| buffers(bytes).unwrap_or(u32::MAX));
@@ -135,18 +132,18 @@ impl<M: Model> Shared<M> {
     }
 }
 
-/// Makes the homes those of one rank, which has the workers `own`: these have the numbers from 0 on then, and all
-/// workers of all ranks those behind them, by which only processes of other ranks are known. These have their
-/// own numbers as places.
-fn narrow(homes: &mut Homes, own: Range<usize>) {
+/// Numbers the workers as one rank sees them: its own from 0 on, and behind them those of all ranks, by which only
+/// processes of other ranks are known. These have their own numbers as places.
+fn narrow(homes: &mut Homes) {
+    let here = homes.here.clone();
     for (index, home) in homes.directory.iter_mut().enumerate() {
         let worker = home.worker as usize;
-        if own.contains(&worker) {
-            home.worker = (worker - own.start) as u32;
+        if here.contains(&worker) {
+            home.worker = (worker - here.start) as u32;
         } else {
-            home.worker = (own.len() + worker) as u32;
+            home.worker = (here.len() + worker) as u32;
             home.local = index as u32;
         }
     }
-    homes.residents = homes.residents.drain(own).collect();
+    homes.here = 0..here.len();
 }

@@ -74,7 +74,7 @@ use super::{
     worker::{Turn, Worker},
 };
 use crate::{
-    Aggregation, Engine, PendingKind, RunError,
+    Aggregation, Engine, PendingKind, Placement, RunError,
     failure::FailureOrder,
     pending::PendingSet,
     ranks::Ranks,
@@ -168,6 +168,7 @@ fn settings(dice: &mut Dice, seed: u64) -> Settings {
         end: if dice.one_in(3) { dice.pick(&[0.0, 2.5, 6.0]) } else { f64::INFINITY },
         pending: dice.pick(PendingKind::ALL),
         memory: None,
+        placement: Placement::default(),
         aggregation: Aggregation::default(),
         timewarp,
     }
@@ -231,7 +232,8 @@ fn event_bytes(toy: &Toy) -> u64 {
         let timewarp = super::Settings::default();
         let (end, pending) = (1.0, PendingKind::default());
         let (memory, aggregation) = (Some(0), Aggregation::default());
-        let settings = Settings { seed: 1, end, pending, memory, aggregation, timewarp };
+        let placement = Placement::default();
+        let settings = Settings { seed: 1, end, pending, memory, placement, aggregation, timewarp };
         match simulation::run(Engine::Sequential, toy, &settings, &mut Watch::default()) {
             Err(RunError::OutOfBuffers { event_bytes, .. }) => event_bytes,
             other => panic!("there is no room for an event, but {other:?}"),
@@ -277,9 +279,9 @@ fn simulate_on(
     let ends = net.ends();
     let views: Vec<_> = ends.iter().map(|end| Ranks::of(end as &dyn Transport)).collect();
     let wires = toy.wires().filter(|_| ranks > 1);
-    let shared = |view| Shared::new(toy, &settings, view, wires).expect("valid settings");
-    let shared: Vec<_> = views.iter().map(|&view| shared(view)).collect();
-    let of_rank = |(shared, &view)| (0..workers).map(move |me| Worker::new(toy, shared, me, view));
+    let shared = |view: &Ranks<'_>| Shared::new(toy, &settings, view, wires).expect("valid settings");
+    let shared: Vec<_> = views.iter().map(shared).collect();
+    let of_rank = |(shared, view)| (0..workers).map(move |me| Worker::new(toy, shared, me, view));
     let all = ranks * workers;
     let mut run = Run {
         shared: &shared,

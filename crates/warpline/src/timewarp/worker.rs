@@ -84,7 +84,7 @@ pub(super) struct Worker<'r, M: Model> {
     idle_turns: u32,
     /// Of the next events, so many are on their way into the cache.
     prefetched: usize,
-    pub(super) ranks: Ranks<'r>,
+    pub(super) ranks: &'r Ranks<'r>,
     /// With other ranks, the first worker takes part in their rounds of GVT.
     pub(super) rounds: Option<Rounds<'r>>,
     /// With other ranks, what the run has come to. One more round sees to it that all letters have arrived.
@@ -115,7 +115,7 @@ impl<'r, M: Model> Worker<'r, M> {
         model: &'r M,
         shared: &'r Shared<M>,
         me: usize,
-        ranks: Ranks<'r>,
+        ranks: &'r Ranks<'r>,
     ) -> Self {
         let transport = ranks.transport();
         let settings = &shared.settings.timewarp;

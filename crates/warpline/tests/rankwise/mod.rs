@@ -2,7 +2,8 @@
 
 use std::{sync::mpsc, thread, time::Duration};
 
-use warpline::{Model, Report, RunError, Simulation, Transport, network};
+use warpline::{Model, Report, RunError, Simulation, Transport};
+use warpline_net::network;
 
 /// What a rank's run comes to.
 pub(crate) type Outcome<M> = Result<Option<Report<<M as Model>::Output>>, RunError>;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use warpline_core::{
     Context, EventKey, Io, IoContext, LogicalProcess, LpId, Model, Reversal, Stream, Tracked,
-    TrackedVec, Undo, VirtualTime, Wire, WireError, Wires, mix, take,
+    TrackedVec, Undo, VirtualTime, Wire, WireError, Wires, mix, take_bytes,
 };
 
 /// What a handler does wrong.
@@ -120,7 +120,7 @@ impl Model for Toy {
     fn wires(&self) -> Option<Wires<Self>> {
         fn word(bytes: &mut &[u8]) -> Result<u64, WireError> {
             let mut word = [0; 8];
-            word.copy_from_slice(take(bytes, 8)?);
+            word.copy_from_slice(take_bytes(bytes, 8)?);
             Ok(u64::from_le_bytes(word))
         }
         let message = Wire::new(

@@ -54,18 +54,14 @@ impl Net {
     }
 
     /// The letters on their way.
-    pub(super) fn letters(&self, wire: &Wire<Note>) -> Vec<Letter> {
+    pub(super) fn letters(&self, wire: &Wire<Note>) -> Vec<Letter<Note>> {
         let state = self.state();
         let mut letters = Vec::new();
         for bytes in state.channels.values().flatten() {
             let parcel = Parcel::open(bytes).expect("whole");
             let mut rest = if parcel.kind == EVENTS { parcel.body } else { &[] };
             while !rest.is_empty() {
-                let letter = Letter::read(&mut rest).expect("a letter");
-                if !letter.is_anti {
-                    wire.read(&mut rest).expect("a message");
-                }
-                letters.push(letter);
+                letters.push(Letter::read(&mut rest, wire).expect("a letter"));
             }
         }
         letters
@@ -92,6 +88,8 @@ impl Transport for End<'_> {
         self.net.state().channels.entry(channel).or_default().push_back(bytes);
         Ok(())
     }
+
+    fn abandon(&self) {}
 
     fn receive(&self, port: usize) -> Result<Option<Received>, NetError> {
         let State { dice, channels } = &mut *self.net.state();

@@ -1,0 +1,90 @@
+//! Several ranks commit what the sequential engine does, wherever the processes are placed.
+
+use std::sync::Arc;
+
+use warpline::{Engine, Model, Placement, Results, Simulation};
+use warpline_models::{
+    catalog::{ModelParams, WithModel},
+    hypercube::HypercubeParams,
+    phold::PholdParams,
+};
+
+/// What a run commits, and what it says.
+type Found = (String, u64, u64, Vec<u64>);
+
+#[derive(Clone, Debug)]
+struct Run {
+    engine: Engine,
+    ranks: usize,
+    workers: usize,
+    placement: Placement,
+    seed: u64,
+    end: f64,
+}
+
+impl WithModel for Run {
+    type Output = Found;
+
+    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> Found {
+        let mut simulation = Simulation::new(model)
+            .engine(self.engine)
+            .workers(self.workers)
+            .placement(self.placement)
+            .seed(self.seed)
+            .end(self.end);
+        let report =
+            if self.ranks == 1 { simulation.run() } else { simulation.run_on_ranks(self.ranks) };
+        let report = report.expect("a sound run");
+        let figures = report.output.figures().into_iter().map(|figure| figure.value.to_bits());
+        let end = report.end_time.get().to_bits();
+        (report.digest.to_string(), report.committed_events, end, figures.collect())
+    }
+}
+
+/// Workloads with a lookahead; the number of processes of each.
+fn workloads() -> Vec<(ModelParams, usize, f64)> {
+    let phold = |lps, population, remote, lookahead, payload| {
+        let other = PholdParams::default();
+        let params = PholdParams { lps, population, remote, lookahead, payload, ..other };
+        (ModelParams::Phold(params), lps)
+    };
+    let hypercube = HypercubeParams { min_length: 1.0, dimension: 5, ..HypercubeParams::default() };
+    [
+        (phold(64, 512, 0.3, 0.1, 0), 20.0),
+        (phold(7, 50, 1.0, 0.5, 100), 60.0),
+        (phold(3, 3, 0.5, 1.0, 3000), 100.0),
+        ((ModelParams::Hypercube(hypercube), 32), 40.0),
+    ]
+    .map(|((params, lps), end)| (params, lps, end))
+    .into()
+}
+
+fn placements(lps: usize, workers: usize) -> [Placement; 4] {
+    let table: Arc<[u32]> = (0..lps).map(|lp| (lp * lp % workers) as u32).collect();
+    [Placement::Model, Placement::Blocks, Placement::RoundRobin, Placement::Table(table)]
+}
+
+#[test]
+fn the_conservative_engine_commits_the_same_on_any_ranks() {
+    for (place, (params, lps, end)) in workloads().into_iter().enumerate() {
+        let alone = Run {
+            engine: Engine::Sequential,
+            ranks: 1,
+            workers: 1,
+            placement: Placement::Model,
+            seed: 5,
+            end,
+        };
+        let oracle = params.clone().dispatch(alone.clone()).expect("sound parameters");
+        for ranks in 1..4 {
+            for workers in 1..3 {
+                for placement in placements(lps, ranks * workers) {
+                    let engine = Engine::Conservative;
+                    let run = Run { engine, ranks, workers, placement, ..alone.clone() };
+                    let found = params.clone().dispatch(run.clone()).expect("sound parameters");
+                    assert_eq!(found, oracle, "workload {place}: {run:?}");
+                }
+            }
+        }
+    }
+}

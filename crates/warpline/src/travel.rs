@@ -1,0 +1,112 @@
+//! An event as bytes, for its way to another rank: the three words of its key, its receiver, its kind, and then
+//! the message as the model's wire has it.
+
+use warpline_core::{EventKey, Io, LpId, Wire, WireError, take_bytes};
+
+/// The bytes before the message.
+const HEAD: usize = 32;
+
+/// An event that has travelled.
+pub(crate) struct Arrival<T> {
+    pub(crate) key: EventKey,
+    pub(crate) to: LpId,
+    pub(crate) io: Option<Io>,
+    pub(crate) message: T,
+}
+
+/// Appends an event.
+#[inline]
+pub(crate) fn write_event<T>(
+    bytes: &mut Vec<u8>,
+    wire: &Wire<T>,
+    (key, to, io): (&EventKey, LpId, Option<Io>),
+    message: &T,
+) {
+    let io: u32 = match io {
+        None => 0,
+        Some(Io::Blocking) => 1,
+        Some(Io::NonBlocking) => 2,
+    };
+    let [time, step_and_sender, sequence] = key.words();
+    let last = u64::from(io) << 32 | u64::from(to.get());
+    let words = [time, step_and_sender, sequence, last].map(u64::to_le_bytes);
+    bytes.extend_from_slice(words.as_flattened());
+    wire.write(message, bytes);
+}
+
+/// Takes an event from the front of the bytes.
+#[inline]
+pub(crate) fn read_event<T>(bytes: &mut &[u8], wire: &Wire<T>) -> Result<Arrival<T>, WireError> {
+    let mut words = [0; 4];
+    for (word, bytes) in words.iter_mut().zip(take_bytes(bytes, HEAD)?.as_chunks().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    let [time, step_and_sender, sequence, last] = words;
+    let key = EventKey::from_words([time, step_and_sender, sequence])
+        .ok_or_else(|| WireError::new("an event with a key that means nothing"))?;
+    let io = match last >> 32 {
+        0 => None,
+        1 => Some(Io::Blocking),
+        2 => Some(Io::NonBlocking),
+        kind => return Err(WireError::new(format!("an event of unknown kind {kind}"))),
+    };
+    Ok(Arrival { key, to: LpId::new(last as u32), io, message: wire.read(bytes)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use warpline_core::VirtualTime;
+
+    type Parts = (f64, u32, u32, u64, u32, u8, [u16; 3]);
+
+    fn write(events: &[Parts]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for &(time, step, sender, sequence, to, io, message) in events {
+            let time = VirtualTime::new(time).unwrap();
+            let key = EventKey::new(time, step, LpId::new(sender), sequence);
+            let io = [None, Some(Io::Blocking), Some(Io::NonBlocking)][usize::from(io)];
+            write_event(&mut bytes, &Wire::plain(), (&key, LpId::new(to), io), &message);
+        }
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            events in proptest::collection::vec(
+                (0.0..1e9f64, 0u32..5, any::<u32>(), 0..u64::MAX, any::<u32>(), 0u8..3, any::<[u16; 3]>()), 0..5),
+        ) {
+            let bytes = write(&events);
+            let mut rest = &bytes[..];
+            for &(time, step, sender, sequence, to, io, message) in &events {
+                let arrival = read_event(&mut rest, &Wire::<[u16; 3]>::plain()).unwrap();
+                let key = arrival.key;
+                prop_assert_eq!((key.time().get(), key.step(), key.sender().get()), (time, step, sender));
+                prop_assert_eq!((key.sequence(), arrival.to.get(), arrival.message), (sequence, to, message));
+                prop_assert_eq!(arrival.io.map_or(0, |io| 1 + u8::from(io == Io::NonBlocking)), io);
+            }
+            prop_assert!(rest.is_empty());
+        }
+
+        /// Any bytes are events or an error, and nothing is read twice or past the end.
+        #[test]
+        fn other_bytes_are_refused(
+            whole in any::<bool>(),
+            noise in proptest::collection::vec(any::<u8>(), 0..120),
+            cut in 1usize..40,
+        ) {
+            let mut bytes = if whole { write(&[(1.0, 0, 1, 2, 3, 0, [4; 3])]) } else { noise };
+            let cut = bytes.len().saturating_sub(cut);
+            bytes.truncate(cut);
+            let mut rest = &bytes[..];
+            let mut events = 0;
+            while read_event(&mut rest, &Wire::<[u16; 3]>::plain()).is_ok() {
+                events += 1;
+            }
+            prop_assert!(events * (HEAD + 6) <= bytes.len());
+            prop_assert!(!whole || events == 0);
+        }
+    }
+}
