@@ -172,8 +172,8 @@ impl<'r, T> Away<'r, T> {
 impl<T> fmt::Debug for Away<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Away")
-            .field("outbox", &self.outbox)
-            .field("came", &self.came)
+            .field("given", &self.given)
+            .field("got", &self.got)
             .field("stash", &self.stash.keys())
             .finish_non_exhaustive()
     }

@@ -81,6 +81,9 @@ pub(super) struct Flow {
     /// And that soon after the last time, when it had handled so many events.
     starved_again: bool,
     starved_at: u64,
+    /// With other ranks: not even the event that GVT has reached is tried again before the next round. What it
+    /// sends to them leaves at once, and would be cancelled again and again.
+    has_tried: bool,
     /// This worker waits until others have caught up (GTW, 3.4).
     held_back: bool,
     /// Where memory is limited, this worker waits until all others have sent their first events, or
@@ -121,6 +124,7 @@ impl Flow {
             starved: false,
             starved_again: false,
             starved_at: 0,
+            has_tried: false,
             held_back: false,
             too_early: shared.settings.memory.is_some(),
             full: false,
@@ -178,6 +182,16 @@ impl Flow {
         (self.starved, self.limit) = (true, 0.0);
         self.starved_again = processed - self.starved_at <= quota as u64 / SOON;
         self.starved_at = processed;
+    }
+
+    /// With other ranks: an event was cut off for lack of buffers.
+    pub(super) fn note_cut_off(&mut self) {
+        self.has_tried = true;
+    }
+
+    /// Whether an event may be tried though it is beyond every limit, as GVT has reached it.
+    pub(super) const fn may_try(&self) -> bool {
+        !self.has_tried
     }
 
     /// The run is to stop at the next GVT.
@@ -322,6 +336,7 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn relieve(&mut self, outcome: Outcome, advanced: bool) -> Result<(), Event> {
         // Where the pool keeps the buffers of workers apart, others need not suffer from a shortage, as
         // long as GVT advances.
+        self.flow.has_tried = false;
         let is_clogged = outcome.notes & CLOGGED != 0;
         let concerns =
             self.flow.starved || self.buffers.is_common() || !advanced || is_clogged;

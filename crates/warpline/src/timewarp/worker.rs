@@ -414,6 +414,9 @@ impl<'r, M: Model> Worker<'r, M> {
                 self.undo_cut_off(&event, None);
                 let quota = self.quota();
                 self.flow.starve(self.statistics.processed, quota);
+                if self.shared.across.is_some() {
+                    self.flow.note_cut_off();
+                }
             }
             other => {
                 let fault = if let Some(Halt::Fault(first)) = other { first } else { fault };
@@ -468,7 +471,7 @@ impl<'r, M: Model> Worker<'r, M> {
     /// reached always may, if it is before the end.
     #[cold]
     fn may_handle(&mut self, event: &Event) -> bool {
-        let first = self.gvt == Bound(event.key.words());
+        let first = self.gvt == Bound(event.key.words()) && self.flow.may_try();
         event.time() < self.shared.end && (first || self.flow.may_handle(self.shared, event.time()))
     }
 

@@ -4,6 +4,7 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    fmt,
     sync::{Mutex, MutexGuard},
 };
 
@@ -16,20 +17,26 @@ use super::model::Note;
 /// A receiver and a sender, each with rank and port.
 type Channel = ((usize, usize), (usize, usize));
 
-#[derive(Debug)]
 struct State {
     dice: Stream,
     channels: BTreeMap<Channel, VecDeque<Vec<u8>>>,
 }
 
 /// What connects the ranks of a run.
-#[derive(Debug)]
 pub(super) struct Net {
     ranks: usize,
     ports: usize,
     /// A receiver finds nothing in all but one of so many looks.
     patience: u64,
     state: Mutex<State>,
+}
+
+impl fmt::Debug for Net {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        let lens: Vec<_> = state.channels.iter().map(|(channel, all)| (channel, all.len())).collect();
+        f.debug_struct("Net").field("parcels", &lens).finish_non_exhaustive()
+    }
 }
 
 /// One rank's end.
