@@ -15,7 +15,7 @@
 //! | letters to other ranks      | a share of the buffers per round, [`Worker::letters_left`]  |
 //!
 //! Other ranks have buffers of their own. What a worker sends there takes none of its own ones, so it may send
-//! only so much until the next GVT, where memory is limited. What finds no buffer at its receiver waits in the
+//! only so much until the next GVT: where memory is not limited, as much as it may have processed. What finds no buffer at its receiver waits in the
 //! stash there (see [`away`](super::away)): never more than that share of every other worker, for the last two
 //! rounds. Its worker is short of buffers, and the answer is the same for the workers of all ranks: they see
 //! the same outcomes, and each takes back what it has sent from far ahead.
@@ -475,13 +475,14 @@ impl<M: Model> Worker<'_, M> {
     /// How many letters to other ranks this worker may still send before the next GVT; the event that GVT has
     /// reached is handled all the same.
     pub(super) fn letters_left(&self) -> usize {
-        match &self.desk.away {
-            Some(away) if self.shared.settings.memory.is_some() => {
-                let allowed = 1.0_f64.max(self.quota() / self.ranks.count() as f64);
-                (allowed as usize).saturating_sub(away.sent_since_gvt())
-            }
-            _ => usize::MAX,
-        }
+        let Some(away) = &self.desk.away else { return usize::MAX };
+        let allowed = if self.shared.settings.memory.is_some() {
+            1.max((self.quota() / self.ranks.count() as f64) as usize)
+        } else {
+            // Where rollbacks here and there cause each other, there would be no end to letters.
+            self.flow.history_max
+        };
+        allowed.saturating_sub(away.sent_since_gvt())
     }
 
     /// N_buf of the paper: this worker's share of all buffers.

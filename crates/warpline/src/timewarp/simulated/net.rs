@@ -19,6 +19,8 @@ type Channel = ((usize, usize), (usize, usize));
 
 struct State {
     dice: Stream,
+    /// How many parcels each receiver still gets before it finds nothing.
+    open: BTreeMap<(usize, usize), usize>,
     channels: BTreeMap<Channel, VecDeque<Vec<u8>>>,
 }
 
@@ -26,7 +28,7 @@ struct State {
 pub(super) struct Net {
     ranks: usize,
     ports: usize,
-    /// A receiver finds nothing in all but one of so many looks.
+    /// A receiver finds nothing in all but one of so many looks; then it finds up to all that is there.
     patience: u64,
     state: Mutex<State>,
 }
@@ -48,7 +50,7 @@ pub(super) struct End<'n> {
 
 impl Net {
     pub(super) fn new(ranks: usize, ports: usize, patience: u64, dice: Stream) -> Self {
-        let state = Mutex::new(State { dice, channels: BTreeMap::new() });
+        let state = Mutex::new(State { dice, open: BTreeMap::new(), channels: BTreeMap::new() });
         Self { ranks, ports, patience, state }
     }
 
@@ -99,15 +101,24 @@ impl Transport for End<'_> {
     fn abandon(&self) {}
 
     fn receive(&self, port: usize) -> Result<Option<Received>, NetError> {
-        let State { dice, channels } = &mut *self.net.state();
+        let State { dice, open, channels } = &mut *self.net.state();
         let here = (self.rank, port);
         let mut filled: Vec<_> = channels
             .iter_mut()
             .filter(|((to, _), parcels)| *to == here && !parcels.is_empty())
             .collect();
-        if filled.is_empty() || dice.below(self.net.patience) > 0 {
+        if filled.is_empty() {
             return Ok(None);
         }
+        let left = open.entry(here).or_default();
+        if *left == 0 {
+            if dice.below(self.net.patience) > 0 {
+                return Ok(None);
+            }
+            let all = filled.iter().map(|(_, parcels)| parcels.len()).sum::<usize>();
+            *left = 1 + dice.below(all as u64) as usize;
+        }
+        *left -= 1;
         let pick = dice.below(filled.len() as u64) as usize;
         let ((_, (from, _)), parcels) = &mut filled[pick];
         let from = *from;
