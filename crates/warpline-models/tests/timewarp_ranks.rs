@@ -130,7 +130,8 @@ fn run(case: &Case, engine: Engine, policy: Policy) -> Result<Outcome, RunError>
 }
 
 fn cases() -> [Case; 4] {
-    let phold = PholdParams { lps: 24, population: 48, remote: 0.5, payload: 3, ..PholdParams::default() };
+    let phold =
+        PholdParams { lps: 24, population: 48, remote: 0.5, payload: 3, ..PholdParams::default() };
     let ticks = PholdParams { lookahead: 1.0, mean: 0.0, ..phold.clone() };
     let cube = HypercubeParams { dimension: 4, messages: 32, ..HypercubeParams::default() };
     let pcs =
@@ -178,7 +179,11 @@ fn policies(reversible: bool) -> Vec<Policy> {
                             gvt_interval: [16, 256, 1024][turn % 3],
                             window: [f64::INFINITY, f64::INFINITY, 1.0, 0.1][turn / 2 % 4],
                             pool,
-                            aggregation: [Aggregation::Adaptive, Aggregation::Off, Aggregation::Bytes(300)][turn % 3],
+                            aggregation: [
+                                Aggregation::Adaptive,
+                                Aggregation::Off,
+                                Aggregation::Bytes(300),
+                            ][turn % 3],
                             in_turn: turn % 8 == 3,
                             memory: [None, Some(6), Some(40)][turn / 2 % 3],
                         });

@@ -130,7 +130,11 @@ impl Across {
     /// # Errors
     ///
     /// When there are more of them than the other ranks say.
-    pub(super) fn take_received(&self, old: Color, expected: u64) -> Result<Option<Bound>, NetError> {
+    pub(super) fn take_received(
+        &self,
+        old: Color,
+        expected: u64,
+    ) -> Result<Option<Bound>, NetError> {
         let mut ledger = self.ledger();
         let received = &mut ledger.received[old.parity()];
         if *received > expected {

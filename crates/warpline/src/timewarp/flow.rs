@@ -338,8 +338,7 @@ impl<M: Model> Worker<'_, M> {
         // long as GVT advances.
         self.flow.has_tried = false;
         let is_clogged = outcome.notes & CLOGGED != 0;
-        let concerns =
-            self.flow.starved || self.buffers.is_common() || !advanced || is_clogged;
+        let concerns = self.flow.starved || self.buffers.is_common() || !advanced || is_clogged;
         let is_short = Flow::says_short(outcome) && concerns;
         // A round in which the worker tried again has no shortage yet, and says nothing.
         let is_stuck = !advanced || is_clogged;

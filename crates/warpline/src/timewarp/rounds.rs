@@ -246,6 +246,10 @@ impl<'r> Rounds<'r> {
 }
 
 fn expect(ok: bool, kind: u16, round: u64) -> Result<(), Malformed> {
-    let what = || Malformed::Body(format!("word of kind {kind} about round {round} of GVT, at no time for it"));
+    let what = || {
+        Malformed::Body(format!(
+            "word of kind {kind} about round {round} of GVT, at no time for it"
+        ))
+    };
     ok.then_some(()).ok_or_else(what)
 }

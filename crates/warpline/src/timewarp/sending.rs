@@ -100,12 +100,7 @@ impl<'r, M: Model> Desk<'r, M> {
 
     /// Sends an event with its message, or an anti-message, to another rank.
     #[inline(never)]
-    pub(super) fn send_away(
-        &mut self,
-        number: usize,
-        mail: Event,
-        message: Option<&Message<M>>,
-    ) {
+    pub(super) fn send_away(&mut self, number: usize, mail: Event, message: Option<&Message<M>>) {
         if let Some(away) = &mut self.away {
             away.send(number, Color::of(self.gvt.reports()), mail, message);
         }

@@ -283,7 +283,8 @@ fn simulate_on(
     let ends = net.ends();
     let views: Vec<_> = ends.iter().map(|end| Ranks::of(end as &dyn Transport)).collect();
     let wires = toy.wires().filter(|_| ranks > 1);
-    let shared = |view: &Ranks<'_>| Shared::new(toy, &settings, view, wires).expect("valid settings");
+    let shared =
+        |view: &Ranks<'_>| Shared::new(toy, &settings, view, wires).expect("valid settings");
     let shared: Vec<_> = views.iter().map(shared).collect();
     let of_rank = |(shared, view)| (0..workers).map(move |me| Worker::new(toy, shared, me, view));
     let all = ranks * workers;

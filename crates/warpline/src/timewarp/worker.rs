@@ -491,8 +491,7 @@ impl<'r, M: Model> Worker<'r, M> {
             away.on_gvt(self.gvt);
             self.shared.learn_barrier();
         }
-        let last =
-            self.is_final() || Flow::says_stop(outcome) || Flow::says_failed(outcome);
+        let last = self.is_final() || Flow::says_stop(outcome) || Flow::says_failed(outcome);
         if let Err((key, lp, fault)) = self.deliver_outputs(last) {
             self.fail(Some(lp), Some(key), fault);
             return if last { self.close(Turn::Failed) } else { self.end_as_failed() };

@@ -49,7 +49,13 @@ pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bou
         let open = open.map(|&event| ("in open mail", event));
         let held = worker.held.values().flatten().map(|held| ("held", held.sent.event));
         let stashed = worker.first_stashed().map(|event| ("in the stash", event));
-        let all = mail.chain(pending).chain(waiting).chain(cancelled).chain(open).chain(held).chain(stashed);
+        let all = mail
+            .chain(pending)
+            .chain(waiting)
+            .chain(cancelled)
+            .chain(open)
+            .chain(held)
+            .chain(stashed);
         for (place, event) in all {
             let key = event.key;
             assert!(Bound(key.words()) >= gvt, "TW-C: {key:?} {place} at {to}, GVT is {gvt:?}");

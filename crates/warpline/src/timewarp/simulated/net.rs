@@ -36,7 +36,8 @@ pub(super) struct Net {
 impl fmt::Debug for Net {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state();
-        let lens: Vec<_> = state.channels.iter().map(|(channel, all)| (channel, all.len())).collect();
+        let lens: Vec<_> =
+            state.channels.iter().map(|(channel, all)| (channel, all.len())).collect();
         f.debug_struct("Net").field("parcels", &lens).finish_non_exhaustive()
     }
 }
