@@ -157,7 +157,7 @@ fn check_both(
 ) {
     check(move || {
         let mail = [AtomicU64::new(0), AtomicU64::new(0)];
-        let world = Arc::new(World { gvt: Gvt::new(2), mail });
+        let world = Arc::new(World { gvt: Gvt::new(2, false), mail });
         let mut first = Worker::new(&world, 0, &[first]);
         let mut second = Worker::new(&world, 1, &[second]);
         if starts_at_once {

@@ -23,6 +23,7 @@
 //! - `Shared::mail` has one box for even and odd meetings
 
 mod random;
+mod rankwise;
 mod watchdog;
 
 use std::{
@@ -211,6 +212,32 @@ fn check(
     }
 }
 
+/// The same on several ranks: the lines of each are in order, and the error is that of one of them, which the
+/// others repeat.
+fn check_ranks(
+    runs: Vec<(Spec, Result<Option<Report<Output>>, RunError>)>,
+    spec: &Spec,
+    plain: &Plain,
+) -> Result<(), TestCaseError> {
+    let mut lines = Vec::new();
+    let mut first = None;
+    for (rank, (spec, run)) in runs.into_iter().enumerate() {
+        let own = spec.lines.lock().unwrap();
+        prop_assert!(own.is_sorted());
+        lines.extend(own.iter().copied());
+        match run {
+            Ok(Some(report)) => first = Some(Ok(report)),
+            Ok(None) => prop_assert!(rank > 0 && matches!(first, Some(Ok(_))), "no report"),
+            Err(RunError::Rank { .. }) => prop_assert!(!matches!(first, Some(Ok(_)))),
+            Err(error) => first = Some(Err(error)),
+        }
+    }
+    lines.sort_unstable();
+    let Some(first) = first else { return Err(TestCaseError::fail("nobody says why")) };
+    check(first, &lines, spec, plain)?;
+    Ok(())
+}
+
 /// A model that writes its lines to a place of its own.
 fn apart(spec: &Spec) -> Spec {
     Spec { lines: Arc::default(), ..spec.clone() }
@@ -255,5 +282,25 @@ proptest! {
             let refused = matches!(&run, Err(RunError::Config(error)) if error.key == "engine");
             prop_assert!(refused, "{run:?}");
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn runs_on_several_ranks_agree_with_the_plain_executor(
+        spec in spec(),
+        seed in any::<u64>(),
+        end in prop_oneof![1 => Just(0.0), 9 => select(&[f64::INFINITY, 1.0, 4.5, 50.0][..])],
+        ranks in 2..=3_usize,
+        settings in settings(),
+    ) {
+        let plain = Plain::run(&spec, seed, end);
+        let settings = Settings { workers: 1 + settings.workers % 2, ..settings };
+        let all: Vec<Spec> = (0..ranks).map(|_| apart(&spec)).collect();
+        let set = |spec: &Spec| settings.set(Simulation::new(spec.clone()).seed(seed).end(end));
+        let runs = rankwise::run(settings.workers, all.iter().map(set).collect());
+        check_ranks(all.into_iter().zip(runs).collect(), &spec, &plain)?;
     }
 }

@@ -24,6 +24,21 @@ pub(super) enum Kind {
     NonBlockingIo,
 }
 
+impl Kind {
+    /// The kind of an event that is an I/O event of this kind, if it is one.
+    pub(super) fn of(io: Option<Io>) -> Self {
+        io.map_or(Self::Ordinary, Self::from)
+    }
+
+    pub(super) const fn io(self) -> Option<Io> {
+        match self {
+            Self::Ordinary => None,
+            Self::BlockingIo => Some(Io::Blocking),
+            Self::NonBlockingIo => Some(Io::NonBlocking),
+        }
+    }
+}
+
 impl From<Io> for Kind {
     fn from(io: Io) -> Self {
         match io {

@@ -12,6 +12,13 @@
 //! | the squeeze                 | a shortage of buffers, see [`Worker::relieve`]              |
 //! | the processed list          | at most [`HISTORY_MAX`] records                             |
 //! | free buffers                | F_free1 and F_free2 (GTW, 3.4), see [`Worker::hold_back`]   |
+//! | letters to other ranks      | a share of the buffers per round, [`Worker::letters_left`]  |
+//!
+//! Other ranks have buffers of their own. What a worker sends there takes none of its own ones, so it may send
+//! only so much until the next GVT: where memory is not limited, as much as it may have processed. What finds no buffer at its receiver waits in the
+//! stash there (see [`away`](super::away)): never more than that share of every other worker, for the last two
+//! rounds. Its worker is short of buffers, and the answer is the same for the workers of all ranks: they see
+//! the same outcomes, and each takes back what it has sent from far ahead.
 
 use std::sync::atomic::Ordering;
 
@@ -35,6 +42,10 @@ const STARVED: u64 = 1;
 const STOP: u64 = 2;
 /// Notes of a report: a worker could not send for lack of buffers, soon after the last time.
 const STARVED_AGAIN: u64 = 4;
+/// Notes of a report: the run has failed, at this rank.
+const FAILED: u64 = 8;
+/// Notes of a report: events from other ranks have found no buffer, as in the round before.
+const CLOGGED: u64 = 16;
 /// Soon: it has not handled this part of its share of all buffers since.
 const SOON: u64 = 16;
 
@@ -70,15 +81,23 @@ pub(super) struct Flow {
     /// And that soon after the last time, when it had handled so many events.
     starved_again: bool,
     starved_at: u64,
+    /// With other ranks: not even the event that GVT has reached is tried again before the next round. What it
+    /// sends to them leaves at once, and would be cancelled again and again.
+    has_tried: bool,
     /// This worker waits until others have caught up (GTW, 3.4).
     held_back: bool,
     /// Where memory is limited, this worker waits until all others have sent their first events, or
     /// it might leave them no buffers for those. The first GVT says that they have.
     too_early: bool,
-    /// The processed list is as long as it may get.
+    /// The processed list is as long as it may get, or no more letters may be sent to other ranks.
     full: bool,
     history_max: usize,
     stop: bool,
+    /// The run fails, which other ranks have to hear of.
+    failed: bool,
+    /// Rounds in a row at whose end events from other ranks had no buffer; and since the squeeze is tightest.
+    clogged: u32,
+    clogged_for_good: u32,
     /// Rounds with a shortage in which GVT did not advance.
     stuck: u32,
     /// How often the time ahead of GVT was halved because of a shortage.
@@ -96,19 +115,24 @@ impl Flow {
         let least = if settings.copies_all() { HISTORY_MAX } else { HISTORY_MAX_SPARSE };
         let needed = HISTORY_MAX_INTERVALS * settings.gvt_interval.max(settings.batch);
         let history_max = least.max(needed);
+        let in_parallel = settings.workers > 1 || shared.across.is_some();
         let mut flow = Self {
             limit: 0.0,
             batch: settings.batch,
             gvt: Bound::ZERO,
-            throttle: (settings.throttle && settings.workers > 1).then(Throttle::new),
+            throttle: (settings.throttle && in_parallel).then(Throttle::new),
             starved: false,
             starved_again: false,
             starved_at: 0,
+            has_tried: false,
             held_back: false,
             too_early: shared.settings.memory.is_some(),
             full: false,
             history_max,
             stop: false,
+            failed: false,
+            clogged: 0,
+            clogged_for_good: 0,
             stuck: 0,
             squeezes: 0,
             hopeless: 0,
@@ -160,15 +184,42 @@ impl Flow {
         self.starved_at = processed;
     }
 
+    /// With other ranks: an event was cut off for lack of buffers.
+    pub(super) fn note_cut_off(&mut self) {
+        self.has_tried = true;
+    }
+
+    /// Whether an event may be tried though it is beyond every limit, as GVT has reached it.
+    pub(super) const fn may_try(&self) -> bool {
+        !self.has_tried
+    }
+
     /// The run is to stop at the next GVT.
     pub(super) fn stop(&mut self) {
         self.stop = true;
     }
 
+    /// The run fails: nothing is handled any more.
+    pub(super) fn fail(&mut self) {
+        self.failed = true;
+    }
+
+    pub(super) const fn has_failed(&self) -> bool {
+        self.failed
+    }
+
     /// What this worker tells the others in its report.
     pub(super) const fn notes(&self) -> u64 {
         let again = if self.starved_again { STARVED | STARVED_AGAIN } else { STARVED };
-        (if self.starved { again } else { 0 }) | (if self.stop { STOP } else { 0 })
+        (if self.starved { again } else { 0 })
+            | (if self.stop { STOP } else { 0 })
+            | (if self.failed { FAILED } else { 0 })
+            | (if self.clogged > 1 { CLOGGED } else { 0 })
+    }
+
+    /// Says whether events from other ranks have no buffer, before the report.
+    pub(super) fn note_stash(&mut self, is_empty: bool) {
+        self.clogged = if is_empty { 0 } else { self.clogged + 1 };
     }
 
     pub(super) const fn says_short(outcome: Outcome) -> bool {
@@ -177,6 +228,10 @@ impl Flow {
 
     pub(super) const fn says_stop(outcome: Outcome) -> bool {
         outcome.notes & STOP != 0
+    }
+
+    pub(super) const fn says_failed(outcome: Outcome) -> bool {
+        outcome.notes & FAILED != 0
     }
 
     /// Whether an event beyond the limit may be handled after all: workers move on between two
@@ -191,10 +246,16 @@ impl Flow {
         time < self.limit
     }
 
-    /// Says how long the processed list is; a change counts at once.
+    /// Says how long the processed list is, and how many letters to other ranks may still be sent; a change
+    /// counts at once.
     #[inline]
-    pub(super) fn note_history<M: Model>(&mut self, shared: &Shared<M>, records: usize) {
-        let full = records + self.batch > self.history_max;
+    pub(super) fn note_history<M: Model>(
+        &mut self,
+        shared: &Shared<M>,
+        records: usize,
+        letters_left: usize,
+    ) {
+        let full = records + self.batch > self.history_max || letters_left == 0;
         if full != self.full {
             self.full = full;
             self.set_limit(shared);
@@ -231,7 +292,7 @@ impl Flow {
             limit = limit.min(gvt + self.squeezed());
         }
         if let Some(throttle) = &self.throttle
-            && let Some(throttled) = throttle.limit(gvt, || shared.snooped_gvt())
+            && let Some(throttled) = throttle.limit(gvt, || shared.snooped_gvt_or(gvt))
         {
             limit = limit.min(throttled);
         }
@@ -270,14 +331,18 @@ impl<M: Model> Worker<'_, M> {
     ///
     /// # Errors
     ///
-    /// The event that GVT has reached, if there is no buffer even for what it sends.
+    /// The event that GVT has reached, if there is no buffer even for what it sends; or one from another rank
+    /// that finds no buffer though nothing is left that could be undone.
     pub(super) fn relieve(&mut self, outcome: Outcome, advanced: bool) -> Result<(), Event> {
         // Where the pool keeps the buffers of workers apart, others need not suffer from a shortage, as
         // long as GVT advances.
-        let concerns = self.flow.starved || self.buffers.is_common() || !advanced;
+        self.flow.has_tried = false;
+        let is_clogged = outcome.notes & CLOGGED != 0;
+        let concerns = self.flow.starved || self.buffers.is_common() || !advanced || is_clogged;
         let is_short = Flow::says_short(outcome) && concerns;
         // A round in which the worker tried again has no shortage yet, and says nothing.
-        self.flow.stuck = if advanced { 0 } else { self.flow.stuck + u32::from(is_short) };
+        let is_stuck = !advanced || is_clogged;
+        self.flow.stuck = if is_stuck { self.flow.stuck + u32::from(is_short) } else { 0 };
         if !is_short {
             self.buffers.redistribute(Flow::says_short(outcome));
             self.flow.ease(advanced);
@@ -291,9 +356,14 @@ impl<M: Model> Worker<'_, M> {
         }
         self.squeeze(advanced);
         match self.event_at_gvt() {
-            Some(event) if starved && self.flow.hopeless > PATIENCE => Err(event),
-            _ => Ok(()),
+            Some(event) if starved && self.flow.hopeless > PATIENCE => return Err(event),
+            _ => {}
         }
+        // Even where GVT advances: what has no buffer would become more and more.
+        let stashed = self.first_stashed().filter(|_| self.flow.squeezes >= SQUEEZES);
+        self.flow.clogged_for_good =
+            if stashed.is_some() { self.flow.clogged_for_good + 1 } else { 0 };
+        stashed.filter(|_| self.flow.clogged_for_good > PATIENCE).map_or(Ok(()), Err)
     }
 
     /// Makes room by *cancelback* (Jefferson 1990): the events sent from furthest ahead are taken back by
@@ -327,7 +397,9 @@ impl<M: Model> Worker<'_, M> {
     fn event_at_gvt(&mut self) -> Option<Event> {
         let pending = self.desk.pending.peek().copied();
         let pending = pending.filter(|event| Bound(event.key.words()) == self.gvt);
-        pending.or(self.waiting.reached(self.gvt).map(|(event, _)| event))
+        let waiting = || self.waiting.reached(self.gvt).map(|(event, _)| event);
+        let at_gvt = |event: &Event| Bound(event.key.words()) == self.gvt;
+        pending.or_else(waiting).or_else(|| self.first_stashed().filter(at_gvt))
     }
 
     /// Takes back what lies beyond the squeezed window.
@@ -383,7 +455,7 @@ impl<M: Model> Worker<'_, M> {
         if self.is_last() || self.free_buffers() + reclaimable > resumes_above * self.quota() {
             self.flow.held_back = false;
             self.flow.set_limit(self.shared);
-            self.shared.gvt.start();
+            self.shared.ask_for_gvt();
         }
     }
 
@@ -397,6 +469,19 @@ impl<M: Model> Worker<'_, M> {
     fn free_buffers(&self) -> f64 {
         let shared = self.shared.arena.available() as f64 / self.shared.workers() as f64;
         self.buffers.free_count() as f64 + shared
+    }
+
+    /// How many letters to other ranks this worker may still send before the next GVT; the event that GVT has
+    /// reached is handled all the same.
+    pub(super) fn letters_left(&self) -> usize {
+        let Some(away) = &self.desk.away else { return usize::MAX };
+        let allowed = if self.shared.settings.memory.is_some() {
+            1.max((self.quota() / self.ranks.count() as f64) as usize)
+        } else {
+            // Where rollbacks here and there cause each other, there would be no end to letters.
+            self.flow.history_max
+        };
+        allowed.saturating_sub(away.sent_since_gvt())
     }
 
     /// N_buf of the paper: this worker's share of all buffers.

@@ -47,9 +47,17 @@
 //! | GVT-2 | `report`: store of `completed`  | `adopt`: its load              | the result          |
 //! | GVT-3 | `sent`: push, fence             | `notice`: flag, fence, drain   | mail before *T*     |
 //! | GVT-4 | `start`: exchange of `flag`     | `notice`: flag, fence          | the result before   |
+//! | GVT-5 | `report`: store of `gathered`   | `gathered`: its load           | the rank's result   |
 //!
 //! A result stays as it is until the next round has all reports, and a worker reports in the next
 //! round only after it has adopted this one (asserted).
+//!
+//! # With other ranks
+//!
+//! What the workers of one rank come to is a bound for that rank alone. So the last report does not end
+//! the round there (edge GVT-5): one worker takes the result to the other ranks
+//! ([`rounds`](super::rounds)), and gives back what all of them have come to ([`Gvt::publish`]). Only it
+//! starts rounds, too.
 //!
 //! `tests/loom_gvt.rs` compiles this module with the atomics of a model checker, and lists the
 //! mutations that it finds.
@@ -105,6 +113,8 @@ pub(crate) struct Gvt {
     flag: CachePadded<AtomicU64>,
     /// The last round that has a result. Edge GVT-2.
     completed: CachePadded<AtomicU64>,
+    /// With other ranks: the last round that all workers of this one have reported in. Edge GVT-5.
+    gathered: Option<CachePadded<AtomicU64>>,
     result: [AtomicU64; 4],
     reports: Box<[CachePadded<[AtomicU64; 4]>]>,
 }
@@ -128,10 +138,12 @@ fn load(words: &[AtomicU64; 4]) -> Outcome {
 }
 
 impl Gvt {
-    pub(crate) fn new(workers: usize) -> Self {
+    /// For so many workers, of one rank or of one of `several_ranks`.
+    pub(crate) fn new(workers: usize, several_ranks: bool) -> Self {
         Self {
             flag: CachePadded::new(AtomicU64::new(0)),
             completed: CachePadded::new(AtomicU64::new(0)),
+            gathered: several_ranks.then(|| CachePadded::new(AtomicU64::new(0))),
             result: words(),
             reports: (0..workers).map(|_| CachePadded::new(words())).collect(),
         }
@@ -151,6 +163,24 @@ impl Gvt {
             Ordering::Release,
             Ordering::Relaxed,
         );
+    }
+
+    /// What this rank has come to in a round that other ranks have to be asked about. Only the worker that asks
+    /// them calls this.
+    pub(crate) fn gathered(&self) -> Option<Outcome> {
+        // Ordering: Acquire, edge GVT-5.
+        let gathered = self.gathered.as_ref()?.load(Ordering::Acquire);
+        // Ordering: Relaxed; only this worker stores it.
+        (gathered == self.completed.load(Ordering::Relaxed) + 1).then(|| load(&self.result))
+    }
+
+    /// Ends a round that other ranks were asked about.
+    pub(crate) fn publish(&self, outcome: Outcome) {
+        // Ordering: Relaxed; only this worker stores it.
+        let round = self.completed.load(Ordering::Relaxed) + 1;
+        store(&self.result, outcome);
+        // Ordering: Release, edge GVT-2.
+        self.completed.store(round, Ordering::Release);
     }
 
     /// The round that is running, if one is.
@@ -216,8 +246,9 @@ impl Participant {
             let result =
                 all.reduce(|a, b| Outcome { gvt: a.gvt.min(b.gvt), notes: a.notes | b.notes });
             store(&gvt.result, result.unwrap_or(outcome));
-            // Ordering: Release, edge GVT-2.
-            gvt.completed.store(round, Ordering::Release);
+            let done = gvt.gathered.as_ref().unwrap_or(&gvt.completed);
+            // Ordering: Release, edge GVT-2 or GVT-5.
+            done.store(round, Ordering::Release);
         }
     }
 

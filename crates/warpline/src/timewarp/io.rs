@@ -4,6 +4,9 @@
 //! a handler call. When it is committed, its message goes to the [`IoStage`], which calls the
 //! handlers of all workers' events one at a time and in the order of their keys.
 //!
+//! With other ranks, each has a stage of its own: the handlers are called in the order of keys at each rank, and
+//! those of different ranks at the same time. When one fails, others may be past its key.
+//!
 //! A *blocking* one makes its LP wait: it and every later event of the LP are kept in
 //! [`Waiting`] until GVT has reached it, or an earlier event for the LP comes. A handler that failed
 //! makes its LP wait in the same way: if GVT reaches the event, the failure was real.

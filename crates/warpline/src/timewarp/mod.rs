@@ -17,9 +17,13 @@
 //! | [`throttle`]   | the adaptive limit                                                            |
 //! | [`io`]         | I/O events, and LPs that wait                                                 |
 //! | [`run`](mod@run) | threads, progress, the report                                               |
+//! | [`away`]       | events to and from other ranks                                                |
+//! | [`rounds`], [`across`], [`letters`] | global virtual time across ranks, and what is said about it |
 //! | [`idle`]       | why a worker is idle, for the monitor                                         |
 //! | [`statistics`], [`costs`], [`diagnosis`] | what is counted and timed, and what it says         |
 
+mod across;
+mod away;
 mod costs;
 mod diagnosis;
 mod event;
@@ -29,7 +33,9 @@ pub(crate) mod gvt;
 mod history;
 mod idle;
 mod io;
+mod letters;
 mod rollback;
+mod rounds;
 mod run;
 mod saving;
 mod sending;

@@ -121,6 +121,9 @@ impl<M: Model> Worker<'_, M> {
     fn take_back(&mut self, sent: Sent) {
         if sent.worker as usize == self.me {
             self.cancelled.push(sent.event);
+        } else if let Some(number) = self.shared.number_away(sent.worker) {
+            self.statistics.anti_messages += 1;
+            self.desk.send_away(number, sent.event.anti(), None);
         } else {
             self.statistics.anti_messages += 1;
             self.desk.post(sent.worker, sent.event.anti());

@@ -8,8 +8,11 @@ use std::{
 
 use warpline_core::{CommitDigest, LogicalProcess, LpId, Model, VirtualTime};
 use warpline_memory::{Binding, bind_worker};
+use warpline_net::Traffic;
 
 use super::{
+    across::Across,
+    away::{Away, Exchanged},
     costs::Part,
     diagnosis::Evidence,
     gvt::Bound,
@@ -46,6 +49,7 @@ struct Remains<L> {
     statistics: Statistics,
     /// Events that were sent and not committed.
     pending: u64,
+    exchanged: Option<(Exchanged, Exchanged, Traffic)>,
     gvt: Bound,
     rounds: u64,
     ended: Turn,
@@ -61,21 +65,35 @@ pub(crate) fn run<M: Model>(
     ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
     let started = Instant::now();
-    let (name, shared) = panics::catch(|| (model.name(), Shared::new(model, settings)))
-        .map_err(|fault| model_error(fault, None, settings))?;
-    let shared = shared?;
-    refuse_what_the_model_lacks::<M>(settings)?;
+    let wires = ranks.connect(model, Engine::TimeWarp, settings)?;
+    let prepared = panics::catch(|| {
+        refuse_what_the_model_lacks::<M>(settings)?;
+        Ok((model.name(), Shared::new(model, settings, ranks, wires)?))
+    });
+    let prepared = prepared.unwrap_or_else(|fault| Err(model_error(fault, None, settings)));
+    let (name, shared) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            ranks.alert();
+            let failure = (FailureOrder::Start(LpId::new(0)), error);
+            return ranks.conclude::<M, std::iter::Empty<_>>(Err(Some(failure)));
+        }
+    };
     if let Some(monitor) = &watch.monitor {
         monitor.attach(&shared.shown);
     }
     let remains = if settings.timewarp.in_turn {
-        work_in_turn(model, &shared, watch, started)
+        work_in_turn(model, &shared, watch, started, ranks)
     } else {
-        work_at_once(model, &shared, watch, started)
+        work_at_once(model, &shared, watch, started, ranks)
     };
+    if shared.across.as_ref().is_some_and(Across::is_abandoned) {
+        ranks.alert();
+    }
     let report = Reporting { model, shared: &shared, settings, name, started };
     ranks.conclude(match shared.failure.take() {
         Some(failure) => Err(Some(failure)),
+        None if remains.iter().any(|worker| worker.ended == Turn::Failed) => Err(None),
         None => Ok(report.conclusion(remains, watch)),
     })
 }
@@ -86,9 +104,11 @@ fn work_at_once<M: Model>(
     shared: &Shared<M>,
     watch: &mut Watch<'_>,
     started: Instant,
+    ranks: &Ranks<'_>,
 ) -> Vec<Remains<M::Lp>> {
-    let work = |me, watch: &mut Watch<'_>| work(model, shared, me, watch, started);
-    workers::at_once(shared.workers(), watch, &shared.failure, || {}, work)
+    let work = |me, watch: &mut Watch<'_>| work(model, shared, (me, ranks), watch, started);
+    let refused = || shared.across.iter().for_each(Across::abandon);
+    workers::at_once(shared.workers(), watch, &shared.failure, refused, work)
 }
 
 /// All workers, in turn, on this thread.
@@ -97,9 +117,10 @@ fn work_in_turn<M: Model>(
     shared: &Shared<M>,
     watch: &mut Watch<'_>,
     started: Instant,
+    ranks: &Ranks<'_>,
 ) -> Vec<Remains<M::Lp>> {
     let mut workers: Vec<_> =
-        (0..shared.workers()).map(|me| (Worker::new(model, shared, me), None)).collect();
+        (0..shared.workers()).map(|me| (Worker::new(model, shared, me, ranks), None)).collect();
     for (worker, ended) in &mut workers {
         *ended = worker.start().is_err().then_some(Turn::Failed);
     }
@@ -127,14 +148,14 @@ fn refuse_what_the_model_lacks<M: Model>(settings: &Settings) -> Result<(), Conf
 fn work<M: Model>(
     model: &M,
     shared: &Shared<M>,
-    me: usize,
+    (me, ranks): (usize, &Ranks<'_>),
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> Remains<M::Lp> {
     let mut binding = shared.settings.timewarp.pin.then(|| bind_worker(me, shared.workers()));
     // A bug of the engine's must not leave the others waiting for this worker.
     let alarm = Alarm { shared, me };
-    let mut worker = Worker::new(model, shared, me);
+    let mut worker = Worker::new(model, shared, me, ranks);
     if worker.start().is_err() {
         // It does not have all its LPs, so it takes no mail.
         std::mem::forget(alarm);
@@ -185,16 +206,21 @@ impl<M: Model> Drop for Alarm<'_, M> {
         ));
         let error = model_error(fault, None, &self.shared.settings);
         self.shared.failure.note(FailureOrder::Start(LpId::new(0)), error);
+        self.shared.across.iter().for_each(Across::abandon);
     }
 }
 
 fn remains<M: Model>(mut worker: Worker<'_, M>, ended: Turn) -> Remains<M::Lp> {
     worker.desk.flush();
+    worker.desk.flush_away();
     worker.show_activity(Activity::Ended);
     worker.statistics.copied = worker.saving.copied;
     worker.statistics.coasted = worker.saving.coasted;
+    let away = worker.desk.away.as_deref();
+    let stashed = away.map_or(0, Away::stashed);
     Remains {
-        pending: (worker.desk.pending.len() + worker.waiting.len()) as u64,
+        pending: (worker.desk.pending.len() + worker.waiting.len() + stashed) as u64,
+        exchanged: away.map(|away| (away.given, away.got, away.traffic())),
         gvt: worker.gvt,
         rounds: worker.desk.gvt.rounds(),
         ended,
@@ -229,7 +255,7 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
         if worker.me == 0 && self.says_stop(worker.gvt) {
             worker.flow.stop();
             // Events that take long would put off the next round for as long.
-            self.shared.gvt.start();
+            self.shared.ask_for_gvt();
         }
     }
 
@@ -266,6 +292,20 @@ fn progress<M: Model>(shared: &Shared<M>, gvt: Bound, started: Instant) -> Progr
         processed_events: processed.sum(),
         wall: started.elapsed(),
     }
+}
+
+/// What went to other ranks, for the report.
+fn letters<L>(remains: &[Remains<L>]) -> [(&'static str, u64); 5] {
+    let sum = |of: fn(&(Exchanged, Exchanged, Traffic)) -> u64| {
+        remains.iter().filter_map(|worker| worker.exchanged.as_ref()).map(of).sum()
+    };
+    [
+        ("remote_events", sum(|(given, ..)| given.events)),
+        ("remote_anti_messages", sum(|(given, ..)| given.anti_messages)),
+        ("remote_received", sum(|(_, got, _)| got.events + got.anti_messages)),
+        ("parcels", sum(|(.., traffic)| traffic.parcels)),
+        ("parcel_bytes", sum(|(.., traffic)| traffic.bytes)),
+    ]
 }
 
 fn model_error(fault: warpline_core::Fault, lp: Option<LpId>, settings: &Settings) -> RunError {
@@ -342,6 +382,10 @@ impl<M: Model> Reporting<'_, M> {
             events_peak: u64::from(self.shared.arena.issued()),
             rate: total.committed as f64 / self.started.elapsed().as_secs_f64(),
         };
+        let mut counters = total.counters();
+        if self.shared.across.is_some() {
+            counters.extend(letters(remains));
+        }
         let cost = |part: &Part| {
             let index = *part as usize;
             let seconds: Option<f64> =
@@ -349,7 +393,7 @@ impl<M: Model> Reporting<'_, M> {
             seconds.map(|seconds| (part.name(), 1e9 * seconds / total.committed.max(1) as f64))
         };
         Details {
-            counters: total.counters(),
+            counters,
             remarks: evidence.remarks(),
             costs: Part::ALL.iter().filter_map(cost).collect(),
         }
@@ -360,6 +404,11 @@ impl<M: Model> Reporting<'_, M> {
         let sent: u64 = remains.iter().flat_map(|worker| &worker.lps).map(|lp| lp.core.sent).sum();
         let mut left: u64 = remains.iter().map(|worker| worker.pending).sum();
         let mut cancelled = 0;
+        // What other ranks have is not here, and what they sent is.
+        for (given, got, _) in remains.iter().filter_map(|worker| worker.exchanged) {
+            left += given.events + got.anti_messages;
+            cancelled += given.anti_messages + got.events;
+        }
         for block in self.shared.inboxes.iter().flat_map(|inbox| inbox.drain()) {
             for mail in &block.items {
                 *(if mail.cancels().is_some() { &mut cancelled } else { &mut left }) += 1;

@@ -12,13 +12,17 @@ use warpline_core::{
     VirtualTime,
 };
 use warpline_memory::{Block, Buffers};
+use warpline_net::Transport;
 
 use super::{
     Message,
+    across::Barrier,
+    away::Away,
     costs::{Costs, Part},
     event::{Event, Kind},
     gvt::{Bound, Participant},
     history::{Core, Held, Sent, SentLog},
+    letters::Color,
     shared::{Mail, Shared},
 };
 use crate::{
@@ -61,10 +65,18 @@ pub(super) struct Desk<'r, M: Model> {
     pub(super) halt: Option<Box<Halt>>,
     pub(super) mailed: u64,
     pub(super) costs: Costs,
+    /// If there are other ranks.
+    pub(super) away: Option<Box<Away<'r, Message<M>>>>,
 }
 
 impl<'r, M: Model> Desk<'r, M> {
-    pub(super) fn new(shared: &'r Shared<M>, me: usize) -> Self {
+    pub(super) fn new(
+        shared: &'r Shared<M>,
+        me: usize,
+        transport: Option<&'r dyn Transport>,
+    ) -> Self {
+        let away = transport.zip(shared.wire);
+        let away = away.map(|(transport, wire)| Away::new(transport, me, wire, &shared.settings));
         let lazy = shared.settings.timewarp.cancellation == crate::Cancellation::Lazy;
         Self {
             shared,
@@ -82,6 +94,23 @@ impl<'r, M: Model> Desk<'r, M> {
             halt: None,
             mailed: 0,
             costs: Costs::new(shared.settings.timewarp.costs),
+            away: away.map(Box::new),
+        }
+    }
+
+    /// Sends an event with its message, or an anti-message, to another rank.
+    #[inline(never)]
+    pub(super) fn send_away(&mut self, number: usize, mail: Event, message: Option<&Message<M>>) {
+        if let Some(away) = &mut self.away {
+            away.send(number, Color::of(self.gvt.reports()), mail, message);
+        }
+    }
+
+    /// Sends all letters to other ranks on their way.
+    #[inline]
+    pub(super) fn flush_away(&mut self) {
+        if let Some(away) = &mut self.away {
+            away.flush();
         }
     }
 
@@ -203,17 +232,41 @@ impl<M: Model> Handling<'_, '_, M> {
             desk.sent.push(sent.event, sent.worker, identity);
             return;
         }
+        let is_mine = home.worker as usize == desk.me;
+        if !is_mine && let Some(number) = desk.shared.number_away(home.worker) {
+            return self.dispatch_away(number, key, home, kind, identity, &message);
+        }
         let Some(buffer) = self.buffers.fill_with(home.worker as usize, || message) else {
             self.halt(Halt::OutOfBuffers);
         };
         *self.sent += 1;
         let event = Event::new(key, home.local, kind, buffer);
         desk.sent.push(event, home.worker, identity);
-        if home.worker as usize == desk.me {
+        if is_mine {
             desk.pending.insert(event);
         } else {
             desk.post(home.worker, event);
         }
+        desk.costs.leave(Part::Send);
+    }
+
+    /// Sends an event to another rank: it takes no buffer of this one.
+    #[inline(never)]
+    fn dispatch_away(
+        &mut self,
+        number: usize,
+        key: EventKey,
+        home: Home,
+        kind: Kind,
+        identity: Option<u64>,
+        message: &Message<M>,
+    ) {
+        let desk = &mut *self.desk;
+        let Some(away) = &mut desk.away else { return };
+        let event = Event::new(key, home.local, kind, away.next_serial());
+        desk.send_away(number, event, Some(message));
+        *self.sent += 1;
+        desk.sent.push(event, home.worker, identity);
         desk.costs.leave(Part::Send);
     }
 }
@@ -279,6 +332,9 @@ impl<M: Model> IoContext<Message<M>> for Handling<'_, '_, M> {
         let bits = time.map_or(u64::MAX, VirtualTime::to_ordered_bits);
         // Ordering: Relaxed; workers may see it late, it only limits optimism.
         self.desk.shared.barrier.store(bits, Ordering::Relaxed);
+        if let Some(across) = &self.desk.shared.across {
+            across.barrier(Barrier { round: self.desk.gvt.rounds(), bits });
+        }
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use warpline_core::Model;
+use warpline_core::{Model, Wire, Wires};
 use warpline_memory::{Arena, BLOCK_ITEMS, Block, CachePadded, Inbox};
 
 use super::{
     Message,
+    across::{Across, Barrier},
     event::Event,
     gvt::Gvt,
     history::{Record, Sent},
@@ -14,7 +15,7 @@ use super::{
 };
 use crate::{
     RunError, admission::Admission, failure::FirstFailure, homes::Homes, monitor::Board,
-    simulation::Settings,
+    ranks::Ranks, simulation::Settings,
 };
 
 /// Mail between workers: events and anti-messages, in the order in which they were sent.
@@ -39,15 +40,27 @@ pub(super) struct Shared<M: Model> {
     pub(super) barrier: AtomicU64,
     pub(super) io: IoStage<M>,
     pub(super) failure: FirstFailure,
+    /// If there are other ranks.
+    pub(super) across: Option<Across>,
+    pub(super) wire: Option<Wire<Message<M>>>,
 }
 
 impl<M: Model> Shared<M> {
-    pub(super) fn new(model: &M, settings: &Settings) -> Result<Self, RunError> {
+    /// For a rank of those, whose processes travel by `wires`, if there are several.
+    pub(super) fn new(
+        model: &M,
+        settings: &Settings,
+        ranks: &Ranks<'_>,
+        wires: Option<Wires<M>>,
+    ) -> Result<Self, RunError> {
         settings.timewarp.validate()?;
         let admission = Admission::new(model)?;
         let workers = settings.timewarp.workers;
-        let homes =
-            Homes::new(model, admission.lp_count(), &settings.placement, workers, 0..workers)?;
+        let (all, here) = (ranks.workers(settings), ranks.here(settings));
+        let mut homes = Homes::new(model, admission.lp_count(), &settings.placement, all, here)?;
+        if ranks.count() > 1 {
+            narrow(&mut homes);
+        }
         let buffers = |bytes| u32::try_from(bytes / Self::buffer_bytes(workers));
         let limit = settings.memory.map(|bytes| buffers(bytes).unwrap_or(u32::MAX));
         let barrier = settings.timewarp.barrier.map_or(u64::MAX, |time| time.to_ordered_bits());
@@ -62,15 +75,40 @@ impl<M: Model> Shared<M> {
             inboxes: padded(),
             returned: padded(),
             shown: (0..workers).map(|_| CachePadded::default()).collect(),
-            gvt: Gvt::new(workers),
+            gvt: Gvt::new(workers, ranks.count() > 1),
             barrier: AtomicU64::new(barrier),
             io: IoStage::new(workers),
             failure: FirstFailure::default(),
+            across: (ranks.count() > 1).then(|| Across::new(ranks.count())),
+            wire: wires.map(|wires| wires.message),
         })
     }
 
     pub(super) const fn workers(&self) -> usize {
         self.settings.timewarp.workers
+    }
+
+    /// Among all workers of all ranks, the number of one that is not of this rank.
+    #[inline]
+    pub(super) const fn number_away(&self, worker: u32) -> Option<usize> {
+        (worker as usize).checked_sub(self.workers())
+    }
+
+    /// Would like to know GVT.
+    pub(super) fn ask_for_gvt(&self) {
+        match &self.across {
+            None => self.gvt.start(),
+            Some(across) => across.ask(),
+        }
+    }
+
+    /// Takes over the time barrier that was set at another rank.
+    pub(super) fn learn_barrier(&self) {
+        let barrier = self.across.as_ref().map(|across| across.barrier(Barrier::default()));
+        if let Some(Barrier { bits, .. }) = barrier.filter(|barrier| barrier.round > 0) {
+            // Ordering: Relaxed; workers may see it late, it only limits optimism.
+            self.barrier.store(bits, Ordering::Relaxed);
+        }
     }
 
     /// What one event takes: its buffer, its entry in the pending set, its record with the saved
@@ -81,10 +119,31 @@ impl<M: Model> Shared<M> {
         (Arena::<Message<M>>::buffer_bytes(workers) + event + state) as u64
     }
 
+    /// An estimate of GVT: that of the slowest worker, where it is seen what all workers do.
+    pub(super) fn snooped_gvt_or(&self, gvt: f64) -> f64 {
+        if self.across.is_some() { gvt } else { self.snooped_gvt() }
+    }
+
     /// The least time that a worker shows: an estimate of GVT, and mostly ahead of it.
     pub(super) fn snooped_gvt(&self) -> f64 {
         // Ordering: Relaxed; an estimate.
         let next = self.shown.iter().map(|shown| shown.next.load(Ordering::Relaxed)).min();
         f64::from_bits(next.unwrap_or(0))
     }
+}
+
+/// Numbers the workers as one rank sees them: its own from 0 on, and behind them those of all ranks, by which only
+/// processes of other ranks are known. These have their own numbers as places.
+fn narrow(homes: &mut Homes) {
+    let here = homes.here.clone();
+    for (index, home) in homes.directory.iter_mut().enumerate() {
+        let worker = home.worker as usize;
+        if here.contains(&worker) {
+            home.worker = (worker - here.start) as u32;
+        } else {
+            home.worker = (here.len() + worker) as u32;
+            home.local = index as u32;
+        }
+    }
+    homes.here = 0..here.len();
 }

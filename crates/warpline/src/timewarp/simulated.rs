@@ -51,30 +51,40 @@
 
 mod census;
 mod model;
+mod net;
 
 use std::{
+    ops::Range,
     panic,
     sync::{Arc, Mutex, OnceLock},
     thread,
 };
 
-use warpline_core::{CommitDigest, LpId, Stream, VirtualTime};
+use warpline_core::{CommitDigest, LpId, Model, Stream, VirtualTime};
+use warpline_net::Transport;
 
-use self::model::{Habit, Log, Mistake, Toy};
+use self::{
+    model::{Habit, Log, Mistake, Toy},
+    net::Net,
+};
 use super::{
     Cancellation, CheckpointInterval, FossilCollection, PoolKind, StateSaving,
+    across::Across,
     gvt::Bound,
     shared::Shared,
     worker::{Turn, Worker},
 };
 use crate::{
-    Engine, PendingKind, RunError,
+    Aggregation, Engine, PendingKind, RunError,
+    failure::FailureOrder,
     pending::PendingSet,
+    ranks::Ranks,
     simulation::{self, Settings, Watch},
 };
 
-/// The seeds that the test runs.
+/// The seeds that the test runs on one rank; and on several, the numbers above those.
 const SEEDS: u64 = 50_000;
+const SEEDS_ACROSS: u64 = 3_000;
 /// A run in which GVT does not move for so many steps hangs.
 const STEPS_MAX: u64 = 40_000;
 
@@ -229,11 +239,14 @@ fn event_bytes(toy: &Toy) -> u64 {
 }
 
 /// One run, all of it decided by the seed. Gives the number of events that were rolled back.
-fn simulate(seed: u64, pool: PoolKind) -> u64 {
+fn simulate(seed: u64, pool: PoolKind, ranks: usize) -> u64 {
     let mut dice = Dice(Stream::for_lp(seed, LpId::new(0)));
     let mut settings = settings(&mut dice, seed);
     settings.timewarp.pool = pool;
     settings.timewarp.local_pool = seed.is_multiple_of(3);
+    if ranks > 1 {
+        settings.timewarp.workers = settings.timewarp.workers.min(3);
+    }
     let toy = toy(&mut dice, settings.timewarp.saving);
     let schedule = schedule(&mut dice);
     let truth = sequential(&toy, &settings);
@@ -241,27 +254,54 @@ fn simulate(seed: u64, pool: PoolKind) -> u64 {
     let buffer = Shared::<Toy>::buffer_bytes(workers);
     let buffers = dice.one_in(3).then(|| 1 + dice.0.below(60));
     settings.memory = buffers.map(|buffers| buffers * buffer);
-    let shared = Shared::new(&toy, &settings).expect("valid settings");
-    let mut run = Run {
-        shared: &shared,
-        workers: (0..workers).map(|me| Worker::new(&toy, &shared, me)).collect(),
-        phases: vec![Phase::Asleep; workers],
-        naps: vec![0; workers],
-        starved: vec![false; workers],
-        gvt: vec![Bound::ZERO; workers],
-    };
-    run.run(&mut dice, &schedule);
-    run.check(&toy, &truth);
-    let rolled_back = run.workers.iter().map(|worker| worker.statistics.rolled_back).sum();
-    drop(run);
-    drop(shared);
+    let rolled_back = simulate_on(ranks, &toy, &settings, &mut dice, &schedule, &truth);
     assert_eq!(Arc::strong_count(&toy.token), 1, "messages that were never dropped");
     rolled_back
 }
 
-/// A run under way.
+fn simulate_on(
+    ranks: usize,
+    toy: &Toy,
+    settings: &Settings,
+    dice: &mut Dice,
+    schedule: &Schedule,
+    truth: &Truth,
+) -> u64 {
+    let workers = settings.timewarp.workers;
+    let mut settings = settings.clone();
+    let mut patience = 1;
+    if ranks > 1 {
+        patience = dice.pick(&[1, 2, 5]);
+        let aggregations = [Aggregation::Off, Aggregation::Adaptive, Aggregation::Bytes(150)];
+        settings.aggregation = dice.pick(&aggregations);
+    }
+    let net = Net::new(ranks, workers + 1, patience, Stream::for_lp(settings.seed, LpId::new(1)));
+    let ends = net.ends();
+    let views: Vec<_> = ends.iter().map(|end| Ranks::of(end as &dyn Transport)).collect();
+    let wires = toy.wires().filter(|_| ranks > 1);
+    let shared =
+        |view: &Ranks<'_>| Shared::new(toy, &settings, view, wires).expect("valid settings");
+    let shared: Vec<_> = views.iter().map(shared).collect();
+    let of_rank = |(shared, view)| (0..workers).map(move |me| Worker::new(toy, shared, me, view));
+    let all = ranks * workers;
+    let mut run = Run {
+        shared: &shared,
+        net: &net,
+        workers: shared.iter().zip(&views).flat_map(of_rank).collect(),
+        phases: vec![Phase::Asleep; all],
+        naps: vec![0; all],
+        starved: vec![false; all],
+        gvt: vec![Bound::ZERO; all],
+    };
+    run.run(dice, schedule);
+    run.check(toy, truth);
+    run.workers.iter().map(|worker| worker.statistics.rolled_back).sum()
+}
+
+/// A run under way. The workers of all ranks are in one row.
 struct Run<'r> {
-    shared: &'r Shared<Toy>,
+    shared: &'r [Shared<Toy>],
+    net: &'r Net,
     workers: Vec<Worker<'r, Toy>>,
     phases: Vec<Phase>,
     /// Until which step a worker sleeps.
@@ -275,7 +315,7 @@ impl Run<'_> {
     fn run(&mut self, dice: &mut Dice, schedule: &Schedule) {
         let mut moved = 0;
         for step in 0.. {
-            if step - moved > STEPS_MAX {
+            if step - moved > STEPS_MAX * (self.shared.len() as u64).pow(3) {
                 self.fail_as_hung();
             }
             let running = |me: &usize| !matches!(self.phases[*me], Phase::Ended(_));
@@ -287,10 +327,11 @@ impl Run<'_> {
                 running.iter().copied().filter(|&me| self.naps[me] <= step).collect();
             let me = dice.pick(if awake.is_empty() { &running } else { &awake });
             if schedule.stop.is_some_and(|stop| stop <= step) {
-                self.workers[0].flow.stop();
+                let last = self.shared.len() - 1;
+                self.workers[last * self.shared[last].workers()].flow.stop();
             }
             if dice.one_in(schedule.rounds) {
-                self.shared.gvt.start();
+                self.workers[me].shared.ask_for_gvt();
             }
             self.step(me, dice.one_in(schedule.whole));
             let in_round = self.phases[me] == Phase::File(true);
@@ -301,11 +342,21 @@ impl Run<'_> {
             if self.gvt[me] < self.workers[me].gvt {
                 (self.gvt[me], moved) = (self.workers[me].gvt, step);
             }
-            if !self.shared.failure.is_known() {
-                census::check_gvt(self.shared, &mut self.workers);
-                if dice.one_in(schedule.census) {
-                    census::check_places(self.shared, &mut self.workers);
-                }
+            if !self.shared.iter().any(|shared| shared.failure.is_known()) {
+                self.take_census(dice.one_in(schedule.census));
+            }
+        }
+    }
+
+    /// Looks at everything, also at where it is if that is asked for.
+    fn take_census(&mut self, places: bool) {
+        let gvt = census::newest(&self.workers);
+        let each = self.shared[0].workers();
+        for (shared, workers) in self.shared.iter().zip(self.workers.chunks_mut(each)) {
+            census::check_gvt(shared, workers, gvt);
+            if places {
+                census::check_letters(shared, self.net, gvt);
+                census::check_places(shared, workers, gvt);
             }
         }
     }
@@ -326,6 +377,7 @@ impl Run<'_> {
                 let next = worker.notice().map_or_else(Phase::Ended, Phase::File);
                 let relieved = self.starved[me] && worker.desk.gvt.rounds() > rounds;
                 let waits = relieved && matches!(next, Phase::File(_)) && worker.flow.is_starved();
+                let waits = waits && !worker.is_closing();
                 assert!(!waits, "{me} said that it is starved, and does not try again");
                 next
             }
@@ -344,6 +396,10 @@ impl Run<'_> {
         };
         if let Phase::Ended(_) = next {
             worker.desk.flush();
+            worker.desk.flush_away();
+            if worker.shared.across.as_ref().is_some_and(Across::is_abandoned) {
+                worker.ranks.alert();
+            }
         }
         self.phases[me] = next;
     }
@@ -352,19 +408,41 @@ impl Run<'_> {
         for (worker, phase) in self.workers.iter_mut().zip(&self.phases) {
             let least = worker.desk.pending.peek().copied();
             eprintln!(
-                "worker {} is at {phase:?}: GVT {:?}, {:?}\n  least pending {least:?}\n  waiting {:?}",
-                worker.me, worker.gvt, worker.flow, worker.waiting
+                "worker {} of rank {} is at {phase:?}: GVT {:?}, {:?}\n  least pending {least:?}\n  \
+                 waiting {:?}\n  {:?}",
+                worker.me,
+                worker.ranks.me(),
+                worker.gvt,
+                worker.flow,
+                worker.waiting,
+                worker.desk.away
             );
         }
-        panic!("the run hangs; GVT round: {:?}", self.shared.gvt);
+        let rounds: Vec<_> = self.shared.iter().map(|shared| &shared.gvt).collect();
+        panic!("the run hangs; GVT rounds: {rounds:?}\n{:?}", self.net);
     }
 
     fn check(&mut self, toy: &Toy, truth: &Truth) {
-        let log = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
-        if let Some((_, error)) = self.shared.failure.take() {
-            return check_error(error, toy, &log, truth, self.shared);
+        let mut log = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
+        // Outputs are in order at each rank.
+        let home = |lp: LpId| toy.placement(lp, self.workers.len()) / self.shared[0].workers();
+        for rank in 0..self.shared.len() {
+            let of_rank = log.outputs.iter().filter(|(_, lp, _)| home(*lp) == rank);
+            assert!(of_rank.map(|output| output.0).is_sorted(), "outputs: {:?}", log.outputs);
         }
-        census::check_places(self.shared, &mut self.workers);
+        log.outputs.sort_by_key(|output| output.0);
+        let failures = self.shared.iter().filter_map(|shared| shared.failure.take());
+        if let Some((order, error)) = failures.min_by_key(|failure| failure.0) {
+            // What another rank has committed by then is out.
+            let ranks = self.shared.len();
+            log.outputs.retain(|output| ranks == 1 || FailureOrder::Event(output.0) < order);
+            return check_error(error, toy, &log, truth, &self.shared[0]);
+        }
+        self.take_census(true);
+        let away = || self.workers.iter().filter_map(|worker| worker.desk.away.as_deref());
+        let given = away().map(|away| away.given.events + away.given.anti_messages).sum::<u64>();
+        let got = away().map(|away| away.got.events + away.got.anti_messages).sum::<u64>();
+        assert_eq!(given, got, "letters were lost or doubled");
         census::check_states(&self.workers, &truth.log.states);
         assert!(truth.log.outputs.starts_with(&log.outputs), "outputs: {:?}", log.outputs);
         assert!(truth.log.blocking.starts_with(&log.blocking), "blocking: {:?}", log.blocking);
@@ -417,32 +495,49 @@ fn pool(seed: u64) -> PoolKind {
 
 /// Runs a seed, and names it if it fails.
 fn named(seed: u64) -> u64 {
-    panic::catch_unwind(|| simulate(seed, pool(seed))).unwrap_or_else(|payload| {
-        eprintln!("this was seed {seed}: SIMULATED_SEED={seed} repeats it");
+    let ranks = if seed < SEEDS { 1 } else { 2 + (seed % 3 / 2) as usize };
+    panic::catch_unwind(|| simulate(seed, pool(seed), ranks)).unwrap_or_else(|payload| {
+        eprintln!("this was seed {seed}, {ranks} ranks: SIMULATED_SEED={seed} repeats it");
         panic::resume_unwind(payload)
     })
 }
 
-#[test]
-fn simulated_runs_agree_with_the_sequential_engine() {
+/// Runs all these seeds, on all cores; or the one that the environment names, if it is one of them.
+fn run_seeds(seeds: Range<u64>) {
     if let Some(seed) = std::env::var("SIMULATED_SEED").ok().and_then(|seed| seed.parse().ok()) {
-        named(seed);
+        if seeds.contains(&seed) {
+            named(seed);
+        }
         return;
     }
     let threads = thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
     let rolled_back: u64 = thread::scope(|scope| {
-        let run = |first| move || (first..SEEDS).step_by(threads as usize).map(named).sum::<u64>();
+        let run = |first| {
+            let all = (seeds.start + first..seeds.end).step_by(threads as usize);
+            move || all.map(named).sum::<u64>()
+        };
         let all: Vec<_> = (0..threads).map(|first| scope.spawn(run(first))).collect();
         all.into_iter().map(|thread| thread.join().expect("a seed failed, see above")).sum()
     });
-    assert!(rolled_back > SEEDS, "the schedules do not lead to rollbacks: {rolled_back}");
+    let runs = seeds.end - seeds.start;
+    assert!(rolled_back > runs, "the schedules do not lead to rollbacks: {rolled_back}");
+}
+
+#[test]
+fn simulated_runs_agree_with_the_sequential_engine() {
+    run_seeds(0..SEEDS);
+}
+
+#[test]
+fn simulated_ranks_agree_with_the_sequential_engine() {
+    run_seeds(SEEDS..SEEDS + SEEDS_ACROSS);
 }
 
 #[test]
 fn regression_seeds() {
     for &seed in REGRESSIONS {
         for &pool in PoolKind::ALL {
-            simulate(seed, pool);
+            simulate(seed, pool, 1);
         }
     }
 }

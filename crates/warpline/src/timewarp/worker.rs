@@ -22,12 +22,14 @@ use warpline_memory::{Buffers, Taken, prefetch};
 
 use super::{
     Message,
+    across::Across,
     costs::Part,
     event::{Event, Kind},
     flow::Flow,
     gvt::{Bound, Outcome},
     history::{Core, Held, NONE, Record, Ring},
     io::{Reason, Waiting},
+    rounds::Rounds,
     saving::{Lp, Saving},
     sending::{Desk, Halt, Handling},
     shared::Shared,
@@ -39,10 +41,14 @@ use crate::{
     failure::FailureOrder,
     panics,
     pending::{Entry, PendingSet},
+    ranks::Ranks,
 };
 
 /// How many events before its turn the LP of an event is loaded into the cache.
 const PREFETCH_AHEAD: usize = 4;
+/// While a worker has something to do, its letters to other ranks leave every so many turns, if they were not
+/// enough for a parcel before.
+const LETTERS_TURNS: u64 = 4;
 /// A worker that has nothing to do asks for GVT every so many turns.
 const IDLE_TURNS: u32 = 8;
 
@@ -78,6 +84,11 @@ pub(super) struct Worker<'r, M: Model> {
     idle_turns: u32,
     /// Of the next events, so many are on their way into the cache.
     prefetched: usize,
+    pub(super) ranks: &'r Ranks<'r>,
+    /// With other ranks, the first worker takes part in their rounds of GVT.
+    pub(super) rounds: Option<Rounds<'r>>,
+    /// With other ranks, what the run has come to. One more round sees to it that all letters have arrived.
+    closing: Option<Turn>,
 }
 
 /// What a turn came to.
@@ -100,7 +111,13 @@ pub(super) enum Turn {
 pub(super) struct Failed;
 
 impl<'r, M: Model> Worker<'r, M> {
-    pub(super) fn new(model: &'r M, shared: &'r Shared<M>, me: usize) -> Self {
+    pub(super) fn new(
+        model: &'r M,
+        shared: &'r Shared<M>,
+        me: usize,
+        ranks: &'r Ranks<'r>,
+    ) -> Self {
+        let transport = ranks.transport();
         let settings = &shared.settings.timewarp;
         let buffers = shared.arena.buffers(me);
         Self {
@@ -110,7 +127,7 @@ impl<'r, M: Model> Worker<'r, M> {
             lps: Vec::with_capacity(shared.homes.residents[me].len()),
             wants_sender: buffers.wants_sender(),
             buffers,
-            desk: Desk::new(shared, me),
+            desk: Desk::new(shared, me, transport),
             history: Ring::default(),
             saving: Saving::new(settings, shared.homes.residents[me].len()),
             cancelled: Vec::new(),
@@ -127,6 +144,9 @@ impl<'r, M: Model> Worker<'r, M> {
             gvt_interval: settings.gvt_interval as u64,
             idle_turns: 0,
             prefetched: 0,
+            ranks,
+            rounds: transport.filter(|_| me == 0).map(Rounds::new),
+            closing: None,
         }
     }
 
@@ -158,10 +178,13 @@ impl<'r, M: Model> Worker<'r, M> {
                     Halt::Fault(fault) => self.fail(Some(id), None, fault),
                     Halt::OutOfBuffers => self.fail_for_lack_of_buffers(id, None),
                 }
+                // It takes no part in rounds of GVT either.
+                self.shared.across.iter().for_each(Across::abandon);
                 return Err(Failed);
             }
         }
         self.desk.flush();
+        self.desk.flush_away();
         Ok(())
     }
 
@@ -187,6 +210,9 @@ impl<'r, M: Model> Worker<'r, M> {
         // 1. All incoming mail is filed.
         self.desk.costs.begin();
         self.receive();
+        if self.shared.across.is_some() {
+            self.receive_from_away();
+        }
         // 2. All cancelled events are annihilated.
         self.cancel();
         self.desk.costs.end(Part::Receive);
@@ -199,10 +225,14 @@ impl<'r, M: Model> Worker<'r, M> {
         if must_report {
             let least = self.least();
             self.show(least);
+            self.cut_off_letters();
             self.desk.gvt.report(&self.shared.gvt, least, self.flow.notes());
             let shown = &self.shared.shown[self.me];
             // Ordering: Relaxed; for people.
             shown.reports.store(self.desk.gvt.reports(), std::sync::atomic::Ordering::Relaxed);
+        }
+        if self.shared.across.is_some() {
+            return self.look_across();
         }
         self.shared.failure.is_known().then(|| self.leave())
     }
@@ -210,11 +240,16 @@ impl<'r, M: Model> Worker<'r, M> {
     /// Step 3: the smallest unprocessed events are handled.
     pub(super) fn handle_batch(&mut self) -> Turn {
         self.look_whether_to_go_on();
-        self.flow.note_history(self.shared, self.history.len());
-        let handled = self.process();
+        let letters_left = self.letters_left();
+        self.flow.note_history(self.shared, self.history.len(), letters_left);
+        let is_over = self.flow.has_failed() || self.is_closing();
+        let handled = if is_over { 0 } else { self.process(letters_left) };
         self.show_progress();
         self.desk.flush();
         self.ask_for_gvt(handled > 0);
+        if handled == 0 || self.statistics.turns.is_multiple_of(LETTERS_TURNS) {
+            self.desk.flush_away();
+        }
         if handled > 0 { Turn::Worked } else { Turn::Idle }
     }
 
@@ -226,7 +261,7 @@ impl<'r, M: Model> Worker<'r, M> {
         let due = self.statistics.processed - self.asked_at >= self.gvt_interval;
         if due || (self.idle_turns + 1).is_multiple_of(IDLE_TURNS) || self.flow.is_starved() {
             self.asked_at = self.statistics.processed;
-            self.shared.gvt.start();
+            self.shared.ask_for_gvt();
         }
     }
 
@@ -245,8 +280,8 @@ impl<'r, M: Model> Worker<'r, M> {
     }
 
     /// Step 3: handles events, the least first, until a batch is full or none may be handled.
-    fn process(&mut self) -> usize {
-        let batch = self.flow.batch();
+    fn process(&mut self, letters_left: usize) -> usize {
+        let batch = self.flow.batch().min(letters_left.max(1));
         let mut handled = 0;
         while handled < batch {
             let before = handled;
@@ -379,6 +414,9 @@ impl<'r, M: Model> Worker<'r, M> {
                 self.undo_cut_off(&event, None);
                 let quota = self.quota();
                 self.flow.starve(self.statistics.processed, quota);
+                if self.shared.across.is_some() {
+                    self.flow.note_cut_off();
+                }
             }
             other => {
                 let fault = if let Some(Halt::Fault(first)) = other { first } else { fault };
@@ -415,7 +453,9 @@ impl<'r, M: Model> Worker<'r, M> {
         if !self.wants_sender {
             return self.me;
         }
-        self.shared.homes.directory[event.key.sender().index()].worker as usize
+        let worker = self.shared.homes.directory[event.key.sender().index()].worker;
+        // What came from another rank was put into a buffer here.
+        if self.shared.number_away(worker).is_some() { self.me } else { worker as usize }
     }
 
     /// The least key that this worker may still handle.
@@ -423,41 +463,52 @@ impl<'r, M: Model> Worker<'r, M> {
         debug_assert!(self.cancelled.is_empty(), "GVT: cancelled events are handled before");
         let pending =
             self.desk.pending.peek().map_or(Bound::NEVER, |event| Bound(event.key.words()));
-        pending.min(self.waiting.least())
+        let stashed = self.desk.away.as_ref().map_or(Bound::NEVER, |away| away.least());
+        pending.min(self.waiting.least()).min(stashed)
     }
 
     /// Whether an event at or beyond the limit may be handled all the same: the one that GVT has
     /// reached always may, if it is before the end.
     #[cold]
     fn may_handle(&mut self, event: &Event) -> bool {
-        let first = self.gvt == Bound(event.key.words());
+        let first = self.gvt == Bound(event.key.words()) && self.flow.may_try();
         event.time() < self.shared.end && (first || self.flow.may_handle(self.shared, event.time()))
     }
 
     /// What happens at a new GVT, in this order.
     fn adopt(&mut self, outcome: Outcome) -> Option<Turn> {
         debug_assert!(self.gvt <= outcome.gvt, "GVT decreased from {:?} to {outcome:?}", self.gvt);
+        if self.is_closing() {
+            return self.closing;
+        }
         self.desk.costs.begin();
         let advanced = self.gvt < outcome.gvt;
         self.statistics.history_peak = self.statistics.history_peak.max(self.history.len());
         self.gvt = outcome.gvt;
         self.fossil_collect(Flow::says_short(outcome));
         self.desk.costs.end(Part::Fossil);
-        let last = self.is_final() || Flow::says_stop(outcome);
+        if let Some(away) = &mut self.desk.away {
+            away.on_gvt(self.gvt);
+            self.shared.learn_barrier();
+        }
+        let last = self.is_final() || Flow::says_stop(outcome) || Flow::says_failed(outcome);
         if let Err((key, lp, fault)) = self.deliver_outputs(last) {
             self.fail(Some(lp), Some(key), fault);
-            return Some(self.leave());
+            return if last { self.close(Turn::Failed) } else { self.end_as_failed() };
+        }
+        if Flow::says_failed(outcome) {
+            return self.close(Turn::Failed);
         }
         if self.gvt.reaches(self.shared.end) {
-            return Some(Turn::Finished);
+            return self.close(Turn::Finished);
         }
         if Flow::says_stop(outcome) {
             self.undo_everything();
-            return Some(Turn::Interrupted);
+            return self.close(Turn::Interrupted);
         }
         if let Err(event) = self.relieve(outcome, advanced) {
             self.fail_for_lack_of_buffers(self.lps[event.lp as usize].id, Some(event.key));
-            return Some(self.leave());
+            return self.end_as_failed();
         }
         self.is_gvt_new = true;
         let (events, rolled_back, rollbacks) = self.statistics.since_last_gvt();
@@ -475,7 +526,7 @@ impl<'r, M: Model> Worker<'r, M> {
         if let Reason::Failed(fault) = reason {
             let fault = fault.clone();
             self.fail(Some(self.lps[event.lp as usize].id), Some(event.key), fault);
-            return Some(self.leave());
+            return self.end_as_failed();
         }
         self.handle_io(event);
         None
@@ -494,8 +545,27 @@ impl<'r, M: Model> Worker<'r, M> {
         }
     }
 
+    /// The run has come to its end. With other ranks, what they have sent meanwhile is waited for.
+    fn close(&mut self, turn: Turn) -> Option<Turn> {
+        if self.shared.across.is_none() {
+            return Some(turn);
+        }
+        self.closing = Some(turn);
+        None
+    }
+
+    pub(super) const fn is_closing(&self) -> bool {
+        self.closing.is_some()
+    }
+
+    /// The run fails. With other ranks it goes on until they have heard of it, by the next round of GVT.
+    fn end_as_failed(&mut self) -> Option<Turn> {
+        self.flow.fail();
+        self.shared.across.is_none().then(|| self.leave())
+    }
+
     /// The run has failed at some worker: what is committed by then still counts.
-    fn leave(&mut self) -> Turn {
+    pub(super) fn leave(&mut self) -> Turn {
         if let Some(outcome) = self.desk.gvt.adopt(&self.shared.gvt) {
             self.gvt = outcome.gvt;
             self.fossil_collect(false);

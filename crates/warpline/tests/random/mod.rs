@@ -6,9 +6,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use serde::{Deserialize, Serialize};
 use warpline::{
     CommitDigest, Context, EventKey, Io, IoContext, LogicalProcess, LpDigest, LpId, Model, Stream,
-    VirtualTime,
+    VirtualTime, Wire, Wires,
 };
 
 /// Where in the model something is wrong.
@@ -71,17 +72,33 @@ pub(crate) struct Process {
 }
 
 /// Time and step: all of an event's key that a receiver can work out.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 pub(crate) struct Position(f64, u32);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Message {
     /// What its sender expects of it: where it takes effect, and where its cause did.
     pub(crate) due: Position,
     pub(crate) cause: Option<Position>,
+    #[serde(with = "io")]
     pub(crate) io: Option<Io>,
     /// How many events it may still lead to, itself included: so every model comes to an end.
     pub(crate) budget: u64,
+}
+
+/// Kinds of I/O as numbers.
+mod io {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use warpline::Io;
+
+    pub(super) fn serialize<S: Serializer>(io: &Option<Io>, to: S) -> Result<S::Ok, S::Error> {
+        io.map(|io| io == Io::Blocking).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Io>, D::Error> {
+        let blocking: Option<bool> = Deserialize::deserialize(from)?;
+        Ok(blocking.map(|blocking| if blocking { Io::Blocking } else { Io::NonBlocking }))
+    }
 }
 
 impl Model for Spec {
@@ -110,6 +127,10 @@ impl Model for Spec {
 
     fn lookahead(&self) -> Option<f64> {
         self.lookahead
+    }
+
+    fn wires(&self) -> Option<Wires<Self>> {
+        Some(Wires { message: Wire::serde(), summary: Wire::serde() })
     }
 }
 

@@ -8,7 +8,7 @@ use super::super::{
     shared::{Mail, Shared},
     worker::Worker,
 };
-use super::model::Toy;
+use super::{model::Toy, net::Net};
 use crate::pending::PendingSet;
 
 type Workers<'w, 'r> = &'w mut [Worker<'r, Toy>];
@@ -24,9 +24,22 @@ fn mail(shared: &Shared<Toy>, to: usize) -> Vec<Event> {
     items
 }
 
-/// TW-C: nothing that can still happen is below the newest GVT.
-pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>) {
-    let gvt = workers.iter().map(|worker| worker.gvt).max().unwrap_or(Bound::ZERO);
+/// The newest GVT that any worker of any rank knows.
+pub(super) fn newest(workers: &[Worker<'_, Toy>]) -> Bound {
+    workers.iter().map(|worker| worker.gvt).max().unwrap_or(Bound::ZERO)
+}
+
+/// TW-C, on the way between ranks.
+pub(super) fn check_letters(shared: &Shared<Toy>, net: &Net, gvt: Bound) {
+    let Some(wire) = &shared.wire else { return };
+    for letter in net.letters(wire) {
+        let is_above = Bound(letter.key.words()) >= gvt;
+        assert!(is_above, "TW-C: {letter:?} is on its way, GVT is {gvt:?}");
+    }
+}
+
+/// TW-C: nothing that can still happen at this rank is below the newest GVT.
+pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bound) {
     for (to, worker) in workers.iter_mut().enumerate() {
         let mail = mail(shared, to).into_iter().map(|event| ("in the mail", event));
         let pending = worker.desk.pending.peek().map(|&event| ("pending", event));
@@ -35,7 +48,14 @@ pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>) {
         let open = worker.desk.open.iter().flatten().flat_map(|block| &block.items);
         let open = open.map(|&event| ("in open mail", event));
         let held = worker.held.values().flatten().map(|held| ("held", held.sent.event));
-        let all = mail.chain(pending).chain(waiting).chain(cancelled).chain(open).chain(held);
+        let stashed = worker.first_stashed().map(|event| ("in the stash", event));
+        let all = mail
+            .chain(pending)
+            .chain(waiting)
+            .chain(cancelled)
+            .chain(open)
+            .chain(held)
+            .chain(stashed);
         for (place, event) in all {
             let key = event.key;
             assert!(Bound(key.words()) >= gvt, "TW-C: {key:?} {place} at {to}, GVT is {gvt:?}");
@@ -45,10 +65,11 @@ pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>) {
 
 /// TW-B and ARENA-A: every event and every buffer is in exactly one place, and whoever remembers an
 /// event that may yet be cancelled finds it there.
-pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>) {
+pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bound) {
+    let is_away = |worker: u32| shared.number_away(worker).is_some();
     let mut places: BTreeMap<(u32, u32), (Event, &str)> = BTreeMap::new();
     let mut anti = Vec::new();
-    let (count, mut delivered) = (workers.len(), 0);
+    let (count, mut delivered, mut held_away) = (workers.len(), 0, 0);
     for me in 0..count {
         // Mail: events and anti-messages, delivered or not.
         let mut to_me = mail(shared, me);
@@ -81,7 +102,10 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>) {
             }
         }
         anti.extend(worker.cancelled.iter().map(|&event| (me as u32, event)));
-        anti.extend(worker.held.values().flatten().map(|held| (held.sent.worker, held.sent.event)));
+        let held = worker.held.values().flatten().map(|held| held.sent);
+        held_away += held.clone().filter(|sent| is_away(sent.worker)).count() as u64;
+        let held = held.filter(|sent| !is_away(sent.worker));
+        anti.extend(held.map(|sent| (sent.worker, sent.event)));
         check_chains(worker);
     }
     let cancelled = anti.len() as u64;
@@ -92,13 +116,15 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>) {
         assert_eq!(there, Some(event), "TW-B: to be cancelled at {to}, and not there");
         assert!(doomed.insert(place, event).is_none(), "TW-B: {event:?} is cancelled twice");
     }
-    let gvt = workers.iter().map(|worker| worker.gvt).max().unwrap_or(Bound::ZERO);
     let (mut sent, mut committed, mut free) = (0, 0, 0);
     for worker in workers.iter() {
         let history = &worker.history;
         for at in (history.front()..history.back()).filter(|&at| !history[at].undone) {
             for place in history.sends(at, &worker.desk.sent) {
                 let sent = worker.desk.sent.get(place);
+                if is_away(sent.worker) {
+                    continue;
+                }
                 let place = (sent.worker, sent.event.buffer().get());
                 let there = places.get(&place).map(|(event, _)| *event);
                 let gone = Bound(sent.event.key.words()) < gvt;
@@ -112,7 +138,16 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>) {
         free += worker.buffers.free_count();
     }
     let live = places.len() as u64 + delivered;
-    assert_eq!(sent + cancelled, committed + live, "TW-B: events were lost or doubled");
+    // What other ranks have is not here, and what they sent is.
+    let away = || workers.iter().filter_map(|worker| worker.desk.away.as_deref());
+    let given: u64 = away().map(|away| away.given.events - away.given.anti_messages).sum();
+    let got: u64 = away().map(|away| away.got.events - away.got.anti_messages).sum();
+    let stashed: u64 = away().map(|away| away.stashed() as u64).sum();
+    assert_eq!(
+        sent + cancelled + held_away + got,
+        committed + live + given + stashed,
+        "TW-B: events were lost or doubled"
+    );
     let issued = shared.arena.issued() as usize;
     let spare = shared.arena.available() - (shared.arena.limit() as usize - issued);
     assert_eq!(places.len() + free + spare, issued, "ARENA-A: buffers were lost or doubled");

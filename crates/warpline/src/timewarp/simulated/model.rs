@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use warpline_core::{
     Context, EventKey, Io, IoContext, LogicalProcess, LpId, Model, Reversal, Stream, Tracked,
-    TrackedVec, Undo, VirtualTime, mix,
+    TrackedVec, Undo, VirtualTime, Wire, WireError, Wires, mix, take_bytes,
 };
 
 /// What a handler does wrong.
@@ -115,6 +115,25 @@ impl Model for Toy {
 
     fn reduce(&self, summaries: impl Iterator<Item = u64>) -> Vec<u64> {
         summaries.collect()
+    }
+
+    fn wires(&self) -> Option<Wires<Self>> {
+        fn word(bytes: &mut &[u8]) -> Result<u64, WireError> {
+            let mut word = [0; 8];
+            word.copy_from_slice(take_bytes(bytes, 8)?);
+            Ok(u64::from_le_bytes(word))
+        }
+        let message = Wire::new(
+            |note: &Note, bytes| {
+                bytes.extend(note.value.to_le_bytes());
+                bytes.extend(note.budget.to_le_bytes());
+            },
+            |bytes| {
+                let (value, budget) = (word(bytes)?, word(bytes)?);
+                Ok(Note { value, budget, _token: Arc::default() })
+            },
+        );
+        Some(Wires { message, summary: Wire::plain() })
     }
 
     fn placement(&self, id: LpId, workers: usize) -> usize {

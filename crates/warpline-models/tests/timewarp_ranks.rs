@@ -1,0 +1,228 @@
+//! Time Warp on several ranks against the sequential engine: every model, with every policy and little memory.
+//!
+//! Ranks are threads here. Digests cover the keys, the order and the random streams of all committed events; the
+//! results of the models are compared to the last bit.
+
+use std::{fmt::Write, sync::mpsc, thread, time::Duration};
+
+use warpline::{
+    Aggregation, Cancellation, CheckpointInterval, CommitDigest, Engine, FossilCollection, Model,
+    PoolKind, Results, RunError, Simulation, StateSaving,
+};
+use warpline_models::{
+    catalog::{ModelParams, WithModel},
+    hypercube::HypercubeParams,
+    pcs::PcsParams,
+    phold::PholdParams,
+};
+
+/// No run of these tests takes this long, on however busy a machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How a run differs from the others.
+#[derive(Clone, Copy, Debug)]
+struct Policy {
+    ranks: usize,
+    workers: usize,
+    seed: u64,
+    batch: usize,
+    saving: StateSaving,
+    every: CheckpointInterval,
+    cancellation: Cancellation,
+    fossil: FossilCollection,
+    gvt_interval: usize,
+    window: f64,
+    pool: PoolKind,
+    aggregation: Aggregation,
+    in_turn: bool,
+    /// Where memory is short: for so many events more, at each rank, than are ever pending at once.
+    memory: Option<u64>,
+}
+
+/// A model, and where it ends.
+struct Case {
+    name: &'static str,
+    model: ModelParams,
+    end: f64,
+    reversible: bool,
+}
+
+/// What a run came to; the results are text, every bit of them.
+#[derive(Debug)]
+struct Outcome {
+    digest: CommitDigest,
+    committed: u64,
+    results: String,
+    /// The most bytes that events took.
+    peak: u64,
+    /// Letters to other ranks.
+    sent: u64,
+}
+
+struct Run {
+    end: f64,
+    engine: Engine,
+    policy: Policy,
+}
+
+impl WithModel for Run {
+    type Output = Result<Outcome, RunError>;
+
+    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
+        let Self { end, engine, policy } = self;
+        let mut simulation = Simulation::new(model)
+            .engine(engine)
+            .seed(policy.seed)
+            .end(end)
+            .workers(policy.workers)
+            .batch(policy.batch)
+            .saving(policy.saving)
+            .checkpoint_interval(policy.every)
+            .cancellation(policy.cancellation)
+            .fossil_collection(policy.fossil)
+            .gvt_interval(policy.gvt_interval)
+            .window(policy.window)
+            .pool(policy.pool)
+            .aggregation(policy.aggregation)
+            .in_turn(policy.in_turn)
+            .pin(false);
+        if let Some(bytes) = policy.memory {
+            simulation = simulation.memory(bytes);
+        }
+        let report = match engine {
+            Engine::Sequential => simulation.run()?,
+            _ => simulation.run_on_ranks(policy.ranks)?,
+        };
+        let results = report.output.figures().iter().fold(String::new(), |mut text, figure| {
+            write!(text, "{}={:x} ", figure.name, figure.value.to_bits()).expect("a string");
+            text
+        });
+        let counter = |name| {
+            let counters = &report.details.counters;
+            counters.iter().find(|counter| counter.0 == name).map_or(0, |counter| counter.1)
+        };
+        let sent = counter("remote_events") + counter("remote_anti_messages");
+        assert_eq!(sent, counter("remote_received"), "letters were lost or doubled");
+        Ok(Outcome {
+            digest: report.digest,
+            committed: report.committed_events,
+            results,
+            peak: report.peak_buffer_bytes,
+            sent,
+        })
+    }
+}
+
+impl Outcome {
+    fn is_like(&self, other: &Self) -> bool {
+        let of = |outcome: &Self| (outcome.digest, outcome.committed, outcome.results.clone());
+        of(self) == of(other)
+    }
+}
+
+/// Runs it on a thread that is left behind if it hangs.
+fn run(case: &Case, engine: Engine, policy: Policy) -> Result<Outcome, RunError> {
+    let (done, outcome) = mpsc::channel();
+    let (model, run) = (case.model.clone(), Run { end: case.end, engine, policy });
+    thread::spawn(move || drop(done.send(model.dispatch(run).expect("valid parameters"))));
+    let gone = |error| panic!("{} hangs or has panicked ({error}): {policy:?}", case.name);
+    outcome.recv_timeout(PATIENCE).unwrap_or_else(gone)
+}
+
+fn cases() -> [Case; 4] {
+    let phold =
+        PholdParams { lps: 24, population: 48, remote: 0.5, payload: 3, ..PholdParams::default() };
+    let ticks = PholdParams { lookahead: 1.0, mean: 0.0, ..phold.clone() };
+    let cube = HypercubeParams { dimension: 4, messages: 32, ..HypercubeParams::default() };
+    let pcs =
+        PcsParams { cells: "4x4".parse().expect("a grid"), portables: 150, ..PcsParams::default() };
+    let case = |name, model, end, reversible| Case { name, model, end, reversible };
+    [
+        case("phold", ModelParams::Phold(phold), 8.0, true),
+        case("phold on ticks", ModelParams::Phold(ticks), 8.0, true),
+        case("hypercube", ModelParams::Hypercube(cube), 8.0, false),
+        case("pcs", ModelParams::Pcs(pcs), 8.0, false),
+    ]
+}
+
+fn savings(reversible: bool) -> Vec<(StateSaving, CheckpointInterval)> {
+    use CheckpointInterval::Every;
+    let mut all = vec![
+        (StateSaving::Copy, Every(1)),
+        (StateSaving::Copy, Every(3)),
+        (StateSaving::Incremental, Every(1)),
+    ];
+    if reversible {
+        all.push((StateSaving::Reverse, Every(1)));
+    }
+    all
+}
+
+/// Every cell of the small axes; the other axes take their values in turn.
+fn policies(reversible: bool) -> Vec<Policy> {
+    let mut all = Vec::new();
+    for ranks in [1, 2, 3] {
+        for workers in [1, 2] {
+            for (saving, every) in savings(reversible) {
+                for &cancellation in Cancellation::ALL {
+                    for &pool in PoolKind::ALL {
+                        let turn = all.len();
+                        all.push(Policy {
+                            ranks,
+                            workers,
+                            seed: 1 + turn as u64 / 7 % 3,
+                            batch: [1, 16, 64][turn / 5 % 3],
+                            saving,
+                            every,
+                            cancellation,
+                            fossil: FossilCollection::ALL[turn / 3 % 2],
+                            gvt_interval: [16, 256, 1024][turn % 3],
+                            window: [f64::INFINITY, f64::INFINITY, 1.0, 0.1][turn / 2 % 4],
+                            pool,
+                            aggregation: [
+                                Aggregation::Adaptive,
+                                Aggregation::Off,
+                                Aggregation::Bytes(300),
+                            ][turn % 3],
+                            in_turn: turn % 8 == 3,
+                            memory: [None, Some(6), Some(40)][turn / 2 % 3],
+                        });
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn every_policy_commits_what_the_sequential_engine_does() {
+    let mut wrong = String::new();
+    for case in cases() {
+        let all = policies(case.reversible);
+        let truth = |seed| {
+            run(&case, Engine::Sequential, Policy { seed, ..all[0] }).expect("a run without errors")
+        };
+        let truths: Vec<_> = (0..4).map(truth).collect();
+        let event_bytes = |engine, policy| match run(&case, engine, policy) {
+            Err(RunError::OutOfBuffers { event_bytes, .. }) => event_bytes,
+            other => panic!("there is no room for an event, but {other:?}"),
+        };
+        let none = Policy { memory: Some(0), ..all[0] };
+        let sequential = event_bytes(Engine::Sequential, none);
+        for policy in all {
+            let truth = &truths[policy.seed as usize];
+            let none = Policy { memory: Some(0), ranks: 1, ..policy };
+            let memory = policy.memory.map(|spare| {
+                (truth.peak / sequential + spare) * event_bytes(Engine::TimeWarp, none)
+            });
+            match run(&case, Engine::TimeWarp, Policy { memory, ..policy }) {
+                Ok(found) if found.is_like(truth) && (found.sent > 0) == (policy.ranks > 1) => {}
+                found => {
+                    writeln!(wrong, "  {} {policy:?}: {found:?}", case.name).expect("a string");
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "not what the sequential engine commits:\n{wrong}");
+}

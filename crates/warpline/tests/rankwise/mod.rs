@@ -1,0 +1,52 @@
+//! Runs on several ranks, each a thread, and a watchdog over all of them.
+
+use std::{sync::mpsc, thread, time::Duration};
+
+use warpline::{Model, Report, RunError, Simulation, Transport};
+use warpline_net::network;
+
+/// What a rank's run comes to.
+pub(crate) type Outcome<M> = Result<Option<Report<<M as Model>::Output>>, RunError>;
+
+/// No run of the tests takes this long, on however busy a machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs one simulation on each rank, and gives what they come to.
+pub(crate) fn run<M: Model + 'static>(
+    workers: usize,
+    simulations: Vec<Simulation<'static, M>>,
+) -> Vec<Outcome<M>> {
+    let ends = network(simulations.len(), workers + 1);
+    let outcomes = run_on(ends, simulations);
+    let outcome = |outcome: Option<_>| outcome.expect("no rank panics");
+    outcomes.into_iter().map(outcome).collect()
+}
+
+/// The same on given ends of a network; `None` for a rank that panics.
+pub(crate) fn run_on<M: Model + 'static, T: Transport + 'static>(
+    ends: Vec<T>,
+    simulations: Vec<Simulation<'static, M>>,
+) -> Vec<Option<Outcome<M>>> {
+    let (done, outcomes) = mpsc::channel();
+    let ranks = simulations.len();
+    for (rank, (end, mut simulation)) in ends.into_iter().zip(simulations).enumerate() {
+        let done = done.clone();
+        // Left behind when it hangs. Nobody may be left to tell: then the test has failed already.
+        thread::spawn(move || {
+            let end = end;
+            drop(done.send((rank, simulation.run_across(&end))));
+        });
+    }
+    drop(done);
+    let mut all: Vec<_> = (0..ranks).map(|_| None).collect();
+    loop {
+        match outcomes.recv_timeout(PATIENCE) {
+            Ok((rank, outcome)) => all[rank] = Some(outcome),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return all,
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                let still: Vec<_> = (0..ranks).filter(|&rank| all[rank].is_none()).collect();
+                panic!("no end after {PATIENCE:?} of ranks {still:?}")
+            }
+        }
+    }
+}

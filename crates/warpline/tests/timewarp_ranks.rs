@@ -1,0 +1,247 @@
+//! Time Warp on several ranks when something goes wrong: a model, a rank, or what a rank sends.
+//!
+//! What goes well is compared with the sequential engine in `random_models.rs` and in the models' own tests.
+
+#[allow(dead_code, reason = "the tests need a part of it")]
+mod random;
+mod rankwise;
+
+use std::{
+    ops::ControlFlow,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use proptest::prelude::*;
+use random::{Habit, Mistake, Spec, Where};
+use warpline::{Cancellation, Engine, NetError, RunError, Simulation, Transport};
+use warpline_net::{Address, Parcel, Received, ThreadTransport, network};
+
+/// The kind of parcels with events; those for the rounds of GVT come after it.
+const EVENTS: u16 = 16;
+
+/// Events go on and on, mostly to other processes, and are undone often.
+fn spec(wrong: Option<(Where, Mistake)>) -> Spec {
+    Spec {
+        habits: vec![Habit::FanOut(1); 8],
+        delays: vec![-1.0, 0.0],
+        lookahead: None,
+        first: 2,
+        budget: 1 << 40,
+        io: [0.05, 0.0],
+        wrong,
+        lines: Arc::default(),
+    }
+}
+
+fn time_warp(spec: &Spec, workers: usize, end: f64) -> Simulation<'static, Spec> {
+    let spec = Spec { lines: Arc::default(), ..spec.clone() };
+    Simulation::new(spec).engine(Engine::TimeWarp).workers(workers).gvt_interval(64).end(end)
+}
+
+/// The rank with the mistake says what the sequential engine says, and the others that it was that rank.
+#[test]
+fn the_mistake_of_one_rank_is_told_by_all() {
+    for (lp, n) in [(0, 0), (3, 40), (7, 40), (5, 0)] {
+        let spec = spec(Some((Where::Event(lp, n), Mistake::Fail)));
+        let sequential = Simulation::new(spec.clone()).end(1e9).run().unwrap_err();
+        let RunError::Model(expected) = sequential else { panic!("{sequential}") };
+        for (ranks, workers) in [(2, 1), (2, 2), (3, 1)] {
+            let all = (0..ranks).map(|_| time_warp(&spec, workers, 1e9)).collect();
+            let culprit = lp as usize * ranks / 8;
+            for (rank, outcome) in rankwise::run(workers, all).into_iter().enumerate() {
+                match outcome {
+                    Err(RunError::Model(error)) if rank == culprit => {
+                        assert_eq!(error.fault, expected.fault);
+                        let place = |place: &warpline::Place| (place.lp, place.event);
+                        assert_eq!(place(&error.place), place(&expected.place));
+                    }
+                    Err(RunError::Rank { rank: told, error }) if rank != culprit => {
+                        assert_eq!(told, culprit);
+                        assert!(error.contains("broken on purpose"), "{error}");
+                    }
+                    outcome => panic!("rank {rank} of {ranks}: {outcome:?}"),
+                }
+            }
+        }
+    }
+}
+
+/// One rank is told to stop, and all do.
+#[test]
+fn a_run_that_one_rank_stops_is_interrupted_on_all() {
+    for (ranks, workers) in [(2, 1), (3, 2)] {
+        let all = (0..ranks).map(|rank| {
+            let simulation = time_warp(&spec(None), workers, f64::INFINITY);
+            let look = move |progress: &warpline::Progress| {
+                if rank == ranks - 1 && progress.committed_events > 500 {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            };
+            simulation.observe(look)
+        });
+        let mut outcomes = rankwise::run(workers, all.collect()).into_iter();
+        let report = outcomes.next().expect("rank 0").expect("sound").expect("a report");
+        assert!(report.interrupted && report.committed_events > 500);
+        assert!(outcomes.all(|outcome| matches!(outcome, Ok(None))));
+        // What is committed is the beginning of what the sequential engine does.
+        let end = report.end_time.get();
+        let more = Simulation::new(spec(None)).end(end + 1e-9).run().expect("sound");
+        let less = Simulation::new(spec(None)).end(end).run().expect("sound");
+        let committed = less.committed_events..=more.committed_events;
+        assert!(committed.contains(&report.committed_events), "{committed:?}: {report:?}");
+    }
+}
+
+/// A rank that panics takes its end of the network with it; the others hear of it.
+#[test]
+fn a_rank_that_panics_ends_the_others() {
+    for culprit in 0..3 {
+        let all = (0..3).map(|rank| {
+            let simulation = time_warp(&spec(None), 1, f64::INFINITY);
+            simulation.observe(move |_| {
+                assert!(rank != culprit, "this rank panics on purpose");
+                ControlFlow::Continue(())
+            })
+        });
+        let outcomes = rankwise::run_on(network(3, 2), all.collect());
+        for (rank, outcome) in outcomes.into_iter().enumerate() {
+            match outcome {
+                None => assert_eq!(rank, culprit),
+                Some(Err(RunError::Net(_))) => assert_ne!(rank, culprit),
+                Some(outcome) => panic!("rank {rank}, where {culprit} panics: {outcome:?}"),
+            }
+        }
+    }
+}
+
+/// The same network serves one run after the other, however the first one ends.
+#[test]
+fn a_network_can_be_used_again() {
+    let broken = spec(Some((Where::Event(6, 30), Mistake::Panic)));
+    let expected = Simulation::new(spec(None)).end(20.0).run().expect("sound");
+    let ends = network(2, 2);
+    std::thread::scope(|scope| {
+        for end in &ends {
+            let (broken, expected) = (&broken, &expected);
+            scope.spawn(move || {
+                for _ in 0..5 {
+                    let good = time_warp(&spec(None), 1, 20.0).run_across(end).expect("sound");
+                    assert_eq!(good.is_some(), end.rank() == 0);
+                    assert!(good.is_none_or(|report| report.digest == expected.digest));
+                    assert!(time_warp(broken, 1, 1e9).run_across(end).is_err());
+                }
+            });
+        }
+    });
+}
+
+/// A rank whose parcels are changed on their way.
+#[derive(Debug)]
+struct Garbled {
+    inner: ThreadTransport,
+    /// Of the parcels of an engine, this one, and what happens to it.
+    nth: u64,
+    what: Garbling,
+    sent: AtomicU64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Garbling {
+    /// So many bytes are missing, but no whole letter: nobody could know.
+    Cut(usize),
+    /// A bit is another one: not in what the rounds of GVT count by, for the same reason.
+    Flip(usize, u8),
+    Twice,
+    Kind(u16),
+    Nothing,
+}
+
+impl Transport for Garbled {
+    fn rank(&self) -> usize {
+        self.inner.rank()
+    }
+
+    fn ranks(&self) -> usize {
+        self.inner.ranks()
+    }
+
+    fn ports(&self) -> usize {
+        self.inner.ports()
+    }
+
+    fn send(&self, to: Address, parcel: Parcel) -> Result<(), NetError> {
+        let bytes = parcel.seal();
+        let opened = Parcel::open(&bytes).expect("whole");
+        let (mut kind, mut body) = (opened.kind, opened.body.to_vec());
+        // Ordering: Relaxed; a count.
+        let is_engines = kind >= EVENTS && to.port < self.ports() - 1;
+        if is_engines && self.sent.fetch_add(1, Ordering::Relaxed) == self.nth {
+            match self.what {
+                Garbling::Cut(missing) => body.truncate(body.len().saturating_sub(missing)),
+                Garbling::Flip(at, bit) => {
+                    let at = if kind == EVENTS { at } else { at % 8 };
+                    let bit = if (kind, at) == (EVENTS, 0) { 2 + bit % 6 } else { bit };
+                    body.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << bit);
+                }
+                Garbling::Twice => {
+                    self.inner.send(to, Parcel::with_body(kind, opened.port, &body))?;
+                }
+                Garbling::Kind(other) => kind = other,
+                Garbling::Nothing => {}
+            }
+        }
+        self.inner.send(to, Parcel::with_body(kind, opened.port, &body))
+    }
+
+    fn receive(&self, port: usize) -> Result<Option<Received>, NetError> {
+        self.inner.receive(port)
+    }
+
+    fn abandon(&self) {
+        self.inner.abandon();
+    }
+}
+
+fn garbling() -> impl Strategy<Value = Garbling> {
+    prop_oneof![
+        3 => (1..37_usize).prop_map(Garbling::Cut),
+        6 => (0..37_usize, 0..8_u8).prop_map(|(at, bit)| Garbling::Flip(at, bit)),
+        1 => Just(Garbling::Twice),
+        1 => (16..24_u16).prop_map(Garbling::Kind),
+        1 => Just(Garbling::Nothing),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    /// Whatever is changed: all ranks come to an end, and none panics. Unless an error says what is wrong, the
+    /// change was to what the model itself has written.
+    #[test]
+    fn what_is_garbled_on_its_way_hangs_nobody(
+        what in garbling(),
+        nth in 0..60_u64,
+        culprit in 0..2_usize,
+        lazy in any::<bool>(),
+    ) {
+        let ends = network(2, 2).into_iter().enumerate().map(|(rank, inner)| {
+            let what = if rank == culprit { what } else { Garbling::Nothing };
+            Garbled { inner, nth, what, sent: AtomicU64::new(0) }
+        });
+        let cancellation = Cancellation::ALL[usize::from(lazy)];
+        let all = (0..2).map(|_| time_warp(&spec(None), 1, 20.0).cancellation(cancellation));
+        let outcomes = rankwise::run_on(ends.collect(), all.collect());
+        let [Some(first), Some(second)] = &outcomes[..] else {
+            return Err(TestCaseError::fail(format!("a rank has panicked: {outcomes:?}")));
+        };
+        prop_assert_eq!(first.is_ok(), second.is_ok(), "{:?} and {:?}", first, second);
+        if matches!(what, Garbling::Nothing) {
+            prop_assert!(first.is_ok(), "{:?}", first);
+        }
+    }
+}
