@@ -4,16 +4,23 @@
 use std::{thread, time::Duration};
 
 use warpline_core::{Fault, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime};
+use warpline_memory::{Binding, bind_worker};
 
 use crate::{
     ConfigError, Engine, RunError,
     failure::{FailureOrder, FirstFailure},
+    homes::Homes,
     panics,
     simulation::{Settings, Watch},
 };
 
 /// How long a worker sleeps that has waited for long.
 const SLEEP: Duration = Duration::from_micros(50);
+
+/// Binds the thread of worker `me` of this rank to a core, if it is to be. Ranks of one process share its cores.
+pub(crate) fn bind(homes: &Homes, me: usize, settings: &Settings) -> Option<Binding> {
+    settings.timewarp.pin.then(|| bind_worker(homes.here.start + me, homes.workers))
+}
 
 /// Lets each of so many workers `work`, on a thread of its own; the first one's is this one, and has the watch.
 /// If a thread cannot be started, that is the run's failure, and `refused` is called before the others go on.

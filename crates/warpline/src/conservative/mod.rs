@@ -54,7 +54,6 @@ mod worker;
 use std::{thread, time::Instant};
 
 use warpline_core::{CommitDigest, Fault, LpId, Model, VirtualTime};
-use warpline_memory::bind_worker;
 
 use crate::{
     Details, Engine, Report, RunError,
@@ -170,11 +169,7 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> Remains<M::Lp> {
-    let binding = shared
-        .settings
-        .timewarp
-        .pin
-        .then(|| bind_worker(shared.homes.here.start + me, shared.homes.workers));
+    let binding = workers::bind(&shared.homes, me, shared.settings);
     // A bug of the engine's must not leave the others waiting for this worker.
     let alarm = Alarm { shared };
     let end = VirtualTime::new(shared.end).unwrap_or(VirtualTime::MAX);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use warpline_core::{CommitDigest, LogicalProcess, LpId, Model, VirtualTime};
-use warpline_memory::{Binding, bind_worker};
+use warpline_memory::Binding;
 use warpline_net::Traffic;
 
 use super::{
@@ -152,7 +152,7 @@ fn work<M: Model>(
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> Remains<M::Lp> {
-    let mut binding = shared.settings.timewarp.pin.then(|| bind_worker(me, shared.workers()));
+    let mut binding = workers::bind(&shared.homes, me, &shared.settings);
     // A bug of the engine's must not leave the others waiting for this worker.
     let alarm = Alarm { shared, me };
     let mut worker = Worker::new(model, shared, me, ranks);

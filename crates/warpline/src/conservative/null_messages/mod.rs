@@ -81,7 +81,6 @@ mod worker;
 use std::time::Instant;
 
 use warpline_core::{CommitDigest, Fault, LpId, Model, VirtualTime};
-use warpline_memory::bind_worker;
 use warpline_net::graph::GraphTraffic;
 
 use super::lookout::Lookout;
@@ -169,7 +168,7 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     started: Instant,
 ) -> Remains<M::Lp> {
     let me = shared.homes.here.start + port;
-    let binding = shared.settings.timewarp.pin.then(|| bind_worker(me, shared.homes.workers));
+    let binding = workers::bind(&shared.homes, port, shared.settings);
     // A bug of the engine's must not leave the others waiting for this worker.
     let alarm = Alarm { shared };
     let end = VirtualTime::new(shared.end).unwrap_or(VirtualTime::MAX);
