@@ -46,6 +46,16 @@
 //! - `may_handle` forgets the event at GVT: "the run hangs".
 //! - `forget_sent` does nothing: "HIST-B".
 //!
+//! Of what there is for several ranks:
+//!
+//! - `read_letters` leaves the letters that cross the cut out: "TW-C: ... waiting".
+//! - `count` does not wait for the letters of the old color: "GVT decreased".
+//! - `least` forgets the stash: "TW-C: ... in the stash".
+//! - `file_anti` goes by the key, not the serial number: a wrong state, "LP 4 after 4 events".
+//!
+//! Not found by 3000 seeds: `may_handle` tries the event at GVT again and again. It hung where receivers took less
+//! than was sent.
+//!
 //! Not found, for the results are the same: what only costs time, as a worker held back although all
 //! wait for it.
 
