@@ -267,15 +267,23 @@ impl<'g> World<'g> {
 
     /// GRAPH-C: freezes, looks, and unfreezes one worker after the other, with sends in between.
     fn freeze(&mut self) {
-        for graph in &mut self.graphs {
-            graph.freeze();
-        }
         let workers = self.graphs.len();
+        for stops in 0..workers {
+            // Nobody is frozen while somebody may still send.
+            (0..workers).for_each(|worker| self.poll(worker));
+            assert!(self.graphs.iter().all(|graph| !graph.is_frozen()));
+            self.graphs[stops].freeze();
+        }
         for round in 0..3 * workers {
             self.poll(round % workers);
         }
         assert!(self.graphs.iter().all(EventGraph::is_frozen));
         self.look();
+        for edge in (0..self.edges.len() as u32).map(EdgeId) {
+            let sender = self.sender(edge);
+            let refused = self.graphs[sender].send(edge, 0).expect_err("it is frozen");
+            assert_eq!(refused.refusal, Refusal::Frozen);
+        }
         for worker in 0..workers {
             self.graphs[worker].unfreeze();
             if let Some(edge) = self.edge(worker).filter(|&edge| self.sender(edge) == worker) {

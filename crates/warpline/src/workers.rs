@@ -88,6 +88,9 @@ pub(crate) fn reduce<M: Model>(
     outcome.map_err(|fault| model_error(fault, current, engine, settings))
 }
 
+/// What processes leave.
+type Summaries<M> = Vec<(LpId, <<M as Model>::Lp as LogicalProcess>::Summary)>;
+
 /// Takes the processes apart, in their order.
 pub(crate) fn summaries<M: Model>(
     model: &M,
@@ -95,7 +98,7 @@ pub(crate) fn summaries<M: Model>(
     end_time: VirtualTime,
     engine: Engine,
     settings: &Settings,
-) -> Result<Vec<(LpId, <M::Lp as LogicalProcess>::Summary)>, RunError> {
+) -> Result<Summaries<M>, RunError> {
     let mut current = None;
     let outcome = panics::catch(|| {
         let finish = |(id, lp): (LpId, M::Lp)| {
