@@ -302,5 +302,18 @@ proptest! {
         let set = |spec: &Spec| settings.set(Simulation::new(spec.clone()).seed(seed).end(end));
         let runs = rankwise::run(settings.workers, all.iter().map(set).collect());
         check_ranks(all.into_iter().zip(runs).collect(), &spec, &plain)?;
+
+        if spec.lookahead.is_none_or(|lookahead| lookahead == 0.0) {
+            return Ok(());
+        }
+        let all: Vec<Spec> = (0..ranks).map(|_| apart(&spec)).collect();
+        let set = |spec: &Spec| {
+            let simulation = Simulation::new(spec.clone()).seed(seed).end(end);
+            simulation.engine(Engine::Conservative).workers(settings.workers)
+        };
+        let runs = rankwise::run(settings.workers, all.iter().map(set).collect());
+        // The first rank writes for all.
+        prop_assert!(all[1..].iter().all(|spec| spec.lines.lock().unwrap().is_empty()));
+        check_ranks(all.into_iter().zip(runs).collect(), &spec, &plain)?;
     }
 }
