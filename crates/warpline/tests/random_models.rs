@@ -215,7 +215,7 @@ fn check(
 /// The same on several ranks: the lines of each are in order, and the error is that of one of them, which the
 /// others repeat.
 fn check_ranks(
-    runs: Vec<(Spec, Result<Option<Report<Output>>, RunError>)>,
+    runs: Vec<(Spec, rankwise::Outcome<Spec>)>,
     spec: &Spec,
     plain: &Plain,
 ) -> Result<(), TestCaseError> {

@@ -1,7 +1,7 @@
 //! Events to and from workers of other ranks.
 //!
 //! To the rest of a worker, another rank's worker is one with a number above those of its own rank
-//! ([`Shared::new`]), and an event for it one that has no buffer here: what would be the buffer's number is a
+//! (`Shared::new`), and an event for it one that has no buffer here: what would be the buffer's number is a
 //! *serial number*. The message leaves as bytes, in a letter; what the sender remembers of it is the same as of
 //! any event, and so is its cancellation, for which a second letter follows the first.
 //!
@@ -14,7 +14,7 @@
 //! worker that has one is short of buffers, which the senders hear of (see [`flow`](super::flow)).
 //!
 //! Called by the main loop for what arrives, and by [`sending`](super::sending) and
-//! [`rollback`](super::rollback) through [`Desk::post`] and [`Away::send`].
+//! [`rollback`](super::rollback) through `Desk::post` and [`Away::send`].
 //!
 //! # Invariants
 //!
