@@ -15,8 +15,11 @@
 //! - `cancel_back` is not called: phold with 24 spare events runs out of buffers.
 //! - `Flow::new` lets a worker go on before all have started: the same.
 
+mod matrix;
+
 use std::fmt::Write;
 
+use matrix::exactly;
 use warpline::{
     Cancellation, CheckpointInterval, CommitDigest, Engine, FossilCollection, Model, PendingKind,
     PoolKind, Results, RunError, Simulation, StateSaving,
@@ -92,10 +95,7 @@ impl WithModel for Run {
             simulation = simulation.memory(bytes);
         }
         let report = simulation.run()?;
-        let results = report.output.figures().iter().fold(String::new(), |mut text, figure| {
-            write!(text, "{}={:x} ", figure.name, figure.value.to_bits()).expect("a string");
-            text
-        });
+        let results = exactly(&report.output);
         Ok((report.digest, results, report.peak_buffer_bytes))
     }
 }

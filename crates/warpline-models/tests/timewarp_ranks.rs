@@ -3,8 +3,11 @@
 //! Ranks are threads here. Digests cover the keys, the order and the random streams of all committed events; the
 //! results of the models are compared to the last bit.
 
+mod matrix;
+
 use std::{fmt::Write, sync::mpsc, thread, time::Duration};
 
+use matrix::exactly;
 use warpline::{
     Aggregation, Cancellation, CheckpointInterval, CommitDigest, Engine, FossilCollection, Model,
     PoolKind, Results, RunError, Simulation, StateSaving,
@@ -93,10 +96,7 @@ impl WithModel for Run {
             Engine::Sequential => simulation.run()?,
             _ => simulation.run_on_ranks(policy.ranks)?,
         };
-        let results = report.output.figures().iter().fold(String::new(), |mut text, figure| {
-            write!(text, "{}={:x} ", figure.name, figure.value.to_bits()).expect("a string");
-            text
-        });
+        let results = exactly(&report.output);
         let counter = |name| {
             let counters = &report.details.counters;
             counters.iter().find(|counter| counter.0 == name).map_or(0, |counter| counter.1)

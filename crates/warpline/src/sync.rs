@@ -1,4 +1,4 @@
-//! The atomics that [`gvt`](crate::timewarp::gvt) and [`exchange`](crate::conservative::exchange) use.
+//! The atomics that [`gvt`](crate::timewarp::gvt) and [`exchange`](crate::conservative::windows::exchange) use.
 //! `tests/loom_*.rs` compile these modules a second time, with those of the model checker under the same
 //! names.
 

@@ -14,7 +14,7 @@
 #![cfg(not(miri))]
 #![expect(unsafe_code, reason = "cells that are written before a meeting are read after it")]
 
-#[path = "../src/conservative/exchange.rs"]
+#[path = "../src/conservative/windows/exchange.rs"]
 mod exchange;
 
 /// What the module finds under this name.

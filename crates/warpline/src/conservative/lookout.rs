@@ -8,9 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use warpline_core::VirtualTime;
+use warpline_core::{Model, VirtualTime};
 
-use super::shared::Stop;
+use super::crew::{Common, Stop};
 use crate::{Progress, panics, simulation::Watch};
 
 /// How long a worker works between two looks at the clock, if a single event does not take longer.
@@ -42,13 +42,13 @@ pub(super) struct Lookout<'a, 'w> {
 }
 
 impl<'a, 'w> Lookout<'a, 'w> {
-    pub(super) fn new(
+    pub(super) fn new<M: Model, B>(
         watch: &'a mut Watch<'w>,
-        stop: &'a Stop,
-        committed: &'a AtomicU64,
-        end: VirtualTime,
+        common: &'a Common<'_, M, B>,
         started: Instant,
     ) -> Self {
+        let Common { stop, committed, .. } = common;
+        let end = common.end_time();
         Self {
             watch,
             stop,
@@ -65,13 +65,8 @@ impl<'a, 'w> Lookout<'a, 'w> {
         }
     }
 
-    /// Notes the time before which everything is handled.
-    pub(super) fn reaches(&mut self, grid: super::calendar::Grid, window: u64) {
-        self.now = VirtualTime::new(grid.start(window)).unwrap_or(self.now).max(self.now);
-    }
-
     /// Notes a time before which everything is handled.
-    pub(super) fn reaches_time(&mut self, time: f64) {
+    pub(super) fn reaches(&mut self, time: f64) {
         self.now = VirtualTime::new(time).unwrap_or(self.now).max(self.now);
     }
 

@@ -27,7 +27,7 @@ use crate::{
     monitor::Activity,
     panics,
     pending::PendingSet,
-    ranks::{Conclusion, Ranks, Share},
+    ranks::{Conclusion, Outcome, Ranks, Run, Share},
     simulation::{Settings, Watch},
     workers,
 };
@@ -65,36 +65,32 @@ pub(crate) fn run<M: Model>(
     ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
     let started = Instant::now();
-    let wires = ranks.connect(model, Engine::TimeWarp, settings)?;
-    let prepared = panics::catch(|| {
+    let run = Run { model, engine: Engine::TimeWarp, settings, ranks, started };
+    let make = |wires| {
         refuse_what_the_model_lacks::<M>(settings)?;
-        Ok((model.name(), Shared::new(model, settings, ranks, wires)?))
-    });
-    let prepared = prepared.unwrap_or_else(|fault| Err(model_error(fault, None, settings)));
-    let (name, shared) = match prepared {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            ranks.alert();
-            let failure = (FailureOrder::Start(LpId::new(0)), error);
-            return ranks.conclude::<M, std::iter::Empty<_>>(Err(Some(failure)));
+        Shared::new(model, settings, ranks, wires)
+    };
+    run.carry_out(make, |shared| {
+        if let Some(monitor) = &watch.monitor {
+            monitor.attach(&shared.shown);
         }
-    };
-    if let Some(monitor) = &watch.monitor {
-        monitor.attach(&shared.shown);
-    }
-    let remains = if settings.timewarp.in_turn {
-        work_in_turn(model, &shared, watch, started, ranks)
-    } else {
-        work_at_once(model, &shared, watch, started, ranks)
-    };
-    if shared.across.as_ref().is_some_and(Across::is_abandoned) {
-        ranks.alert();
-    }
-    let report = Reporting { model, shared: &shared, settings, name, started };
-    ranks.conclude(match shared.failure.take() {
-        Some(failure) => Err(Some(failure)),
-        None if remains.iter().any(|worker| worker.ended == Turn::Failed) => Err(None),
-        None => Ok(report.conclusion(remains, watch)),
+        let remains = if settings.timewarp.in_turn {
+            work_in_turn(model, shared, watch, started, ranks)
+        } else {
+            work_at_once(model, shared, watch, started, ranks)
+        };
+        if shared.across.as_ref().is_some_and(Across::is_abandoned) {
+            ranks.alert();
+        }
+        let has_failed = remains.iter().any(|worker| worker.ended == Turn::Failed);
+        if has_failed || shared.failure.is_known() {
+            // What is left is the model's too, and may panic when it is dropped.
+            if let Err(fault) = panics::catch(move || drop(remains)) {
+                shared.failure.note(FailureOrder::End, model_error(fault, settings));
+            }
+            return Outcome::failed(shared.failure.take());
+        }
+        Outcome::Done(Reporting { shared, started }.conclusion(remains, watch))
     })
 }
 
@@ -204,7 +200,7 @@ impl<M: Model> Drop for Alarm<'_, M> {
             "Warpline has a bug: worker {} panicked; please report it with the seed and the flags",
             self.me
         ));
-        let error = model_error(fault, None, &self.shared.settings);
+        let error = model_error(fault, &self.shared.settings);
         self.shared.failure.note(FailureOrder::Start(LpId::new(0)), error);
         self.shared.across.iter().for_each(Across::abandon);
     }
@@ -308,25 +304,18 @@ fn letters<L>(remains: &[Remains<L>]) -> [(&'static str, u64); 5] {
     ]
 }
 
-fn model_error(fault: warpline_core::Fault, lp: Option<LpId>, settings: &Settings) -> RunError {
-    workers::model_error(fault, lp, Engine::TimeWarp, settings)
+fn model_error(fault: warpline_core::Fault, settings: &Settings) -> RunError {
+    workers::model_error(fault, None, Engine::TimeWarp, settings)
 }
 
-/// Makes the report.
+/// Makes the conclusion.
 struct Reporting<'a, M: Model> {
-    model: &'a M,
     shared: &'a Shared<M>,
-    settings: &'a Settings,
-    name: &'static str,
     started: Instant,
 }
 
 impl<M: Model> Reporting<'_, M> {
-    fn conclusion(
-        &self,
-        mut remains: Vec<Remains<M::Lp>>,
-        watch: &mut Watch<'_>,
-    ) -> Conclusion<'_, M, impl Iterator<Item = (LpId, M::Lp)>> {
+    fn conclusion(&self, mut remains: Vec<Remains<M::Lp>>, watch: &mut Watch<'_>) -> Conclusion<M> {
         let mut total = Statistics::default();
         for worker in &remains {
             total.add(&worker.statistics);
@@ -348,12 +337,6 @@ impl<M: Model> Reporting<'_, M> {
         let shown = Bound(gvt.0.map(|word| word.min(end_time.to_ordered_bits())));
         let _ = watch.observe(&progress(self.shared, shown, self.started));
         Conclusion {
-            model: self.model,
-            name: self.name,
-            engine: Engine::TimeWarp,
-            settings: self.settings,
-            started: self.started,
-            workers: self.shared.workers(),
             interrupted,
             last_time,
             digest,
@@ -368,7 +351,7 @@ impl<M: Model> Reporting<'_, M> {
                 ..Share::default()
             },
             details,
-            lps: lps.into_iter().map(|lp| (lp.id, lp.state)),
+            lps: lps.into_iter().map(|lp| (lp.id, lp.state)).collect(),
         }
     }
 

@@ -8,8 +8,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    CommitDigest, Context, EventKey, Io, IoContext, LogicalProcess, LpDigest, LpId, Model, Stream,
-    VirtualTime, Wire, Wires,
+    CommitDigest, Context, EventKey, Io, IoContext, Link, LogicalProcess, LpDigest, LpId, Model,
+    Stream, VirtualTime, Wire, Wires,
 };
 
 /// Where in the model something is wrong.
@@ -127,6 +127,11 @@ impl Model for Spec {
 
     fn lookahead(&self) -> Option<f64> {
         self.lookahead
+    }
+
+    fn links(&self, _: LpId) -> Option<Vec<Link>> {
+        let lookahead = self.lookahead.unwrap_or(0.0);
+        Some((0..self.lp_count()).map(|to| Link { to: LpId::from_index(to), lookahead }).collect())
     }
 
     fn wires(&self) -> Option<Wires<Self>> {

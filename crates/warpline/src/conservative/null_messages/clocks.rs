@@ -51,7 +51,7 @@ where
         self.raise(edge, cause);
         if is_first {
             self.enqueue(local);
-            if self.shared.mode == Synchronization::NullMessagesOnDemand {
+            if self.shared.common.mode == Synchronization::NullMessagesOnDemand {
                 self.note_for_review(local);
             }
         }
@@ -114,7 +114,7 @@ where
         if self.processes[local].queued != Moment::NEVER {
             return;
         }
-        match self.shared.mode {
+        match self.shared.common.mode {
             Synchronization::DeadlockRecovery => {}
             Synchronization::NullMessagesOnDemand => self.note_for_review(local),
             _ => self.publish(local),
@@ -141,7 +141,7 @@ where
             let local = local as usize;
             any = true;
             self.processes[local].is_in_review = false;
-            match self.shared.mode {
+            match self.shared.common.mode {
                 Synchronization::NullMessagesOnDemand => self.answer_and_ask(local),
                 _ => self.publish(local),
             }
@@ -152,7 +152,7 @@ where
 
     /// Tells the receivers of a process's events its clock, if that has grown.
     fn publish(&mut self, local: usize) {
-        let news = self.processes[local].news(self.shared.end);
+        let news = self.processes[local].news(self.shared.common.end);
         if let Some(clock) = news.filter(|_| !self.graph.is_freezing()) {
             self.processes[local].published = clock;
             self.processes[local].is_asked = false;
@@ -170,7 +170,7 @@ where
         }
         let process = &self.processes[local];
         // One that has an event asks for itself, one that is asked for another.
-        let waits = process.is_asked || process.next().is_before(self.shared.end);
+        let waits = process.is_asked || process.next().is_before(self.shared.common.end);
         let is_held_back = process.outbox.is_empty() && process.bound <= process.next();
         let Some(edge) = process.lowest.filter(|_| waits && is_held_back) else { return };
         if process.has_failed || process.asked_at == Some(process.bound) {

@@ -16,10 +16,10 @@ use warpline_net::{
 };
 
 use super::{
-    super::{lookout::Lookout, spins},
+    super::{crew::Ended, lookout::Lookout},
     moment::Moment,
     shared::Shared,
-    worker::{Ended, Worker},
+    worker::Worker,
 };
 use crate::{
     failure::FailureOrder,
@@ -57,8 +57,6 @@ struct Report {
 pub(super) struct Detection {
     /// The first worker of this rank.
     pub(super) first: usize,
-    /// How often a worker looks before it lets others have the core.
-    pub(super) spins: u32,
     has_reported: bool,
     /// The first failure that all workers know of.
     failure: FailureOrder,
@@ -78,15 +76,14 @@ pub(super) struct Detection {
 impl Detection {
     pub(super) fn new<M: Model, B: Buffer<Message<M>>>(shared: &Shared<'_, M, B>) -> Self {
         Self {
-            first: shared.homes.here.start,
-            spins: spins(shared.homes.workers),
+            first: shared.common.homes.here.start,
             has_reported: false,
             failure: FailureOrder::End,
             verdict: None,
             outputs_max: OUTPUTS_MAX,
             epoch: 0,
             told: None,
-            quiet: vec![None; shared.ranks.count()],
+            quiet: vec![None; shared.common.ranks.count()],
             reports: Vec::new(),
             is_deadlock: false,
         }
@@ -122,8 +119,8 @@ where
 
     fn wants_freeze(&mut self) -> bool {
         let shared = self.shared;
-        let fails = shared.failure.is_known()
-            && shared.failure.order().is_some_and(|order| order < self.detection.failure);
+        let fails = shared.common.failure.is_known()
+            && shared.common.failure.order().is_some_and(|order| order < self.detection.failure);
         fails
             || self.is_stopping()
             || self.outputs.len() > self.detection.outputs_max
@@ -134,14 +131,14 @@ where
     fn is_quiet(&mut self) -> bool {
         let Some([sent, received]) = self.graph.quiet() else { return false };
         let now = [self.detection.epoch, sent, received];
-        if self.shared.ranks.count() == 1 {
+        if self.shared.common.ranks.count() == 1 {
             self.detection.is_deadlock = true;
             return true;
         }
         if self.detection.told != Some(now) {
             self.detection.told = Some(now);
             let mut words = [0; WORDS];
-            words[..2].copy_from_slice(&[QUIET, self.shared.ranks.me() as u64]);
+            words[..2].copy_from_slice(&[QUIET, self.shared.common.ranks.me() as u64]);
             words[2..5].copy_from_slice(&now);
             self.graph.tell(0, words);
             self.graph.flush();
@@ -158,10 +155,10 @@ where
     /// Tells the first worker of all what this one has left to do.
     fn report(&mut self) {
         let counts = [self.desk.count, self.tally.committed, self.tally.pending];
-        let failure = self.shared.failure.order().unwrap_or(FailureOrder::End);
+        let failure = self.shared.common.failure.order().unwrap_or(FailureOrder::End);
         let report = Report { floor: self.floor(), failure, stops: self.is_stopping(), counts };
         // The first worker of the rank writes them after the verdict.
-        let mut outputs = self.shared.outputs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outputs = self.shared.common.outputs.lock().unwrap_or_else(PoisonError::into_inner);
         outputs.append(&mut self.outputs);
         drop(outputs);
         self.graph.tell(0, report.to_words());
@@ -175,7 +172,7 @@ where
             }
             let first = process.pending.peek().map(|first| first.0.event.key);
             let counts = |key: &EventKey| {
-                key.time_value() < self.shared.end && FailureOrder::Event(*key) < self.limit
+                key.time_value() < self.shared.common.end && FailureOrder::Event(*key) < self.limit
             };
             first.filter(counts).map_or(Moment::NEVER, |key| Moment::of(&key).as_cause())
         });
@@ -187,7 +184,8 @@ where
         match words[0] {
             ASK => {
                 let known = u32::try_from(words[1]).ok().map(NodeId);
-                let known = known.filter(|node| node.index() < self.shared.homes.directory.len());
+                let known =
+                    known.filter(|node| node.index() < self.shared.common.homes.directory.len());
                 known.into_iter().for_each(|node| self.hear_question(node));
             }
             QUIET => {
@@ -218,7 +216,7 @@ where
             }
             FailureOrder::Event(_) => GO_ON,
             FailureOrder::End if all.stops => INTERRUPT,
-            FailureOrder::End if all.floor.is_before(self.shared.end) => GO_ON,
+            FailureOrder::End if all.floor.is_before(self.shared.common.end) => GO_ON,
             FailureOrder::End => {
                 let [sent, committed, pending] = all.counts;
                 assert_eq!(sent, committed + pending, "CMB-D: events were lost or doubled");
@@ -256,7 +254,7 @@ where
                 detection.is_deadlock = false;
                 detection.epoch += 1;
                 self.recover(floor);
-                floor.time().into_iter().for_each(|time| lookout.reaches_time(time));
+                floor.time().into_iter().for_each(|time| lookout.reaches(time));
                 None
             }
             END => Some(Ended::AtEnd),
@@ -283,7 +281,7 @@ where
     /// Writes what the processes of this rank have said, in the order of keys, up to the first mistake, as far as
     /// nothing else can come before it.
     fn write_outputs(&mut self, is_final: impl Fn(&EventKey) -> bool) {
-        let mut outputs = self.shared.outputs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outputs = self.shared.common.outputs.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = std::mem::take(&mut *outputs);
         let mut due: Vec<_> = kept.extract_if(.., |event| is_final(&event.key)).collect();
         // A model that says much keeps much: it is not asked again for every event.
@@ -295,9 +293,14 @@ where
         // The closure has them, so that they are dropped where a panic is caught.
         self.guard(move |worker| {
             for event in due.iter().filter(|event| FailureOrder::Event(event.key) < limit) {
-                worker.desk.current_lp = Some(event.to);
-                worker.desk.current_event = Some(event.key);
-                M::Lp::output(worker.shared.model, event.to, &event.key, event.message.get());
+                worker.desk.scene.lp = Some(event.to);
+                worker.desk.scene.event = Some(event.key);
+                M::Lp::output(
+                    worker.shared.common.model,
+                    event.to,
+                    &event.key,
+                    event.message.get(),
+                );
             }
             drop(due);
         });

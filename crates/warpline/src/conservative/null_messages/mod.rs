@@ -78,186 +78,79 @@ mod process;
 mod shared;
 mod worker;
 
-use std::time::Instant;
-
-use warpline_core::{CommitDigest, Fault, LpId, Model, VirtualTime};
+use warpline_core::{Model, Wires};
 use warpline_net::graph::GraphTraffic;
 
-use super::lookout::Lookout;
-use crate::{
-    Details, Engine, Report, RunError, Synchronization,
-    failure::FailureOrder,
-    panics,
-    ranks::{Conclusion, Ranks, Share},
-    sequential::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, Lp, Message},
-    simulation::{Settings, Watch},
-    workers,
+use super::{
+    crew::{Common, Remains, Way},
+    lookout::Lookout,
 };
-use departure::EventCodec;
-use shared::Shared;
-use worker::{Ended, Tally, Worker};
+use crate::{
+    Details, RunError,
+    sequential::{Buffer, Message},
+};
+use departure::Departure;
+pub(super) use shared::Shared;
+use worker::Worker;
 
-/// Runs `model` from its start to its end.
-pub(super) fn run<M: Model>(
-    model: &M,
-    mode: Synchronization,
-    settings: &Settings,
-    watch: &mut Watch<'_>,
-    ranks: &Ranks<'_>,
-) -> Result<Option<Report<M::Output>>, RunError> {
-    if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
-        execute::<M, Inline<Message<M>>>(model, mode, settings, watch, ranks)
-    } else {
-        execute::<M, Boxed<Message<M>>>(model, mode, settings, watch, ranks)
-    }
-}
-
-fn execute<M: Model, B: Buffer<Message<M>> + Send>(
-    model: &M,
-    mode: Synchronization,
-    settings: &Settings,
-    watch: &mut Watch<'_>,
-    ranks: &Ranks<'_>,
-) -> Result<Option<Report<M::Output>>, RunError> {
-    let started = Instant::now();
-    let prepare = || (model.name(), Shared::<M, B>::new(model, settings, mode, ranks));
-    let (name, shared) = panics::catch(prepare).map_err(|fault| model_error(fault, settings))?;
-    let shared = shared?;
-    let codec = EventCodec(ranks.connect(model, Engine::Conservative, settings)?);
-    let mut remains = work_at_once(&shared, &codec, watch, started);
-    let has_failed = remains.iter().any(|worker| worker.ended == Ended::Failed);
-    let report = ranks.conclude(match shared.failure.take() {
-        Some(failure) => Err(Some(failure)),
-        // Another rank says why.
-        None if has_failed => Err(None),
-        None => Ok(conclusion(&shared, name, &mut remains, watch, started)),
-    });
-    // What is left is the model's too, and may panic when it is dropped.
-    let dropped = panics::catch(move || drop((remains, shared)));
-    let report = report?;
-    dropped.map_err(|fault| model_error(fault, settings))?;
-    Ok(report)
-}
-
-/// What a worker leaves.
-struct Remains<L> {
-    lps: Vec<Lp<L>>,
-    tally: Tally,
+/// What a worker counts besides.
+pub(super) struct Count {
+    null_messages: u64,
+    deadlocks: u64,
     traffic: GraphTraffic,
-    ended: Ended,
 }
 
-/// All workers of the rank, each on a thread of its own.
-fn work_at_once<M: Model, B: Buffer<Message<M>> + Send>(
-    shared: &Shared<'_, M, B>,
-    codec: &EventCodec<M>,
-    watch: &mut Watch<'_>,
-    started: Instant,
-) -> Vec<Remains<M::Lp>> {
-    let work = |port, watch: &mut Watch<'_>| work(shared, codec, port, watch, started);
-    let refused = || shared.break_up();
-    workers::at_once(shared.settings.timewarp.workers, watch, &shared.failure, refused, work)
-}
+impl<'m, M: Model, B: Buffer<Message<M>> + Send> Way<'m, M, B> for Shared<'m, M, B> {
+    type Count = Count;
 
-/// One worker, from its start to its end.
-fn work<M: Model, B: Buffer<Message<M>> + Send>(
-    shared: &Shared<'_, M, B>,
-    codec: &EventCodec<M>,
-    port: usize,
-    watch: &mut Watch<'_>,
-    started: Instant,
-) -> Remains<M::Lp> {
-    let me = shared.homes.here.start + port;
-    let binding = workers::bind(&shared.homes, port, shared.settings);
-    // A bug of the engine's must not leave the others waiting for this worker.
-    let alarm = Alarm { shared };
-    let end = VirtualTime::new(shared.end).unwrap_or(VirtualTime::MAX);
-    let mut lookout = Lookout::new(watch, &shared.stop, &shared.committed, end, started);
-    let mut worker = Worker::new(shared, me, codec);
-    let ended = worker.work(&mut lookout);
-    std::mem::forget(alarm);
-    drop(binding);
-    lookout.resume_panic();
-    let Worker { processes, tally, graph, desk, outputs, .. } = worker;
-    let traffic = graph.traffic();
-    // What is left is the model's too, and may panic when it is dropped.
-    let mut lps = Vec::with_capacity(processes.len());
-    let take_apart = || {
-        drop((graph, desk, outputs));
-        lps.extend(processes.into_iter().map(|process| process.lp));
-    };
-    if let Err(fault) = panics::catch(take_apart) {
-        shared.failure.note(FailureOrder::End, model_error(fault, shared.settings));
+    const EVENT_BYTES: u64 = (size_of::<Departure<B>>() + B::BYTES_ELSEWHERE) as u64;
+
+    fn new(common: Common<'m, M, B>, wires: Option<Wires<M>>) -> Result<Self, RunError> {
+        Self::new(common, wires)
     }
-    Remains { lps, tally, traffic, ended }
-}
 
-/// Ends the run for all workers if this one panics.
-struct Alarm<'a, 'm, M: Model, B: Buffer<Message<M>>> {
-    shared: &'a Shared<'m, M, B>,
-}
-
-impl<M: Model, B: Buffer<Message<M>>> Drop for Alarm<'_, '_, M, B> {
-    fn drop(&mut self) {
-        self.shared.break_up();
+    fn common(&self) -> &Common<'m, M, B> {
+        &self.common
     }
-}
 
-fn conclusion<'s, M: Model, B: Buffer<Message<M>>>(
-    shared: &'s Shared<'_, M, B>,
-    name: &'static str,
-    remains: &mut [Remains<M::Lp>],
-    watch: &mut Watch<'_>,
-    started: Instant,
-) -> Conclusion<'s, M, impl Iterator<Item = (LpId, M::Lp)> + use<M, B>> {
-    let sum = |count: fn(&Remains<M::Lp>) -> u64| remains.iter().map(count).sum::<u64>();
-    let committed = sum(|worker| worker.tally.committed);
-    let counters = vec![
-        ("null_messages", sum(|worker| worker.tally.null_messages)),
-        ("deadlocks", sum(|worker| worker.tally.deadlocks)),
-        ("remote_events", sum(|worker| worker.traffic.copies)),
-        ("credits", sum(|worker| worker.traffic.credits)),
-        ("batches", sum(|worker| worker.traffic.batches)),
-    ];
-    let peak = sum(|worker| worker.tally.peak);
-    let freezes = remains.iter().map(|worker| worker.tally.freezes).max().unwrap_or_default();
-    let last = remains.iter().map(|worker| worker.tally.last_time).max().unwrap_or_default();
-    let interrupted = remains.iter().any(|worker| worker.ended == Ended::Interrupted);
-
-    let with_ids = remains.iter_mut().zip(&shared.homes.residents).map(|(worker, ids)| {
-        ids.iter().copied().zip(std::mem::take(&mut worker.lps)).collect::<Vec<_>>()
-    });
-    let lps = shared.homes.in_order(with_ids);
-    let mut digest = CommitDigest::default();
-    for (id, lp) in &lps {
-        digest.add_lp(*id, lp.digest, &lp.rng, lp.sent);
+    fn work(&self, me: usize, lookout: &mut Lookout<'_, '_>) -> Remains<M::Lp, Count> {
+        let mut worker = Worker::new(self, self.common.homes.here.start + me);
+        let ended = worker.work(lookout);
+        let Worker { processes, tally, graph, desk, outputs, .. } = worker;
+        let traffic = graph.traffic();
+        let mut lps = Vec::with_capacity(processes.len());
+        self.common.take_apart(|| {
+            drop((graph, desk, outputs));
+            lps.extend(processes.into_iter().map(|process| process.lp));
+        });
+        Remains {
+            lps,
+            ended,
+            committed: tally.committed,
+            last_time: tally.last_time,
+            peak: tally.peak,
+            rounds: tally.freezes,
+            count: Count {
+                null_messages: tally.null_messages,
+                deadlocks: tally.deadlocks,
+                traffic,
+            },
+        }
     }
-    let asked_for = if interrupted { None } else { VirtualTime::new(shared.end).ok() };
-    let end = VirtualTime::new(shared.end).unwrap_or(VirtualTime::MAX);
-    Lookout::new(watch, &shared.stop, &shared.committed, end, started)
-        .observe_end(asked_for.unwrap_or(last));
-    Conclusion {
-        model: shared.model,
-        name,
-        engine: Engine::Conservative,
-        settings: shared.settings,
-        started,
-        workers: shared.settings.timewarp.workers,
-        interrupted,
-        last_time: last,
-        digest,
-        share: Share {
-            committed,
-            processed: committed,
-            rounds: freezes,
-            peak_bytes: peak * Shared::<M, B>::event_bytes(),
-            ..Share::default()
-        },
-        details: Details { counters, remarks: Vec::new(), costs: Vec::new() },
-        lps: lps.into_iter().map(|(id, lp)| (id, lp.state)),
-    }
-}
 
-fn model_error(fault: Fault, settings: &Settings) -> RunError {
-    workers::model_error(fault, None, Engine::Conservative, settings)
+    fn break_up(&self) {
+        self.break_up();
+    }
+
+    fn details(&self, remains: &[Remains<M::Lp, Count>]) -> Details {
+        let sum = |of: fn(&Count) -> u64| remains.iter().map(|worker| of(&worker.count)).sum();
+        let counters = vec![
+            ("null_messages", sum(|count| count.null_messages)),
+            ("deadlocks", sum(|count| count.deadlocks)),
+            ("remote_events", sum(|count| count.traffic.copies)),
+            ("credits", sum(|count| count.traffic.credits)),
+            ("batches", sum(|count| count.traffic.batches)),
+        ];
+        Details { counters, remarks: Vec::new(), costs: Vec::new() }
+    }
 }

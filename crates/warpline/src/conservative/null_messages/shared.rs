@@ -1,113 +1,63 @@
 //! What the workers of a rank share: read-only tables, mailboxes, and how the run is to end.
 
-use std::sync::{
-    Mutex,
-    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use warpline_core::{EventKey, LpId, Model, Place, VirtualTime};
+use warpline_core::{LpId, Model, VirtualTime, Wires};
 use warpline_net::graph::{EdgeId, Hub, NodeId, Plan, PlanError, Topology};
 
-use super::{super::shared::Stop, departure::Departure};
+use super::{
+    super::crew::Common,
+    departure::{Departure, EventCodec},
+};
 use crate::{
-    ConfigError, Engine, RunError, Synchronization,
-    admission::Admission,
-    failure::FirstFailure,
-    homes::Homes,
-    ranks::Ranks,
-    sequential::{Buffer, Event, Message},
+    ConfigError, RunError, Synchronization,
+    sequential::{Buffer, Message},
     simulation::Settings,
 };
 
 /// One for all workers of a rank.
-pub(super) struct Shared<'m, M, B> {
-    pub(super) model: &'m M,
-    pub(super) settings: &'m Settings,
-    pub(super) ranks: &'m Ranks<'m>,
-    pub(super) mode: Synchronization,
-    pub(super) end: f64,
-    pub(super) admission: Admission,
-    pub(super) homes: Homes,
+pub(in crate::conservative) struct Shared<'m, M: Model, B> {
+    pub(super) common: Common<'m, M, B>,
+    pub(super) codec: EventCodec<M>,
     pub(super) plan: Plan,
     /// Of every edge.
     pub(super) lookaheads: Vec<f64>,
     pub(super) hub: Hub<Departure<B>>,
-    /// Non-blocking I/O events that are to be written in the order of their keys.
-    pub(super) outputs: Mutex<Vec<Event<B>>>,
-    pub(super) failure: FirstFailure,
-    pub(super) stop: Stop,
     /// Nobody can go on: a rank is lost, or fails outside of its main loop.
     broken: AtomicBool,
-    /// Events committed so far, for people.
-    pub(super) committed: AtomicU64,
     /// By worker of the rank: nothing of its will be handled before this time (ordered bits).
     pub(super) reached: Box<[AtomicU64]>,
-    /// The most events that may be pending, if memory is limited.
-    pub(super) room: Option<usize>,
-    /// How many are, if it is.
-    pub(super) pending: AtomicUsize,
 }
 
 impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
-    pub(super) fn new(
-        model: &'m M,
-        settings: &'m Settings,
-        mode: Synchronization,
-        ranks: &'m Ranks<'m>,
-    ) -> Result<Self, RunError> {
-        settings.timewarp.validate()?;
-        let admission = Admission::new(model)?;
-        let workers = ranks.workers(settings);
-        let homes = Homes::new(
-            model,
-            admission.lp_count(),
-            &settings.placement,
-            workers,
-            ranks.here(settings),
-        )?;
-        let (topology, lookaheads) = network(model, mode, admission.lp_count())?;
+    pub(super) fn new(common: Common<'m, M, B>, wires: Option<Wires<M>>) -> Result<Self, RunError> {
+        let Common { model, settings, ranks, mode, homes, .. } = &common;
+        let (topology, lookaheads) = network(*model, *mode, common.admission.lp_count())?;
         let partition: Vec<_> = homes.directory.iter().map(|home| home.worker as usize).collect();
-        let shape = [ranks.count(), settings.timewarp.workers];
+        let shape = [ranks.count(), common.workers()];
         let plan = Plan::new(topology, &partition, shape, settings.edge_capacity);
         let plan =
             plan.map_err(|error| refused(&error, settings))?.aggregation(settings.aggregation);
-        let room = settings.memory.map(|bytes| bytes / Self::event_bytes());
         Ok(Self {
-            model,
-            settings,
-            ranks,
-            mode,
-            end: settings.checked_end()?,
-            admission,
-            homes,
+            codec: EventCodec(wires),
             plan,
             lookaheads,
-            hub: Hub::new(settings.timewarp.workers),
-            outputs: Mutex::default(),
-            failure: FirstFailure::default(),
-            stop: Stop::default(),
+            hub: Hub::new(common.workers()),
             broken: AtomicBool::new(false),
-            committed: AtomicU64::new(0),
-            reached: (0..settings.timewarp.workers).map(|_| AtomicU64::new(0)).collect(),
-            room: room.map(|events| usize::try_from(events).unwrap_or(usize::MAX)),
-            pending: AtomicUsize::new(0),
+            reached: (0..common.workers()).map(|_| AtomicU64::new(0)).collect(),
+            common,
         })
-    }
-
-    /// The bytes that the buffer of one event takes.
-    pub(super) const fn event_bytes() -> u64 {
-        (size_of::<Departure<B>>() + B::BYTES_ELSEWHERE) as u64
     }
 
     /// The processes of a worker of this rank.
     pub(super) fn residents_of(&self, worker: usize) -> &[LpId] {
-        &self.homes.residents[worker - self.homes.here.start]
+        &self.common.homes.residents[worker - self.common.homes.here.start]
     }
 
     /// The place of a process at its worker.
     #[inline]
     pub(super) fn local_of(&self, node: NodeId) -> usize {
-        self.homes.directory[node.index()].local as usize
+        self.common.homes.directory[node.index()].local as usize
     }
 
     /// The edge from one process to another one.
@@ -131,19 +81,13 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
     pub(super) fn break_up(&self) {
         // Ordering: Relaxed; it publishes nothing but itself.
         if !self.broken.swap(true, Ordering::Relaxed) {
-            self.ranks.alert();
+            self.common.ranks.alert();
         }
     }
 
     pub(super) fn is_broken(&self) -> bool {
         // Ordering: Relaxed; see `break_up`.
         self.broken.load(Ordering::Relaxed)
-    }
-
-    /// Where a run is, for an error.
-    pub(super) fn place(&self, worker: usize, lp: Option<LpId>, event: Option<EventKey>) -> Place {
-        let (engine, seed) = (Engine::Conservative.name(), self.settings.seed);
-        Place { lp, event, engine, worker, seed }
     }
 }
 

@@ -8,17 +8,18 @@ use std::{
     sync::atomic::Ordering,
 };
 
-use warpline_core::{
-    Fault, Io, LogicalProcess, LpDigest, LpId, Model, ModelError, Stream, VirtualTime,
-};
+use warpline_core::{Io, LogicalProcess, LpDigest, Model, Stream, VirtualTime};
 use warpline_net::{
     NetError,
     graph::{EventGraph, Far, NodeId, Taken},
 };
 
 use super::{
-    super::lookout::Lookout,
-    departure::{Departure, EventCodec},
+    super::{
+        crew::{Ended, YIELDS},
+        lookout::Lookout,
+    },
+    departure::Departure,
     desk::Desk,
     detection::Detection,
     moment::Moment,
@@ -29,9 +30,8 @@ use crate::{
     RunError, Synchronization,
     admission::Cause,
     failure::FailureOrder,
-    panics,
     ranks::ENGINE_KINDS,
-    sequential::{Buffer, Event, Halt, Handling, Lp, Message},
+    sequential::{Buffer, Event, Handling, Lp, Message},
     workers,
 };
 
@@ -40,16 +40,6 @@ const TURN_EVENTS: u32 = 32;
 const SLICE_TURNS: u32 = 64;
 /// After so many slices what has gathered for others is sent, even if there is more to do here.
 const FLUSH_SLICES: u32 = 8;
-/// A worker that waits looks again so often before it lets other threads have the core, and before it sleeps.
-const YIELDS: u32 = 4_000;
-
-/// How a worker came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
-    AtEnd,
-    Interrupted,
-    Failed,
-}
 
 /// What a worker counts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -99,10 +89,10 @@ where
     M: Model,
     B: Buffer<Message<M>>,
 {
-    pub(super) fn new(shared: &'a Shared<'a, M, B>, me: usize, codec: &'a EventCodec<M>) -> Self {
-        let far = shared.ranks.transport();
-        let far = far.map(|transport| Far { transport, codec, kind: ENGINE_KINDS });
-        let mode = shared.mode as u64;
+    pub(super) fn new(shared: &'a Shared<'a, M, B>, me: usize) -> Self {
+        let far = shared.common.ranks.transport();
+        let far = far.map(|transport| Far { transport, codec: &shared.codec, kind: ENGINE_KINDS });
+        let mode = shared.common.mode as u64;
         Self {
             shared,
             me,
@@ -154,11 +144,11 @@ where
         lookout.cuts_off();
         // Alone, there is nothing to wait for: the next look finds that all is quiet.
         if self.shared.plan.workers() > 1 {
-            workers::wait(self.waited, self.detection.spins, YIELDS);
+            workers::wait(self.waited, self.shared.common.spins, YIELDS);
         }
         self.waited = self.waited.saturating_add(1);
         if self.me == self.detection.first && self.waited.is_multiple_of(16) {
-            match self.shared.ranks.is_alerted() {
+            match self.shared.common.ranks.is_alerted() {
                 Ok(false) => {}
                 Ok(true) => self.shared.break_up(),
                 Err(error) => self.lose(error),
@@ -169,7 +159,7 @@ where
     /// Ranks cannot talk any more.
     #[cold]
     fn lose(&self, error: NetError) {
-        self.shared.failure.note(FailureOrder::End, RunError::Net(error));
+        self.shared.common.failure.note(FailureOrder::End, RunError::Net(error));
         self.shared.break_up();
     }
 
@@ -183,10 +173,14 @@ where
                 if lookout.cuts_off() {
                     return;
                 }
-                worker.desk.current_lp = Some(id);
-                let rng = Stream::for_lp(shared.settings.seed, id);
-                let lp =
-                    Lp { state: shared.model.make_lp(id), rng, sent: 0, digest: LpDigest::new() };
+                worker.desk.scene.lp = Some(id);
+                let rng = Stream::for_lp(shared.common.settings.seed, id);
+                let lp = Lp {
+                    state: shared.common.model.make_lp(id),
+                    rng,
+                    sent: 0,
+                    digest: LpDigest::new(),
+                };
                 let incoming = topology.incoming(NodeId(id.get()));
                 let lookaheads = incoming.iter().map(|edge| shared.lookaheads[edge.index()]);
                 let least = lookaheads.reduce(f64::min);
@@ -194,7 +188,7 @@ where
                 let local = worker.processes.len() - 1;
                 let Lp { state, rng, sent, .. } = &mut worker.processes[local].lp;
                 let (cause, sink) = (Cause::start(id), &mut worker.desk);
-                state.start(shared.model, &mut Handling { cause, rng, sent, sink });
+                state.start(shared.common.model, &mut Handling { cause, rng, sent, sink });
                 worker.deliver(local, Moment::START);
             }
         });
@@ -269,7 +263,10 @@ where
         if self.tally.committed > before {
             self.renew_allowance();
             // Ordering: Relaxed; a count for people.
-            self.shared.committed.fetch_add(self.tally.committed - before, Ordering::Relaxed);
+            self.shared
+                .common
+                .committed
+                .fetch_add(self.tally.committed - before, Ordering::Relaxed);
         }
         self.slices += 1;
         if self.slices.is_multiple_of(FLUSH_SLICES) {
@@ -281,7 +278,7 @@ where
 
     pub(super) fn is_stopping(&self) -> bool {
         // Ordering: Relaxed; it publishes nothing but itself.
-        self.shared.stop.soon.load(Ordering::Relaxed)
+        self.shared.common.stop.soon.load(Ordering::Relaxed)
     }
 
     /// Now and then notes how far the processes of this worker, and of the rank, have come.
@@ -291,14 +288,14 @@ where
         if !self.slices.is_multiple_of(every) {
             return;
         }
-        let end = self.shared.end;
+        let end = self.shared.common.end;
         let clocks = self.processes.iter().map(|process| process.clock(end));
         let reached = clocks.min().and_then(Moment::time).unwrap_or(f64::MAX).min(end);
         // Ordering: Relaxed; for people.
         self.shared.reached[self.me - self.detection.first]
             .store(reached.to_bits(), Ordering::Relaxed);
         let all = self.shared.reached.iter().map(|one| one.load(Ordering::Relaxed)).min();
-        lookout.reaches_time(f64::from_bits(all.unwrap_or_default()));
+        lookout.reaches(f64::from_bits(all.unwrap_or_default()));
     }
 
     /// Lets one process handle some of the events that it may handle.
@@ -325,7 +322,7 @@ where
         let process = &self.processes[local];
         let Some(Reverse(Waiting { event, .. })) = process.pending.peek() else { return false };
         Moment::of(&event.key) < process.bound
-            && event.key.time_value() < self.shared.end
+            && event.key.time_value() < self.shared.common.end
             && process.outbox.is_empty()
             && FailureOrder::Event(event.key) < self.limit
             && !process.has_failed
@@ -335,9 +332,9 @@ where
     #[inline]
     fn handle(&mut self, local: usize, waiting: Waiting<B>) {
         let Waiting { event: Event { key, to, io, message }, edge } = waiting;
-        let (model, desk) = (self.shared.model, &mut self.desk);
+        let (model, desk) = (self.shared.common.model, &mut self.desk);
         let Lp { state, rng, sent, digest } = &mut self.processes[local].lp;
-        (desk.current_lp, desk.current_event) = (Some(to), Some(key));
+        (desk.scene.lp, desk.scene.event) = (Some(to), Some(key));
         let mut cx = Handling { cause: Cause::event(&key, to), rng, sent, sink: desk };
         match io {
             None => state.handle(model, message.get(), &mut cx),
@@ -348,14 +345,14 @@ where
         digest.commit(&key, M::Lp::fingerprint(message.get()));
         self.tally.committed += 1;
         self.tally.last_time = self.tally.last_time.max(key.time());
-        self.desk.give_room();
+        self.shared.common.room.give(1);
         if let Some(edge) = edge {
             self.graph.free(edge);
         }
         if io == Some(Io::NonBlocking) {
             self.outputs.push(Event { key, to, io, message });
         } else {
-            self.desk.recycle(message);
+            self.desk.spares.recycle(message);
         }
         self.deliver(local, Moment::of(&key).as_cause());
     }
@@ -401,41 +398,15 @@ where
     /// Runs code of the model's: its mistakes and its panics are noted as the run's failure. Says whether there
     /// was none.
     pub(super) fn guard(&mut self, code: impl FnOnce(&mut Self)) -> bool {
-        let outcome = panics::catch(|| code(self));
-        // A mistake that was made before the panic came first.
-        let halt = self.desk.halt.take().map(|halt| *halt);
-        let fault = match (halt, outcome) {
-            (None, Ok(())) => return true,
-            (None, Err(fault)) | (Some(Halt::Fault(fault)), _) => Some(fault),
-            (Some(Halt::OutOfBuffers), _) => None,
-        };
-        self.fail(fault);
-        false
-    }
-
-    /// Notes a fault of the model's, or, without one, that there are no more buffers.
-    #[cold]
-    fn fail(&mut self, fault: Option<Fault>) {
-        let (lp, event) = (self.desk.current_lp, self.desk.current_event);
-        let place = self.shared.place(self.me, lp, event);
-        let error = match fault {
-            Some(fault) => ModelError { fault, place }.into(),
-            None => RunError::OutOfBuffers {
-                place,
-                limit: self.shared.settings.memory.unwrap_or(u64::MAX),
-                events: self.shared.room.unwrap_or_default() as u64,
-                event_bytes: Shared::<M, B>::event_bytes(),
-            },
-        };
-        let start = FailureOrder::Start(lp.unwrap_or(LpId::new(0)));
-        let order = event.map_or(start, FailureOrder::Event);
-        self.shared.failure.note(order, error);
-        self.limit = self.limit.min(order);
+        let (shared, me) = (self.shared, self.me - self.detection.first);
+        let order = shared.common.guard(me, self, |worker| &mut worker.desk.scene, code);
+        self.limit = order.map_or(self.limit, |order| order.min(self.limit));
+        order.is_none()
     }
 
     /// Whether clocks are of any use.
     #[inline]
     pub(super) fn has_clocks(&self) -> bool {
-        self.shared.mode != Synchronization::DeadlockRecovery
+        self.shared.common.mode != Synchronization::DeadlockRecovery
     }
 }

@@ -1,4 +1,4 @@
-//! Time Warp on several ranks when something goes wrong: a model, a rank, or what a rank sends.
+//! Both parallel engines on several ranks when something goes wrong: a model, a rank, or what a rank sends.
 //!
 //! What goes well is compared with the sequential engine in `random_models.rs` and in the models' own tests.
 
@@ -16,18 +16,33 @@ use std::{
 
 use proptest::prelude::*;
 use random::{Habit, Mistake, Spec, Where};
-use warpline::{Cancellation, Engine, NetError, RunError, Simulation, Transport};
-use warpline_net::{Address, Parcel, Received, ThreadTransport, network};
+use warpline::{Cancellation, Engine, NetError, RunError, Simulation, Synchronization, Transport};
+use warpline_net::{Address, Faulty, Parcel, Received, ThreadTransport, network};
 
-/// The kind of parcels with events; those for the rounds of GVT come after it.
+/// The kind of Time Warp's parcels with events; those for the rounds of GVT come after it.
 const EVENTS: u16 = 16;
+
+/// How the workers of a run agree.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    TimeWarp,
+    Conservative(Synchronization),
+}
+
+const WAYS: [Way; 5] = [
+    Way::TimeWarp,
+    Way::Conservative(Synchronization::Windows),
+    Way::Conservative(Synchronization::NullMessages),
+    Way::Conservative(Synchronization::NullMessagesOnDemand),
+    Way::Conservative(Synchronization::DeadlockRecovery),
+];
 
 /// Events go on and on, mostly to other processes, and are undone often.
 fn spec(wrong: Option<(Where, Mistake)>) -> Spec {
     Spec {
         habits: vec![Habit::FanOut(1); 8],
         delays: vec![-1.0, 0.0],
-        lookahead: None,
+        lookahead: Some(0.5),
         first: 2,
         budget: 1 << 40,
         io: [0.05, 0.0],
@@ -36,20 +51,101 @@ fn spec(wrong: Option<(Where, Mistake)>) -> Spec {
     }
 }
 
-fn time_warp(spec: &Spec, workers: usize, end: f64) -> Simulation<'static, Spec> {
-    let spec = Spec { lines: Arc::default(), ..spec.clone() };
-    Simulation::new(spec).engine(Engine::TimeWarp).workers(workers).gvt_interval(64).end(end)
+fn simulation(way: Way, spec: &Spec, workers: usize, end: f64) -> Simulation<'static, Spec> {
+    let simulation = Simulation::new(spec.clone()).workers(workers).end(end).pin(false);
+    match way {
+        Way::TimeWarp => simulation.engine(Engine::TimeWarp).gvt_interval(64),
+        Way::Conservative(how) => {
+            simulation.engine(Engine::Conservative).synchronization(how).edge_capacity(16)
+        }
+    }
+}
+
+/// All that was written, whoever wrote it.
+fn lines(spec: &Spec) -> Vec<random::Line> {
+    let mut lines = spec.lines.lock().unwrap().clone();
+    lines.sort_unstable();
+    lines
+}
+
+/// Whatever the network does with parcels short of losing them: nothing is lost or doubled.
+#[test]
+fn delays_and_reordering_change_nothing() {
+    let spec = Spec { io: [0.05, 0.1], ..spec(None) };
+    let oracle = Spec { lines: Arc::default(), ..spec.clone() };
+    let expected = Simulation::new(oracle.clone()).end(12.0).run().expect("sound");
+    for way in WAYS {
+        for (seed, (ranks, workers)) in (0..).zip([(2, 1), (3, 1), (2, 2), (3, 2)]) {
+            let spec = Spec { lines: Arc::default(), ..spec.clone() };
+            let ends = network(ranks, workers + 1).into_iter().map(|end| Faulty::new(end, seed));
+            let all = (0..ranks).map(|_| simulation(way, &spec, workers, 12.0)).collect();
+            let mut outcomes = rankwise::run_on(ends.collect(), all).into_iter().flatten();
+            let context = format!("{way:?}, {ranks} ranks of {workers} workers, seed {seed}");
+            let report = outcomes.next().expect(&context).expect(&context).expect(&context);
+            assert!(outcomes.all(|outcome| matches!(outcome, Ok(None))), "{context}");
+            assert_eq!(report.digest, expected.digest, "{context}");
+            assert_eq!(report.output, expected.output, "{context}");
+            assert_eq!(lines(&spec), lines(&oracle), "{context}");
+        }
+    }
+}
+
+/// A rank dies, at whatever moment: every other one ends, and says which rank is lost.
+#[test]
+fn a_rank_that_dies_ends_the_others() {
+    let seed = 7;
+    for way in WAYS {
+        for sends in [0, 1, 2, 3, 5, 10, 30, 100, 300] {
+            let (ranks, dies) = if sends % 2 == 0 { (2, 1) } else { (3, 0) };
+            let end = |(rank, end)| {
+                let end = Faulty::new(end, seed);
+                if rank == dies { end.dying_after(sends) } else { end }
+            };
+            let ends = network(ranks, 2).into_iter().enumerate().map(end).collect();
+            let all = (0..ranks).map(|_| simulation(way, &spec(None), 1, f64::INFINITY)).collect();
+            for (rank, outcome) in rankwise::run_on(ends, all).into_iter().enumerate() {
+                match outcome {
+                    Some(Err(RunError::Net(_) | RunError::Rank { .. })) => {}
+                    outcome => panic!("{way:?}, {sends} sends, rank {rank}: {outcome:?}"),
+                }
+            }
+        }
+    }
+}
+
+/// What only one rank refuses ends all of them, and all say why.
+#[test]
+fn what_one_rank_refuses_ends_all() {
+    let modes = WAYS
+        .into_iter()
+        .filter(|way| !matches!(way, Way::TimeWarp | Way::Conservative(Synchronization::Windows)));
+    for way in modes {
+        for culprit in 0..2 {
+            let run = |rank| {
+                let run = simulation(way, &spec(None), 1, f64::INFINITY);
+                if rank == culprit { run.edge_capacity(0) } else { run }
+            };
+            for (rank, outcome) in
+                rankwise::run(1, (0..2).map(run).collect()).into_iter().enumerate()
+            {
+                let error = outcome.expect_err("refused").to_string();
+                assert!(error.contains("`edge-capacity` is 0"), "{error}");
+                assert_eq!(error.contains(&format!("rank {culprit}")), rank != culprit, "{error}");
+            }
+        }
+    }
 }
 
 /// The rank with the mistake says what the sequential engine says, and the others that it was that rank.
 #[test]
 fn the_mistake_of_one_rank_is_told_by_all() {
-    for (lp, n) in [(0, 0), (3, 40), (7, 40), (5, 0)] {
+    let mistakes = [(0, 0), (3, 40), (7, 40), (5, 0)];
+    for (way, (lp, n)) in WAYS.iter().flat_map(|way| mistakes.map(|mistake| (*way, mistake))) {
         let spec = spec(Some((Where::Event(lp, n), Mistake::Fail)));
         let sequential = Simulation::new(spec.clone()).end(1e9).run().unwrap_err();
         let RunError::Model(expected) = sequential else { panic!("{sequential}") };
         for (ranks, workers) in [(2, 1), (2, 2), (3, 1)] {
-            let all = (0..ranks).map(|_| time_warp(&spec, workers, 1e9)).collect();
+            let all = (0..ranks).map(|_| simulation(way, &spec, workers, 1e9)).collect();
             let culprit = lp as usize * ranks / 8;
             for (rank, outcome) in rankwise::run(workers, all).into_iter().enumerate() {
                 match outcome {
@@ -62,7 +158,7 @@ fn the_mistake_of_one_rank_is_told_by_all() {
                         assert_eq!(told, culprit);
                         assert!(error.contains("broken on purpose"), "{error}");
                     }
-                    outcome => panic!("rank {rank} of {ranks}: {outcome:?}"),
+                    outcome => panic!("{way:?}, rank {rank} of {ranks}: {outcome:?}"),
                 }
             }
         }
@@ -74,7 +170,7 @@ fn the_mistake_of_one_rank_is_told_by_all() {
 fn a_run_that_one_rank_stops_is_interrupted_on_all() {
     for (ranks, workers) in [(2, 1), (3, 2)] {
         let all = (0..ranks).map(|rank| {
-            let simulation = time_warp(&spec(None), workers, f64::INFINITY);
+            let simulation = simulation(Way::TimeWarp, &spec(None), workers, f64::INFINITY);
             let look = move |progress: &warpline::Progress| {
                 if rank == ranks - 1 && progress.committed_events > 500 {
                     ControlFlow::Break(())
@@ -100,9 +196,9 @@ fn a_run_that_one_rank_stops_is_interrupted_on_all() {
 /// A rank that panics takes its end of the network with it; the others hear of it.
 #[test]
 fn a_rank_that_panics_ends_the_others() {
-    for culprit in 0..3 {
+    for (way, culprit) in WAYS.iter().flat_map(|way| [(*way, 0), (*way, 1), (*way, 2)]) {
         let all = (0..3).map(|rank| {
-            let simulation = time_warp(&spec(None), 1, f64::INFINITY);
+            let simulation = simulation(way, &spec(None), 1, f64::INFINITY);
             simulation.observe(move |_| {
                 assert!(rank != culprit, "this rank panics on purpose");
                 ControlFlow::Continue(())
@@ -113,7 +209,9 @@ fn a_rank_that_panics_ends_the_others() {
             match outcome {
                 None => assert_eq!(rank, culprit),
                 Some(Err(RunError::Net(_))) => assert_ne!(rank, culprit),
-                Some(outcome) => panic!("rank {rank}, where {culprit} panics: {outcome:?}"),
+                Some(outcome) => {
+                    panic!("{way:?}, rank {rank}, where {culprit} panics: {outcome:?}")
+                }
             }
         }
     }
@@ -129,11 +227,12 @@ fn a_network_can_be_used_again() {
         for end in &ends {
             let (broken, expected) = (&broken, &expected);
             scope.spawn(move || {
-                for _ in 0..5 {
-                    let good = time_warp(&spec(None), 1, 20.0).run_across(end).expect("sound");
+                for way in WAYS {
+                    let good = simulation(way, &spec(None), 1, 20.0).run_across(end);
+                    let good = good.expect("sound");
                     assert_eq!(good.is_some(), end.rank() == 0);
                     assert!(good.is_none_or(|report| report.digest == expected.digest));
-                    assert!(time_warp(broken, 1, 1e9).run_across(end).is_err());
+                    assert!(simulation(way, broken, 1, 1e9).run_across(end).is_err());
                 }
             });
         }
@@ -144,10 +243,11 @@ fn a_network_can_be_used_again() {
 #[derive(Debug)]
 struct Garbled {
     inner: ThreadTransport,
-    /// Of the parcels of an engine, this one, and what happens to it.
+    /// Of the engine's parcels that it sends, or gets, this one; and what happens to it.
     nth: u64,
     what: Garbling,
     sent: AtomicU64,
+    received: AtomicU64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -158,6 +258,8 @@ enum Garbling {
     Flip(usize, u8),
     Twice,
     Kind(u16),
+    /// So many bytes of the parcel itself are missing when it arrives.
+    Short(usize),
     Nothing,
 }
 
@@ -192,14 +294,22 @@ impl Transport for Garbled {
                     self.inner.send(to, Parcel::with_body(kind, opened.port, &body))?;
                 }
                 Garbling::Kind(other) => kind = other,
-                Garbling::Nothing => {}
+                Garbling::Short(_) | Garbling::Nothing => {}
             }
         }
         self.inner.send(to, Parcel::with_body(kind, opened.port, &body))
     }
 
     fn receive(&self, port: usize) -> Result<Option<Received>, NetError> {
-        self.inner.receive(port)
+        let mut received = self.inner.receive(port)?;
+        if let (Garbling::Short(missing), Some(Received { bytes, .. })) = (self.what, &mut received)
+            && port < self.ports() - 1
+            // Ordering: Relaxed; a count.
+            && self.received.fetch_add(1, Ordering::Relaxed) == self.nth
+        {
+            bytes.truncate(bytes.len().saturating_sub(missing));
+        }
+        Ok(received)
     }
 
     fn abandon(&self) {
@@ -223,7 +333,7 @@ proptest! {
     /// Whatever is changed: all ranks come to an end, and none panics. Unless an error says what is wrong, the
     /// change was to what the model itself has written.
     #[test]
-    fn what_is_garbled_on_its_way_hangs_nobody(
+    fn what_is_garbled_for_time_warp_hangs_nobody(
         what in garbling(),
         nth in 0..60_u64,
         culprit in 0..2_usize,
@@ -231,10 +341,10 @@ proptest! {
     ) {
         let ends = network(2, 2).into_iter().enumerate().map(|(rank, inner)| {
             let what = if rank == culprit { what } else { Garbling::Nothing };
-            Garbled { inner, nth, what, sent: AtomicU64::new(0) }
+            Garbled { inner, nth, what, sent: AtomicU64::new(0), received: AtomicU64::new(0) }
         });
         let cancellation = Cancellation::ALL[usize::from(lazy)];
-        let all = (0..2).map(|_| time_warp(&spec(None), 1, 20.0).cancellation(cancellation));
+        let all = (0..2).map(|_| simulation(Way::TimeWarp, &spec(None), 1, 20.0).cancellation(cancellation));
         let outcomes = rankwise::run_on(ends.collect(), all.collect());
         let [Some(first), Some(second)] = &outcomes[..] else {
             return Err(TestCaseError::fail(format!("a rank has panicked: {outcomes:?}")));
@@ -242,6 +352,35 @@ proptest! {
         prop_assert_eq!(first.is_ok(), second.is_ok(), "{:?} and {:?}", first, second);
         if matches!(what, Garbling::Nothing) {
             prop_assert!(first.is_ok(), "{:?}", first);
+        }
+    }
+
+    /// A parcel that is too short, or of another kind, is an error on all ranks; unless it came when all was over.
+    #[test]
+    fn what_is_garbled_for_the_conservative_engine_hangs_nobody(
+        what in prop_oneof![
+            (1..60_usize).prop_map(Garbling::Short),
+            (17..40_u16).prop_map(Garbling::Kind),
+        ],
+        nth in 0..60_u64,
+        culprit in 0..2_usize,
+        way in proptest::sample::select(&WAYS[1..]),
+    ) {
+        let expected = Simulation::new(spec(None)).end(20.0).run().expect("sound");
+        let ends = network(2, 2).into_iter().enumerate().map(|(rank, inner)| {
+            let what = if rank == culprit { what } else { Garbling::Nothing };
+            Garbled { inner, nth, what, sent: AtomicU64::new(0), received: AtomicU64::new(0) }
+        });
+        let all = (0..2).map(|_| simulation(way, &spec(None), 1, 20.0)).collect();
+        let outcomes = rankwise::run_on(ends.collect(), all);
+        match &outcomes[..] {
+            [Some(Ok(Some(report))), Some(Ok(None))] => {
+                prop_assert_eq!(report.digest, expected.digest);
+            }
+            outcomes => for outcome in outcomes {
+                let error = matches!(outcome, Some(Err(RunError::Net(_) | RunError::Rank { .. })));
+                prop_assert!(error, "{:?}", outcomes);
+            }
         }
     }
 }

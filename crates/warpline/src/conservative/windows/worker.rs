@@ -7,24 +7,25 @@ use std::{
     sync::{PoisonError, atomic::Ordering},
 };
 
-use warpline_core::{Fault, Io, LogicalProcess, LpDigest, Model, ModelError, Stream, VirtualTime};
+use warpline_core::{Io, LogicalProcess, LpDigest, Model, Stream, VirtualTime};
 use warpline_net::NetError;
 
 use super::{
+    super::{
+        crew::{Ended, YIELDS},
+        lookout::Lookout,
+    },
     abroad::{Abroad, Notice},
     agenda::{self, Agenda},
     calendar::Bucket,
     desk::Desk,
     exchange::{Broken, Word},
-    lookout::Lookout,
     shared::Shared,
 };
 use crate::{
-    RunError,
     admission::Cause,
     failure::FailureOrder,
-    panics,
-    sequential::{Buffer, Event, Halt, Handling, Lp, Message},
+    sequential::{Buffer, Event, Handling, Lp, Message},
     workers,
 };
 
@@ -45,14 +46,6 @@ const TILE_BYTES: usize = 256 << 10;
 /// A tile has two to this power of processes.
 pub(super) fn tile_bits<M: Model>() -> u32 {
     (TILE_BYTES / size_of::<Lp<M::Lp>>()).max(64).ilog2()
-}
-
-/// How a worker came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
-    AtEnd,
-    Interrupted,
-    Failed,
 }
 
 /// See the module.
@@ -98,7 +91,7 @@ where
         Self {
             shared,
             me,
-            lps: Vec::with_capacity(shared.homes.residents[me].len()),
+            lps: Vec::with_capacity(shared.common.homes.residents[me].len()),
             desk: Desk::new(shared, me),
             agenda: Agenda::default(),
             bucket: Bucket::default(),
@@ -132,19 +125,19 @@ where
     fn start(&mut self, lookout: &mut Lookout<'_, '_>) {
         let mut made = 0;
         self.guard(|worker| {
-            let residents = &worker.shared.homes.residents[worker.me];
+            let residents = &worker.shared.common.homes.residents[worker.me];
             while let Some(&id) = residents.get(made) {
                 made += 1;
                 if lookout.cuts_off() {
                     return;
                 }
-                worker.desk.current_lp = Some(id);
-                let rng = Stream::for_lp(worker.shared.settings.seed, id);
-                let state = worker.shared.model.make_lp(id);
+                worker.desk.scene.lp = Some(id);
+                let rng = Stream::for_lp(worker.shared.common.settings.seed, id);
+                let state = worker.shared.common.model.make_lp(id);
                 let mut lp = Lp { state, rng, sent: 0, digest: LpDigest::new() };
                 let Lp { state, rng, sent, .. } = &mut lp;
                 let (cause, sink) = (Cause::start(id), &mut worker.desk);
-                state.start(worker.shared.model, &mut Handling { cause, rng, sent, sink });
+                state.start(worker.shared.common.model, &mut Handling { cause, rng, sent, sink });
                 worker.lps.push(lp);
             }
         });
@@ -156,7 +149,8 @@ where
         let mut notes = self.notes();
         if !self.sudden_outputs.is_empty() {
             notes |= OUTPUT;
-            let mut outputs = self.shared.outputs.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut outputs =
+                self.shared.common.outputs.lock().unwrap_or_else(PoisonError::into_inner);
             outputs.append(&mut self.sudden_outputs);
         }
         let word = self.exchange(notes, lookout)?;
@@ -172,9 +166,9 @@ where
     }
 
     fn notes(&self) -> u64 {
-        let failed = if self.shared.failure.is_known() { FAILED } else { 0 };
+        let failed = if self.shared.common.failure.is_known() { FAILED } else { 0 };
         // Ordering: Relaxed; it publishes nothing but itself, and at a meeting all see the same notes.
-        failed | if self.shared.stop.soon.load(Ordering::Relaxed) { STOP } else { 0 }
+        failed | if self.shared.common.stop.soon.load(Ordering::Relaxed) { STOP } else { 0 }
     }
 
     fn exchange(&mut self, notes: u64, lookout: &mut Lookout<'_, '_>) -> Result<Word, Broken> {
@@ -197,10 +191,10 @@ where
         let meeting = self.tally.meetings;
         self.tally.meetings += 1;
         // A worker that has nothing to do is the one that hears of the end.
-        let spins = self.shared.spins;
+        let spins = self.shared.common.spins;
         let wait = |waited| {
             lookout.cuts_off();
-            workers::wait(waited, spins, super::YIELDS);
+            workers::wait(waited, spins, YIELDS);
         };
         self.shared.exchange.meet(self.me, meeting, word, wait)
     }
@@ -214,21 +208,22 @@ where
     ) -> Result<Word, Broken> {
         let shared = self.shared;
         let mut outputs = Vec::new();
-        if shared.ranks.me() > 0 {
-            let events =
-                std::mem::take(&mut *shared.outputs.lock().unwrap_or_else(PoisonError::into_inner));
+        if shared.common.ranks.me() > 0 {
+            let events = std::mem::take(
+                &mut *shared.common.outputs.lock().unwrap_or_else(PoisonError::into_inner),
+            );
             self.guard(|_| abroad.write_outputs(&events, &mut outputs));
         }
         // Ordering: Relaxed; a count for people.
-        let committed = shared.committed.load(Ordering::Relaxed);
-        let notice = Notice { word, committed, failure: shared.failure.order() };
+        let committed = shared.common.committed.load(Ordering::Relaxed);
+        let notice = Notice { word, committed, failure: shared.common.failure.order() };
         let mut waited = 0;
         let wait = || {
             lookout.cuts_off();
-            workers::wait(waited, shared.spins, super::YIELDS);
+            workers::wait(waited, shared.common.spins, YIELDS);
             waited = waited.saturating_add(1);
             let is_over = shared.exchange.is_broken();
-            Ok(!is_over && (waited % ALERT_EVERY != 0 || !shared.ranks.is_alerted()?))
+            Ok(!is_over && (waited % ALERT_EVERY != 0 || !shared.common.ranks.is_alerted()?))
         };
         let notice = abroad.exchange(notice, &outputs, wait);
         let Some((notice, outputs)) = notice.map_err(|error| self.lose(error))? else {
@@ -236,16 +231,17 @@ where
             return Err(Broken);
         };
         self.failed_elsewhere = notice.failure;
-        if shared.ranks.me() == 0 {
+        if shared.common.ranks.me() == 0 {
             // Ordering: Relaxed; a count for people.
             shared
+                .common
                 .committed
                 .fetch_add(notice.committed - self.committed_elsewhere, Ordering::Relaxed);
             self.committed_elsewhere = notice.committed;
             let mut read = Ok(Vec::new());
             self.guard(|_| read = abroad.read_outputs(&outputs));
             let read = read.map_err(|error| self.lose(error))?;
-            shared.outputs.lock().unwrap_or_else(PoisonError::into_inner).extend(read);
+            shared.common.outputs.lock().unwrap_or_else(PoisonError::into_inner).extend(read);
         }
         Ok(notice.word)
     }
@@ -253,7 +249,7 @@ where
     /// Ends the run of this rank: it cannot talk to the others any more.
     #[cold]
     fn lose(&self, error: NetError) -> Broken {
-        self.shared.failure.note(FailureOrder::End, error.into());
+        self.shared.common.failure.note(FailureOrder::End, error.into());
         self.shared.exchange.break_up();
         Broken
     }
@@ -266,7 +262,7 @@ where
         lookout.cuts_off();
         let local_of = |event: &Event<B>| shared.local_of(event.to);
         self.desk.calendar.open(window, local_of);
-        lookout.reaches(shared.grid, window);
+        lookout.reaches(shared.grid.start(window));
         for tile in 0..self.desk.calendar.tiles() {
             self.desk.calendar.take(window, tile, &mut self.bucket);
             if self.bucket.len() == 0 {
@@ -287,9 +283,9 @@ where
         let handled = (self.tally.committed - before) as usize;
         let pending = self.desk.calendar.len() + handled;
         self.tally.peak = self.tally.peak.max(pending as u64);
-        self.desk.give_room(handled - (self.tally.sudden - sudden) as usize);
+        shared.common.room.give(handled - (self.tally.sudden - sudden) as usize);
         // Ordering: Relaxed; a count for people.
-        shared.committed.fetch_add(handled as u64, Ordering::Relaxed);
+        shared.common.committed.fetch_add(handled as u64, Ordering::Relaxed);
     }
 
     /// Handles the events of one LP after the other, from the one whose events begin `at` this place.
@@ -322,9 +318,9 @@ where
                     if soon.io == Some(Io::NonBlocking) {
                         sudden_outputs.push(soon);
                     } else {
-                        hand.desk.recycle(soon.message);
+                        hand.desk.spares.recycle(soon.message);
                     }
-                    hand.desk.give_room(1);
+                    shared.common.room.give(1);
                     hand.tally.sudden += 1;
                 } else if let (Some(event), Some(item)) = (event, next) {
                     if hand.is_after_failure(event) || !hand.handle(event) {
@@ -344,14 +340,14 @@ where
     fn clear(&mut self) {
         let Self { outputs, bucket, desk, sudden_outputs, .. } = self;
         if outputs.is_empty() {
-            bucket.drain().for_each(|event| desk.recycle(event.message));
+            bucket.drain().for_each(|event| desk.spares.recycle(event.message));
         } else {
             outputs.sort_unstable();
             for (place, event) in bucket.drain().enumerate() {
                 if outputs.binary_search(&place).is_ok() {
                     sudden_outputs.push(event);
                 } else {
-                    desk.recycle(event.message);
+                    desk.spares.recycle(event.message);
                 }
             }
             outputs.clear();
@@ -363,19 +359,25 @@ where
     /// first mistake.
     fn write_outputs(&mut self) {
         let mut outputs = std::mem::take(
-            &mut *self.shared.outputs.lock().unwrap_or_else(PoisonError::into_inner),
+            &mut *self.shared.common.outputs.lock().unwrap_or_else(PoisonError::into_inner),
         );
         outputs.sort_unstable_by_key(|event| event.key);
-        let failed = self.shared.failure.order().into_iter().chain(self.failed_elsewhere).min();
+        let failed =
+            self.shared.common.failure.order().into_iter().chain(self.failed_elsewhere).min();
         // The closure has them, so that they are dropped where a panic is caught.
         self.guard(move |worker| {
             for event in &outputs {
                 if failed.is_some_and(|first| first < FailureOrder::Event(event.key)) {
                     break;
                 }
-                worker.desk.current_lp = Some(event.to);
-                worker.desk.current_event = Some(event.key);
-                M::Lp::output(worker.shared.model, event.to, &event.key, event.message.get());
+                worker.desk.scene.lp = Some(event.to);
+                worker.desk.scene.event = Some(event.key);
+                M::Lp::output(
+                    worker.shared.common.model,
+                    event.to,
+                    &event.key,
+                    event.message.get(),
+                );
             }
             drop(outputs);
         });
@@ -383,33 +385,8 @@ where
 
     /// Runs code of the model's: its mistakes and its panics are noted as the run's failure.
     fn guard(&mut self, code: impl FnOnce(&mut Self)) {
-        let outcome = panics::catch(|| code(self));
-        // A mistake that was made before the panic came first.
-        let halt = self.desk.halt.take().map(|halt| *halt);
-        let fault = match (halt, outcome) {
-            (None, Ok(())) => return,
-            (None, Err(fault)) | (Some(Halt::Fault(fault)), _) => Some(fault),
-            (Some(Halt::OutOfBuffers), _) => None,
-        };
-        self.fail(fault);
-    }
-
-    /// Notes a fault of the model's, or, without one, that there are no more buffers.
-    #[cold]
-    fn fail(&self, fault: Option<Fault>) {
-        let (lp, event) = (self.desk.current_lp, self.desk.current_event);
-        let place = self.shared.place(self.me, lp, event);
-        let error = match fault {
-            Some(fault) => ModelError { fault, place }.into(),
-            None => RunError::OutOfBuffers {
-                place,
-                limit: self.shared.settings.memory.unwrap_or(u64::MAX),
-                events: self.shared.room.unwrap_or_default() as u64,
-                event_bytes: Shared::<M, B>::event_bytes(),
-            },
-        };
-        let start = FailureOrder::Start(lp.unwrap_or_default());
-        self.shared.failure.note(event.map_or(start, FailureOrder::Event), error);
+        let shared = self.shared;
+        shared.common.guard(self.me, self, |worker| &mut worker.desk.scene, code);
     }
 }
 
@@ -426,13 +403,13 @@ impl<M: Model, B: Buffer<Message<M>>> Hand<'_, '_, M, B> {
     #[inline]
     fn handle(&mut self, event: &Event<B>) -> bool {
         let Event { key, to, io, message } = event;
-        if key.time_value() >= self.shared.end {
+        if key.time_value() >= self.shared.common.end {
             return false;
         }
-        let (model, message) = (self.shared.model, message.get());
+        let (model, message) = (self.shared.common.model, message.get());
         let Lp { state, rng, sent, digest } = &mut *self.lp;
-        self.desk.current_lp = Some(*to);
-        self.desk.current_event = Some(*key);
+        self.desk.scene.lp = Some(*to);
+        self.desk.scene.event = Some(*key);
         let mut cx = Handling { cause: Cause::event(key, *to), rng, sent, sink: &mut *self.desk };
         match io {
             None => state.handle(model, message, &mut cx),
@@ -449,7 +426,7 @@ impl<M: Model, B: Buffer<Message<M>>> Hand<'_, '_, M, B> {
     /// Whether the event comes after a failure that is known: then nobody asks for it.
     #[inline]
     fn is_after_failure(&self, event: &Event<B>) -> bool {
-        let failure = &self.shared.failure;
+        let failure = &self.shared.common.failure;
         failure.is_known()
             && failure.order().is_some_and(|first| first < FailureOrder::Event(event.key))
     }

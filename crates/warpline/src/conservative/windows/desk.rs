@@ -1,26 +1,22 @@
 //! Where the events go that a worker's processes send: into its calendar, to another worker, or, within the
 //! window, straight back to the process that sends to itself.
 
-use std::{cmp::Reverse, collections::BinaryHeap, sync::atomic::Ordering};
+use std::{cmp::Reverse, collections::BinaryHeap};
 
 use warpline_core::{EventKey, Fault, Io, LpId, Model, WireError};
 use warpline_net::NetError;
 
 use super::{
+    super::{crew::Scene, room::Spares},
     abroad::Abroad,
     calendar::{Bucket, Calendar, Grid},
     shared::Shared,
 };
 use crate::{
     admission::Admission,
-    panics,
     sequential::{Buffer, Event, Halt, Message, Sink},
     travel::{Arrival, write_event},
 };
-
-/// Spare buffers take at most so much memory, or are not more than so many.
-const SPARES_BYTES: usize = 1 << 20;
-const SPARES_LEAST: usize = 64;
 
 /// See the module.
 pub(super) struct Desk<'a, M: Model, B> {
@@ -41,12 +37,8 @@ pub(super) struct Desk<'a, M: Model, B> {
     first_sent: u64,
     /// Events for other workers.
     pub(super) mail: u64,
-    /// Buffers of handled events, for the next sends.
-    pub(super) spares: Vec<B>,
-    pub(super) halt: Option<Box<Halt>>,
-    /// The process whose code runs, and the event that it handles, for an error's place.
-    pub(super) current_lp: Option<LpId>,
-    pub(super) current_event: Option<EventKey>,
+    pub(super) spares: Spares<B>,
+    pub(super) scene: Scene,
 }
 
 impl<'a, M: Model, B: Buffer<Message<M>>> Desk<'a, M, B> {
@@ -57,22 +49,20 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Desk<'a, M, B> {
             over: 0,
             calendar: Calendar::new(
                 shared.grid,
-                shared.homes.residents[me].len(),
+                shared.common.homes.residents[me].len(),
                 super::worker::tile_bits::<M>(),
             ),
             soon: BinaryHeap::new(),
             outboxes: (0..shared.workers).map(|_| Bucket::default()).collect(),
             departures: vec![
                 Vec::new();
-                if shared.abroad.is_some() { shared.homes.workers } else { 0 }
+                if shared.abroad.is_some() { shared.common.homes.workers } else { 0 }
             ],
             abroad: 0,
             first_sent: u64::MAX,
             mail: 0,
-            spares: Vec::new(),
-            halt: None,
-            current_lp: None,
-            current_event: None,
+            spares: Spares::new(),
+            scene: Scene::default(),
         }
     }
 
@@ -107,48 +97,19 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Desk<'a, M, B> {
         abroad.collect(self.me, |Arrival { key, to, io, message }| {
             let shared = self.shared;
             let window = shared.grid.window(key.time_value());
-            let home = shared.homes.directory.get(to.index());
+            let home = shared.common.homes.directory.get(to.index());
             let worker = home.map(|home| home.worker as usize);
-            if worker != Some(shared.homes.here.start + self.me) || window < self.over {
+            if worker != Some(shared.common.homes.here.start + self.me) || window < self.over {
                 return Err(WireError::new(format!("an event for {to:?} that is not due here")));
             }
             self.abroad -= 1;
-            self.current_lp = Some(key.sender());
-            self.take_room();
-            let message = B::store(message, &mut self.spares);
+            self.scene.lp = Some(key.sender());
+            self.shared.common.room.take(&mut self.scene);
+            let message = self.spares.store(message);
             let make = || Event { key, to, io, message };
             self.calendar.insert(window, shared.local_of(to), make);
             Ok(())
         })
-    }
-
-    /// Takes the place of one more event, where memory is limited.
-    #[inline]
-    fn take_room(&mut self) {
-        if let Some(room) = self.shared.room {
-            // Ordering: Relaxed; a count.
-            if self.shared.pending.fetch_add(1, Ordering::Relaxed) >= room {
-                self.shared.pending.fetch_sub(1, Ordering::Relaxed);
-                Sink::<Message<M>>::halt(self, Halt::OutOfBuffers);
-            }
-        }
-    }
-
-    /// Keeps the buffer of a handled event for the next sends, if there are not many yet: who only receives
-    /// would keep them all.
-    #[inline]
-    pub(super) fn recycle(&mut self, message: B) {
-        if self.spares.len() < SPARES_BYTES / size_of::<Message<M>>().max(1) + SPARES_LEAST {
-            message.recycle(&mut self.spares);
-        }
-    }
-
-    /// Says that so many events were handled.
-    pub(super) fn give_room(&self, events: usize) {
-        if self.shared.room.is_some() {
-            // Ordering: Relaxed; a count.
-            self.shared.pending.fetch_sub(events, Ordering::Relaxed);
-        }
     }
 
     /// Writes an event for another rank.
@@ -164,26 +125,24 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Desk<'a, M, B> {
     /// adding the lookahead hardly changes it.
     #[cold]
     fn refuse(&mut self, to: LpId, time: f64) -> ! {
-        let lookahead = self.shared.model.lookahead().unwrap_or_default();
+        let lookahead = self.shared.common.model.lookahead().unwrap_or_default();
         let fault = Fault::Failed(format!(
             "sent an event to {to:?} at {time}: so late, rounding takes too much of the lookahead of \
              {lookahead} for the conservative engine (it handles times up to {:e} of them)",
             Grid::WINDOWS_MAX as f64
         ));
-        Sink::<Message<M>>::halt(self, Halt::Fault(fault))
+        self.scene.halt(Halt::Fault(fault))
     }
 }
 
 impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Desk<'_, M, B> {
     #[inline]
     fn admission(&self) -> &Admission {
-        &self.shared.admission
+        &self.shared.common.admission
     }
 
     fn has_room_for(&self, events: usize) -> bool {
-        // Ordering: Relaxed; a count.
-        let pending = self.shared.pending.load(Ordering::Relaxed);
-        self.shared.room.is_none_or(|room| room.saturating_sub(pending) >= events)
+        self.shared.common.room.has_room_for(events)
     }
 
     #[inline]
@@ -193,12 +152,12 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Desk<'_, M, B> {
         if window < self.over && key.sender() != to {
             self.refuse(to, key.time_value());
         }
-        let worker = self.shared.worker_of(to).wrapping_sub(self.shared.homes.here.start);
+        let worker = self.shared.worker_of(to).wrapping_sub(self.shared.common.homes.here.start);
         if worker >= self.shared.workers {
             return self.depart(window, (&key, to, io), &message);
         }
-        self.take_room();
-        let message = B::store(message, &mut self.spares);
+        self.shared.common.room.take(&mut self.scene);
+        let message = self.spares.store(message);
         let make = || Event { key, to, io, message };
         if window < self.over {
             self.soon.push(Reverse(make()));
@@ -213,7 +172,6 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Desk<'_, M, B> {
 
     #[cold]
     fn halt(&mut self, halt: Halt) -> ! {
-        self.halt.get_or_insert_with(|| Box::new(halt));
-        panics::cut_off()
+        self.scene.halt(halt)
     }
 }

@@ -1,0 +1,308 @@
+//! The workers of a rank, from their start to the report, and what they share whatever way they agree in.
+//!
+//! Called by [`run`](super::run) for the two ways: `windows` and `null_messages`.
+
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicU64},
+    },
+    thread,
+    time::Instant,
+};
+
+use warpline_core::{
+    CommitDigest, EventKey, Fault, LpId, Model, ModelError, Place, VirtualTime, Wires,
+};
+
+use super::{lookout::Lookout, room::Room};
+use crate::{
+    Details, Engine, Report, RunError, Synchronization,
+    admission::Admission,
+    failure::{FailureOrder, FirstFailure},
+    homes::Homes,
+    panics,
+    ranks::{Conclusion, Outcome, Ranks, Run, Share},
+    sequential::{Event, Halt, Lp},
+    simulation::{Settings, Watch},
+    workers,
+};
+
+/// A worker that waits for the others lets other threads have the core after so many looks, or after few where
+/// there are more workers than cores.
+const SPINS: u32 = 2_000;
+const SPINS_FEW: u32 = 16;
+/// After so many, it sleeps.
+pub(super) const YIELDS: u32 = 4_000;
+
+/// How workers know what they may handle.
+pub(super) trait Way<'m, M: Model, B>: Sized + Sync {
+    /// What a worker counts besides.
+    type Count: Send;
+    /// The bytes that the buffer of one event takes.
+    const EVENT_BYTES: u64;
+
+    /// Makes what the workers share. Events travel between ranks by `wires`, if there are several.
+    fn new(common: Common<'m, M, B>, wires: Option<Wires<M>>) -> Result<Self, RunError>;
+    /// What the workers share whatever way they go.
+    fn common(&self) -> &Common<'m, M, B>;
+    /// One worker, from its first event to its last.
+    fn work(&self, me: usize, lookout: &mut Lookout<'_, '_>) -> Remains<M::Lp, Self::Count>;
+    /// Lets nobody wait any more: a worker will not come.
+    fn break_up(&self);
+    /// The counters of the report and the remarks on it. Checks that no events were lost.
+    fn details(&self, remains: &[Remains<M::Lp, Self::Count>]) -> Details;
+}
+
+/// One for all workers of a rank.
+pub(super) struct Common<'m, M: Model, B> {
+    pub(super) model: &'m M,
+    pub(super) settings: &'m Settings,
+    pub(super) ranks: &'m Ranks<'m>,
+    pub(super) mode: Synchronization,
+    /// How often a worker that waits looks before it lets other threads have the core.
+    pub(super) spins: u32,
+    pub(super) end: f64,
+    pub(super) admission: Admission,
+    pub(super) homes: Homes,
+    /// Non-blocking I/O events that are to be written, in the order of their keys.
+    pub(super) outputs: Mutex<Vec<Event<B>>>,
+    pub(super) failure: FirstFailure,
+    pub(super) stop: Stop,
+    /// Events committed so far, for people.
+    pub(super) committed: AtomicU64,
+    pub(super) room: Room,
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Whether the run is to end early.
+#[derive(Debug, Default)]
+pub(super) struct Stop {
+    /// After the window.
+    pub(super) soon: AtomicBool,
+    /// Within it.
+    pub(super) at_once: AtomicBool,
+}
+
+/// Where a worker is in the model's code: what an error says.
+#[derive(Default)]
+pub(super) struct Scene {
+    /// The process whose code runs, and the event that it handles.
+    pub(super) lp: Option<LpId>,
+    pub(super) event: Option<EventKey>,
+    /// Why the engine has cut it off.
+    pub(super) halt: Option<Box<Halt>>,
+}
+
+/// How a worker came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    AtEnd,
+    Interrupted,
+    Failed,
+}
+
+/// What a worker leaves.
+pub(super) struct Remains<L, C> {
+    pub(super) lps: Vec<Lp<L>>,
+    pub(super) ended: Ended,
+    pub(super) committed: u64,
+    pub(super) last_time: VirtualTime,
+    /// The most events that were pending.
+    pub(super) peak: u64,
+    /// How often all workers agreed.
+    pub(super) rounds: u64,
+    pub(super) count: C,
+}
+
+impl Scene {
+    /// Cuts the code off that runs. The first reason counts.
+    #[cold]
+    pub(super) fn halt(&mut self, halt: Halt) -> ! {
+        self.halt.get_or_insert_with(|| Box::new(halt));
+        panics::cut_off()
+    }
+}
+
+impl<'m, M: Model, B> Common<'m, M, B> {
+    fn new(
+        model: &'m M,
+        settings: &'m Settings,
+        ranks: &'m Ranks<'m>,
+        mode: Synchronization,
+        event_bytes: u64,
+    ) -> Result<Self, RunError> {
+        settings.timewarp.validate()?;
+        let admission = Admission::new(model)?;
+        let (workers, here) = (ranks.workers(settings), ranks.here(settings));
+        let lps = admission.lp_count();
+        Ok(Self {
+            model,
+            settings,
+            ranks,
+            mode,
+            spins: if workers > cores() { SPINS_FEW } else { SPINS },
+            end: settings.checked_end()?,
+            homes: Homes::new(model, lps, &settings.placement, workers, here)?,
+            admission,
+            outputs: Mutex::default(),
+            failure: FirstFailure::default(),
+            stop: Stop::default(),
+            committed: AtomicU64::new(0),
+            room: Room::new(settings.memory, event_bytes),
+        })
+    }
+
+    /// The workers of this rank.
+    pub(super) const fn workers(&self) -> usize {
+        self.settings.timewarp.workers
+    }
+
+    /// Where the run ends; the last time of all if that is never.
+    pub(super) fn end_time(&self) -> VirtualTime {
+        VirtualTime::new(self.end).unwrap_or(VirtualTime::MAX)
+    }
+
+    /// Runs code of the model's at worker `me` of this rank: if it makes a mistake or panics, that is noted as the
+    /// run's failure, and its place is given back. `scene` finds the worker's scene in what the code changes.
+    pub(super) fn guard<T>(
+        &self,
+        me: usize,
+        worker: &mut T,
+        scene: impl Fn(&mut T) -> &mut Scene,
+        code: impl FnOnce(&mut T),
+    ) -> Option<FailureOrder> {
+        let outcome = panics::catch(|| code(worker));
+        let scene = scene(worker);
+        // A mistake that was made before the panic came first.
+        let halt = scene.halt.take().map(|halt| *halt);
+        let fault = match (halt, outcome) {
+            (None, Ok(())) => return None,
+            (None, Err(fault)) | (Some(Halt::Fault(fault)), _) => Some(fault),
+            (Some(Halt::OutOfBuffers), _) => None,
+        };
+        Some(self.fail(me, scene, fault))
+    }
+
+    /// Notes a fault of the model's, or, without one, that there are no more buffers.
+    #[cold]
+    fn fail(&self, me: usize, scene: &Scene, fault: Option<Fault>) -> FailureOrder {
+        let (engine, seed) = (Engine::Conservative.name(), self.settings.seed);
+        let place = Place { lp: scene.lp, event: scene.event, engine, worker: me, seed };
+        let error = match fault {
+            Some(fault) => ModelError { fault, place }.into(),
+            None => self.room.out_of_buffers(place),
+        };
+        let start = FailureOrder::Start(scene.lp.unwrap_or_default());
+        let order = scene.event.map_or(start, FailureOrder::Event);
+        self.failure.note(order, error);
+        order
+    }
+
+    /// Drops what a worker has left of the model's, whose code may panic.
+    pub(super) fn take_apart(&self, code: impl FnOnce()) {
+        if let Err(fault) = panics::catch(code) {
+            self.failure.note(FailureOrder::End, super::model_error(fault, self.settings));
+        }
+    }
+}
+
+/// Runs a model in one of the ways, from its start to its end.
+pub(super) fn execute<'m, M: Model + 'm, B: 'm, W: Way<'m, M, B>>(
+    model: &'m M,
+    settings: &'m Settings,
+    watch: &mut Watch<'_>,
+    ranks: &'m Ranks<'m>,
+    mode: Synchronization,
+) -> Result<Option<Report<M::Output>>, RunError> {
+    let started = Instant::now();
+    let run = Run { model, engine: Engine::Conservative, settings, ranks, started };
+    let make = |wires| W::new(Common::new(model, settings, ranks, mode, W::EVENT_BYTES)?, wires);
+    run.carry_out(make, |way: &W| {
+        let work = |me, watch: &mut Watch<'_>| work(way, me, watch, started);
+        let common = way.common();
+        let refused = || way.break_up();
+        let remains = workers::at_once(common.workers(), watch, &common.failure, refused, work);
+        conclude(way, remains, watch, started)
+    })
+}
+
+/// One worker, from its start to its end.
+fn work<'m, M: Model + 'm, B: 'm, W: Way<'m, M, B>>(
+    way: &W,
+    me: usize,
+    watch: &mut Watch<'_>,
+    started: Instant,
+) -> Remains<M::Lp, W::Count> {
+    let common = way.common();
+    let binding = workers::bind(&common.homes, me, common.settings);
+    // A bug of the engine's must not leave the others waiting for this worker.
+    let alarm = Alarm(|| way.break_up());
+    let mut lookout = Lookout::new(watch, common, started);
+    let remains = way.work(me, &mut lookout);
+    std::mem::forget(alarm);
+    drop(binding);
+    lookout.resume_panic();
+    remains
+}
+
+/// Says so if a worker panics.
+struct Alarm<F: Fn()>(F);
+
+impl<F: Fn()> Drop for Alarm<F> {
+    fn drop(&mut self) {
+        self.0();
+    }
+}
+
+fn conclude<'m, M: Model + 'm, B: 'm, W: Way<'m, M, B>>(
+    way: &W,
+    mut remains: Vec<Remains<M::Lp, W::Count>>,
+    watch: &mut Watch<'_>,
+    started: Instant,
+) -> Outcome<M> {
+    let common = way.common();
+    let has_ended = |ended| remains.iter().any(|worker| worker.ended == ended);
+    let (interrupted, has_failed) = (has_ended(Ended::Interrupted), has_ended(Ended::Failed));
+    if has_failed || common.failure.is_known() {
+        common.take_apart(move || drop(remains));
+        let failure = common.failure.take();
+        if failure.is_some() {
+            common.ranks.alert();
+        }
+        return Outcome::failed(failure);
+    }
+    let details = way.details(&remains);
+    let sum = |count: fn(&Remains<M::Lp, W::Count>) -> u64| remains.iter().map(count).sum::<u64>();
+    let (committed, peak) = (sum(|worker| worker.committed), sum(|worker| worker.peak));
+    let rounds = remains.iter().map(|worker| worker.rounds).max().unwrap_or_default();
+    let last_time = remains.iter().map(|worker| worker.last_time).max().unwrap_or_default();
+
+    let with_ids = remains.iter_mut().zip(&common.homes.residents).map(|(worker, ids)| {
+        ids.iter().copied().zip(std::mem::take(&mut worker.lps)).collect::<Vec<_>>()
+    });
+    let lps = common.homes.in_order(with_ids);
+    let mut digest = CommitDigest::default();
+    for (id, lp) in &lps {
+        digest.add_lp(*id, lp.digest, &lp.rng, lp.sent);
+    }
+    let asked_for = if interrupted { None } else { VirtualTime::new(common.end).ok() };
+    Lookout::new(watch, common, started).observe_end(asked_for.unwrap_or(last_time));
+    Outcome::Done(Conclusion {
+        interrupted,
+        last_time,
+        digest,
+        share: Share {
+            committed,
+            processed: committed,
+            rounds,
+            peak_bytes: peak * W::EVENT_BYTES,
+            ..Share::default()
+        },
+        details,
+        lps: lps.into_iter().map(|(id, lp)| (id, lp.state)).collect(),
+    })
+}

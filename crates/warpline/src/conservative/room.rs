@@ -1,0 +1,100 @@
+//! The memory of events: how many may be pending where it is limited, and buffers that wait to be used again.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use warpline_core::Place;
+
+use super::crew::Scene;
+use crate::{
+    RunError,
+    sequential::{Buffer, Halt},
+};
+
+/// Spare buffers take at most so much memory, or are not more than so many.
+const SPARES_BYTES: usize = 1 << 20;
+const SPARES_LEAST: usize = 64;
+
+/// Room for pending events: one for all workers of a rank.
+#[derive(Debug)]
+pub(super) struct Room {
+    /// The limit in bytes, and what one event takes of it.
+    bytes: Option<u64>,
+    event_bytes: u64,
+    /// The most events that may be pending, if there is a limit.
+    events: Option<usize>,
+    /// How many are, if there is.
+    pending: AtomicUsize,
+}
+
+impl Room {
+    pub(super) fn new(bytes: Option<u64>, event_bytes: u64) -> Self {
+        let events = bytes.map(|bytes| bytes / event_bytes);
+        let events = events.map(|events| usize::try_from(events).unwrap_or(usize::MAX));
+        Self { bytes, event_bytes, events, pending: AtomicUsize::new(0) }
+    }
+
+    /// Takes the place of one more event; cuts off the code that sends it if there is none.
+    #[inline]
+    pub(super) fn take(&self, scene: &mut Scene) {
+        if let Some(events) = self.events {
+            // Ordering: Relaxed; a count, here and below.
+            if self.pending.fetch_add(1, Ordering::Relaxed) >= events {
+                self.pending.fetch_sub(1, Ordering::Relaxed);
+                scene.halt(Halt::OutOfBuffers);
+            }
+        }
+    }
+
+    /// Gives the places of so many events back.
+    #[inline]
+    pub(super) fn give(&self, events: usize) {
+        if self.events.is_some() {
+            self.pending.fetch_sub(events, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether there is room for so many more.
+    pub(super) fn has_room_for(&self, events: usize) -> bool {
+        let pending = self.pending.load(Ordering::Relaxed);
+        self.events.is_none_or(|room| room.saturating_sub(pending) >= events)
+    }
+
+    /// The failure of a run for which there is too little.
+    pub(super) fn out_of_buffers(&self, place: Place) -> RunError {
+        RunError::OutOfBuffers {
+            place,
+            limit: self.bytes.unwrap_or(u64::MAX),
+            events: self.events.unwrap_or_default() as u64,
+            event_bytes: self.event_bytes,
+        }
+    }
+}
+
+/// Buffers of handled events, for the next sends of a worker.
+pub(super) struct Spares<B>(Vec<B>);
+
+impl<B> Spares<B> {
+    pub(super) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Puts a message into a buffer.
+    #[inline]
+    pub(super) fn store<T>(&mut self, message: T) -> B
+    where
+        B: Buffer<T>,
+    {
+        B::store(message, &mut self.0)
+    }
+
+    /// Keeps a buffer, if there are not many yet: who only receives would keep them all.
+    #[inline]
+    pub(super) fn recycle<T>(&mut self, message: B)
+    where
+        B: Buffer<T>,
+    {
+        if self.0.len() < SPARES_BYTES / size_of::<T>().max(1) + SPARES_LEAST {
+            message.recycle(&mut self.0);
+        }
+    }
+}

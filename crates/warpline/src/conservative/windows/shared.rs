@@ -1,0 +1,96 @@
+//! What the workers of a run share: read-only tables, and the places where they meet.
+
+use std::sync::{Mutex, PoisonError};
+
+use warpline_core::{LpId, Model, Wires};
+use warpline_memory::CachePadded;
+
+use super::{
+    super::crew::Common,
+    abroad::Abroad,
+    calendar::{Bucket, Grid},
+    exchange::Exchange,
+};
+use crate::{
+    ConfigError, Engine, RunError,
+    sequential::{Buffer, Event, Message},
+};
+
+/// What one worker has for another one.
+type Mailbox<B> = CachePadded<Mutex<Bucket<Event<B>>>>;
+
+/// One for all workers.
+pub(in crate::conservative) struct Shared<'m, M: Model, B> {
+    pub(super) common: Common<'m, M, B>,
+    pub(super) workers: usize,
+    /// The last window that has events before the end.
+    pub(super) last_window: u64,
+    pub(super) grid: Grid,
+    pub(super) exchange: Exchange,
+    /// Mail to other ranks, if there are any.
+    pub(super) abroad: Option<Abroad<'m, M>>,
+    /// For even and for odd meetings: by receiver, and then by sender.
+    mail: [Box<[Mailbox<B>]>; 2],
+}
+
+impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
+    pub(super) fn new(common: Common<'m, M, B>, wires: Option<Wires<M>>) -> Result<Self, RunError> {
+        let grid = grid(common.model)?;
+        let workers = common.workers();
+        let mail = || (0..workers * workers).map(|_| CachePadded::default()).collect();
+        Ok(Self {
+            workers,
+            last_window: grid.window(common.end_time().get()),
+            grid,
+            exchange: Exchange::new(workers),
+            abroad: wires
+                .zip(common.ranks.transport())
+                .map(|(wires, transport)| Abroad::new(transport, wires, workers)),
+            mail: [mail(), mail()],
+            common,
+        })
+    }
+
+    /// Whether there is only one worker in all: then nobody asks where a process lives.
+    #[inline]
+    fn is_alone(&self) -> bool {
+        self.common.homes.residents.len() == 1 && self.abroad.is_none()
+    }
+
+    /// The worker, of those of all ranks, that a process lives at.
+    #[inline]
+    pub(super) fn worker_of(&self, lp: LpId) -> usize {
+        if self.is_alone() { 0 } else { self.common.homes.directory[lp.index()].worker as usize }
+    }
+
+    /// The place of a process at its worker.
+    #[inline]
+    pub(super) fn local_of(&self, lp: LpId) -> u32 {
+        if self.is_alone() { lp.get() } else { self.common.homes.directory[lp.index()].local }
+    }
+
+    /// Does something with the mail of one worker to another one. The sender has it before a meeting, the
+    /// receiver after it, so nobody waits for the lock.
+    pub(super) fn mail<R>(
+        &self,
+        meeting: u64,
+        from: usize,
+        to: usize,
+        work: impl FnOnce(&mut Bucket<Event<B>>) -> R,
+    ) -> R {
+        let mail = &self.mail[(meeting % 2) as usize][to * self.workers + from];
+        work(&mut mail.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The windows that the model's lookahead allows.
+fn grid<M: Model>(model: &M) -> Result<Grid, ConfigError> {
+    let Some(lookahead) = model.lookahead().filter(|&lookahead| lookahead > 0.0) else {
+        let allowed = "sequential or timewarp for a model that declares no lookahead (to declare one, \
+                       give its Model a `lookahead`: a delay above 0 that no event between two \
+                       processes goes below)";
+        return Err(ConfigError::new("engine", Engine::Conservative, allowed));
+    };
+    Grid::new(lookahead)
+        .ok_or_else(|| ConfigError::new("lookahead", lookahead, "large enough to divide 1 by"))
+}

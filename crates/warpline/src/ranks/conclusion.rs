@@ -1,0 +1,329 @@
+//! A run of an engine with several workers, around its main loop: from what the ranks have to agree on before it to
+//! the one report after it.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use warpline_core::{
+    CommitDigest, Fault, LogicalProcess, LpId, Model, VirtualTime, WireError, Wires, take_bytes,
+};
+use warpline_net::{Malformed, NetError};
+
+use super::{Ranks, from_bytes, to_bytes};
+use crate::{
+    ConfigError, Details, Engine, Report, RunError, failure::FailureOrder, panics,
+    simulation::Settings, workers,
+};
+
+/// What is run.
+pub(crate) struct Run<'r, M: Model> {
+    pub(crate) model: &'r M,
+    pub(crate) engine: Engine,
+    pub(crate) settings: &'r Settings,
+    pub(crate) ranks: &'r Ranks<'r>,
+    pub(crate) started: Instant,
+}
+
+/// How the workers of a rank have ended.
+pub(crate) enum Outcome<M: Model> {
+    Done(Conclusion<M>),
+    /// With the first failure of this rank.
+    Failed(FailureOrder, RunError),
+    /// Because another rank fails.
+    Stopped,
+}
+
+impl<M: Model> Outcome<M> {
+    /// That of workers that could not go on, with the failure that they know of.
+    pub(crate) fn failed(failure: Option<(FailureOrder, RunError)>) -> Self {
+        failure.map_or(Self::Stopped, |(order, error)| Self::Failed(order, error))
+    }
+}
+
+/// What a rank has at its end, to make a report of.
+pub(crate) struct Conclusion<M: Model> {
+    pub(crate) interrupted: bool,
+    pub(crate) last_time: VirtualTime,
+    pub(crate) digest: CommitDigest,
+    pub(crate) share: Share,
+    pub(crate) details: Details,
+    /// The processes of this rank, in their order.
+    pub(crate) lps: Vec<(LpId, M::Lp)>,
+}
+
+/// One rank's share of a report: sums, unless said otherwise.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Share {
+    pub(crate) committed: u64,
+    pub(crate) processed: u64,
+    pub(crate) rolled_back: u64,
+    pub(crate) rollbacks: u64,
+    /// The greatest counts.
+    pub(crate) rounds: u64,
+    pub(crate) peak_bytes: u64,
+    /// Filled in from the conclusion, as are the counters.
+    pub(crate) digest: u64,
+    pub(crate) counters: Vec<u64>,
+}
+
+/// How a rank came to its end.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Ending {
+    Done {
+        interrupted: bool,
+        last_time: f64,
+    },
+    Failed {
+        order: [u64; 4],
+        error: String,
+    },
+    /// Another rank has said why.
+    Stopped,
+}
+
+type Summary<M> = <<M as Model>::Lp as LogicalProcess>::Summary;
+
+impl<M: Model> Run<'_, M> {
+    /// Makes what the workers of this rank share, lets them `work` on it, and ends the run with all other ranks: the
+    /// first one gets the report. Follows RANK-A whatever happens.
+    pub(crate) fn carry_out<S>(
+        &self,
+        make: impl FnOnce(Option<Wires<M>>) -> Result<S, RunError>,
+        work: impl FnOnce(&S) -> Outcome<M>,
+    ) -> Result<Option<Report<M::Output>>, RunError> {
+        let connect = || self.ranks.connect(self.model, self.engine, self.settings);
+        let wires = panics::catch(connect).map_err(|fault| self.model_error(fault))??;
+        let make = panics::catch(|| Ok((self.model.name(), make(wires)?)));
+        let (name, shared) = match make.unwrap_or_else(|fault| Err(self.model_error(fault))) {
+            Ok(made) => made,
+            Err(error) => {
+                // The others may be in their main loops already.
+                self.ranks.alert();
+                let order = FailureOrder::Start(LpId::new(0));
+                return self.conclude("", Outcome::Failed(order, error));
+            }
+        };
+        let outcome = work(&shared);
+        let report = self.conclude(name, outcome);
+        // What is left is the model's too, and may panic when it is dropped.
+        let dropped = panics::catch(move || drop(shared));
+        let report = report?;
+        dropped.map_err(|fault| self.model_error(fault))?;
+        Ok(report)
+    }
+
+    fn model_error(&self, fault: Fault) -> RunError {
+        workers::model_error(fault, None, self.engine, self.settings)
+    }
+
+    fn conclude(
+        &self,
+        name: &'static str,
+        outcome: Outcome<M>,
+    ) -> Result<Option<Report<M::Output>>, RunError> {
+        self.ranks.dismissing(self.end(name, outcome))
+    }
+
+    fn end(
+        &self,
+        name: &'static str,
+        outcome: Outcome<M>,
+    ) -> Result<Option<Report<M::Output>>, RunError> {
+        let ending = match &outcome {
+            Outcome::Done(done) => {
+                let (interrupted, last_time) = (done.interrupted, done.last_time.get());
+                Ending::Done { interrupted, last_time }
+            }
+            Outcome::Failed(order, error) => Ending::Failed {
+                order: FailureOrder::to_words(Some(*order)),
+                error: error.to_string(),
+            },
+            Outcome::Stopped => Ending::Stopped,
+        };
+        let endings = self.endings(&ending)?;
+        let failures = endings.iter().enumerate().filter_map(|(rank, ending)| match ending {
+            Ending::Failed { order, error } => Some((order, rank, error)),
+            _ => None,
+        });
+        if let Some((_, rank, error)) = failures.min() {
+            return Err(match outcome {
+                Outcome::Failed(_, own) if rank == self.ranks.me() => own,
+                _ => RunError::Rank { rank, error: error.clone() },
+            });
+        }
+        let Outcome::Done(done) = outcome else {
+            let error = "it ended early, and nobody says why (a bug of Warpline)".to_owned();
+            return Err(RunError::Rank { rank: self.ranks.me(), error });
+        };
+        let interrupted =
+            endings.iter().any(|ending| matches!(ending, Ending::Done { interrupted: true, .. }));
+        let last = endings.iter().fold(done.last_time, |last, ending| match ending {
+            Ending::Done { last_time, .. } => {
+                VirtualTime::new(*last_time).map_or(last, |time| last.max(time))
+            }
+            _ => last,
+        });
+        let asked_for = if interrupted { None } else { VirtualTime::new(self.settings.end).ok() };
+        self.report(name, done, asked_for.unwrap_or(last), interrupted)
+    }
+
+    fn endings(&self, ending: &Ending) -> Result<Vec<Ending>, RunError> {
+        if self.ranks.count() == 1 {
+            return Ok(vec![ending.clone()]);
+        }
+        let endings = self.ranks.gather_all(&to_bytes(ending))?;
+        let read = |(rank, bytes): (usize, &Vec<u8>)| from_bytes(bytes, rank);
+        Ok(endings.iter().enumerate().map(read).collect::<Result<_, _>>()?)
+    }
+
+    fn report(
+        &self,
+        name: &'static str,
+        done: Conclusion<M>,
+        end_time: VirtualTime,
+        interrupted: bool,
+    ) -> Result<Option<Report<M::Output>>, RunError> {
+        let Conclusion { mut share, mut details, lps, digest, .. } = done;
+        share.counters = details.counters.iter().map(|&(_, count)| count).collect();
+        share.digest = digest.to_bits();
+        let all = if self.ranks.count() == 1 {
+            let lps = lps.into_iter();
+            let output = workers::reduce(self.model, lps, end_time, self.engine, self.settings)?;
+            Some((share, output))
+        } else {
+            self.reduce_across(&share, lps, end_time)?
+        };
+        let Some((total, output)) = all else { return Ok(None) };
+        details.counters.iter_mut().zip(total.counters).for_each(|(mine, all)| mine.1 = all);
+        Ok(Some(Report {
+            model: name,
+            engine: self.engine,
+            ranks: self.ranks.count(),
+            workers: self.ranks.workers(self.settings),
+            seed: self.settings.seed,
+            end_time,
+            interrupted,
+            committed_events: total.committed,
+            processed_events: total.processed,
+            rolled_back_events: total.rolled_back,
+            rollbacks: total.rollbacks,
+            gvt_rounds: total.rounds,
+            peak_buffer_bytes: total.peak_bytes,
+            wall: self.started.elapsed(),
+            digest: CommitDigest::from_bits(total.digest),
+            details,
+            output,
+        }))
+    }
+
+    /// Takes the processes of all ranks apart; the first rank gets the sum of what they leave.
+    fn reduce_across(
+        &self,
+        share: &Share,
+        lps: Vec<(LpId, M::Lp)>,
+        end_time: VirtualTime,
+    ) -> Result<Option<(Share, M::Output)>, RunError> {
+        let Some(wires) = self.model.wires() else {
+            let allowed = "1 for a model without `wires`";
+            return Err(ConfigError::new("ranks", self.ranks.count(), allowed).into());
+        };
+        let lps = lps.into_iter();
+        let summaries = workers::summaries(self.model, lps, end_time, self.engine, self.settings);
+        let mine = summaries.and_then(|summaries| {
+            panics::catch(|| share_bytes::<M>(&wires, share, summaries))
+                .map_err(|fault| self.model_error(fault))
+        });
+        let told = to_bytes(&mine.as_ref().map_err(ToString::to_string));
+        let all = self.ranks.gather_at_first(&told)?;
+        let output = all.map(|all| self.fold_shares(&wires, &all));
+        // All hear whether that went well.
+        let verdict = match &output {
+            Some(Err(error)) => error.to_string(),
+            _ => String::new(),
+        };
+        let verdicts = self.ranks.gather_all(verdict.as_bytes())?;
+        // The failure of this rank's own processes is told as it is.
+        let or_own = |error| mine.err().unwrap_or(error);
+        match output {
+            Some(output) => output.map(Some).map_err(or_own),
+            None if verdicts[0].is_empty() => Ok(None),
+            None => {
+                let error = String::from_utf8_lossy(&verdicts[0]).into_owned();
+                Err(or_own(RunError::Rank { rank: 0, error }))
+            }
+        }
+    }
+
+    fn fold_shares(
+        &self,
+        wires: &Wires<M>,
+        all: &[Vec<u8>],
+    ) -> Result<(Share, M::Output), RunError> {
+        let mut total = Share::default();
+        let mut summaries = Vec::new();
+        for (rank, bytes) in all.iter().enumerate() {
+            let bytes: Result<Vec<u8>, String> = from_bytes(bytes, rank)?;
+            let bytes = bytes.map_err(|error| RunError::Rank { rank, error })?;
+            read_share::<M>(wires, &bytes, rank, &mut total, &mut summaries)?;
+        }
+        summaries.sort_unstable_by_key(|(id, _)| *id);
+        let summaries = summaries.into_iter().map(|(_, summary)| summary);
+        let output = workers::fold(self.model, summaries, self.engine, self.settings)?;
+        Ok((total, output))
+    }
+}
+
+fn share_bytes<M: Model>(
+    wires: &Wires<M>,
+    share: &Share,
+    summaries: Vec<(LpId, Summary<M>)>,
+) -> Vec<u8> {
+    let head = to_bytes(share);
+    let mut bytes = (head.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(head);
+    for (id, summary) in summaries {
+        bytes.extend(id.get().to_le_bytes());
+        wires.summary.write(&summary, &mut bytes);
+    }
+    bytes
+}
+
+/// Adds one rank's share to that of all.
+fn read_share<M: Model>(
+    wires: &Wires<M>,
+    mut bytes: &[u8],
+    rank: usize,
+    total: &mut Share,
+    summaries: &mut Vec<(LpId, Summary<M>)>,
+) -> Result<(), NetError> {
+    let malformed = |error: WireError| NetError::Malformed {
+        from: rank,
+        what: Malformed::Body(error.to_string()),
+    };
+    let mut len = [0; 8];
+    len.copy_from_slice(take_bytes(&mut bytes, 8).map_err(malformed)?);
+    let len = usize::try_from(u64::from_le_bytes(len)).unwrap_or(usize::MAX);
+    let share: Share = from_bytes(take_bytes(&mut bytes, len).map_err(malformed)?, rank)?;
+    total.add(&share);
+    while !bytes.is_empty() {
+        let mut id = [0; 4];
+        id.copy_from_slice(take_bytes(&mut bytes, 4).map_err(malformed)?);
+        let summary = wires.summary.read(&mut bytes).map_err(malformed)?;
+        summaries.push((LpId::new(u32::from_le_bytes(id)), summary));
+    }
+    Ok(())
+}
+
+impl Share {
+    fn add(&mut self, other: &Self) {
+        self.committed += other.committed;
+        self.processed += other.processed;
+        self.rolled_back += other.rolled_back;
+        self.rollbacks += other.rollbacks;
+        self.rounds = self.rounds.max(other.rounds);
+        self.peak_bytes += other.peak_bytes;
+        self.digest = self.digest.wrapping_add(other.digest);
+        self.counters.resize(other.counters.len(), 0);
+        self.counters.iter_mut().zip(&other.counters).for_each(|(mine, more)| *mine += more);
+    }
+}
