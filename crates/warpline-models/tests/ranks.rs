@@ -59,13 +59,14 @@ fn workloads() -> Vec<(ModelParams, usize, f64)> {
     .into()
 }
 
-fn placements(lps: usize, workers: usize) -> [Placement; 4] {
+fn placements(lps: usize, workers: usize) -> [Placement; 5] {
     let table: Arc<[u32]> = (0..lps).map(|lp| (lp * lp % workers) as u32).collect();
-    [Placement::Model, Placement::Blocks, Placement::RoundRobin, Placement::Table(table)]
+    let table = Placement::Table(table);
+    [Placement::Model, Placement::Blocks, Placement::RoundRobin, Placement::Graph, table]
 }
 
 #[test]
-fn the_conservative_engine_commits_the_same_on_any_ranks() {
+fn any_ranks_and_placements_commit_the_same() {
     for (place, (params, lps, end)) in workloads().into_iter().enumerate() {
         let alone = Run {
             engine: Engine::Sequential,
@@ -78,8 +79,11 @@ fn the_conservative_engine_commits_the_same_on_any_ranks() {
         let oracle = params.clone().dispatch(alone.clone()).expect("sound parameters");
         for ranks in 1..4 {
             for workers in 1..3 {
-                for placement in placements(lps, ranks * workers) {
-                    let engine = Engine::Conservative;
+                let engines = [Engine::Conservative, Engine::TimeWarp].into_iter();
+                let placements = placements(lps, ranks * workers);
+                for (engine, placement) in
+                    engines.flat_map(|engine| placements.clone().map(|one| (engine, one)))
+                {
                     let run = Run { engine, ranks, workers, placement, ..alone.clone() };
                     let found = params.clone().dispatch(run.clone()).expect("sound parameters");
                     assert_eq!(found, oracle, "workload {place}: {run:?}");

@@ -5,6 +5,7 @@
 use std::{fmt, ops::Range, sync::Arc};
 
 use warpline_core::{LpId, Model};
+use warpline_net::graph::{Topology, min_cut};
 
 use crate::ConfigError;
 
@@ -19,26 +20,58 @@ pub enum Placement {
     Blocks,
     /// In turn.
     RoundRobin,
+    /// So that few of the model's [`links`](Model::links) lead from one worker to another: what the graph
+    /// partitioner METIS finds. All links count alike.
+    Graph,
     /// A worker for every process, in the order of the processes: what graph partitioners write.
     Table(Arc<[u32]>),
 }
 
 impl Placement {
-    fn worker<M: Model>(&self, model: &M, id: LpId, lp_count: usize, workers: usize) -> usize {
-        match self {
-            Self::Model => model.placement(id, workers),
-            Self::Blocks => (id.index() * workers) / lp_count,
-            Self::RoundRobin => id.index() % workers,
-            Self::Table(table) => table[id.index()] as usize,
-        }
+    /// Says where each process is.
+    fn dealer<'a, M: Model>(
+        &'a self,
+        model: &'a M,
+        lp_count: usize,
+        workers: usize,
+    ) -> Result<Box<dyn Fn(LpId) -> usize + 'a>, ConfigError> {
+        Ok(match self {
+            Self::Model => Box::new(move |id| model.placement(id, workers)),
+            Self::Blocks => Box::new(move |id| (id.index() * workers) / lp_count),
+            Self::RoundRobin => Box::new(move |id| id.index() % workers),
+            Self::Graph => {
+                let table = min_cut_of_links(model, lp_count, workers)?;
+                Box::new(move |id| table[id.index()])
+            }
+            Self::Table(table) => {
+                let allowed = "as many lines as the model has LPs";
+                let found = format!("a table of {} lines for {lp_count} LPs", table.len());
+                ConfigError::check(table.len() == lp_count, "placement", found, allowed)?;
+                Box::new(|id| table[id.index()] as usize)
+            }
+        })
     }
+}
 
-    fn check(&self, lp_count: usize) -> Result<(), ConfigError> {
-        let Self::Table(table) = self else { return Ok(()) };
-        let allowed = "as many lines as the model has LPs";
-        let found = format!("a table of {} lines for {lp_count} LPs", table.len());
-        ConfigError::check(table.len() == lp_count, "placement", found, allowed)
+/// The worker of every process, so that few links lead from one to another.
+fn min_cut_of_links<M: Model>(
+    model: &M,
+    lp_count: usize,
+    workers: usize,
+) -> Result<Vec<usize>, ConfigError> {
+    let mut edges = Vec::new();
+    for from in (0..lp_count).map(LpId::from_index) {
+        let Some(links) = model.links(from) else {
+            let allowed = format!(
+                "model, blocks, round-robin or a file for a model that does not declare where {from:?} sends to \
+                 (to declare it, give its Model `links`)"
+            );
+            return Err(ConfigError::new("placement", "graph", allowed));
+        };
+        edges.extend(links.iter().map(|link| (from.index(), link.to.index())));
     }
+    let parts = Topology::new(lp_count, edges).and_then(|graph| min_cut(&graph, workers));
+    parts.map_err(|error| ConfigError::new("links", error, "a graph that can be partitioned"))
 }
 
 impl fmt::Debug for Placement {
@@ -47,7 +80,15 @@ impl fmt::Debug for Placement {
             Self::Model => f.write_str("Model"),
             Self::Blocks => f.write_str("Blocks"),
             Self::RoundRobin => f.write_str("RoundRobin"),
-            Self::Table(table) => write!(f, "Table({} LPs)", table.len()),
+            Self::Graph => f.write_str("Graph"),
+            Self::Table(table) => {
+                // FNV-1a: ranks compare what they have been given by this text.
+                let mix = |hash: u64, worker: &u32| {
+                    (hash ^ u64::from(*worker)).wrapping_mul(0x100_0000_01b3)
+                };
+                let hash = table.iter().fold(0xcbf2_9ce4_8422_2325, mix);
+                write!(f, "Table({} LPs, {hash:x})", table.len())
+            }
         }
     }
 }
@@ -83,7 +124,7 @@ impl Homes {
         workers: usize,
         here: Range<usize>,
     ) -> Result<Self, ConfigError> {
-        placement.check(lp_count)?;
+        let worker_of = placement.dealer(model, lp_count, workers)?;
         let mut directory = Vec::new();
         // A table that does not fit is an error that says so, not an abort in the allocator.
         if directory.try_reserve_exact(lp_count).is_err() {
@@ -95,7 +136,7 @@ impl Homes {
         let mut counts = vec![0; workers];
         for index in 0..lp_count {
             let id = LpId::from_index(index);
-            let worker = placement.worker(model, id, lp_count, workers);
+            let worker = worker_of(id);
             if worker >= workers {
                 let allowed = format!("below {workers}, the number of workers, for {id:?}");
                 return Err(ConfigError::new("placement", worker, allowed));

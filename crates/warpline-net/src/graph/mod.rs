@@ -63,7 +63,7 @@ pub use fifo::Taken;
 pub use handle::{EventGraph, Far, GraphTraffic, Refusal, Refused};
 pub use hub::Hub;
 pub use item::{Codec, WORDS, Words};
-pub use partition::{blocks, round_robin};
+pub use partition::{blocks, min_cut, round_robin};
 pub use plan::{Plan, PlanError, Techniques};
 pub use split_phase::SplitPhase;
 pub use topology::{EdgeId, NodeId, Topology};

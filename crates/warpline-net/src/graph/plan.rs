@@ -38,6 +38,9 @@ pub enum PlanError {
     /// Numbers do not fit into 32 bits.
     #[error("there are 2^32 nodes or edges, or more")]
     TooLarge,
+    /// The graph partitioner has given up.
+    #[error("METIS cannot partition the graph: {0}")]
+    Partitioner(String),
     /// The partition is for another graph.
     #[error("the partition has {homes} nodes, but the graph has {nodes}")]
     OtherPartition {
