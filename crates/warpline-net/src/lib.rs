@@ -39,7 +39,7 @@ pub use faulty::Faulty;
 pub use launch::launched_by_mpi;
 #[cfg(feature = "mpi")]
 pub use mpi::MpiTransport;
-pub use outbox::{Aggregation, Outbox, Traffic};
+pub use outbox::{Aggregation, Outbox, Traffic, append};
 pub use parcel::{HEADER_BYTES, Malformed, Opened, Parcel};
 pub use runtime::{Runtime, RuntimeError};
 pub use threads::{ThreadTransport, network};

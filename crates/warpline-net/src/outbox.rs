@@ -74,11 +74,65 @@ pub struct Traffic {
     pub bytes: u64,
 }
 
+/// When what has gathered is enough to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Threshold {
+    bytes: usize,
+    adapts: bool,
+}
+
+impl Threshold {
+    pub(crate) const fn new(aggregation: Aggregation) -> Self {
+        let bytes = match aggregation {
+            Aggregation::Off => 0,
+            Aggregation::Bytes(bytes) => bytes,
+            Aggregation::Adaptive => THRESHOLD,
+        };
+        Self { bytes, adapts: matches!(aggregation, Aggregation::Adaptive) }
+    }
+
+    /// Whether so many bytes are enough. If they are, that was soon.
+    #[inline]
+    pub(crate) fn is_reached(&mut self, len: usize) -> bool {
+        if len < self.bytes {
+            return false;
+        }
+        if self.adapts {
+            self.bytes = THRESHOLD_MAX.min(2 * self.bytes);
+        }
+        true
+    }
+
+    /// So many bytes are sent although they are not enough.
+    #[inline]
+    pub(crate) fn is_not_awaited(&mut self, len: usize) {
+        if self.adapts && 4 * len < self.bytes {
+            self.bytes = THRESHOLD_MIN.max(self.bytes / 2);
+        }
+    }
+}
+
 /// What gathers for one address.
 #[derive(Debug)]
 struct Gathering {
     parcel: Option<Parcel>,
-    threshold: usize,
+    threshold: Threshold,
+}
+
+/// Appends to bytes; if `write` panics, they are as before.
+pub fn append(bytes: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    struct Undo<'b> {
+        bytes: &'b mut Vec<u8>,
+        len: usize,
+    }
+    impl Drop for Undo<'_> {
+        fn drop(&mut self) {
+            self.bytes.truncate(self.len);
+        }
+    }
+    let mut undo = Undo { len: bytes.len(), bytes };
+    write(undo.bytes);
+    undo.len = undo.bytes.len();
 }
 
 /// See the module.
@@ -87,7 +141,6 @@ pub struct Outbox<'t> {
     transport: &'t dyn Transport,
     kind: u16,
     port: usize,
-    aggregation: Aggregation,
     /// By rank, and then by port.
     gatherings: Vec<Gathering>,
     /// Places in `gatherings` of those that are not empty.
@@ -105,18 +158,15 @@ impl<'t> Outbox<'t> {
         port: usize,
         aggregation: Aggregation,
     ) -> Self {
-        let threshold = match aggregation {
-            Aggregation::Off => 0,
-            Aggregation::Bytes(bytes) => bytes,
-            Aggregation::Adaptive => THRESHOLD,
-        };
+        let threshold = Threshold::new(aggregation);
         let addresses = transport.ranks() * transport.ports();
         let gatherings = (0..addresses).map(|_| Gathering { parcel: None, threshold }).collect();
         let (filled, spares, traffic) = (Vec::new(), Vec::new(), Traffic::default());
-        Self { transport, kind, port, aggregation, gatherings, filled, spares, traffic }
+        Self { transport, kind, port, gatherings, filled, spares, traffic }
     }
 
-    /// Puts in a message, which `write` appends to the bytes that it gets and must not change otherwise.
+    /// Puts in a message, which `write` appends to the bytes that it gets and must not change otherwise. If it
+    /// panics, there is no message.
     ///
     /// # Errors
     ///
@@ -133,12 +183,9 @@ impl<'t> Outbox<'t> {
                 none.insert(Parcel::new(self.kind, self.port, spare.unwrap_or_default()))
             }
         };
-        write(parcel.body());
+        append(parcel.body(), write);
         self.traffic.messages += 1;
-        if parcel.body_len() >= gathering.threshold {
-            if self.aggregation == Aggregation::Adaptive {
-                gathering.threshold = THRESHOLD_MAX.min(2 * gathering.threshold);
-            }
+        if gathering.threshold.is_reached(parcel.body_len()) {
             self.filled.retain(|&filled| filled != place);
             self.send(place)?;
         }
@@ -154,9 +201,7 @@ impl<'t> Outbox<'t> {
         while let Some(place) = self.filled.pop() {
             let gathering = &mut self.gatherings[place];
             let len = gathering.parcel.as_ref().map_or(0, Parcel::body_len);
-            if self.aggregation == Aggregation::Adaptive && 4 * len < gathering.threshold {
-                gathering.threshold = THRESHOLD_MIN.max(gathering.threshold / 2);
-            }
+            gathering.threshold.is_not_awaited(len);
             self.send(place)?;
         }
         Ok(())
@@ -256,11 +301,32 @@ mod tests {
         let to = Address { rank: 1, port: 0 };
         let put = |outbox: &mut Outbox<'_>| outbox.put(to, |bytes| bytes.extend([0; 64])).unwrap();
         (0..10_000).for_each(|_| put(&mut outbox));
-        assert_eq!(outbox.gatherings[1].threshold, THRESHOLD_MAX);
+        assert_eq!(outbox.gatherings[1].threshold.bytes, THRESHOLD_MAX);
         for _ in 0..20 {
             put(&mut outbox);
             outbox.flush().unwrap();
         }
-        assert_eq!(outbox.gatherings[1].threshold, 4 * 64);
+        assert_eq!(outbox.gatherings[1].threshold.bytes, 4 * 64);
+    }
+
+    /// A message whose writing panics leaves nothing behind.
+    #[test]
+    fn half_a_message_is_none() {
+        let ends = network(2, 1);
+        let mut outbox = Outbox::new(&ends[0], 0, 0, Aggregation::Bytes(100));
+        let to = Address { rank: 1, port: 0 };
+        outbox.put(to, |bytes| bytes.extend([1; 8])).unwrap();
+        let broken = std::panic::AssertUnwindSafe(|| {
+            outbox.put(to, |bytes| {
+                bytes.extend([2; 4]);
+                panic!("on purpose")
+            })
+        });
+        assert!(std::panic::catch_unwind(broken).is_err());
+        outbox.put(to, |bytes| bytes.extend([3; 8])).unwrap();
+        outbox.flush().unwrap();
+        let received = ends[1].receive(0).unwrap().unwrap();
+        let opened = Parcel::open(&received.bytes).unwrap();
+        assert_eq!(opened.body, [[1; 8], [3; 8]].as_flattened());
     }
 }

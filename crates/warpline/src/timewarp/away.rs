@@ -56,8 +56,6 @@ pub(super) struct Away<'r, T> {
     port: usize,
     wire: Wire<T>,
     outbox: Outbox<'r>,
-    /// A message on its way into the outbox: writing it is the model's code, which may panic.
-    draft: Vec<u8>,
     /// Letters sent since the last cut, by rank.
     sent: Vec<u64>,
     serial: u32,
@@ -86,7 +84,6 @@ impl<'r, T> Away<'r, T> {
             port,
             wire,
             outbox: Outbox::new(transport, EVENTS, port, settings.aggregation),
-            draft: Vec::new(),
             sent: vec![0; transport.ranks()],
             serial: 0,
             came: BTreeMap::new(),
@@ -111,10 +108,7 @@ impl<'r, T> Away<'r, T> {
         let (key, serial, io) = (event.key, event.buffer().get(), event.kind().io());
         // An event for another rank has the receiver's own number.
         let letter = Letter { color, serial, key, to: LpId::new(event.lp), io, message };
-        self.draft.clear();
-        letter.write(&mut self.draft, &self.wire);
-        let draft = &self.draft;
-        let sent = self.outbox.put(to, |bytes| bytes.extend_from_slice(draft));
+        let sent = self.outbox.put(to, |bytes| letter.write(bytes, &self.wire));
         self.note(sent);
         self.sent[to.rank] += 1;
         *(if is_anti { &mut self.given.anti_messages } else { &mut self.given.events }) += 1;

@@ -4,7 +4,7 @@
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use warpline_core::{EventKey, Fault, Io, LpId, Model, WireError};
-use warpline_net::NetError;
+use warpline_net::{NetError, append};
 
 use super::{
     super::{crew::Scene, room::Spares},
@@ -117,8 +117,10 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Desk<'a, M, B> {
         let Some(abroad) = &self.shared.abroad else { return };
         let to = self.shared.worker_of(event.1);
         self.first_sent = self.first_sent.min(window);
+        append(&mut self.departures[to], |bytes| {
+            write_event(bytes, &abroad.wire(), event, message)
+        });
         self.abroad += 1;
-        write_event(&mut self.departures[to], &abroad.wire(), event, message);
     }
 
     /// An event to another process is due in the window of its cause, or before: its time is so large that
