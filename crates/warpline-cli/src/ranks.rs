@@ -16,8 +16,8 @@ pub(crate) struct RankArgs {
     /// Ranks, as threads of this process; with mpirun, its processes are the ranks
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = one_to::<1024>)]
     pub(crate) ranks: usize,
-    /// Which worker has which processes: model, blocks, round-robin, or a file with the number of a
-    /// worker in each line, one line per process
+    /// Which worker has which processes: model, blocks, round-robin, graph (few links between workers),
+    /// or a file with the number of a worker in each line, one line per process
     #[arg(long, value_name = "NAME|FILE", default_value = "model", value_parser = placement)]
     pub(crate) placement: Placement,
     /// How the conservative engine's workers know what they may handle
@@ -48,10 +48,11 @@ fn placement(text: &str) -> Result<Placement, String> {
         "model" => return Ok(Placement::Model),
         "blocks" => return Ok(Placement::Blocks),
         "round-robin" => return Ok(Placement::RoundRobin),
+        "graph" => return Ok(Placement::Graph),
         _ => {}
     }
     let contents = std::fs::read_to_string(text).map_err(|error| {
-        format!("neither model, blocks or round-robin nor a file that can be read ({error})")
+        format!("neither model, blocks, round-robin or graph nor a file that can be read ({error})")
     })?;
     let worker = |(line, text): (usize, &str)| {
         let number = text.trim().parse();
@@ -114,6 +115,18 @@ impl Launch {
             Self::Here(_) => true,
             #[cfg(feature = "mpi")]
             Self::Mpi(transport) => warpline::Transport::rank(transport) == 0,
+        }
+    }
+
+    /// Ends the run before it begins: this process cannot take part, and the others would wait for it.
+    pub(crate) fn give_up(&self, failure: Failure) -> Failure {
+        match self {
+            Self::Here(_) => failure,
+            #[cfg(feature = "mpi")]
+            Self::Mpi(transport) => {
+                failure.report();
+                transport.abort(2)
+            }
         }
     }
 

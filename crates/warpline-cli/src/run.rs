@@ -49,7 +49,7 @@ pub(crate) fn execute(model: Model<RunArgs>) -> Result<(), Failure> {
     let launch = Launch::new(&args.common.ranks, args.common.timewarp.workers())?;
     // Only the process that has the report touches the file.
     let path = args.common.output.as_deref().filter(|_| launch.is_first());
-    let mut output = Output::open(path)?;
+    let mut output = Output::open(path).map_err(|failure| launch.give_up(failure))?;
     let action = Run { args: &args, params: &params, launch: &launch };
     let Some((text, difference)) = params.clone().dispatch(action)?? else { return Ok(()) };
     output.write(&text)?;

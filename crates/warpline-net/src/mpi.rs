@@ -90,6 +90,15 @@ impl MpiTransport {
         }
         let mut library = Library::initialise()?;
         let (rank, ranks) = library.rank_and_ranks()?;
+        // Addresses mean the same at all ranks.
+        let most = library.greatest(ports as u64)?;
+        if most > library.greatest(u64::MAX - ports as u64).map(|least| u64::MAX - least)? {
+            let what = format!(
+                "ranks have different numbers of ports: {ports} here, {most} at another one (do all have as many \
+                 workers? by default one for each core: give --workers)"
+            );
+            return Err(NetError::Failed(what));
+        }
         let arriving = (0..ranks).map(|_| VecDeque::new()).collect();
         let wire = Wire { library, leaving: VecDeque::new(), arriving, pending: 0 };
         let ports = (0..ports).map(|_| Port::default()).collect();

@@ -9,6 +9,7 @@
 //! - **RANK-A.** Every rank connects, then, unless that failed, concludes, once ([`Run::carry_out`]); so each waits
 //!   only for what the others do say.
 //! - **RANK-B.** Either all ranks succeed or all fail, with the failure that is first in the order of events.
+//! - **RANK-C.** A run leaves nothing at the control port: every word that is said is waited for, and every alert.
 
 mod conclusion;
 
@@ -16,7 +17,7 @@ use std::{
     any::type_name,
     collections::VecDeque,
     ops::Range,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use serde::{Deserialize, Serialize};
@@ -43,19 +44,33 @@ const YIELDS: u32 = 2_000;
 #[derive(Debug)]
 pub(crate) struct Ranks<'t> {
     transport: Option<&'t dyn Transport>,
-    /// What others have said about their conclusion while this rank was still in its main loop.
-    early: Mutex<VecDeque<Received>>,
+    control: Mutex<Control>,
+}
+
+/// What has come to the control port, and what has left it.
+#[derive(Debug, Default)]
+struct Control {
+    /// What others have said before this rank wanted to know it.
+    early: VecDeque<Received>,
+    /// The ranks that have alerted this one.
+    alerts: Vec<usize>,
+    has_alerted: bool,
 }
 
 impl<'t> Ranks<'t> {
     /// A run of one rank.
     pub(crate) fn alone() -> Self {
-        Self { transport: None, early: Mutex::default() }
+        Self { transport: None, control: Mutex::default() }
     }
 
     pub(crate) fn of(transport: &'t dyn Transport) -> Self {
         let transport = Some(transport).filter(|transport| transport.ranks() > 1);
-        Self { transport, early: Mutex::default() }
+        Self { transport, control: Mutex::default() }
+    }
+
+    fn control(&self) -> MutexGuard<'_, Control> {
+        // Nothing in there panics, so it is whole.
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What carries parcels to other ranks, if there are any.
@@ -112,16 +127,18 @@ impl<'t> Ranks<'t> {
             return Err(refusal.into());
         }
         let me = format!(
-            "Warpline {}, model {} ({} LPs, messages of {} bytes: {}), --engine {engine} --workers {workers} \
-             --seed {} --end {} --placement {:?}",
+            "Warpline {}, model {} ({} LPs, messages of {} bytes: {}, lookahead {:?}), --engine {engine} \
+             --workers {workers} --seed {} --end {} --placement {:?} --synchronization {}",
             env!("CARGO_PKG_VERSION"),
             model.name(),
             model.lp_count(),
             size_of::<<M::Lp as LogicalProcess>::Message>(),
             type_name::<M>(),
+            model.lookahead(),
             settings.seed,
             settings.end,
             settings.placement,
+            settings.synchronization,
         );
         let all = self.dismissing(self.gather_all(me.as_bytes()).map_err(RunError::from))?;
         let differs = all.iter().position(|other| *other != all[0]);
@@ -137,6 +154,9 @@ impl<'t> Ranks<'t> {
     /// Tells all other ranks that this one fails, so that they end, too. They hear why at the conclusion.
     pub(crate) fn alert(&self) {
         let Some(transport) = self.transport else { return };
+        if std::mem::replace(&mut self.control().has_alerted, true) {
+            return;
+        }
         let port = Self::control_port(transport);
         for rank in (0..transport.ranks()).filter(|&rank| rank != transport.rank()) {
             // A rank that is lost need not be told.
@@ -144,22 +164,30 @@ impl<'t> Ranks<'t> {
         }
     }
 
-    /// Whether another rank fails, or has ended: one worker of a rank asks now and then.
+    fn has_alerted(&self) -> bool {
+        self.control().has_alerted
+    }
+
+    /// Whether another rank fails: one worker of a rank asks now and then. That one has ended is no alarm.
     ///
     /// # Errors
     ///
     /// When ranks cannot talk any more.
     pub(crate) fn is_alerted(&self) -> Result<bool, NetError> {
         let Some(transport) = self.transport else { return Ok(false) };
-        let Some(received) = transport.receive(Self::control_port(transport))? else {
-            return Ok(false);
-        };
-        let (kind, _) = expect(&received.bytes, received.from, &[ALERT, GATHER])?;
-        if kind != ALERT {
-            // A rank that was alerted sooner is at its conclusion already.
-            self.early.lock().unwrap_or_else(PoisonError::into_inner).push_back(received);
+        let mut control = self.control();
+        control.take_in(transport)?;
+        Ok(!control.alerts.is_empty())
+    }
+
+    /// Waits for the alerts of the ranks that say they have sent one: the next run must not find them.
+    fn await_alerts(&self, ranks: impl Iterator<Item = usize>) -> Result<(), NetError> {
+        let Some(transport) = self.transport else { return Ok(()) };
+        let mut control = self.control();
+        for rank in ranks.filter(|&rank| rank != transport.rank()) {
+            control.wait(transport, |control| control.alerts.contains(&rank).then_some(Ok(())))?;
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Every rank says something and hears what all have said, by rank: through rank 0.
@@ -200,32 +228,20 @@ impl<'t> Ranks<'t> {
         std::iter::once(Ok(mine.to_vec())).chain(others).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Waits for what a rank says next, which must be of this kind. Alerts are passed over: the conclusion has
-    /// begun.
+    /// Waits for what a rank says next, which must be of this kind.
     fn next_of(&self, rank: usize, kind: u16) -> Result<Vec<u8>, NetError> {
         let Some(transport) = self.transport else { return Ok(Vec::new()) };
-        let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut waited = 0;
-        loop {
-            let known = early.iter().position(|received| received.from == rank);
-            if let Some(received) = known.and_then(|place| early.remove(place)) {
-                match expect(&received.bytes, rank, &[kind, ALERT, DISMISSAL])? {
-                    (ALERT, _) => continue,
-                    (DISMISSAL, body) => {
-                        let error = String::from_utf8_lossy(body).into_owned();
-                        return Err(NetError::Ended { rank, error });
-                    }
-                    (_, body) => return Ok(body.to_vec()),
+        self.control().wait(transport, |control| {
+            let place = control.early.iter().position(|received| received.from == rank)?;
+            let received = control.early.remove(place)?;
+            Some(match expect(&received.bytes, rank, &[kind, DISMISSAL]) {
+                Ok((DISMISSAL, body)) => {
+                    let error = String::from_utf8_lossy(body).into_owned();
+                    Err(NetError::Ended { rank, error })
                 }
-            }
-            match transport.receive(Self::control_port(transport))? {
-                Some(received) => early.push_back(received),
-                None => {
-                    workers::wait(waited, SPINS, YIELDS);
-                    waited = waited.saturating_add(1);
-                }
-            }
-        }
+                said => said.map(|(_, body)| body.to_vec()),
+            })
+        })
     }
 
     /// RANK-B: if rank 0 cannot go on, the others must not wait for it.
@@ -241,6 +257,39 @@ impl<'t> Ranks<'t> {
             }
         }
         outcome
+    }
+}
+
+impl Control {
+    /// Takes in what has arrived next; says whether that was anything.
+    fn take_in(&mut self, transport: &dyn Transport) -> Result<bool, NetError> {
+        let Some(received) = transport.receive(Ranks::control_port(transport))? else {
+            return Ok(false);
+        };
+        let kinds = [GATHER, SHARE, ALERT, DISMISSAL];
+        match expect(&received.bytes, received.from, &kinds)? {
+            (ALERT, _) => self.alerts.push(received.from),
+            _ => self.early.push_back(received),
+        }
+        Ok(true)
+    }
+
+    /// Takes in what arrives until this has an answer.
+    fn wait<T>(
+        &mut self,
+        transport: &dyn Transport,
+        mut answer: impl FnMut(&mut Self) -> Option<Result<T, NetError>>,
+    ) -> Result<T, NetError> {
+        let mut waited = 0;
+        loop {
+            if let Some(answer) = answer(self) {
+                return answer;
+            }
+            if !self.take_in(transport)? {
+                workers::wait(waited, SPINS, YIELDS);
+                waited = waited.saturating_add(1);
+            }
+        }
     }
 }
 

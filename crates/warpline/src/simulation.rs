@@ -422,7 +422,7 @@ impl<'a, M: Model> Simulation<'a, M> {
     /// gets the report of the whole run, the others get `None`.
     ///
     /// The network needs one port more than a rank has workers. The processes are placed on all workers of all
-    /// ranks by [`Model::placement`], rank after rank.
+    /// ranks as [`placement`](Self::placement) says, rank after rank.
     ///
     /// # Errors
     ///
@@ -468,10 +468,21 @@ impl<M: Model> Simulation<'_, M> {
         let first = ends.next();
         let report = thread::scope(|scope| {
             let others: Vec<_> = ends
-                .map(|end| scope.spawn(|| run(end, &mut Watch { stop, ..Watch::default() })))
+                .map(|end| {
+                    let run = || run(end, &mut Watch { stop, ..Watch::default() });
+                    thread::Builder::new().spawn_scoped(scope, run)
+                })
                 .collect();
-            let report = first.map(|end| run(end, watch));
-            for other in others {
+            let report = match others.iter().find_map(|other| other.as_ref().err()) {
+                None => first.map(|end| run(end, watch)),
+                // Without this rank the others end, too.
+                Some(error) => {
+                    drop(first);
+                    let allowed = format!("fewer: a thread could not be started ({error})");
+                    Some(Err(ConfigError::new("ranks", ranks, allowed).into()))
+                }
+            };
+            for other in others.into_iter().flatten() {
                 if let Err(panic) = other.join() {
                     std::panic::resume_unwind(panic);
                 }

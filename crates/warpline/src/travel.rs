@@ -1,7 +1,7 @@
 //! An event as bytes, for its way to another rank: the three words of its key, its receiver, its kind, and then
 //! the message as the model's wire has it.
 
-use warpline_core::{EventKey, Io, LpId, Wire, WireError, take_bytes};
+use warpline_core::{EventKey, Io, LpId, STEP_MAX, Wire, WireError, take_bytes};
 
 /// The bytes before the message.
 const HEAD: usize = 32;
@@ -43,6 +43,7 @@ pub(crate) fn read_event<T>(bytes: &mut &[u8], wire: &Wire<T>) -> Result<Arrival
     }
     let [time, step_and_sender, sequence, last] = words;
     let key = EventKey::from_words([time, step_and_sender, sequence])
+        .filter(|key| key.step() <= STEP_MAX)
         .ok_or_else(|| WireError::new("an event with a key that means nothing"))?;
     let io = match last >> 32 {
         0 => None,

@@ -9,7 +9,7 @@ mod rankwise;
 use std::{
     ops::ControlFlow,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -86,6 +86,72 @@ fn delays_and_reordering_change_nothing() {
             assert_eq!(report.digest, expected.digest, "{context}");
             assert_eq!(report.output, expected.output, "{context}");
             assert_eq!(lines(&spec), lines(&oracle), "{context}");
+        }
+    }
+}
+
+/// A rank that gets what engines send long after what ranks say at their ends.
+#[derive(Debug)]
+struct Slow {
+    inner: ThreadTransport,
+    calls: u32,
+    /// By port: a parcel, and for how many more calls it is held back.
+    held: Vec<Mutex<Option<(Received, u32)>>>,
+}
+
+/// More calls than a worker makes before it lets others have the core, which then come to their end.
+const HELD: u32 = 2_200;
+
+impl Transport for Slow {
+    fn rank(&self) -> usize {
+        self.inner.rank()
+    }
+
+    fn ranks(&self) -> usize {
+        self.inner.ranks()
+    }
+
+    fn ports(&self) -> usize {
+        self.inner.ports()
+    }
+
+    fn send(&self, to: Address, parcel: Parcel) -> Result<(), NetError> {
+        self.inner.send(to, parcel)
+    }
+
+    fn receive(&self, port: usize) -> Result<Option<Received>, NetError> {
+        if port == self.ports() - 1 {
+            return self.inner.receive(port);
+        }
+        let mut held = self.held[port].lock().unwrap();
+        *held = match held.take() {
+            None => self.inner.receive(port)?.map(|received| (received, self.calls)),
+            Some((received, 0)) => return Ok(Some(received)),
+            Some((received, calls)) => Some((received, calls - 1)),
+        };
+        Ok(None)
+    }
+
+    fn abandon(&self) {
+        self.inner.abandon();
+    }
+}
+
+/// That another rank has come to its end is no alarm.
+#[test]
+fn a_rank_that_is_late_comes_to_its_end() {
+    let expected = Simulation::new(spec(None)).end(1.0).run().expect("sound");
+    for way in &WAYS[..2] {
+        for slow in 0..2 {
+            let ends = network(2, 2).into_iter().enumerate().map(|(rank, inner)| {
+                let calls = if rank == slow { HELD } else { 0 };
+                Slow { inner, calls, held: (0..2).map(|_| Mutex::default()).collect() }
+            });
+            let all = (0..2).map(|_| simulation(*way, &spec(None), 1, 1.0)).collect();
+            let mut outcomes = rankwise::run_on(ends.collect(), all).into_iter().flatten();
+            let report = outcomes.next().expect("rank 0").expect("sound").expect("a report");
+            assert_eq!(report.digest, expected.digest, "{way:?}, rank {slow} is slow");
+            assert!(matches!(outcomes.next(), Some(Ok(None))), "{way:?}, rank {slow} is slow");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Null messages and deadlock recovery commit what the sequential engine commits, on graphs of every kind.
 
+mod rankwise;
 mod watchdog;
 mod web;
 
@@ -336,6 +337,21 @@ fn memory_is_limited() {
         let error = watchdog::run(run).expect_err("too little");
         assert!(error.to_string().contains("out of event buffers"), "{error}");
         assert!(watchdog::run(simulation(&web, mode, 2, 8).memory(10 << 20)).is_ok());
+    }
+}
+
+/// An event for another rank takes room there, and only there: a pipeline from one rank to the next needs no more
+/// of it the longer it runs.
+#[test]
+fn memory_is_limited_by_rank() {
+    let links = vec![vec![(2, 0.5), (3, 0.5)], vec![(2, 0.5)], vec![], vec![]];
+    let web = Web { budget: 2_000, ..Web::new(links) };
+    let expected = Simulation::new(web.apart()).run().expect("sound");
+    for mode in MODES {
+        let all = (0..2).map(|_| simulation(&web.apart(), mode, 1, 8).memory(700)).collect();
+        let mut outcomes = rankwise::run(1, all).into_iter();
+        let report = outcomes.next().expect("rank 0").expect("enough").expect("a report");
+        assert_eq!(report.digest, expected.digest, "{mode}");
     }
 }
 

@@ -110,8 +110,9 @@ impl<E> EventGraph<'_, E> {
             Item::Event(edge, _) | Item::EdgeClock(edge, _) => {
                 [home(topology.from(edge)), home(topology.to(edge))] == [from, self.me]
             }
-            Item::Credit(edge, _) => {
+            Item::Credit(edge, count) => {
                 [home(topology.to(edge)), home(topology.from(edge))] == [from, self.me]
+                    && u64::from(count) <= self.plan.capacity() as u64
             }
             Item::Fanout(node, _) | Item::Clock(node, _) => home(node) == from,
             Item::Ack(node) => {
@@ -163,7 +164,7 @@ impl<E> EventGraph<'_, E> {
                 }
             }
             Item::Marker => self.freezing.close(from),
-            Item::Hello(_) => self.strangers -= 1,
+            Item::Hello(_) => self.strangers = self.strangers.saturating_sub(1),
             // `admit` has taken it.
             Item::Words(words) => self.heard.push_back((from, *words)),
         }

@@ -240,7 +240,7 @@ impl<'g, E> EventGraph<'g, E> {
     pub(super) fn give_credit(&mut self, edge: EdgeId, count: u32) {
         let credits = &mut self.credits[self.plan.place_at_sender(edge)];
         let was_full = *credits <= 0;
-        *credits += count as i32;
+        *credits = credits.saturating_add_unsigned(count);
         if was_full && *credits > 0 {
             self.relieved.push_back(self.plan.topology().from(edge));
         }

@@ -11,7 +11,7 @@
 //! # References
 //!
 //! *MPI: A Message-Passing Interface Standard*, version 3.1, 2015: 3.5 (messages do not overtake), 3.7
-//! (non-blocking communication), 3.8 (matching probe), 8.3 (errors), 12.4 (threads).
+//! (non-blocking communication), 3.8 (matching probe), 5.9 (reductions), 8.3 (errors), 12.4 (threads).
 
 use std::{
     mem::{self, ManuallyDrop},
@@ -116,6 +116,16 @@ impl Library {
         let code = unsafe { ffi::MPI_Comm_size(self.world, &mut ranks) };
         self.check("MPI_Comm_size", code)?;
         Ok((rank as usize, ranks as usize))
+    }
+
+    /// The greatest of the numbers that all ranks give: every rank calls it.
+    pub(super) fn greatest(&mut self, mine: u64) -> Result<u64, NetError> {
+        let (kind, operation, mut all) = (constant!(RSMPI_UINT64_T), constant!(RSMPI_MAX), 0u64);
+        let (from, to) = ((&raw const mine).cast(), (&raw mut all).cast());
+        // SAFETY: MPI-C; both are one number of that kind, and MPI is done with them when this returns.
+        let code = unsafe { ffi::MPI_Allreduce(from, to, 1, kind, operation, self.world) };
+        self.check("MPI_Allreduce", code)?;
+        Ok(all)
     }
 
     /// Starts to send these bytes.

@@ -1,4 +1,4 @@
-//! Bytes that no runtime would send, given to one: WIRE-A and HAND-A.
+//! Bytes that no runtime would send, given to one: MESSAGE-A and HAND-A.
 
 use proptest::{collection::vec, prelude::*};
 

@@ -6,7 +6,7 @@
 //!
 //! # Invariants
 //!
-//! - **WIRE-A.** Whatever the bytes are, reading ends: with a message, or with an error; nothing is
+//! - **MESSAGE-A.** Whatever the bytes are, reading ends: with a message, or with an error; nothing is
 //!   allocated for it, and no byte past the end of the body is touched.
 
 use crate::Malformed;

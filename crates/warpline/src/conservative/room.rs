@@ -33,6 +33,12 @@ impl Room {
         Self { bytes, event_bytes, events, pending: AtomicUsize::new(0) }
     }
 
+    /// Whether there is a limit.
+    #[inline]
+    pub(super) const fn is_limited(&self) -> bool {
+        self.events.is_some()
+    }
+
     /// Takes the place of one more event; cuts off the code that sends it if there is none.
     #[inline]
     pub(super) fn take(&self, scene: &mut Scene) {

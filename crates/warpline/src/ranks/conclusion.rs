@@ -66,9 +66,16 @@ pub(crate) struct Share {
     pub(crate) counters: Vec<u64>,
 }
 
+/// What a rank says when it has come to its end.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Ending {
+    how: How,
+    has_alerted: bool,
+}
+
 /// How a rank came to its end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-enum Ending {
+enum How {
     Done {
         interrupted: bool,
         last_time: f64,
@@ -129,20 +136,19 @@ impl<M: Model> Run<'_, M> {
         name: &'static str,
         outcome: Outcome<M>,
     ) -> Result<Option<Report<M::Output>>, RunError> {
-        let ending = match &outcome {
+        let how = match &outcome {
             Outcome::Done(done) => {
-                let (interrupted, last_time) = (done.interrupted, done.last_time.get());
-                Ending::Done { interrupted, last_time }
+                How::Done { interrupted: done.interrupted, last_time: done.last_time.get() }
             }
-            Outcome::Failed(order, error) => Ending::Failed {
+            Outcome::Failed(order, error) => How::Failed {
                 order: FailureOrder::to_words(Some(*order)),
                 error: error.to_string(),
             },
-            Outcome::Stopped => Ending::Stopped,
+            Outcome::Stopped => How::Stopped,
         };
-        let endings = self.endings(&ending)?;
-        let failures = endings.iter().enumerate().filter_map(|(rank, ending)| match ending {
-            Ending::Failed { order, error } => Some((order, rank, error)),
+        let endings = self.endings(how)?;
+        let failures = endings.iter().enumerate().filter_map(|(rank, how)| match how {
+            How::Failed { order, error } => Some((order, rank, error)),
             _ => None,
         });
         if let Some((_, rank, error)) = failures.min() {
@@ -151,14 +157,15 @@ impl<M: Model> Run<'_, M> {
                 _ => RunError::Rank { rank, error: error.clone() },
             });
         }
-        let Outcome::Done(done) = outcome else {
+        let stopped = endings.iter().position(|how| matches!(how, How::Stopped));
+        let (Outcome::Done(done), None) = (outcome, stopped) else {
             let error = "it ended early, and nobody says why (a bug of Warpline)".to_owned();
-            return Err(RunError::Rank { rank: self.ranks.me(), error });
+            return Err(RunError::Rank { rank: stopped.unwrap_or_default(), error });
         };
         let interrupted =
-            endings.iter().any(|ending| matches!(ending, Ending::Done { interrupted: true, .. }));
-        let last = endings.iter().fold(done.last_time, |last, ending| match ending {
-            Ending::Done { last_time, .. } => {
+            endings.iter().any(|how| matches!(how, How::Done { interrupted: true, .. }));
+        let last = endings.iter().fold(done.last_time, |last, how| match how {
+            How::Done { last_time, .. } => {
                 VirtualTime::new(*last_time).map_or(last, |time| last.max(time))
             }
             _ => last,
@@ -167,13 +174,19 @@ impl<M: Model> Run<'_, M> {
         self.report(name, done, asked_for.unwrap_or(last), interrupted)
     }
 
-    fn endings(&self, ending: &Ending) -> Result<Vec<Ending>, RunError> {
+    /// How all ranks have ended. Nobody alerts anybody after that.
+    fn endings(&self, how: How) -> Result<Vec<How>, RunError> {
         if self.ranks.count() == 1 {
-            return Ok(vec![ending.clone()]);
+            return Ok(vec![how]);
         }
-        let endings = self.ranks.gather_all(&to_bytes(ending))?;
+        let ending = Ending { how, has_alerted: self.ranks.has_alerted() };
+        let endings = self.ranks.gather_all(&to_bytes(&ending))?;
         let read = |(rank, bytes): (usize, &Vec<u8>)| from_bytes(bytes, rank);
-        Ok(endings.iter().enumerate().map(read).collect::<Result<_, _>>()?)
+        let endings: Vec<Ending> =
+            endings.iter().enumerate().map(read).collect::<Result<_, _>>()?;
+        let alerted = endings.iter().enumerate().filter(|(_, ending)| ending.has_alerted);
+        self.ranks.await_alerts(alerted.map(|(rank, _)| rank))?;
+        Ok(endings.into_iter().map(|ending| ending.how).collect())
     }
 
     fn report(
@@ -264,7 +277,8 @@ impl<M: Model> Run<'_, M> {
         for (rank, bytes) in all.iter().enumerate() {
             let bytes: Result<Vec<u8>, String> = from_bytes(bytes, rank)?;
             let bytes = bytes.map_err(|error| RunError::Rank { rank, error })?;
-            read_share::<M>(wires, &bytes, rank, &mut total, &mut summaries)?;
+            let read = || read_share::<M>(wires, &bytes, rank, &mut total, &mut summaries);
+            panics::catch(read).map_err(|fault| self.model_error(fault))??;
         }
         summaries.sort_unstable_by_key(|(id, _)| *id);
         let summaries = summaries.into_iter().map(|(_, summary)| summary);

@@ -178,11 +178,12 @@ impl<M: Model> Worker<'_, M> {
     }
 
     fn tend_rounds(&mut self, across: &Across) -> Result<(), NetError> {
+        let is_closing = self.is_closing();
         let Some(rounds) = &mut self.rounds else { return Ok(()) };
         if self.statistics.turns.is_multiple_of(ALERT_TURNS) && self.ranks.is_alerted()? {
             across.abandon();
         }
-        rounds.step(&self.shared.gvt, across)
+        rounds.step(&self.shared.gvt, across, is_closing)
     }
 
     /// Ranks cannot talk any more.

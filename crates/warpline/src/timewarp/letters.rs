@@ -15,7 +15,7 @@
 //!
 //! - **LETTER-A.** Nothing is read past its end, and what means nothing is refused (WIRE-A).
 
-use warpline_core::{EventKey, Io, LpId, STEP_MAX, Wire, WireError, take_bytes};
+use warpline_core::{EventKey, Io, LpId, Wire, WireError, take_bytes};
 use warpline_net::Malformed;
 
 use crate::{
@@ -119,9 +119,6 @@ impl<T> Letter<T> {
             }
             _ => return Err(WireError::new(format!("a letter with flags {flags:#x}"))),
         };
-        if key.step() > STEP_MAX {
-            return Err(WireError::new(format!("an event that no process sends: {key:?}")));
-        }
         Ok(Self { color, serial, key, to, io, message })
     }
 }
@@ -154,7 +151,7 @@ pub(super) fn read_words<const N: usize>(mut body: &[u8]) -> Result<[u64; N], Ma
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use warpline_core::VirtualTime;
+    use warpline_core::{STEP_MAX, VirtualTime};
 
     const WIRE: Wire<u16> = Wire::plain();
 

@@ -96,14 +96,20 @@ impl<'r> Rounds<'r> {
         (0..self.transport.ranks()).filter(move |&rank| rank != me)
     }
 
-    /// Goes on, as far as it can.
+    /// Goes on, as far as it can. When the run is closing, all ranks know it: the first one needs no wishes, and might
+    /// be gone before it reads them.
     ///
     /// # Errors
     ///
     /// When ranks cannot talk any more.
-    pub(super) fn step(&mut self, gvt: &Gvt, across: &Across) -> Result<(), NetError> {
+    pub(super) fn step(
+        &mut self,
+        gvt: &Gvt,
+        across: &Across,
+        is_closing: bool,
+    ) -> Result<(), NetError> {
         if self.phase == Phase::Rest {
-            self.look_for_wishes(gvt, across)?;
+            self.look_for_wishes(gvt, across, is_closing)?;
         }
         if self.phase == Phase::Cut
             && let Some(own) = gvt.gathered()
@@ -124,9 +130,14 @@ impl<'r> Rounds<'r> {
         Ok(())
     }
 
-    fn look_for_wishes(&mut self, gvt: &Gvt, across: &Across) -> Result<(), NetError> {
+    fn look_for_wishes(
+        &mut self,
+        gvt: &Gvt,
+        across: &Across,
+        is_closing: bool,
+    ) -> Result<(), NetError> {
         if self.me() > 0 {
-            if !self.wished && across.is_asked() {
+            if !self.wished && !is_closing && across.is_asked() {
                 self.wished = true;
                 self.send(WISH, 0, [])?;
             }
@@ -150,7 +161,7 @@ impl<'r> Rounds<'r> {
         let mut expected = 0;
         for rank in self.others() {
             let Some(count) = self.counts[rank] else { return Ok(()) };
-            expected += count;
+            expected = count.saturating_add(expected);
         }
         let old = Color::of(self.round - 1);
         let Some(late) = across.take_received(old, expected)? else { return Ok(()) };

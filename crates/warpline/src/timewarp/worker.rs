@@ -247,7 +247,8 @@ impl<'r, M: Model> Worker<'r, M> {
         self.show_progress();
         self.desk.flush();
         self.ask_for_gvt(handled > 0);
-        if handled == 0 || self.statistics.turns.is_multiple_of(LETTERS_TURNS) {
+        let adapts = self.shared.settings.aggregation == warpline_net::Aggregation::Adaptive;
+        if handled == 0 || adapts && self.statistics.turns.is_multiple_of(LETTERS_TURNS) {
             self.desk.flush_away();
         }
         if handled > 0 { Turn::Worked } else { Turn::Idle }

@@ -3,14 +3,17 @@
 use std::cmp::Reverse;
 
 use warpline_core::Model;
-use warpline_net::graph::{Clock, EdgeId, NodeId};
+use warpline_net::{
+    NetError,
+    graph::{Clock, EdgeId, NodeId},
+};
 
 use super::{
     departure::Departure, detection::ASK, moment::Moment, process::Waiting, worker::Worker,
 };
 use crate::{
     Synchronization,
-    sequential::{Buffer, Message},
+    sequential::{Buffer, Event, Message},
 };
 
 /// Null messages that a worker may send between two events: so many for each of its processes, and so many more.
@@ -31,13 +34,23 @@ where
     pub(super) fn arrive(&mut self, local: usize, edge: EdgeId, departure: Departure<B>) {
         let Departure { event, cause } = departure;
         let at = Moment::of(&event.key);
-        debug_assert!(
-            self.processes[local].bound <= at,
-            "CMB-A: {:?} comes to {:?}, which waits for nothing before {:?}",
-            event.key,
-            event.to,
-            self.processes[local].bound
-        );
+        let (shared, topology) = (self.shared, self.shared.plan.topology());
+        let ends = [topology.from(edge).0, topology.to(edge).0];
+        if [event.key.sender().get(), event.to.get()] != ends || at < self.processes[local].bound {
+            // CMB-A: there is a bug, here or at another rank.
+            let Event { key, to, .. } = &event;
+            let what =
+                format!("{key:?} came to {to:?} on the link {ends:?}, too late or by mistake");
+            return self.lose(NetError::Failed(what));
+        }
+        if shared.common.room.is_limited() && !shared.is_here(shared.plan.home(topology.from(edge)))
+        {
+            self.guard(|worker| {
+                let scene = &mut worker.desk.scene;
+                (scene.lp, scene.event) = (Some(event.key.sender()), Some(event.key));
+                shared.common.room.take(scene);
+            });
+        }
         let process = &mut self.processes[local];
         if process.has_failed {
             self.graph.free(edge);

@@ -59,7 +59,13 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Desk<'_, M, B> {
     #[inline]
     fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: Message<M>) {
         let edge = if key.sender() == to { None } else { Some(self.edge(&key, to)) };
-        self.shared.common.room.take(&mut self.scene);
+        let common = &self.shared.common;
+        // What is for another rank takes room there.
+        if common.room.is_limited()
+            && self.shared.is_here(common.homes.directory[to.index()].worker as usize)
+        {
+            common.room.take(&mut self.scene);
+        }
         self.count += 1;
         let message = self.spares.store(message);
         self.sent.push((edge, Event { key, to, io, message }));

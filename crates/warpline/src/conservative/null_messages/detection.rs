@@ -180,7 +180,18 @@ where
     }
 
     /// Takes what a worker has said.
-    pub(super) fn hear(&mut self, words: &Words) {
+    pub(super) fn hear(&mut self, from: usize, words: &Words) {
+        // Reports are for the first worker of all, and verdicts from it.
+        let fits = match words[0] {
+            ASK => true,
+            VERDICT => from == 0,
+            QUIET | REPORT => self.me == 0,
+            _ => false,
+        };
+        if !fits {
+            let what = format!("worker {from} has no business to say {}", words[0]);
+            return self.lose(NetError::Failed(what));
+        }
         match words[0] {
             ASK => {
                 let known = u32::try_from(words[1]).ok().map(NodeId);
@@ -269,8 +280,10 @@ where
         for local in 0..self.processes.len() {
             let process = &self.processes[local];
             let bound = floor.after(process.lookahead);
-            if process.outbox_cause == floor && !process.outbox.is_empty() {
-                self.send_outbox(local, true);
+            if !process.outbox.is_empty() {
+                // Those beyond the floor have perhaps got room while the graph was frozen.
+                let over = process.outbox_cause == floor;
+                self.guard(|worker| worker.send_outbox(local, over));
                 self.note_for_review(local);
             }
             self.raise_bound(local, bound);

@@ -54,6 +54,11 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
         &self.common.homes.residents[worker - self.common.homes.here.start]
     }
 
+    /// Whether a worker is one of this rank's.
+    pub(super) fn is_here(&self, worker: usize) -> bool {
+        self.common.homes.here.contains(&worker)
+    }
+
     /// The place of a process at its worker.
     #[inline]
     pub(super) fn local_of(&self, node: NodeId) -> usize {

@@ -110,12 +110,12 @@ impl<'t, M: Model> Abroad<'t, M> {
             let malformed = |error: WireError| malformed(rank, &error);
             let mut body = open(&bytes, rank)?;
             let theirs = read_notice(&mut body).map_err(malformed)?;
-            all.committed += theirs.committed;
+            all.committed = all.committed.saturating_add(theirs.committed);
             all.word.first = all.word.first.min(theirs.word.first);
             all.word.notes |= theirs.word.notes;
             all.failure = [all.failure, theirs.failure].into_iter().flatten().min();
             let lengths = self.lengths(&mut body).map_err(malformed)?;
-            let events: usize = lengths.iter().sum();
+            let events = lengths.iter().fold(0usize, |sum, len| sum.saturating_add(*len));
             take_bytes(&mut body, events).map_err(malformed)?;
             if !body.is_empty() {
                 outputs.push((rank, body.to_vec()));
@@ -190,7 +190,7 @@ impl<'t, M: Model> Abroad<'t, M> {
             let mut body = open(bytes, rank)?;
             take_bytes(&mut body, NOTICE_BYTES).map_err(malformed)?;
             let lengths = self.lengths(&mut body).map_err(malformed)?;
-            let before = lengths[..me].iter().sum();
+            let before = lengths[..me].iter().fold(0usize, |sum, len| sum.saturating_add(*len));
             take_bytes(&mut body, before).map_err(malformed)?;
             let mut events = take_bytes(&mut body, lengths[me]).map_err(malformed)?;
             while !events.is_empty() {

@@ -233,10 +233,10 @@ where
         self.failed_elsewhere = notice.failure;
         if shared.common.ranks.me() == 0 {
             // Ordering: Relaxed; a count for people.
-            shared
-                .common
-                .committed
-                .fetch_add(notice.committed - self.committed_elsewhere, Ordering::Relaxed);
+            shared.common.committed.fetch_add(
+                notice.committed.wrapping_sub(self.committed_elsewhere),
+                Ordering::Relaxed,
+            );
             self.committed_elsewhere = notice.committed;
             let mut read = Ok(Vec::new());
             self.guard(|_| read = abroad.read_outputs(&outputs));
