@@ -63,6 +63,33 @@ fn a_refusal_is_said_once() {
     assert_eq!(stderr.matches("error: `engine` is conservative").count(), 1, "{stderr}");
 }
 
+/// Only the first rank opens the file; the others do not wait for it.
+#[test]
+fn a_file_that_cannot_be_written_ends_all() {
+    let output = output(
+        2,
+        &format!("{PHOLD} --engine timewarp --workers 1 --output /no/such/folder/report"),
+    );
+    assert!(!output.status.success() && output.stdout.is_empty());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(stderr.matches("/no/such/folder/report").count(), 1, "{stderr}");
+}
+
+/// Ranks find that they have different numbers of workers before anything else.
+#[test]
+fn ranks_have_as_many_workers() {
+    let line = |workers| format!("{PHOLD} --engine timewarp --workers {workers}");
+    for [first, second] in [[1, 3], [3, 1]] {
+        let mut command = mpirun(1, &line(first));
+        command.args([":", "-n", "1", env!("CARGO_BIN_EXE_warpline")]);
+        command.args(line(second).split_whitespace());
+        let output = command.output().expect("mpirun starts");
+        assert!(!output.status.success());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains("different numbers of ports"), "{stderr}");
+    }
+}
+
 /// The ranks that a `mpirun` has started on this machine.
 fn children(mpirun: &Child) -> Vec<String> {
     let path = format!("/proc/{0}/task/{0}/children", mpirun.id());

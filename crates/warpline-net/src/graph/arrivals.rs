@@ -186,6 +186,9 @@ impl<E> EventGraph<'_, E> {
 
     /// One event has come to several edges of this worker's.
     pub(super) fn spread(&mut self, edges: &[EdgeId], event: E) {
+        if let [edge] = edges {
+            return self.receive_into(*edge, Taken::Own(event));
+        }
         let event = Rc::new(event);
         edges.iter().for_each(|&edge| self.receive_into(edge, Taken::Shared(Rc::clone(&event))));
     }

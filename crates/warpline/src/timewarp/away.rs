@@ -209,14 +209,23 @@ impl<M: Model> Worker<'_, M> {
     }
 
     /// Reads a parcel of letters, and files the events.
-    fn read_letters(&mut self, from: usize, mut rest: &[u8]) -> Result<(), Malformed> {
-        let (mut received, mut late) = ([0; 2], Bound::NEVER);
+    fn read_letters(&mut self, from: usize, rest: &[u8]) -> Result<(), Malformed> {
         let Some(wire) = self.shared.wire else { return Ok(()) };
+        // Reading is the model's code, of bytes that another rank has written.
+        let read = panics::catch(|| self.file_letters(from, rest, &wire));
+        read.unwrap_or_else(|fault| Err(Malformed::Body(fault.to_string())))
+    }
+
+    fn file_letters(
+        &mut self,
+        from: usize,
+        mut rest: &[u8],
+        wire: &Wire<Message<M>>,
+    ) -> Result<(), Malformed> {
+        let (mut received, mut late) = ([0; 2], Bound::NEVER);
         let cuts = self.desk.gvt.reports();
         while !rest.is_empty() {
-            // Reading is the model's code, of bytes that another rank has written.
-            let letter = panics::catch(|| Letter::read(&mut rest, &wire))
-                .map_err(|fault| Malformed::Body(fault.to_string()))?
+            let letter = Letter::read(&mut rest, wire)
                 .map_err(|error| Malformed::Body(error.to_string()))?;
             let key = Bound(letter.key.words());
             self.check(from, &letter)?;
@@ -260,17 +269,15 @@ impl<M: Model> Worker<'_, M> {
     fn file_event(&mut self, letter: Letter<Message<M>>) -> Result<(), Malformed> {
         let Some(away) = &mut self.desk.away else { return Ok(()) };
         away.got.events += 1;
-        let name = (Bound(letter.key.words()), letter.serial);
-        if away.came.contains_key(&name) || away.stash.contains_key(&name) {
-            return Err(Malformed::Body(format!("an event came twice: {:?}", letter.key)));
-        }
+        let (key, name) = (letter.key, (Bound(letter.key.words()), letter.serial));
         // Not past those that wait for a buffer.
-        let is_first = away.stash.is_empty();
-        away.stash.insert(name, letter);
-        if is_first {
-            self.unstash();
-        }
-        Ok(())
+        let is_new = if away.stash.is_empty() {
+            self.find_buffer(name, letter)
+        } else {
+            !away.came.contains_key(&name) && away.stash.insert(name, letter).is_none()
+        };
+        let what = || Malformed::Body(format!("an event came twice: {key:?}"));
+        is_new.then_some(()).ok_or_else(what)
     }
 
     /// An event that came is cancelled (AWAY-A).
@@ -291,25 +298,38 @@ impl<M: Model> Worker<'_, M> {
 
     /// Finds buffers for what is in the stash, the least keys first.
     fn unstash(&mut self) {
-        let Some(away) = &mut self.desk.away else { return };
-        while let Some((name, mut letter)) = away.stash.pop_first() {
-            let message = &mut letter.message;
-            let filled = self.buffers.fill_with(self.me, || {
-                message.take().unwrap_or_else(|| unreachable!("who has no message is not stashed"))
-            });
-            let Some(buffer) = filled else {
-                away.stash.insert(name, letter);
-                if !self.flow.is_starved() {
-                    let quota = self.quota();
-                    self.flow.starve(self.statistics.processed, quota);
-                }
+        while let Some(away) = &mut self.desk.away
+            && let Some((name, letter)) = away.stash.pop_first()
+        {
+            let waiting = away.stash.len();
+            self.find_buffer(name, letter);
+            if self.desk.away.as_ref().is_some_and(|away| away.stash.len() > waiting) {
                 return;
-            };
-            let home = self.shared.homes.directory[letter.to.index()];
-            let event = Event::new(letter.key, home.local, Kind::of(letter.io), buffer);
-            away.came.insert(name, event);
-            self.desk.pending.insert(event);
+            }
         }
+    }
+
+    /// Finds a buffer for an event, which is pending then; or puts it into the stash. False if it is known already.
+    fn find_buffer(&mut self, name: Name, mut letter: Letter<Message<M>>) -> bool {
+        let Some(away) = &mut self.desk.away else { return false };
+        let message = &mut letter.message;
+        let filled = self.buffers.fill_with(self.me, || {
+            message.take().unwrap_or_else(|| unreachable!("who has no message is not stashed"))
+        });
+        let Some(buffer) = filled else {
+            let is_new = !away.came.contains_key(&name);
+            away.stash.insert(name, letter);
+            if !self.flow.is_starved() {
+                let quota = self.quota();
+                self.flow.starve(self.statistics.processed, quota);
+            }
+            return is_new;
+        };
+        let home = self.shared.homes.directory[letter.to.index()];
+        let event = Event::new(letter.key, home.local, Kind::of(letter.io), buffer);
+        let is_new = away.came.insert(name, event).is_none();
+        self.desk.pending.insert(event);
+        is_new
     }
 
     /// The first event that has no buffer.

@@ -18,10 +18,14 @@
 
 use std::{collections::BTreeMap, ops::Index};
 
+use warpline_memory::prefetch;
+
 use crate::pending::Entry;
 
 /// Events in a chunk.
 const CHUNK: usize = 64;
+/// Bytes of a cache line.
+const LINE: usize = 64;
 /// Windows in a block.
 const BLOCK: usize = 256;
 
@@ -78,6 +82,12 @@ impl<E> Spares<E> {
             self.extend(bucket);
         }
         bucket.tail.extend(std::iter::once_with(make));
+        // The next event of the bucket comes after hundreds for others, and its line is in no cache. (W3 with one
+        // worker: 1.09 times the rate; W2, where all is in a cache, 0.985 times. Buckets that do not straddle
+        // lines, and loading the beginning of the next chunk when reading one, gain nothing.)
+        if let Some(next) = bucket.tail.spare_capacity_mut().get(const { LINE / size_of::<E>() }) {
+            prefetch(next);
+        }
     }
 
     #[cold]

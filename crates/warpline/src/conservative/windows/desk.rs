@@ -156,7 +156,9 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Desk<'_, M, B> {
         }
         let worker = self.shared.worker_of(to).wrapping_sub(self.shared.common.homes.here.start);
         if worker >= self.shared.workers {
-            return self.depart(window, (&key, to, io), &message);
+            // A copy: of a key that never leaves its registers the parts are stored one by one, and of one in memory
+            // by loads that wait for the stores before them.
+            return self.depart(window, (&{ key }, to, io), &message);
         }
         self.shared.common.room.take(&mut self.scene);
         let message = self.spares.store(message);
