@@ -131,6 +131,22 @@ pub(crate) struct Lp<L> {
     pub(crate) digest: LpDigest,
 }
 
+impl<L: LogicalProcess> Lp<L> {
+    /// Makes a process and lets it send its first events.
+    pub(crate) fn start(
+        model: &L::Model,
+        me: LpId,
+        seed: u64,
+        sink: &mut impl Sink<L::Message>,
+    ) -> Self {
+        let (state, rng) = (model.make_lp(me), Stream::for_lp(seed, me));
+        let mut lp = Self { state, rng, sent: 0, digest: LpDigest::new() };
+        let Self { state, rng, sent, .. } = &mut lp;
+        state.start(model, &mut Handling { cause: Cause::start(me), rng, sent, sink });
+        lp
+    }
+}
+
 /// Why [`Sequential::advance`] came back.
 #[derive(PartialEq, Eq)]
 enum Stopped {
@@ -209,16 +225,7 @@ where
             }
             let me = LpId::from_index(index);
             self.current = Some((me, None));
-            let mut lp = Lp {
-                state: self.model.make_lp(me),
-                rng: Stream::for_lp(self.settings.seed, me),
-                sent: 0,
-                digest: LpDigest::new(),
-            };
-            let Lp { state, rng, sent, .. } = &mut lp;
-            let cause = Cause::start(me);
-            state.start(self.model, &mut Handling { cause, rng, sent, sink: &mut self.sender });
-            self.lps.push(lp);
+            self.lps.push(Lp::start(self.model, me, self.settings.seed, &mut self.sender));
         }
     }
 

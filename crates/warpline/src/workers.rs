@@ -75,17 +75,8 @@ pub(crate) fn reduce<M: Model>(
     engine: Engine,
     settings: &Settings,
 ) -> Result<M::Output, RunError> {
-    let mut current = None;
-    let outcome = panics::catch(|| {
-        let summaries = lps.map(|(id, lp)| {
-            current = Some(id);
-            let summary = lp.finish(model, end_time);
-            current = None;
-            summary
-        });
-        model.reduce(summaries)
-    });
-    outcome.map_err(|fault| model_error(fault, current, engine, settings))
+    let summaries = summaries(model, lps, end_time, engine, settings)?;
+    fold(model, summaries.into_iter().map(|(_, summary)| summary), engine, settings)
 }
 
 /// What processes leave.

@@ -12,7 +12,8 @@ use std::{
 };
 
 use warpline_core::{
-    CommitDigest, EventKey, Fault, LpId, Model, ModelError, Place, VirtualTime, Wires,
+    CommitDigest, EventKey, Fault, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime,
+    Wires,
 };
 
 use super::{lookout::Lookout, room::Room};
@@ -23,7 +24,7 @@ use crate::{
     homes::Homes,
     panics,
     ranks::{Conclusion, Outcome, Ranks, Run, Share},
-    sequential::{Event, Halt, Lp},
+    sequential::{Buffer, Event, Halt, Lp, Message},
     simulation::{Settings, Watch},
     workers,
 };
@@ -200,6 +201,30 @@ impl<'m, M: Model, B> Common<'m, M, B> {
         let order = scene.event.map_or(start, FailureOrder::Event);
         self.failure.note(order, error);
         order
+    }
+
+    /// Writes non-blocking I/O events in the order of their keys, as far as they come before a failure at `limit`.
+    pub(super) fn write_outputs<T>(
+        &self,
+        me: usize,
+        worker: &mut T,
+        scene: impl Fn(&mut T) -> &mut Scene,
+        mut outputs: Vec<Event<B>>,
+        limit: FailureOrder,
+    ) -> Option<FailureOrder>
+    where
+        B: Buffer<Message<M>>,
+    {
+        outputs.sort_unstable_by_key(|event| event.key);
+        // The closure has them, so that they are dropped where a panic is caught.
+        self.guard(me, worker, &scene, |worker| {
+            let outputs = outputs;
+            for event in outputs.iter().filter(|event| FailureOrder::Event(event.key) < limit) {
+                let scene = scene(worker);
+                (scene.lp, scene.event) = (Some(event.to), Some(event.key));
+                M::Lp::output(self.model, event.to, &event.key, event.message.get());
+            }
+        })
     }
 
     /// Drops what a worker has left of the model's, whose code may panic.

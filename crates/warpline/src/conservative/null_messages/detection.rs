@@ -9,7 +9,7 @@
 
 use std::sync::PoisonError;
 
-use warpline_core::{EventKey, LogicalProcess, Model};
+use warpline_core::{EventKey, Model};
 use warpline_net::{
     NetError,
     graph::{NodeId, WORDS, Words},
@@ -296,27 +296,15 @@ where
     fn write_outputs(&mut self, is_final: impl Fn(&EventKey) -> bool) {
         let mut outputs = self.shared.common.outputs.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = std::mem::take(&mut *outputs);
-        let mut due: Vec<_> = kept.extract_if(.., |event| is_final(&event.key)).collect();
+        let due = kept.extract_if(.., |event| is_final(&event.key)).collect();
         // A model that says much keeps much: it is not asked again for every event.
         self.detection.outputs_max = OUTPUTS_MAX.max(2 * kept.len());
         *outputs = kept;
         drop(outputs);
-        due.sort_unstable_by_key(|event| event.key);
-        let limit = self.limit;
-        // The closure has them, so that they are dropped where a panic is caught.
-        self.guard(move |worker| {
-            for event in due.iter().filter(|event| FailureOrder::Event(event.key) < limit) {
-                worker.desk.scene.lp = Some(event.to);
-                worker.desk.scene.event = Some(event.key);
-                M::Lp::output(
-                    worker.shared.common.model,
-                    event.to,
-                    &event.key,
-                    event.message.get(),
-                );
-            }
-            drop(due);
-        });
+        let (common, limit) = (&self.shared.common, self.limit);
+        let me = self.me - self.detection.first;
+        let failed = common.write_outputs(me, self, |worker| &mut worker.desk.scene, due, limit);
+        self.limit = failed.map_or(limit, |order| order.min(limit));
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
     sync::atomic::Ordering,
 };
 
-use warpline_core::{Io, LogicalProcess, LpDigest, Model, Stream, VirtualTime};
+use warpline_core::{Io, LogicalProcess, Model, VirtualTime};
 use warpline_net::{
     Aggregation, NetError,
     graph::{EventGraph, Far, NodeId, Taken},
@@ -182,21 +182,13 @@ where
                     return;
                 }
                 worker.desk.scene.lp = Some(id);
-                let rng = Stream::for_lp(shared.common.settings.seed, id);
-                let lp = Lp {
-                    state: shared.common.model.make_lp(id),
-                    rng,
-                    sent: 0,
-                    digest: LpDigest::new(),
-                };
+                let common = &shared.common;
+                let lp = Lp::start(common.model, id, common.settings.seed, &mut worker.desk);
                 let incoming = topology.incoming(NodeId(id.get()));
                 let lookaheads = incoming.iter().map(|edge| shared.lookaheads[edge.index()]);
                 let least = lookaheads.reduce(f64::min);
                 worker.processes.push(Process::new(lp, least, incoming.first().copied()));
                 let local = worker.processes.len() - 1;
-                let Lp { state, rng, sent, .. } = &mut worker.processes[local].lp;
-                let (cause, sink) = (Cause::start(id), &mut worker.desk);
-                state.start(shared.common.model, &mut Handling { cause, rng, sent, sink });
                 worker.deliver(local, Moment::START);
             }
         });

@@ -7,7 +7,7 @@ use std::{
     sync::{PoisonError, atomic::Ordering},
 };
 
-use warpline_core::{Io, LogicalProcess, LpDigest, Model, Stream, VirtualTime};
+use warpline_core::{Io, LogicalProcess, Model, VirtualTime};
 use warpline_net::NetError;
 
 use super::{
@@ -132,12 +132,8 @@ where
                     return;
                 }
                 worker.desk.scene.lp = Some(id);
-                let rng = Stream::for_lp(worker.shared.common.settings.seed, id);
-                let state = worker.shared.common.model.make_lp(id);
-                let mut lp = Lp { state, rng, sent: 0, digest: LpDigest::new() };
-                let Lp { state, rng, sent, .. } = &mut lp;
-                let (cause, sink) = (Cause::start(id), &mut worker.desk);
-                state.start(worker.shared.common.model, &mut Handling { cause, rng, sent, sink });
+                let common = &worker.shared.common;
+                let lp = Lp::start(common.model, id, common.settings.seed, &mut worker.desk);
                 worker.lps.push(lp);
             }
         });
@@ -358,29 +354,12 @@ where
     /// Writes what the processes of all workers have said in the last window, in the order of keys, up to the
     /// first mistake.
     fn write_outputs(&mut self) {
-        let mut outputs = std::mem::take(
-            &mut *self.shared.common.outputs.lock().unwrap_or_else(PoisonError::into_inner),
-        );
-        outputs.sort_unstable_by_key(|event| event.key);
-        let failed =
-            self.shared.common.failure.order().into_iter().chain(self.failed_elsewhere).min();
-        // The closure has them, so that they are dropped where a panic is caught.
-        self.guard(move |worker| {
-            for event in &outputs {
-                if failed.is_some_and(|first| first < FailureOrder::Event(event.key)) {
-                    break;
-                }
-                worker.desk.scene.lp = Some(event.to);
-                worker.desk.scene.event = Some(event.key);
-                M::Lp::output(
-                    worker.shared.common.model,
-                    event.to,
-                    &event.key,
-                    event.message.get(),
-                );
-            }
-            drop(outputs);
-        });
+        let common = &self.shared.common;
+        let outputs =
+            std::mem::take(&mut *common.outputs.lock().unwrap_or_else(PoisonError::into_inner));
+        let failed = common.failure.order().into_iter().chain(self.failed_elsewhere).min();
+        let limit = failed.unwrap_or(FailureOrder::End);
+        common.write_outputs(self.me, self, |worker| &mut worker.desk.scene, outputs, limit);
     }
 
     /// Runs code of the model's: its mistakes and its panics are noted as the run's failure.
