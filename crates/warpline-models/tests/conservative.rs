@@ -118,7 +118,7 @@ fn links_commit_what_the_sequential_engine_does() {
     for (params, end) in workloads {
         let oracle = run(&params, Engine::Sequential, 1, 1, end).expect("a sound run");
         for &synchronization in &Synchronization::ALL[2..] {
-            for [ranks, workers] in [[1, 1], [1, 2], [2, 1]] {
+            for [ranks, workers] in [[1, 1], [1, 2], [1, 4], [2, 1], [2, 2], [3, 1], [3, 2]] {
                 let run = Along { synchronization, ranks, workers, end };
                 let found = params.clone().dispatch(run).expect("sound parameters");
                 assert_eq!(

@@ -1,4 +1,15 @@
 //! Null messages and deadlock recovery commit what the sequential engine commits, on graphs of every kind.
+//!
+//! # Mutations of the engine, each found here
+//!
+//! - `is_ready` lets an event at the bound go: a cycle of full edges and random graphs commit something else.
+//! - A clock does not mind the outbox: the ring, Figure 4 and random graphs.
+//! - A clock is a step too far: nearly all.
+//! - Outputs at the floor are written: random graphs write in another order.
+//! - A recovery raises bounds by more than the lookahead: nearly all, and `failing_ranks`.
+//! - The receiver's events from other ranks take their room at the sender: `memory_is_limited_by_rank`.
+//!
+//! That a freeze begins too early is no mistake: what is decided holds in any case.
 
 mod rankwise;
 mod watchdog;

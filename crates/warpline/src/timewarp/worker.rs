@@ -19,6 +19,7 @@ use warpline_core::{
     EventKey, Fault, LogicalProcess, LpDigest, LpId, Model, ModelError, Place, Stream, UndoPoint,
 };
 use warpline_memory::{Buffers, Taken, prefetch};
+use warpline_net::{Aggregation, NetError};
 
 use super::{
     Message,
@@ -247,7 +248,7 @@ impl<'r, M: Model> Worker<'r, M> {
         self.show_progress();
         self.desk.flush();
         self.ask_for_gvt(handled > 0);
-        let adapts = self.shared.settings.aggregation == warpline_net::Aggregation::Adaptive;
+        let adapts = self.shared.settings.aggregation == Aggregation::Adaptive;
         if handled == 0 || adapts && self.statistics.turns.is_multiple_of(LETTERS_TURNS) {
             self.desk.flush_away();
         }
@@ -478,7 +479,13 @@ impl<'r, M: Model> Worker<'r, M> {
 
     /// What happens at a new GVT, in this order.
     fn adopt(&mut self, outcome: Outcome) -> Option<Turn> {
-        debug_assert!(self.gvt <= outcome.gvt, "GVT decreased from {:?} to {outcome:?}", self.gvt);
+        if outcome.gvt < self.gvt {
+            // Between ranks a key may have changed on its way; within one it is a bug.
+            let what = format!("GVT decreased from {:?} to {outcome:?}", self.gvt);
+            assert!(self.shared.across.is_some(), "{what}");
+            self.abandon(NetError::Failed(what));
+            return None;
+        }
         if self.is_closing() {
             return self.closing;
         }
@@ -568,7 +575,7 @@ impl<'r, M: Model> Worker<'r, M> {
     /// The run has failed at some worker: what is committed by then still counts.
     pub(super) fn leave(&mut self) -> Turn {
         if let Some(outcome) = self.desk.gvt.adopt(&self.shared.gvt) {
-            self.gvt = outcome.gvt;
+            self.gvt = outcome.gvt.max(self.gvt);
             self.fossil_collect(false);
         }
         if let Err((key, lp, fault)) = self.deliver_outputs(true) {
