@@ -4,7 +4,7 @@
 
 use std::{fmt, ops::Range, sync::Arc};
 
-use warpline_core::{LpId, Model};
+use warpline_core::{Link, LpId, Model};
 use warpline_net::graph::{Topology, min_cut};
 
 use crate::ConfigError;
@@ -53,6 +53,23 @@ impl Placement {
     }
 }
 
+/// The links that a model declares for a process; if it declares none, the setting that needs them must be one of
+/// those `instead`.
+pub(crate) fn links_from<M: Model>(
+    model: &M,
+    from: LpId,
+    (setting, value): (&str, &dyn fmt::Display),
+    instead: &str,
+) -> Result<Vec<Link>, ConfigError> {
+    model.links(from).ok_or_else(|| {
+        let allowed = format!(
+            "{instead} for a model that does not declare where {from:?} sends to (to declare it, give its \
+             Model `links`)"
+        );
+        ConfigError::new(setting, value, allowed)
+    })
+}
+
 /// The worker of every process, so that few links lead from one to another.
 fn min_cut_of_links<M: Model>(
     model: &M,
@@ -61,13 +78,12 @@ fn min_cut_of_links<M: Model>(
 ) -> Result<Vec<usize>, ConfigError> {
     let mut edges = Vec::new();
     for from in (0..lp_count).map(LpId::from_index) {
-        let Some(links) = model.links(from) else {
-            let allowed = format!(
-                "model, blocks, round-robin or a file for a model that does not declare where {from:?} sends to \
-                 (to declare it, give its Model `links`)"
-            );
-            return Err(ConfigError::new("placement", "graph", allowed));
-        };
+        let links = links_from(
+            model,
+            from,
+            ("placement", &"graph"),
+            "model, blocks, round-robin or a file",
+        )?;
         edges.extend(links.iter().map(|link| (from.index(), link.to.index())));
     }
     let parts = Topology::new(lp_count, edges).and_then(|graph| min_cut(&graph, workers));

@@ -54,6 +54,11 @@ pub(crate) fn at_once<R: Send>(
     })
 }
 
+/// How many threads can run at the same time.
+pub(crate) fn cores() -> usize {
+    thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
 /// Waits a little, for the `waited`-th time in a row. After `spins` of them other threads get the core. After
 /// `yields`, the worker sleeps: one that another program has taken off its core may move to this one then,
 /// which the scheduler does not think of as long as somebody only yields there.
@@ -67,6 +72,9 @@ pub(crate) fn wait(waited: u32, spins: u32, yields: u32) {
     }
 }
 
+/// What a process leaves.
+type Summary<M> = <<M as Model>::Lp as LogicalProcess>::Summary;
+
 /// Takes the processes apart, in their order, and folds what they leave.
 pub(crate) fn reduce<M: Model>(
     model: &M,
@@ -75,12 +83,10 @@ pub(crate) fn reduce<M: Model>(
     engine: Engine,
     settings: &Settings,
 ) -> Result<M::Output, RunError> {
-    let summaries = summaries(model, lps, end_time, engine, settings)?;
-    fold(model, summaries.into_iter().map(|(_, summary)| summary), engine, settings)
+    take_apart(model, lps, end_time, engine, settings, |summaries| {
+        model.reduce(summaries.map(|(_, summary)| summary))
+    })
 }
-
-/// What processes leave.
-type Summaries<M> = Vec<(LpId, <<M as Model>::Lp as LogicalProcess>::Summary)>;
 
 /// Takes the processes apart, in their order.
 pub(crate) fn summaries<M: Model>(
@@ -89,14 +95,27 @@ pub(crate) fn summaries<M: Model>(
     end_time: VirtualTime,
     engine: Engine,
     settings: &Settings,
-) -> Result<Summaries<M>, RunError> {
+) -> Result<Vec<(LpId, Summary<M>)>, RunError> {
+    take_apart(model, lps, end_time, engine, settings, |summaries| summaries.collect())
+}
+
+/// Gives what processes leave to `consume`, one by one: all of it at once may be more than the processes were.
+fn take_apart<M: Model, R>(
+    model: &M,
+    lps: impl Iterator<Item = (LpId, M::Lp)>,
+    end_time: VirtualTime,
+    engine: Engine,
+    settings: &Settings,
+    consume: impl FnOnce(&mut dyn Iterator<Item = (LpId, Summary<M>)>) -> R,
+) -> Result<R, RunError> {
     let mut current = None;
     let outcome = panics::catch(|| {
-        let finish = |(id, lp): (LpId, M::Lp)| {
+        consume(&mut lps.map(|(id, lp)| {
             current = Some(id);
-            (id, lp.finish(model, end_time))
-        };
-        lps.map(finish).collect()
+            let summary = lp.finish(model, end_time);
+            current = None;
+            (id, summary)
+        }))
     });
     outcome.map_err(|fault| model_error(fault, current, engine, settings))
 }
@@ -104,7 +123,7 @@ pub(crate) fn summaries<M: Model>(
 /// Folds what the processes of all ranks have left.
 pub(crate) fn fold<M: Model>(
     model: &M,
-    summaries: impl Iterator<Item = <M::Lp as LogicalProcess>::Summary>,
+    summaries: impl Iterator<Item = Summary<M>>,
     engine: Engine,
     settings: &Settings,
 ) -> Result<M::Output, RunError> {

@@ -7,6 +7,7 @@ mod random;
 mod rankwise;
 
 use std::{
+    fmt,
     ops::ControlFlow,
     sync::{
         Arc, Mutex,
@@ -92,19 +93,25 @@ fn delays_and_reordering_change_nothing() {
     }
 }
 
-/// A rank that gets what engines send long after what ranks say at their ends.
+/// A rank's end of a network, and somebody between the two.
 #[derive(Debug)]
-struct Slow {
+struct Between<W> {
     inner: ThreadTransport,
-    calls: u32,
-    /// By port: a parcel, and for how many more calls it is held back.
-    held: Vec<Mutex<Option<(Received, u32)>>>,
+    who: W,
 }
 
-/// More calls than a worker makes before it lets others have the core, which then come to their end.
-const HELD: u32 = 2_200;
+/// What somebody between a rank and the network does; nothing, if not said otherwise.
+trait Meddler: fmt::Debug + Send + Sync {
+    fn send(&self, inner: &ThreadTransport, to: Address, parcel: Parcel) -> Result<(), NetError> {
+        inner.send(to, parcel)
+    }
 
-impl Transport for Slow {
+    fn receive(&self, inner: &ThreadTransport, port: usize) -> Result<Option<Received>, NetError> {
+        inner.receive(port)
+    }
+}
+
+impl<W: Meddler> Transport for Between<W> {
     fn rank(&self) -> usize {
         self.inner.rank()
     }
@@ -118,24 +125,41 @@ impl Transport for Slow {
     }
 
     fn send(&self, to: Address, parcel: Parcel) -> Result<(), NetError> {
-        self.inner.send(to, parcel)
+        self.who.send(&self.inner, to, parcel)
     }
 
     fn receive(&self, port: usize) -> Result<Option<Received>, NetError> {
-        if port == self.ports() - 1 {
-            return self.inner.receive(port);
-        }
-        let mut held = self.held[port].lock().unwrap();
-        *held = match held.take() {
-            None => self.inner.receive(port)?.map(|received| (received, self.calls)),
-            Some((received, 0)) => return Ok(Some(received)),
-            Some((received, calls)) => Some((received, calls - 1)),
-        };
-        Ok(None)
+        self.who.receive(&self.inner, port)
     }
 
     fn abandon(&self) {
         self.inner.abandon();
+    }
+}
+
+/// A rank that gets what engines send long after what ranks say at their ends.
+#[derive(Debug)]
+struct Slow {
+    calls: u32,
+    /// By port: a parcel, and for how many more calls it is held back.
+    held: Vec<Mutex<Option<(Received, u32)>>>,
+}
+
+/// More calls than a worker makes before it lets others have the core, which then come to their end.
+const HELD: u32 = 2_200;
+
+impl Meddler for Slow {
+    fn receive(&self, inner: &ThreadTransport, port: usize) -> Result<Option<Received>, NetError> {
+        if port == inner.ports() - 1 {
+            return inner.receive(port);
+        }
+        let mut held = self.held[port].lock().unwrap();
+        *held = match held.take() {
+            None => inner.receive(port)?.map(|received| (received, self.calls)),
+            Some((received, 0)) => return Ok(Some(received)),
+            Some((received, calls)) => Some((received, calls - 1)),
+        };
+        Ok(None)
     }
 }
 
@@ -147,7 +171,8 @@ fn a_rank_that_is_late_comes_to_its_end() {
         for slow in 0..2 {
             let ends = network(2, 2).into_iter().enumerate().map(|(rank, inner)| {
                 let calls = if rank == slow { HELD } else { 0 };
-                Slow { inner, calls, held: (0..2).map(|_| Mutex::default()).collect() }
+                let held = (0..2).map(|_| Mutex::default()).collect();
+                Between { inner, who: Slow { calls, held } }
             });
             let all = (0..2).map(|_| simulation(*way, &spec(None), 1, 1.0)).collect();
             let mut outcomes = rankwise::run_on(ends.collect(), all).into_iter().flatten();
@@ -314,12 +339,17 @@ fn a_network_can_be_used_again() {
 /// A rank whose parcels are changed on their way.
 #[derive(Debug)]
 struct Garbled {
-    inner: ThreadTransport,
     /// Of the engine's parcels that it sends, or gets, this one; and what happens to it.
     nth: u64,
     what: Garbling,
     sent: AtomicU64,
     received: AtomicU64,
+}
+
+impl Garbled {
+    fn new(nth: u64, what: Garbling) -> Self {
+        Self { nth, what, sent: AtomicU64::new(0), received: AtomicU64::new(0) }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -335,25 +365,13 @@ enum Garbling {
     Nothing,
 }
 
-impl Transport for Garbled {
-    fn rank(&self) -> usize {
-        self.inner.rank()
-    }
-
-    fn ranks(&self) -> usize {
-        self.inner.ranks()
-    }
-
-    fn ports(&self) -> usize {
-        self.inner.ports()
-    }
-
-    fn send(&self, to: Address, parcel: Parcel) -> Result<(), NetError> {
+impl Meddler for Garbled {
+    fn send(&self, inner: &ThreadTransport, to: Address, parcel: Parcel) -> Result<(), NetError> {
         let bytes = parcel.seal();
         let opened = Parcel::open(&bytes).expect("whole");
         let (mut kind, mut body) = (opened.kind, opened.body.to_vec());
         // Ordering: Relaxed; a count.
-        let is_engines = kind >= EVENTS && to.port < self.ports() - 1;
+        let is_engines = kind >= EVENTS && to.port < inner.ports() - 1;
         if is_engines && self.sent.fetch_add(1, Ordering::Relaxed) == self.nth {
             match self.what {
                 Garbling::Cut(missing) => body.truncate(body.len().saturating_sub(missing)),
@@ -363,29 +381,25 @@ impl Transport for Garbled {
                     body.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << bit);
                 }
                 Garbling::Twice => {
-                    self.inner.send(to, Parcel::with_body(kind, opened.port, &body))?;
+                    inner.send(to, Parcel::with_body(kind, opened.port, &body))?;
                 }
                 Garbling::Kind(other) => kind = other,
                 Garbling::Short(_) | Garbling::Nothing => {}
             }
         }
-        self.inner.send(to, Parcel::with_body(kind, opened.port, &body))
+        inner.send(to, Parcel::with_body(kind, opened.port, &body))
     }
 
-    fn receive(&self, port: usize) -> Result<Option<Received>, NetError> {
-        let mut received = self.inner.receive(port)?;
+    fn receive(&self, inner: &ThreadTransport, port: usize) -> Result<Option<Received>, NetError> {
+        let mut received = inner.receive(port)?;
         if let (Garbling::Short(missing), Some(Received { bytes, .. })) = (self.what, &mut received)
-            && port < self.ports() - 1
+            && port < inner.ports() - 1
             // Ordering: Relaxed; a count.
             && self.received.fetch_add(1, Ordering::Relaxed) == self.nth
         {
             bytes.truncate(bytes.len().saturating_sub(missing));
         }
         Ok(received)
-    }
-
-    fn abandon(&self) {
-        self.inner.abandon();
     }
 }
 
@@ -413,7 +427,7 @@ proptest! {
     ) {
         let ends = network(2, 2).into_iter().enumerate().map(|(rank, inner)| {
             let what = if rank == culprit { what } else { Garbling::Nothing };
-            Garbled { inner, nth, what, sent: AtomicU64::new(0), received: AtomicU64::new(0) }
+            Between { inner, who: Garbled::new(nth, what) }
         });
         let cancellation = Cancellation::ALL[usize::from(lazy)];
         let all = (0..2).map(|_| simulation(Way::TimeWarp, &spec(None), 1, 20.0).cancellation(cancellation));
@@ -441,7 +455,7 @@ proptest! {
         let expected = Simulation::new(spec(None)).end(20.0).run().expect("sound");
         let ends = network(2, 2).into_iter().enumerate().map(|(rank, inner)| {
             let what = if rank == culprit { what } else { Garbling::Nothing };
-            Garbled { inner, nth, what, sent: AtomicU64::new(0), received: AtomicU64::new(0) }
+            Between { inner, who: Garbled::new(nth, what) }
         });
         let all = (0..2).map(|_| simulation(way, &spec(None), 1, 20.0)).collect();
         let outcomes = rankwise::run_on(ends.collect(), all);

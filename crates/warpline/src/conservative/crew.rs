@@ -7,7 +7,6 @@ use std::{
         Mutex,
         atomic::{AtomicBool, AtomicU64},
     },
-    thread,
     time::Instant,
 };
 
@@ -44,13 +43,13 @@ pub(super) trait Way<'m, M: Model, B>: Sized + Sync {
     const EVENT_BYTES: u64;
 
     /// Makes what the workers share. Events travel between ranks by `wires`, if there are several.
-    fn new(common: Common<'m, M, B>, wires: Option<Wires<M>>) -> Result<Self, RunError>;
+    fn make(common: Common<'m, M, B>, wires: Option<Wires<M>>) -> Result<Self, RunError>;
     /// What the workers share whatever way they go.
     fn common(&self) -> &Common<'m, M, B>;
     /// One worker, from its first event to its last.
     fn work(&self, me: usize, lookout: &mut Lookout<'_, '_>) -> Remains<M::Lp, Self::Count>;
     /// Lets nobody wait any more: a worker will not come.
-    fn break_up(&self);
+    fn call_off(&self);
     /// The counters of the report and the remarks on it. Checks that no events were lost.
     fn details(&self, remains: &[Remains<M::Lp, Self::Count>]) -> Details;
 }
@@ -73,10 +72,6 @@ pub(super) struct Common<'m, M: Model, B> {
     /// Events committed so far, for people.
     pub(super) committed: AtomicU64,
     pub(super) room: Room,
-}
-
-fn cores() -> usize {
-    thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// Whether the run is to end early.
@@ -138,16 +133,16 @@ impl<'m, M: Model, B> Common<'m, M, B> {
     ) -> Result<Self, RunError> {
         settings.timewarp.validate()?;
         let admission = Admission::new(model)?;
-        let (workers, here) = (ranks.workers(settings), ranks.here(settings));
+        let (all, here) = (ranks.workers(settings), ranks.here(settings));
         let lps = admission.lp_count();
         Ok(Self {
             model,
             settings,
             ranks,
             mode,
-            spins: if workers > cores() { SPINS_FEW } else { SPINS },
+            spins: if all > workers::cores() { SPINS_FEW } else { SPINS },
             end: settings.checked_end()?,
-            homes: Homes::new(model, lps, &settings.placement, workers, here)?,
+            homes: Homes::new(model, lps, &settings.placement, all, here)?,
             admission,
             outputs: Mutex::default(),
             failure: FirstFailure::default(),
@@ -245,11 +240,11 @@ pub(super) fn execute<'m, M: Model + 'm, B: 'm, W: Way<'m, M, B>>(
 ) -> Result<Option<Report<M::Output>>, RunError> {
     let started = Instant::now();
     let run = Run { model, engine: Engine::Conservative, settings, ranks, started };
-    let make = |wires| W::new(Common::new(model, settings, ranks, mode, W::EVENT_BYTES)?, wires);
+    let make = |wires| W::make(Common::new(model, settings, ranks, mode, W::EVENT_BYTES)?, wires);
     run.carry_out(make, |way: &W| {
         let work = |me, watch: &mut Watch<'_>| work(way, me, watch, started);
         let common = way.common();
-        let refused = || way.break_up();
+        let refused = || way.call_off();
         let remains = workers::at_once(common.workers(), watch, &common.failure, refused, work);
         conclude(way, remains, watch, started)
     })
@@ -265,7 +260,7 @@ fn work<'m, M: Model + 'm, B: 'm, W: Way<'m, M, B>>(
     let common = way.common();
     let binding = workers::bind(&common.homes, me, common.settings);
     // A bug of the engine's must not leave the others waiting for this worker.
-    let alarm = Alarm(|| way.break_up());
+    let alarm = Alarm(|| way.call_off());
     let mut lookout = Lookout::new(watch, common, started);
     let remains = way.work(me, &mut lookout);
     std::mem::forget(alarm);

@@ -2,7 +2,6 @@
 
 use std::{
     sync::atomic::Ordering,
-    thread,
     time::{Duration, Instant},
 };
 
@@ -359,7 +358,7 @@ impl<M: Model> Reporting<'_, M> {
         let workers: Vec<_> = remains.iter().map(|worker| worker.statistics.clone()).collect();
         let evidence = Evidence {
             workers: &workers,
-            cores: thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            cores: workers::cores(),
             lps: self.shared.homes.directory.len(),
             event_bytes: Shared::<M>::buffer_bytes(self.shared.workers()),
             events_peak: u64::from(self.shared.arena.issued()),

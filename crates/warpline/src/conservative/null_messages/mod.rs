@@ -105,7 +105,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Way<'m, M, B> for Shared<'m, M,
 
     const EVENT_BYTES: u64 = (size_of::<Departure<B>>() + B::BYTES_ELSEWHERE) as u64;
 
-    fn new(common: Common<'m, M, B>, wires: Option<Wires<M>>) -> Result<Self, RunError> {
+    fn make(common: Common<'m, M, B>, wires: Option<Wires<M>>) -> Result<Self, RunError> {
         Self::new(common, wires)
     }
 
@@ -138,7 +138,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Way<'m, M, B> for Shared<'m, M,
         }
     }
 
-    fn break_up(&self) {
+    fn call_off(&self) {
         self.break_up();
     }
 

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     ConfigError, RunError, Synchronization,
+    homes::links_from,
     sequential::{Buffer, Message},
     simulation::Settings,
 };
@@ -105,13 +106,7 @@ fn network<M: Model>(
     let of_all = model.lookahead().unwrap_or(0.0);
     let (mut edges, mut lookaheads) = (Vec::new(), Vec::new());
     for from in (0..lps).map(LpId::from_index) {
-        let Some(mut links) = model.links(from) else {
-            let allowed = format!(
-                "windows for a model that does not declare where {from:?} sends to (to declare it, give its \
-                 Model `links`)"
-            );
-            return Err(ConfigError::new("synchronization", mode, allowed).into());
-        };
+        let mut links = links_from(model, from, ("synchronization", &mode), "windows")?;
         // Of two links to the same process the one with the shorter lookahead counts.
         links.retain(|link| link.to != from);
         links.sort_by(|a, b| a.to.cmp(&b.to).then(a.lookahead.total_cmp(&b.lookahead)));
