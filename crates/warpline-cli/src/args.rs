@@ -161,8 +161,8 @@ impl CommonArgs {
         self.jobs.unwrap_or_else(|| (system::cores() / threads).max(1))
     }
 
-    /// Whether workers are bound to cores when so many runs go on at one time: those of several runs
-    /// would all be bound to the same ones.
+    /// Whether workers are bound to cores when so many runs go on at one time: those of several
+    /// runs would all be bound to the same ones.
     pub(crate) fn pin_when(&self, jobs: usize) -> bool {
         self.timewarp.policies.pin && jobs == 1
     }

@@ -53,7 +53,8 @@ enum Choice {
 const ALL: &str = "all";
 const LIST: &str = "list";
 
-/// The figures by their names, and the words for all of them: the help comes from the laboratory's list.
+/// The figures by their names, and the words for all of them: the help comes from the laboratory's
+/// list.
 fn choices() -> impl TypedValueParser<Value = Choice> {
     let names = figures::ALL.iter().map(|figure| (figure.name(), figure.title()));
     let words = [(ALL, "Every figure, and a page that shows them"), (LIST, "Name the figures")];

@@ -1,5 +1,5 @@
-//! The `warpline` command: runs models, sweeps their parameters, measures the engines, makes the papers'
-//! figures again.
+//! The `warpline` command: runs models, sweeps their parameters, measures the engines, makes the
+//! papers' figures again.
 //!
 //! Without arguments it runs the network of the GTW paper for a few seconds and says what to try
 //! next. Exit status: 0 done, 1 the run failed, 2 bad usage or configuration, 3 `--verify` found a

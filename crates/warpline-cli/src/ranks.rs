@@ -1,5 +1,5 @@
-//! Runs on several ranks: threads of this process (`--ranks`), or the processes that `mpirun` has started; and the
-//! flags of the conservative engine.
+//! Runs on several ranks: threads of this process (`--ranks`), or the processes that `mpirun` has
+//! started; and the flags of the conservative engine.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ pub(crate) struct RankArgs {
     /// Ranks, as threads of this process; with mpirun, its processes are the ranks
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = one_to::<1024>)]
     pub(crate) ranks: usize,
-    /// Which worker has which processes: model, blocks, round-robin, graph (few links between workers),
-    /// or a file with the number of a worker in each line, one line per process
+    /// Which worker has which processes: model, blocks, round-robin, graph (few links between
+    /// workers), or a file with the number of a worker in each line, one line per process
     #[arg(long, value_name = "NAME|FILE", default_value = "model", value_parser = placement)]
     pub(crate) placement: Placement,
     /// How the conservative engine's workers know what they may handle
@@ -26,7 +26,8 @@ pub(crate) struct RankArgs {
     /// With null messages: events that a link holds which are not handled yet
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = one_to::<1_000_000>)]
     pub(crate) edge_capacity: usize,
-    /// Bytes of messages to one worker of another rank that are sent together: auto, off, or a number
+    /// Bytes of messages to one worker of another rank that are sent together: auto, off, or a
+    /// number
     #[arg(long, value_name = "BYTES", default_value_t)]
     pub(crate) aggregation: Aggregation,
 }
@@ -118,7 +119,8 @@ impl Launch {
         }
     }
 
-    /// Ends the run before it begins: this process cannot take part, and the others would wait for it.
+    /// Ends the run before it begins: this process cannot take part, and the others would wait for
+    /// it.
     pub(crate) fn give_up(&self, failure: Failure) -> Failure {
         match self {
             Self::Here(_) => failure,

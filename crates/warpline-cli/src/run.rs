@@ -73,7 +73,8 @@ struct Run<'a> {
 }
 
 impl WithModel for Run<'_> {
-    /// The report, and the difference that `--verify` found; nothing where another process has them.
+    /// The report, and the difference that `--verify` found; nothing where another process has
+    /// them.
     type Output = Result<Option<(String, Option<String>)>, Failure>;
 
     fn with<M: warpline::Model<Output: Results + 'static>>(self, model: M) -> Self::Output {

@@ -11,8 +11,8 @@ use warpline::{
 
 use crate::{args::one_to, system};
 
-/// What can be said about a run with a parallel engine; others ignore it, and the conservative one all but
-/// `--workers` and `--pin`.
+/// What can be said about a run with a parallel engine; others ignore it, and the conservative one
+/// all but `--workers` and `--pin`.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Time Warp")]
 pub(crate) struct TimeWarpArgs {
@@ -72,11 +72,12 @@ pub(crate) struct Policies {
     /// With --memory and a sender pool: the part of all buffers in the global pool at the start
     #[arg(long, value_name = "F", default_value_t = 0.3, value_parser = fraction)]
     pub(crate) global_share: f64,
-    /// With --memory and a partitioned pool: the part of its buffers that a worker keeps for sends to
-    /// itself [default: as for each other worker]
+    /// With --memory and a partitioned pool: the part of its buffers that a worker keeps for sends
+    /// to itself [default: as for each other worker]
     #[arg(long, value_name = "F", value_parser = fraction)]
     pub(crate) local_share: Option<f64>,
-    /// With a receiver pool: whether each worker has another one, without a lock, for sends to itself
+    /// With a receiver pool: whether each worker has another one, without a lock, for sends to
+    /// itself
     #[arg(long, value_name = "on|off", default_value = "off", action = clap::ArgAction::Set, value_parser = on_or_off())]
     pub(crate) local_pool: bool,
     /// Whether each worker is bound to a core of its own, where there are enough

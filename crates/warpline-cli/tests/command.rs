@@ -241,7 +241,8 @@ fn sweep_keeps_what_is_done_when_a_point_fails() {
     assert!(rows.contains("\n1MiB,") && rows.contains("\n2MiB,"), "{rows}");
 }
 
-/// A reader that goes away ends a sweep without a word: the last point, which fails, is not reached.
+/// A reader that goes away ends a sweep without a word: the last point, which fails, is not
+/// reached.
 #[test]
 fn sweep_ends_when_its_reader_is_gone() {
     let line = "sweep phold --end 1 --jobs 1 --vary memory=1MiB,2MiB,3MiB,4MiB,5MiB,100";

@@ -1,5 +1,5 @@
-//! The command under `mpirun` (or what `$MPIRUN` says): the same answer at 1, 2 and 3 ranks, one report, one
-//! message when it fails, and no rank left behind.
+//! The command under `mpirun` (or what `$MPIRUN` says): the same answer at 1, 2 and 3 ranks, one
+//! report, one message when it fails, and no rank left behind.
 
 use std::{
     env, fs,

@@ -259,8 +259,8 @@ fn interrupt_gives_the_report_so_far() {
     assert!(report["end_time"].as_f64().is_some_and(|time| time < 1e300));
 }
 
-/// The process that `bench --busy` starts is bound to one core and busy there, and ends with whoever
-/// started it.
+/// The process that `bench --busy` starts is bound to one core and busy there, and ends with
+/// whoever started it.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_busy_process_has_one_core_and_ends() {

@@ -45,7 +45,8 @@ pub enum Fault {
         /// The lookahead that the model declares.
         lookahead: f64,
     },
-    /// An event on a way that the model does not declare among its links, where the engine relies on them.
+    /// An event on a way that the model does not declare among its links, where the engine relies
+    /// on them.
     NoSuchLink {
         /// The receiver.
         to: LpId,
@@ -81,8 +82,8 @@ pub enum Fault {
 /// What differs between two states or executions that should be alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Discrepancy {
-    /// The first difference: a path of fields as in `tally.bins[3]`, the random stream, or an event
-    /// that was sent.
+    /// The first difference: a path of fields as in `tally.bins[3]`, the random stream, or an
+    /// event that was sent.
     pub what: String,
     /// What it was in the first.
     pub first: String,

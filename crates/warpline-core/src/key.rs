@@ -84,7 +84,8 @@ impl EventKey {
         Some(Self { time, step_and_sender, sequence_and_one })
     }
 
-    /// The key's three words, for a digest: time, step and sender, and the sequence number plus one.
+    /// The key's three words, for a digest: time, step and sender, and the sequence number plus
+    /// one.
     #[inline]
     #[must_use]
     pub const fn words(&self) -> [u64; 3] {

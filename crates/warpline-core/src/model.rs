@@ -39,12 +39,12 @@ pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
         cx: &mut impl Context<Self::Message>,
     );
 
-    /// Called for a blocking I/O event ([`Io::Blocking`](crate::Io::Blocking)), in the order of keys
-    /// among the other events of the process, once nothing can undo it. It may do what cannot be
-    /// undone: read and write files, or move the time barrier.
+    /// Called for a blocking I/O event ([`Io::Blocking`](crate::Io::Blocking)), in the order of
+    /// keys among the other events of the process, once nothing can undo it. It may do what
+    /// cannot be undone: read and write files, or move the time barrier.
     ///
-    /// With limited memory it is called once more if there was no buffer for what it sent: so it sends
-    /// first, and then does what cannot be undone.
+    /// With limited memory it is called once more if there was no buffer for what it sent: so it
+    /// sends first, and then does what cannot be undone.
     fn handle_io(
         &mut self,
         _model: &Self::Model,
@@ -141,9 +141,9 @@ pub trait Model: Send + Sync + Sized {
         None
     }
 
-    /// How messages and summaries travel between ranks, if the model is to run on several: plain old data
-    /// as they lie in memory ([`Wire::plain`](crate::Wire::plain)), anything else through serde
-    /// ([`Wire::serde`](crate::Wire::serde)).
+    /// How messages and summaries travel between ranks, if the model is to run on several: plain
+    /// old data as they lie in memory ([`Wire::plain`](crate::Wire::plain)), anything else
+    /// through serde ([`Wire::serde`](crate::Wire::serde)).
     fn wires(&self) -> Option<Wires<Self>> {
         None
     }

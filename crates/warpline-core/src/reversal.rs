@@ -17,8 +17,8 @@ pub struct Reversal {
 }
 
 impl Reversal {
-    /// The event with this key at process `me`, before which the stream was `rng`, and for which the
-    /// handler left `note`. Engines make these.
+    /// The event with this key at process `me`, before which the stream was `rng`, and for which
+    /// the handler left `note`. Engines make these.
     #[must_use]
     pub const fn new(key: EventKey, me: LpId, rng: Stream, note: u64) -> Self {
         Self { key, me, rng, note }

@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! - **TIME-A.** A [`VirtualTime`] is finite and not negative, and zero is always `+0.0`. So the bit
-//!   patterns of two times, read as integers, order as the times do.
+//! - **TIME-A.** A [`VirtualTime`] is finite and not negative, and zero is always `+0.0`. So the
+//!   bit patterns of two times, read as integers, order as the times do.
 
 use std::{cmp::Ordering, fmt};
 

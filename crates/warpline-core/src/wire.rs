@@ -1,15 +1,16 @@
 //! How values become bytes, and bytes values, where a run spans several machines.
 //!
 //! A model that runs on several ranks gives a [`Wire`] for its messages and one for its summaries
-//! ([`Model::wires`]); one that does not needs neither. Plain old data is copied as it lies in memory;
-//! anything else goes through serde. Engines call [`Wire::write`] and [`Wire::read`], nobody else does.
+//! ([`Model::wires`]); one that does not needs neither. Plain old data is copied as it lies in
+//! memory; anything else goes through serde. Engines call [`Wire::write`] and [`Wire::read`],
+//! nobody else does.
 //!
 //! # Invariants
 //!
-//! - **WIRE-A.** What `read` gets is not trusted: it never reads past the end of the bytes, and says so
-//!   instead.
-//! - **WIRE-B.** All ranks are the same build on the same kind of machine; the engines see to it when they
-//!   connect. So the layout of plain old data is not part of the format.
+//! - **WIRE-A.** What `read` gets is not trusted: it never reads past the end of the bytes, and
+//!   says so instead.
+//! - **WIRE-B.** All ranks are the same build on the same kind of machine; the engines see to it
+//!   when they connect. So the layout of plain old data is not part of the format.
 
 use std::fmt;
 
@@ -37,7 +38,8 @@ pub struct Wire<T> {
 }
 
 impl<T> Wire<T> {
-    /// With functions of one's own. `read` takes from the front of the slice exactly what `write` has appended.
+    /// With functions of one's own. `read` takes from the front of the slice exactly what `write`
+    /// has appended.
     #[must_use]
     pub const fn new(
         write: fn(&T, &mut Vec<u8>),

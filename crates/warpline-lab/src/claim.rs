@@ -1,9 +1,10 @@
 //! What a paper claims, held against the samples by a rule that stands in the text (LAB-B).
 //!
-//! A claim is tested at places, each a comparison of two points: their ratio within each round, because a
-//! change in the speed of the machine hits both. A ratio is beyond a threshold when it is so in more rounds
-//! than chance would explain (a sign test at [`CHANCE`], one-sided): five rounds of five, eight of nine. So
-//! noise alone seldom gets a verdict, and fewer than five rounds never do.
+//! A claim is tested at places, each a comparison of two points: their ratio within each round,
+//! because a change in the speed of the machine hits both. A ratio is beyond a threshold when it is
+//! so in more rounds than chance would explain (a sign test at [`CHANCE`], one-sided): five rounds
+//! of five, eight of nine. So noise alone seldom gets a verdict, and fewer than five rounds never
+//! do.
 //!
 //! # References
 //!
@@ -94,8 +95,8 @@ impl Claim {
         self
     }
 
-    /// Tests at one place that a ratio, which was sampled once per round, is above a threshold; without
-    /// samples, nothing.
+    /// Tests at one place that a ratio, which was sampled once per round, is above a threshold;
+    /// without samples, nothing.
     #[must_use]
     pub fn test_above(self, place: impl Into<String>, ratios: &[f64], threshold: f64) -> Self {
         if ratios.is_empty() {

@@ -1,8 +1,8 @@
 //! Hardware counters of this process and its threads, where the machine offers them.
 //!
-//! A sample opens its own counters before it starts threads, which inherit them, and reads them after the
-//! threads have ended. Many virtual machines and containers have no counters: then there are no numbers,
-//! and [`unavailable`] says why.
+//! A sample opens its own counters before it starts threads, which inherit them, and reads them
+//! after the threads have ended. Many virtual machines and containers have no counters: then there
+//! are no numbers, and [`unavailable`] says why.
 
 /// The names of the counters, in the order of [`Counts`].
 pub(crate) const NAMES: [&str; 3] = ["cache misses", "dTLB misses", "page faults"];
@@ -75,7 +75,8 @@ pub(crate) fn unavailable() -> Vec<(&'static str, String)> {
 mod tests {
     use super::*;
 
-    /// Every counter counts or has a reason why not, and those that count do so in started threads, too.
+    /// Every counter counts or has a reason why not, and those that count do so in started threads,
+    /// too.
     #[test]
     fn a_counter_counts_or_says_why_not() {
         let touch = || {

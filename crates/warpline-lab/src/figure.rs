@@ -102,7 +102,8 @@ impl fmt::Debug for Lab<'_> {
 }
 
 impl Findings {
-    /// The rates of all points over `x`: their plot and their table. The rest is the figure's to say.
+    /// The rates of all points over `x`: their plot and their table. The rest is the figure's to
+    /// say.
     #[must_use]
     pub fn of_rates(title: impl Into<String>, x: Axis, points: &[Point]) -> Self {
         let mut curves: Vec<Curve> = Vec::new();

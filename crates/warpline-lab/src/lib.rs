@@ -1,15 +1,18 @@
 //! The laboratory: measures the papers' figures again, and says whether it finds what they found.
 //!
-//! `warpline lab FIGURE` calls [`run`]. For each [`Figure`] it leaves a table (CSV), a plot (SVG and PNG)
-//! and a text (Markdown) in a directory. A figure is one file in `figures/` and one line in
-//! [`figures::ALL`]; it says what to run and what the paper claims, and the rest is the same for all.
+//! `warpline lab FIGURE` calls [`run`]. For each [`Figure`] it leaves a table (CSV), a plot (SVG
+//! and PNG) and a text (Markdown) in a directory. A figure is one file in `figures/` and one line
+//! in [`figures::ALL`]; it says what to run and what the paper claims, and the rest is the same for
+//! all.
 //!
-//! Where an experiment was done on a machine that is no longer built, [`machine`] replays a trace of memory
-//! accesses through such a machine's caches, and counts what its hardware monitors would have counted.
+//! Where an experiment was done on a machine that is no longer built, [`machine`] replays a trace
+//! of memory accesses through such a machine's caches, and counts what its hardware monitors would
+//! have counted.
 //!
 //! # Invariants
 //!
-//! - **LAB-A.** Runs of the same model to the same end commit the same events, or there is no figure.
+//! - **LAB-A.** Runs of the same model to the same end commit the same events, or there is no
+//!   figure.
 //! - **LAB-B.** A verdict is computed from the samples, by a rule that stands beside it.
 //! - **LAB-C.** That the results cannot be written is found out before anything runs.
 
@@ -43,8 +46,8 @@ pub use settings::{Settings, Watch};
 
 use output::Directory;
 
-/// Measures the figures in turn and writes their files; with `index`, also a page that shows them all.
-/// Returns the files that were written.
+/// Measures the figures in turn and writes their files; with `index`, also a page that shows them
+/// all. Returns the files that were written.
 ///
 /// # Errors
 ///

@@ -1,11 +1,12 @@
-//! Traced runs on a machine that is not at hand: Time Warp runs here, and every access to its event buffers
-//! is replayed through a [`Machine`].
+//! Traced runs on a machine that is not at hand: Time Warp runs here, and every access to its event
+//! buffers is replayed through a [`Machine`].
 //!
 //! The workers take turns on one thread, one event each, so the trace interleaves them as fairly as
-//! processors of the same speed would, and is the same wherever it is taken. GVT is computed when a worker
-//! has run out of buffers, as in the paper, so all of the memory is used in turn. Of a buffer only what the
-//! message fills is touched. Receivers fetch a buffer for writing when they read it, as both of the
-//! paper's systems do (section 3.4), for they change its pointers and flags.
+//! processors of the same speed would, and is the same wherever it is taken. GVT is computed when a
+//! worker has run out of buffers, as in the paper, so all of the memory is used in turn. Of a
+//! buffer only what the message fills is touched. Receivers fetch a buffer for writing when they
+//! read it, as both of the paper's systems do (section 3.4), for they change its pointers and
+//! flags.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -200,9 +201,10 @@ mod tests {
         replay(run, &[params]).expect("a sound run")[0]
     }
 
-    /// The buffer paper, 3.1 and 3.2: the receiver of a message misses all of its lines, whatever the pool.
-    /// With a receiver pool the sender misses them as well when it writes: two rounds. With a sender pool it
-    /// has them, but for buffers that have just come through the global pool: one round.
+    /// The buffer paper, 3.1 and 3.2: the receiver of a message misses all of its lines, whatever
+    /// the pool. With a receiver pool the sender misses them as well when it writes: two
+    /// rounds. With a sender pool it has them, but for buffers that have just come through the
+    /// global pool: one round.
     #[test]
     fn receiver_pools_have_two_rounds_of_misses_and_sender_pools_one() {
         let rounds = |pool| {
@@ -218,8 +220,8 @@ mod tests {
         assert!(ok, "misses by lines while a message is written: {of:?}");
     }
 
-    /// Section 5: page misses of sender and receiver pools grow past the knee, those of partitioned ones
-    /// do not. A machine of a sixteenth of the size shows it as well.
+    /// Section 5: page misses of sender and receiver pools grow past the knee, those of partitioned
+    /// ones do not. A machine of a sixteenth of the size shows it as well.
     #[test]
     fn page_misses_grow_past_the_knee_but_for_partitioned_pools() {
         let mut small = MachineParams::ksr2();
@@ -239,8 +241,8 @@ mod tests {
         }
     }
 
-    /// Section 3.3: where writes update other copies, most needless updates go to sender pools, and the
-    /// fewest to partitioned ones.
+    /// Section 3.3: where writes update other copies, most needless updates go to sender pools, and
+    /// the fewest to partitioned ones.
     #[test]
     fn update_protocols_suit_partitioned_pools() {
         let params = MachineParams { protocol: Protocol::Update, ..MachineParams::ksr2() };

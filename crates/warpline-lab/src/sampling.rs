@@ -1,7 +1,7 @@
 //! Samples of runs: figures say what to run, and get points with all their samples.
 //!
-//! The points are sampled in turn, round after round, so that a change in the speed of the machine hits
-//! all of them. Runs of the same model to the same end must commit the same (LAB-A).
+//! The points are sampled in turn, round after round, so that a change in the speed of the machine
+//! hits all of them. Runs of the same model to the same end must commit the same (LAB-A).
 
 use statrs::statistics::{Data, OrderStatistics};
 use warpline::{
@@ -63,10 +63,11 @@ pub struct TimeWarp {
     pub pool: PoolKind,
     /// The most bytes of event buffers; no limit if there is none.
     pub memory: Option<u64>,
-    /// Events that a worker processes before it asks for GVT; the engine's default if there is none.
+    /// Events that a worker processes before it asks for GVT; the engine's default if there is
+    /// none.
     pub gvt_interval: Option<usize>,
-    /// The part of its buffers that a worker of a partitioned pool keeps for sends to itself; an equal
-    /// part for each receiver if there is none.
+    /// The part of its buffers that a worker of a partitioned pool keeps for sends to itself; an
+    /// equal part for each receiver if there is none.
     pub local_share: Option<f64>,
     /// Whether workers that roll back much, or have few free buffers, are held back.
     pub flow_control: bool,

@@ -1,8 +1,10 @@
-//! What a message between two workers costs on this machine, pool by pool: `warpline bench --sends`.
+//! What a message between two workers costs on this machine, pool by pool: `warpline bench
+//! --sends`.
 //!
-//! Two threads, each on a core where there are two, send each other messages as fast as they can: a worker
-//! fills buffers for the other one, sends their numbers in blocks through an inbox, reads every word of what
-//! came, and frees it. That is the whole way of a remote message in Time Warp but for the pending set.
+//! Two threads, each on a core where there are two, send each other messages as fast as they can: a
+//! worker fills buffers for the other one, sends their numbers in blocks through an inbox, reads
+//! every word of what came, and frees it. That is the whole way of a remote message in Time Warp
+//! but for the pending set.
 
 use std::{
     hint::{black_box, spin_loop},
@@ -35,8 +37,8 @@ pub struct SendCost {
     pub pool: PoolKind,
     /// The size of a message.
     pub bytes: usize,
-    /// Nanoseconds per message and worker, one number per round: filling, sending, receiving, reading and
-    /// freeing.
+    /// Nanoseconds per message and worker, one number per round: filling, sending, receiving,
+    /// reading and freeing.
     pub nanoseconds: Vec<f64>,
 }
 
@@ -48,8 +50,8 @@ impl SendCost {
     }
 }
 
-/// Measures all pools in turn, with `messages` from each worker in each of `rounds` rounds, for messages of
-/// 64 bytes, of 512 and of 4096.
+/// Measures all pools in turn, with `messages` from each worker in each of `rounds` rounds, for
+/// messages of 64 bytes, of 512 and of 4096.
 #[must_use]
 pub fn measure(messages: usize, rounds: usize) -> Vec<SendCost> {
     let pools = || PoolKind::ALL.iter().copied();
@@ -152,7 +154,8 @@ fn exchange<const WORDS: usize>(plan: PoolPlan, messages: usize) -> f64 {
         let buffers = arena.buffers(me);
         let (inboxes, returned) = (&inboxes, &returned);
         let mut worker = Worker { me, buffers, inboxes, returned, blank, sent: 0, received: 0 };
-        // The first tenth warms up: buffers are drawn from the stock, and written for the first time.
+        // The first tenth warms up: buffers are drawn from the stock, and written for the first
+        // time.
         let warm = (messages / 10).next_multiple_of(BLOCK_ITEMS);
         worker.work(warm);
         ready.wait();

@@ -1,5 +1,5 @@
-//! Figures from their runs to their files: tables that parse, plots that show something, texts that name
-//! machine and verdict.
+//! Figures from their runs to their files: tables that parse, plots that show something, texts that
+//! name machine and verdict.
 
 use std::{cell::RefCell, fs, path::Path, sync::atomic::AtomicBool};
 
@@ -233,7 +233,8 @@ impl MemorySystem for UnlikeThePapers {
     }
 }
 
-/// The figures of memory systems are ready for one: they tell a machine like the paper's from another.
+/// The figures of memory systems are ready for one: they tell a machine like the paper's from
+/// another.
 #[test]
 fn memory_systems_are_plotted_and_judged() {
     let directory = tempfile::tempdir().expect("a directory");

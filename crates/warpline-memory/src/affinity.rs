@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 /// A bound thread looks so often whether its core is its own.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
-/// A core is not a thread's own if the thread, which hardly ever sleeps, runs for less than this share
-/// of the time.
+/// A core is not a thread's own if the thread, which hardly ever sleeps, runs for less than this
+/// share of the time.
 const OWN_SHARE: f64 = 0.8;
 
 /// A thread that is bound to a core. Dropping this gives it back the cores that it had before.
@@ -19,11 +19,11 @@ pub struct Binding {
     ran: Duration,
 }
 
-/// Binds the calling thread to the `worker`-th of the cores that it may use, if there is one for each
-/// of `workers`.
+/// Binds the calling thread to the `worker`-th of the cores that it may use, if there is one for
+/// each of `workers`.
 ///
-/// Where there are fewer cores, or the system has no such thing, the scheduler decides. A thread that
-/// is started by a bound one may use that one core only: start the others first.
+/// Where there are fewer cores, or the system has no such thing, the scheduler decides. A thread
+/// that is started by a bound one may use that one core only: start the others first.
 #[cfg(target_os = "linux")]
 pub fn bind_worker(worker: usize, workers: usize) -> Binding {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -55,9 +55,9 @@ const fn time_run() -> Duration {
 }
 
 impl Binding {
-    /// Lets the calling thread, which is the bound one and hardly ever sleeps, go to any core again if
-    /// another program runs on its core. Bound, it would have to share this core for good; free, the
-    /// scheduler can give it what is left of all cores.
+    /// Lets the calling thread, which is the bound one and hardly ever sleeps, go to any core again
+    /// if another program runs on its core. Bound, it would have to share this core for good;
+    /// free, the scheduler can give it what is left of all cores.
     #[inline]
     pub fn let_go_of_shared_core(&mut self) {
         if self.is_bound() && self.looked.elapsed() >= LOOK_EVERY {

@@ -11,8 +11,8 @@
 //!
 //! # Invariants
 //!
-//! - **ARENA-A.** A buffer is in exactly one place: in the pool (POOL-A), filled, or with the worker that
-//!   fills or empties it.
+//! - **ARENA-A.** A buffer is in exactly one place: in the pool (POOL-A), filled, or with the
+//!   worker that fills or empties it.
 //! - **ARENA-B.** `owner` is the worker that may read and free the buffer while it is filled, and
 //!   `NOBODY` otherwise. Only the worker that filled the buffer sets it, and only its owner clears
 //!   it.
@@ -20,8 +20,8 @@
 //!
 //! Messages without data and without a destructor are not stored: their buffers are numbers alone.
 //! The first one that was ever given is kept, and shown wherever one is asked for. (That is why
-//! messages have to be `Sync`, and why [`Buffers::take`] does not always give one back: a type without
-//! data may still promise that there is one value of it.)
+//! messages have to be `Sync`, and why [`Buffers::take`] does not always give one back: a type
+//! without data may still promise that there is one value of it.)
 //!
 //! # Happens-before edges
 //!
@@ -125,8 +125,8 @@ impl<T: Send + Sync> Arena<T> {
         }
     }
 
-    /// The arena, with every access to a buffer told to `trace`. Messages that are not stored are never
-    /// accessed.
+    /// The arena, with every access to a buffer told to `trace`. Messages that are not stored are
+    /// never accessed.
     #[must_use]
     pub fn traced(self, trace: Option<BufferTrace>) -> Self {
         Self { trace, ..self }
@@ -238,8 +238,8 @@ pub struct Buffers<'a, T> {
 }
 
 impl<T: Send + Sync> Buffers<'_, T> {
-    /// Fills a free buffer with what `make` makes, and gives it to worker `to`; `None` if the pool has
-    /// none for this worker and that receiver, and then nothing is made.
+    /// Fills a free buffer with what `make` makes, and gives it to worker `to`; `None` if the pool
+    /// has none for this worker and that receiver, and then nothing is made.
     ///
     /// # Panics
     ///
@@ -247,10 +247,11 @@ impl<T: Send + Sync> Buffers<'_, T> {
     #[inline]
     pub fn fill_with(&self, to: usize, make: impl FnOnce() -> T) -> Option<BufferId> {
         assert!(to < self.arena.pool.plan.workers, "there is no worker {to}");
-        // SAFETY: no reference to the pool outlives a method of this type, and none of them runs foreign
-        // code while it has one; the type is not `Sync`.
+        // SAFETY: no reference to the pool outlives a method of this type, and none of them runs
+        // foreign code while it has one; the type is not `Sync`.
         let id = BufferId(unsafe { &mut *self.pool.get() }.acquire(to)?);
-        // `make` is foreign code: a panic in it must not lose the buffer, and it may come back here.
+        // `make` is foreign code: a panic in it must not lose the buffer, and it may come back
+        // here.
         let unfilled = Unfilled { buffers: self, id, to };
         if Arena::<T>::TRIVIAL {
             let message = make();
@@ -287,8 +288,8 @@ impl<T: Send + Sync> Buffers<'_, T> {
         unsafe { &*slot.message() }
     }
 
-    /// Frees a buffer of this worker's, in which `from` sent a message, and drops the message. `from` is
-    /// a hint for the pool: which buffer lies where, not who may use it.
+    /// Frees a buffer of this worker's, in which `from` sent a message, and drops the message.
+    /// `from` is a hint for the pool: which buffer lies where, not who may use it.
     ///
     /// # Panics
     ///
@@ -302,13 +303,14 @@ impl<T: Send + Sync> Buffers<'_, T> {
         // A panic in the destructor leaves the buffer free.
         let _emptied = Emptied { pool: self.pool.get_mut(), id, from };
         if needs_drop::<T>() {
-            // SAFETY: it was filled and this worker's until it was disowned (ARENA-B), and it is not in
-            // the pool yet, so nobody can fill it.
+            // SAFETY: it was filled and this worker's until it was disowned (ARENA-B), and it is
+            // not in the pool yet, so nobody can fill it.
             unsafe { message.drop_in_place() };
         }
     }
 
-    /// Frees a buffer as [`free`](Self::free) does, and takes its message out, for [`Arena::message`].
+    /// Frees a buffer as [`free`](Self::free) does, and takes its message out, for
+    /// [`Arena::message`].
     ///
     /// # Panics
     ///
@@ -346,7 +348,8 @@ impl<T: Send + Sync> Buffers<'_, T> {
         }
     }
 
-    /// How many buffers this worker can count on: free ones, that others do not take without a shortage.
+    /// How many buffers this worker can count on: free ones, that others do not take without a
+    /// shortage.
     #[must_use]
     pub fn free_count(&self) -> usize {
         // SAFETY: as in `fill_with`.
@@ -365,8 +368,9 @@ impl<T: Send + Sync> Buffers<'_, T> {
         self.arena.pool.plan.kind.is_common()
     }
 
-    /// Lets the pool restore the balance between workers; to be called after each fossil collection. Where
-    /// somebody is `short` of buffers, nothing is kept that belongs to others.
+    /// Lets the pool restore the balance between workers; to be called after each fossil
+    /// collection. Where somebody is `short` of buffers, nothing is kept that belongs to
+    /// others.
     pub fn redistribute(&mut self, short: bool) {
         self.pool.get_mut().redistribute(short);
     }
@@ -395,8 +399,8 @@ impl<T: Send + Sync> Buffers<'_, T> {
         }
     }
 
-    /// Takes a buffer away from this worker; its message is the caller's, until it puts the buffer into the
-    /// pool. (Not before: others may take it from there at once.)
+    /// Takes a buffer away from this worker; its message is the caller's, until it puts the buffer
+    /// into the pool. (Not before: others may take it from there at once.)
     #[inline]
     fn disown(&mut self, id: BufferId) -> *mut T {
         let slot = self.owned(id);

@@ -15,10 +15,11 @@
 //!
 //! # A known compromise
 //!
-//! With two producers, the block under `head` may be freed, and another one allocated at its address,
-//! between a producer's look at `head` and its exchange. The exchange then succeeds with the right address
-//! in `next`, but formally with the provenance of the block that was freed. Blocks are recycled rather
-//! than freed, so it takes an inbox whose owner is dropping blocks; the list is right on every machine.
+//! With two producers, the block under `head` may be freed, and another one allocated at its
+//! address, between a producer's look at `head` and its exchange. The exchange then succeeds with
+//! the right address in `next`, but formally with the provenance of the block that was freed.
+//! Blocks are recycled rather than freed, so it takes an inbox whose owner is dropping blocks; the
+//! list is right on every machine.
 //!
 //! # Happens-before edges
 //!
@@ -148,8 +149,8 @@ impl<T> Iterator for Drain<T> {
         if self.next.is_null() {
             return None;
         }
-        // SAFETY: `push` made the pointer with `Box::into_raw`, this drain owns the block (INBOX-A),
-        // and it is taken here once because `self.next` moves past it below.
+        // SAFETY: `push` made the pointer with `Box::into_raw`, this drain owns the block
+        // (INBOX-A), and it is taken here once because `self.next` moves past it below.
         let mut block = unsafe { Box::from_raw(self.next) };
         self.next = std::mem::replace(&mut block.next, ptr::null_mut());
         Some(block)

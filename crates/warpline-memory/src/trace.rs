@@ -1,7 +1,7 @@
 //! Traces of buffer accesses: which worker touched which part of the buffers' memory, and how.
 //!
-//! For experiments with memory systems: the laboratory replays a trace through simulated caches. Without a
-//! trace, an access costs a predictable branch more.
+//! For experiments with memory systems: the laboratory replays a trace through simulated caches.
+//! Without a trace, an access costs a predictable branch more.
 
 use std::{fmt, sync::Arc};
 

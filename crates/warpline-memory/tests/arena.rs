@@ -321,8 +321,8 @@ fn limit() {
     assert_eq!(arena::<()>(1, u32::MAX).limit(), BUFFERS_MAX);
 }
 
-/// Before the first redistribution a worker leaves to others what it does not fill: first events may
-/// all be sent by one worker.
+/// Before the first redistribution a worker leaves to others what it does not fill: first events
+/// may all be sent by one worker.
 #[test]
 fn first_events_leave_the_rest() {
     for plan in plans(2, Some(1_000)) {
@@ -334,9 +334,9 @@ fn first_events_leave_the_rest() {
     }
 }
 
-/// A worker that sends more than others cannot have what pools keep apart; a sender pool gives it all
-/// that the others have not, and an adaptive one all that is not promised to them: a few, as long as they want
-/// no more.
+/// A worker that sends more than others cannot have what pools keep apart; a sender pool gives it
+/// all that the others have not, and an adaptive one all that is not promised to them: a few, as
+/// long as they want no more.
 #[test]
 fn a_flood_leaves_the_others_their_buffers() {
     for (plan, left) in plans(2, Some(1_000)).into_iter().zip([500, 500, 350, 250, 32]) {
@@ -379,8 +379,8 @@ fn a_shortage_does_not_end_the_division() {
     }
 }
 
-/// With an adaptive pool, a worker that begins to send beside a flood has half of the buffers once they are
-/// free.
+/// With an adaptive pool, a worker that begins to send beside a flood has half of the buffers once
+/// they are free.
 #[test]
 fn who_wakes_beside_a_flood_gets_its_part() {
     let arena = Arena::new(PoolPlan::new(PoolKind::Adaptive, 2, Some(1_000)));
@@ -402,7 +402,8 @@ fn who_wakes_beside_a_flood_gets_its_part() {
     );
 }
 
-/// Three workers, one of which has drawn nearly all for its first events: the others still get what is left.
+/// Three workers, one of which has drawn nearly all for its first events: the others still get what
+/// is left.
 #[test]
 fn promises_do_not_refuse_each_other() {
     let arena = Arena::new(PoolPlan::new(PoolKind::Adaptive, 3, Some(1_000)));
@@ -504,10 +505,11 @@ fn buffers_are_given_once() {
     let _twice = arena.buffers(0);
 }
 
-/// Workers that there are not get no buffers and no messages; so none has the number that stands for
-/// nobody, who would own what was never filled.
+/// Workers that there are not get no buffers and no messages; so none has the number that stands
+/// for nobody, who would own what was never filled.
 ///
-/// Mutation: without the checks in `new` and `buffers`, `u32::MAX` reads memory that was never written.
+/// Mutation: without the checks in `new` and `buffers`, `u32::MAX` reads memory that was never
+/// written.
 #[test]
 fn workers_that_there_are_not_are_refused() {
     let arena = arena::<String>(1, 8);
@@ -718,8 +720,8 @@ impl Drop for Alarm<'_> {
     }
 }
 
-/// A buffer is free only once its message is gone: whoever takes it from the pool then finds it empty. The
-/// messages are boxes, so a message that is dropped or read too late is another one's.
+/// A buffer is free only once its message is gone: whoever takes it from the pool then finds it
+/// empty. The messages are boxes, so a message that is dropped or read too late is another one's.
 ///
 /// Mutation: `disown` puts the buffer into the pool at once; with a receiver pool, red.
 #[test]
@@ -773,8 +775,8 @@ fn a_message_is_gone_before_its_buffer_is_free() {
 /// The owner word alone publishes a message: the buffer's number reaches the owner by a way that
 /// orders nothing. The few buffers come back to the sender by the spare list.
 ///
-/// Mutations, each red under Miri: the owner store in `fill_with` Relaxed; the owner load in `owned`
-/// Relaxed (ARENA-1).
+/// Mutations, each red under Miri: the owner store in `fill_with` Relaxed; the owner load in
+/// `owned` Relaxed (ARENA-1).
 #[test]
 fn owner_word_publishes_the_message() {
     const MAILS: u64 = if cfg!(miri) { 20 } else { 100_000 };

@@ -4,9 +4,9 @@
 //! items are loom cells: with plain ones a weakened ordering would go unnoticed.
 //!
 //! `drain` looks before it swaps, and loom 0.7 does not try to run a push before a plain load that
-//! came first. So whoever drains while others push has pushed a block itself: then its look is never
-//! in vain, and loom orders its push and its swap against those of the others in every way. Each
-//! test asserts that it has seen the case that it is about.
+//! came first. So whoever drains while others push has pushed a block itself: then its look is
+//! never in vain, and loom orders its push and its swap against those of the others in every way.
+//! Each test asserts that it has seen the case that it is about.
 
 #![cfg(not(miri))]
 
@@ -47,8 +47,8 @@ fn read(drain: Drain<Item>, seen: &mut Vec<u32>) {
     }
 }
 
-/// Two producers push against each other and a drain, one of them twice: nothing is lost or doubled,
-/// and each producer's blocks come in the order of its pushes (INBOX-C).
+/// Two producers push against each other and a drain, one of them twice: nothing is lost or
+/// doubled, and each producer's blocks come in the order of its pushes (INBOX-C).
 ///
 /// Mutations, each red: the CAS in `push` Relaxed; the swap in `drain` Relaxed; no reversal in
 /// `in_order_of_pushes`.

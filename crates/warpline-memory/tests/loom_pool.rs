@@ -1,15 +1,18 @@
 //! The pools under the model checker, which runs every order that the memory model allows.
 //!
-//! The module is compiled a second time here, with loom's locks and atomics. Two workers take buffers,
-//! write to them, put them back, redistribute and give up at the same time. Each buffer has a loom cell
-//! that its holder writes: two holders at once, or one after the other without an order between them,
-//! are an error (POOL-A; ARENA-2).
+//! The module is compiled a second time here, with loom's locks and atomics. Two workers take
+//! buffers, write to them, put them back, redistribute and give up at the same time. Each buffer
+//! has a loom cell that its holder writes: two holders at once, or one after the other without an
+//! order between them, are an error (POOL-A; ARENA-2).
 //!
 //! # Mutations, each seen red
 //!
-//! - `draw` loads `issued` and stores it instead of `fetch_update`: a buffer with two holders (all but `receiver`)
-//! - `draw` takes a copy of the last spare buffers and truncates the list under a second lock (`shortage`)
-//! - `Receiver::take` looks at the last buffer under one lock and pops it under another (`receiver`)
+//! - `draw` loads `issued` and stores it instead of `fetch_update`: a buffer with two holders (all
+//!   but `receiver`)
+//! - `draw` takes a copy of the last spare buffers and truncates the list under a second lock
+//!   (`shortage`)
+//! - `Receiver::take` looks at the last buffer under one lock and pops it under another
+//!   (`receiver`)
 
 #![cfg(not(miri))]
 #![expect(unsafe_code, reason = "cells that only their holder touches are shared")]

@@ -201,7 +201,8 @@ pub struct HypercubeOutput {
     /// Mean time from insertion to delivery.
     pub latency_mean: f64,
     /// The latency that half of the messages stay below. Percentiles are taken from a histogram
-    /// with eight bins per octave and interpolated: off by 12.5 % at the most, mostly by under 1 %.
+    /// with eight bins per octave and interpolated: off by 12.5 % at the most, mostly by under 1
+    /// %.
     pub latency_p50: f64,
     /// The latency that 95 % of the messages stay below.
     pub latency_p95: f64,

@@ -437,8 +437,9 @@ impl LogicalProcess for Cell {
         pcs.schedule(portable, cx);
     }
 
-    // No `reverse`: an event adds to `busy_minutes`, a sum of floating-point numbers, and overwrites
-    // `since`. The sum cannot be taken back exactly, and there is room to note one word, not two.
+    // No `reverse`: an event adds to `busy_minutes`, a sum of floating-point numbers, and
+    // overwrites `since`. The sum cannot be taken back exactly, and there is room to note one
+    // word, not two.
 
     #[inline]
     fn identity(message: &PcsMessage) -> Option<u64> {

@@ -45,7 +45,8 @@ fn phold(params: PholdParams) -> ModelParams {
     ModelParams::Phold(params)
 }
 
-/// Workloads with a lookahead: dense and sparse windows, few and many windows, large and small messages.
+/// Workloads with a lookahead: dense and sparse windows, few and many windows, large and small
+/// messages.
 fn workloads() -> Vec<(ModelParams, f64)> {
     let lookahead = |lookahead, remote, lps, population| {
         phold(PholdParams { lookahead, remote, lps, population, ..PholdParams::default() })
@@ -84,8 +85,8 @@ fn commits_what_the_sequential_engine_does() {
     }
 }
 
-/// A model that promises nothing is refused before it runs, with what to declare; links alone, without any
-/// lookahead, are not taken for a wish to have a deadlock after every event.
+/// A model that promises nothing is refused before it runs, with what to declare; links alone,
+/// without any lookahead, are not taken for a wish to have a deadlock after every event.
 #[test]
 fn asks_for_a_lookahead_or_links() {
     let models = [phold(PholdParams::default()), ModelParams::Pcs(PcsParams::default())];

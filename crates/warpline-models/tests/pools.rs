@@ -79,8 +79,8 @@ fn traced(pool: PoolKind) -> ((CommitDigest, u64, u64), Vec<BufferAccess>) {
     (result, seen)
 }
 
-/// Workers that take turns roll back, and do the same when they do it again; every event is written once
-/// by its sender, read by its receiver when it is handled, and its buffer freed there.
+/// Workers that take turns roll back, and do the same when they do it again; every event is written
+/// once by its sender, read by its receiver when it is handled, and its buffer freed there.
 #[test]
 fn runs_in_turn_repeat_themselves() {
     let expected = run(64, SEQUENTIAL).0;

@@ -1,7 +1,8 @@
-//! Fossil collection keeps up, whatever the state saving: sparse copies keep records for longer, but not
-//! for ever.
+//! Fossil collection keeps up, whatever the state saving: sparse copies keep records for longer,
+//! but not for ever.
 //!
-//! Mutations that turn this red: `may_drop` looks at the next record only; `may_drop` always says no.
+//! Mutations that turn this red: `may_drop` looks at the next record only; `may_drop` always says
+//! no.
 
 use warpline::{CheckpointInterval, Engine, FossilCollection, Simulation, StateSaving};
 use warpline_models::phold::{Phold, PholdParams};

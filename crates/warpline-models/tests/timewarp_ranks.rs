@@ -1,7 +1,8 @@
-//! Time Warp on several ranks against the sequential engine: every model, with every policy and little memory.
+//! Time Warp on several ranks against the sequential engine: every model, with every policy and
+//! little memory.
 //!
-//! Ranks are threads here. Digests cover the keys, the order and the random streams of all committed events; the
-//! results of the models are compared to the last bit.
+//! Ranks are threads here. Digests cover the keys, the order and the random streams of all
+//! committed events; the results of the models are compared to the last bit.
 
 mod matrix;
 
@@ -38,7 +39,8 @@ struct Policy {
     pool: PoolKind,
     aggregation: Aggregation,
     in_turn: bool,
-    /// Where memory is short: for so many events more, at each rank, than are ever pending at once.
+    /// Where memory is short: for so many events more, at each rank, than are ever pending at
+    /// once.
     memory: Option<u64>,
 }
 

@@ -54,7 +54,8 @@ fn there_and_back(transport: &MpiTransport, bytes: usize, parcels: u32) -> Resul
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// The seconds for so many parcels to go to the other rank, which says after each window that it has it.
+/// The seconds for so many parcels to go to the other rank, which says after each window that it
+/// has it.
 fn one_way(transport: &MpiTransport, bytes: usize, parcels: u32) -> Result<f64, NetError> {
     let start = Instant::now();
     for number in 0..parcels + WINDOW {

@@ -1,10 +1,11 @@
-//! What each technique of the event graph gains (Wen and Yelick 1995, section 4.2): all of them, each one off, and
-//! none, in turn.
+//! What each technique of the event graph gains (Wen and Yelick 1995, section 4.2): all of them,
+//! each one off, and none, in turn.
 //!
 //! `cargo run --release -p warpline-net --example techniques [ROUNDS]`
 //!
-//! 512 nodes, each with edges to 8 others drawn at random, on two workers; every node sends 2 000 events to all
-//! that listen, as fast as there is room. Told is the median rate at which edges receive, over the rounds.
+//! 512 nodes, each with edges to 8 others drawn at random, on two workers; every node sends 2 000
+//! events to all that listen, as fast as there is room. Told is the median rate at which edges
+//! receive, over the rounds.
 
 #![expect(clippy::print_stdout, reason = "it is what an example is for")]
 

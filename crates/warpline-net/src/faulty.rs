@@ -1,15 +1,17 @@
-//! A transport that does everything the trait allows and nobody likes; tests put it around another one.
+//! A transport that does everything the trait allows and nobody likes; tests put it around another
+//! one.
 //!
-//! It holds parcels back, so that those of different senders overtake each other, and it can lose its rank. What it
-//! does follows from its seed and from what arrives when: around `threads`, driven by one thread, a seed gives the
-//! same again.
+//! It holds parcels back, so that those of different senders overtake each other, and it can lose
+//! its rank. What it does follows from its seed and from what arrives when: around `threads`,
+//! driven by one thread, a seed gives the same again.
 //!
 //! # Invariants
 //!
-//! - **NET-A** holds: a *pair* is a sender, known by its rank and by the port in its parcels, and a receiver; what
-//!   one pair has under way stays in order. A thread must therefore put one and the same port into its parcels.
-//! - A parcel is held back for fewer than [`HOLD_MAX`] calls of `receive`, and then until its turn comes; so all
-//!   arrive at whoever goes on asking.
+//! - **NET-A** holds: a *pair* is a sender, known by its rank and by the port in its parcels, and a
+//!   receiver; what one pair has under way stays in order. A thread must therefore put one and the
+//!   same port into its parcels.
+//! - A parcel is held back for fewer than [`HOLD_MAX`] calls of `receive`, and then until its turn
+//!   comes; so all arrive at whoever goes on asking.
 
 use std::{
     collections::VecDeque,
@@ -72,8 +74,8 @@ impl<T: Transport> Faulty<T> {
         Self { inner, held, sends_max: u64::MAX, sends: AtomicU64::new(0) }
     }
 
-    /// Lets the rank die with the last of so many sends: all that it does after that fails, and its peers find it
-    /// lost.
+    /// Lets the rank die with the last of so many sends: all that it does after that fails, and its
+    /// peers find it lost.
     #[must_use]
     pub fn dying_after(mut self, sends: u64) -> Self {
         self.sends_max = sends;

@@ -1,15 +1,18 @@
-//! Whether an MPI launcher has started this process; commands ask, so that one that was built without MPI says so
-//! instead of running as many times as there are ranks.
+//! Whether an MPI launcher has started this process; commands ask, so that one that was built
+//! without MPI says so instead of running as many times as there are ranks.
 
 use std::env;
 
-/// Where launchers say how many ranks they have started: Open MPI, and MPICH, Intel MPI and Slurm's PMI.
+/// Where launchers say how many ranks they have started: Open MPI, and MPICH, Intel MPI and Slurm's
+/// PMI.
 const RANKS: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
 
-/// Slurm's PMIx says nothing of the kind: its processes have the one variable, and the other counts them.
+/// Slurm's PMIx says nothing of the kind: its processes have the one variable, and the other counts
+/// them.
 const PMIX: (&str, &str) = ("PMIX_RANK", "SLURM_STEP_NUM_TASKS");
 
-/// How many ranks `mpirun`, `mpiexec` or `srun` has started, if one of them has started this process.
+/// How many ranks `mpirun`, `mpiexec` or `srun` has started, if one of them has started this
+/// process.
 #[must_use]
 pub fn launched_by_mpi() -> Option<usize> {
     ranks_said_by(|name| env::var(name).ok())

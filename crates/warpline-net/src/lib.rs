@@ -1,7 +1,8 @@
 //! How the ranks of a run talk to each other: parcels of bytes, carried by a transport.
 //!
-//! A *rank* is a process, on this machine or another one; a *port* is one worker of a rank. Engines gather small
-//! messages in an [`Outbox`], which makes [`Parcel`]s of them, and a [`Transport`] carries those.
+//! A *rank* is a process, on this machine or another one; a *port* is one worker of a rank. Engines
+//! gather small messages in an [`Outbox`], which makes [`Parcel`]s of them, and a [`Transport`]
+//! carries those.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -18,8 +19,8 @@
 //!
 //! # References
 //!
-//! C.-P. Wen and K. Yelick, *Portable Runtime Support for Asynchronous Simulation*, 1995, section 3: message
-//! aggregation (3.1) and non-blocking stores (3.3).
+//! C.-P. Wen and K. Yelick, *Portable Runtime Support for Asynchronous Simulation*, 1995, section
+//! 3: message aggregation (3.1) and non-blocking stores (3.3).
 
 #![deny(unsafe_code)]
 

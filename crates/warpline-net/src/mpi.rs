@@ -1,19 +1,20 @@
 //! A transport between MPI processes; with the cargo feature `mpi`.
 //!
-//! A rank is a process that `mpirun` or the like has started. A parcel is one MPI message whose tag is the port of
-//! the receiver; parcels to a port of the same rank stay in memory. Any worker that has nothing to do takes
-//! whatever has arrived for its rank from MPI, and puts it into the queues of the ports.
+//! A rank is a process that `mpirun` or the like has started. A parcel is one MPI message whose tag
+//! is the port of the receiver; parcels to a port of the same rank stay in memory. Any worker that
+//! has nothing to do takes whatever has arrived for its rank from MPI, and puts it into the queues
+//! of the ports.
 //!
 //! # Invariants
 //!
 //! - All calls of MPI are made under one lock: see `library`, which has the unsafe code.
-//! - **NET-A** holds because MPI keeps the order of messages from one rank with one tag; because a message is found
-//!   and put among those that are `arriving` from its rank under the lock, and these go into the queues under the
-//!   lock, in that order; and because a queue is a queue.
-//! - **NET-B** holds because nothing here waits for a transfer: sends and receives are started, and found to be done
-//!   later, by whoever has the lock.
-//! - **NET-C** holds because every [`receive`](Transport::receive) that finds nothing, and one in [`TURNS`] that
-//!   finds something, sees to MPI, or somebody else is doing so.
+//! - **NET-A** holds because MPI keeps the order of messages from one rank with one tag; because a
+//!   message is found and put among those that are `arriving` from its rank under the lock, and
+//!   these go into the queues under the lock, in that order; and because a queue is a queue.
+//! - **NET-B** holds because nothing here waits for a transfer: sends and receives are started, and
+//!   found to be done later, by whoever has the lock.
+//! - **NET-C** holds because every [`receive`](Transport::receive) that finds nothing, and one in
+//!   [`TURNS`] that finds something, sees to MPI, or somebody else is doing so.
 
 #[allow(unsafe_code, reason = "MPI is a C library")]
 mod library;
@@ -34,7 +35,8 @@ use crate::{Address, Malformed, NetError, Parcel, Received, Transport, queue::Qu
 const MESSAGES_MAX: usize = 64;
 /// How many transfers that are not done are asked about at once, at most.
 const UNDONE_MAX: usize = 2;
-/// After so many parcels from a queue MPI is seen to, even if there are more: they may be from this very rank.
+/// After so many parcels from a queue MPI is seen to, even if there are more: they may be from this
+/// very rank.
 const TURNS: usize = 64;
 /// How many buffers are kept for reuse, and how large they are at most: 16 MiB in all.
 const SPARES_MAX: usize = 64;
@@ -44,10 +46,11 @@ const PORTS_MAX: usize = 1 << 15;
 
 /// One rank's end of a job of MPI processes.
 ///
-/// There is one per process, and after it was dropped there cannot be another one. It should be dropped by the
-/// thread that made it. Dropping it waits until all ranks have dropped theirs, and meanwhile throws away what
-/// arrives; so a rank that ends early with an error that others do not know of must call [`abort`](Self::abort), or
-/// [`abandon`](Transport::abandon). When it is dropped by a panic, that ends all ranks.
+/// There is one per process, and after it was dropped there cannot be another one. It should be
+/// dropped by the thread that made it. Dropping it waits until all ranks have dropped theirs, and
+/// meanwhile throws away what arrives; so a rank that ends early with an error that others do not
+/// know of must call [`abort`](Self::abort), or [`abandon`](Transport::abandon). When it is dropped
+/// by a panic, that ends all ranks.
 #[derive(Debug)]
 pub struct MpiTransport {
     rank: usize,
@@ -71,7 +74,8 @@ struct Wire {
     library: Library,
     /// Sends that were not done when last asked about.
     leaving: VecDeque<Transfer>,
-    /// By sender: its messages that are not here yet, or come after one that is not; with their ports.
+    /// By sender: its messages that are not here yet, or come after one that is not; with their
+    /// ports.
     arriving: Vec<VecDeque<(usize, Transfer)>>,
     /// How many messages `arriving` has.
     pending: usize,
@@ -82,7 +86,8 @@ impl MpiTransport {
     ///
     /// # Errors
     ///
-    /// When MPI cannot be initialised or was before, may not be called by several threads, or has too few tags.
+    /// When MPI cannot be initialised or was before, may not be called by several threads, or has
+    /// too few tags.
     pub fn connect(ports: usize) -> Result<Self, NetError> {
         if ports > PORTS_MAX {
             let what = format!("{ports} workers a rank; over MPI there can be {PORTS_MAX}");
@@ -105,8 +110,8 @@ impl MpiTransport {
         Ok(Self { rank, ranks, ports, wire: Mutex::new(wire), spares: Mutex::default() })
     }
 
-    /// Ends this process and all other ranks at once with this exit status: a peer is lost, or this rank cannot go
-    /// on. Say why before.
+    /// Ends this process and all other ranks at once with this exit status: a peer is lost, or this
+    /// rank cannot go on. Say why before.
     pub fn abort(&self, status: i32) -> ! {
         self.wire.lock().unwrap_or_else(PoisonError::into_inner).library.abort(status)
     }
@@ -183,8 +188,8 @@ impl MpiTransport {
         }
     }
 
-    /// Waits until all that this rank has sent is gone, and all ranks say so; meanwhile takes in what others send,
-    /// or they would wait for ever.
+    /// Waits until all that this rank has sent is gone, and all ranks say so; meanwhile takes in
+    /// what others send, or they would wait for ever.
     fn finish(&self, wire: &mut Wire) -> Result<(), NetError> {
         let mut barrier = None;
         loop {

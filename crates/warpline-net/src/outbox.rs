@@ -1,17 +1,18 @@
-//! Message aggregation: small messages to the same worker of another rank gather in one parcel until it is full,
-//! or until their sender has nothing else to do.
+//! Message aggregation: small messages to the same worker of another rank gather in one parcel
+//! until it is full, or until their sender has nothing else to do.
 //!
-//! One outbox belongs to one worker. A message is written once, straight into the parcel that carries it.
+//! One outbox belongs to one worker. A message is written once, straight into the parcel that
+//! carries it.
 //!
 //! # Invariants
 //!
-//! - **OUT-A.** What is put in is sent by the next [`flush`](Outbox::flush) at the latest, and in the order in
-//!   which it was put in, as far as it goes to the same address.
+//! - **OUT-A.** What is put in is sent by the next [`flush`](Outbox::flush) at the latest, and in
+//!   the order in which it was put in, as far as it goes to the same address.
 //!
 //! # References
 //!
-//! Wen and Yelick, 1995, section 3.1: the threshold, and "until no other computational threads are eligible for
-//! execution"; tuning it by itself is among their future work (section 7).
+//! Wen and Yelick, 1995, section 3.1: the threshold, and "until no other computational threads are
+//! eligible for execution"; tuning it by itself is among their future work (section 7).
 
 use std::{fmt, str::FromStr};
 
@@ -24,8 +25,8 @@ pub enum Aggregation {
     Off,
     /// As soon as there are so many bytes.
     Bytes(usize),
-    /// A threshold of its own for each receiver: twice as many bytes after a parcel that was full, half as many
-    /// after one that was sent early and less than a quarter full.
+    /// A threshold of its own for each receiver: twice as many bytes after a parcel that was full,
+    /// half as many after one that was sent early and less than a quarter full.
     #[default]
     Adaptive,
 }
@@ -57,8 +58,8 @@ impl fmt::Display for Aggregation {
     }
 }
 
-/// The thresholds that an adaptive outbox has at the start, at least, and at most: 64 KiB is where copies leave
-/// the first levels of cache, and far above the start-up cost of any network.
+/// The thresholds that an adaptive outbox has at the start, at least, and at most: 64 KiB is where
+/// copies leave the first levels of cache, and far above the start-up cost of any network.
 const THRESHOLD: usize = 1 << 10;
 const THRESHOLD_MIN: usize = 1 << 7;
 const THRESHOLD_MAX: usize = 1 << 16;
@@ -165,8 +166,8 @@ impl<'t> Outbox<'t> {
         Self { transport, kind, port, gatherings, filled, spares, traffic }
     }
 
-    /// Puts in a message, which `write` appends to the bytes that it gets and must not change otherwise. If it
-    /// panics, there is no message.
+    /// Puts in a message, which `write` appends to the bytes that it gets and must not change
+    /// otherwise. If it panics, there is no message.
     ///
     /// # Errors
     ///
@@ -192,7 +193,8 @@ impl<'t> Outbox<'t> {
         Ok(())
     }
 
-    /// Sends all that has gathered: the worker has nothing else to do, or others wait for what it knows.
+    /// Sends all that has gathered: the worker has nothing else to do, or others wait for what it
+    /// knows.
     ///
     /// # Errors
     ///

@@ -8,8 +8,8 @@
 //! | 8..16 | the length of the body in bytes |
 //! | 16.. | the body |
 //!
-//! Numbers are little-endian. Ranks compare builds and parameters before the first event, so a parcel of another
-//! build is the exception; it is refused all the same.
+//! Numbers are little-endian. Ranks compare builds and parameters before the first event, so a
+//! parcel of another build is the exception; it is refused all the same.
 
 /// The bytes before the body.
 pub const HEADER_BYTES: usize = 16;

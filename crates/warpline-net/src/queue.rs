@@ -1,4 +1,5 @@
-//! What has arrived at one port and was not taken yet; the transports that keep parcels in memory have one a port.
+//! What has arrived at one port and was not taken yet; the transports that keep parcels in memory
+//! have one a port.
 //!
 //! # Invariants
 //!

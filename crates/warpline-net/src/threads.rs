@@ -61,7 +61,8 @@ impl Transport for ThreadTransport {
     }
 
     fn receive(&self, port: usize) -> Result<Option<Received>, NetError> {
-        // Ordering: Acquire; pairs with the Release in `abandon`: what a lost rank has sent is counted.
+        // Ordering: Acquire; pairs with the Release in `abandon`: what a lost rank has sent is
+        // counted.
         let lost = self.network.lost.load(Ordering::Acquire);
         let received = self.network.queues[self.rank][port].pop();
         match lost.checked_sub(1) {

@@ -1,13 +1,16 @@
 //! What every transport does: it carries parcels from rank to rank.
 //!
-//! Implemented by `threads` and `mpi`, and by `faulty` around another one; called by the outboxes and engines.
+//! Implemented by `threads` and `mpi`, and by `faulty` around another one; called by the outboxes
+//! and engines.
 //!
 //! # Invariants
 //!
-//! - **NET-A.** What one thread sends to one address arrives there in the order in which it was sent, once each.
-//!   Nothing is said about parcels of different senders, or to different addresses.
+//! - **NET-A.** What one thread sends to one address arrives there in the order in which it was
+//!   sent, once each. Nothing is said about parcels of different senders, or to different
+//!   addresses.
 //! - **NET-B.** A send does not wait for its receiver.
-//! - **NET-C.** Who receives from any port sees to it that the parcels of all ports of its rank go on.
+//! - **NET-C.** Who receives from any port sees to it that the parcels of all ports of its rank go
+//!   on.
 
 use std::fmt;
 
@@ -56,8 +59,8 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// When the network fails, or nothing has arrived and a rank is known to be lost.
     fn receive(&self, port: usize) -> Result<Option<Received>, NetError>;
 
-    /// Leaves the network for good and without a word, as a rank does that dies: all others find it lost, or are
-    /// ended with it. What it has sent may still arrive.
+    /// Leaves the network for good and without a word, as a rank does that dies: all others find it
+    /// lost, or are ended with it. What it has sent may still arrive.
     fn abandon(&self);
 
     /// A buffer whose parcel has been sent and which can be used again, if there is one.

@@ -1,7 +1,8 @@
-//! The laws of the event graph, on random graphs, partitions and schedules, with every set of techniques.
+//! The laws of the event graph, on random graphs, partitions and schedules, with every set of
+//! techniques.
 //!
-//! One thread takes the parts of all workers, in a random order, so that a failure repeats itself; at the end
-//! come threads, and futures.
+//! One thread takes the parts of all workers, in a random order, so that a failure repeats itself;
+//! at the end come threads, and futures.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -481,8 +482,9 @@ fn ranks_have_the_same_graph() {
     }
 }
 
-/// Threads that send round a ring of bounded edges as fast as they can, over two ranks of two workers: all of it
-/// arrives, in order, and when all rest and nothing is on its way, a freeze finds it so.
+/// Threads that send round a ring of bounded edges as fast as they can, over two ranks of two
+/// workers: all of it arrives, in order, and when all rest and nothing is on its way, a freeze
+/// finds it so.
 #[test]
 fn threads() {
     const NODES: usize = 8;
@@ -543,8 +545,8 @@ fn threads() {
     });
 }
 
-/// Two workers as futures on one thread, over an edge that holds one event, with sends that wait for their
-/// acknowledgement.
+/// Two workers as futures on one thread, over an edge that holds one event, with sends that wait
+/// for their acknowledgement.
 #[test]
 fn split_phase() {
     let topology = Topology::new(2, [(0, 1)]).unwrap();

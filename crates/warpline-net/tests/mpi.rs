@@ -1,5 +1,5 @@
-//! The transport over MPI. Started by hand or by cargo, this starts itself with `mpirun` (or what `$MPIRUN` says),
-//! at 1, 2 and 3 ranks; started by `mpirun`, it is a rank.
+//! The transport over MPI. Started by hand or by cargo, this starts itself with `mpirun` (or what
+//! `$MPIRUN` says), at 1, 2 and 3 ranks; started by `mpirun`, it is a rank.
 
 use std::{
     env,
@@ -24,8 +24,8 @@ const SCENARIOS: [(&str, fn()); 6] = [
     ("abandon", abandon),
 ];
 
-/// Open MPI's ranks on one machine read long messages from each other's memory, which is done as soon as it is
-/// begun. With this they come in pieces, and others overtake them, as on a network.
+/// Open MPI's ranks on one machine read long messages from each other's memory, which is done as
+/// soon as it is begun. With this they come in pieces, and others overtake them, as on a network.
 const IN_PIECES: (&str, &str) = ("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
 
 fn main() {
@@ -83,8 +83,8 @@ fn launch(name: &str, ranks: usize, settings: &[(&str, &str)]) -> ExitStatus {
     command.status().unwrap_or_else(|error| panic!("{mpirun} cannot be started: {error}"))
 }
 
-/// The length of a parcel's body: none, some, and now and then 4 MiB, which no MPI library sends without asking
-/// the receiver first.
+/// The length of a parcel's body: none, some, and now and then 4 MiB, which no MPI library sends
+/// without asking the receiver first.
 fn body_len(number: u64) -> usize {
     match number % 100 {
         42 => 4 << 20,
@@ -100,7 +100,8 @@ fn body(from: Address, to: Address, number: u64) -> Vec<u8> {
     (0..body_len(number) as u64).map(|at| (start.wrapping_add(at * 31) >> 3) as u8).collect()
 }
 
-/// Every port of every rank sends many parcels to every port of every rank: all arrive, once, in order, intact.
+/// Every port of every rank sends many parcels to every port of every rank: all arrive, once, in
+/// order, intact.
 fn exchange() {
     let transport = MpiTransport::connect(PORTS).unwrap();
     assert_eq!(transport.ports(), PORTS);
@@ -147,7 +148,8 @@ fn exchange_at(transport: &MpiTransport, port: usize) {
     assert!(!receive());
 }
 
-/// What a rank has sent arrives though it ends at once, and though nobody takes what it is sent then.
+/// What a rank has sent arrives though it ends at once, and though nobody takes what it is sent
+/// then.
 fn farewell() {
     let transport = MpiTransport::connect(PORTS).unwrap();
     let send = |rank| {

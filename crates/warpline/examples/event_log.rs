@@ -11,8 +11,8 @@
 //! Algorithm*, Workshop on Parallel and Distributed Simulation, 1992). It limits how much is undone
 //! and changes no line of the log.
 //!
-//! Run it with `cargo run --release --example event_log -- --engine timewarp --workers 2 FILE`, with
-//! all of these left out as you like; the test `event_log` checks what it writes.
+//! Run it with `cargo run --release --example event_log -- --engine timewarp --workers 2 FILE`,
+//! with all of these left out as you like; the test `event_log` checks what it writes.
 
 use std::{
     env,

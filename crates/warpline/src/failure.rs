@@ -1,4 +1,5 @@
-//! The failure that ends a run with several workers: the first in the order of events, not of wall time.
+//! The failure that ends a run with several workers: the first in the order of events, not of wall
+//! time.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -9,7 +10,8 @@ use warpline_core::{EventKey, LpId};
 
 use crate::RunError;
 
-/// The first failure counts: in `start` by process, then by event, then when the run is taken apart.
+/// The first failure counts: in `start` by process, then by event, then when the run is taken
+/// apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FailureOrder {
     Start(LpId),

@@ -1,6 +1,7 @@
 //! Where the processes of a model live: which worker has which, and at which place.
 //!
-//! Made once per run by the engines with several workers. Workers are numbered over all ranks, rank after rank.
+//! Made once per run by the engines with several workers. Workers are numbered over all ranks, rank
+//! after rank.
 
 use std::{fmt, ops::Range, sync::Arc};
 
@@ -20,8 +21,8 @@ pub enum Placement {
     Blocks,
     /// In turn.
     RoundRobin,
-    /// So that few of the model's [`links`](Model::links) lead from one worker to another: what the graph
-    /// partitioner METIS finds. All links count alike.
+    /// So that few of the model's [`links`](Model::links) lead from one worker to another: what the
+    /// graph partitioner METIS finds. All links count alike.
     Graph,
     /// A worker for every process, in the order of the processes: what graph partitioners write.
     Table(Arc<[u32]>),
@@ -53,8 +54,8 @@ impl Placement {
     }
 }
 
-/// The links that a model declares for a process; if it declares none, the setting that needs them must be one of
-/// those `instead`.
+/// The links that a model declares for a process; if it declares none, the setting that needs them
+/// must be one of those `instead`.
 pub(crate) fn links_from<M: Model>(
     model: &M,
     from: LpId,

@@ -3,8 +3,8 @@
 //! A model is written once, as logical processes that send each other timestamped events, and runs
 //! unchanged on any engine. This crate is the only one that a model's author names.
 //!
-//! The README has a whole model of 30 lines; `examples/queueing_network.rs` has one with several kinds
-//! of processes.
+//! The README has a whole model of 30 lines; `examples/queueing_network.rs` has one with several
+//! kinds of processes.
 //!
 //! # What is promised
 //!

@@ -1,8 +1,9 @@
 //! What the workers of a run are doing, for whoever wonders whether it still moves: [`Monitor`].
 //!
 //! Workers write it down where that costs nothing: when they take part in a computation of global
-//! virtual time, and when they have been idle for a while. Nobody is asked, so a worker that hangs in
-//! a handler holds up no answer; it is found by the computation that all others have taken part in.
+//! virtual time, and when they have been idle for a while. Nobody is asked, so a worker that hangs
+//! in a handler holds up no answer; it is found by the computation that all others have taken part
+//! in.
 
 use std::{
     fmt,
@@ -28,8 +29,8 @@ pub enum Activity {
     NoEvents,
     /// It has no event before the end of the run.
     AtEnd,
-    /// Its processes wait for global virtual time: to reach a blocking I/O event, or to show whether
-    /// a handler that failed was in a state that really was.
+    /// Its processes wait for global virtual time: to reach a blocking I/O event, or to show
+    /// whether a handler that failed was in a state that really was.
     Blocked,
     /// Its events are too far ahead: of the window, the time barrier, the throttle, or what a
     /// shortage of buffers allows.
@@ -112,9 +113,10 @@ pub(crate) type Board = Arc<[CachePadded<Shown>]>;
 pub struct WorkerStatus {
     /// Its number, from 0.
     pub worker: usize,
-    /// Whether the others wait for it: they have reported in a computation of global virtual time, and it
-    /// has not. A worker that is awaited again later, with as many reports, hangs in a handler or gets no
-    /// core; where reports go on and the run gets nowhere, it is not one worker's fault.
+    /// Whether the others wait for it: they have reported in a computation of global virtual time,
+    /// and it has not. A worker that is awaited again later, with as many reports, hangs in a
+    /// handler or gets no core; where reports go on and the run gets nowhere, it is not one
+    /// worker's fault.
     pub is_awaited: bool,
     /// What it does; if it is awaited, what it did before.
     pub activity: Activity,

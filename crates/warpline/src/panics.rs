@@ -42,7 +42,8 @@ pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Fault> {
     })
 }
 
-/// Runs code that is not the model's within code that [`catch`] runs: its panics are printed as usual.
+/// Runs code that is not the model's within code that [`catch`] runs: its panics are printed as
+/// usual.
 pub(crate) fn outside<T>(code: impl FnOnce() -> T) -> T {
     struct Restore(bool);
     impl Drop for Restore {

@@ -1,15 +1,18 @@
-//! What engines need of the other ranks of a run, around their main loops: that all run the same, that all end
-//! together, and one report.
+//! What engines need of the other ranks of a run, around their main loops: that all run the same,
+//! that all end together, and one report.
 //!
-//! A run without ranks is one with a single rank, and says nothing to anybody. Ranks talk about these things at a
-//! port of their own ([`Ranks::control_port`]), one above those of the workers, so that engines never see it.
+//! A run without ranks is one with a single rank, and says nothing to anybody. Ranks talk about
+//! these things at a port of their own ([`Ranks::control_port`]), one above those of the workers,
+//! so that engines never see it.
 //!
 //! # Invariants
 //!
-//! - **RANK-A.** Every rank connects, then, unless that failed, concludes, once ([`Run::carry_out`]); so each waits
-//!   only for what the others do say.
-//! - **RANK-B.** Either all ranks succeed or all fail, with the failure that is first in the order of events.
-//! - **RANK-C.** A run leaves nothing at the control port: every word that is said is waited for, and every alert.
+//! - **RANK-A.** Every rank connects, then, unless that failed, concludes, once
+//!   ([`Run::carry_out`]); so each waits only for what the others do say.
+//! - **RANK-B.** Either all ranks succeed or all fail, with the failure that is first in the order
+//!   of events.
+//! - **RANK-C.** A run leaves nothing at the control port: every word that is said is waited for,
+//!   and every alert.
 
 mod conclusion;
 
@@ -36,7 +39,8 @@ const DISMISSAL: u16 = 4;
 /// The kinds that engines may use begin here.
 pub(crate) const ENGINE_KINDS: u16 = 16;
 
-/// How often a rank that waits looks again before it lets other threads have the core, and before it sleeps.
+/// How often a rank that waits looks again before it lets other threads have the core, and before
+/// it sleeps.
 const SPINS: u32 = 200;
 const YIELDS: u32 = 2_000;
 
@@ -103,8 +107,8 @@ impl<'t> Ranks<'t> {
         transport.ports() - 1
     }
 
-    /// Sees to it that all ranks run the same build of the same model with the same settings. Does nothing for one
-    /// rank.
+    /// Sees to it that all ranks run the same build of the same model with the same settings. Does
+    /// nothing for one rank.
     fn connect<M: Model>(
         &self,
         model: &M,
@@ -151,7 +155,8 @@ impl<'t> Ranks<'t> {
         Ok(model.wires())
     }
 
-    /// Tells all other ranks that this one fails, so that they end, too. They hear why at the conclusion.
+    /// Tells all other ranks that this one fails, so that they end, too. They hear why at the
+    /// conclusion.
     pub(crate) fn alert(&self) {
         let Some(transport) = self.transport else { return };
         if std::mem::replace(&mut self.control().has_alerted, true) {
@@ -168,7 +173,8 @@ impl<'t> Ranks<'t> {
         self.control().has_alerted
     }
 
-    /// Whether another rank fails: one worker of a rank asks now and then. That one has ended is no alarm.
+    /// Whether another rank fails: one worker of a rank asks now and then. That one has ended is no
+    /// alarm.
     ///
     /// # Errors
     ///
@@ -180,7 +186,8 @@ impl<'t> Ranks<'t> {
         Ok(!control.alerts.is_empty())
     }
 
-    /// Waits for the alerts of the ranks that say they have sent one: the next run must not find them.
+    /// Waits for the alerts of the ranks that say they have sent one: the next run must not find
+    /// them.
     fn await_alerts(&self, ranks: impl Iterator<Item = usize>) -> Result<(), NetError> {
         let Some(transport) = self.transport else { return Ok(()) };
         let mut control = self.control();

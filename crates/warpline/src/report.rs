@@ -20,8 +20,8 @@ pub struct Report<O> {
     pub workers: usize,
     /// The seed of the random streams.
     pub seed: u64,
-    /// The virtual time up to which the model ran: the end that was asked for, the time of the last
-    /// event if they ran out and no end was given, or where the run was interrupted.
+    /// The virtual time up to which the model ran: the end that was asked for, the time of the
+    /// last event if they ran out and no end was given, or where the run was interrupted.
     pub end_time: VirtualTime,
     /// Whether the run was stopped before its end.
     pub interrupted: bool,
@@ -93,8 +93,8 @@ pub struct Details {
     pub counters: Vec<(&'static str, u64)>,
     /// Why the run was slow, if it was, and what to change: the most important first.
     pub remarks: Vec<String>,
-    /// Nanoseconds per committed event, over all workers, by part of the engine; empty unless they were
-    /// asked for ([`Simulation::measure_costs`](crate::Simulation::measure_costs)).
+    /// Nanoseconds per committed event, over all workers, by part of the engine; empty unless they
+    /// were asked for ([`Simulation::measure_costs`](crate::Simulation::measure_costs)).
     pub costs: Vec<(&'static str, f64)>,
 }
 

@@ -36,7 +36,8 @@ pub(crate) use sending::{Event, Halt, Handling, Sink};
 
 pub(crate) type Message<M> = <<M as Model>::Lp as LogicalProcess>::Message;
 
-/// How long events are handled between two looks at the clock, if a single one does not take longer.
+/// How long events are handled between two looks at the clock, if a single one does not take
+/// longer.
 const SLICE: Duration = Duration::from_millis(1);
 /// Events handled between two looks at the clock, at the most.
 const SLICE_EVENTS_MAX: u32 = 4096;

@@ -26,8 +26,8 @@ pub enum Engine {
     /// One event after the other in the order of their keys: the oracle for all other engines.
     #[default]
     Sequential,
-    /// Workers handle window after window of virtual time, each as long as the model's lookahead: nothing is
-    /// ever undone. Only for models that declare a [`lookahead`](Model::lookahead).
+    /// Workers handle window after window of virtual time, each as long as the model's lookahead:
+    /// nothing is ever undone. Only for models that declare a [`lookahead`](Model::lookahead).
     Conservative,
     /// Time Warp: workers run ahead of each other, and undo what turns out to have been too early.
     TimeWarp,
@@ -188,8 +188,8 @@ impl<'a, M: Model> Simulation<'a, M> {
         self
     }
 
-    /// Limits the bytes that event buffers take. The sequential engine keeps pending events in them, the
-    /// conservative one also those that were handled in the current window,
+    /// Limits the bytes that event buffers take. The sequential engine keeps pending events in
+    /// them, the conservative one also those that were handled in the current window,
     /// Time Warp also processed ones with their saved states: it fossil-collects, holds workers
     /// back and takes events back (cancelback) before it gives up. A run that needs more ends with
     /// an error. The structure of the pending set around the events is not counted.
@@ -199,8 +199,8 @@ impl<'a, M: Model> Simulation<'a, M> {
         self
     }
 
-    /// Time Warp and the conservative engine: how many workers (threads) share the processes, of each rank if
-    /// there are several.
+    /// Time Warp and the conservative engine: how many workers (threads) share the processes, of
+    /// each rank if there are several.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.settings.timewarp.workers = workers;
@@ -228,7 +228,8 @@ impl<'a, M: Model> Simulation<'a, M> {
         self
     }
 
-    /// The conservative engine without windows: how many events a link holds that are not handled yet.
+    /// The conservative engine without windows: how many events a link holds that are not handled
+    /// yet.
     #[must_use]
     pub fn edge_capacity(mut self, events: usize) -> Self {
         self.settings.edge_capacity = events;
@@ -315,16 +316,16 @@ impl<'a, M: Model> Simulation<'a, M> {
         self
     }
 
-    /// Time Warp: the part of all buffers that a sender pool leaves in the global pool at the start,
-    /// where memory is limited.
+    /// Time Warp: the part of all buffers that a sender pool leaves in the global pool at the
+    /// start, where memory is limited.
     #[must_use]
     pub fn global_share(mut self, fraction: f64) -> Self {
         self.settings.timewarp.global_share = fraction;
         self
     }
 
-    /// Time Warp: the part of its buffers that a worker of a partitioned pool keeps for sends to itself,
-    /// where memory is limited; an equal part for each receiver if none is given.
+    /// Time Warp: the part of its buffers that a worker of a partitioned pool keeps for sends to
+    /// itself, where memory is limited; an equal part for each receiver if none is given.
     #[must_use]
     pub fn local_share(mut self, fraction: Option<f64>) -> Self {
         self.settings.timewarp.local_share = fraction;
@@ -339,7 +340,8 @@ impl<'a, M: Model> Simulation<'a, M> {
         self
     }
 
-    /// Time Warp and the conservative engine: how many bytes of [`memory`](Self::memory) one event takes.
+    /// Time Warp and the conservative engine: how many bytes of [`memory`](Self::memory) one event
+    /// takes.
     #[must_use]
     pub fn event_bytes(&self) -> u64 {
         match self.engine {
@@ -348,8 +350,8 @@ impl<'a, M: Model> Simulation<'a, M> {
         }
     }
 
-    /// Time Warp: whether all workers take turns on the calling thread. That is slow, but such a run repeats
-    /// itself exactly, rollbacks and all: for the search for bugs, and for traces.
+    /// Time Warp: whether all workers take turns on the calling thread. That is slow, but such a
+    /// run repeats itself exactly, rollbacks and all: for the search for bugs, and for traces.
     #[must_use]
     pub fn in_turn(mut self, on: bool) -> Self {
         self.settings.timewarp.in_turn = on;
@@ -363,8 +365,8 @@ impl<'a, M: Model> Simulation<'a, M> {
         self
     }
 
-    /// Time Warp and the conservative engine: whether workers are bound to cores, where there are enough of
-    /// them. Time Warp's let go of a core that another program wants, too.
+    /// Time Warp and the conservative engine: whether workers are bound to cores, where there are
+    /// enough of them. Time Warp's let go of a core that another program wants, too.
     #[must_use]
     pub fn pin(mut self, on: bool) -> Self {
         self.settings.timewarp.pin = on;
@@ -417,26 +419,27 @@ impl<'a, M: Model> Simulation<'a, M> {
         run(*engine, model, settings, watch)
     }
 
-    /// Runs the model together with the other ranks of a network: every rank calls this, with the same model and
-    /// the same settings. Each makes the processes that are placed on its own workers, and only those; rank 0
-    /// gets the report of the whole run, the others get `None`.
+    /// Runs the model together with the other ranks of a network: every rank calls this, with the
+    /// same model and the same settings. Each makes the processes that are placed on its own
+    /// workers, and only those; rank 0 gets the report of the whole run, the others get `None`.
     ///
-    /// The network needs one port more than a rank has workers. The processes are placed on all workers of all
-    /// ranks as [`placement`](Self::placement) says, rank after rank.
+    /// The network needs one port more than a rank has workers. The processes are placed on all
+    /// workers of all ranks as [`placement`](Self::placement) says, rank after rank.
     ///
     /// # Errors
     ///
     /// As [`run`](Self::run), and on every rank if it fails on any of them:
     ///
     /// - [`RunError::Rank`] when another rank failed.
-    /// - [`RunError::Net`] when ranks cannot talk any more. Others may not know of it yet: say what happened, and
-    ///   then call [`Transport::abandon`].
+    /// - [`RunError::Net`] when ranks cannot talk any more. Others may not know of it yet: say what
+    ///   happened, and then call [`Transport::abandon`].
     pub fn run_across(
         &mut self,
         transport: &dyn Transport,
     ) -> Result<Option<Report<<M as Model>::Output>>, RunError> {
         let Self { model, engine, settings, watch } = self;
-        // Other ranks may be on this machine, and nobody here knows on which cores: who starts them does.
+        // Other ranks may be on this machine, and nobody here knows on which cores: who starts them
+        // does.
         let timewarp = timewarp::Settings { pin: false, ..settings.timewarp.clone() };
         let settings = Settings { timewarp, ..settings.clone() };
         run_on(*engine, model, &settings, watch, &Ranks::of(transport))
@@ -444,8 +447,9 @@ impl<'a, M: Model> Simulation<'a, M> {
 }
 
 impl<M: Model> Simulation<'_, M> {
-    /// Runs the model on so many ranks that are threads of this process, as [`run_across`](Self::run_across) does
-    /// on ranks that are processes: to see whether a model is fit for that, and what it costs.
+    /// Runs the model on so many ranks that are threads of this process, as
+    /// [`run_across`](Self::run_across) does on ranks that are processes: to see whether a
+    /// model is fit for that, and what it costs.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! An event as bytes, for its way to another rank: the three words of its key, its receiver, its kind, and then
-//! the message as the model's wire has it.
+//! An event as bytes, for its way to another rank: the three words of its key, its receiver, its
+//! kind, and then the message as the model's wire has it.
 
 use warpline_core::{EventKey, Io, LpId, STEP_MAX, Wire, WireError, take_bytes};
 

@@ -1,5 +1,5 @@
-//! What engines with several workers have in common around their main loops: threads, waiting, and what becomes
-//! of the processes in the end.
+//! What engines with several workers have in common around their main loops: threads, waiting, and
+//! what becomes of the processes in the end.
 
 use std::{thread, time::Duration};
 
@@ -17,13 +17,15 @@ use crate::{
 /// How long a worker sleeps that has waited for long.
 const SLEEP: Duration = Duration::from_micros(50);
 
-/// Binds the thread of worker `me` of this rank to a core, if it is to be. Ranks of one process share its cores.
+/// Binds the thread of worker `me` of this rank to a core, if it is to be. Ranks of one process
+/// share its cores.
 pub(crate) fn bind(homes: &Homes, me: usize, settings: &Settings) -> Option<Binding> {
     settings.timewarp.pin.then(|| bind_worker(homes.here.start + me, homes.workers))
 }
 
-/// Lets each of so many workers `work`, on a thread of its own; the first one's is this one, and has the watch.
-/// If a thread cannot be started, that is the run's failure, and `refused` is called before the others go on.
+/// Lets each of so many workers `work`, on a thread of its own; the first one's is this one, and
+/// has the watch. If a thread cannot be started, that is the run's failure, and `refused` is called
+/// before the others go on.
 pub(crate) fn at_once<R: Send>(
     workers: usize,
     watch: &mut Watch<'_>,
@@ -59,9 +61,10 @@ pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Waits a little, for the `waited`-th time in a row. After `spins` of them other threads get the core. After
-/// `yields`, the worker sleeps: one that another program has taken off its core may move to this one then,
-/// which the scheduler does not think of as long as somebody only yields there.
+/// Waits a little, for the `waited`-th time in a row. After `spins` of them other threads get the
+/// core. After `yields`, the worker sleeps: one that another program has taken off its core may
+/// move to this one then, which the scheduler does not think of as long as somebody only yields
+/// there.
 pub(crate) fn wait(waited: u32, spins: u32, yields: u32) {
     if waited <= spins {
         std::hint::spin_loop();
@@ -99,7 +102,8 @@ pub(crate) fn summaries<M: Model>(
     take_apart(model, lps, end_time, engine, settings, |summaries| summaries.collect())
 }
 
-/// Gives what processes leave to `consume`, one by one: all of it at once may be more than the processes were.
+/// Gives what processes leave to `consume`, one by one: all of it at once may be more than the
+/// processes were.
 fn take_apart<M: Model, R>(
     model: &M,
     lps: impl Iterator<Item = (LpId, M::Lp)>,

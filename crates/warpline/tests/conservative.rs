@@ -1,10 +1,11 @@
-//! What only the conservative engine could get wrong: mistakes in windows, early ends within one, memory.
+//! What only the conservative engine could get wrong: mistakes in windows, early ends within one,
+//! memory.
 //!
 //! # Mutations of the engine, each seen red
 //!
 //! - `FirstFailure::note` keeps the first failure in wall time
-//! - `Worker::handle_groups` does not ask whether to stop, or whether somebody has failed, between events that
-//!   a process sends to itself
+//! - `Worker::handle_groups` does not ask whether to stop, or whether somebody has failed, between
+//!   events that a process sends to itself
 //! - `Worker::exchange` does not look whether to stop while it waits
 //! - `Lookout::look` does not keep the panic of an observer
 //! - `Grid::window` goes up to the number that stands for none
@@ -110,7 +111,8 @@ fn run(habit: Habit, workers: usize) -> Simulation<'static, Habit> {
     Simulation::new(habit).engine(Engine::Conservative).workers(workers)
 }
 
-/// The first mistake counts, in the order of events: whichever process and worker comes to its own first.
+/// The first mistake counts, in the order of events: whichever process and worker comes to its own
+/// first.
 #[test]
 fn the_first_mistake_of_a_window_is_reported() {
     let times = [0.4, 0.3, 0.35, 0.1, 0.2, 0.15];
@@ -144,7 +146,8 @@ fn a_run_can_be_ended_early() {
     }
 }
 
-/// Memory is limited by the events that are pending: so many fit, and one less is an error that says so.
+/// Memory is limited by the events that are pending: so many fit, and one less is an error that
+/// says so.
 #[test]
 fn memory_is_limited() {
     for workers in [1, 3] {
@@ -164,8 +167,8 @@ fn memory_is_limited() {
     }
 }
 
-/// The first worker has nothing to do, and still hears that the run is to end: between windows, and while
-/// another one keeps itself busy within one.
+/// The first worker has nothing to do, and still hears that the run is to end: between windows, and
+/// while another one keeps itself busy within one.
 #[test]
 fn an_idle_worker_hears_of_the_end() {
     for delay in [0.75, 1e-12] {

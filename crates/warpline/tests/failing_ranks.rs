@@ -1,6 +1,8 @@
-//! Both parallel engines on several ranks when something goes wrong: a model, a rank, or what a rank sends.
+//! Both parallel engines on several ranks when something goes wrong: a model, a rank, or what a
+//! rank sends.
 //!
-//! What goes well is compared with the sequential engine in `random_models.rs` and in the models' own tests.
+//! What goes well is compared with the sequential engine in `random_models.rs` and in the models'
+//! own tests.
 
 #[allow(dead_code, reason = "the tests need a part of it")]
 mod random;
@@ -145,7 +147,8 @@ struct Slow {
     held: Vec<Mutex<Option<(Received, u32)>>>,
 }
 
-/// More calls than a worker makes before it lets others have the core, which then come to their end.
+/// More calls than a worker makes before it lets others have the core, which then come to their
+/// end.
 const HELD: u32 = 2_200;
 
 impl Meddler for Slow {
@@ -229,7 +232,8 @@ fn what_one_rank_refuses_ends_all() {
     }
 }
 
-/// The rank with the mistake says what the sequential engine says, and the others that it was that rank.
+/// The rank with the mistake says what the sequential engine says, and the others that it was that
+/// rank.
 #[test]
 fn the_mistake_of_one_rank_is_told_by_all() {
     let mistakes = [(0, 0), (3, 40), (7, 40), (5, 0)];
@@ -321,7 +325,8 @@ fn a_network_can_be_used_again() {
         for end in &ends {
             let (broken, expected) = (&broken, &expected);
             scope.spawn(move || {
-                // What fails leaves most behind where it sends most: each event by itself, and undone often.
+                // What fails leaves most behind where it sends most: each event by itself, and
+                // undone often.
                 for turn in 0..60 {
                     let way = if turn % 2 == 0 { Way::TimeWarp } else { WAYS[1 + turn / 2 % 4] };
                     let good = simulation(way, &spec(None), 1, 20.0).run_across(end);

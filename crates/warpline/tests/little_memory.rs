@@ -1,7 +1,7 @@
 //! Time Warp with real threads and far too little memory for what it would like to do.
 //!
-//! What a run needs at the least is what the sequential engine needs: with a little more than that it has
-//! to come to the same end, and with less it has to say so.
+//! What a run needs at the least is what the sequential engine needs: with a little more than that
+//! it has to come to the same end, and with less it has to say so.
 //!
 //! # Mutations of the engine, each seen red
 //!
@@ -37,7 +37,8 @@ use warpline::{
 
 const END: f64 = 600.0;
 
-/// The bytes that an event takes in a run with so many workers: it says so when there is no room for one.
+/// The bytes that an event takes in a run with so many workers: it says so when there is no room
+/// for one.
 fn event_bytes<M: Model<Output: Debug> + 'static>(model: M, engine: Engine, workers: usize) -> u64 {
     let run = Simulation::new(model).engine(engine).workers(workers).memory(0).end(END);
     match watchdog::run(run) {
@@ -46,7 +47,8 @@ fn event_bytes<M: Model<Output: Debug> + 'static>(model: M, engine: Engine, work
     }
 }
 
-/// What the sequential engine makes of a model, and the most events that are pending in it at a time.
+/// What the sequential engine makes of a model, and the most events that are pending in it at a
+/// time.
 fn sequential(flood: &Flood) -> (Report<Vec<u64>>, u64) {
     let quick = Flood { at_sink: |_| (), ..flood.clone() };
     let report = Simulation::new(quick).end(END).run().expect("sound");
@@ -76,7 +78,8 @@ fn a_flood_stays_within_its_banks() {
     // Mostly 4 800; fewer when ticks are undone and counted again, which opens the gate early.
     assert!(events > 10 * peak, "no flood: {events} events, sequentially {peak}");
 
-    // A sink has to let go in a while here, for there is no room for all that the source would send.
+    // A sink has to let go in a while here, for there is no room for all that the source would
+    // send.
     let gate = |ticks: &_| wait_for_the_source(ticks, Duration::from_micros(20));
     for (round, answers) in [u64::MAX, 32].into_iter().enumerate() {
         let flood = Flood { answers, ..Flood::new(gate) };
@@ -148,8 +151,8 @@ fn first_events_fit_if_they_do_sequentially() {
     }
 }
 
-/// I/O events and handlers that fail in states that never were, with a little more memory than a sequential
-/// run needs.
+/// I/O events and handlers that fail in states that never were, with a little more memory than a
+/// sequential run needs.
 #[test]
 fn io_and_mistakes_with_little_memory() {
     const LPS: u32 = 16;

@@ -1,8 +1,9 @@
-//! The meetings of workers under the model checker, which runs every order that the memory model allows.
+//! The meetings of workers under the model checker, which runs every order that the memory model
+//! allows.
 //!
-//! The module is compiled a second time here, with loom's atomics. Before each meeting a worker writes a
-//! cell, without synchronisation of its own; after it, the others read that. A meeting that does not publish
-//! it, or one that lets somebody pass too early, is an error.
+//! The module is compiled a second time here, with loom's atomics. Before each meeting a worker
+//! writes a cell, without synchronisation of its own; after it, the others read that. A meeting
+//! that does not publish it, or one that lets somebody pass too early, is an error.
 //!
 //! # Mutations of `exchange.rs`, each red
 //!

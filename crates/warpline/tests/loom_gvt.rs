@@ -1,7 +1,8 @@
-//! Global virtual time under the model checker, which runs every order that the memory model allows.
+//! Global virtual time under the model checker, which runs every order that the memory model
+//! allows.
 //!
-//! The module is compiled a second time here, with loom's atomics. A mailbox is one slot that a push
-//! fills and a drain empties, with the orderings of the real inbox.
+//! The module is compiled a second time here, with loom's atomics. A mailbox is one slot that a
+//! push fills and a drain empties, with the orderings of the real inbox.
 //!
 //! # Mutations of `gvt.rs`, each red
 //!
@@ -27,8 +28,8 @@
 //! - the mail drained before `notice`: "GVT is beyond" or "mail with key 3 below GVT".
 //! - `sent` before the push, or not at all: "mail with key 3 below GVT".
 //!
-//! The load of `completed` in `start` may be Relaxed, and is: whoever notices the round cannot see an
-//! older value of it than `start` did, and loads it again with Acquire.
+//! The load of `completed` in `start` may be Relaxed, and is: whoever notices the round cannot see
+//! an older value of it than `start` did, and loads it again with Acquire.
 
 #![cfg(not(miri))]
 
@@ -113,7 +114,8 @@ impl Worker {
         }
     }
 
-    /// The second half: handles the least event, which sends another, one later, to the other worker.
+    /// The second half: handles the least event, which sends another, one later, to the other
+    /// worker.
     fn handle(&mut self) {
         let Some(key) = self.pending.iter().copied().min() else { return };
         self.pending.retain(|&other| other != key);

@@ -1,13 +1,16 @@
-//! Null messages and deadlock recovery commit what the sequential engine commits, on graphs of every kind.
+//! Null messages and deadlock recovery commit what the sequential engine commits, on graphs of
+//! every kind.
 //!
 //! # Mutations of the engine, each found here
 //!
-//! - `is_ready` lets an event at the bound go: a cycle of full edges and random graphs commit something else.
+//! - `is_ready` lets an event at the bound go: a cycle of full edges and random graphs commit
+//!   something else.
 //! - A clock does not mind the outbox: the ring, Figure 4 and random graphs.
 //! - A clock is a step too far: nearly all.
 //! - Outputs at the floor are written: random graphs write in another order.
 //! - A recovery raises bounds by more than the lookahead: nearly all, and `failing_ranks`.
-//! - The receiver's events from other ranks take their room at the sender: `memory_is_limited_by_rank`.
+//! - The receiver's events from other ranks take their room at the sender:
+//!   `memory_is_limited_by_rank`.
 //!
 //! That a freeze begins too early is no mistake: what is decided holds in any case.
 
@@ -117,8 +120,8 @@ fn web() -> impl Strategy<Value = Web> {
     )
 }
 
-/// Runs a model on so many ranks, which are threads; gives back what rank 0 says. One that does not end fails its
-/// test.
+/// Runs a model on so many ranks, which are threads; gives back what rank 0 says. One that does not
+/// end fails its test.
 fn run_across(web: &Web, mode: Synchronization, shape: [usize; 3], end: f64) -> Outcome {
     let [ranks, workers, capacity] = shape;
     let (done, outcomes) = mpsc::channel();
@@ -186,8 +189,9 @@ proptest! {
     }
 }
 
-/// Figure 4 of the paper: r1 tells r3 of every step of its own and r2 of every step, r2 hardly ever tells r3
-/// anything. With room for three events on an edge, r3 waits for r2, r1 for r3, and r2 for r1.
+/// Figure 4 of the paper: r1 tells r3 of every step of its own and r2 of every step, r2 hardly ever
+/// tells r3 anything. With room for three events on an edge, r3 waits for r2, r1 for r3, and r2 for
+/// r1.
 #[derive(Clone, Debug)]
 struct Figure4;
 
@@ -251,8 +255,8 @@ impl LogicalProcess for Subcircuit {
     }
 }
 
-/// Null messages of r2 keep r3 going; without them the deadlock is there, and is ended every time; where edges
-/// have room for all, it is not.
+/// Null messages of r2 keep r3 going; without them the deadlock is there, and is ended every time;
+/// where edges have room for all, it is not.
 #[test]
 fn the_deadlock_of_figure_4() {
     let run = |mode, workers, capacity| {
@@ -275,7 +279,8 @@ fn the_deadlock_of_figure_4() {
     assert!(free < blocked, "{free} deadlocks with room for all, {blocked} with room for three");
 }
 
-/// Without lookahead and in a cycle of edges that hold one event, only recovery exceeds the capacity.
+/// Without lookahead and in a cycle of edges that hold one event, only recovery exceeds the
+/// capacity.
 #[test]
 fn a_cycle_of_full_edges() {
     let web = Web { fan: [2, 4], delays: vec![0.0], ..Web::ring(3, 0.0) };
@@ -307,8 +312,8 @@ fn broken_links_are_told() {
     }
 }
 
-/// A chain of events without delay that never ends is the same error as in the sequential engine, at the same
-/// place. It goes on at one process: a million deadlocks would take long.
+/// A chain of events without delay that never ends is the same error as in the sequential engine,
+/// at the same place. It goes on at one process: a million deadlocks would take long.
 #[test]
 fn an_endless_chain_is_told() {
     let mut web = Web::ring(2, 1.0);
@@ -318,8 +323,8 @@ fn an_endless_chain_is_told() {
     }
 }
 
-/// A run that has no end ends when it is stopped, or when its observer says so; and so does one whose processes
-/// wait for each other all the time.
+/// A run that has no end ends when it is stopped, or when its observer says so; and so does one
+/// whose processes wait for each other all the time.
 #[test]
 fn a_stopped_run_ends() {
     for mode in MODES {
@@ -351,8 +356,8 @@ fn memory_is_limited() {
     }
 }
 
-/// An event for another rank takes room there, and only there: a pipeline from one rank to the next needs no more
-/// of it the longer it runs.
+/// An event for another rank takes room there, and only there: a pipeline from one rank to the next
+/// needs no more of it the longer it runs.
 #[test]
 fn memory_is_limited_by_rank() {
     let links = vec![vec![(2, 0.5), (3, 0.5)], vec![(2, 0.5)], vec![], vec![]];

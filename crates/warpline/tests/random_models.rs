@@ -1,8 +1,8 @@
 //! Random small models, sound and broken, against a second executor that is as plain as can be.
 //!
 //! A run either commits exactly what the plain executor commits, or ends with the error of the one
-//! mistake that was put into the model, at the place where it was put; the engine and its settings and
-//! the pending set change neither, and nothing hangs or panics.
+//! mistake that was put into the model, at the place where it was put; the engine and its settings
+//! and the pending set change neither, and nothing hangs or panics.
 //!
 //! # Mutations of Time Warp, each seen red
 //!
@@ -15,7 +15,8 @@
 //!
 //! - `Worker::write_outputs` writes what comes after the first mistake, or in no order
 //! - `Worker::exchange` is not called again after output: the mistake of an output is passed over
-//! - `Worker::handle_groups` handles what a process sends to itself in a window last, or loses it at the end
+//! - `Worker::handle_groups` handles what a process sends to itself in a window last, or loses it
+//!   at the end
 //! - `Agenda::group` sorts no groups, or none of two
 //! - `Hand::handle` handles events at the end
 //! - `Grid::new` makes windows longer than the lookahead
@@ -212,8 +213,8 @@ fn check(
     }
 }
 
-/// The same on several ranks: the lines of each are in order, and the error is that of one of them, which the
-/// others repeat.
+/// The same on several ranks: the lines of each are in order, and the error is that of one of them,
+/// which the others repeat.
 fn check_ranks(
     runs: Vec<(Spec, rankwise::Outcome<Spec>)>,
     spec: &Spec,

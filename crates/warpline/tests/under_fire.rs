@@ -1,8 +1,8 @@
 //! Time Warp with real threads under hostile conditions: handlers that go wrong, floods, too little
 //! memory, far more workers than cores, workers that are stopped, and runs that are.
 //!
-//! The oracle is the sequential engine. A watchdog looks after every run: one that hangs fails here, and
-//! names the worker that everybody waits for.
+//! The oracle is the sequential engine. A watchdog looks after every run: one that hangs fails
+//! here, and names the worker that everybody waits for.
 //!
 //! # Mutations of the engine, each seen red
 //!
@@ -16,8 +16,8 @@
 //! - `Participant::sent` does not count what is sent after the flag was set (most)
 //! - `Worker::adopt` does not undo what is not committed when the run is stopped
 //!   (`stopped_runs_are_beginnings`)
-//! - `work` in `run.rs` starts no round when it is told to stop, or looks at the clock every 4096 turns
-//!   (`runs_with_long_events_stop_soon`)
+//! - `work` in `run.rs` starts no round when it is told to stop, or looks at the clock every 4096
+//!   turns (`runs_with_long_events_stop_soon`)
 //! - `Worker::file` does not show its reports (`the_watchdog_names_the_worker_that_hangs`)
 
 mod town;
@@ -50,10 +50,11 @@ fn time_warp<M: Model>(model: M, workers: usize) -> Simulation<'static, M> {
     Simulation::new(model).engine(Engine::TimeWarp).workers(workers).batch(4).gvt_interval(64)
 }
 
-/// Keeps the calling thread off its core, as far as the engine can tell, until `go` or the time is over.
+/// Keeps the calling thread off its core, as far as the engine can tell, until `go` or the time is
+/// over.
 ///
-/// A worker in a handler that stands still is to the others what a worker is that the system has taken
-/// off its core.
+/// A worker in a handler that stands still is to the others what a worker is that the system has
+/// taken off its core.
 fn stall(at_most: Duration, go: impl Fn() -> bool) {
     let until = Instant::now() + at_most;
     while !go() && Instant::now() < until {
@@ -61,8 +62,8 @@ fn stall(at_most: Duration, go: impl Fn() -> bool) {
     }
 }
 
-/// Panics and failures in states that never really were leave no trace, and those that LPs wait with
-/// are all forgotten.
+/// Panics and failures in states that never really were leave no trace, and those that LPs wait
+/// with are all forgotten.
 #[test]
 fn mistakes_in_states_that_never_were() {
     let expected = Simulation::new(Town::peaceful(LPS)).end(END).run().expect("peaceful");
@@ -199,8 +200,8 @@ fn workers_that_are_stopped() {
     assert_eq!(stalled, 2 * STALLS, "too few stalls");
 }
 
-/// A run that is told to stop leaves what a run to that time would have left: the events, the states and
-/// the lines.
+/// A run that is told to stop leaves what a run to that time would have left: the events, the
+/// states and the lines.
 #[test]
 fn stopped_runs_are_beginnings() {
     static STOPS: [AtomicBool; 8] = [const { AtomicBool::new(false) }; 8];
@@ -241,7 +242,8 @@ fn stopped_runs_are_beginnings() {
     }
 }
 
-/// The watchdog names the worker that hangs in a handler, also if it is the one that calls observers.
+/// The watchdog names the worker that hangs in a handler, also if it is the one that calls
+/// observers.
 #[test]
 fn the_watchdog_names_the_worker_that_hangs() {
     for stuck in [0, 2, 3] {
@@ -294,8 +296,8 @@ fn the_watchdog_names_the_worker_that_hangs() {
     }
 }
 
-/// A run whose events take long stops as soon after it was told to as one whose events do not: within a
-/// few batches, and not after all that comes before the next round.
+/// A run whose events take long stops as soon after it was told to as one whose events do not:
+/// within a few batches, and not after all that comes before the next round.
 #[test]
 fn runs_with_long_events_stop_soon() {
     static STOP: AtomicBool = AtomicBool::new(false);
@@ -304,7 +306,8 @@ fn runs_with_long_events_stop_soon() {
         let calls = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&calls);
         let mut town = Town::new(LPS, move |Moment { nth, .. }| {
-            // Ordering: Relaxed, here and below; counts, and a flag that publishes nothing but itself.
+            // Ordering: Relaxed, here and below; counts, and a flag that publishes nothing but
+            // itself.
             if nth > 0 {
                 stall(Duration::from_millis(1), || false);
                 if count.fetch_add(1, Ordering::Relaxed) == BEFORE {

@@ -2,9 +2,9 @@
 //! loops.
 //!
 //! All variants of a workload are run in turn, round after round, so that a change in the speed of
-//! the machine hits all of them; loops that turn out hopeless in the first round are left out of the
-//! others. A ratio is the median of the ratios within each round. A run whose digest differs from
-//! the workload's other runs is a failure, not a number.
+//! the machine hits all of them; loops that turn out hopeless in the first round are left out of
+//! the others. A ratio is the median of the ratios within each round. A run whose digest differs
+//! from the workload's other runs is a failure, not a number.
 
 mod busy;
 mod memory;
@@ -48,11 +48,12 @@ pub(crate) struct BenchArgs {
         hide_possible_values = true
     )]
     only: Vec<Kind>,
-    /// Numbers of workers to measure parallel engines with, as a list [default: 1 and the number of cores]
+    /// Numbers of workers to measure parallel engines with, as a list [default: 1 and the number
+    /// of cores]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = one_to::<1024>)]
     workers: Vec<usize>,
-    /// Numbers of ranks to measure parallel engines with, of one worker each, as a list: as threads,
-    /// and over MPI where this was built for it
+    /// Numbers of ranks to measure parallel engines with, of one worker each, as a list: as
+    /// threads, and over MPI where this was built for it
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = one_to::<1024>)]
     ranks: Vec<usize>,
     /// With --ranks: bytes of messages that are sent together, as a list of auto, off and numbers

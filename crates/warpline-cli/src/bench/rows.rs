@@ -102,7 +102,8 @@ impl Row {
     }
 }
 
-/// Retires the bare loops that are far too slow to become the yardstick: they take most of the time.
+/// Retires the bare loops that are far too slow to become the yardstick: they take most of the
+/// time.
 pub(super) fn retire(rows: &mut [Row]) {
     for workload in Workload::ALL {
         let best = yardstick_of(rows, workload).map_or(0.0, |row| median(&row.rates));

@@ -1,9 +1,10 @@
-//! The effect on other machine architectures, which the buffer paper leaves open (section 8): runs of more and
-//! more workers, replayed on the KSR-2 and on a server of today, where writes invalidate other copies and where
-//! they update them.
+//! The effect on other machine architectures, which the buffer paper leaves open (section 8): runs
+//! of more and more workers, replayed on the KSR-2 and on a server of today, where writes
+//! invalidate other copies and where they update them.
 //!
-//! Each worker brings the same memory for buffers with it. A pool that sends every buffer everywhere makes
-//! each worker touch all of the memory in the end; one that keeps them between two workers does not.
+//! Each worker brings the same memory for buffers with it. A pool that sends every buffer
+//! everywhere makes each worker touch all of the memory in the end; one that keeps them between two
+//! workers does not.
 
 use warpline::PoolKind;
 use warpline_models::phold::PholdParams;

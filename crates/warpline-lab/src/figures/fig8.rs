@@ -12,7 +12,8 @@ use crate::{Figure, Findings, Lab, LabError, Workload};
 #[derive(Debug)]
 pub struct Fig8;
 
-/// The part of the messages that stay on their worker, by the paper: pools are as large as the traffic.
+/// The part of the messages that stay on their worker, by the paper: pools are as large as the
+/// traffic.
 const LOCAL: f64 = 0.9;
 
 impl Figure for Fig8 {

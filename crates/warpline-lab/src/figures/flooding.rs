@@ -1,9 +1,10 @@
-//! Buffer hogging (buffer paper, section 5), seen from the others: how fast two workers are that have
-//! nothing to do with a source process and its receiver, but share the memory with them.
+//! Buffer hogging (buffer paper, section 5), seen from the others: how fast two workers are that
+//! have nothing to do with a source process and its receiver, but share the memory with them.
 //!
-//! Four workers take turns on one thread, so that the rate is counted in turns and is the same everywhere.
-//! On the first worker is a source, which sends to a sink on the second one; on the other two is PHOLD, which
-//! stays among them. The source has less to do than they have, and runs ahead as far as buffers let it.
+//! Four workers take turns on one thread, so that the rate is counted in turns and is the same
+//! everywhere. On the first worker is a source, which sends to a sink on the second one; on the
+//! other two is PHOLD, which stays among them. The source has less to do than they have, and runs
+//! ahead as far as buffers let it.
 
 use warpline::{
     Context, Engine, Figure as Number, LogicalProcess, LpId, Model, PoolKind, Results, Simulation,
@@ -17,7 +18,8 @@ const WORKERS: usize = 4;
 /// Processes of PHOLD, and events of each.
 const LPS: u32 = 128;
 const EVENTS_PER_LP: u32 = 8;
-/// Events of the source in each unit of virtual time: a fifth of what each of PHOLD's workers handles.
+/// Events of the source in each unit of virtual time: a fifth of what each of PHOLD's workers
+/// handles.
 const STREAM: f64 = 100.0;
 /// Buffers in all, for every worker.
 const BUFFERS: [u64; 5] = [1_500, 2_000, 3_000, 6_000, 12_000];
@@ -244,7 +246,8 @@ fn loses(curves: &[Curve]) -> Claim {
     }
 }
 
-/// The claim that beside the source, an adaptive pool is as fast as any other one, but for [`WORSE`].
+/// The claim that beside the source, an adaptive pool is as fast as any other one, but for
+/// [`WORSE`].
 fn is_fastest(samples: &[Sample]) -> Claim {
     let text = "beside the source, no other pool is faster than an adaptive one by more than 5 %";
     let adaptive = samples.iter().filter(|sample| sample.pool == PoolKind::Adaptive);

@@ -16,8 +16,8 @@ use crate::{
 #[derive(Debug)]
 pub struct GtwFig1;
 
-/// The mobilities, and the names of their curves: Time Warp, and the sequential engine with a splay tree
-/// and with its default pending set.
+/// The mobilities, and the names of their curves: Time Warp, and the sequential engine with a splay
+/// tree and with its default pending set.
 const MOBILITIES: [(Mobility, [&str; 3]); 3] = [
     (Mobility::Low, ["low mobility", "low, sequential splay", "low, sequential default"]),
     (
@@ -179,7 +179,8 @@ mod tests {
         assert_eq!(verdicts(data([1.0, 2.0, 3.0], 0.9, 1.0)), [no; 4]);
     }
 
-    /// The speed-up is told against both sequential engines, and the dashed line is the splay tree's.
+    /// The speed-up is told against both sequential engines, and the dashed line is the splay
+    /// tree's.
     #[test]
     fn speed_ups_are_against_both() {
         let [parallel, sequential] = data([3.0, 2.0, 1.0], 2.0, 1.5);

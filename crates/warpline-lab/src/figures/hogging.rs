@@ -1,9 +1,9 @@
-//! Buffer hogging (buffer paper, section 5): PHOLD beside a source process that takes all buffers it can
-//! get.
+//! Buffer hogging (buffer paper, section 5): PHOLD beside a source process that takes all buffers
+//! it can get.
 //!
-//! The paper describes it in words, without a figure: a process that receives nothing is never rolled
-//! back, runs far ahead of the others, and fills their memory with its messages. Partitioned pools limit
-//! it to the buffers from its worker to each other one.
+//! The paper describes it in words, without a figure: a process that receives nothing is never
+//! rolled back, runs far ahead of the others, and fills their memory with its messages. Partitioned
+//! pools limit it to the buffers from its worker to each other one.
 
 use warpline::{
     Context, Figure as Number, LogicalProcess, LpId, Model, PoolKind, Results, VirtualTime,
@@ -181,7 +181,8 @@ mod tests {
 
     use super::*;
 
-    /// The source sends as many events as it is to, beside PHOLD's own, which stay as many as they were.
+    /// The source sends as many events as it is to, beside PHOLD's own, which stay as many as they
+    /// were.
     #[test]
     fn the_source_sends_its_stream() {
         let model = Hogging { lps: 8, events_per_lp: 2, stream: 128 };

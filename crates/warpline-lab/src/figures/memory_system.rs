@@ -1,5 +1,5 @@
-//! What figures 1, 2, 5 and 6 share: they show what a memory system does with the buffers of a run, and
-//! leave it to a [`MemorySystem`] to say so.
+//! What figures 1, 2, 5 and 6 share: they show what a memory system does with the buffers of a run,
+//! and leave it to a [`MemorySystem`] to say so.
 
 use std::fmt;
 use warpline::PoolKind;
@@ -9,7 +9,8 @@ use warpline_models::phold::PholdParams;
 use super::MIB;
 use crate::{Axis, Claim, Curve, Dot, LabError, Plot, Settings, Table};
 
-/// Something that knows what a run of Time Warp does to caches and pages: a model of a machine, or counters.
+/// Something that knows what a run of Time Warp does to caches and pages: a model of a machine, or
+/// counters.
 pub trait MemorySystem: fmt::Debug + Sync {
     /// What the run costs.
     ///
@@ -113,8 +114,8 @@ pub(super) fn plot(
     Ok((Plot { title: title.to_owned(), x, y, curves }, table))
 }
 
-/// The curve `upper` lies above `lower` at every place that is `wanted`: by any amount, because a memory
-/// system that is computed has no noise. Places where both are zero have nothing to say.
+/// The curve `upper` lies above `lower` at every place that is `wanted`: by any amount, because a
+/// memory system that is computed has no noise. Places where both are zero have nothing to say.
 pub(super) fn higher(
     text: &str,
     curves: &[Curve],

@@ -44,8 +44,8 @@ pub(super) fn workers_axis(lab: &Lab<'_>) -> Axis {
     Axis::new("workers (threads)").with_ticks(workers.map(|&n| n as f64))
 }
 
-/// Where claims are tested: one worker sends nothing to another, so that all pools are the same there, and
-/// more workers than cores wait for each other.
+/// Where claims are tested: one worker sends nothing to another, so that all pools are the same
+/// there, and more workers than cores wait for each other.
 pub(super) fn comparable(workers: f64) -> bool {
     workers > 1.0 && workers <= crate::cores() as f64
 }

@@ -1,5 +1,5 @@
-//! Figure 6 of the portable-runtime paper: running time by degree of aggregation and by edge capacity, and null
-//! messages by edge capacity.
+//! Figure 6 of the portable-runtime paper: running time by degree of aggregation and by edge
+//! capacity, and null messages by edge capacity.
 
 use warpline::{Aggregation, Synchronization};
 

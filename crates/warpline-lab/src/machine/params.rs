@@ -136,7 +136,8 @@ impl MachineParams {
     /// The paper gives no time for a page miss. By the axes of its figures, the event rate falls
     /// from about 60 000 to about 30 000 per second while page misses grow to about 350 000 in a
     /// million events. That is 33 s instead of 17 s on 8 processors, so 8 * 16 s / 350 000 = 0.4 ms
-    /// each, within a factor of two or so. It is the system's tables that take so long, not the ring.
+    /// each, within a factor of two or so. It is the system's tables that take so long, not the
+    /// ring.
     ///
     /// A write to a shared line goes round the ring as a miss does. A line in no cache costs the
     /// same again: the real machine never drops the last copy of a line, but moves it to another

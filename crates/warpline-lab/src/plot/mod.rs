@@ -1,4 +1,5 @@
-//! Plots: curves over an axis, drawn as SVG; the PNG is a rendering of that SVG with a font of its own.
+//! Plots: curves over an axis, drawn as SVG; the PNG is a rendering of that SVG with a font of its
+//! own.
 //!
 //! Figures describe a [`Plot`]; `draw` draws it; `ticks` chooses the numbers at the axes.
 

@@ -1,27 +1,29 @@
 //! Adaptive pools: partitioned ones whose parts find their sizes by themselves.
 //!
-//! Fujimoto and Panesar (1995, section 8) leave this for the future: sub-pools that are sized, and sized
-//! again, by the traffic between each pair of workers, within the same total. Here B(*i*, *j*) grows when it
-//! runs dry, by a piece of contiguous memory, the larger the more it has sent. (With small pieces a page soon
-//! has buffers of many pairs: of 60 MiB on the KSR-2's model, 60 000 page misses instead of 300.) At each
-//! fossil collection a worker counts what it has sent to each other one since the last; so many buffers, and
-//! a few more, B(*i*, *j*) keeps. What it has beyond that goes home to *j* if it came from there; and where
-//! the stock runs low, the rest goes back there, for any part to find. (As long as there is enough, it
-//! stays: buffers that go through the stock change cores. Giving it all back made the hypercube a fifth
-//! slower with two workers.)
+//! Fujimoto and Panesar (1995, section 8) leave this for the future: sub-pools that are sized, and
+//! sized again, by the traffic between each pair of workers, within the same total. Here B(*i*,
+//! *j*) grows when it runs dry, by a piece of contiguous memory, the larger the more it has sent.
+//! (With small pieces a page soon has buffers of many pairs: of 60 MiB on the KSR-2's model, 60 000
+//! page misses instead of 300.) At each fossil collection a worker counts what it has sent to each
+//! other one since the last; so many buffers, and a few more, B(*i*, *j*) keeps. What it has beyond
+//! that goes home to *j* if it came from there; and where the stock runs low, the rest goes back
+//! there, for any part to find. (As long as there is enough, it stays: buffers that go through the
+//! stock change cores. Giving it all back made the hypercube a fifth slower with two workers.)
 //!
-//! A worker that floods the others cannot take all. At each fossil collection a worker says how many buffers
-//! it could use: those in use and its parts' targets, or any number if a draw was refused. It is promised
-//! that, as long as there is enough for all; else those who want the most are promised equal parts, and the
-//! others all they want (max-min fairness). Nobody draws what is promised to another. A worker whose draw is
-//! refused takes from its own other parts before it gives up. (To promise everybody an equal part, or half
-//! of it if little was used of late, left PHOLD beside a flood a quarter of its rate with twice the buffers
-//! that its events need; this leaves it 0.98.)
+//! A worker that floods the others cannot take all. At each fossil collection a worker says how
+//! many buffers it could use: those in use and its parts' targets, or any number if a draw was
+//! refused. It is promised that, as long as there is enough for all; else those who want the most
+//! are promised equal parts, and the others all they want (max-min fairness). Nobody draws what is
+//! promised to another. A worker whose draw is refused takes from its own other parts before it
+//! gives up. (To promise everybody an equal part, or half of it if little was used of late, left
+//! PHOLD beside a flood a quarter of its rate with twice the buffers that its events need; this
+//! leaves it 0.98.)
 
 use super::{Pool, Shared};
 use crate::sync::Ordering;
 
-/// What a part keeps beyond a quarter more than the demand it has seen, where there are enough buffers.
+/// What a part keeps beyond a quarter more than the demand it has seen, where there are enough
+/// buffers.
 const SLACK: usize = 16;
 
 /// B(me, j).
@@ -88,8 +90,8 @@ impl<'a> Adaptive<'a> {
         }
     }
 
-    /// How many buffers this worker may draw: all but those that are promised to others, and at least
-    /// those that are promised to it.
+    /// How many buffers this worker may draw: all but those that are promised to others, and at
+    /// least those that are promised to it.
     fn allowance(&self) -> usize {
         let available = self.shared.stock.available();
         if available == 0 || self.share == 0 || !self.is_open {
@@ -140,8 +142,8 @@ impl<'a> Adaptive<'a> {
         }
     }
 
-    /// Says what this worker could use, and what it is promised: all of that, or as much as everybody who
-    /// wants more than there is for all (max-min fairness).
+    /// Says what this worker could use, and what it is promised: all of that, or as much as
+    /// everybody who wants more than there is for all (max-min fairness).
     fn promise(&mut self) {
         let shelves = &self.shared.shelves;
         let mine = &shelves[self.me];
@@ -169,7 +171,8 @@ impl<'a> Adaptive<'a> {
         self.shared.shelves[self.me].take_all(home);
     }
 
-    /// How many free buffers a part keeps, and from how many beyond that something is done about them.
+    /// How many free buffers a part keeps, and from how many beyond that something is done about
+    /// them.
     fn bounds(&self, peer: usize, short: bool, low: bool) -> (usize, usize) {
         let mine = &self.shared.shelves[self.me];
         // Ordering: Relaxed; estimates, see `allowance`.
@@ -186,8 +189,8 @@ impl<'a> Adaptive<'a> {
         }
     }
 
-    /// Sends what a part does not need home, and puts what did not come from there aside, if the stock is
-    /// `low`.
+    /// Sends what a part does not need home, and puts what did not come from there aside, if the
+    /// stock is `low`.
     fn shrink(&mut self, peer: usize, short: bool, low: bool) {
         let (target, much) = self.bounds(peer, short, low);
         let (part, me) = (&mut self.parts[peer], self.me);

@@ -1,8 +1,8 @@
 //! Pools: where free buffers are kept, and which of them a sender takes.
 //!
-//! A pool deals in numbers of buffers and knows nothing of what is in them; the arena fills, reads and
-//! empties them. The strategies are those of Fujimoto and Panesar, *Buffer management in shared-memory
-//! Time Warp systems*, PADS 1995, and one that they name as future work:
+//! A pool deals in numbers of buffers and knows nothing of what is in them; the arena fills, reads
+//! and empties them. The strategies are those of Fujimoto and Panesar, *Buffer management in
+//! shared-memory Time Warp systems*, PADS 1995, and one that they name as future work:
 //!
 //! | pool            | a sender takes from                     | a receiver puts back into    |
 //! |-----------------|-----------------------------------------|------------------------------|
@@ -11,16 +11,16 @@
 //! | [`partitioned`] | B(me, receiver), of a fixed size        | B(me, sender)                |
 //! | [`adaptive`]    | B(me, receiver), as large as it must be | B(me, sender)                |
 //!
-//! A strategy is a [`Pool`]: one worker's side of it. What its workers share lies in the [`Shared`] of
-//! the arena: the [`Stock`] for all of them, shelves and mailboxes by worker.
+//! A strategy is a [`Pool`]: one worker's side of it. What its workers share lies in the [`Shared`]
+//! of the arena: the [`Stock`] for all of them, shelves and mailboxes by worker.
 //!
 //! # Invariants
 //!
 //! - **POOL-A.** A number is in exactly one place: not issued so far, in one list of a pool, in the
 //!   stock, or with who acquired it. Required for soundness of the arena.
 //! - **POOL-B.** No more numbers than the limit are ever issued.
-//! - **POOL-C.** When all workers have given up their buffers, one is refused only if there is none: in
-//!   a shortage nothing is kept back.
+//! - **POOL-C.** When all workers have given up their buffers, one is refused only if there is
+//!   none: in a shortage nothing is kept back.
 
 pub(crate) mod adaptive;
 pub(crate) mod partitioned;
@@ -88,8 +88,8 @@ pub struct PoolPlan {
     pub keep: usize,
     /// The part of all buffers that a sender pool leaves in the global pool at the start.
     pub global_share: f64,
-    /// The part of its buffers that a worker of a partitioned pool keeps for sends to itself; an equal
-    /// part for each receiver if none is given.
+    /// The part of its buffers that a worker of a partitioned pool keeps for sends to itself; an
+    /// equal part for each receiver if none is given.
     pub local_share: Option<f64>,
     /// Whether a worker of a receiver pool has another one for sends to itself, without a lock.
     pub local_pool: bool,
@@ -114,11 +114,13 @@ pub(crate) trait Pool {
     /// A free buffer for a message to worker `to`; none if this worker may not take one now.
     fn acquire(&mut self, to: usize) -> Option<u32>;
 
-    /// Puts back a buffer that this worker was the last to have, with a message from worker `from` in it.
+    /// Puts back a buffer that this worker was the last to have, with a message from worker `from`
+    /// in it.
     fn release(&mut self, buffer: u32, from: usize);
 
-    /// Restores the balance between the workers; called after each fossil collection, but the first after
-    /// `give_up`. Somebody may be `short` of buffers: then nothing is kept that belongs to others.
+    /// Restores the balance between the workers; called after each fossil collection, but the first
+    /// after `give_up`. Somebody may be `short` of buffers: then nothing is kept that belongs
+    /// to others.
     fn redistribute(&mut self, short: bool);
 
     /// Gives all free buffers to the stock, for whoever needs them: there is a shortage.
@@ -137,8 +139,8 @@ pub(crate) struct Shared {
     shelves: Box<[CachePadded<Shelf>]>,
 }
 
-/// A number that may be wrong at any time. The model checker need not try all of its values, so it is
-/// std's there, too.
+/// A number that may be wrong at any time. The model checker need not try all of its values, so it
+/// is std's there, too.
 type Estimate = std::sync::atomic::AtomicUsize;
 
 /// Free buffers that one worker takes, and others as well, or others put there.
@@ -217,7 +219,8 @@ pub(crate) struct Side<'a> {
     gave_up: bool,
 }
 
-/// One of the strategies. A predictable branch costs less than compiling the engine for each of them.
+/// One of the strategies. A predictable branch costs less than compiling the engine for each of
+/// them.
 #[derive(Debug)]
 enum AnyPool<'a> {
     Receiver(receiver::Receiver<'a>),
@@ -249,8 +252,8 @@ impl Pool for Side<'_> {
     }
 
     fn redistribute(&mut self, short: bool) {
-        // What was given up is for those who need it more; put on shelves or taken back from the stock, it
-        // would be where they do not look.
+        // What was given up is for those who need it more; put on shelves or taken back from the
+        // stock, it would be where they do not look.
         if !std::mem::take(&mut self.gave_up) {
             delegate!(&mut self.pool, pool => pool.redistribute(short));
         }

@@ -1,12 +1,14 @@
-//! Partitioned pools: worker *i* fills buffers of B(*i*, *j*) for messages to worker *j*, which puts them
-//! back into B(*j*, *i*) (Fujimoto and Panesar 1995, sections 5 and 6).
+//! Partitioned pools: worker *i* fills buffers of B(*i*, *j*) for messages to worker *j*, which
+//! puts them back into B(*j*, *i*) (Fujimoto and Panesar 1995, sections 5 and 6).
 //!
-//! So a buffer has two workers, and each B(*i*, *j*) lies in contiguous memory: a worker touches few pages. A
-//! worker that finds B(*i*, *j*) empty does not take from another one. After fossil collection it sends home
-//! what a pool has gained, if that is more than 25 % of its size, or somebody is short of buffers.
+//! So a buffer has two workers, and each B(*i*, *j*) lies in contiguous memory: a worker touches
+//! few pages. A worker that finds B(*i*, *j*) empty does not take from another one. After fossil
+//! collection it sends home what a pool has gained, if that is more than 25 % of its size, or
+//! somebody is short of buffers.
 //!
-//! Only in a shortage that lasts do buffers go through the stock, and change their workers. Afterwards
-//! every B(*i*, *j*) is made as large as it was; its memory may then be in several pieces.
+//! Only in a shortage that lasts do buffers go through the stock, and change their workers.
+//! Afterwards every B(*i*, *j*) is made as large as it was; its memory may then be in several
+//! pieces.
 
 use super::{Pool, Shared};
 
@@ -42,8 +44,8 @@ impl<'a> Partitioned<'a> {
         Self { shared, me, parts }
     }
 
-    /// Looks for buffers elsewhere: those that came home, and the stock. Under a limit there is something
-    /// in the stock before the first redistribution, and after a shortage.
+    /// Looks for buffers elsewhere: those that came home, and the stock. Under a limit there is
+    /// something in the stock before the first redistribution, and after a shortage.
     #[cold]
     fn refill(&mut self, to: usize) {
         self.come_home();

@@ -1,8 +1,8 @@
 //! Receiver pools: a sender fills a buffer of the receiver's, which goes back there.
 //!
-//! Every worker has an equal part of the buffers, and everybody who sends to it takes from there under
-//! a lock, itself included (Fujimoto and Panesar 1995, section 3.1). With a local pool (their footnote 1)
-//! sends to oneself take no lock, but when that pool has run dry or full.
+//! Every worker has an equal part of the buffers, and everybody who sends to it takes from there
+//! under a lock, itself included (Fujimoto and Panesar 1995, section 3.1). With a local pool (their
+//! footnote 1) sends to oneself take no lock, but when that pool has run dry or full.
 
 use super::{Pool, Shared, Shelf};
 use crate::sync::Ordering;

@@ -1,9 +1,10 @@
-//! Sender pools: a worker fills buffers of its own, without a lock, and keeps those that others sent it.
+//! Sender pools: a worker fills buffers of its own, without a lock, and keeps those that others
+//! sent it.
 //!
-//! A global pool, the stock, evens out what that leaves uneven (Fujimoto and Panesar 1995, sections 3.2
-//! and 3.4; GTW, section 3.3): it starts with a share of all buffers; after fossil collection, a worker
-//! gives it what it has beyond its initial allocation, and fills up to that allocation from it when it
-//! has five buffers or fewer.
+//! A global pool, the stock, evens out what that leaves uneven (Fujimoto and Panesar 1995, sections
+//! 3.2 and 3.4; GTW, section 3.3): it starts with a share of all buffers; after fossil collection,
+//! a worker gives it what it has beyond its initial allocation, and fills up to that allocation
+//! from it when it has five buffers or fewer.
 //!
 //! Without a limit there are no allocations: a worker draws what it needs, and keeps a few.
 

@@ -1,7 +1,7 @@
 //! The stock: buffers that belong to no worker. Numbers that were never issued, and spare ones.
 //!
-//! All pools draw from it, and give to it in a shortage; the sender and the adaptive pool also do when they
-//! have more than they need.
+//! All pools draw from it, and give to it in a shortage; the sender and the adaptive pool also do
+//! when they have more than they need.
 
 use std::sync::PoisonError;
 
@@ -68,8 +68,8 @@ impl Stock {
         self.batch
     }
 
-    /// Draws up to `count` buffers: spare ones, or else new ones, whose memory is contiguous. Those to
-    /// take first come last. Gives back how many it got.
+    /// Draws up to `count` buffers: spare ones, or else new ones, whose memory is contiguous. Those
+    /// to take first come last. Gives back how many it got.
     #[cold]
     pub(crate) fn draw(&self, count: u32, into: &mut Vec<u32>) -> u32 {
         if count == 0 {
@@ -85,8 +85,8 @@ impl Stock {
             self.changing.spares.store(kept, Ordering::Relaxed);
         }
         if into.len() == before {
-            // Ordering: Relaxed; the number alone gives the buffers to one worker (POOL-A), and nothing
-            // has been written to them.
+            // Ordering: Relaxed; the number alone gives the buffers to one worker (POOL-A), and
+            // nothing has been written to them.
             let issue = |issued: u32| {
                 (issued < self.limit).then(|| issued.saturating_add(count).min(self.limit))
             };

@@ -1,6 +1,8 @@
-//! Message aggregation within a rank: items for another worker gather in a list until there are enough of them.
+//! Message aggregation within a rank: items for another worker gather in a list until there are
+//! enough of them.
 //!
-//! Used by handles, once per other worker of the rank. Between ranks an [`Outbox`](crate::Outbox) does the same.
+//! Used by handles, once per other worker of the rank. Between ranks an [`Outbox`](crate::Outbox)
+//! does the same.
 
 use super::item::Item;
 use crate::{Aggregation, outbox::Threshold};

@@ -1,6 +1,7 @@
 //! The edges that lead to one worker: queues that share one store of events.
 //!
-//! Used by one worker's handle only. Nothing is allocated once the store has been as full as it gets.
+//! Used by one worker's handle only. Nothing is allocated once the store has been as full as it
+//! gets.
 
 use std::{ops::Deref, rc::Rc};
 

@@ -1,9 +1,9 @@
 //! Freezing: all workers stop sending, and all that is on its way arrives.
 //!
-//! Each worker tells all others when it stops, by a marker that overtakes nothing. Who has the markers of all
-//! others has all that they have sent (GRAPH-C). What comes after a marker was sent by a worker that has
-//! unfrozen already; it is kept apart until this one unfreezes, too. Nobody can be ahead by more than that: the
-//! next freeze needs this worker's marker.
+//! Each worker tells all others when it stops, by a marker that overtakes nothing. Who has the
+//! markers of all others has all that they have sent (GRAPH-C). What comes after a marker was sent
+//! by a worker that has unfrozen already; it is kept apart until this one unfreezes, too. Nobody
+//! can be ahead by more than that: the next freeze needs this worker's marker.
 
 use std::collections::VecDeque;
 
@@ -90,7 +90,8 @@ impl<E> EventGraph<'_, E> {
         self.freezing.markers = 0;
         self.freezing.closed.fill(false);
         for worker in 0..self.freezing.kept.len() {
-            // The marker of the next freeze may be among them, and what came after that is kept again.
+            // The marker of the next freeze may be among them, and what came after that is kept
+            // again.
             let mut kept = std::mem::take(&mut self.freezing.kept[worker]);
             while let Some(item) = kept.pop_front() {
                 self.admit(worker, item);

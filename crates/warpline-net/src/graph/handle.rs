@@ -77,7 +77,8 @@ pub struct EventGraph<'g, E> {
     pub(super) fifos: Fifos<E>,
     /// By place among the edges that leave from this worker: how many events more they hold.
     pub(super) credits: Vec<i32>,
-    /// By place among the edges that lead to this worker: events removed whose room was not given back.
+    /// By place among the edges that lead to this worker: events removed whose room was not given
+    /// back.
     pub(super) owed: Vec<u32>,
     pub(super) owing: Vec<EdgeId>,
     /// By node: acknowledgements that are missing. Empty if sends are lazy.
@@ -101,9 +102,9 @@ pub struct EventGraph<'g, E> {
 }
 
 impl<'g, E> EventGraph<'g, E> {
-    /// Makes the event graph: all workers call it, with the same plan. It can be used at once, and is ready on
-    /// all workers when it [`is_made`](Self::is_made). `more` is anything else that has to be the same on all
-    /// ranks.
+    /// Makes the event graph: all workers call it, with the same plan. It can be used at once, and
+    /// is ready on all workers when it [`is_made`](Self::is_made). `more` is anything else that
+    /// has to be the same on all ranks.
     ///
     /// # Panics
     ///
@@ -246,15 +247,15 @@ impl<'g, E> EventGraph<'g, E> {
         }
     }
 
-    /// The next edge that has something since it was last empty; all of it is to be received before the edge is
-    /// named again.
+    /// The next edge that has something since it was last empty; all of it is to be received before
+    /// the edge is named again.
     #[inline]
     pub fn next_arrival(&mut self) -> Option<EdgeId> {
         self.arrivals.pop_front()
     }
 
-    /// The next clock that was published. All edges named by [`next_arrival`](Self::next_arrival) come first
-    /// (GRAPH-D).
+    /// The next clock that was published. All edges named by [`next_arrival`](Self::next_arrival)
+    /// come first (GRAPH-D).
     #[inline]
     pub fn next_clock(&mut self) -> Option<Clock> {
         debug_assert!(self.arrivals.is_empty(), "GRAPH-D: a clock is heard before events");
@@ -296,8 +297,9 @@ impl<'g, E> EventGraph<'g, E> {
         self.rests
     }
 
-    /// Whether all workers of this rank rest, and nothing is on its way between them: if so, how many items have
-    /// gone to other ranks and come from there. A worker that asks may be told so a moment too early.
+    /// Whether all workers of this rank rest, and nothing is on its way between them: if so, how
+    /// many items have gone to other ranks and come from there. A worker that asks may be told
+    /// so a moment too early.
     #[must_use]
     pub fn quiet(&self) -> Option<[u64; 2]> {
         let before = self.hub.crossings();

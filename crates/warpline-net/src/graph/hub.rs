@@ -1,13 +1,14 @@
 //! The mailboxes of one rank's workers, and whether all of them rest.
 //!
-//! One per rank and event graph. There is a mailbox for each sender and receiver, so that a batch is swapped in
-//! and out as a whole, and their memory goes back and forth between the two.
+//! One per rank and event graph. There is a mailbox for each sender and receiver, so that a batch
+//! is swapped in and out as a whole, and their memory goes back and forth between the two.
 //!
 //! # Invariants
 //!
-//! - **HUB-A.** `in_flight` is never below the number of batches that were posted and whose receiver has not
-//!   stopped resting. So when nobody works and nothing is in flight, nobody will work until something comes from
-//!   another rank. Who asks may see the counts at different moments; it is a reason to freeze and look, no more.
+//! - **HUB-A.** `in_flight` is never below the number of batches that were posted and whose
+//!   receiver has not stopped resting. So when nobody works and nothing is in flight, nobody will
+//!   work until something comes from another rank. Who asks may see the counts at different
+//!   moments; it is a reason to freeze and look, no more.
 //!
 //! # Happens-before edges
 //!
@@ -69,7 +70,8 @@ impl<E> Hub<E> {
 
     /// Posts all these items.
     pub(super) fn post(&self, from: usize, to: usize, items: &mut Vec<Item<E>>) {
-        // Ordering: Relaxed; the lock comes after it, and the receiver subtracts after the lock (HUB-A).
+        // Ordering: Relaxed; the lock comes after it, and the receiver subtracts after the lock
+        // (HUB-A).
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         let mail = &self.mail[to * self.ports + from];
         let mut mail = mail.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,7 +93,8 @@ impl<E> Hub<E> {
         self.posted[to].load(Ordering::Relaxed)
     }
 
-    /// Takes what one worker has posted for another one, into an empty list; gives back in how many batches.
+    /// Takes what one worker has posted for another one, into an empty list; gives back in how many
+    /// batches.
     pub(super) fn collect(&self, from: usize, to: usize, items: &mut Vec<Item<E>>) -> usize {
         let mail = &self.mail[to * self.ports + from];
         let mut mail = mail.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,7 +110,8 @@ impl<E> Hub<E> {
 
     /// One more worker rests, or one fewer.
     pub(super) fn rest(&self, rests: bool) {
-        // Ordering: Relaxed; `arrived` publishes that a receiver works, and a worker that rests late is seen late.
+        // Ordering: Relaxed; `arrived` publishes that a receiver works, and a worker that rests
+        // late is seen late.
         if rests {
             self.resting.fetch_add(1, Ordering::Relaxed);
         } else {

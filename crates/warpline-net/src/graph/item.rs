@@ -84,7 +84,8 @@ impl<E> Item<E> {
         }
     }
 
-    /// Takes an item from the front of the bytes; numbers that mean no edge or node of so many are refused.
+    /// Takes an item from the front of the bytes; numbers that mean no edge or node of so many are
+    /// refused.
     pub(super) fn read(
         codec: &dyn Codec<E>,
         [nodes, edges]: [usize; 2],

@@ -1,12 +1,12 @@
-//! The event graph: bounded first-in-first-out edges between the nodes of a static graph, over all workers of
-//! all ranks.
+//! The event graph: bounded first-in-first-out edges between the nodes of a static graph, over all
+//! workers of all ranks.
 //!
-//! A node lives at one worker, and an edge at the worker of the node that it leads to. Each worker has a handle,
-//! [`EventGraph`], which nobody else uses. Events between nodes of one worker are put straight into their edge;
-//! between workers of a rank they move as values, in batches; between ranks they move as bytes, in parcels.
-//! No operation waits: one that cannot be done says why and gives the event back, and [`SplitPhase`] makes
-//! futures of that. Called by the conservative engine's null messages, and by whoever builds a simulator of
-//! another kind.
+//! A node lives at one worker, and an edge at the worker of the node that it leads to. Each worker
+//! has a handle, [`EventGraph`], which nobody else uses. Events between nodes of one worker are put
+//! straight into their edge; between workers of a rank they move as values, in batches; between
+//! ranks they move as bytes, in parcels. No operation waits: one that cannot be done says why and
+//! gives the event back, and [`SplitPhase`] makes futures of that. Called by the conservative
+//! engine's null messages, and by whoever builds a simulator of another kind.
 //!
 //! | module        | what it is                                                               |
 //! |---------------|--------------------------------------------------------------------------|
@@ -25,25 +25,29 @@
 //!
 //! # Invariants
 //!
-//! - **GRAPH-A.** The events of an edge are received in the order in which they were sent, each once.
-//! - **GRAPH-B.** An edge holds at most [`capacity`](Plan::capacity) events, those on their way included, and one
-//!   more for each [`send_over`](EventGraph::send_over) that found it full.
-//! - **GRAPH-C.** When a worker is frozen, every event that was sent to it before its sender froze can be
-//!   received there, and nothing arrives until it unfreezes. So when all are frozen, nothing is on its way.
+//! - **GRAPH-A.** The events of an edge are received in the order in which they were sent, each
+//!   once.
+//! - **GRAPH-B.** An edge holds at most [`capacity`](Plan::capacity) events, those on their way
+//!   included, and one more for each [`send_over`](EventGraph::send_over) that found it full.
+//! - **GRAPH-C.** When a worker is frozen, every event that was sent to it before its sender froze
+//!   can be received there, and nothing arrives until it unfreezes. So when all are frozen, nothing
+//!   is on its way.
 //! - **GRAPH-D.** A clock is heard after all events that its node has sent before.
 //!
 //! # Techniques
 //!
-//! Section 4.2 of the paper has three, and each can be switched off to be measured ([`Techniques`]): *lazy sends*
-//! (without, a send is complete when its receivers have acknowledged it, and its node sends nothing before that),
-//! *caching* (one copy of an event for each worker that it goes to; without, one for each edge), and *replicated
-//! flow control* (the sender knows how much room there is, and hears of more when half of an edge has become
-//! free, or its receiver has nothing else to do; without, at every removal).
+//! Section 4.2 of the paper has three, and each can be switched off to be measured
+//! ([`Techniques`]): *lazy sends* (without, a send is complete when its receivers have acknowledged
+//! it, and its node sends nothing before that), *caching* (one copy of an event for each worker
+//! that it goes to; without, one for each edge), and *replicated flow control* (the sender knows
+//! how much room there is, and hears of more when half of an edge has become free, or its receiver
+//! has nothing else to do; without, at every removal).
 //!
 //! # References
 //!
-//! C.-P. Wen and K. Yelick, *Portable Runtime Support for Asynchronous Simulation*, 1995, section 4. Freezing is
-//! the flush of all channels by markers: K. M. Chandy and L. Lamport, *Distributed Snapshots*, ACM TOCS 3(1), 1985.
+//! C.-P. Wen and K. Yelick, *Portable Runtime Support for Asynchronous Simulation*, 1995, section
+//! 4. Freezing is the flush of all channels by markers: K. M. Chandy and L. Lamport, *Distributed
+//! Snapshots*, ACM TOCS 3(1), 1985.
 
 mod arrivals;
 mod batch;

@@ -7,7 +7,8 @@ use std::{
 
 use super::{NodeId, PlanError, Topology};
 
-/// Up to so many parts METIS divides in halves, which cuts less than dividing at once (its manual, section 3.1).
+/// Up to so many parts METIS divides in halves, which cuts less than dividing at once (its manual,
+/// section 3.1).
 const HALVES_MAX: usize = 8;
 
 /// Equal blocks of neighbouring numbers.
@@ -22,15 +23,17 @@ pub fn round_robin(nodes: usize, workers: usize) -> Vec<usize> {
     (0..nodes).map(|node| node % workers).collect()
 }
 
-/// So that few edges lead from one worker to another, with about as many nodes at each: what METIS finds
-/// (G. Karypis and V. Kumar, *A fast and high quality multilevel scheme for partitioning irregular graphs*, SIAM
-/// Journal on Scientific Computing 20(1), 1998). The same graph is always dealt in the same way, at every rank.
+/// So that few edges lead from one worker to another, with about as many nodes at each: what METIS
+/// finds (G. Karypis and V. Kumar, *A fast and high quality multilevel scheme for partitioning
+/// irregular graphs*, SIAM Journal on Scientific Computing 20(1), 1998). The same graph is always
+/// dealt in the same way, at every rank.
 ///
 /// # Errors
 ///
 /// When the graph has 2^30 nodes or edges, or METIS gives up, for lack of memory most likely.
 pub fn min_cut(topology: &Topology, workers: usize) -> Result<Vec<usize>, PlanError> {
-    /// METIS draws its random numbers from one generator for the whole process, which each call seeds.
+    /// METIS draws its random numbers from one generator for the whole process, which each call
+    /// seeds.
     static METIS: Mutex<()> = Mutex::new(());
     let nodes = topology.nodes();
     if workers <= 1 || nodes <= workers {
@@ -55,8 +58,9 @@ pub fn min_cut(topology: &Topology, workers: usize) -> Result<Vec<usize>, PlanEr
     Ok(parts.into_iter().map(|part| part as usize).collect())
 }
 
-/// The graph as METIS wants it: of every node where its neighbours begin, the neighbours in their order, and how many
-/// edges there are to each, in both directions. Edges from a node to itself are left out.
+/// The graph as METIS wants it: of every node where its neighbours begin, the neighbours in their
+/// order, and how many edges there are to each, in both directions. Edges from a node to itself are
+/// left out.
 fn undirected(topology: &Topology) -> (Vec<metis::Idx>, Vec<metis::Idx>, Vec<metis::Idx>) {
     let (mut offsets, mut all, mut weights) = (vec![0], Vec::new(), Vec::new());
     for node in (0..topology.nodes() as u32).map(NodeId) {

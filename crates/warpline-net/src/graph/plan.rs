@@ -1,7 +1,8 @@
-//! What all workers agree on before there is an event graph: its shape, where its nodes are, and how it works.
+//! What all workers agree on before there is an event graph: its shape, where its nodes are, and
+//! how it works.
 //!
-//! Made once per rank, and shared by the rank's workers; all ranks make the same one, which is checked
-//! ([`Plan::fingerprint`]).
+//! Made once per rank, and shared by the rank's workers; all ranks make the same one, which is
+//! checked ([`Plan::fingerprint`]).
 
 use super::{EdgeId, NodeId, Topology};
 use crate::{Address, Aggregation};
@@ -83,8 +84,8 @@ pub struct Plan {
     techniques: Techniques,
     aggregation: Aggregation,
     homes: Vec<u32>,
-    /// Of every edge: its place among those that leave from its sender's worker, and among those that lead to its
-    /// receiver's.
+    /// Of every edge: its place among those that leave from its sender's worker, and among those
+    /// that lead to its receiver's.
     places: Vec<[u32; 2]>,
     /// How many of each every worker has.
     counts: Vec<[u32; 2]>,
@@ -96,8 +97,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A plan for `ranks` ranks of `ports` workers each; `partition` says at which worker each node is (rank after
-    /// rank), and edges hold `capacity` events.
+    /// A plan for `ranks` ranks of `ports` workers each; `partition` says at which worker each node
+    /// is (rank after rank), and edges hold `capacity` events.
     ///
     /// # Errors
     ///
@@ -226,7 +227,8 @@ impl Plan {
         fan.map_or(&[], |fan| self.fan(fan))
     }
 
-    /// A number that plans differ in if they are not the same; `more` is anything else that is to be the same.
+    /// A number that plans differ in if they are not the same; `more` is anything else that is to
+    /// be the same.
     #[must_use]
     pub fn fingerprint(&self, more: u64) -> u64 {
         let Techniques { lazy_sends, caching, replicated_flow_control } = self.techniques;

@@ -117,8 +117,9 @@ impl<E> EventGraph<'_, E> {
         self.unacknowledged.get(node.index()).is_none_or(|&missing| missing == 0)
     }
 
-    /// Tells all nodes that a node has edges to what its clock is: two words, which take no room on the edges.
-    /// Gives back how many workers were told; none if the graph is frozen or about to be.
+    /// Tells all nodes that a node has edges to what its clock is: two words, which take no room on
+    /// the edges. Gives back how many workers were told; none if the graph is frozen or about
+    /// to be.
     pub fn publish(&mut self, node: NodeId, clock: [u64; 2]) -> usize {
         if self.freezing.is_under_way() {
             return 0;

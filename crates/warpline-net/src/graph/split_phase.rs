@@ -1,7 +1,8 @@
 //! The operations of the event graph as futures: what cannot be done at once is done later.
 //!
-//! For programs that would rather wait in many places than be a loop. Any executor of one thread will do; its
-//! loop calls [`SplitPhase::poll`], which wakes all that wait whenever something may have changed.
+//! For programs that would rather wait in many places than be a loop. Any executor of one thread
+//! will do; its loop calls [`SplitPhase::poll`], which wakes all that wait whenever something may
+//! have changed.
 
 use std::{
     cell::{Ref, RefCell},
@@ -26,7 +27,8 @@ impl<'g, E> SplitPhase<'g, E> {
         Self { graph: RefCell::new(graph), waiting: RefCell::default() }
     }
 
-    /// Takes in what has arrived, sends what has gathered, and wakes all that wait; says whether somebody does.
+    /// Takes in what has arrived, sends what has gathered, and wakes all that wait; says whether
+    /// somebody does.
     ///
     /// # Errors
     ///
@@ -64,8 +66,8 @@ impl<'g, E> SplitPhase<'g, E> {
         self.until(|graph| graph.is_made().then_some(())).await;
     }
 
-    /// SendEvent: waits until there is room on all edges that leave the node and, if sends are not lazy, until
-    /// the event has arrived.
+    /// SendEvent: waits until there is room on all edges that leave the node and, if sends are not
+    /// lazy, until the event has arrived.
     pub async fn send_event(&self, node: NodeId, event: E)
     where
         E: Clone,
@@ -105,7 +107,8 @@ impl<'g, E> SplitPhase<'g, E> {
         self.until(|graph| graph.receive(edge)).await
     }
 
-    /// WaitForEvent: waits until one of the edges that lead to a node has an event; gives back which one.
+    /// WaitForEvent: waits until one of the edges that lead to a node has an event; gives back
+    /// which one.
     pub async fn wait_for_event(&self, node: NodeId) -> EdgeId {
         self.until(|graph| {
             let incoming = graph.plan().topology().incoming(node);

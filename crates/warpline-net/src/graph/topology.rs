@@ -1,6 +1,7 @@
 //! Nodes and edges: the shape of an event graph, which never changes.
 //!
-//! Edges are numbered by the node that they leave from, and then in the order in which they were given.
+//! Edges are numbered by the node that they leave from, and then in the order in which they were
+//! given.
 
 use std::ops::Range;
 
@@ -116,7 +117,8 @@ impl Topology {
     }
 }
 
-/// Where each node's edges begin, if they lie in the order of their nodes; and where the last ones end.
+/// Where each node's edges begin, if they lie in the order of their nodes; and where the last ones
+/// end.
 fn offsets(nodes: usize, of: impl Iterator<Item = NodeId>) -> Vec<u32> {
     let mut offsets = vec![0; nodes + 1];
     of.for_each(|node| offsets[node.index() + 1] += 1);

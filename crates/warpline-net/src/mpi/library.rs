@@ -1,17 +1,21 @@
-//! The part of an MPI library that the transport needs, made safe; all unsafe code of this crate is here.
+//! The part of an MPI library that the transport needs, made safe; all unsafe code of this crate is
+//! here.
 //!
 //! # Invariants
 //!
-//! - **MPI-A.** A process has at most one [`Library`], and MPI is initialised as long as it lives. Its methods want
-//!   it exclusively, so calls of MPI never overlap: what `MPI_THREAD_SERIALIZED` asks for.
-//! - **MPI-B.** A buffer that MPI reads or writes belongs to its [`Transfer`]; nobody touches, moves or frees its
-//!   bytes before MPI says that it is done with them. A transfer that is given up before leaks its buffer.
+//! - **MPI-A.** A process has at most one [`Library`], and MPI is initialised as long as it lives.
+//!   Its methods want it exclusively, so calls of MPI never overlap: what `MPI_THREAD_SERIALIZED`
+//!   asks for.
+//! - **MPI-B.** A buffer that MPI reads or writes belongs to its [`Transfer`]; nobody touches,
+//!   moves or frees its bytes before MPI says that it is done with them. A transfer that is given
+//!   up before leaks its buffer.
 //! - **MPI-C.** Handles are constants of MPI, or came from a call of MPI that did not fail.
 //!
 //! # References
 //!
-//! *MPI: A Message-Passing Interface Standard*, version 3.1, 2015: 3.5 (messages do not overtake), 3.7
-//! (non-blocking communication), 3.8 (matching probe), 5.9 (reductions), 8.3 (errors), 12.4 (threads).
+//! *MPI: A Message-Passing Interface Standard*, version 3.1, 2015: 3.5 (messages do not overtake),
+//! 3.7 (non-blocking communication), 3.8 (matching probe), 5.9 (reductions), 8.3 (errors), 12.4
+//! (threads).
 
 use std::{
     mem::{self, ManuallyDrop},
@@ -66,7 +70,8 @@ pub(super) struct Message {
 // SAFETY: MPI-A; handles may be used from any thread, as long as calls do not overlap.
 unsafe impl Send for Library {}
 
-// SAFETY: as for the library, which every use of a transfer wants exclusively; the buffer is an owned vector.
+// SAFETY: as for the library, which every use of a transfer wants exclusively; the buffer is an
+// owned vector.
 unsafe impl Send for Transfer {}
 
 impl Library {
@@ -122,7 +127,8 @@ impl Library {
     pub(super) fn greatest(&mut self, mine: u64) -> Result<u64, NetError> {
         let (kind, operation, mut all) = (constant!(RSMPI_UINT64_T), constant!(RSMPI_MAX), 0u64);
         let (from, to) = ((&raw const mine).cast(), (&raw mut all).cast());
-        // SAFETY: MPI-C; both are one number of that kind, and MPI is done with them when this returns.
+        // SAFETY: MPI-C; both are one number of that kind, and MPI is done with them when this
+        // returns.
         let code = unsafe { ffi::MPI_Allreduce(from, to, 1, kind, operation, self.world) };
         self.check("MPI_Allreduce", code)?;
         Ok(all)
@@ -205,7 +211,8 @@ impl Library {
         mut transfer: Transfer,
     ) -> Result<Result<Vec<u8>, Transfer>, NetError> {
         let (mut done, no_status) = (0, constant!(RSMPI_STATUS_IGNORE));
-        // SAFETY: MPI-C; the request is of a call that has started it, and was not found done before.
+        // SAFETY: MPI-C; the request is of a call that has started it, and was not found done
+        // before.
         let code = unsafe { ffi::MPI_Test(&mut transfer.request, &mut done, no_status) };
         self.check("MPI_Test", code)?;
         if done == 0 {
@@ -221,7 +228,8 @@ impl Library {
     pub(super) fn abort(&mut self, code: i32) -> ! {
         // SAFETY: MPI-C; may be called at any time.
         unsafe { ffi::MPI_Abort(self.world, code) };
-        // Not reached, unless MPI could not do it: a process that ends like this ends the others too.
+        // Not reached, unless MPI could not do it: a process that ends like this ends the others
+        // too.
         process::exit(code)
     }
 

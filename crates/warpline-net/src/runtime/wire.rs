@@ -6,8 +6,8 @@
 //!
 //! # Invariants
 //!
-//! - **MESSAGE-A.** Whatever the bytes are, reading ends: with a message, or with an error; nothing is
-//!   allocated for it, and no byte past the end of the body is touched.
+//! - **MESSAGE-A.** Whatever the bytes are, reading ends: with a message, or with an error; nothing
+//!   is allocated for it, and no byte past the end of the body is touched.
 
 use crate::Malformed;
 

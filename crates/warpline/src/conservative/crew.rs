@@ -1,4 +1,5 @@
-//! The workers of a rank, from their start to the report, and what they share whatever way they agree in.
+//! The workers of a rank, from their start to the report, and what they share whatever way they
+//! agree in.
 //!
 //! Called by [`run`](super::run) for the two ways: `windows` and `null_messages`.
 
@@ -28,8 +29,8 @@ use crate::{
     workers,
 };
 
-/// A worker that waits for the others lets other threads have the core after so many looks, or after few where
-/// there are more workers than cores.
+/// A worker that waits for the others lets other threads have the core after so many looks, or
+/// after few where there are more workers than cores.
 const SPINS: u32 = 2_000;
 const SPINS_FEW: u32 = 16;
 /// After so many, it sleeps.
@@ -162,8 +163,9 @@ impl<'m, M: Model, B> Common<'m, M, B> {
         VirtualTime::new(self.end).unwrap_or(VirtualTime::MAX)
     }
 
-    /// Runs code of the model's at worker `me` of this rank: if it makes a mistake or panics, that is noted as the
-    /// run's failure, and its place is given back. `scene` finds the worker's scene in what the code changes.
+    /// Runs code of the model's at worker `me` of this rank: if it makes a mistake or panics, that
+    /// is noted as the run's failure, and its place is given back. `scene` finds the worker's
+    /// scene in what the code changes.
     pub(super) fn guard<T>(
         &self,
         me: usize,
@@ -198,7 +200,8 @@ impl<'m, M: Model, B> Common<'m, M, B> {
         order
     }
 
-    /// Writes non-blocking I/O events in the order of their keys, as far as they come before a failure at `limit`.
+    /// Writes non-blocking I/O events in the order of their keys, as far as they come before a
+    /// failure at `limit`.
     pub(super) fn write_outputs<T>(
         &self,
         me: usize,

@@ -17,8 +17,8 @@ use crate::{Progress, panics, simulation::Watch};
 const SLICE: Duration = Duration::from_millis(1);
 /// Questions between two looks at the clock, at the most.
 const SLICE_MAX: u32 = 4096;
-/// A run that is to stop does so at the end of a window, unless that takes longer than this: then it is cut
-/// off within.
+/// A run that is to stop does so at the end of a window, unless that takes longer than this: then
+/// it is cut off within.
 const GRACE: Duration = Duration::from_millis(200);
 /// How often the observer is called.
 const OBSERVE_EVERY: Duration = Duration::from_millis(50);

@@ -1,7 +1,9 @@
-//! The conservative engine: no event is handled before it is certain that no earlier one can arrive.
+//! The conservative engine: no event is handled before it is certain that no earlier one can
+//! arrive.
 //!
-//! There are two ways to be certain, with a module each; [`Synchronization`] says which. What they have in common is
-//! in `crew`: workers on threads, what they share, mistakes of the model, the report.
+//! There are two ways to be certain, with a module each; [`Synchronization`] says which. What they
+//! have in common is in `crew`: workers on threads, what they share, mistakes of the model, the
+//! report.
 //!
 //! | module            | what it does                                                   |
 //! |-------------------|----------------------------------------------------------------|

@@ -1,4 +1,5 @@
-//! The memory of events: how many may be pending where it is limited, and buffers that wait to be used again.
+//! The memory of events: how many may be pending where it is limited, and buffers that wait to be
+//! used again.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

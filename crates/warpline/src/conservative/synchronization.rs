@@ -10,14 +10,15 @@ use crate::{ConfigError, Engine};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Synchronization {
-    /// Windows for a model that declares a [`lookahead`](Model::lookahead) above 0, null messages for one that
-    /// declares its [`links`](Model::links).
+    /// Windows for a model that declares a [`lookahead`](Model::lookahead) above 0, null messages
+    /// for one that declares its [`links`](Model::links).
     #[default]
     Auto,
-    /// All workers handle the same window of virtual time, and then meet. Needs a lookahead above 0.
+    /// All workers handle the same window of virtual time, and then meet. Needs a lookahead above
+    /// 0.
     Windows,
-    /// Each process goes on as far as its links allow (Chandy, Misra and Bryant), and tells the receivers of its
-    /// events how far it has come. Needs links.
+    /// Each process goes on as far as its links allow (Chandy, Misra and Bryant), and tells the
+    /// receivers of its events how far it has come. Needs links.
     NullMessages,
     /// The same, but a process tells it only when it is asked by one that waits.
     NullMessagesOnDemand,

@@ -16,8 +16,8 @@
 //! - **CALENDAR-A.** Every entry in a bucket is of day `next` or later, and every entry in the run
 //!   and in `late` is of an earlier day. So the latter sort first, because the day of a time is a
 //!   non-decreasing function of the time.
-//! - **CALENDAR-B.** An entry in a bucket is in bucket (day mod number of buckets), which is a power
-//!   of two.
+//! - **CALENDAR-B.** An entry in a bucket is in bucket (day mod number of buckets), which is a
+//!   power of two.
 //!
 //! # References
 //!

@@ -16,8 +16,8 @@
 //! logarithm, where the paper's Bottom costs a scan or another rung. A rung spans the times that
 //! its events really have, not the nominal width of the bucket, so that a far outlier costs one
 //! level and no more; and what is far beyond the bulk of the top stays there for another turn. And
-//! the calendar's bucket width follows from how full its buckets were found before, so that it suits
-//! skewed times too.
+//! the calendar's bucket width follows from how full its buckets were found before, so that it
+//! suits skewed times too.
 //!
 //! # Invariants
 //!

@@ -1,5 +1,5 @@
-//! A run of an engine with several workers, around its main loop: from what the ranks have to agree on before it to
-//! the one report after it.
+//! A run of an engine with several workers, around its main loop: from what the ranks have to agree
+//! on before it to the one report after it.
 
 use std::time::Instant;
 
@@ -91,8 +91,8 @@ enum How {
 type Summary<M> = <<M as Model>::Lp as LogicalProcess>::Summary;
 
 impl<M: Model> Run<'_, M> {
-    /// Makes what the workers of this rank share, lets them `work` on it, and ends the run with all other ranks: the
-    /// first one gets the report. Follows RANK-A whatever happens.
+    /// Makes what the workers of this rank share, lets them `work` on it, and ends the run with all
+    /// other ranks: the first one gets the report. Follows RANK-A whatever happens.
     pub(crate) fn carry_out<S>(
         &self,
         make: impl FnOnce(Option<Wires<M>>) -> Result<S, RunError>,

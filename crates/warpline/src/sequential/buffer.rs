@@ -1,7 +1,7 @@
 //! Where the message of a pending event lies: in the event itself, or in a box that is reused.
 //!
-//! Used by the sequential and the conservative engine, which pick one of the two by the size of the model's
-//! messages.
+//! Used by the sequential and the conservative engine, which pick one of the two by the size of the
+//! model's messages.
 
 /// Messages up to this size travel inside the pending set. Moving them there costs less than
 /// following a pointer to a line that is not in the cache; beyond it the copies cost more.

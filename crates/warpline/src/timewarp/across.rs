@@ -31,8 +31,8 @@ pub(super) struct Across {
     ledger: Mutex<Ledger>,
 }
 
-/// What the model has set the time barrier to: the round after which it did, and the time as ordered bits. Only
-/// the event that GVT has reached may do so: there is one for each round.
+/// What the model has set the time barrier to: the round after which it did, and the time as
+/// ordered bits. Only the event that GVT has reached may do so: there is one for each round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Barrier {
     pub(super) round: u64,
@@ -87,7 +87,8 @@ impl Across {
         self.abandoned.load(Ordering::Relaxed)
     }
 
-    /// The last time that the barrier was set, as far as this rank knows, `or` at another rank, which says so.
+    /// The last time that the barrier was set, as far as this rank knows, `or` at another rank,
+    /// which says so.
     pub(super) fn barrier(&self, or: Barrier) -> Barrier {
         let mut barrier = self.barrier.lock().unwrap_or_else(PoisonError::into_inner);
         *barrier = or.max(*barrier);
@@ -114,8 +115,8 @@ impl Across {
         std::mem::replace(&mut ledger.sent, none)
     }
 
-    /// Counts letters that have arrived, by the parity of their color; the least key of those that crossed the
-    /// receiver's cut is `late`.
+    /// Counts letters that have arrived, by the parity of their color; the least key of those that
+    /// crossed the receiver's cut is `late`.
     pub(super) fn note_received(&self, received: [u64; 2], late: Bound) {
         let mut ledger = self.ledger();
         for (all, more) in ledger.received.iter_mut().zip(received) {
@@ -124,8 +125,8 @@ impl Across {
         ledger.late = ledger.late.min(late);
     }
 
-    /// If all letters of the color before the cut have arrived, the least key of those that crossed it. Counting
-    /// begins anew, for the color after the next (ROUND-A).
+    /// If all letters of the color before the cut have arrived, the least key of those that crossed
+    /// it. Counting begins anew, for the color after the next (ROUND-A).
     ///
     /// # Errors
     ///

@@ -1,27 +1,30 @@
 //! Events to and from workers of other ranks.
 //!
 //! To the rest of a worker, another rank's worker is one with a number above those of its own rank
-//! (`Shared::new`), and an event for it one that has no buffer here: what would be the buffer's number is a
-//! *serial number*. The message leaves as bytes, in a letter; what the sender remembers of it is the same as of
-//! any event, and so is its cancellation, for which a second letter follows the first.
+//! (`Shared::new`), and an event for it one that has no buffer here: what would be the buffer's
+//! number is a *serial number*. The message leaves as bytes, in a letter; what the sender remembers
+//! of it is the same as of any event, and so is its cancellation, for which a second letter follows
+//! the first.
 //!
-//! The receiver gives the message a buffer of its own, and notes under which key and serial number the event
-//! came: by these an anti-message finds it. Both are needed, for with lazy cancellation there may be several
-//! events with one key for a while (HIST-A). What came is forgotten when GVT is beyond it.
+//! The receiver gives the message a buffer of its own, and notes under which key and serial number
+//! the event came: by these an anti-message finds it. Both are needed, for with lazy cancellation
+//! there may be several events with one key for a while (HIST-A). What came is forgotten when GVT
+//! is beyond it.
 //!
-//! If there is no buffer, the message stays in the *stash* until there is one; so it does not keep those behind
-//! it from being read, nor GVT from being known. An event in the stash is as pending as any other to GVT, and a
-//! worker that has one is short of buffers, which the senders hear of (see [`flow`](super::flow)).
+//! If there is no buffer, the message stays in the *stash* until there is one; so it does not keep
+//! those behind it from being read, nor GVT from being known. An event in the stash is as pending
+//! as any other to GVT, and a worker that has one is short of buffers, which the senders hear of
+//! (see [`flow`](super::flow)).
 //!
 //! Called by the main loop for what arrives, and by [`sending`](super::sending) and
 //! [`rollback`](super::rollback) through `Desk::post` and [`Away::send`].
 //!
 //! # Invariants
 //!
-//! - **AWAY-A.** An anti-message comes after its event (NET-A, OUT-A), so it finds the event in the stash or among
-//!   those that came: GVT is not beyond it, or it would not be cancelled (TW-C).
-//! - **AWAY-B.** What arrives is not trusted: a letter for or from a process that is not at that rank, below GVT,
-//!   or about an event that is or is not there already ends the run (LETTER-A).
+//! - **AWAY-A.** An anti-message comes after its event (NET-A, OUT-A), so it finds the event in the
+//!   stash or among those that came: GVT is not beyond it, or it would not be cancelled (TW-C).
+//! - **AWAY-B.** What arrives is not trusted: a letter for or from a process that is not at that
+//!   rank, below GVT, or about an event that is or is not there already ends the run (LETTER-A).
 
 use std::{collections::BTreeMap, fmt};
 
@@ -309,7 +312,8 @@ impl<M: Model> Worker<'_, M> {
         }
     }
 
-    /// Finds a buffer for an event, which is pending then; or puts it into the stash. False if it is known already.
+    /// Finds a buffer for an event, which is pending then; or puts it into the stash. False if it
+    /// is known already.
     fn find_buffer(&mut self, name: Name, mut letter: Letter<Message<M>>) -> bool {
         let Some(away) = &mut self.desk.away else { return false };
         let message = &mut letter.message;

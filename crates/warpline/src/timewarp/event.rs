@@ -117,8 +117,8 @@ impl Entry for Event {
 }
 
 impl Ord for Event {
-    /// By key, then by buffer and receiver: an event that was cancelled and the one that is sent in its
-    /// place share the key, and perhaps the buffer.
+    /// By key, then by buffer and receiver: an event that was cancelled and the one that is sent in
+    /// its place share the key, and perhaps the buffer.
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         self.key.cmp(&other.key).then((self.tag, self.lp).cmp(&(other.tag, other.lp)))

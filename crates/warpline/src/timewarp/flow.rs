@@ -1,7 +1,7 @@
 //! Flow control: how far ahead of GVT a worker may go, and what it does when buffers run out.
 //!
-//! Every limit on optimism ends up in one number, [`Flow::limit`]: no event at or after it is handled,
-//! except the one that GVT has reached. So no limit can stop a run.
+//! Every limit on optimism ends up in one number, [`Flow::limit`]: no event at or after it is
+//! handled, except the one that GVT has reached. So no limit can stop a run.
 //!
 //! | limit                       | from                                                        |
 //! |-----------------------------|-------------------------------------------------------------|
@@ -14,11 +14,12 @@
 //! | free buffers                | F_free1 and F_free2 (GTW, 3.4), see [`Worker::hold_back`]   |
 //! | letters to other ranks      | a share of the buffers per round, [`Worker::letters_left`]  |
 //!
-//! Other ranks have buffers of their own. What a worker sends there takes none of its own ones, so it may send
-//! only so much until the next GVT: where memory is not limited, as much as it may have processed. What finds no buffer at its receiver waits in the
-//! stash there (see [`away`](super::away)): never more than that share of every other worker, for the last two
-//! rounds. Its worker is short of buffers, and the answer is the same for the workers of all ranks: they see
-//! the same outcomes, and each takes back what it has sent from far ahead.
+//! Other ranks have buffers of their own. What a worker sends there takes none of its own ones, so
+//! it may send only so much until the next GVT: where memory is not limited, as much as it may have
+//! processed. What finds no buffer at its receiver waits in the stash there (see
+//! [`away`](super::away)): never more than that share of every other worker, for the last two
+//! rounds. Its worker is short of buffers, and the answer is the same for the workers of all ranks:
+//! they see the same outcomes, and each takes back what it has sent from far ahead.
 
 use std::sync::atomic::Ordering;
 
@@ -54,16 +55,16 @@ const SQUEEZES: u32 = 8;
 /// Rounds that the event which GVT has reached gets to find a buffer when all else is undone. Where
 /// the others begin to undo only when GVT does not advance, it takes them [`SQUEEZES`] of these.
 const PATIENCE: u32 = 8 + SQUEEZES + STUCK;
-/// Where a pool keeps the buffers of workers apart, it does so for so many rounds in which GVT does not
-/// advance for lack of buffers: those that belong to who lacks them come home meanwhile.
+/// Where a pool keeps the buffers of workers apart, it does so for so many rounds in which GVT does
+/// not advance for lack of buffers: those that belong to who lacks them come home meanwhile.
 const STUCK: u32 = 3;
 /// Rounds without a shortage after which the squeeze is eased by one step.
 const EASE_AFTER: u32 = 4;
 
-/// A worker waits for GVT when its processed list would have more records than this, or than so many
-/// times the events between two computations of GVT: a longer list does not stay in the cache, and what
-/// is that far ahead is more likely undone than not. Longer lists than 4096 records make PCS and W3 a
-/// tenth to a third slower with two workers.
+/// A worker waits for GVT when its processed list would have more records than this, or than so
+/// many times the events between two computations of GVT: a longer list does not stay in the cache,
+/// and what is that far ahead is more likely undone than not. Longer lists than 4096 records make
+/// PCS and W3 a tenth to a third slower with two workers.
 const HISTORY_MAX: usize = 4096;
 const HISTORY_MAX_INTERVALS: usize = 4;
 /// Sparse copies keep records for longer.
@@ -81,13 +82,13 @@ pub(super) struct Flow {
     /// And that soon after the last time, when it had handled so many events.
     starved_again: bool,
     starved_at: u64,
-    /// With other ranks: not even the event that GVT has reached is tried again before the next round. What it
-    /// sends to them leaves at once, and would be cancelled again and again.
+    /// With other ranks: not even the event that GVT has reached is tried again before the next
+    /// round. What it sends to them leaves at once, and would be cancelled again and again.
     has_tried: bool,
     /// This worker waits until others have caught up (GTW, 3.4).
     held_back: bool,
-    /// Where memory is limited, this worker waits until all others have sent their first events, or
-    /// it might leave them no buffers for those. The first GVT says that they have.
+    /// Where memory is limited, this worker waits until all others have sent their first events,
+    /// or it might leave them no buffers for those. The first GVT says that they have.
     too_early: bool,
     /// The processed list is as long as it may get, or no more letters may be sent to other ranks.
     full: bool,
@@ -95,7 +96,8 @@ pub(super) struct Flow {
     stop: bool,
     /// The run fails, which other ranks have to hear of.
     failed: bool,
-    /// Rounds in a row at whose end events from other ranks had no buffer; and since the squeeze is tightest.
+    /// Rounds in a row at whose end events from other ranks had no buffer; and since the squeeze
+    /// is tightest.
     clogged: u32,
     clogged_for_good: u32,
     /// Rounds with a shortage in which GVT did not advance.
@@ -176,8 +178,8 @@ impl Flow {
         self.starved || self.squeezes > 0
     }
 
-    /// A handler found no buffer, after `processed` events in all: nothing is handled until GVT has been
-    /// computed. `quota` is this worker's share of all buffers.
+    /// A handler found no buffer, after `processed` events in all: nothing is handled until GVT has
+    /// been computed. `quota` is this worker's share of all buffers.
     pub(super) fn starve(&mut self, processed: u64, quota: f64) {
         (self.starved, self.limit) = (true, 0.0);
         self.starved_again = processed - self.starved_at <= quota as u64 / SOON;
@@ -246,8 +248,8 @@ impl Flow {
         time < self.limit
     }
 
-    /// Says how long the processed list is, and how many letters to other ranks may still be sent; a change
-    /// counts at once.
+    /// Says how long the processed list is, and how many letters to other ranks may still be sent;
+    /// a change counts at once.
     #[inline]
     pub(super) fn note_history<M: Model>(
         &mut self,
@@ -299,8 +301,8 @@ impl Flow {
         self.limit = limit;
     }
 
-    /// A round without a shortage. A worker that has just tried again is not short yet: that alone is no
-    /// reason for hope.
+    /// A round without a shortage. A worker that has just tried again is not short yet: that alone
+    /// is no reason for hope.
     fn ease(&mut self, advanced: bool) {
         self.calm += 1;
         if self.calm >= EASE_AFTER {
@@ -323,19 +325,19 @@ impl Flow {
 }
 
 impl<M: Model> Worker<'_, M> {
-    /// Answers a shortage of buffers, in step with all other workers that it concerns: they see the same
-    /// outcomes.
+    /// Answers a shortage of buffers, in step with all other workers that it concerns: they see the
+    /// same outcomes.
     ///
-    /// If GVT has advanced, fossil collection has just helped, and the pool distributes what it reclaimed.
-    /// If that did not last, the squeeze begins.
+    /// If GVT has advanced, fossil collection has just helped, and the pool distributes what it
+    /// reclaimed. If that did not last, the squeeze begins.
     ///
     /// # Errors
     ///
-    /// The event that GVT has reached, if there is no buffer even for what it sends; or one from another rank
-    /// that finds no buffer though nothing is left that could be undone.
+    /// The event that GVT has reached, if there is no buffer even for what it sends; or one from
+    /// another rank that finds no buffer though nothing is left that could be undone.
     pub(super) fn relieve(&mut self, outcome: Outcome, advanced: bool) -> Result<(), Event> {
-        // Where the pool keeps the buffers of workers apart, others need not suffer from a shortage, as
-        // long as GVT advances.
+        // Where the pool keeps the buffers of workers apart, others need not suffer from a
+        // shortage, as long as GVT advances.
         self.flow.has_tried = false;
         let is_clogged = outcome.notes & CLOGGED != 0;
         let concerns = self.flow.starved || self.buffers.is_common() || !advanced || is_clogged;
@@ -366,11 +368,11 @@ impl<M: Model> Worker<'_, M> {
         stashed.filter(|_| self.flow.clogged_for_good > PATIENCE).map_or(Ok(()), Err)
     }
 
-    /// Makes room by *cancelback* (Jefferson 1990): the events sent from furthest ahead are taken back by
-    /// their senders, which roll back to before they sent them. Here the senders do it by themselves,
-    /// beyond a time that comes closer to GVT each round. The time ahead of GVT stays so short for a
-    /// while, or the same would happen again. In the end nothing is left but what a sequential run would
-    /// have, and if that does not fit, nothing will.
+    /// Makes room by *cancelback* (Jefferson 1990): the events sent from furthest ahead are taken
+    /// back by their senders, which roll back to before they sent them. Here the senders do it
+    /// by themselves, beyond a time that comes closer to GVT each round. The time ahead of GVT
+    /// stays so short for a while, or the same would happen again. In the end nothing is left
+    /// but what a sequential run would have, and if that does not fit, nothing will.
     fn squeeze(&mut self, advanced: bool) {
         if self.flow.squeezes == 0 || self.flow.unsqueezed == 0.0 {
             self.flow.unsqueezed = self.farthest() - self.gvt.time();
@@ -441,8 +443,9 @@ impl<M: Model> Worker<'_, M> {
         self.flow.set_limit(self.shared);
     }
 
-    /// A worker that is held back goes on, with a new GVT, once enough buffers could be reclaimed: as
-    /// many of its uncommitted events as lie before the snooped GVT, if they are spread evenly.
+    /// A worker that is held back goes on, with a new GVT, once enough buffers could be reclaimed:
+    /// as many of its uncommitted events as lie before the snooped GVT, if they are spread
+    /// evenly.
     pub(super) fn look_whether_to_go_on(&mut self) {
         if !self.flow.held_back {
             return;
@@ -471,8 +474,8 @@ impl<M: Model> Worker<'_, M> {
         self.buffers.free_count() as f64 + shared
     }
 
-    /// How many letters to other ranks this worker may still send before the next GVT; the event that GVT has
-    /// reached is handled all the same.
+    /// How many letters to other ranks this worker may still send before the next GVT; the event
+    /// that GVT has reached is handled all the same.
     pub(super) fn letters_left(&self) -> usize {
         let Some(away) = &self.desk.away else { return usize::MAX };
         let allowed = if self.shared.settings.memory.is_some() {

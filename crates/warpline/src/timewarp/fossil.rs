@@ -5,8 +5,8 @@
 //! (Fujimoto and Panesar, *Buffer management in shared-memory Time Warp systems*, PADS 1995,
 //! section 6): the work is spread, and a buffer is used again while it is in the cache.
 //!
-//! The log is in the order of handling, which is that of keys but for rollbacks. A record at or above
-//! GVT at the front holds up those behind it until GVT has passed it, too.
+//! The log is in the order of handling, which is that of keys but for rollbacks. A record at or
+//! above GVT at the front holds up those behind it until GVT has passed it, too.
 
 use warpline_core::{EventKey, Fault, LpId, Model};
 
@@ -61,7 +61,8 @@ impl<M: Model> Worker<'_, M> {
         sent.drop_before(front);
     }
 
-    /// Collects the record at the front, but for what it had sent; false if there is none that may go.
+    /// Collects the record at the front, but for what it had sent; false if there is none that may
+    /// go.
     #[inline]
     fn drop_front(&mut self) -> bool {
         if self.history.len() == 0 {
@@ -98,9 +99,9 @@ impl<M: Model> Worker<'_, M> {
         }
     }
 
-    /// Hands committed outputs to the stage that puts those of all workers in order: all of them, also
-    /// those in the log behind a record that is not committed. At the end of a run, `last` says that
-    /// this worker will not come again.
+    /// Hands committed outputs to the stage that puts those of all workers in order: all of them,
+    /// also those in the log behind a record that is not committed. At the end of a run, `last`
+    /// says that this worker will not come again.
     pub(super) fn deliver_outputs(&mut self, last: bool) -> Result<(), (EventKey, LpId, Fault)> {
         if self.statistics.outputs > 0 {
             for at in self.history.front()..self.history.back() {

@@ -1,7 +1,7 @@
 //! Global virtual time: the paper's asynchronous algorithm (GTW, section 3.5), without a barrier.
 //!
-//! Workers call it once per turn of their main loop. One of them sets the flag; each reports a lower
-//! bound of what it may still handle or send; the last one to report takes the least of the
+//! Workers call it once per turn of their main loop. One of them sets the flag; each reports a
+//! lower bound of what it may still handle or send; the last one to report takes the least of the
 //! reports, and every worker finds the result when it next looks. Nobody waits.
 //!
 //! GVT is a whole event key here, not only a time. So it moves on through events at the same time,
@@ -22,21 +22,21 @@
 //! Let *T* be the instant at which the flag was set. An event that may still be handled after all
 //! reports is one of these:
 //!
-//! - It was pushed to its receiver before *T*. The receiver found it in step 3, after it had seen the
-//!   flag in step 1, so it lies in what the receiver reported in step 5, or what the receiver did
-//!   with it does.
+//! - It was pushed to its receiver before *T*. The receiver found it in step 3, after it had seen
+//!   the flag in step 1, so it lies in what the receiver reported in step 5, or what the receiver
+//!   did with it does.
 //! - It was pushed after *T* and before its sender reported: then it is in the sender's SendMin.
 //! - It was sent after its sender had reported. Then its cause was handled after that report. The
-//!   cause was among what the sender reported, or came later from somebody else and is itself
-//!   one of these three; and an effect never sorts before its cause (KEY-A).
+//!   cause was among what the sender reported, or came later from somebody else and is itself one
+//!   of these three; and an effect never sorts before its cause (KEY-A).
 //!
 //! # The bad interleaving
 //!
 //! "Before *T*" must mean the same to sender and receiver. A sender pushes and then finds the flag
-//! not set, so it leaves the event to the receiver. The receiver finds the flag set and takes its mail.
-//! If either could do its second access before its first (store buffering), the receiver could
-//! miss the event, and nobody would have counted it. The two fences (GVT-3) forbid it: in the order
-//! of the fences, either the sender's comes first, and the receiver takes the event; or the
+//! not set, so it leaves the event to the receiver. The receiver finds the flag set and takes its
+//! mail. If either could do its second access before its first (store buffering), the receiver
+//! could miss the event, and nobody would have counted it. The two fences (GVT-3) forbid it: in the
+//! order of the fences, either the sender's comes first, and the receiver takes the event; or the
 //! receiver's does, and the sender finds the flag set.
 //!
 //! # Happens-before edges
@@ -54,10 +54,10 @@
 //!
 //! # With other ranks
 //!
-//! What the workers of one rank come to is a bound for that rank alone. So the last report does not end
-//! the round there (edge GVT-5): one worker takes the result to the other ranks
-//! ([`rounds`](super::rounds)), and gives back what all of them have come to ([`Gvt::publish`]). Only it
-//! starts rounds, too.
+//! What the workers of one rank come to is a bound for that rank alone. So the last report does not
+//! end the round there (edge GVT-5): one worker takes the result to the other ranks
+//! ([`rounds`](super::rounds)), and gives back what all of them have come to ([`Gvt::publish`]).
+//! Only it starts rounds, too.
 //!
 //! `tests/loom_gvt.rs` compiles this module with the atomics of a model checker, and lists the
 //! mutations that it finds.
@@ -151,12 +151,12 @@ impl Gvt {
 
     /// Starts a round, unless one is running.
     pub(crate) fn start(&self) {
-        // Ordering: Relaxed; nothing is read through it. The exchange fails if it is out of date, and
-        // who notices the round loads it again (edges GVT-4 and GVT-2).
+        // Ordering: Relaxed; nothing is read through it. The exchange fails if it is out of date,
+        // and who notices the round loads it again (edges GVT-4 and GVT-2).
         let completed = self.completed.load(Ordering::Relaxed);
         let next = (completed + 1) << ROUND | self.reports.len() as u64;
-        // Ordering: Release, edge GVT-4. If the exchange fails, somebody else has started the round,
-        // and nothing was read.
+        // Ordering: Release, edge GVT-4. If the exchange fails, somebody else has started the
+        // round, and nothing was read.
         let _ = self.flag.compare_exchange(
             completed << ROUND,
             next,
@@ -165,8 +165,8 @@ impl Gvt {
         );
     }
 
-    /// What this rank has come to in a round that other ranks have to be asked about. Only the worker that asks
-    /// them calls this.
+    /// What this rank has come to in a round that other ranks have to be asked about. Only the
+    /// worker that asks them calls this.
     pub(crate) fn gathered(&self) -> Option<Outcome> {
         // Ordering: Acquire, edge GVT-5.
         let gathered = self.gathered.as_ref()?.load(Ordering::Acquire);
@@ -214,8 +214,8 @@ impl Participant {
     pub(crate) fn notice(&self, gvt: &Gvt) -> bool {
         let noticed = gvt.running().is_some_and(|round| round != self.reported);
         if noticed {
-            // Ordering: SeqCst fence, edges GVT-3 and GVT-4: the inbox is drained after this, and the
-            // result of the round before looked for.
+            // Ordering: SeqCst fence, edges GVT-3 and GVT-4: the inbox is drained after this, and
+            // the result of the round before looked for.
             fence(Ordering::SeqCst);
         }
         noticed

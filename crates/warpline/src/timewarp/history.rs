@@ -106,8 +106,9 @@ impl<T: Clone> Ring<T> {
         at as usize & (self.items.len().wrapping_sub(1))
     }
 
-    /// Adds what is written to the next place, which has something older in it. Written there field by
-    /// field, it is not put together elsewhere and copied: loads that span several stores stall.
+    /// Adds what is written to the next place, which has something older in it. Written there field
+    /// by field, it is not put together elsewhere and copied: loads that span several stores
+    /// stall.
     #[inline]
     fn next(&mut self) -> (u64, &mut T) {
         if self.len() == self.items.len() {

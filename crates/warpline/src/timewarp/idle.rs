@@ -1,7 +1,7 @@
 //! Why a worker is idle, for the [`Monitor`](crate::Monitor).
 //!
-//! Called by the loop of [`run`](mod@super::run), and only when a worker has been idle for so long that
-//! it lets others have the core.
+//! Called by the loop of [`run`](mod@super::run), and only when a worker has been idle for so long
+//! that it lets others have the core.
 
 use warpline_core::Model;
 

@@ -1,15 +1,16 @@
 //! I/O events (GTW, section 2.2), and LPs that wait.
 //!
-//! A *non-blocking* I/O event takes its place in the history of its LP like any other event, without
-//! a handler call. When it is committed, its message goes to the [`IoStage`], which calls the
-//! handlers of all workers' events one at a time and in the order of their keys.
+//! A *non-blocking* I/O event takes its place in the history of its LP like any other event,
+//! without a handler call. When it is committed, its message goes to the [`IoStage`], which calls
+//! the handlers of all workers' events one at a time and in the order of their keys.
 //!
-//! With other ranks, each has a stage of its own: the handlers are called in the order of keys at each rank, and
-//! those of different ranks at the same time. When one fails, others may be past its key.
+//! With other ranks, each has a stage of its own: the handlers are called in the order of keys at
+//! each rank, and those of different ranks at the same time. When one fails, others may be past its
+//! key.
 //!
 //! A *blocking* one makes its LP wait: it and every later event of the LP are kept in
-//! [`Waiting`] until GVT has reached it, or an earlier event for the LP comes. A handler that failed
-//! makes its LP wait in the same way: if GVT reaches the event, the failure was real.
+//! [`Waiting`] until GVT has reached it, or an earlier event for the LP comes. A handler that
+//! failed makes its LP wait in the same way: if GVT reaches the event, the failure was real.
 
 use std::{
     cmp::{Ordering as Order, Reverse},
@@ -57,7 +58,8 @@ impl Waiting {
         debug_assert!(before.is_none(), "an LP waits for one event at a time");
     }
 
-    /// Keeps an event for an LP that waits; gives it back if it is earlier than what the LP waits for.
+    /// Keeps an event for an LP that waits; gives it back if it is earlier than what the LP waits
+    /// for.
     pub(super) fn keep(&mut self, event: Event) -> Result<(), Event> {
         match self.0.get_mut(&event.lp) {
             Some(blocked) if event > blocked.event => {

@@ -1,7 +1,7 @@
 //! What workers of different ranks write to each other, as bytes.
 //!
-//! Read by [`away`](super::away) (events) and [`rounds`](super::rounds) (global virtual time). A parcel of
-//! events is a sequence of letters, one for each event or anti-message:
+//! Read by [`away`](super::away) (events) and [`rounds`](super::rounds) (global virtual time). A
+//! parcel of events is a sequence of letters, one for each event or anti-message:
 //!
 //! | bytes | what |
 //! |---|---|
@@ -52,8 +52,8 @@ const ANTI: u8 = 1 << 2;
 /// What an anti-message has for a message.
 const NOTHING: Wire<()> = Wire::new(|_, _| (), |_| Ok(()));
 
-/// The rounds that a letter's sender had reported in, modulo 4. (Two would do for Mattern's argument; with four,
-/// a receiver also tells one round behind from one ahead.)
+/// The rounds that a letter's sender had reported in, modulo 4. (Two would do for Mattern's
+/// argument; with four, a receiver also tells one round behind from one ahead.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Color(u8);
 

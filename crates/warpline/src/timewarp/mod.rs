@@ -1,8 +1,8 @@
 //! Time Warp on shared memory: workers run ahead of each other, and undo what was too early.
 //!
-//! This is the executive of *GTW: A Time Warp System for Shared Memory Multiprocessors* (Das, Fujimoto,
-//! Panesar, Allison, Hybinette, 1994), section 3, and what later work and measurements added to it.
-//! Begin with [`worker`], whose `turn` is the main loop; then one module per idea:
+//! This is the executive of *GTW: A Time Warp System for Shared Memory Multiprocessors* (Das,
+//! Fujimoto, Panesar, Allison, Hybinette, 1994), section 3, and what later work and measurements
+//! added to it. Begin with [`worker`], whose `turn` is the main loop; then one module per idea:
 //!
 //! | module         | idea                                                                          |
 //! |----------------|-------------------------------------------------------------------------------|

@@ -1,9 +1,9 @@
 //! Rollback and cancellation: undoing what was handled too early, and all that came of it.
 //!
-//! Called by the main loop for stragglers and for cancelled events, and by cancelback. Cancellation is
-//! direct: a record knows the events that its event sent, and each of them is cancelled itself, in
-//! the pending set or in the processed list where it is by then (GTW, 3.1). Rollbacks that follow from
-//! others are worked off from a list, so that a long chain of them does not nest.
+//! Called by the main loop for stragglers and for cancelled events, and by cancelback. Cancellation
+//! is direct: a record knows the events that its event sent, and each of them is cancelled itself,
+//! in the pending set or in the processed list where it is by then (GTW, 3.1). Rollbacks that
+//! follow from others are worked off from a list, so that a long chain of them does not nest.
 
 use warpline_core::Model;
 
@@ -38,8 +38,8 @@ impl<M: Model> Worker<'_, M> {
             }
         }
         if !self.held.is_empty() {
-            // It will not be handled again, so it will not send again either. Its rollback, above, may
-            // have held something.
+            // It will not be handled again, so it will not send again either. Its rollback, above,
+            // may have held something.
             for held in self.held.remove(&event.buffer().get()).unwrap_or_default() {
                 self.take_back(held.sent);
             }
@@ -57,8 +57,8 @@ impl<M: Model> Worker<'_, M> {
         self.waiting.remove_later(event)
     }
 
-    /// Undoes every event of an LP at or after `to`. They become pending again, but for the one that
-    /// is annihilated.
+    /// Undoes every event of an LP at or after `to`. They become pending again, but for the one
+    /// that is annihilated.
     pub(super) fn roll_back(&mut self, lp: u32, to: Bound, annihilated: Option<&Event>) {
         self.undo(lp, to, annihilated, false);
     }

@@ -1,10 +1,11 @@
 //! Global virtual time across ranks: one worker of each rank takes part in it for all of them.
 //!
-//! The first worker of every rank calls [`Rounds::step`] once a turn. Within a rank, a round is that of
-//! [`gvt`](super::gvt): every worker makes a *cut* when it reports. What is on its way between ranks meanwhile
-//! is found by counting (Mattern, *Efficient algorithms for distributed snapshots and global virtual time
-//! approximation*, Journal of Parallel and Distributed Computing 18, 1993): every letter has the *color* of its
-//! sender, which is the number of cuts that the sender has made.
+//! The first worker of every rank calls [`Rounds::step`] once a turn. Within a rank, a round is
+//! that of [`gvt`](super::gvt): every worker makes a *cut* when it reports. What is on its way
+//! between ranks meanwhile is found by counting (Mattern, *Efficient algorithms for distributed
+//! snapshots and global virtual time approximation*, Journal of Parallel and Distributed Computing
+//! 18, 1993): every letter has the *color* of its sender, which is the number of cuts that the
+//! sender has made.
 //!
 //! | phase | of every rank | what it waits for |
 //! |---|---|---|
@@ -15,18 +16,20 @@
 //!
 //! # Why it is a lower bound
 //!
-//! What may still be handled after all cuts of a round was with a worker at its cut, or in the mail within a
-//! rank: then the reports have it (see [`gvt`](super::gvt)). Or it was in a letter that crossed the cut, sent
-//! before its sender's and received after its receiver's: it is of the old color, so the receiving rank has
-//! waited for it and counted its key. Or it was sent after the cut: then its cause was one of these, or sent
-//! after the cut itself, and an effect never sorts before its cause (KEY-A).
+//! What may still be handled after all cuts of a round was with a worker at its cut, or in the mail
+//! within a rank: then the reports have it (see [`gvt`](super::gvt)). Or it was in a letter that
+//! crossed the cut, sent before its sender's and received after its receiver's: it is of the old
+//! color, so the receiving rank has waited for it and counted its key. Or it was sent after the
+//! cut: then its cause was one of these, or sent after the cut itself, and an effect never sorts
+//! before its cause (KEY-A).
 //!
 //! # Invariants
 //!
-//! - **ROUND-A.** There are letters of two colors at a time: a worker makes the next cut only after the result
-//!   of this one, and there is none before all letters of the color before have arrived.
-//! - **ROUND-B.** What rank 0 sends arrives in that order (NET-A), so a rank that hears of the next round has
-//!   heard of the end of this one. Of other ranks it may hear one round too early; so counts are kept.
+//! - **ROUND-A.** There are letters of two colors at a time: a worker makes the next cut only after
+//!   the result of this one, and there is none before all letters of the color before have arrived.
+//! - **ROUND-B.** What rank 0 sends arrives in that order (NET-A), so a rank that hears of the next
+//!   round has heard of the end of this one. Of other ranks it may hear one round too early; so
+//!   counts are kept.
 
 use warpline_net::{Address, Malformed, NetError, Parcel, Transport};
 
@@ -52,7 +55,8 @@ pub(super) struct Rounds<'r> {
     /// The round that runs, or the last one.
     round: u64,
     phase: Phase,
-    /// Whether this rank has passed on that it would like a round; at rank 0, whether another one has.
+    /// Whether this rank has passed on that it would like a round; at rank 0, whether another one
+    /// has.
     wished: bool,
     /// What other ranks have sent here of the old color, as they say.
     counts: Vec<Option<u64>>,
@@ -96,8 +100,8 @@ impl<'r> Rounds<'r> {
         (0..self.transport.ranks()).filter(move |&rank| rank != me)
     }
 
-    /// Goes on, as far as it can. When the run is closing, all ranks know it: the first one needs no wishes, and might
-    /// be gone before it reads them.
+    /// Goes on, as far as it can. When the run is closing, all ranks know it: the first one needs
+    /// no wishes, and might be gone before it reads them.
     ///
     /// # Errors
     ///

@@ -245,7 +245,8 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
         Self { shared, watch, started, observed, looked, turns, slice, stops }
     }
 
-    /// After a turn of a worker's: the first one looks on, and tells the others if the run is to stop.
+    /// After a turn of a worker's: the first one looks on, and tells the others if the run is to
+    /// stop.
     fn observe(&mut self, worker: &mut Worker<'_, M>) {
         if worker.me == 0 && self.says_stop(worker.gvt) {
             worker.flow.stop();

@@ -12,10 +12,11 @@
 //!
 //! # Invariants
 //!
-//! - **SAVE-A.** A record that is not committed has a copy, or one before it in its LP's chain has: so
-//!   there is always one to coast from. Fossil collection keeps committed records for this
+//! - **SAVE-A.** A record that is not committed has a copy, or one before it in its LP's chain has:
+//!   so there is always one to coast from. Fossil collection keeps committed records for this
 //!   ([`Saving::may_drop`]), and what it does not keep, the next copy does not count on.
-//! - **SAVE-B.** A blocking I/O event is never handled a second time: the record after one has a copy.
+//! - **SAVE-B.** A blocking I/O event is never handled a second time: the record after one has a
+//!   copy.
 //!
 //! # References
 //!
@@ -227,8 +228,8 @@ impl<M: Model> Saving<M> {
         self.find_last_copy(first, history);
     }
 
-    /// Finds the last copy before the record `first`, and counts the events of the LP from it up to before
-    /// `first`. (Released records have none.)
+    /// Finds the last copy before the record `first`, and counts the events of the LP from it up to
+    /// before `first`. (Released records have none.)
     fn find_last_copy(&mut self, first: u64, history: &Ring<Record>) {
         let Some(sparse) = &mut self.sparse else { return };
         let copies = &mut sparse[history[first].event.lp as usize];
@@ -310,9 +311,9 @@ impl<M: Model> Saving<M> {
         });
     }
 
-    /// Whether the committed record at the front, `at`, may go: nothing will coast from it or from what
-    /// lies before it. So the LP's records after it are committed, too, up to the next one with a copy;
-    /// or up to its last one, and then its next event will have a copy.
+    /// Whether the committed record at the front, `at`, may go: nothing will coast from it or from
+    /// what lies before it. So the LP's records after it are committed, too, up to the next one
+    /// with a copy; or up to its last one, and then its next event will have a copy.
     #[inline]
     pub(super) fn may_drop(&mut self, at: u64, history: &Ring<Record>, gvt: Bound) -> bool {
         let Some(sparse) = &mut self.sparse else { return true };
@@ -371,9 +372,10 @@ impl Mean {
 
 /// Chooses the interval from what the run shows.
 ///
-/// With a copy every *k* events, a rollback coasts over *(k - 1) / 2* events on average. So an event
-/// costs *copy / k + (rollbacks per event) (k - 1) / 2 coast*, which is least for
-/// *k = sqrt(2 (events per rollback) copy / coast)*: the form of Lin et al. and of Rönngren and Ayani.
+/// With a copy every *k* events, a rollback coasts over *(k - 1) / 2* events on average. So an
+/// event costs *copy / k + (rollbacks per event) (k - 1) / 2 coast*, which is least for
+/// *k = sqrt(2 (events per rollback) copy / coast)*: the form of Lin et al. and of Rönngren and
+/// Ayani.
 #[derive(Debug, Default)]
 struct Tuning {
     copy: Mean,

@@ -59,7 +59,8 @@ pub(super) struct Desk<'r, M: Model> {
     /// Empty blocks of this worker's.
     blank: Vec<Mail>,
     pub(super) gvt: Participant,
-    /// Lazy cancellation: what the event sent when it was handled before, and is not sent again yet.
+    /// Lazy cancellation: what the event sent when it was handled before, and is not sent again
+    /// yet.
     pub(super) resend: Vec<Held>,
     pub(super) lazy: bool,
     pub(super) halt: Option<Box<Halt>>,
@@ -184,8 +185,9 @@ impl<'r, M: Model> Desk<'r, M> {
         Some(self.resend.swap_remove(place).sent)
     }
 
-    /// Keeps an emptied block for this worker's own mail, as far as it needs some; or gives it back to
-    /// the worker that it belongs to, or else a worker that only sends would allocate for ever.
+    /// Keeps an emptied block for this worker's own mail, as far as it needs some; or gives it back
+    /// to the worker that it belongs to, or else a worker that only sends would allocate for
+    /// ever.
     pub(super) fn give_back(&mut self, mut block: Mail) {
         block.items.clear();
         if block.home as usize == self.me || self.blank.len() < BLANKS_KEPT {

@@ -132,8 +132,8 @@ impl<M: Model> Shared<M> {
     }
 }
 
-/// Numbers the workers as one rank sees them: its own from 0 on, and behind them those of all ranks, by which only
-/// processes of other ranks are known. These have their own numbers as places.
+/// Numbers the workers as one rank sees them: its own from 0 on, and behind them those of all
+/// ranks, by which only processes of other ranks are known. These have their own numbers as places.
 fn narrow(homes: &mut Homes) {
     let here = homes.here.clone();
     for (index, home) in homes.directory.iter_mut().enumerate() {

@@ -1,9 +1,10 @@
 //! The whole engine on one thread, under a scheduler that a seed decides.
 //!
-//! The workers of a run are step functions here: the scheduler picks who takes the next step, starves
-//! some for long, stalls others in the middle of a round of GVT, and looks at everything from outside
-//! in between. The model, the settings and the schedule are drawn from one seed, so that every
-//! failure names the number that repeats it; `SIMULATED_SEED=1234 cargo test simulated` runs that one.
+//! The workers of a run are step functions here: the scheduler picks who takes the next step,
+//! starves some for long, stalls others in the middle of a round of GVT, and looks at everything
+//! from outside in between. The model, the settings and the schedule are drawn from one seed, so
+//! that every failure names the number that repeats it; `SIMULATED_SEED=1234 cargo test simulated`
+//! runs that one.
 //!
 //! The oracle is the sequential engine: same digest, same outputs in the same order, same error.
 //!
@@ -53,11 +54,11 @@
 //! - `least` forgets the stash: "TW-C: ... in the stash".
 //! - `file_anti` goes by the key, not the serial number: a wrong state, "LP 4 after 4 events".
 //!
-//! Not found by 3000 seeds: `may_handle` tries the event at GVT again and again. It hung where receivers took less
-//! than was sent.
+//! Not found by 3000 seeds: `may_handle` tries the event at GVT again and again. It hung where
+//! receivers took less than was sent.
 //!
-//! Not found, for the results are the same: what only costs time, as a worker held back although all
-//! wait for it.
+//! Not found, for the results are the same: what only costs time, as a worker held back although
+//! all wait for it.
 
 mod census;
 mod model;
@@ -100,8 +101,8 @@ const STEPS_MAX: u64 = 40_000;
 
 /// Seeds that have failed once, and of what.
 const REGRESSIONS: &[u64] = &[
-    // The order of events left out the receiver. Of two cancelled ones, sent under one key and in one
-    // buffer to different processes, the pending set handed out one and forgot the other.
+    // The order of events left out the receiver. Of two cancelled ones, sent under one key and in
+    // one buffer to different processes, the pending set handed out one and forgot the other.
     28_547, 49_600,
 ];
 

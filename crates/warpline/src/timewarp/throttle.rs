@@ -1,18 +1,18 @@
 //! The throttle: a worker that rolls back much is kept close to the one furthest behind.
 //!
-//! Called by [`Flow`](super::flow::Flow) at every GVT, with what happened since the last one. The throttle
-//! is a *width* in virtual time: no event further ahead of the slowest worker than this is handled.
-//! Where the slowest worker is, is snooped from what workers show each other in every turn, as in
-//! GTW, section 3.4; GVT itself would be known too late.
+//! Called by [`Flow`](super::flow::Flow) at every GVT, with what happened since the last one. The
+//! throttle is a *width* in virtual time: no event further ahead of the slowest worker than this is
+//! handled. Where the slowest worker is, is snooped from what workers show each other in every
+//! turn, as in GTW, section 3.4; GVT itself would be known too late.
 //!
-//! There is no width as long as there are few rollbacks: a model with lookahead, or with little traffic
-//! between workers, never feels it. Too many rollbacks make it narrower at once, and calm makes it wider
-//! by and by, where the width was what held the worker back. It never becomes narrower than a few
-//! events; a batch ends where the width does.
+//! There is no width as long as there are few rollbacks: a model with lookahead, or with little
+//! traffic between workers, never feels it. Too many rollbacks make it narrower at once, and calm
+//! makes it wider by and by, where the width was what held the worker back. It never becomes
+//! narrower than a few events; a batch ends where the width does.
 //!
-//! What it is for: two workers that run at the same speed need none. But a worker that loses its core
-//! for some milliseconds is passed by, and all that the others do meanwhile is undone; without a
-//! throttle they never come together again (`docs/time-warp.md` has the measurements).
+//! What it is for: two workers that run at the same speed need none. But a worker that loses its
+//! core for some milliseconds is passed by, and all that the others do meanwhile is undone; without
+//! a throttle they never come together again (`docs/time-warp.md` has the measurements).
 
 /// Above this part of events undone, the width shrinks.
 const ROLLED_BACK_MAX: f64 = 0.03;

@@ -1,16 +1,16 @@
 //! A worker: one thread's share of the LPs, and the main loop.
 //!
-//! [`Worker::turn`] is the paper's loop (GTW, section 3.1): take the mail, take the cancelled events,
-//! handle the smallest events. It never waits for anything, so a test can drive many workers on one
-//! thread, in any order.
+//! [`Worker::turn`] is the paper's loop (GTW, section 3.1): take the mail, take the cancelled
+//! events, handle the smallest events. It never waits for anything, so a test can drive many
+//! workers on one thread, in any order.
 //!
 //! # Invariants
 //!
-//! - **TW-A.** A worker handles the events of an LP in the order of their keys. What comes later and
-//!   sorts before an event that was handled is found when it is taken from the pending set; it is
-//!   then the least that the worker has, so nothing of the LP was handled in between.
-//! - **TW-B.** Every event that was sent is at its receiver in exactly one place: in the mail, in the
-//!   pending set, waiting, in the processed list, or committed; or it was annihilated.
+//! - **TW-A.** A worker handles the events of an LP in the order of their keys. What comes later
+//!   and sorts before an event that was handled is found when it is taken from the pending set; it
+//!   is then the least that the worker has, so nothing of the LP was handled in between.
+//! - **TW-B.** Every event that was sent is at its receiver in exactly one place: in the mail, in
+//!   the pending set, waiting, in the processed list, or committed; or it was annihilated.
 //! - **TW-C.** Nothing that a worker has is below GVT.
 
 use std::collections::BTreeMap;
@@ -47,8 +47,8 @@ use crate::{
 
 /// How many events before its turn the LP of an event is loaded into the cache.
 const PREFETCH_AHEAD: usize = 4;
-/// While a worker has something to do, its letters to other ranks leave every so many turns, if they were not
-/// enough for a parcel before.
+/// While a worker has something to do, its letters to other ranks leave every so many turns, if
+/// they were not enough for a parcel before.
 const LETTERS_TURNS: u64 = 4;
 /// A worker that has nothing to do asks for GVT every so many turns.
 const IDLE_TURNS: u32 = 8;
@@ -88,7 +88,8 @@ pub(super) struct Worker<'r, M: Model> {
     pub(super) ranks: &'r Ranks<'r>,
     /// With other ranks, the first worker takes part in their rounds of GVT.
     pub(super) rounds: Option<Rounds<'r>>,
-    /// With other ranks, what the run has come to. One more round sees to it that all letters have arrived.
+    /// With other ranks, what the run has come to. One more round sees to it that all letters have
+    /// arrived.
     closing: Option<Turn>,
 }
 
@@ -255,7 +256,8 @@ impl<'r, M: Model> Worker<'r, M> {
         if handled > 0 { Turn::Worked } else { Turn::Idle }
     }
 
-    /// Starts a computation of GVT when enough was processed since the last time, or nothing can be.
+    /// Starts a computation of GVT when enough was processed since the last time, or nothing can
+    /// be.
     fn ask_for_gvt(&mut self, worked: bool) {
         self.idle_turns = if worked { 0 } else { self.idle_turns + 1 };
         self.statistics.turns += 1;
@@ -527,8 +529,8 @@ impl<'r, M: Model> Worker<'r, M> {
     }
 
     /// Handles the event that GVT has reached, if an LP waits for it, or fails with it. An event at
-    /// GVT itself may still be cancelled, but only by mail that was sent before GVT was known: so this
-    /// comes after the mail was taken.
+    /// GVT itself may still be cancelled, but only by mail that was sent before GVT was known: so
+    /// this comes after the mail was taken.
     fn meet_gvt(&mut self) -> Option<Turn> {
         let (event, reason) = self.waiting.reached(self.gvt)?;
         if let Reason::Failed(fault) = reason {
@@ -566,7 +568,8 @@ impl<'r, M: Model> Worker<'r, M> {
         self.closing.is_some()
     }
 
-    /// The run fails. With other ranks it goes on until they have heard of it, by the next round of GVT.
+    /// The run fails. With other ranks it goes on until they have heard of it, by the next round of
+    /// GVT.
     fn end_as_failed(&mut self) -> Option<Turn> {
         self.flow.fail();
         self.shared.across.is_none().then(|| self.leave())

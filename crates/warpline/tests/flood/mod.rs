@@ -1,5 +1,5 @@
-//! A source that floods: it sends to all sinks far faster than they handle, so that its worker gets hold
-//! of all buffers (the paper's *buffer hogging*, GTW, 3.3).
+//! A source that floods: it sends to all sinks far faster than they handle, so that its worker gets
+//! hold of all buffers (the paper's *buffer hogging*, GTW, 3.3).
 
 use std::sync::{
     Arc,

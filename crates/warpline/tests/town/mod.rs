@@ -1,7 +1,9 @@
-//! A PHOLD-like model whose messages tell of the state that sent them, with a hook in every handler.
+//! A PHOLD-like model whose messages tell of the state that sent them, with a hook in every
+//! handler.
 //!
-//! So a handler that sees a state or a message which never really was can be told from one that does not,
-//! by the hash of all that its process has seen; and the hook may stall there, or go wrong.
+//! So a handler that sees a state or a message which never really was can be told from one that
+//! does not, by the hash of all that its process has seen; and the hook may stall there, or go
+//! wrong.
 
 use std::{
     fmt,

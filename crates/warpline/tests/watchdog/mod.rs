@@ -1,4 +1,5 @@
-//! A watchdog for runs: one that does not end fails its test, and says which worker everybody waits for.
+//! A watchdog for runs: one that does not end fails its test, and says which worker everybody waits
+//! for.
 //!
 //! The run has a thread of its own, which is left behind when it hangs.
 

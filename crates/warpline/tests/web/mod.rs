@@ -22,7 +22,8 @@ pub(crate) enum Mistake {
 pub(crate) struct Web {
     /// Of every process: where it sends to, and with which lookahead.
     pub(crate) links: Vec<Vec<(u32, f64)>>,
-    /// What is added to the lookahead, drawn for each event; a negative one is the mean of an exponential delay.
+    /// What is added to the lookahead, drawn for each event; a negative one is the mean of an
+    /// exponential delay.
     pub(crate) delays: Vec<f64>,
     /// How many events each event leads to, at least and at most: the budget decides in the end.
     pub(crate) fan: [u64; 2],

@@ -16,7 +16,8 @@ use crate::{
     sequential::{Buffer, Event, Message},
 };
 
-/// Null messages that a worker may send between two events: so many for each of its processes, and so many more.
+/// Null messages that a worker may send between two events: so many for each of its processes, and
+/// so many more.
 const ALLOWANCE_EACH: usize = 4;
 const ALLOWANCE_LEAST: usize = 16;
 
@@ -145,8 +146,8 @@ where
         }
     }
 
-    /// Tells clocks that have grown, and asks for others, until a process is ready; says whether there was
-    /// anything to look at.
+    /// Tells clocks that have grown, and asks for others, until a process is ready; says whether
+    /// there was anything to look at.
     pub(super) fn review_clocks(&mut self) -> bool {
         let mut any = false;
         while self.ready.is_empty() && self.allowance > 0 {

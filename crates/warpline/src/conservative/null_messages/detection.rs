@@ -1,11 +1,12 @@
 //! Deadlock detection and recovery, and the end of a run.
 //!
-//! All workers freeze the event graph, so that nothing is on its way. Each reports the first moment at which a
-//! process of its own may do anything, to the first worker of all; that one decides, and tells all.
+//! All workers freeze the event graph, so that nothing is on its way. Each reports the first moment
+//! at which a process of its own may do anything, to the first worker of all; that one decides, and
+//! tells all.
 //!
-//! A freeze begins when the workers of all ranks rest and nothing is on its way between them; or when a handler
-//! has failed, the run is to stop, or there are too many I/O events to keep. Whether it was begun too early does
-//! not matter: what is decided holds in any case.
+//! A freeze begins when the workers of all ranks rest and nothing is on its way between them; or
+//! when a handler has failed, the run is to stop, or there are too many I/O events to keep. Whether
+//! it was begun too early does not matter: what is decided holds in any case.
 
 use std::sync::PoisonError;
 
@@ -38,13 +39,15 @@ const END: u64 = 1;
 const INTERRUPT: u64 = 2;
 const FAIL: u64 = 3;
 
-/// So many non-blocking I/O events a worker keeps before it wants to know which of them can be written.
+/// So many non-blocking I/O events a worker keeps before it wants to know which of them can be
+/// written.
 const OUTPUTS_MAX: usize = 4096;
 
 /// What one worker says when all are frozen.
 #[derive(Clone, Copy, Debug)]
 struct Report {
-    /// The first clock of a process that can do anything before the end and before the first failure.
+    /// The first clock of a process that can do anything before the end and before the first
+    /// failure.
     floor: Moment,
     failure: FailureOrder,
     stops: bool,
@@ -127,7 +130,8 @@ where
             || self.me == self.detection.first && self.is_quiet()
     }
 
-    /// The first worker of a rank: whether all ranks are quiet, as far as the first one of all knows.
+    /// The first worker of a rank: whether all ranks are quiet, as far as the first one of all
+    /// knows.
     fn is_quiet(&mut self) -> bool {
         let Some([sent, received]) = self.graph.quiet() else { return false };
         let now = [self.detection.epoch, sent, received];
@@ -274,7 +278,8 @@ where
         }
     }
 
-    /// Nothing in the whole model has a cause before this any more; and whoever could be the first to go on does.
+    /// Nothing in the whole model has a cause before this any more; and whoever could be the first
+    /// to go on does.
     fn recover(&mut self, floor: Moment) {
         self.renew_allowance();
         for local in 0..self.processes.len() {
@@ -291,8 +296,8 @@ where
         }
     }
 
-    /// Writes what the processes of this rank have said, in the order of keys, up to the first mistake, as far as
-    /// nothing else can come before it.
+    /// Writes what the processes of this rank have said, in the order of keys, up to the first
+    /// mistake, as far as nothing else can come before it.
     fn write_outputs(&mut self, is_final: impl Fn(&EventKey) -> bool) {
         let mut outputs = self.shared.common.outputs.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = std::mem::take(&mut *outputs);

@@ -1,20 +1,21 @@
 //! Moments: what bounds and clocks are made of, as fine as the order of events needs it.
 //!
-//! A time alone is too coarse: zero-delay events take steps within an instant, and a process may handle all
-//! events of one step when nothing can come but effects of it, which are a step further.
+//! A time alone is too coarse: zero-delay events take steps within an instant, and a process may
+//! handle all events of one step when nothing can come but effects of it, which are a step further.
 //!
 //! # Invariants
 //!
 //! - **MOMENT-A.** The effect of a cause, on a link with this lookahead, is not before
-//!   [`Moment::after`] of the cause's moment. It is computed as `Admission::admit` does it, so that both round
-//!   alike; and it never decreases when the moment does not.
+//!   [`Moment::after`] of the cause's moment. It is computed as `Admission::admit` does it, so that
+//!   both round alike; and it never decreases when the moment does not.
 
 use warpline_core::EventKey;
 
 /// A time and a step.
 ///
-/// Two things are measured in it. A *bound* or a *position*: where an event is in the order of events, its sender
-/// left out. And a *clock*, the moment of a cause: its time, and the step that a zero-delay effect of it has.
+/// Two things are measured in it. A *bound* or a *position*: where an event is in the order of
+/// events, its sender left out. And a *clock*, the moment of a cause: its time, and the step that a
+/// zero-delay effect of it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Moment {
     time: u64,

@@ -1,4 +1,5 @@
-//! A process as its worker sees it: what it waits with, how far it may go, and what others know of it.
+//! A process as its worker sees it: what it waits with, how far it may go, and what others know of
+//! it.
 
 use std::{
     cmp::Reverse,
@@ -10,7 +11,8 @@ use warpline_net::graph::EdgeId;
 use super::moment::Moment;
 use crate::sequential::{Event, Lp};
 
-/// An event that waits at its receiver, and the edge whose room it takes; none for what it sent itself.
+/// An event that waits at its receiver, and the edge whose room it takes; none for what it sent
+/// itself.
 pub(super) struct Waiting<B> {
     pub(super) event: Event<B>,
     pub(super) edge: Option<EdgeId>,
@@ -87,7 +89,8 @@ impl<L, B> Process<L, B> {
         self.pending.peek().map_or(Moment::NEVER, |Reverse(first)| Moment::of(&first.event.key))
     }
 
-    /// Its clock: no cause of what it will send is before that. Events at the end are never handled.
+    /// Its clock: no cause of what it will send is before that. Events at the end are never
+    /// handled.
     pub(super) fn clock(&self, end: f64) -> Moment {
         if self.has_failed {
             return self.published;
@@ -99,9 +102,9 @@ impl<L, B> Process<L, B> {
         if next.is_before(end) { next.as_cause() } else { Moment::NEVER }
     }
 
-    /// Its clock, if its receivers should hear of it: it has grown. That it has grown by steps alone, because
-    /// its bound has, is no news: in a cycle of links without lookahead the processes would tell each other so
-    /// without end.
+    /// Its clock, if its receivers should hear of it: it has grown. That it has grown by steps
+    /// alone, because its bound has, is no news: in a cycle of links without lookahead the
+    /// processes would tell each other so without end.
     pub(super) fn news(&self, end: f64) -> Option<Moment> {
         let clock = self.clock(end);
         debug_assert!(clock >= self.published, "CMB-B: {clock:?} after {:?}", self.published);

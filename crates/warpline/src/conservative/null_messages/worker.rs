@@ -36,12 +36,14 @@ use crate::{
     workers,
 };
 
-/// Events of one process in a row, and processes in a row, before the worker looks for what has arrived.
+/// Events of one process in a row, and processes in a row, before the worker looks for what has
+/// arrived.
 const TURN_EVENTS: u32 = 32;
 const SLICE_TURNS: u32 = 64;
-/// After so many events what has gathered for others is sent, even if there is more to do here: who waits for it
-/// would wait until all is done here, and then the other way round. (On a hypercube of dimension 7, 2 workers have
-/// 1.5 times the rate of sending every 512, and are level from 32 to 128; on demand, 32 is best.)
+/// After so many events what has gathered for others is sent, even if there is more to do here: who
+/// waits for it would wait until all is done here, and then the other way round. (On a hypercube of
+/// dimension 7, 2 workers have 1.5 times the rate of sending every 512, and are level from 32 to
+/// 128; on demand, 32 is best.)
 const FLUSH_EVENTS: u64 = 32;
 /// How far the processes have come is told after so many slices, at the least.
 const PROGRESS_SLICES: u32 = 8;
@@ -68,15 +70,16 @@ pub(super) struct Worker<'a, M: Model, B> {
     pub(super) me: usize,
     pub(super) processes: Vec<Process<M::Lp, B>>,
     pub(super) graph: EventGraph<'a, Departure<B>>,
-    /// Of the edges that lead to this worker, by their place: nothing arrives before that any more.
+    /// Of the edges that lead to this worker, by their place: nothing arrives before that any
+    /// more.
     pub(super) bounds: Vec<Moment>,
-    /// Processes that may handle their next event, by where that is. One that has got an earlier event is in here
-    /// twice.
+    /// Processes that may handle their next event, by where that is. One that has got an earlier
+    /// event is in here twice.
     pub(super) ready: BinaryHeap<Reverse<(Moment, u32)>>,
     /// Processes whose clock may have grown, or that may have to ask.
     pub(super) review: VecDeque<u32>,
-    /// Null messages that may be sent until the next event is handled: where there are no events, clocks grow in
-    /// small steps, and it is faster to look for the next event of all.
+    /// Null messages that may be sent until the next event is handled: where there are no events,
+    /// clocks grow in small steps, and it is faster to look for the next event of all.
     pub(super) allowance: usize,
     pub(super) desk: Desk<'a, M, B>,
     /// Non-blocking I/O events that were handled and are not written.
@@ -243,7 +246,8 @@ where
         }
     }
 
-    /// Lets processes that are ready handle events, the first one first; says whether there was one.
+    /// Lets processes that are ready handle events, the first one first; says whether there was
+    /// one.
     fn handle_ready(&mut self, lookout: &mut Lookout<'_, '_>) -> bool {
         if self.ready.is_empty() {
             return false;
@@ -383,8 +387,8 @@ where
         self.tally.peak = self.tally.peak.max(self.tally.pending);
     }
 
-    /// Sends what is in the outbox as far as there is room; or all of it, to end a deadlock. What is sent on one
-    /// edge keeps its order: an edge that is full stays so meanwhile.
+    /// Sends what is in the outbox as far as there is room; or all of it, to end a deadlock. What
+    /// is sent on one edge keeps its order: an edge that is full stays so meanwhile.
     pub(super) fn send_outbox(&mut self, local: usize, over: bool) {
         let process = &mut self.processes[local];
         let cause = process.outbox_cause;
@@ -405,8 +409,8 @@ where
         }
     }
 
-    /// Runs code of the model's: its mistakes and its panics are noted as the run's failure. Says whether there
-    /// was none.
+    /// Runs code of the model's: its mistakes and its panics are noted as the run's failure. Says
+    /// whether there was none.
     pub(super) fn guard(&mut self, code: impl FnOnce(&mut Self)) -> bool {
         let (shared, me) = (self.shared, self.me - self.detection.first);
         let order = shared.common.guard(me, self, |worker| &mut worker.desk.scene, code);

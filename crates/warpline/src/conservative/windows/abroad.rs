@@ -1,16 +1,17 @@
-//! Mail between ranks: at the end of every window each rank sends each other one a parcel, with the events for it
-//! and with its word for the meeting.
+//! Mail between ranks: at the end of every window each rank sends each other one a parcel, with the
+//! events for it and with its word for the meeting.
 //!
-//! Workers leave the bytes of their events here before a meeting of the rank. Its first worker sends them off
-//! then, waits for the parcels of all other ranks, and combines the words; after a second meeting of the rank
-//! the workers read what is for them. The parcels are all there is of global synchronisation.
+//! Workers leave the bytes of their events here before a meeting of the rank. Its first worker
+//! sends them off then, waits for the parcels of all other ranks, and combines the words; after a
+//! second meeting of the rank the workers read what is for them. The parcels are all there is of
+//! global synchronisation.
 //!
 //! # Invariants
 //!
-//! - **ABR-A.** The parcels of a pair of ranks arrive in their order (NET-A), one per meeting, so the next one from
-//!   a rank is that of the meeting that this rank is at.
-//! - **ABR-B.** What arrives is read with care: bytes that do not mean events of LPs of this worker end the run
-//!   with an error.
+//! - **ABR-A.** The parcels of a pair of ranks arrive in their order (NET-A), one per meeting, so
+//!   the next one from a rank is that of the meeting that this rank is at.
+//! - **ABR-B.** What arrives is read with care: bytes that do not mean events of LPs of this worker
+//!   end the run with an error.
 
 use std::{
     collections::VecDeque,
@@ -81,16 +82,17 @@ impl<'t, M: Model> Abroad<'t, M> {
         self.wires.message
     }
 
-    /// Leaves what worker `me` of this rank has for workers of other ranks, and takes the empty buffers of the last
-    /// meeting.
+    /// Leaves what worker `me` of this rank has for workers of other ranks, and takes the empty
+    /// buffers of the last meeting.
     pub(super) fn leave(&self, me: usize, bytes: &mut Vec<Vec<u8>>) {
         let mut departures = self.departures[me].lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::swap(&mut *departures, bytes);
     }
 
-    /// Sends a parcel to every other rank and waits for theirs: the first worker does so, after a meeting at which
-    /// all of its rank have left their mail. `outputs` go to the first rank, which gets those of the others.
-    /// `wait` is called as long as a rank is missing, and says whether to go on waiting.
+    /// Sends a parcel to every other rank and waits for theirs: the first worker does so, after a
+    /// meeting at which all of its rank have left their mail. `outputs` go to the first rank,
+    /// which gets those of the others. `wait` is called as long as a rank is missing, and says
+    /// whether to go on waiting.
     pub(super) fn exchange(
         &self,
         notice: Notice,

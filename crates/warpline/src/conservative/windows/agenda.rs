@@ -4,7 +4,8 @@ use warpline_core::EventKey;
 
 use super::calendar::Bucket;
 
-/// An event of a window: its LP's place at this worker in the upper half, its own place in the lower.
+/// An event of a window: its LP's place at this worker in the upper half, its own place in the
+/// lower.
 pub(super) type Item = u64;
 
 /// Counting by LP pays when there are at least so many LPs for each event; sorting pays otherwise.
@@ -38,8 +39,8 @@ pub(super) const fn local(item: Item) -> usize {
 }
 
 impl Agenda {
-    /// Makes the agenda of a bucket; `local_of` says at which place an event's LP is: one of `lps` from
-    /// `first` on.
+    /// Makes the agenda of a bucket; `local_of` says at which place an event's LP is: one of `lps`
+    /// from `first` on.
     pub(super) fn plan<E>(
         &mut self,
         bucket: &Bucket<E>,

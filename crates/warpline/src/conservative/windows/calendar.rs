@@ -1,20 +1,20 @@
 //! Pending events by the window they are due in.
 //!
-//! A worker appends what is sent, in any order, and takes whole windows out, in theirs. So there is no
-//! priority queue: an event is written once, to the end of a list, and read once. Each worker has a
-//! calendar of its own.
+//! A worker appends what is sent, in any order, and takes whole windows out, in theirs. So there is
+//! no priority queue: an event is written once, to the end of a list, and read once. Each worker
+//! has a calendar of its own.
 //!
-//! Windows come in blocks. Within the current block there is a bucket for each window and each *tile* of the
-//! worker's processes: so many neighbours that their states and their events of a window fit into the cache
-//! together. Later blocks have one bucket each, whose events are dealt when their block begins. Buckets are
-//! lists of chunks, which are used again.
+//! Windows come in blocks. Within the current block there is a bucket for each window and each
+//! *tile* of the worker's processes: so many neighbours that their states and their events of a
+//! window fit into the cache together. Later blocks have one bucket each, whose events are dealt
+//! when their block begins. Buckets are lists of chunks, which are used again.
 //!
 //! # Invariants
 //!
-//! - **CAL-A.** Every event is in one bucket: that of its window and tile, if its window is in the current
-//!   block, or else that of its block.
-//! - **CAL-B.** No bucket is ahead of the current block in time; a window is taken only if all before it are
-//!   empty.
+//! - **CAL-A.** Every event is in one bucket: that of its window and tile, if its window is in the
+//!   current block, or else that of its block.
+//! - **CAL-B.** No bucket is ahead of the current block in time; a window is taken only if all
+//!   before it are empty.
 
 use std::{collections::BTreeMap, ops::Index};
 
@@ -74,17 +74,18 @@ struct Spares<E> {
 }
 
 impl<E> Spares<E> {
-    /// Appends to a bucket. The event is made in its place: one that is put together elsewhere, in small
-    /// pieces, and then copied in large ones takes longer than all the rest.
+    /// Appends to a bucket. The event is made in its place: one that is put together elsewhere, in
+    /// small pieces, and then copied in large ones takes longer than all the rest.
     #[inline]
     fn append(&mut self, bucket: &mut Bucket<E>, make: impl FnOnce() -> E) {
         if bucket.tail.len() == bucket.tail.capacity().min(CHUNK) {
             self.extend(bucket);
         }
         bucket.tail.extend(std::iter::once_with(make));
-        // The next event of the bucket comes after hundreds for others, and its line is in no cache. (W3 with one
-        // worker: 1.09 times the rate; W2, where all is in a cache, 0.985 times. Buckets that do not straddle
-        // lines, and loading the beginning of the next chunk when reading one, gain nothing.)
+        // The next event of the bucket comes after hundreds for others, and its line is in no
+        // cache. (W3 with one worker: 1.09 times the rate; W2, where all is in a cache,
+        // 0.985 times. Buckets that do not straddle lines, and loading the beginning of the
+        // next chunk when reading one, gain nothing.)
         if let Some(next) = bucket.tail.spare_capacity_mut().get(const { LINE / size_of::<E>() }) {
             prefetch(next);
         }
@@ -119,8 +120,9 @@ impl Grid {
     /// Beyond so many windows, rounding may let a lookahead end in the window in which it begins.
     pub(super) const WINDOWS_MAX: u64 = 1 << 47;
 
-    /// Windows a little shorter than `lookahead`: what is sent that far ahead, computed with rounding, is
-    /// then due in a later window. A sixteenth covers the rounding up to [`WINDOWS_MAX`](Self::WINDOWS_MAX).
+    /// Windows a little shorter than `lookahead`: what is sent that far ahead, computed with
+    /// rounding, is then due in a later window. A sixteenth covers the rounding up to
+    /// [`WINDOWS_MAX`](Self::WINDOWS_MAX).
     pub(super) fn new(lookahead: f64) -> Option<Self> {
         let windows_per_time = 1.0625 / lookahead;
         (lookahead > 0.0 && windows_per_time.is_finite()).then_some(Self { windows_per_time })
@@ -191,8 +193,8 @@ impl<E: Entry> Calendar<E> {
         self.spares.append(bucket, make);
     }
 
-    /// Takes an event that `make` makes and that is due in `window`, which is not before the current block, for the process at
-    /// place `local`.
+    /// Takes an event that `make` makes and that is due in `window`, which is not before the
+    /// current block, for the process at place `local`.
     #[inline]
     pub(super) fn insert(&mut self, window: u64, local: u32, make: impl FnOnce() -> E) {
         self.len += 1;

@@ -1,5 +1,5 @@
-//! Where the events go that a worker's processes send: into its calendar, to another worker, or, within the
-//! window, straight back to the process that sends to itself.
+//! Where the events go that a worker's processes send: into its calendar, to another worker, or,
+//! within the window, straight back to the process that sends to itself.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -66,8 +66,8 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Desk<'a, M, B> {
         }
     }
 
-    /// Posts what was sent to others, before the `meeting`-th meeting. Gives back the first window in which
-    /// this worker has something, or has sent something.
+    /// Posts what was sent to others, before the `meeting`-th meeting. Gives back the first window
+    /// in which this worker has something, or has sent something.
     pub(super) fn post(&mut self, meeting: u64) -> u64 {
         for (to, outbox) in self.outboxes.iter_mut().enumerate() {
             if to != self.me {
@@ -123,8 +123,8 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Desk<'a, M, B> {
         self.abroad += 1;
     }
 
-    /// An event to another process is due in the window of its cause, or before: its time is so large that
-    /// adding the lookahead hardly changes it.
+    /// An event to another process is due in the window of its cause, or before: its time is so
+    /// large that adding the lookahead hardly changes it.
     #[cold]
     fn refuse(&mut self, to: LpId, time: f64) -> ! {
         let lookahead = self.shared.common.model.lookahead().unwrap_or_default();
@@ -156,8 +156,8 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Desk<'_, M, B> {
         }
         let worker = self.shared.worker_of(to).wrapping_sub(self.shared.common.homes.here.start);
         if worker >= self.shared.workers {
-            // A copy: of a key that never leaves its registers the parts are stored one by one, and of one in memory
-            // by loads that wait for the stores before them.
+            // A copy: of a key that never leaves its registers the parts are stored one by one, and
+            // of one in memory by loads that wait for the stores before them.
             return self.depart(window, (&{ key }, to, io), &message);
         }
         self.shared.common.room.take(&mut self.scene);

@@ -1,9 +1,11 @@
-//! Where workers meet at the end of a window: each leaves mail for the others, and says where it goes on.
+//! Where workers meet at the end of a window: each leaves mail for the others, and says where it
+//! goes on.
 //!
 //! # Invariants
 //!
-//! - **MEET-A.** What a worker has put down before [`Exchange::meet`] all others find after it, and they find
-//!   nothing newer: places are used in turn for even and odd meetings, and nobody is a whole meeting ahead.
+//! - **MEET-A.** What a worker has put down before [`Exchange::meet`] all others find after it, and
+//!   they find nothing newer: places are used in turn for even and odd meetings, and nobody is a
+//!   whole meeting ahead.
 //!
 //! # Happens-before edges
 //!
@@ -65,8 +67,9 @@ impl Exchange {
         }
     }
 
-    /// Says a word, as worker `me` at its `meeting`-th meeting, waits for all others, and gives back the least
-    /// window and all notes. `wait` is called as long as others are missing, with a number that grows.
+    /// Says a word, as worker `me` at its `meeting`-th meeting, waits for all others, and gives
+    /// back the least window and all notes. `wait` is called as long as others are missing,
+    /// with a number that grows.
     pub(crate) fn meet(
         &self,
         me: usize,

@@ -1,14 +1,14 @@
-//! Windows: virtual time is cut into windows, a little shorter than the model's lookahead. What a process sends to
-//! another one is due in a later window than its cause; so within a window processes do not depend on each
-//! other. A worker takes one process after the other, each with all its events of the window in the order of
-//! their keys. Then the workers meet, exchange what they have sent, and agree on the next window that has
-//! events: the least that any of them knows.
+//! Windows: virtual time is cut into windows, a little shorter than the model's lookahead. What a
+//! process sends to another one is due in a later window than its cause; so within a window
+//! processes do not depend on each other. A worker takes one process after the other, each with all
+//! its events of the window in the order of their keys. Then the workers meet, exchange what they
+//! have sent, and agree on the next window that has events: the least that any of them knows.
 //!
 //! That is YAWNS (D. M. Nicol, *The cost of conservative synchronization in parallel discrete event
-//! simulations*, Journal of the ACM 40(2), 1993) on windows with fixed borders. Fixed borders need no
-//! priority queue: an event is appended to its window's list, in any order. That, and that each process is
-//! loaded once for all its events of a window, makes this engine faster than the sequential one even with a
-//! single worker.
+//! simulations*, Journal of the ACM 40(2), 1993) on windows with fixed borders. Fixed borders need
+//! no priority queue: an event is appended to its window's list, in any order. That, and that each
+//! process is loaded once for all its events of a window, makes this engine faster than the
+//! sequential one even with a single worker.
 //!
 //! | module     | what it does                                                          |
 //! |------------|-----------------------------------------------------------------------|
@@ -22,21 +22,23 @@
 //!
 //! # Invariants
 //!
-//! - **CONS-A.** An event to another process is due in a later window than its cause. The rules of sending
-//!   see to it (`Admission::admit` computes a lookahead's end as `Grid` assumes); `Desk` checks it.
+//! - **CONS-A.** An event to another process is due in a later window than its cause. The rules of
+//!   sending see to it (`Admission::admit` computes a lookahead's end as `Grid` assumes); `Desk`
+//!   checks it.
 //! - **CONS-B.** Each process handles its events in the order of their keys.
 //! - **CONS-C.** Every event that was sent was handled once, or is pending at the end. Checked.
 //!
 //! # When a handler makes a mistake
 //!
-//! The other processes finish the window, so that the first mistake in the order of events is the one that
-//! is reported, as by every engine; but nobody handles what comes after one that is known. Non-blocking I/O
-//! events after it are not written. A blocking one of another process in the same window may have been handled.
+//! The other processes finish the window, so that the first mistake in the order of events is the
+//! one that is reported, as by every engine; but nobody handles what comes after one that is known.
+//! Non-blocking I/O events after it are not written. A blocking one of another process in the same
+//! window may have been handled.
 //!
 //! # When a run is stopped
 //!
-//! It ends after the window, so that what was committed is a prefix of the run. A window that does not end
-//! soon is cut off within: then some processes are further than others.
+//! It ends after the window, so that what was committed is a prefix of the run. A window that does
+//! not end soon is cut off within: then some processes are further than others.
 
 mod abroad;
 mod agenda;

@@ -69,8 +69,8 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
         if self.is_alone() { lp.get() } else { self.common.homes.directory[lp.index()].local }
     }
 
-    /// Does something with the mail of one worker to another one. The sender has it before a meeting, the
-    /// receiver after it, so nobody waits for the lock.
+    /// Does something with the mail of one worker to another one. The sender has it before a
+    /// meeting, the receiver after it, so nobody waits for the lock.
     pub(super) fn mail<R>(
         &self,
         meeting: u64,

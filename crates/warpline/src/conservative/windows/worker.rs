@@ -39,8 +39,8 @@ const OUTPUT: u64 = 4;
 /// How often the first worker, as it waits for other ranks, asks whether one of them fails.
 const ALERT_EVERY: u32 = 64;
 
-/// Processes of a tile take so many bytes, or a few more: with their events, that is a part of a cache of the second level. (64 KiB
-/// to 256 KiB are level on W3, 1 MiB is 8 % slower, 2 MiB 13 %.)
+/// Processes of a tile take so many bytes, or a few more: with their events, that is a part of a
+/// cache of the second level. (64 KiB to 256 KiB are level on W3, 1 MiB is 8 % slower, 2 MiB 13 %.)
 const TILE_BYTES: usize = 256 << 10;
 
 /// A tile has two to this power of processes.
@@ -77,7 +77,8 @@ pub(super) struct Tally {
     sudden: u64,
     /// The most events that were pending or handled in the window, at the end of one.
     pub(super) peak: u64,
-    /// Events that were taken out of the calendar and not handled: the run ended within their window.
+    /// Events that were taken out of the calendar and not handled: the run ended within their
+    /// window.
     pub(super) left: u64,
     pub(super) last_time: VirtualTime,
 }
@@ -139,8 +140,8 @@ where
         });
     }
 
-    /// Exchanges mail with the others, and learns what the next window is. Output of the last one is written
-    /// before that.
+    /// Exchanges mail with the others, and learns what the next window is. Output of the last one
+    /// is written before that.
     fn meet(&mut self, lookout: &mut Lookout<'_, '_>) -> Result<Word, Broken> {
         let mut notes = self.notes();
         if !self.sudden_outputs.is_empty() {
@@ -163,7 +164,8 @@ where
 
     fn notes(&self) -> u64 {
         let failed = if self.shared.common.failure.is_known() { FAILED } else { 0 };
-        // Ordering: Relaxed; it publishes nothing but itself, and at a meeting all see the same notes.
+        // Ordering: Relaxed; it publishes nothing but itself, and at a meeting all see the same
+        // notes.
         failed | if self.shared.common.stop.soon.load(Ordering::Relaxed) { STOP } else { 0 }
     }
 
@@ -269,7 +271,8 @@ where
             self.agenda.plan(&self.bucket, [first, lps], local_of);
             let mut at = 0;
             while at < self.agenda.len() && !lookout.is_cut_off() {
-                // After a mistake of one process the others go on: an earlier one of theirs counts more.
+                // After a mistake of one process the others go on: an earlier one of theirs counts
+                // more.
                 self.guard(|worker| worker.handle_groups(&mut at, lookout));
                 self.guard(|worker| worker.desk.soon.clear());
             }
@@ -284,7 +287,8 @@ where
         shared.common.committed.fetch_add(handled as u64, Ordering::Relaxed);
     }
 
-    /// Handles the events of one LP after the other, from the one whose events begin `at` this place.
+    /// Handles the events of one LP after the other, from the one whose events begin `at` this
+    /// place.
     fn handle_groups(&mut self, at: &mut usize, lookout: &mut Lookout<'_, '_>) {
         let Self { shared, lps, desk, agenda, bucket, outputs, sudden_outputs, tally, .. } = self;
         while *at < agenda.len() && !lookout.cuts_off() {
@@ -351,8 +355,8 @@ where
         self.desk.calendar.reclaim(&mut self.bucket);
     }
 
-    /// Writes what the processes of all workers have said in the last window, in the order of keys, up to the
-    /// first mistake.
+    /// Writes what the processes of all workers have said in the last window, in the order of keys,
+    /// up to the first mistake.
     fn write_outputs(&mut self) {
         let common = &self.shared.common;
         let outputs =

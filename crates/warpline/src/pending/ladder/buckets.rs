@@ -1,4 +1,5 @@
-//! The buckets of a ladder queue: chunked ones for the far future, a calendar of nodes for the near.
+//! The buckets of a ladder queue: chunked ones for the far future, a calendar of nodes for the
+//! near.
 
 use arrayvec::ArrayVec;
 

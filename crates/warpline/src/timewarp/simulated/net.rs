@@ -28,7 +28,8 @@ struct State {
 pub(super) struct Net {
     ranks: usize,
     ports: usize,
-    /// A receiver finds nothing in all but one of so many looks; then it finds up to all that is there.
+    /// A receiver finds nothing in all but one of so many looks; then it finds up to all that is
+    /// there.
     patience: u64,
     state: Mutex<State>,
 }
