@@ -38,7 +38,7 @@ impl RunReport {
     pub(crate) fn to_json(&self) -> Map<String, Value> {
         let Self { report, figures, parameters, verified } = self;
         let results: Map<_, _> =
-            figures.iter().map(|figure| (figure.name.to_owned(), json!(figure.value))).collect();
+            figures.iter().map(|figure| (figure.name.to_string(), json!(figure.value))).collect();
         let details = &report.details;
         let counters: Map<_, _> =
             details.counters.iter().map(|&(name, n)| (name.to_owned(), json!(n))).collect();
@@ -79,7 +79,7 @@ impl RunReport {
     /// The report for people.
     pub(crate) fn to_text(&self) -> String {
         let Self { report, figures, .. } = self;
-        let mut text = heading(report.model, report.interrupted);
+        let mut text = heading(&report.model, report.interrupted);
         let line = |name: &str, value: String| format!("  {name:<17}{value}\n");
         let rate = report.events_per_second();
         text += &line(
@@ -147,7 +147,7 @@ impl ReplicationsReport {
         let committed = total(|report| report.committed_events);
         let of = |number: fn(&Estimate) -> f64| -> Map<String, Value> {
             let entry = |(figure, estimate): &(Figure, Estimate)| {
-                (figure.name.to_owned(), json!(number(estimate)))
+                (figure.name.to_string(), json!(number(estimate)))
             };
             self.estimates.iter().map(entry).collect()
         };
@@ -177,7 +177,7 @@ impl ReplicationsReport {
 
     pub(crate) fn to_text(&self) -> String {
         let Some(first) = self.runs.first() else { return "no replication was complete\n".into() };
-        let mut text = heading(first.report.model, self.interrupted());
+        let mut text = heading(&first.report.model, self.interrupted());
         let events: u64 = self.runs.iter().map(|run| run.report.committed_events).sum();
         let n = self.runs.len();
         // Writing to a string cannot fail.
@@ -253,7 +253,7 @@ fn figure_table<'f>(rows: impl Iterator<Item = (&'f Figure, String)>, columns: &
     let header = ["figure"].iter().chain(columns).chain(&["unit", "meaning"]).copied();
     table.set_header(header);
     for (figure, value) in rows {
-        table.add_row([figure.name, &value, figure.unit, figure.meaning]);
+        table.add_row([&*figure.name, &value, &figure.unit, &figure.meaning]);
     }
     align_right(&mut table, 1..2);
     format!("{table}\n")

@@ -105,8 +105,8 @@ pub trait Model: Send + Sync + Sized {
     /// The result of a run.
     type Output: Send;
 
-    /// A short name for reports.
-    fn name(&self) -> &'static str;
+    /// A short name for reports. It may depend on the model's parameters.
+    fn name(&self) -> &str;
 
     /// How many processes there are.
     fn lp_count(&self) -> usize;

@@ -218,7 +218,7 @@ pub struct HypercubeOutput {
 
 impl Results for HypercubeOutput {
     fn figures(&self) -> Vec<Figure> {
-        let figure = |name, value, unit, meaning| Figure { name, value, unit, meaning };
+        let figure = Figure::new;
         let time = "time units";
         vec![
             figure("delivered", self.delivered as f64, "messages", "reached their destination"),

@@ -273,7 +273,7 @@ pub struct PcsOutput {
 
 impl Results for PcsOutput {
     fn figures(&self) -> Vec<Figure> {
-        let figure = |name, value, unit, meaning| Figure { name, value, unit, meaning };
+        let figure = Figure::new;
         vec![
             figure(
                 "blocking_probability",

@@ -185,7 +185,7 @@ pub struct PholdOutput {
 
 impl Results for PholdOutput {
     fn figures(&self) -> Vec<Figure> {
-        let figure = |name, value, unit, meaning| Figure { name, value, unit, meaning };
+        let figure = Figure::new;
         vec![
             figure("handled", self.handled as f64, "events", "events handled"),
             figure(

@@ -202,7 +202,7 @@ pub(crate) struct NetworkResults {
 
 impl Results for NetworkResults {
     fn figures(&self) -> Vec<Figure> {
-        let figure = |name, value, unit, meaning| Figure { name, value, unit, meaning };
+        let figure = Figure::new;
         let (wait, busy) = (self.waiting_times[0], self.utilisations[0]);
         vec![
             figure("waiting_time", wait, "s", "mean wait at the first queue"),

@@ -67,7 +67,7 @@ impl<O: Results> Replications<O> {
         let Some(first) = samples.first() else { return Vec::new() };
         let estimate =
             |position: usize| Estimate::of(samples.iter().map(|figures| figures[position].value));
-        first.iter().enumerate().map(|(i, &figure)| (figure, estimate(i))).collect()
+        first.iter().enumerate().map(|(i, figure)| (figure.clone(), estimate(i))).collect()
     }
 }
 

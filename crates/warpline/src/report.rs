@@ -1,6 +1,6 @@
 //! What a run tells: progress while it lasts, a report at its end.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use warpline_core::{CommitDigest, VirtualTime};
 
@@ -11,7 +11,7 @@ use crate::Engine;
 #[non_exhaustive]
 pub struct Report<O> {
     /// The model's name.
-    pub model: &'static str,
+    pub model: String,
     /// The engine that ran it.
     pub engine: Engine,
     /// How many ranks took part.
@@ -119,16 +119,29 @@ pub struct Progress {
 }
 
 /// One number of a model's result, with its unit and its meaning.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// The key it has in reports: lower case, with underscores.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The number; NaN where the run did not yield any (no call was made, say).
     pub value: f64,
     /// The unit, or an empty string for a count, a ratio or a probability.
-    pub unit: &'static str,
+    pub unit: Cow<'static, str>,
     /// What it says, in a few words.
-    pub meaning: &'static str,
+    pub meaning: Cow<'static, str>,
+}
+
+impl Figure {
+    /// A number with its name, its unit and its meaning, in the order of the fields.
+    #[must_use]
+    pub fn new(
+        name: impl Into<Cow<'static, str>>,
+        value: f64,
+        unit: impl Into<Cow<'static, str>>,
+        meaning: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self { name: name.into(), value, unit: unit.into(), meaning: meaning.into() }
+    }
 }
 
 /// A result that consists of numbers: reports, replications and sweeps print them.

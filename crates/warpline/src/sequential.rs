@@ -110,7 +110,7 @@ impl<M: Model> Execution<M> for Once {
 /// A run: the processes, the pending events, and where it stands.
 struct Sequential<'m, M: Model, B, S, X> {
     model: &'m M,
-    name: &'static str,
+    name: String,
     lps: Vec<Lp<M::Lp>>,
     sender: Sender<B, S>,
     /// The process and the event being handled, for an error's place.
@@ -166,7 +166,7 @@ where
 {
     fn new(model: &'m M, settings: &Settings) -> Result<Self, RunError> {
         let started = Instant::now();
-        let (name, admission) = panics::catch(|| (model.name(), Admission::new(model)))
+        let (name, admission) = panics::catch(|| (model.name().to_owned(), Admission::new(model)))
             .map_err(|fault| Self::model_error(fault, None, settings))?;
         let admission = admission?;
         // A table that does not fit is an error that says so, not an abort in the allocator.
@@ -323,7 +323,7 @@ where
         let end_time = asked_for.unwrap_or(self.now);
         let output = self.guard(|run| run.reduce(end_time))?;
         Ok(Report {
-            model: self.name,
+            model: std::mem::take(&mut self.name),
             engine: X::ENGINE,
             ranks: 1,
             workers: 1,

@@ -47,7 +47,7 @@ pub struct Handled(u64);
 impl Results for Handled {
     fn figures(&self) -> Vec<Number> {
         let value = self.0 as f64;
-        vec![Number { name: "handled", value, unit: "events", meaning: "events handled" }]
+        vec![Number::new("handled", value, "events", "events handled")]
     }
 }
 

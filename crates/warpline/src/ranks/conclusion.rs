@@ -100,14 +100,14 @@ impl<M: Model> Run<'_, M> {
     ) -> Result<Option<Report<M::Output>>, RunError> {
         let connect = || self.ranks.connect(self.model, self.engine, self.settings);
         let wires = panics::catch(connect).map_err(|fault| self.model_error(fault))??;
-        let make = panics::catch(|| Ok((self.model.name(), make(wires)?)));
+        let make = panics::catch(|| Ok((self.model.name().to_owned(), make(wires)?)));
         let (name, shared) = match make.unwrap_or_else(|fault| Err(self.model_error(fault))) {
             Ok(made) => made,
             Err(error) => {
                 // The others may be in their main loops already.
                 self.ranks.alert();
                 let order = FailureOrder::Start(LpId::new(0));
-                return self.conclude("", Outcome::Failed(order, error));
+                return self.conclude(String::new(), Outcome::Failed(order, error));
             }
         };
         let outcome = work(&shared);
@@ -125,7 +125,7 @@ impl<M: Model> Run<'_, M> {
 
     fn conclude(
         &self,
-        name: &'static str,
+        name: String,
         outcome: Outcome<M>,
     ) -> Result<Option<Report<M::Output>>, RunError> {
         self.ranks.dismissing(self.end(name, outcome))
@@ -133,7 +133,7 @@ impl<M: Model> Run<'_, M> {
 
     fn end(
         &self,
-        name: &'static str,
+        name: String,
         outcome: Outcome<M>,
     ) -> Result<Option<Report<M::Output>>, RunError> {
         let how = match &outcome {
@@ -191,7 +191,7 @@ impl<M: Model> Run<'_, M> {
 
     fn report(
         &self,
-        name: &'static str,
+        name: String,
         done: Conclusion<M>,
         end_time: VirtualTime,
         interrupted: bool,
