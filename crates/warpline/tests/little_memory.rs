@@ -16,7 +16,7 @@
 //!   cancellation (the same)
 
 mod flood;
-mod town;
+mod hooked_phold;
 mod watchdog;
 
 use std::{
@@ -30,7 +30,7 @@ use std::{
 };
 
 use flood::Flood;
-use town::{Lines, Moment, Town, truth};
+use hooked_phold::{HandlerCall, HookedPhold, Lines, truth};
 use warpline::{
     Cancellation, Engine, FossilCollection, Model, PoolKind, Report, RunError, Simulation,
 };
@@ -157,26 +157,26 @@ fn first_events_fit_if_they_do_sequentially() {
 fn io_and_mistakes_with_little_memory() {
     const LPS: u32 = 16;
     const END: f64 = 40.0;
-    let town = Town::peaceful(LPS);
-    let expected_lines = Lines::clone(&town.lines);
-    let expected = Simulation::new(town).end(END).run().expect("peaceful");
+    let model = HookedPhold::sound(LPS);
+    let expected_lines = Lines::clone(&model.lines);
+    let expected = Simulation::new(model).end(END).run().expect("a sound model");
     let expected_lines = expected_lines.lock().unwrap();
-    let bytes = event_bytes(Town::peaceful(LPS), Engine::Sequential, 1);
+    let bytes = event_bytes(HookedPhold::sound(LPS), Engine::Sequential, 1);
     let peak = expected.peak_buffer_bytes / bytes;
     let known = Arc::new(truth(LPS, END));
     for workers in [1, 2, 4, 8, 32] {
         for (place, &pool) in PoolKind::ALL.iter().enumerate() {
             let cancellation = Cancellation::ALL[place % 2];
             let known = Arc::clone(&known);
-            let town = Town::new(LPS, move |Moment { lp, nth, hash, io }| {
+            let model = HookedPhold::new(LPS, move |HandlerCall { lp, nth, hash, io }| {
                 let strange = nth > 0 && known[lp as usize].get(nth - 1) != Some(&hash);
                 assert!(!(io && strange), "a blocking I/O event was handled speculatively");
                 strange.then_some("this never was")
             });
-            let lines = Lines::clone(&town.lines);
-            let bytes = event_bytes(Town::peaceful(LPS), Engine::TimeWarp, workers);
+            let lines = Lines::clone(&model.lines);
+            let bytes = event_bytes(HookedPhold::sound(LPS), Engine::TimeWarp, workers);
             let memory = (peak + 2 * workers as u64 + 8) * bytes;
-            let run = Simulation::new(town).engine(Engine::TimeWarp).workers(workers);
+            let run = Simulation::new(model).engine(Engine::TimeWarp).workers(workers);
             let run = run.cancellation(cancellation).pool(pool).memory(memory).end(END);
             let report =
                 watchdog::run(run).unwrap_or_else(|error| panic!("{pool}, {workers}: {error}"));

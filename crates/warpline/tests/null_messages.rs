@@ -14,9 +14,9 @@
 //!
 //! That a freeze begins too early is no mistake: what is decided holds in any case.
 
+mod random_graph;
 mod rankwise;
 mod watchdog;
-mod web;
 
 use std::{
     ops::ControlFlow,
@@ -27,11 +27,11 @@ use std::{
 };
 
 use proptest::{collection::vec, prelude::*, sample::select};
+use random_graph::{Mistake, RandomGraph};
 use warpline::{
     Aggregation, Context, Engine, Link, LogicalProcess, LpId, Model, Report, RunError, Simulation,
     Synchronization, Transport, VirtualTime,
 };
-use web::{Mistake, Web};
 
 /// The algorithms that go along links.
 const MODES: [Synchronization; 3] = [
@@ -43,12 +43,12 @@ const MODES: [Synchronization; 3] = [
 type Outcome = Result<Report<Vec<(u64, u64)>>, RunError>;
 
 fn simulation(
-    web: &Web,
+    model: &RandomGraph,
     mode: Synchronization,
     workers: usize,
     capacity: usize,
-) -> Simulation<'static, Web> {
-    Simulation::new(web.clone())
+) -> Simulation<'static, RandomGraph> {
+    Simulation::new(model.clone())
         .engine(Engine::Conservative)
         .synchronization(mode)
         .workers(workers)
@@ -71,14 +71,14 @@ fn told(run: &Outcome) -> String {
 }
 
 /// A run and the sequential engine's commit the same, and write the same.
-fn check(web: &Web, mode: Synchronization, workers: usize, capacity: usize, end: f64) {
-    let oracle = web.apart();
+fn check(model: &RandomGraph, mode: Synchronization, workers: usize, capacity: usize, end: f64) {
+    let oracle = model.apart();
     let expected = Simulation::new(oracle.clone()).end(end).run();
-    let web = web.apart();
-    let run = watchdog::run(simulation(&web, mode, workers, capacity).end(end));
+    let model = model.apart();
+    let run = watchdog::run(simulation(&model, mode, workers, capacity).end(end));
     let context = format!("{mode}, {workers} workers, capacity {capacity}, end {end}");
     assert_eq!(told(&run), told(&expected), "{context}");
-    assert_eq!(*web.lines.lock().unwrap(), *oracle.lines.lock().unwrap(), "{context}");
+    assert_eq!(*model.lines.lock().unwrap(), *oracle.lines.lock().unwrap(), "{context}");
 }
 
 #[test]
@@ -87,8 +87,8 @@ fn a_ring() {
         for workers in [1, 2, 4] {
             for capacity in [1, 2, 8, 64] {
                 for lookahead in [0.0, 0.5] {
-                    check(&Web::ring(6, lookahead), mode, workers, capacity, f64::INFINITY);
-                    check(&Web::ring(6, lookahead), mode, workers, capacity, 7.5);
+                    check(&RandomGraph::ring(6, lookahead), mode, workers, capacity, f64::INFINITY);
+                    check(&RandomGraph::ring(6, lookahead), mode, workers, capacity, 7.5);
                 }
             }
         }
@@ -96,7 +96,7 @@ fn a_ring() {
 }
 
 /// Random graphs: cycles, islands, loops and double links among them, with lookaheads and without.
-fn web() -> impl Strategy<Value = Web> {
+fn model() -> impl Strategy<Value = RandomGraph> {
     let lookahead = select(&[0.0, 0.0, 0.25, 1.0, 3.0][..]);
     let links = (1..=8_u32).prop_flat_map(move |lps| {
         let link = (0..lps, lookahead.clone());
@@ -108,25 +108,25 @@ fn web() -> impl Strategy<Value = Web> {
     let mistake = (0..8_u32, 1..12_u64, select(&[Mistake::Fail, Mistake::Panic][..]));
     let wrong = proptest::option::weighted(0.3, mistake);
     (links, delays, fan, 0..4_u64, 1..60_u64, io, wrong).prop_map(
-        |(links, delays, fan, first, budget, io, wrong)| Web {
+        |(links, delays, fan, first, budget, io, wrong)| RandomGraph {
             delays,
             fan,
             first,
             budget,
             io,
             wrong,
-            ..Web::new(links)
+            ..RandomGraph::new(links)
         },
     )
 }
 
 /// Runs a model on so many ranks, which are threads; gives back what rank 0 says. One that does not
 /// end fails its test.
-fn run_across(web: &Web, mode: Synchronization, shape: [usize; 3], end: f64) -> Outcome {
+fn run_across(model: &RandomGraph, mode: Synchronization, shape: [usize; 3], end: f64) -> Outcome {
     let [ranks, workers, capacity] = shape;
     let (done, outcomes) = mpsc::channel();
     for transport in warpline_net::network(ranks, workers + 1) {
-        let simulation = simulation(web, mode, workers, capacity).end(end);
+        let simulation = simulation(model, mode, workers, capacity).end(end);
         let mut simulation = simulation.aggregation(Aggregation::Bytes(200));
         let done = done.clone();
         std::thread::spawn(move || {
@@ -150,13 +150,13 @@ proptest! {
 
     #[test]
     fn random_graphs(
-        web in web(),
+        model in model(),
         mode in select(&MODES[..]),
         workers in select(&[1, 2, 4][..]),
         capacity in select(&[1, 2, 8, 64][..]),
         end in select(&[f64::INFINITY, f64::INFINITY, 0.0, 3.5, 20.0][..]),
     ) {
-        check(&web, mode, workers, capacity, end);
+        check(&model, mode, workers, capacity, end);
     }
 }
 
@@ -165,17 +165,17 @@ proptest! {
 
     #[test]
     fn random_graphs_across_ranks(
-        web in web(),
+        model in model(),
         mode in select(&MODES[..]),
         ranks in 1..=3_usize,
         workers in 1..=2_usize,
         capacity in select(&[1, 2, 8, 64][..]),
         end in select(&[f64::INFINITY, 3.5][..]),
     ) {
-        let oracle = web.apart();
+        let oracle = model.apart();
         let expected = Simulation::new(oracle.clone()).end(end).run();
-        let web = web.apart();
-        let run = run_across(&web, mode, [ranks, workers, capacity], end);
+        let model = model.apart();
+        let run = run_across(&model, mode, [ranks, workers, capacity], end);
         match (&run, &expected) {
             // The failure of another rank is told in its words.
             (Err(RunError::Rank { error, .. }), Err(RunError::Model(expected))) => {
@@ -183,7 +183,7 @@ proptest! {
             }
             _ => prop_assert_eq!(told(&run), told(&expected)),
         }
-        let mut lines = web.lines.lock().unwrap().clone();
+        let mut lines = model.lines.lock().unwrap().clone();
         lines.sort_unstable();
         prop_assert_eq!(&lines, &*oracle.lines.lock().unwrap());
     }
@@ -283,10 +283,10 @@ fn the_deadlock_of_figure_4() {
 /// capacity.
 #[test]
 fn a_cycle_of_full_edges() {
-    let web = Web { fan: [2, 4], delays: vec![0.0], ..Web::ring(3, 0.0) };
+    let model = RandomGraph { fan: [2, 4], delays: vec![0.0], ..RandomGraph::ring(3, 0.0) };
     for mode in MODES {
         for workers in [1, 3] {
-            check(&web, mode, workers, 1, f64::INFINITY);
+            check(&model, mode, workers, 1, f64::INFINITY);
         }
     }
 }
@@ -305,8 +305,9 @@ fn broken_links_are_told() {
             ),
             (Mistake::TooSoon, "lower the lookahead of this link"),
         ] {
-            let web = Web { wrong: Some((2, 3, mistake)), ..Web::ring(5, 0.5) };
-            let error = watchdog::run(simulation(&web, mode, 2, 8)).expect_err("a broken promise");
+            let model = RandomGraph { wrong: Some((2, 3, mistake)), ..RandomGraph::ring(5, 0.5) };
+            let error =
+                watchdog::run(simulation(&model, mode, 2, 8)).expect_err("a broken promise");
             assert!(error.to_string().contains(text), "{error}");
         }
     }
@@ -316,10 +317,11 @@ fn broken_links_are_told() {
 /// at the same place. It goes on at one process: a million deadlocks would take long.
 #[test]
 fn an_endless_chain_is_told() {
-    let mut web = Web::ring(2, 1.0);
-    (web.links, web.delays, web.first, web.budget) = (vec![vec![], vec![]], vec![0.0], 1, u64::MAX);
+    let mut model = RandomGraph::ring(2, 1.0);
+    (model.links, model.delays, model.first, model.budget) =
+        (vec![vec![], vec![]], vec![0.0], 1, u64::MAX);
     for mode in MODES {
-        check(&web, mode, 2, 4, f64::INFINITY);
+        check(&model, mode, 2, 4, f64::INFINITY);
     }
 }
 
@@ -329,9 +331,9 @@ fn an_endless_chain_is_told() {
 fn a_stopped_run_ends() {
     for mode in MODES {
         for (workers, lookahead) in [(1, 0.5), (2, 0.5), (2, 0.0)] {
-            let web = Web { budget: u64::MAX / 8, ..Web::ring(4, lookahead) };
+            let model = RandomGraph { budget: u64::MAX / 8, ..RandomGraph::ring(4, lookahead) };
             let calls = AtomicU64::new(0);
-            let run = simulation(&web, mode, workers, 8).observe(move |progress| {
+            let run = simulation(&model, mode, workers, 8).observe(move |progress| {
                 assert!(progress.virtual_time <= progress.end);
                 match calls.fetch_add(1, Ordering::Relaxed) {
                     0..2 => ControlFlow::Continue(()),
@@ -348,11 +350,11 @@ fn a_stopped_run_ends() {
 #[test]
 fn memory_is_limited() {
     for mode in MODES {
-        let web = Web { fan: [3, 3], budget: 1_000, ..Web::ring(4, 0.5) };
-        let run = simulation(&web, mode, 2, 8).memory(2_000);
+        let model = RandomGraph { fan: [3, 3], budget: 1_000, ..RandomGraph::ring(4, 0.5) };
+        let run = simulation(&model, mode, 2, 8).memory(2_000);
         let error = watchdog::run(run).expect_err("too little");
         assert!(error.to_string().contains("out of event buffers"), "{error}");
-        assert!(watchdog::run(simulation(&web, mode, 2, 8).memory(10 << 20)).is_ok());
+        assert!(watchdog::run(simulation(&model, mode, 2, 8).memory(10 << 20)).is_ok());
     }
 }
 
@@ -361,10 +363,10 @@ fn memory_is_limited() {
 #[test]
 fn memory_is_limited_by_rank() {
     let links = vec![vec![(2, 0.5), (3, 0.5)], vec![(2, 0.5)], vec![], vec![]];
-    let web = Web { budget: 2_000, ..Web::new(links) };
-    let expected = Simulation::new(web.apart()).run().expect("sound");
+    let model = RandomGraph { budget: 2_000, ..RandomGraph::new(links) };
+    let expected = Simulation::new(model.apart()).run().expect("sound");
     for mode in MODES {
-        let all = (0..2).map(|_| simulation(&web.apart(), mode, 1, 8).memory(700)).collect();
+        let all = (0..2).map(|_| simulation(&model.apart(), mode, 1, 8).memory(700)).collect();
         let mut outcomes = rankwise::run(1, all).into_iter();
         let report = outcomes.next().expect("rank 0").expect("enough").expect("a report");
         assert_eq!(report.digest, expected.digest, "{mode}");
@@ -374,19 +376,19 @@ fn memory_is_limited_by_rank() {
 /// Models and settings that do not fit are refused, and it is said what to declare.
 #[test]
 fn what_does_not_fit_is_refused() {
-    let refusal = |run: Simulation<'static, Web>| match watchdog::run(run) {
+    let refusal = |run: Simulation<'static, RandomGraph>| match watchdog::run(run) {
         Err(RunError::Config(error)) => error.to_string(),
         run => panic!("{run:?}"),
     };
-    let ring = Web::ring(3, 0.5);
+    let ring = RandomGraph::ring(3, 0.5);
     let error = refusal(simulation(&ring, Synchronization::NullMessages, 1, 0));
     assert!(error.contains("`edge-capacity` is 0"), "{error}");
-    let mut web = ring.clone();
-    web.links[1] = vec![(3, 0.5)];
-    let error = refusal(simulation(&web, Synchronization::NullMessages, 1, 8));
+    let mut model = ring.clone();
+    model.links[1] = vec![(3, 0.5)];
+    let error = refusal(simulation(&model, Synchronization::NullMessages, 1, 8));
     assert!(error.contains("`links`"), "{error}");
-    web.links[1] = vec![(2, f64::NAN)];
-    let error = refusal(simulation(&web, Synchronization::NullMessages, 1, 8));
+    model.links[1] = vec![(2, f64::NAN)];
+    let error = refusal(simulation(&model, Synchronization::NullMessages, 1, 8));
     assert!(error.contains("on the link from LP 1 to LP 2"), "{error}");
     // No lookahead of the whole model, so no windows; but links.
     assert!(watchdog::run(simulation(&ring, Synchronization::Auto, 2, 8)).is_ok());

@@ -20,7 +20,7 @@
 //!   turns (`runs_with_long_events_stop_soon`)
 //! - `Worker::file` does not show its reports (`the_watchdog_names_the_worker_that_hangs`)
 
-mod town;
+mod hooked_phold;
 mod watchdog;
 
 use std::{
@@ -33,7 +33,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use town::{Lines, Moment, Town, truth};
+use hooked_phold::{HandlerCall, HookedPhold, Lines, truth};
 use warpline::{Cancellation, Engine, Model, ModelError, RunError, Simulation, WorkerStatus, mix};
 
 const LPS: u32 = 16;
@@ -66,12 +66,12 @@ fn stall(at_most: Duration, go: impl Fn() -> bool) {
 /// with are all forgotten.
 #[test]
 fn mistakes_in_states_that_never_were() {
-    let expected = Simulation::new(Town::peaceful(LPS)).end(END).run().expect("peaceful");
+    let expected = Simulation::new(HookedPhold::sound(LPS)).end(END).run().expect("a sound model");
     let known = Arc::new(truth(LPS, END));
     for (workers, cancellation) in policies() {
         let strange = Arc::new(AtomicU64::new(0));
         let (known, seen) = (Arc::clone(&known), Arc::clone(&strange));
-        let town = Town::new(LPS, move |Moment { lp, nth, hash, io }| {
+        let model = HookedPhold::new(LPS, move |HandlerCall { lp, nth, hash, io }| {
             if lp == 0 && nth == 1 && workers > 1 {
                 // The others run ahead without what this worker's processes send them.
                 // Ordering: Relaxed; a count.
@@ -87,7 +87,7 @@ fn mistakes_in_states_that_never_were() {
             }
             None
         });
-        let run = time_warp(town, workers).cancellation(cancellation).end(END);
+        let run = time_warp(model, workers).cancellation(cancellation).end(END);
         let report = watchdog::run(run).expect("nothing goes wrong where it counts");
         assert_eq!(report.digest, expected.digest, "{workers} workers, {cancellation}");
         assert_eq!(report.output, expected.output);
@@ -104,9 +104,9 @@ struct Mistake {
     panics: bool,
 }
 
-/// A town with mistakes. Processes are late for the first of them, so that the others come first.
-fn broken(mistakes: &'static [Mistake], late: Duration) -> Town {
-    Town::new(LPS, move |Moment { lp, nth, .. }| {
+/// A model with mistakes. Processes are late for the first of them, so that the others come first.
+fn broken(mistakes: &'static [Mistake], late: Duration) -> HookedPhold {
+    HookedPhold::new(LPS, move |HandlerCall { lp, nth, .. }| {
         if lp == mistakes[0].lp && nth + 1 == mistakes[0].nth {
             stall(late, || false);
         }
@@ -132,14 +132,14 @@ fn the_first_mistake_in_virtual_time_is_the_error() {
         &[mistake(6, 0, true), mistake(14, 0, false), mistake(1, 3, true)],
     ];
     for mistakes in CASES {
-        let town = broken(mistakes, Duration::ZERO);
-        let lines = Lines::clone(&town.lines);
-        let expected = error_of(Simulation::new(town).end(END).run());
+        let model = broken(mistakes, Duration::ZERO);
+        let lines = Lines::clone(&model.lines);
+        let expected = error_of(Simulation::new(model).end(END).run());
         let expected_lines = lines.lock().unwrap().clone();
         for (workers, cancellation) in policies() {
-            let town = broken(mistakes, Duration::from_millis(5));
-            let lines = Lines::clone(&town.lines);
-            let run = time_warp(town, workers).cancellation(cancellation).end(END);
+            let model = broken(mistakes, Duration::from_millis(5));
+            let lines = Lines::clone(&model.lines);
+            let run = time_warp(model, workers).cancellation(cancellation).end(END);
             let error = error_of(watchdog::run(run));
             let what = |error: &ModelError| {
                 (error.place.lp, error.place.event, error.fault.clone(), error.place.seed)
@@ -165,8 +165,10 @@ fn error_of<T>(outcome: Result<T, RunError>) -> ModelError {
 fn sixty_four_workers() {
     for lps in [48, 64, 200] {
         let end = 4_000.0 / f64::from(lps);
-        let expected = Simulation::new(Town::peaceful(lps)).end(end).run().expect("peaceful");
-        let report = watchdog::run(time_warp(Town::peaceful(lps), 64).end(end)).expect("peaceful");
+        let expected =
+            Simulation::new(HookedPhold::sound(lps)).end(end).run().expect("a sound model");
+        let report =
+            watchdog::run(time_warp(HookedPhold::sound(lps), 64).end(end)).expect("a sound model");
         assert_eq!(report.digest, expected.digest, "{lps} LPs");
         assert_eq!(report.output, expected.output);
     }
@@ -176,14 +178,14 @@ fn sixty_four_workers() {
 #[test]
 fn workers_that_are_stopped() {
     const STALLS: usize = 8;
-    let expected = Simulation::new(Town::peaceful(LPS)).end(END).run().expect("peaceful");
+    let expected = Simulation::new(HookedPhold::sound(LPS)).end(END).run().expect("a sound model");
     let mut stalled = 0;
     for (round, (workers, cancellation)) in
         [(2, Cancellation::Lazy), (4, Cancellation::Aggressive)].into_iter().enumerate()
     {
         let (calls, stalls) = (AtomicU64::new(0), Arc::new(AtomicUsize::new(0)));
         let count = Arc::clone(&stalls);
-        let town = Town::new(LPS, move |_| {
+        let model = HookedPhold::new(LPS, move |_| {
             // Ordering: Relaxed; counts that decide where to stall.
             let dice = mix(round as u64, calls.fetch_add(1, Ordering::Relaxed));
             if dice.is_multiple_of(500) && count.fetch_add(1, Ordering::Relaxed) < STALLS {
@@ -191,8 +193,8 @@ fn workers_that_are_stopped() {
             }
             None
         });
-        let run = time_warp(town, workers).cancellation(cancellation).end(END);
-        let report = watchdog::run(run).expect("peaceful");
+        let run = time_warp(model, workers).cancellation(cancellation).end(END);
+        let report = watchdog::run(run).expect("a sound model");
         assert_eq!(report.digest, expected.digest, "{workers} workers, {cancellation}");
         assert_eq!(report.output, expected.output);
         stalled += stalls.load(Ordering::Relaxed).min(STALLS);
@@ -207,34 +209,34 @@ fn stopped_runs_are_beginnings() {
     static STOPS: [AtomicBool; 8] = [const { AtomicBool::new(false) }; 8];
     const ENOUGH: usize = 400;
     // No two events are due at the same time, so that a time is enough to say where a run ends.
-    let make = || Town { line_delay: 0.125, ..Town::peaceful(LPS) };
+    let make = || HookedPhold { line_delay: 0.125, ..HookedPhold::sound(LPS) };
     for ((workers, cancellation), stop) in policies().zip(&STOPS) {
         let stopped_at = Arc::new(Mutex::new(None));
         let at = Arc::clone(&stopped_at);
-        let mut town = make();
-        town.on_line = Box::new(move |count| {
+        let mut model = make();
+        model.on_line = Box::new(move |count| {
             if count == ENOUGH {
                 *at.lock().unwrap() = Some(Instant::now());
                 // Ordering: Relaxed; the flag publishes nothing but itself.
                 stop.store(true, Ordering::Relaxed);
             }
         });
-        let lines = Lines::clone(&town.lines);
+        let lines = Lines::clone(&model.lines);
         // Nothing but the flag ends this run.
-        let run = time_warp(town, workers).cancellation(cancellation).stop_when(stop);
+        let run = time_warp(model, workers).cancellation(cancellation).stop_when(stop);
         let is_short = cancellation == Cancellation::Lazy;
         // Room for hardly more events than are always pending.
         let run = if is_short { run.memory(32_000) } else { run };
-        let report = watchdog::run(run).expect("peaceful");
+        let report = watchdog::run(run).expect("a sound model");
         let took = stopped_at.lock().unwrap().expect("enough lines").elapsed();
         assert!(took < Duration::from_secs(5), "{took:?} to stop {workers} workers");
         assert!(report.interrupted);
 
         // The first time that is later than the end, for the events at the end took place.
         let end = f64::from_bits(report.end_time.get().to_bits() + 1);
-        let town = make();
-        let expected_lines = Lines::clone(&town.lines);
-        let expected = Simulation::new(town).end(end).run().expect("peaceful");
+        let model = make();
+        let expected_lines = Lines::clone(&model.lines);
+        let expected = Simulation::new(model).end(end).run().expect("a sound model");
         let (lines, expected_lines) = (lines.lock().unwrap(), expected_lines.lock().unwrap());
         assert!(lines.len() >= ENOUGH && *lines == *expected_lines, "{workers}, {cancellation}");
         assert_eq!(report.committed_events, expected.committed_events);
@@ -249,7 +251,7 @@ fn the_watchdog_names_the_worker_that_hangs() {
     for stuck in [0, 2, 3] {
         let (hangs, release) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (hanging, released) = (Arc::clone(&hangs), Arc::clone(&release));
-        let town = Town::new(LPS, move |Moment { lp, nth, .. }| {
+        let model = HookedPhold::new(LPS, move |HandlerCall { lp, nth, .. }| {
             if lp == stuck * LPS / 4 && nth == 20 {
                 // Ordering: Relaxed; the flags publish nothing but themselves.
                 hanging.store(true, Ordering::Relaxed);
@@ -257,7 +259,7 @@ fn the_watchdog_names_the_worker_that_hangs() {
             }
             None
         });
-        let run = watchdog::start(time_warp(town, 4).end(END));
+        let run = watchdog::start(time_warp(model, 4).end(END));
         let only_it = |workers: &[WorkerStatus]| {
             workers.iter().all(|worker| worker.is_awaited == (worker.worker == stuck as usize))
         };
@@ -290,8 +292,9 @@ fn the_watchdog_names_the_worker_that_hangs() {
         let text = watchdog::diagnosis(&earlier, &run.monitor);
         assert!(text.starts_with("no worker stands still"), "{text}");
         release.store(true, Ordering::Relaxed);
-        let report = run.end_within(watchdog::PATIENCE).expect("peaceful");
-        let expected = Simulation::new(Town::peaceful(LPS)).end(END).run().expect("peaceful");
+        let report = run.end_within(watchdog::PATIENCE).expect("a sound model");
+        let expected =
+            Simulation::new(HookedPhold::sound(LPS)).end(END).run().expect("a sound model");
         assert_eq!(report.digest, expected.digest);
     }
 }
@@ -305,7 +308,7 @@ fn runs_with_long_events_stop_soon() {
     for by_flag in [true, false] {
         let calls = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&calls);
-        let mut town = Town::new(LPS, move |Moment { nth, .. }| {
+        let mut model = HookedPhold::new(LPS, move |HandlerCall { nth, .. }| {
             // Ordering: Relaxed, here and below; counts, and a flag that publishes nothing but
             // itself.
             if nth > 0 {
@@ -317,15 +320,15 @@ fn runs_with_long_events_stop_soon() {
             None
         });
         // Nobody is idle, and asks for a round out of boredom.
-        (town.population, town.blocking) = (40, u64::MAX);
-        let run = Simulation::new(town).engine(Engine::TimeWarp).workers(2).throttle(false);
+        (model.population, model.blocking) = (40, u64::MAX);
+        let run = Simulation::new(model).engine(Engine::TimeWarp).workers(2).throttle(false);
         let report = watchdog::run(if by_flag {
             run.stop_when(&STOP)
         } else {
             // It is called after 50 ms for the first time.
             run.observe(|_| ControlFlow::Break(()))
         });
-        assert!(report.expect("peaceful").interrupted);
+        assert!(report.expect("a sound model").interrupted);
         let calls = calls.load(Ordering::Relaxed);
         assert!(calls < 600, "{calls} events were handled before the end");
     }

@@ -10,7 +10,7 @@ use std::{
 
 use warpline_core::{Model, VirtualTime};
 
-use super::crew::{Common, Stop};
+use super::algorithm::{Common, Stop};
 use crate::{Progress, panics, simulation::Watch};
 
 /// How long a worker works between two looks at the clock, if a single event does not take longer.

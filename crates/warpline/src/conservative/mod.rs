@@ -14,10 +14,10 @@
 //! | `room`            | the memory of events                                           |
 //! | `lookout`         | progress, and early ends                                       |
 
-mod crew;
+mod algorithm;
 mod lookout;
+mod memory;
 mod null_messages;
-mod room;
 mod synchronization;
 pub(crate) mod windows;
 
@@ -30,7 +30,7 @@ use crate::{
     simulation::{Settings, Watch},
     workers,
 };
-use crew::{Way, execute};
+use algorithm::{Algorithm, execute};
 pub use synchronization::Synchronization;
 
 /// Runs `model` from its start to its end.

@@ -1,6 +1,6 @@
 //! Deadlock detection and recovery, and the end of a run.
 //!
-//! All workers freeze the event graph, so that nothing is on its way. Each reports the first moment
+//! All workers freeze the event graph, so that nothing is on its algorithm. Each reports the first moment
 //! at which a process of its own may do anything, to the first worker of all; that one decides, and
 //! tells all.
 //!
@@ -17,8 +17,8 @@ use warpline_net::{
 };
 
 use super::{
-    super::{crew::Ended, lookout::Lookout},
-    moment::Moment,
+    super::{algorithm::Ended, lookout::Lookout},
+    channel_time::ChannelTime,
     shared::Shared,
     worker::Worker,
 };
@@ -48,7 +48,7 @@ const OUTPUTS_MAX: usize = 4096;
 struct Report {
     /// The first clock of a process that can do anything before the end and before the first
     /// failure.
-    floor: Moment,
+    floor: ChannelTime,
     failure: FailureOrder,
     stops: bool,
     /// Events sent, committed, and pending.
@@ -158,7 +158,7 @@ where
 
     /// Tells the first worker of all what this one has left to do.
     fn report(&mut self) {
-        let counts = [self.desk.count, self.tally.committed, self.tally.pending];
+        let counts = [self.send_buffer.count, self.tally.committed, self.tally.pending];
         let failure = self.shared.common.failure.order().unwrap_or(FailureOrder::End);
         let report = Report { floor: self.floor(), failure, stops: self.is_stopping(), counts };
         // The first worker of the rank writes them after the verdict.
@@ -169,8 +169,8 @@ where
     }
 
     /// The first clock of a process that can do anything that counts.
-    fn floor(&self) -> Moment {
-        let clocks = self.processes.iter().filter(|process| !process.has_failed).map(|process| {
+    fn floor(&self) -> ChannelTime {
+        let clocks = self.lps.iter().filter(|process| !process.has_failed).map(|process| {
             if !process.outbox.is_empty() {
                 return process.outbox_cause;
             }
@@ -178,9 +178,9 @@ where
             let counts = |key: &EventKey| {
                 key.time_value() < self.shared.common.end && FailureOrder::Event(*key) < self.limit
             };
-            first.filter(counts).map_or(Moment::NEVER, |key| Moment::of(&key).as_cause())
+            first.filter(counts).map_or(ChannelTime::NEVER, |key| ChannelTime::of(&key).as_cause())
         });
-        clocks.min().unwrap_or(Moment::NEVER)
+        clocks.min().unwrap_or(ChannelTime::NEVER)
     }
 
     /// Takes what a worker has said.
@@ -226,7 +226,9 @@ where
         let decision = match all.failure {
             // All have tried to start their processes before they say anything.
             FailureOrder::Start(_) => FAIL,
-            FailureOrder::Event(key) if all.stops || all.floor > Moment::of(&key).as_cause() => {
+            FailureOrder::Event(key)
+                if all.stops || all.floor > ChannelTime::of(&key).as_cause() =>
+            {
                 FAIL
             }
             FailureOrder::Event(_) => GO_ON,
@@ -256,7 +258,7 @@ where
         self.detection.failure = failure;
         if self.me == self.detection.first {
             self.write_outputs(|key| match decision {
-                GO_ON => Moment::of(key).as_cause() < floor,
+                GO_ON => ChannelTime::of(key).as_cause() < floor,
                 _ => true,
             });
         }
@@ -280,10 +282,10 @@ where
 
     /// Nothing in the whole model has a cause before this any more; and whoever could be the first
     /// to go on does.
-    fn recover(&mut self, floor: Moment) {
+    fn recover(&mut self, floor: ChannelTime) {
         self.renew_allowance();
-        for local in 0..self.processes.len() {
-            let process = &self.processes[local];
+        for local in 0..self.lps.len() {
+            let process = &self.lps[local];
             let bound = floor.after(process.lookahead);
             if !process.outbox.is_empty() {
                 // Those beyond the floor have perhaps got room while the graph was frozen.
@@ -308,14 +310,24 @@ where
         drop(outputs);
         let (common, limit) = (&self.shared.common, self.limit);
         let me = self.me - self.detection.first;
-        let failed = common.write_outputs(me, self, |worker| &mut worker.desk.scene, due, limit);
+        let failed = common.write_outputs(
+            me,
+            self,
+            |worker| &mut worker.send_buffer.error_context,
+            due,
+            limit,
+        );
         self.limit = failed.map_or(limit, |order| order.min(limit));
     }
 }
 
 impl Report {
-    const NOTHING: Self =
-        Self { floor: Moment::NEVER, failure: FailureOrder::End, stops: false, counts: [0; 3] };
+    const NOTHING: Self = Self {
+        floor: ChannelTime::NEVER,
+        failure: FailureOrder::End,
+        stops: false,
+        counts: [0; 3],
+    };
 
     /// What two workers say together.
     fn and(self, other: &Self) -> Self {
@@ -344,7 +356,7 @@ impl Report {
         let order = FailureOrder::from_words([words[3], words[4], words[5], words[6]]);
         let failure = order.flatten().unwrap_or(FailureOrder::End);
         Self {
-            floor: Moment::from_words([words[1], words[2]]),
+            floor: ChannelTime::from_words([words[1], words[2]]),
             failure,
             stops: words[7] != 0,
             counts: [words[8], words[9], words[10]],

@@ -13,7 +13,7 @@
 //! | `clocks`    | bounds, null messages, questions                                               |
 //! | `detection` | deadlocks, failures, I/O, and the end: what all workers agree on               |
 //! | `moment`    | times, and steps within them                                                   |
-//! | `desk`      | checks what a handler sends                                                    |
+//! | `send_buffer`      | checks what a handler sends                                                    |
 //! | `departure` | an event on its way                                                            |
 //! | `shared`    | what the workers of a rank share                                               |
 //!
@@ -25,7 +25,7 @@
 //!
 //! - **CMB-A.** Nothing arrives at a process before its bound. The bound is the least bound of its
 //!   edges, or what a recovery allows. The bound of an edge is the effect, by the link's lookahead
-//!   (MOMENT-A), of a clock of its sender: either of the cause of an event that came on the edge,
+//!   (CHANNEL-A), of a clock of its sender: either of the cause of an event that came on the edge,
 //!   or of a null message. The sender handles events in the order of their keys, and what comes
 //!   later on the edge was sent later (GRAPH-A and GRAPH-D), so it has no earlier cause. It does
 //!   not matter in which order events on one edge are due. Checked.
@@ -39,7 +39,7 @@
 //!
 //! Processes may wait for each other in a cycle: because lookaheads are 0, because null messages
 //! are not sent, or because edges are full (Figure 4 of the paper). When all workers rest and
-//! nothing is on its way, they freeze the graph and find the *floor*, the least clock of all that
+//! nothing is on its algorithm, they freeze the graph and find the *floor*, the least clock of all that
 //! is not handled: of every pending event, and of every outbox, whose cause is what its contents
 //! may follow by a lookahead. Nothing has an earlier cause from then on. So the bound of every
 //! process rises to the effect of the floor by the least lookahead of its edges, which is past
@@ -76,12 +76,12 @@
 //! computer systems*, MIT, 1977. C.-P. Wen and K. Yelick, *Portable Runtime Support for
 //! Asynchronous Simulation*, 1995, section 4.3.
 
-mod clocks;
-mod departure;
-mod desk;
+mod bounds;
+mod channel_time;
 mod detection;
-mod moment;
-mod process;
+mod lp;
+mod remote;
+mod send_buffer;
 mod shared;
 mod worker;
 
@@ -89,28 +89,28 @@ use warpline_core::{Model, Wires};
 use warpline_net::graph::GraphTraffic;
 
 use super::{
-    crew::{Common, Remains, Way},
+    algorithm::{Algorithm, Common, WorkerResult},
     lookout::Lookout,
 };
 use crate::{
     Details, RunError,
     sequential::{Buffer, Message},
 };
-use departure::Departure;
+use remote::ChannelEvent;
 pub(super) use shared::Shared;
 use worker::Worker;
 
 /// What a worker counts besides.
-pub(super) struct Count {
+pub(super) struct Counters {
     null_messages: u64,
     deadlocks: u64,
     traffic: GraphTraffic,
 }
 
-impl<'m, M: Model, B: Buffer<Message<M>> + Send> Way<'m, M, B> for Shared<'m, M, B> {
-    type Count = Count;
+impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<'m, M, B> {
+    type Counters = Counters;
 
-    const EVENT_BYTES: u64 = (size_of::<Departure<B>>() + B::BYTES_ELSEWHERE) as u64;
+    const EVENT_BYTES: u64 = (size_of::<ChannelEvent<B>>() + B::BYTES_ELSEWHERE) as u64;
 
     fn make(common: Common<'m, M, B>, wires: Option<Wires<M>>) -> Result<Self, RunError> {
         Self::new(common, wires)
@@ -120,24 +120,24 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Way<'m, M, B> for Shared<'m, M,
         &self.common
     }
 
-    fn work(&self, me: usize, lookout: &mut Lookout<'_, '_>) -> Remains<M::Lp, Count> {
+    fn work(&self, me: usize, lookout: &mut Lookout<'_, '_>) -> WorkerResult<M::Lp, Counters> {
         let mut worker = Worker::new(self, self.common.homes.here.start + me);
         let ended = worker.work(lookout);
-        let Worker { processes, tally, graph, desk, outputs, .. } = worker;
+        let Worker { lps: linked, tally, graph, send_buffer, outputs, .. } = worker;
         let traffic = graph.traffic();
-        let mut lps = Vec::with_capacity(processes.len());
-        self.common.take_apart(|| {
-            drop((graph, desk, outputs));
-            lps.extend(processes.into_iter().map(|process| process.lp));
+        let mut lps = Vec::with_capacity(linked.len());
+        self.common.drop_guarded(|| {
+            drop((graph, send_buffer, outputs));
+            lps.extend(linked.into_iter().map(|linked| linked.lp));
         });
-        Remains {
+        WorkerResult {
             lps,
             ended,
             committed: tally.committed,
             last_time: tally.last_time,
             peak: tally.peak,
             rounds: tally.freezes,
-            count: Count {
+            count: Counters {
                 null_messages: tally.null_messages,
                 deadlocks: tally.deadlocks,
                 traffic,
@@ -145,12 +145,12 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Way<'m, M, B> for Shared<'m, M,
         }
     }
 
-    fn call_off(&self) {
-        self.break_up();
+    fn abort(&self) {
+        self.set_broken();
     }
 
-    fn details(&self, remains: &[Remains<M::Lp, Count>]) -> Details {
-        let sum = |of: fn(&Count) -> u64| remains.iter().map(|worker| of(&worker.count)).sum();
+    fn details(&self, results: &[WorkerResult<M::Lp, Counters>]) -> Details {
+        let sum = |of: fn(&Counters) -> u64| results.iter().map(|worker| of(&worker.count)).sum();
         let counters = vec![
             ("null_messages", sum(|count| count.null_messages)),
             ("deadlocks", sum(|count| count.deadlocks)),

@@ -6,8 +6,8 @@ use warpline_core::{LpId, Model, VirtualTime, Wires};
 use warpline_net::graph::{EdgeId, Hub, NodeId, Plan, PlanError, Topology};
 
 use super::{
-    super::crew::Common,
-    departure::{Departure, EventCodec},
+    super::algorithm::Common,
+    remote::{ChannelEvent, EventCodec},
 };
 use crate::{
     ConfigError, RunError, Synchronization,
@@ -23,7 +23,7 @@ pub(in crate::conservative) struct Shared<'m, M: Model, B> {
     pub(super) plan: Plan,
     /// Of every edge.
     pub(super) lookaheads: Vec<f64>,
-    pub(super) hub: Hub<Departure<B>>,
+    pub(super) hub: Hub<ChannelEvent<B>>,
     /// Nobody can go on: a rank is lost, or fails outside of its main loop.
     broken: AtomicBool,
     /// By worker of the rank: nothing of its will be handled before this time (ordered bits).
@@ -84,7 +84,7 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
     }
 
     /// Ends the run for all workers at once.
-    pub(super) fn break_up(&self) {
+    pub(super) fn set_broken(&self) {
         // Ordering: Relaxed; it publishes nothing but itself.
         if !self.broken.swap(true, Ordering::Relaxed) {
             self.common.ranks.alert();
@@ -92,7 +92,7 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
     }
 
     pub(super) fn is_broken(&self) -> bool {
-        // Ordering: Relaxed; see `break_up`.
+        // Ordering: Relaxed; see `set_broken`.
         self.broken.load(Ordering::Relaxed)
     }
 }

@@ -1,4 +1,4 @@
-//! One worker: its processes, and when each of them may go on.
+//! One worker: its lps, and when each of them may go on.
 //!
 //! [`Worker::work`] is the main loop.
 
@@ -16,14 +16,14 @@ use warpline_net::{
 
 use super::{
     super::{
-        crew::{Ended, YIELDS},
+        algorithm::{Ended, YIELDS},
         lookout::Lookout,
     },
-    departure::Departure,
-    desk::Desk,
+    channel_time::ChannelTime,
     detection::Detection,
-    moment::Moment,
-    process::{Process, Waiting},
+    lp::{LinkedLp, Waiting},
+    remote::ChannelEvent,
+    send_buffer::SendBuffer,
     shared::Shared,
 };
 use crate::{
@@ -57,7 +57,7 @@ pub(super) struct Tally {
     /// Freezes, and how many of them ended a deadlock.
     pub(super) freezes: u64,
     pub(super) deadlocks: u64,
-    /// Events that are pending at this worker's processes, and the most at one time.
+    /// Events that are pending at this worker's lps, and the most at one time.
     pub(super) pending: u64,
     pub(super) peak: u64,
     pub(super) last_time: VirtualTime,
@@ -68,20 +68,20 @@ pub(super) struct Worker<'a, M: Model, B> {
     pub(super) shared: &'a Shared<'a, M, B>,
     /// Its number among all workers of all ranks.
     pub(super) me: usize,
-    pub(super) processes: Vec<Process<M::Lp, B>>,
-    pub(super) graph: EventGraph<'a, Departure<B>>,
+    pub(super) lps: Vec<LinkedLp<M::Lp, B>>,
+    pub(super) graph: EventGraph<'a, ChannelEvent<B>>,
     /// Of the edges that lead to this worker, by their place: nothing arrives before that any
     /// more.
-    pub(super) bounds: Vec<Moment>,
+    pub(super) bounds: Vec<ChannelTime>,
     /// Processes that may handle their next event, by where that is. One that has got an earlier
     /// event is in here twice.
-    pub(super) ready: BinaryHeap<Reverse<(Moment, u32)>>,
+    pub(super) ready: BinaryHeap<Reverse<(ChannelTime, u32)>>,
     /// Processes whose clock may have grown, or that may have to ask.
     pub(super) review: VecDeque<u32>,
     /// Null messages that may be sent until the next event is handled: where there are no events,
     /// clocks grow in small steps, and it is faster to look for the next event of all.
     pub(super) allowance: usize,
-    pub(super) desk: Desk<'a, M, B>,
+    pub(super) send_buffer: SendBuffer<'a, M, B>,
     /// Non-blocking I/O events that were handled and are not written.
     pub(super) outputs: Vec<Event<B>>,
     pub(super) detection: Detection,
@@ -106,13 +106,13 @@ where
         Self {
             shared,
             me,
-            processes: Vec::with_capacity(shared.residents_of(me).len()),
+            lps: Vec::with_capacity(shared.residents_of(me).len()),
             graph: EventGraph::make(&shared.plan, &shared.hub, me, far, mode),
-            bounds: vec![Moment::START; shared.plan.incoming_count(me)],
+            bounds: vec![ChannelTime::START; shared.plan.incoming_count(me)],
             ready: BinaryHeap::new(),
             review: VecDeque::new(),
             allowance: 0,
-            desk: Desk::new(shared),
+            send_buffer: SendBuffer::new(shared),
             outputs: Vec::new(),
             detection: Detection::new(shared),
             limit: FailureOrder::End,
@@ -161,7 +161,7 @@ where
         if self.me == self.detection.first && self.waited.is_multiple_of(16) {
             match self.shared.common.ranks.is_alerted() {
                 Ok(false) => {}
-                Ok(true) => self.shared.break_up(),
+                Ok(true) => self.shared.set_broken(),
                 Err(error) => self.lose(error),
             }
         }
@@ -171,7 +171,7 @@ where
     #[cold]
     pub(super) fn lose(&self, error: NetError) {
         self.shared.common.failure.note(FailureOrder::End, RunError::Net(error));
-        self.shared.break_up();
+        self.shared.set_broken();
     }
 
     /// Makes the processes and lets each send its first events.
@@ -184,18 +184,18 @@ where
                 if lookout.cuts_off() {
                     return;
                 }
-                worker.desk.scene.lp = Some(id);
+                worker.send_buffer.error_context.lp = Some(id);
                 let common = &shared.common;
-                let lp = Lp::start(common.model, id, common.settings.seed, &mut worker.desk);
+                let lp = Lp::start(common.model, id, common.settings.seed, &mut worker.send_buffer);
                 let incoming = topology.incoming(NodeId(id.get()));
                 let lookaheads = incoming.iter().map(|edge| shared.lookaheads[edge.index()]);
                 let least = lookaheads.reduce(f64::min);
-                worker.processes.push(Process::new(lp, least, incoming.first().copied()));
-                let local = worker.processes.len() - 1;
-                worker.deliver(local, Moment::START);
+                worker.lps.push(LinkedLp::new(lp, least, incoming.first().copied()));
+                let local = worker.lps.len() - 1;
+                worker.deliver(local, ChannelTime::START);
             }
         });
-        for local in 0..self.processes.len() {
+        for local in 0..self.lps.len() {
             self.enqueue(local);
             self.note_for_review(local);
         }
@@ -218,7 +218,7 @@ where
     /// Gives events, clocks and room to the processes that they are for.
     pub(super) fn settle(&mut self) {
         // One that could not start all its processes has nothing to give it to, and the run ends.
-        if self.processes.len() < self.shared.residents_of(self.me).len() {
+        if self.lps.len() < self.shared.residents_of(self.me).len() {
             return;
         }
         while let Some(edge) = self.graph.next_arrival() {
@@ -238,7 +238,7 @@ where
         }
         while let Some(node) = self.graph.next_relieved() {
             let local = self.shared.local_of(node);
-            if !self.processes[local].outbox.is_empty() {
+            if !self.lps[local].outbox.is_empty() {
                 self.guard(|worker| worker.send_outbox(local, false));
                 self.enqueue(local);
                 self.note_for_review(local);
@@ -257,10 +257,10 @@ where
         for _ in 0..SLICE_TURNS {
             let Some(Reverse((at, local))) = self.ready.pop() else { break };
             let local = local as usize;
-            if self.processes[local].queued != at {
+            if self.lps[local].queued != at {
                 continue;
             }
-            self.processes[local].queued = Moment::NEVER;
+            self.lps[local].queued = ChannelTime::NEVER;
             self.take_turn(local, lookout);
             self.settle();
             self.enqueue(local);
@@ -294,14 +294,14 @@ where
     /// Now and then notes how far the processes of this worker, and of the rank, have come.
     fn show_progress(&mut self, lookout: &mut Lookout<'_, '_>) {
         // So seldom that the sum is small.
-        let every = PROGRESS_SLICES * (1 + self.processes.len() as u32 / SLICE_TURNS);
+        let every = PROGRESS_SLICES * (1 + self.lps.len() as u32 / SLICE_TURNS);
         self.slices += 1;
         if !self.slices.is_multiple_of(every) {
             return;
         }
         let end = self.shared.common.end;
-        let clocks = self.processes.iter().map(|process| process.clock(end));
-        let reached = clocks.min().and_then(Moment::time).unwrap_or(f64::MAX).min(end);
+        let clocks = self.lps.iter().map(|process| process.clock(end));
+        let reached = clocks.min().and_then(ChannelTime::time).unwrap_or(f64::MAX).min(end);
         // Ordering: Relaxed; for people.
         self.shared.reached[self.me - self.detection.first]
             .store(reached.to_bits(), Ordering::Relaxed);
@@ -316,23 +316,23 @@ where
                 if !worker.is_ready(local) || lookout.cuts_off() {
                     break;
                 }
-                let Some(Reverse(waiting)) = worker.processes[local].pending.pop() else { break };
+                let Some(Reverse(waiting)) = worker.lps[local].pending.pop() else { break };
                 worker.tally.pending -= 1;
                 worker.handle(local, waiting);
             }
         });
         if !is_sound {
-            self.processes[local].has_failed = true;
-            self.guard(|worker| worker.desk.sent.clear());
+            self.lps[local].has_failed = true;
+            self.guard(|worker| worker.send_buffer.sent.clear());
         }
     }
 
     /// Whether a process may handle its next event.
     #[inline]
     pub(super) fn is_ready(&self, local: usize) -> bool {
-        let process = &self.processes[local];
+        let process = &self.lps[local];
         let Some(Reverse(Waiting { event, .. })) = process.pending.peek() else { return false };
-        Moment::of(&event.key) < process.bound
+        ChannelTime::of(&event.key) < process.bound
             && event.key.time_value() < self.shared.common.end
             && process.outbox.is_empty()
             && FailureOrder::Event(event.key) < self.limit
@@ -343,10 +343,10 @@ where
     #[inline]
     fn handle(&mut self, local: usize, waiting: Waiting<B>) {
         let Waiting { event: Event { key, to, io, message }, edge } = waiting;
-        let (model, desk) = (self.shared.common.model, &mut self.desk);
-        let Lp { state, rng, sent, digest } = &mut self.processes[local].lp;
-        (desk.scene.lp, desk.scene.event) = (Some(to), Some(key));
-        let mut cx = Handling { cause: Cause::event(&key, to), rng, sent, sink: desk };
+        let (model, send_buffer) = (self.shared.common.model, &mut self.send_buffer);
+        let Lp { state, rng, sent, digest } = &mut self.lps[local].lp;
+        (send_buffer.error_context.lp, send_buffer.error_context.event) = (Some(to), Some(key));
+        let mut cx = Handling { cause: Cause::event(&key, to), rng, sent, sink: send_buffer };
         match io {
             None => state.handle(model, message.get(), &mut cx),
             Some(Io::Blocking) => state.handle_io(model, message.get(), &mut cx),
@@ -356,29 +356,29 @@ where
         digest.commit(&key, M::Lp::fingerprint(message.get()));
         self.tally.committed += 1;
         self.tally.last_time = self.tally.last_time.max(key.time());
-        self.shared.common.room.give(1);
+        self.shared.common.memory.release(1);
         if let Some(edge) = edge {
             self.graph.free(edge);
         }
         if io == Some(Io::NonBlocking) {
             self.outputs.push(Event { key, to, io, message });
         } else {
-            self.desk.spares.recycle(message);
+            self.send_buffer.spares.recycle(message);
         }
-        self.deliver(local, Moment::of(&key).as_cause());
+        self.deliver(local, ChannelTime::of(&key).as_cause());
     }
 
-    /// Sends what is on the desk; what finds no room stays in the process's outbox.
+    /// Sends what is on the send_buffer; what finds no room stays in the process's outbox.
     #[inline]
-    fn deliver(&mut self, local: usize, cause: Moment) {
-        let process = &mut self.processes[local];
-        for (edge, event) in self.desk.sent.drain(..) {
+    fn deliver(&mut self, local: usize, cause: ChannelTime) {
+        let process = &mut self.lps[local];
+        for (edge, event) in self.send_buffer.sent.drain(..) {
             let Some(edge) = edge else {
                 process.pending.push(Reverse(Waiting { event, edge: None }));
                 self.tally.pending += 1;
                 continue;
             };
-            if let Err(refused) = self.graph.send(edge, Departure { event, cause }) {
+            if let Err(refused) = self.graph.send(edge, ChannelEvent { event, cause }) {
                 process.outbox.push_back((edge, refused.event.event));
                 process.outbox_cause = cause;
                 self.tally.pending += 1;
@@ -390,14 +390,14 @@ where
     /// Sends what is in the outbox as far as there is room; or all of it, to end a deadlock. What
     /// is sent on one edge keeps its order: an edge that is full stays so meanwhile.
     pub(super) fn send_outbox(&mut self, local: usize, over: bool) {
-        let process = &mut self.processes[local];
+        let process = &mut self.lps[local];
         let cause = process.outbox_cause;
         for _ in 0..process.outbox.len() {
             let Some((edge, event)) = process.outbox.pop_front() else { break };
             // Between ranks it is the model that writes it.
-            (self.desk.scene.lp, self.desk.scene.event) =
+            (self.send_buffer.error_context.lp, self.send_buffer.error_context.event) =
                 (Some(event.key.sender()), Some(event.key));
-            let departure = Departure { event, cause };
+            let departure = ChannelEvent { event, cause };
             let sent = match over {
                 true => self.graph.send_over(edge, departure),
                 false => self.graph.send(edge, departure),
@@ -413,7 +413,8 @@ where
     /// whether there was none.
     pub(super) fn guard(&mut self, code: impl FnOnce(&mut Self)) -> bool {
         let (shared, me) = (self.shared, self.me - self.detection.first);
-        let order = shared.common.guard(me, self, |worker| &mut worker.desk.scene, code);
+        let order =
+            shared.common.guard(me, self, |worker| &mut worker.send_buffer.error_context, code);
         self.limit = order.map_or(self.limit, |order| order.min(self.limit));
         order.is_none()
     }

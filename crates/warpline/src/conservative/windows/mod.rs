@@ -14,16 +14,16 @@
 //! |------------|-----------------------------------------------------------------------|
 //! | `worker`   | the main loop: meet, handle a window                                  |
 //! | `calendar` | pending events, by window                                             |
-//! | `agenda`   | a window's events, by process                                         |
-//! | `desk`     | where sent events go                                                  |
+//! | `schedule`   | a window's events, by process                                         |
+//! | `sender`     | where sent events go                                                  |
 //! | `exchange` | where workers meet                                                    |
-//! | `abroad`   | mail between ranks                                                    |
+//! | `remote`   | mail between ranks                                                    |
 //! | `shared`   | what workers share                                                    |
 //!
 //! # Invariants
 //!
 //! - **CONS-A.** An event to another process is due in a later window than its cause. The rules of
-//!   sending see to it (`Admission::admit` computes a lookahead's end as `Grid` assumes); `Desk`
+//!   sending see to it (`Admission::admit` computes a lookahead's end as `Grid` assumes); `Sender`
 //!   checks it.
 //! - **CONS-B.** Each process handles its events in the order of their keys.
 //! - **CONS-C.** Every event that was sent was handled once, or is pending at the end. Checked.
@@ -38,20 +38,20 @@
 //! # When a run is stopped
 //!
 //! It ends after the window, so that what was committed is a prefix of the run. A window that does
-//! not end soon is cut off within: then some processes are further than others.
+//! not end self_sent is cut off within: then some processes are further than others.
 
-mod abroad;
-mod agenda;
+pub(crate) mod barrier;
 mod calendar;
-mod desk;
-pub(crate) mod exchange;
+mod remote;
+mod schedule;
+mod sending;
 mod shared;
 mod worker;
 
 use warpline_core::{Model, Wires};
 
 use super::{
-    crew::{Common, Remains, Way},
+    algorithm::{Algorithm, Common, WorkerResult},
     lookout::Lookout,
 };
 use crate::{
@@ -62,18 +62,18 @@ pub(super) use shared::Shared;
 use worker::Worker;
 
 /// What a worker counts besides.
-pub(super) struct Count {
+pub(super) struct Counters {
     windows: u64,
     /// Events for other workers.
     mail: u64,
     /// Events that are still pending.
     pending: u64,
     /// Events that it sent to, less those that it got from, other ranks.
-    abroad: i64,
+    remote: i64,
 }
 
-impl<'m, M: Model, B: Buffer<Message<M>> + Send> Way<'m, M, B> for Shared<'m, M, B> {
-    type Count = Count;
+impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<'m, M, B> {
+    type Counters = Counters;
 
     const EVENT_BYTES: u64 = (size_of::<Event<B>>() + B::BYTES_ELSEWHERE) as u64;
 
@@ -85,37 +85,40 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Way<'m, M, B> for Shared<'m, M,
         &self.common
     }
 
-    fn work(&self, me: usize, lookout: &mut Lookout<'_, '_>) -> Remains<M::Lp, Count> {
+    fn work(&self, me: usize, lookout: &mut Lookout<'_, '_>) -> WorkerResult<M::Lp, Counters> {
         let mut worker = Worker::new(self, me);
         let ended = worker.work(lookout);
-        let Worker { lps, desk, tally, bucket, sudden_outputs, .. } = worker;
-        let pending = desk.calendar.len() as u64 + tally.left;
-        let count = Count { windows: tally.windows, mail: desk.mail, pending, abroad: desk.abroad };
-        self.common.take_apart(move || drop((desk, bucket, sudden_outputs)));
-        Remains {
+        let Worker { lps, sender, tally, bucket, due_outputs, .. } = worker;
+        let pending = sender.calendar.len() as u64 + tally.left;
+        let count =
+            Counters { windows: tally.windows, mail: sender.mail, pending, remote: sender.remote };
+        self.common.drop_guarded(move || drop((sender, bucket, due_outputs)));
+        WorkerResult {
             lps,
             ended,
             committed: tally.committed,
             last_time: tally.last_time,
             peak: tally.peak,
-            rounds: tally.meetings,
+            rounds: tally.barriers,
             count,
         }
     }
 
-    fn call_off(&self) {
-        self.exchange.break_up();
+    fn abort(&self) {
+        self.barrier.set_broken();
     }
 
-    fn details(&self, remains: &[Remains<M::Lp, Count>]) -> Details {
-        let sum = |count: fn(&Remains<M::Lp, Count>) -> u64| remains.iter().map(count).sum::<u64>();
+    fn details(&self, results: &[WorkerResult<M::Lp, Counters>]) -> Details {
+        let sum = |count: fn(&WorkerResult<M::Lp, Counters>) -> u64| {
+            results.iter().map(count).sum::<u64>()
+        };
         let committed = sum(|worker| worker.committed);
         let sent = sum(|worker| worker.lps.iter().map(|lp| lp.sent).sum());
         let pending = sum(|worker| worker.count.pending);
-        let abroad: i64 = remains.iter().map(|worker| worker.count.abroad).sum();
-        let here = sent.wrapping_add_signed(-abroad);
+        let remote: i64 = results.iter().map(|worker| worker.count.remote).sum();
+        let here = sent.wrapping_add_signed(-remote);
         assert_eq!(here, committed + pending, "CONS-C: events were lost or doubled");
-        let windows = remains.iter().map(|worker| worker.count.windows).max().unwrap_or_default();
+        let windows = results.iter().map(|worker| worker.count.windows).max().unwrap_or_default();
         Details {
             counters: vec![("windows", windows), ("mail", sum(|worker| worker.count.mail))],
             remarks: remarks(self.workers, committed, windows),
@@ -126,13 +129,13 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Way<'m, M, B> for Shared<'m, M,
 
 /// Why the run was slow, if it was.
 fn remarks(workers: usize, committed: u64, windows: u64) -> Vec<String> {
-    /// A meeting of workers takes as long as some ten events.
+    /// A round of workers takes as long as some ten events.
     const FEW: u64 = 100;
     let each = committed / windows.max(1) / workers as u64;
     let few = workers > 1 && windows > 0 && each < FEW;
     let remark = || {
         format!(
-            "a worker had {each} events between two meetings: the lookahead is short for so few \
+            "a worker had {each} events between two barriers: the lookahead is short for so few \
              events; a greater one, more events at the same time, or fewer workers would help"
         )
     };

@@ -6,10 +6,10 @@ use warpline_core::{LpId, Model, Wires};
 use warpline_memory::CachePadded;
 
 use super::{
-    super::crew::Common,
-    abroad::Abroad,
+    super::algorithm::Common,
+    barrier::Barrier,
     calendar::{Bucket, Grid},
-    exchange::Exchange,
+    remote::Remote,
 };
 use crate::{
     ConfigError, Engine, RunError,
@@ -26,10 +26,10 @@ pub(in crate::conservative) struct Shared<'m, M: Model, B> {
     /// The last window that has events before the end.
     pub(super) last_window: u64,
     pub(super) grid: Grid,
-    pub(super) exchange: Exchange,
+    pub(super) barrier: Barrier,
     /// Mail to other ranks, if there are any.
-    pub(super) abroad: Option<Abroad<'m, M>>,
-    /// For even and for odd meetings: by receiver, and then by sender.
+    pub(super) remote: Option<Remote<'m, M>>,
+    /// For even and for odd barriers: by receiver, and then by sender.
     mail: [Box<[Mailbox<B>]>; 2],
 }
 
@@ -42,10 +42,10 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
             workers,
             last_window: grid.window(common.end_time().get()),
             grid,
-            exchange: Exchange::new(workers),
-            abroad: wires
+            barrier: Barrier::new(workers),
+            remote: wires
                 .zip(common.ranks.transport())
-                .map(|(wires, transport)| Abroad::new(transport, wires, workers)),
+                .map(|(wires, transport)| Remote::new(transport, wires, workers)),
             mail: [mail(), mail()],
             common,
         })
@@ -54,7 +54,7 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
     /// Whether there is only one worker in all: then nobody asks where a process lives.
     #[inline]
     fn is_alone(&self) -> bool {
-        self.common.homes.residents.len() == 1 && self.abroad.is_none()
+        self.common.homes.residents.len() == 1 && self.remote.is_none()
     }
 
     /// The worker, of those of all ranks, that a process lives at.
@@ -70,15 +70,15 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
     }
 
     /// Does something with the mail of one worker to another one. The sender has it before a
-    /// meeting, the receiver after it, so nobody waits for the lock.
+    /// round, the receiver after it, so nobody waits for the lock.
     pub(super) fn mail<R>(
         &self,
-        meeting: u64,
+        round: u64,
         from: usize,
         to: usize,
         work: impl FnOnce(&mut Bucket<Event<B>>) -> R,
     ) -> R {
-        let mail = &self.mail[(meeting % 2) as usize][to * self.workers + from];
+        let mail = &self.mail[(round % 2) as usize][to * self.workers + from];
         work(&mut mail.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

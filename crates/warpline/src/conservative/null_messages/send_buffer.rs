@@ -1,10 +1,10 @@
-//! Where the events go that a handler sends: onto the desk, until the handler is done.
+//! Where the events go that a handler sends: onto the send_buffer, until the handler is done.
 
 use warpline_core::{EventKey, Fault, Io, LpId, Model};
 use warpline_net::graph::EdgeId;
 
 use super::{
-    super::{crew::Scene, room::Spares},
+    super::{algorithm::ErrorContext, memory::SpareBuffers},
     shared::Shared,
 };
 use crate::{
@@ -13,47 +13,53 @@ use crate::{
 };
 
 /// See the module.
-pub(super) struct Desk<'a, M: Model, B> {
+pub(super) struct SendBuffer<'a, M: Model, B> {
     shared: &'a Shared<'a, M, B>,
     /// What the current handler has sent; without an edge, to its own process.
     pub(super) sent: Vec<(Option<EdgeId>, Event<B>)>,
     /// Buffers of handled events, for the next sends.
-    pub(super) spares: Spares<B>,
-    pub(super) scene: Scene,
+    pub(super) spares: SpareBuffers<B>,
+    pub(super) error_context: ErrorContext,
     /// Events sent.
     pub(super) count: u64,
 }
 
-impl<'a, M: Model, B: Buffer<Message<M>>> Desk<'a, M, B> {
+impl<'a, M: Model, B: Buffer<Message<M>>> SendBuffer<'a, M, B> {
     pub(super) fn new(shared: &'a Shared<'a, M, B>) -> Self {
-        Self { shared, sent: Vec::new(), spares: Spares::new(), scene: Scene::default(), count: 0 }
+        Self {
+            shared,
+            sent: Vec::new(),
+            spares: SpareBuffers::new(),
+            error_context: ErrorContext::default(),
+            count: 0,
+        }
     }
 
     /// The edge that an event takes, if the model has declared it and keeps its lookahead.
     #[inline]
     fn edge(&mut self, key: &EventKey, to: LpId) -> EdgeId {
-        let now = self.scene.event.map_or(0.0, |event| event.time_value());
+        let now = self.error_context.event.map_or(0.0, |event| event.time_value());
         let delay = key.time_value() - now;
         let Some(edge) = self.shared.edge(key.sender(), to) else {
-            self.scene.halt(Halt::Fault(Fault::NoSuchLink { to, delay }))
+            self.error_context.halt(Halt::Fault(Fault::NoSuchLink { to, delay }))
         };
         let lookahead = self.shared.lookaheads[edge.index()];
         // As the bound of a link is computed, so that both round alike.
         if key.time_value() < now + lookahead {
-            self.scene.halt(Halt::Fault(Fault::BrokenLink { to, delay, lookahead }))
+            self.error_context.halt(Halt::Fault(Fault::BrokenLink { to, delay, lookahead }))
         }
         edge
     }
 }
 
-impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Desk<'_, M, B> {
+impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for SendBuffer<'_, M, B> {
     #[inline]
     fn admission(&self) -> &Admission {
         &self.shared.common.admission
     }
 
     fn has_room_for(&self, events: usize) -> bool {
-        self.shared.common.room.has_room_for(events)
+        self.shared.common.memory.has_room_for(events)
     }
 
     #[inline]
@@ -61,10 +67,10 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Desk<'_, M, B> {
         let edge = if key.sender() == to { None } else { Some(self.edge(&key, to)) };
         let common = &self.shared.common;
         // What is for another rank takes room there.
-        if common.room.is_limited()
+        if common.memory.is_limited()
             && self.shared.is_here(common.homes.directory[to.index()].worker as usize)
         {
-            common.room.take(&mut self.scene);
+            common.memory.reserve(&mut self.error_context);
         }
         self.count += 1;
         let message = self.spares.store(message);
@@ -73,6 +79,6 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Desk<'_, M, B> {
 
     #[cold]
     fn halt(&mut self, halt: Halt) -> ! {
-        self.scene.halt(halt)
+        self.error_context.halt(halt)
     }
 }

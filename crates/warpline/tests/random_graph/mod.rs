@@ -19,7 +19,7 @@ pub(crate) enum Mistake {
 
 /// A directed graph, and how its processes behave.
 #[derive(Clone, Debug)]
-pub(crate) struct Web {
+pub(crate) struct RandomGraph {
     /// Of every process: where it sends to, and with which lookahead.
     pub(crate) links: Vec<Vec<(u32, f64)>>,
     /// What is added to the lookahead, drawn for each event; a negative one is the mean of an
@@ -37,7 +37,7 @@ pub(crate) struct Web {
     pub(crate) lines: Arc<Mutex<Vec<(EventKey, LpId)>>>,
 }
 
-impl Web {
+impl RandomGraph {
     /// Sound processes that send a few events each way.
     pub(crate) fn new(links: Vec<Vec<(u32, f64)>>) -> Self {
         Self {
@@ -63,20 +63,20 @@ impl Web {
     }
 }
 
-impl Model for Web {
-    type Lp = Spider;
+impl Model for RandomGraph {
+    type Lp = GraphLp;
     type Output = Vec<(u64, u64)>;
 
     fn name(&self) -> &'static str {
-        "web"
+        "random-graph"
     }
 
     fn lp_count(&self) -> usize {
         self.links.len()
     }
 
-    fn make_lp(&self, _: LpId) -> Spider {
-        Spider { handled: 0, sum: 0 }
+    fn make_lp(&self, _: LpId) -> GraphLp {
+        GraphLp { handled: 0, sum: 0 }
     }
 
     fn reduce(&self, summaries: impl Iterator<Item = (u64, u64)>) -> Self::Output {
@@ -95,28 +95,28 @@ impl Model for Web {
 
 /// A process: what it has handled depends on the order in which it did.
 #[derive(Clone, Debug)]
-pub(crate) struct Spider {
+pub(crate) struct GraphLp {
     handled: u64,
     sum: u64,
 }
 
-impl Spider {
-    fn scatter(&self, web: &Web, [count, budget]: [u64; 2], cx: &mut impl Context<u64>) {
+impl GraphLp {
+    fn scatter(&self, model: &RandomGraph, [count, budget]: [u64; 2], cx: &mut impl Context<u64>) {
         let me = cx.me();
-        let links = &web.links[me.index()];
+        let links = &model.links[me.index()];
         for child in 0..count.min(budget) {
             let share = budget / count.min(budget) + u64::from(child < budget % count.min(budget));
             // One more than there are links: the process itself.
             let choice = cx.rng().below(links.len() as u64 + 1) as usize;
             let (to, lookahead) =
                 links.get(choice).map_or((me, 0.0), |&(to, lookahead)| (LpId::new(to), lookahead));
-            let more = web.delays[cx.rng().below(web.delays.len() as u64) as usize];
+            let more = model.delays[cx.rng().below(model.delays.len() as u64) as usize];
             let more = if more < 0.0 { cx.rng().exponential(-more) } else { more };
-            let dice = if web.io == [0.0; 2] { 1.0 } else { cx.rng().uniform() };
+            let dice = if model.io == [0.0; 2] { 1.0 } else { cx.rng().uniform() };
             let delay = lookahead + more;
-            if dice < web.io[0] {
+            if dice < model.io[0] {
                 cx.send_io(Io::Blocking, to, delay, share);
-            } else if dice < web.io[0] + web.io[1] {
+            } else if dice < model.io[0] + model.io[1] {
                 cx.send_io(Io::NonBlocking, to, delay, share);
             } else {
                 cx.send(to, delay, share);
@@ -124,13 +124,13 @@ impl Spider {
         }
     }
 
-    fn work(&mut self, web: &Web, budget: u64, cx: &mut impl Context<u64>) {
+    fn work(&mut self, model: &RandomGraph, budget: u64, cx: &mut impl Context<u64>) {
         self.handled += 1;
         self.sum = self.sum.wrapping_mul(31).wrapping_add(budget);
-        let [least, most] = web.fan;
+        let [least, most] = model.fan;
         let count = least + cx.rng().below(most - least + 1);
-        self.scatter(web, [count, budget - 1], cx);
-        if let Some((lp, event, mistake)) = web.wrong
+        self.scatter(model, [count, budget - 1], cx);
+        if let Some((lp, event, mistake)) = model.wrong
             && (lp, event) == (cx.me().get(), self.handled)
         {
             match mistake {
@@ -138,7 +138,7 @@ impl Spider {
                 Mistake::Panic => panic!("broken on purpose"),
                 Mistake::SendTo(to) => cx.send(LpId::new(to), 1.0, 1),
                 Mistake::TooSoon => {
-                    let (to, lookahead) = web.links[cx.me().index()][0];
+                    let (to, lookahead) = model.links[cx.me().index()][0];
                     cx.send(LpId::new(to), lookahead / 2.0, 1);
                 }
             }
@@ -146,28 +146,28 @@ impl Spider {
     }
 }
 
-impl LogicalProcess for Spider {
-    type Model = Web;
+impl LogicalProcess for GraphLp {
+    type Model = RandomGraph;
     type Message = u64;
     type Summary = (u64, u64);
 
-    fn start(&mut self, web: &Web, cx: &mut impl Context<u64>) {
-        self.scatter(web, [web.first, web.first * web.budget], cx);
+    fn start(&mut self, model: &RandomGraph, cx: &mut impl Context<u64>) {
+        self.scatter(model, [model.first, model.first * model.budget], cx);
     }
 
-    fn handle(&mut self, web: &Web, budget: &u64, cx: &mut impl Context<u64>) {
-        self.work(web, *budget, cx);
+    fn handle(&mut self, model: &RandomGraph, budget: &u64, cx: &mut impl Context<u64>) {
+        self.work(model, *budget, cx);
     }
 
-    fn handle_io(&mut self, web: &Web, budget: &u64, cx: &mut impl IoContext<u64>) {
-        self.work(web, *budget, cx);
+    fn handle_io(&mut self, model: &RandomGraph, budget: &u64, cx: &mut impl IoContext<u64>) {
+        self.work(model, *budget, cx);
     }
 
-    fn output(web: &Web, lp: LpId, event: &EventKey, _: &u64) {
-        web.lines.lock().unwrap().push((*event, lp));
+    fn output(model: &RandomGraph, lp: LpId, event: &EventKey, _: &u64) {
+        model.lines.lock().unwrap().push((*event, lp));
     }
 
-    fn finish(self, _: &Web, _: VirtualTime) -> (u64, u64) {
+    fn finish(self, _: &RandomGraph, _: VirtualTime) -> (u64, u64) {
         (self.handled, self.sum)
     }
 

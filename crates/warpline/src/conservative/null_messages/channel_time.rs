@@ -5,8 +5,8 @@
 //!
 //! # Invariants
 //!
-//! - **MOMENT-A.** The effect of a cause, on a link with this lookahead, is not before
-//!   [`Moment::after`] of the cause's moment. It is computed as `Admission::admit` does it, so that
+//! - **CHANNEL-A.** The effect of a cause, on a link with this lookahead, is not before
+//!   [`ChannelTime::after`] of the cause's moment. It is computed as `Admission::admit` does it, so that
 //!   both round alike; and it never decreases when the moment does not.
 
 use warpline_core::EventKey;
@@ -17,12 +17,12 @@ use warpline_core::EventKey;
 /// events, its sender left out. And a *clock*, the moment of a cause: its time, and the step that a
 /// zero-delay effect of it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Moment {
+pub(super) struct ChannelTime {
     time: u64,
     step: u32,
 }
 
-impl Moment {
+impl ChannelTime {
     /// Before every event; also the clock of a process that starts.
     pub(super) const START: Self = Self { time: 0, step: 0 };
     /// After every event.

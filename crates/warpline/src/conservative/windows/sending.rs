@@ -7,9 +7,9 @@ use warpline_core::{EventKey, Fault, Io, LpId, Model, WireError};
 use warpline_net::{NetError, append};
 
 use super::{
-    super::{crew::Scene, room::Spares},
-    abroad::Abroad,
+    super::{algorithm::ErrorContext, memory::SpareBuffers},
     calendar::{Bucket, Calendar, Grid},
+    remote::Remote,
     shared::Shared,
 };
 use crate::{
@@ -19,92 +19,93 @@ use crate::{
 };
 
 /// See the module.
-pub(super) struct Desk<'a, M: Model, B> {
+pub(super) struct Sender<'a, M: Model, B> {
     pub(super) shared: &'a Shared<'a, M, B>,
     me: usize,
     /// All windows before this one are over, or being handled.
-    pub(super) over: u64,
+    pub(super) next_window: u64,
     pub(super) calendar: Calendar<Event<B>>,
     /// What the current process has sent to itself, due in the window that is being handled.
-    pub(super) soon: BinaryHeap<Reverse<Event<B>>>,
+    pub(super) self_sent: BinaryHeap<Reverse<Event<B>>>,
     /// By receiver.
     outboxes: Vec<Bucket<Event<B>>>,
     /// The events for other ranks as bytes, by receiver among the workers of all ranks.
     departures: Vec<Vec<u8>>,
     /// Events that were sent to, less those that came from, other ranks.
-    pub(super) abroad: i64,
+    pub(super) remote: i64,
     /// The first window of what is in the outboxes.
     first_sent: u64,
     /// Events for other workers.
     pub(super) mail: u64,
-    pub(super) spares: Spares<B>,
-    pub(super) scene: Scene,
+    pub(super) spares: SpareBuffers<B>,
+    pub(super) error_context: ErrorContext,
 }
 
-impl<'a, M: Model, B: Buffer<Message<M>>> Desk<'a, M, B> {
+impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     pub(super) fn new(shared: &'a Shared<'a, M, B>, me: usize) -> Self {
         Self {
             shared,
             me,
-            over: 0,
+            next_window: 0,
             calendar: Calendar::new(
                 shared.grid,
                 shared.common.homes.residents[me].len(),
                 super::worker::tile_bits::<M>(),
             ),
-            soon: BinaryHeap::new(),
+            self_sent: BinaryHeap::new(),
             outboxes: (0..shared.workers).map(|_| Bucket::default()).collect(),
             departures: vec![
                 Vec::new();
-                if shared.abroad.is_some() { shared.common.homes.workers } else { 0 }
+                if shared.remote.is_some() { shared.common.homes.workers } else { 0 }
             ],
-            abroad: 0,
+            remote: 0,
             first_sent: u64::MAX,
             mail: 0,
-            spares: Spares::new(),
-            scene: Scene::default(),
+            spares: SpareBuffers::new(),
+            error_context: ErrorContext::default(),
         }
     }
 
-    /// Posts what was sent to others, before the `meeting`-th meeting. Gives back the first window
+    /// Posts what was sent to others, before the `round`-th round. Gives back the first window
     /// in which this worker has something, or has sent something.
-    pub(super) fn post(&mut self, meeting: u64) -> u64 {
+    pub(super) fn post(&mut self, round: u64) -> u64 {
         for (to, outbox) in self.outboxes.iter_mut().enumerate() {
             if to != self.me {
                 // What comes back are the chunks of the mail before the last.
-                self.shared.mail(meeting, self.me, to, |mail| std::mem::swap(mail, outbox));
+                self.shared.mail(round, self.me, to, |mail| std::mem::swap(mail, outbox));
                 self.calendar.reclaim(outbox);
             }
         }
-        if let Some(abroad) = &self.shared.abroad {
-            abroad.leave(self.me, &mut self.departures);
+        if let Some(remote) = &self.shared.remote {
+            remote.leave(self.me, &mut self.departures);
         }
         let sent = std::mem::replace(&mut self.first_sent, u64::MAX);
         self.calendar.first().map_or(sent, |first| first.min(sent))
     }
 
-    /// Takes what others have posted before the `meeting`-th meeting.
-    pub(super) fn collect(&mut self, meeting: u64) {
+    /// Takes what others have posted before the `round`-th round.
+    pub(super) fn collect(&mut self, round: u64) {
         for from in (0..self.shared.workers).filter(|&from| from != self.me) {
             let local_of = |event: &Event<B>| self.shared.local_of(event.to);
             let insert = |mail: &mut _| self.calendar.insert_all(mail, local_of);
-            self.shared.mail(meeting, from, self.me, insert);
+            self.shared.mail(round, from, self.me, insert);
         }
     }
 
-    /// Takes what other ranks have sent for the last meeting.
-    pub(super) fn collect_abroad(&mut self, abroad: &Abroad<'_, M>) -> Result<(), NetError> {
-        abroad.collect(self.me, |Arrival { key, to, io, message }| {
+    /// Takes what other ranks have sent for the last round.
+    pub(super) fn collect_abroad(&mut self, remote: &Remote<'_, M>) -> Result<(), NetError> {
+        remote.collect(self.me, |Arrival { key, to, io, message }| {
             let shared = self.shared;
             let window = shared.grid.window(key.time_value());
             let home = shared.common.homes.directory.get(to.index());
             let worker = home.map(|home| home.worker as usize);
-            if worker != Some(shared.common.homes.here.start + self.me) || window < self.over {
+            if worker != Some(shared.common.homes.here.start + self.me) || window < self.next_window
+            {
                 return Err(WireError::new(format!("an event for {to:?} that is not due here")));
             }
-            self.abroad -= 1;
-            self.scene.lp = Some(key.sender());
-            self.shared.common.room.take(&mut self.scene);
+            self.remote -= 1;
+            self.error_context.lp = Some(key.sender());
+            self.shared.common.memory.reserve(&mut self.error_context);
             let message = self.spares.store(message);
             let make = || Event { key, to, io, message };
             self.calendar.insert(window, shared.local_of(to), make);
@@ -114,13 +115,13 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Desk<'a, M, B> {
 
     /// Writes an event for another rank.
     fn depart(&mut self, window: u64, event: (&EventKey, LpId, Option<Io>), message: &Message<M>) {
-        let Some(abroad) = &self.shared.abroad else { return };
+        let Some(remote) = &self.shared.remote else { return };
         let to = self.shared.worker_of(event.1);
         self.first_sent = self.first_sent.min(window);
         append(&mut self.departures[to], |bytes| {
-            write_event(bytes, &abroad.wire(), event, message)
+            write_event(bytes, &remote.wire(), event, message)
         });
-        self.abroad += 1;
+        self.remote += 1;
     }
 
     /// An event to another process is due in the window of its cause, or before: its time is so
@@ -133,25 +134,25 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Desk<'a, M, B> {
              {lookahead} for the conservative engine (it handles times up to {:e} of them)",
             Grid::WINDOWS_MAX as f64
         ));
-        self.scene.halt(Halt::Fault(fault))
+        self.error_context.halt(Halt::Fault(fault))
     }
 }
 
-impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Desk<'_, M, B> {
+impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, M, B> {
     #[inline]
     fn admission(&self) -> &Admission {
         &self.shared.common.admission
     }
 
     fn has_room_for(&self, events: usize) -> bool {
-        self.shared.common.room.has_room_for(events)
+        self.shared.common.memory.has_room_for(events)
     }
 
     #[inline]
     fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: Message<M>) {
         let window = self.shared.grid.window(key.time_value());
         // CONS-A: only the process's own events may be due in the window that it handles.
-        if window < self.over && key.sender() != to {
+        if window < self.next_window && key.sender() != to {
             self.refuse(to, key.time_value());
         }
         let worker = self.shared.worker_of(to).wrapping_sub(self.shared.common.homes.here.start);
@@ -160,11 +161,11 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Desk<'_, M, B> {
             // of one in memory by loads that wait for the stores before them.
             return self.depart(window, (&{ key }, to, io), &message);
         }
-        self.shared.common.room.take(&mut self.scene);
+        self.shared.common.memory.reserve(&mut self.error_context);
         let message = self.spares.store(message);
         let make = || Event { key, to, io, message };
-        if window < self.over {
-            self.soon.push(Reverse(make()));
+        if window < self.next_window {
+            self.self_sent.push(Reverse(make()));
         } else if worker == self.me {
             self.calendar.insert(window, self.shared.local_of(to), make);
         } else {
@@ -176,6 +177,6 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Desk<'_, M, B> {
 
     #[cold]
     fn halt(&mut self, halt: Halt) -> ! {
-        self.scene.halt(halt)
+        self.error_context.halt(halt)
     }
 }

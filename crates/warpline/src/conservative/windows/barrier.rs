@@ -3,94 +3,94 @@
 //!
 //! # Invariants
 //!
-//! - **MEET-A.** What a worker has put down before [`Exchange::meet`] all others find after it, and
-//!   they find nothing newer: places are used in turn for even and odd meetings, and nobody is a
-//!   whole meeting ahead.
+//! - **MEET-A.** What a worker has put down before [`Barrier::meet`] all others find after it, and
+//!   they find nothing newer: places are used in turn for even and odd rounds, and nobody is a
+//!   whole round ahead.
 //!
 //! # Happens-before edges
 //!
 //! | Edge   | Release side                        | Acquire side                    | Publishes     |
 //! |--------|-------------------------------------|---------------------------------|---------------|
 //! | MEET-1 | each worker, `arrived` (read-modify-write) | the last one, `arrived`  | what it put down |
-//! | MEET-2 | the last one, `meetings`            | the others, `meetings`          | the same, of all |
+//! | MEET-2 | the last one, `rounds`            | the others, `rounds`          | the same, of all |
 
 use warpline_memory::CachePadded;
 
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// What a worker says at a meeting.
+/// What a worker says at a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Word {
+pub(crate) struct Reduction {
     /// The first window in which it has an event, or has sent one; all ones for none.
     pub(crate) first: u64,
-    /// Whatever one bit each is enough for; a meeting gives the union.
-    pub(crate) notes: u64,
+    /// Whatever one bit each is enough for; a round gives the union.
+    pub(crate) flags: u64,
 }
 
-impl Word {
-    pub(crate) const NOTHING: Self = Self { first: u64::MAX, notes: 0 };
+impl Reduction {
+    pub(crate) const IDENTITY: Self = Self { first: u64::MAX, flags: 0 };
 }
 
-/// One worker's place, of even or of odd meetings.
+/// One worker's place, of even or of odd rounds.
 #[derive(Debug)]
 struct Place {
     first: AtomicU64,
-    notes: AtomicU64,
+    flags: AtomicU64,
 }
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Exchange {
-    /// Of even and of odd meetings, by worker.
+pub(crate) struct Barrier {
+    /// Of even and of odd rounds, by worker.
     places: [Box<[CachePadded<Place>]>; 2],
     arrived: CachePadded<AtomicUsize>,
-    meetings: CachePadded<AtomicU64>,
+    rounds: CachePadded<AtomicU64>,
     /// A worker is gone: nobody waits any more.
     broken: AtomicBool,
 }
 
-/// A worker has died, so that no meeting will ever be complete.
+/// A worker has died, so that no round will ever be complete.
 #[derive(Debug)]
 pub(crate) struct Broken;
 
-impl Exchange {
+impl Barrier {
     pub(crate) fn new(workers: usize) -> Self {
         let places = || {
-            let place = || Place { first: AtomicU64::new(0), notes: AtomicU64::new(0) };
+            let place = || Place { first: AtomicU64::new(0), flags: AtomicU64::new(0) };
             (0..workers).map(|_| CachePadded::new(place())).collect()
         };
         Self {
             places: [places(), places()],
             arrived: CachePadded::new(AtomicUsize::new(0)),
-            meetings: CachePadded::new(AtomicU64::new(0)),
+            rounds: CachePadded::new(AtomicU64::new(0)),
             broken: AtomicBool::new(false),
         }
     }
 
-    /// Says a word, as worker `me` at its `meeting`-th meeting, waits for all others, and gives
-    /// back the least window and all notes. `wait` is called as long as others are missing,
+    /// Says a word, as worker `me` at its `round`-th round, waits for all others, and gives
+    /// back the least window and all flags. `wait` is called as long as others are missing,
     /// with a number that grows.
     pub(crate) fn meet(
         &self,
         me: usize,
-        meeting: u64,
-        word: Word,
+        round: u64,
+        word: Reduction,
         mut wait: impl FnMut(u32),
-    ) -> Result<Word, Broken> {
-        let places = &self.places[(meeting % 2) as usize];
+    ) -> Result<Reduction, Broken> {
+        let places = &self.places[(round % 2) as usize];
         // Ordering: Relaxed; edges MEET-1 and MEET-2 publish it.
         places[me].first.store(word.first, Ordering::Relaxed);
-        places[me].notes.store(word.notes, Ordering::Relaxed);
+        places[me].flags.store(word.flags, Ordering::Relaxed);
         // Ordering: AcqRel, edge MEET-1.
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == places.len() {
             // Ordering: Relaxed; the others look at it after edge MEET-2.
             self.arrived.store(0, Ordering::Relaxed);
             // Ordering: Release, edge MEET-2.
-            self.meetings.store(meeting + 1, Ordering::Release);
+            self.rounds.store(round + 1, Ordering::Release);
         } else {
             let mut waited = 0;
             // Ordering: Acquire, edge MEET-2.
-            while self.meetings.load(Ordering::Acquire) <= meeting {
+            while self.rounds.load(Ordering::Acquire) <= round {
                 if self.is_broken() {
                     return Err(Broken);
                 }
@@ -98,9 +98,9 @@ impl Exchange {
                 waited = waited.saturating_add(1);
             }
         }
-        Ok(places.iter().fold(Word::NOTHING, |all, place| Word {
+        Ok(places.iter().fold(Reduction::IDENTITY, |all, place| Reduction {
             first: all.first.min(place.first.load(Ordering::Relaxed)),
-            notes: all.notes | place.notes.load(Ordering::Relaxed),
+            flags: all.flags | place.flags.load(Ordering::Relaxed),
         }))
     }
 
@@ -111,7 +111,7 @@ impl Exchange {
     }
 
     /// Lets nobody wait any more: a worker will not come.
-    pub(crate) fn break_up(&self) {
+    pub(crate) fn set_broken(&self) {
         // Ordering: Relaxed; it publishes nothing but itself.
         self.broken.store(true, Ordering::Relaxed);
     }

@@ -3,23 +3,23 @@
 use warpline_core::{Model, WireError, Wires, take_bytes};
 use warpline_net::{Malformed, graph::Codec};
 
-use super::moment::Moment;
+use super::channel_time::ChannelTime;
 use crate::{
     sequential::{Buffer, Event, Message},
     travel::{Arrival, read_event, write_event},
 };
 
 /// An event, and the clock of its cause: later ones on the same edge have no earlier causes.
-pub(super) struct Departure<B> {
+pub(super) struct ChannelEvent<B> {
     pub(super) event: Event<B>,
-    pub(super) cause: Moment,
+    pub(super) cause: ChannelTime,
 }
 
 /// See the module; on a single rank there are no wires, and nobody asks for bytes.
 pub(super) struct EventCodec<M: Model>(pub(super) Option<Wires<M>>);
 
-impl<M: Model, B: Buffer<Message<M>>> Codec<Departure<B>> for EventCodec<M> {
-    fn write(&self, departure: &Departure<B>, bytes: &mut Vec<u8>) {
+impl<M: Model, B: Buffer<Message<M>>> Codec<ChannelEvent<B>> for EventCodec<M> {
+    fn write(&self, departure: &ChannelEvent<B>, bytes: &mut Vec<u8>) {
         let Event { key, to, io, message } = &departure.event;
         if let Some(wires) = &self.0 {
             let words = departure.cause.to_words().map(u64::to_le_bytes);
@@ -28,7 +28,7 @@ impl<M: Model, B: Buffer<Message<M>>> Codec<Departure<B>> for EventCodec<M> {
         }
     }
 
-    fn read(&self, bytes: &mut &[u8]) -> Result<Departure<B>, Malformed> {
+    fn read(&self, bytes: &mut &[u8]) -> Result<ChannelEvent<B>, Malformed> {
         self.departure(bytes).map_err(|error| Malformed::Body(error.to_string()))
     }
 }
@@ -37,7 +37,7 @@ impl<M: Model> EventCodec<M> {
     fn departure<B: Buffer<Message<M>>>(
         &self,
         bytes: &mut &[u8],
-    ) -> Result<Departure<B>, WireError> {
+    ) -> Result<ChannelEvent<B>, WireError> {
         let no_wires = || WireError::new("the model does not say how its messages travel");
         let wires = self.0.as_ref().ok_or_else(no_wires)?;
         let mut words = [0; 2];
@@ -46,6 +46,9 @@ impl<M: Model> EventCodec<M> {
         }
         let Arrival { key, to, io, message } = read_event(bytes, &wires.message)?;
         let message = B::store(message, &mut Vec::new());
-        Ok(Departure { event: Event { key, to, io, message }, cause: Moment::from_words(words) })
+        Ok(ChannelEvent {
+            event: Event { key, to, io, message },
+            cause: ChannelTime::from_words(words),
+        })
     }
 }

@@ -1,15 +1,15 @@
 //! Mail between ranks: at the end of every window each rank sends each other one a parcel, with the
-//! events for it and with its word for the meeting.
+//! events for it and with its word for the round.
 //!
-//! Workers leave the bytes of their events here before a meeting of the rank. Its first worker
+//! Workers leave the bytes of their events here before a round of the rank. Its first worker
 //! sends them off then, waits for the parcels of all other ranks, and combines the words; after a
-//! second meeting of the rank the workers read what is for them. The parcels are all there is of
+//! second round of the rank the workers read what is for them. The parcels are all there is of
 //! global synchronisation.
 //!
 //! # Invariants
 //!
-//! - **ABR-A.** The parcels of a pair of ranks arrive in their order (NET-A), one per meeting, so
-//!   the next one from a rank is that of the meeting that this rank is at.
+//! - **ABR-A.** The parcels of a pair of ranks arrive in their order (NET-A), one per round, so
+//!   the next one from a rank is that of the round that this rank is at.
 //! - **ABR-B.** What arrives is read with care: bytes that do not mean events of LPs of this worker
 //!   end the run with an error.
 
@@ -21,7 +21,7 @@ use std::{
 use warpline_core::{Model, Wire, WireError, Wires, take_bytes};
 use warpline_net::{Address, Malformed, NetError, Parcel, Received, Transport};
 
-use super::exchange::Word;
+use super::barrier::Reduction;
 use crate::{
     failure::FailureOrder,
     ranks::ENGINE_KINDS,
@@ -34,10 +34,10 @@ const WINDOW: u16 = ENGINE_KINDS;
 /// Where they arrive.
 const PORT: usize = 0;
 
-/// What a rank says at a meeting, beside events: seven words.
+/// What a rank says at a round, beside events: seven words.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Notice {
-    pub(super) word: Word,
+pub(super) struct RankReduction {
+    pub(super) word: Reduction,
     /// The events that it has committed; in the end, those that all others have.
     pub(super) committed: u64,
     /// The first failure that it knows of.
@@ -48,23 +48,23 @@ pub(super) struct Notice {
 pub(super) type Outputs = Vec<(usize, Vec<u8>)>;
 
 /// See the module.
-pub(super) struct Abroad<'t, M: Model> {
+pub(super) struct Remote<'t, M: Model> {
     transport: &'t dyn Transport,
     wires: Wires<M>,
     /// Of each rank.
     workers: usize,
     /// By worker of this rank, and then by worker of all ranks: events as bytes.
     departures: Vec<Mutex<Vec<Vec<u8>>>>,
-    /// By rank: the parcels of the last meeting.
+    /// By rank: the parcels of the last round.
     arrivals: RwLock<Vec<Vec<u8>>>,
-    /// By rank: parcels that came before their meeting.
+    /// By rank: parcels that came before their round.
     early: Mutex<Vec<VecDeque<Vec<u8>>>>,
 }
 
 /// The bytes of a parcel before the lengths of its parts.
 const NOTICE_BYTES: usize = 7 * 8;
 
-impl<'t, M: Model> Abroad<'t, M> {
+impl<'t, M: Model> Remote<'t, M> {
     pub(super) fn new(transport: &'t dyn Transport, wires: Wires<M>, workers: usize) -> Self {
         let all = workers * transport.ranks();
         let departures = || Mutex::new(vec![Vec::new(); all]);
@@ -83,29 +83,29 @@ impl<'t, M: Model> Abroad<'t, M> {
     }
 
     /// Leaves what worker `me` of this rank has for workers of other ranks, and takes the empty
-    /// buffers of the last meeting.
+    /// buffers of the last round.
     pub(super) fn leave(&self, me: usize, bytes: &mut Vec<Vec<u8>>) {
         let mut departures = self.departures[me].lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::swap(&mut *departures, bytes);
     }
 
     /// Sends a parcel to every other rank and waits for theirs: the first worker does so, after a
-    /// meeting at which all of its rank have left their mail. `outputs` go to the first rank,
+    /// round at which all of its rank have left their mail. `outputs` go to the first rank,
     /// which gets those of the others. `wait` is called as long as a rank is missing, and says
     /// whether to go on waiting.
     pub(super) fn exchange(
         &self,
-        notice: Notice,
+        notice: RankReduction,
         outputs: &[u8],
         mut wait: impl FnMut() -> Result<bool, NetError>,
-    ) -> Result<Option<(Notice, Outputs)>, NetError> {
+    ) -> Result<Option<(RankReduction, Outputs)>, NetError> {
         let me = self.transport.rank();
         for rank in (0..self.transport.ranks()).filter(|&rank| rank != me) {
             let outputs = if rank == 0 { outputs } else { &[] };
             let parcel = self.pack(rank, notice, outputs);
             self.transport.send(Address { rank, port: PORT }, parcel)?;
         }
-        let mut all = Notice { committed: 0, ..notice };
+        let mut all = RankReduction { committed: 0, ..notice };
         let mut outputs = Outputs::new();
         for rank in (0..self.transport.ranks()).filter(|&rank| rank != me) {
             let Some(bytes) = self.next_of(rank, &mut wait)? else { return Ok(None) };
@@ -114,7 +114,7 @@ impl<'t, M: Model> Abroad<'t, M> {
             let theirs = read_notice(&mut body).map_err(malformed)?;
             all.committed = all.committed.saturating_add(theirs.committed);
             all.word.first = all.word.first.min(theirs.word.first);
-            all.word.notes |= theirs.word.notes;
+            all.word.flags |= theirs.word.flags;
             all.failure = [all.failure, theirs.failure].into_iter().flatten().min();
             let lengths = self.lengths(&mut body).map_err(malformed)?;
             let events = lengths.iter().fold(0usize, |sum, len| sum.saturating_add(*len));
@@ -127,7 +127,7 @@ impl<'t, M: Model> Abroad<'t, M> {
         Ok(Some((all, outputs)))
     }
 
-    fn pack(&self, rank: usize, notice: Notice, outputs: &[u8]) -> Parcel {
+    fn pack(&self, rank: usize, notice: RankReduction, outputs: &[u8]) -> Parcel {
         let mut departures: Vec<_> = self
             .departures
             .iter()
@@ -137,7 +137,7 @@ impl<'t, M: Model> Abroad<'t, M> {
         let mut parcel = Parcel::new(WINDOW, PORT, buffer);
         let body = parcel.body();
         let failure = FailureOrder::to_words(notice.failure);
-        let words = [notice.word.first, notice.word.notes, notice.committed];
+        let words = [notice.word.first, notice.word.flags, notice.committed];
         words.iter().chain(&failure).for_each(|word| body.extend_from_slice(&word.to_le_bytes()));
         let receivers = rank * self.workers..(rank + 1) * self.workers;
         for to in receivers.clone() {
@@ -253,11 +253,11 @@ fn word(bytes: &mut &[u8]) -> Result<u64, WireError> {
     Ok(u64::from_le_bytes(word))
 }
 
-fn read_notice(body: &mut &[u8]) -> Result<Notice, WireError> {
+fn read_notice(body: &mut &[u8]) -> Result<RankReduction, WireError> {
     let mut next = || word(body);
-    let (word, committed) = (Word { first: next()?, notes: next()? }, next()?);
+    let (word, committed) = (Reduction { first: next()?, flags: next()? }, next()?);
     let failure = [next()?, next()?, next()?, next()?];
     let failure = FailureOrder::from_words(failure)
         .ok_or_else(|| WireError::new("the place of a failure means nothing"))?;
-    Ok(Notice { word, committed, failure })
+    Ok(RankReduction { word, committed, failure })
 }

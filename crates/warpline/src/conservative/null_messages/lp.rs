@@ -8,7 +8,7 @@ use std::{
 
 use warpline_net::graph::EdgeId;
 
-use super::moment::Moment;
+use super::channel_time::ChannelTime;
 use crate::sequential::{Event, Lp};
 
 /// An event that waits at its receiver, and the edge whose room it takes; none for what it sent
@@ -40,42 +40,42 @@ impl<B> Ord for Waiting<B> {
 }
 
 /// See the module.
-pub(super) struct Process<L, B> {
+pub(super) struct LinkedLp<L, B> {
     pub(super) lp: Lp<L>,
     pub(super) pending: BinaryHeap<Reverse<Waiting<B>>>,
     /// What its last event has sent and found no room for, and the clock of that event.
     pub(super) outbox: VecDeque<(EdgeId, Event<B>)>,
-    pub(super) outbox_cause: Moment,
+    pub(super) outbox_cause: ChannelTime,
     /// Nothing arrives before this any more.
-    pub(super) bound: Moment,
+    pub(super) bound: ChannelTime,
     /// The incoming edge that holds the bound back, if it has any.
     pub(super) lowest: Option<EdgeId>,
     /// The least lookahead of its incoming edges.
     pub(super) lookahead: f64,
     /// The clock that the receivers of its events know.
-    pub(super) published: Moment,
+    pub(super) published: ChannelTime,
     /// Where it is in the queue of those that are ready; never if it is not.
-    pub(super) queued: Moment,
+    pub(super) queued: ChannelTime,
     /// The bound that it had when it asked for more.
-    pub(super) asked_at: Option<Moment>,
+    pub(super) asked_at: Option<ChannelTime>,
     /// Whether somebody waits for its clock.
     pub(super) is_asked: bool,
     pub(super) is_in_review: bool,
     pub(super) has_failed: bool,
 }
 
-impl<L, B> Process<L, B> {
+impl<L, B> LinkedLp<L, B> {
     pub(super) fn new(lp: Lp<L>, lookahead: Option<f64>, lowest: Option<EdgeId>) -> Self {
         Self {
             lp,
             pending: BinaryHeap::new(),
             outbox: VecDeque::new(),
-            outbox_cause: Moment::START,
-            bound: if lowest.is_some() { Moment::START } else { Moment::NEVER },
+            outbox_cause: ChannelTime::START,
+            bound: if lowest.is_some() { ChannelTime::START } else { ChannelTime::NEVER },
             lowest,
             lookahead: lookahead.unwrap_or(0.0),
-            published: Moment::START,
-            queued: Moment::NEVER,
+            published: ChannelTime::START,
+            queued: ChannelTime::NEVER,
             asked_at: None,
             is_asked: false,
             is_in_review: false,
@@ -85,13 +85,15 @@ impl<L, B> Process<L, B> {
 
     /// Where its next event is; never if it has none.
     #[inline]
-    pub(super) fn next(&self) -> Moment {
-        self.pending.peek().map_or(Moment::NEVER, |Reverse(first)| Moment::of(&first.event.key))
+    pub(super) fn next(&self) -> ChannelTime {
+        self.pending
+            .peek()
+            .map_or(ChannelTime::NEVER, |Reverse(first)| ChannelTime::of(&first.event.key))
     }
 
     /// Its clock: no cause of what it will send is before that. Events at the end are never
     /// handled.
-    pub(super) fn clock(&self, end: f64) -> Moment {
+    pub(super) fn clock(&self, end: f64) -> ChannelTime {
         if self.has_failed {
             return self.published;
         }
@@ -99,13 +101,13 @@ impl<L, B> Process<L, B> {
             return self.outbox_cause;
         }
         let next = self.next().min(self.bound);
-        if next.is_before(end) { next.as_cause() } else { Moment::NEVER }
+        if next.is_before(end) { next.as_cause() } else { ChannelTime::NEVER }
     }
 
     /// Its clock, if its receivers should hear of it: it has grown. That it has grown by steps
     /// alone, because its bound has, is no news: in a cycle of links without lookahead the
     /// processes would tell each other so without end.
-    pub(super) fn news(&self, end: f64) -> Option<Moment> {
+    pub(super) fn news(&self, end: f64) -> Option<ChannelTime> {
         let clock = self.clock(end);
         debug_assert!(clock >= self.published, "CMB-B: {clock:?} after {:?}", self.published);
         let is_own = !self.outbox.is_empty() || self.next() <= self.bound;

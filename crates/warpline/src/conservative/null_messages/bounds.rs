@@ -9,14 +9,14 @@ use warpline_net::{
 };
 
 use super::{
-    departure::Departure, detection::ASK, moment::Moment, process::Waiting, worker::Worker,
+    channel_time::ChannelTime, detection::ASK, lp::Waiting, remote::ChannelEvent, worker::Worker,
 };
 use crate::{
     Synchronization,
     sequential::{Buffer, Event, Message},
 };
 
-/// Null messages that a worker may send between two events: so many for each of its processes, and
+/// Null messages that a worker may send between two events: so many for each of its lps, and
 /// so many more.
 const ALLOWANCE_EACH: usize = 4;
 const ALLOWANCE_LEAST: usize = 16;
@@ -27,32 +27,34 @@ where
     B: Buffer<Message<M>>,
 {
     pub(super) fn renew_allowance(&mut self) {
-        self.allowance = ALLOWANCE_LEAST + ALLOWANCE_EACH * self.processes.len();
+        self.allowance = ALLOWANCE_LEAST + ALLOWANCE_EACH * self.lps.len();
     }
 
     /// An event has come to a process.
     #[inline]
-    pub(super) fn arrive(&mut self, local: usize, edge: EdgeId, departure: Departure<B>) {
-        let Departure { event, cause } = departure;
-        let at = Moment::of(&event.key);
+    pub(super) fn arrive(&mut self, local: usize, edge: EdgeId, departure: ChannelEvent<B>) {
+        let ChannelEvent { event, cause } = departure;
+        let at = ChannelTime::of(&event.key);
         let (shared, topology) = (self.shared, self.shared.plan.topology());
         let ends = [topology.from(edge).0, topology.to(edge).0];
-        if [event.key.sender().get(), event.to.get()] != ends || at < self.processes[local].bound {
+        if [event.key.sender().get(), event.to.get()] != ends || at < self.lps[local].bound {
             // CMB-A: there is a bug, here or at another rank.
             let Event { key, to, .. } = &event;
             let what =
                 format!("{key:?} came to {to:?} on the link {ends:?}, too late or by mistake");
             return self.lose(NetError::Failed(what));
         }
-        if shared.common.room.is_limited() && !shared.is_here(shared.plan.home(topology.from(edge)))
+        if shared.common.memory.is_limited()
+            && !shared.is_here(shared.plan.home(topology.from(edge)))
         {
             self.guard(|worker| {
-                let scene = &mut worker.desk.scene;
-                (scene.lp, scene.event) = (Some(event.key.sender()), Some(event.key));
-                shared.common.room.take(scene);
+                let error_context = &mut worker.send_buffer.error_context;
+                (error_context.lp, error_context.event) =
+                    (Some(event.key.sender()), Some(event.key));
+                shared.common.memory.reserve(error_context);
             });
         }
-        let process = &mut self.processes[local];
+        let process = &mut self.lps[local];
         if process.has_failed {
             self.graph.free(edge);
             self.guard(|_| drop(event));
@@ -73,7 +75,7 @@ where
 
     /// The sender of what comes on an edge has reached a clock.
     #[inline]
-    fn raise(&mut self, edge: EdgeId, clock: Moment) {
+    fn raise(&mut self, edge: EdgeId, clock: ChannelTime) {
         let plan = &self.shared.plan;
         let reached = clock.after(self.shared.lookaheads[edge.index()]);
         let bound = &mut self.bounds[plan.place(edge)];
@@ -84,7 +86,7 @@ where
         let node = plan.topology().to(edge);
         let local = self.shared.local_of(node);
         // The others hold the bound back no less than before.
-        if self.processes[local].lowest == Some(edge) {
+        if self.lps[local].lowest == Some(edge) {
             self.find_bound(local, node);
         }
     }
@@ -94,14 +96,14 @@ where
         let plan = &self.shared.plan;
         let bound_of = |edge: &EdgeId| self.bounds[plan.place(*edge)];
         let lowest = plan.topology().incoming(node).iter().copied().min_by_key(bound_of);
-        let bound = lowest.as_ref().map_or(Moment::NEVER, bound_of);
-        self.processes[local].lowest = lowest;
+        let bound = lowest.as_ref().map_or(ChannelTime::NEVER, bound_of);
+        self.lps[local].lowest = lowest;
         self.raise_bound(local, bound);
     }
 
     /// Nothing comes to a process before this any more.
-    pub(super) fn raise_bound(&mut self, local: usize, bound: Moment) {
-        let process = &mut self.processes[local];
+    pub(super) fn raise_bound(&mut self, local: usize, bound: ChannelTime) {
+        let process = &mut self.lps[local];
         if bound > process.bound {
             process.bound = bound;
             self.enqueue(local);
@@ -113,7 +115,7 @@ where
     #[inline]
     pub(super) fn enqueue(&mut self, local: usize) {
         if self.is_ready(local) {
-            let process = &mut self.processes[local];
+            let process = &mut self.lps[local];
             let at = process.next();
             if at < process.queued {
                 process.queued = at;
@@ -125,7 +127,7 @@ where
     /// A process has had its turn: tells how far it has come, if it has to wait now.
     #[inline]
     pub(super) fn finish_turn(&mut self, local: usize) {
-        if self.processes[local].queued != Moment::NEVER {
+        if self.lps[local].queued != ChannelTime::NEVER {
             return;
         }
         match self.shared.common.mode {
@@ -139,7 +141,7 @@ where
     #[inline]
     pub(super) fn note_for_review(&mut self, local: usize) {
         let has_clocks = self.has_clocks();
-        let process = &mut self.processes[local];
+        let process = &mut self.lps[local];
         if has_clocks && !process.is_in_review {
             process.is_in_review = true;
             self.review.push_back(local as u32);
@@ -154,7 +156,7 @@ where
             let Some(local) = self.review.pop_front() else { break };
             let local = local as usize;
             any = true;
-            self.processes[local].is_in_review = false;
+            self.lps[local].is_in_review = false;
             match self.shared.common.mode {
                 Synchronization::NullMessagesOnDemand => self.answer_and_ask(local),
                 _ => self.publish(local),
@@ -166,10 +168,10 @@ where
 
     /// Tells the receivers of a process's events its clock, if that has grown.
     fn publish(&mut self, local: usize) {
-        let news = self.processes[local].news(self.shared.common.end);
+        let news = self.lps[local].news(self.shared.common.end);
         if let Some(clock) = news.filter(|_| !self.graph.is_freezing()) {
-            self.processes[local].published = clock;
-            self.processes[local].is_asked = false;
+            self.lps[local].published = clock;
+            self.lps[local].is_asked = false;
             let node = self.node_of(local);
             let told = self.graph.publish(node, clock.to_words());
             self.tally.null_messages += told as u64;
@@ -179,10 +181,10 @@ where
 
     /// On demand: answers who waits for this process, and asks the one that it waits for.
     fn answer_and_ask(&mut self, local: usize) {
-        if self.processes[local].is_asked {
+        if self.lps[local].is_asked {
             self.publish(local);
         }
-        let process = &self.processes[local];
+        let process = &self.lps[local];
         // One that has an event asks for itself, one that is asked for another.
         let waits = process.is_asked || process.next().is_before(self.shared.common.end);
         let is_held_back = process.outbox.is_empty() && process.bound <= process.next();
@@ -190,7 +192,7 @@ where
         if process.has_failed || process.asked_at == Some(process.bound) {
             return;
         }
-        self.processes[local].asked_at = Some(process.bound);
+        self.lps[local].asked_at = Some(process.bound);
         self.allowance = self.allowance.saturating_sub(1);
         let sender = self.shared.plan.topology().from(edge);
         let home = self.shared.plan.home(sender);
@@ -207,7 +209,7 @@ where
     pub(super) fn hear_question(&mut self, node: NodeId) {
         if self.shared.plan.home(node) == self.me {
             let local = self.shared.local_of(node);
-            if let Some(process) = self.processes.get_mut(local) {
+            if let Some(process) = self.lps.get_mut(local) {
                 process.is_asked = true;
                 self.note_for_review(local);
             }
@@ -216,7 +218,7 @@ where
 
     /// Somebody's clock has grown.
     pub(super) fn hear_clock(&mut self, clock: &Clock) {
-        let reached = Moment::from_words(clock.words);
+        let reached = ChannelTime::from_words(clock.words);
         match clock.edge() {
             Some(edge) => self.raise(edge, reached),
             None => {

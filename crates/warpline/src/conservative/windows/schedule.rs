@@ -13,7 +13,7 @@ const SPARSE: usize = 8;
 
 /// See the module; kept from window to window for its memory.
 #[derive(Debug, Default)]
-pub(super) struct Agenda {
+pub(super) struct Schedule {
     items: Vec<Item>,
     sorted: Vec<Item>,
     /// By LP: where its next item goes.
@@ -38,8 +38,8 @@ pub(super) const fn local(item: Item) -> usize {
     (item >> 32) as usize
 }
 
-impl Agenda {
-    /// Makes the agenda of a bucket; `local_of` says at which place an event's LP is: one of `lps`
+impl Schedule {
+    /// Makes the schedule of a bucket; `local_of` says at which place an event's LP is: one of `lps`
     /// from `first` on.
     pub(super) fn plan<E>(
         &mut self,

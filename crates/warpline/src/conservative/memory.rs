@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use warpline_core::Place;
 
-use super::crew::Scene;
+use super::algorithm::ErrorContext;
 use crate::{
     RunError,
     sequential::{Buffer, Halt},
@@ -15,9 +15,9 @@ use crate::{
 const SPARES_BYTES: usize = 1 << 20;
 const SPARES_LEAST: usize = 64;
 
-/// Room for pending events: one for all workers of a rank.
+/// MemoryBudget for pending events: one for all workers of a rank.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct MemoryBudget {
     /// The limit in bytes, and what one event takes of it.
     bytes: Option<u64>,
     event_bytes: u64,
@@ -27,7 +27,7 @@ pub(super) struct Room {
     pending: AtomicUsize,
 }
 
-impl Room {
+impl MemoryBudget {
     pub(super) fn new(bytes: Option<u64>, event_bytes: u64) -> Self {
         let events = bytes.map(|bytes| bytes / event_bytes);
         let events = events.map(|events| usize::try_from(events).unwrap_or(usize::MAX));
@@ -42,19 +42,19 @@ impl Room {
 
     /// Takes the place of one more event; cuts off the code that sends it if there is none.
     #[inline]
-    pub(super) fn take(&self, scene: &mut Scene) {
+    pub(super) fn reserve(&self, error_context: &mut ErrorContext) {
         if let Some(events) = self.events {
             // Ordering: Relaxed; a count, here and below.
             if self.pending.fetch_add(1, Ordering::Relaxed) >= events {
                 self.pending.fetch_sub(1, Ordering::Relaxed);
-                scene.halt(Halt::OutOfBuffers);
+                error_context.halt(Halt::OutOfBuffers);
             }
         }
     }
 
     /// Gives the places of so many events back.
     #[inline]
-    pub(super) fn give(&self, events: usize) {
+    pub(super) fn release(&self, events: usize) {
         if self.events.is_some() {
             self.pending.fetch_sub(events, Ordering::Relaxed);
         }
@@ -78,9 +78,9 @@ impl Room {
 }
 
 /// Buffers of handled events, for the next sends of a worker.
-pub(super) struct Spares<B>(Vec<B>);
+pub(super) struct SpareBuffers<B>(Vec<B>);
 
-impl<B> Spares<B> {
+impl<B> SpareBuffers<B> {
     pub(super) const fn new() -> Self {
         Self(Vec::new())
     }

@@ -16,7 +16,7 @@ use warpline_core::{
     Wires,
 };
 
-use super::{lookout::Lookout, room::Room};
+use super::{lookout::Lookout, memory::MemoryBudget};
 use crate::{
     Details, Engine, Report, RunError, Synchronization,
     admission::Admission,
@@ -37,9 +37,9 @@ const SPINS_FEW: u32 = 16;
 pub(super) const YIELDS: u32 = 4_000;
 
 /// How workers know what they may handle.
-pub(super) trait Way<'m, M: Model, B>: Sized + Sync {
+pub(super) trait Algorithm<'m, M: Model, B>: Sized + Sync {
     /// What a worker counts besides.
-    type Count: Send;
+    type Counters: Send;
     /// The bytes that the buffer of one event takes.
     const EVENT_BYTES: u64;
 
@@ -48,11 +48,12 @@ pub(super) trait Way<'m, M: Model, B>: Sized + Sync {
     /// What the workers share whatever way they go.
     fn common(&self) -> &Common<'m, M, B>;
     /// One worker, from its first event to its last.
-    fn work(&self, me: usize, lookout: &mut Lookout<'_, '_>) -> Remains<M::Lp, Self::Count>;
+    fn work(&self, me: usize, lookout: &mut Lookout<'_, '_>)
+    -> WorkerResult<M::Lp, Self::Counters>;
     /// Lets nobody wait any more: a worker will not come.
-    fn call_off(&self);
+    fn abort(&self);
     /// The counters of the report and the remarks on it. Checks that no events were lost.
-    fn details(&self, remains: &[Remains<M::Lp, Self::Count>]) -> Details;
+    fn details(&self, results: &[WorkerResult<M::Lp, Self::Counters>]) -> Details;
 }
 
 /// One for all workers of a rank.
@@ -72,7 +73,7 @@ pub(super) struct Common<'m, M: Model, B> {
     pub(super) stop: Stop,
     /// Events committed so far, for people.
     pub(super) committed: AtomicU64,
-    pub(super) room: Room,
+    pub(super) memory: MemoryBudget,
 }
 
 /// Whether the run is to end early.
@@ -86,7 +87,7 @@ pub(super) struct Stop {
 
 /// Where a worker is in the model's code: what an error says.
 #[derive(Default)]
-pub(super) struct Scene {
+pub(super) struct ErrorContext {
     /// The process whose code runs, and the event that it handles.
     pub(super) lp: Option<LpId>,
     pub(super) event: Option<EventKey>,
@@ -103,7 +104,7 @@ pub(super) enum Ended {
 }
 
 /// What a worker leaves.
-pub(super) struct Remains<L, C> {
+pub(super) struct WorkerResult<L, C> {
     pub(super) lps: Vec<Lp<L>>,
     pub(super) ended: Ended,
     pub(super) committed: u64,
@@ -115,7 +116,7 @@ pub(super) struct Remains<L, C> {
     pub(super) count: C,
 }
 
-impl Scene {
+impl ErrorContext {
     /// Cuts the code off that runs. The first reason counts.
     #[cold]
     pub(super) fn halt(&mut self, halt: Halt) -> ! {
@@ -149,7 +150,7 @@ impl<'m, M: Model, B> Common<'m, M, B> {
             failure: FirstFailure::default(),
             stop: Stop::default(),
             committed: AtomicU64::new(0),
-            room: Room::new(settings.memory, event_bytes),
+            memory: MemoryBudget::new(settings.memory, event_bytes),
         })
     }
 
@@ -164,38 +165,39 @@ impl<'m, M: Model, B> Common<'m, M, B> {
     }
 
     /// Runs code of the model's at worker `me` of this rank: if it makes a mistake or panics, that
-    /// is noted as the run's failure, and its place is given back. `scene` finds the worker's
-    /// scene in what the code changes.
+    /// is noted as the run's failure, and its place is given back. `error_context` finds the worker's
+    /// error_context in what the code changes.
     pub(super) fn guard<T>(
         &self,
         me: usize,
         worker: &mut T,
-        scene: impl Fn(&mut T) -> &mut Scene,
+        error_context: impl Fn(&mut T) -> &mut ErrorContext,
         code: impl FnOnce(&mut T),
     ) -> Option<FailureOrder> {
         let outcome = panics::catch(|| code(worker));
-        let scene = scene(worker);
+        let error_context = error_context(worker);
         // A mistake that was made before the panic came first.
-        let halt = scene.halt.take().map(|halt| *halt);
+        let halt = error_context.halt.take().map(|halt| *halt);
         let fault = match (halt, outcome) {
             (None, Ok(())) => return None,
             (None, Err(fault)) | (Some(Halt::Fault(fault)), _) => Some(fault),
             (Some(Halt::OutOfBuffers), _) => None,
         };
-        Some(self.fail(me, scene, fault))
+        Some(self.fail(me, error_context, fault))
     }
 
     /// Notes a fault of the model's, or, without one, that there are no more buffers.
     #[cold]
-    fn fail(&self, me: usize, scene: &Scene, fault: Option<Fault>) -> FailureOrder {
+    fn fail(&self, me: usize, error_context: &ErrorContext, fault: Option<Fault>) -> FailureOrder {
         let (engine, seed) = (Engine::Conservative.name(), self.settings.seed);
-        let place = Place { lp: scene.lp, event: scene.event, engine, worker: me, seed };
+        let place =
+            Place { lp: error_context.lp, event: error_context.event, engine, worker: me, seed };
         let error = match fault {
             Some(fault) => ModelError { fault, place }.into(),
-            None => self.room.out_of_buffers(place),
+            None => self.memory.out_of_buffers(place),
         };
-        let start = FailureOrder::Start(scene.lp.unwrap_or_default());
-        let order = scene.event.map_or(start, FailureOrder::Event);
+        let start = FailureOrder::Start(error_context.lp.unwrap_or_default());
+        let order = error_context.event.map_or(start, FailureOrder::Event);
         self.failure.note(order, error);
         order
     }
@@ -206,7 +208,7 @@ impl<'m, M: Model, B> Common<'m, M, B> {
         &self,
         me: usize,
         worker: &mut T,
-        scene: impl Fn(&mut T) -> &mut Scene,
+        error_context: impl Fn(&mut T) -> &mut ErrorContext,
         mut outputs: Vec<Event<B>>,
         limit: FailureOrder,
     ) -> Option<FailureOrder>
@@ -215,18 +217,18 @@ impl<'m, M: Model, B> Common<'m, M, B> {
     {
         outputs.sort_unstable_by_key(|event| event.key);
         // The closure has them, so that they are dropped where a panic is caught.
-        self.guard(me, worker, &scene, |worker| {
+        self.guard(me, worker, &error_context, |worker| {
             let outputs = outputs;
             for event in outputs.iter().filter(|event| FailureOrder::Event(event.key) < limit) {
-                let scene = scene(worker);
-                (scene.lp, scene.event) = (Some(event.to), Some(event.key));
+                let error_context = error_context(worker);
+                (error_context.lp, error_context.event) = (Some(event.to), Some(event.key));
                 M::Lp::output(self.model, event.to, &event.key, event.message.get());
             }
         })
     }
 
     /// Drops what a worker has left of the model's, whose code may panic.
-    pub(super) fn take_apart(&self, code: impl FnOnce()) {
+    pub(super) fn drop_guarded(&self, code: impl FnOnce()) {
         if let Err(fault) = panics::catch(code) {
             self.failure.note(FailureOrder::End, super::model_error(fault, self.settings));
         }
@@ -234,7 +236,7 @@ impl<'m, M: Model, B> Common<'m, M, B> {
 }
 
 /// Runs a model in one of the ways, from its start to its end.
-pub(super) fn execute<'m, M: Model + 'm, B: 'm, W: Way<'m, M, B>>(
+pub(super) fn execute<'m, M: Model + 'm, B: 'm, W: Algorithm<'m, M, B>>(
     model: &'m M,
     settings: &'m Settings,
     watch: &mut Watch<'_>,
@@ -244,32 +246,32 @@ pub(super) fn execute<'m, M: Model + 'm, B: 'm, W: Way<'m, M, B>>(
     let started = Instant::now();
     let run = Run { model, engine: Engine::Conservative, settings, ranks, started };
     let make = |wires| W::make(Common::new(model, settings, ranks, mode, W::EVENT_BYTES)?, wires);
-    run.carry_out(make, |way: &W| {
-        let work = |me, watch: &mut Watch<'_>| work(way, me, watch, started);
-        let common = way.common();
-        let refused = || way.call_off();
-        let remains = workers::at_once(common.workers(), watch, &common.failure, refused, work);
-        conclude(way, remains, watch, started)
+    run.carry_out(make, |algorithm: &W| {
+        let work = |me, watch: &mut Watch<'_>| work(algorithm, me, watch, started);
+        let common = algorithm.common();
+        let refused = || algorithm.abort();
+        let results = workers::at_once(common.workers(), watch, &common.failure, refused, work);
+        conclude(algorithm, results, watch, started)
     })
 }
 
 /// One worker, from its start to its end.
-fn work<'m, M: Model + 'm, B: 'm, W: Way<'m, M, B>>(
-    way: &W,
+fn work<'m, M: Model + 'm, B: 'm, W: Algorithm<'m, M, B>>(
+    algorithm: &W,
     me: usize,
     watch: &mut Watch<'_>,
     started: Instant,
-) -> Remains<M::Lp, W::Count> {
-    let common = way.common();
+) -> WorkerResult<M::Lp, W::Counters> {
+    let common = algorithm.common();
     let binding = workers::bind(&common.homes, me, common.settings);
     // A bug of the engine's must not leave the others waiting for this worker.
-    let alarm = Alarm(|| way.call_off());
+    let alarm = Alarm(|| algorithm.abort());
     let mut lookout = Lookout::new(watch, common, started);
-    let remains = way.work(me, &mut lookout);
+    let results = algorithm.work(me, &mut lookout);
     std::mem::forget(alarm);
     drop(binding);
     lookout.resume_panic();
-    remains
+    results
 }
 
 /// Says so if a worker panics.
@@ -281,30 +283,32 @@ impl<F: Fn()> Drop for Alarm<F> {
     }
 }
 
-fn conclude<'m, M: Model + 'm, B: 'm, W: Way<'m, M, B>>(
-    way: &W,
-    mut remains: Vec<Remains<M::Lp, W::Count>>,
+fn conclude<'m, M: Model + 'm, B: 'm, W: Algorithm<'m, M, B>>(
+    algorithm: &W,
+    mut results: Vec<WorkerResult<M::Lp, W::Counters>>,
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> Outcome<M> {
-    let common = way.common();
-    let has_ended = |ended| remains.iter().any(|worker| worker.ended == ended);
+    let common = algorithm.common();
+    let has_ended = |ended| results.iter().any(|worker| worker.ended == ended);
     let (interrupted, has_failed) = (has_ended(Ended::Interrupted), has_ended(Ended::Failed));
     if has_failed || common.failure.is_known() {
-        common.take_apart(move || drop(remains));
+        common.drop_guarded(move || drop(results));
         let failure = common.failure.take();
         if failure.is_some() {
             common.ranks.alert();
         }
         return Outcome::failed(failure);
     }
-    let details = way.details(&remains);
-    let sum = |count: fn(&Remains<M::Lp, W::Count>) -> u64| remains.iter().map(count).sum::<u64>();
+    let details = algorithm.details(&results);
+    let sum = |count: fn(&WorkerResult<M::Lp, W::Counters>) -> u64| {
+        results.iter().map(count).sum::<u64>()
+    };
     let (committed, peak) = (sum(|worker| worker.committed), sum(|worker| worker.peak));
-    let rounds = remains.iter().map(|worker| worker.rounds).max().unwrap_or_default();
-    let last_time = remains.iter().map(|worker| worker.last_time).max().unwrap_or_default();
+    let rounds = results.iter().map(|worker| worker.rounds).max().unwrap_or_default();
+    let last_time = results.iter().map(|worker| worker.last_time).max().unwrap_or_default();
 
-    let with_ids = remains.iter_mut().zip(&common.homes.residents).map(|(worker, ids)| {
+    let with_ids = results.iter_mut().zip(&common.homes.residents).map(|(worker, ids)| {
         ids.iter().copied().zip(std::mem::take(&mut worker.lps)).collect::<Vec<_>>()
     });
     let lps = common.homes.in_order(with_ids);

@@ -17,7 +17,7 @@ use warpline::{
 
 /// Where a handler is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
+pub(crate) struct HandlerCall {
     pub(crate) lp: u32,
     /// Which event of the process it is, counted from 1; 0 is its start.
     pub(crate) nth: usize,
@@ -28,13 +28,13 @@ pub(crate) struct Moment {
 }
 
 /// Called in every handler; what it gives back in place of nothing is the reason of a failure.
-pub(crate) type Hook = dyn Fn(Moment) -> Option<&'static str> + Send + Sync;
+pub(crate) type Hook = dyn Fn(HandlerCall) -> Option<&'static str> + Send + Sync;
 
 /// What the output handler was called with, in this order.
 pub(crate) type Lines = Arc<Mutex<Vec<(EventKey, LpId, u64)>>>;
 
 /// The model.
-pub(crate) struct Town {
+pub(crate) struct HookedPhold {
     pub(crate) lps: u32,
     /// Events that each process starts with; every event leads to another.
     pub(crate) population: u32,
@@ -49,7 +49,7 @@ pub(crate) struct Town {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct House {
+pub(crate) struct HookedLp {
     handled: usize,
     hash: u64,
 }
@@ -57,10 +57,10 @@ pub(crate) struct House {
 /// One event in so many makes a line.
 const LINES: u64 = 4;
 
-impl Town {
+impl HookedPhold {
     pub(crate) fn new(
         lps: u32,
-        hook: impl Fn(Moment) -> Option<&'static str> + Send + Sync + 'static,
+        hook: impl Fn(HandlerCall) -> Option<&'static str> + Send + Sync + 'static,
     ) -> Self {
         let (hook, on_line) = (Box::new(hook), Box::new(|_| ()));
         Self {
@@ -75,38 +75,38 @@ impl Town {
     }
 
     /// Nothing goes wrong here.
-    pub(crate) fn peaceful(lps: u32) -> Self {
+    pub(crate) fn sound(lps: u32) -> Self {
         Self::new(lps, |_| None)
     }
 
-    fn fail_if_told(&self, moment: Moment, cx: &mut impl Context<u64>) {
-        if let Some(reason) = (self.hook)(moment) {
+    fn fail_if_told(&self, call: HandlerCall, cx: &mut impl Context<u64>) {
+        if let Some(reason) = (self.hook)(call) {
             cx.fail(format_args!("{reason}"));
         }
     }
 }
 
-impl fmt::Debug for Town {
+impl fmt::Debug for HookedPhold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Town").field("lps", &self.lps).finish_non_exhaustive()
+        f.debug_struct("HookedPhold").field("lps", &self.lps).finish_non_exhaustive()
     }
 }
 
-impl Model for Town {
-    type Lp = House;
+impl Model for HookedPhold {
+    type Lp = HookedLp;
     /// The hash of each process.
     type Output = Vec<u64>;
 
     fn name(&self) -> &'static str {
-        "town"
+        "hooked-phold"
     }
 
     fn lp_count(&self) -> usize {
         self.lps as usize
     }
 
-    fn make_lp(&self, _: LpId) -> House {
-        House { handled: 0, hash: 0 }
+    fn make_lp(&self, _: LpId) -> HookedLp {
+        HookedLp { handled: 0, hash: 0 }
     }
 
     fn reduce(&self, hashes: impl Iterator<Item = u64>) -> Vec<u64> {
@@ -114,19 +114,19 @@ impl Model for Town {
     }
 }
 
-impl House {
-    fn work(&mut self, town: &Town, message: u64, io: bool, cx: &mut impl Context<u64>) {
+impl HookedLp {
+    fn work(&mut self, model: &HookedPhold, message: u64, io: bool, cx: &mut impl Context<u64>) {
         self.handled += 1;
         self.hash = mix(self.hash, message ^ cx.now().get().to_bits());
         let Self { handled, hash } = *self;
-        town.fail_if_told(Moment { lp: cx.me().get(), nth: handled, hash, io }, cx);
+        model.fail_if_told(HandlerCall { lp: cx.me().get(), nth: handled, hash, io }, cx);
         if hash.is_multiple_of(LINES) {
-            cx.send_io(Io::NonBlocking, cx.me(), town.line_delay, hash);
+            cx.send_io(Io::NonBlocking, cx.me(), model.line_delay, hash);
         }
         let lps = cx.lp_count() as u64;
         let to = LpId::from_index(cx.rng().below(lps) as usize);
         let delay = cx.rng().exponential(1.0);
-        if hash % town.blocking == 1 {
+        if hash % model.blocking == 1 {
             cx.send_io(Io::Blocking, to, delay, hash);
         } else {
             cx.send(to, delay, hash);
@@ -134,31 +134,31 @@ impl House {
     }
 }
 
-impl LogicalProcess for House {
-    type Model = Town;
+impl LogicalProcess for HookedLp {
+    type Model = HookedPhold;
     type Message = u64;
     type Summary = u64;
 
-    fn start(&mut self, town: &Town, cx: &mut impl Context<u64>) {
-        town.fail_if_told(Moment { lp: cx.me().get(), nth: 0, hash: 0, io: false }, cx);
-        for message in 0..u64::from(town.population) {
+    fn start(&mut self, model: &HookedPhold, cx: &mut impl Context<u64>) {
+        model.fail_if_told(HandlerCall { lp: cx.me().get(), nth: 0, hash: 0, io: false }, cx);
+        for message in 0..u64::from(model.population) {
             let delay = cx.rng().exponential(1.0);
             cx.send(cx.me(), delay, message);
         }
     }
 
-    fn handle(&mut self, town: &Town, message: &u64, cx: &mut impl Context<u64>) {
-        self.work(town, *message, false, cx);
+    fn handle(&mut self, model: &HookedPhold, message: &u64, cx: &mut impl Context<u64>) {
+        self.work(model, *message, false, cx);
     }
 
-    fn handle_io(&mut self, town: &Town, message: &u64, cx: &mut impl IoContext<u64>) {
-        self.work(town, *message, true, cx);
+    fn handle_io(&mut self, model: &HookedPhold, message: &u64, cx: &mut impl IoContext<u64>) {
+        self.work(model, *message, true, cx);
     }
 
-    fn output(town: &Town, lp: LpId, event: &EventKey, message: &u64) {
-        let mut lines = town.lines.lock().unwrap();
+    fn output(model: &HookedPhold, lp: LpId, event: &EventKey, message: &u64) {
+        let mut lines = model.lines.lock().unwrap();
         lines.push((*event, lp, *message));
-        (town.on_line)(lines.len());
+        (model.on_line)(lines.len());
     }
 
     fn identity(message: &u64) -> Option<u64> {
@@ -169,7 +169,7 @@ impl LogicalProcess for House {
         *message
     }
 
-    fn finish(self, _: &Town, _: VirtualTime) -> u64 {
+    fn finish(self, _: &HookedPhold, _: VirtualTime) -> u64 {
         self.hash
     }
 }
@@ -178,13 +178,13 @@ impl LogicalProcess for House {
 pub(crate) fn truth(lps: u32, end: f64) -> Vec<Vec<u64>> {
     let known = Arc::new(Mutex::new(vec![Vec::new(); lps as usize]));
     let noted = Arc::clone(&known);
-    let town = Town::new(lps, move |Moment { lp, nth, hash, .. }| {
+    let model = HookedPhold::new(lps, move |HandlerCall { lp, nth, hash, .. }| {
         if nth > 0 {
             noted.lock().unwrap()[lp as usize].push(hash);
         }
         None
     });
-    Simulation::new(town).engine(Engine::Sequential).end(end).run().expect("a peaceful town");
+    Simulation::new(model).engine(Engine::Sequential).end(end).run().expect("a sound model");
     let known = known.lock().unwrap();
     known.clone()
 }
