@@ -46,7 +46,7 @@ use std::{
 };
 
 use crate::{
-    pool::{BUFFERS_MAX, Pool, PoolPlan, Shared, Side},
+    pool::{BUFFERS_MAX, PoolPlan, PoolSide, Shared, Side},
     slots::{Chunk, LINE, NOBODY, Slot},
     trace::{BufferAccess, BufferAction, BufferTrace},
 };
@@ -365,7 +365,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
     /// Whether a worker without buffers can have those of any other one, once they are free.
     #[must_use]
     pub fn is_common(&self) -> bool {
-        self.arena.pool.plan.kind.is_common()
+        self.arena.pool.plan.pool.is_common()
     }
 
     /// Lets the pool restore the balance between workers; to be called after each fossil

@@ -23,6 +23,6 @@ pub use affinity::{Binding, bind_worker};
 pub use arena::{Arena, BufferId, Buffers, Taken};
 pub use crossbeam_utils::{Backoff, CachePadded};
 pub use inbox::{BLOCK_ITEMS, Block, Drain, Inbox};
-pub use pool::{BUFFERS_MAX, PoolKind, PoolPlan};
+pub use pool::{BUFFERS_MAX, Pool, PoolPlan};
 pub use prefetch::prefetch;
 pub use trace::{BufferAccess, BufferAction, BufferTrace};

@@ -16,22 +16,19 @@ use std::{
 
 use proptest::prelude::*;
 use warpline_memory::{
-    Arena, BLOCK_ITEMS, BUFFERS_MAX, Block, BufferId, Buffers, Inbox, PoolKind, PoolPlan,
+    Arena, BLOCK_ITEMS, BUFFERS_MAX, Block, BufferId, Buffers, Inbox, Pool, PoolPlan,
 };
 
 /// An arena with a sender pool.
 fn arena<T: Send + Sync>(workers: usize, limit: u32) -> Arena<T> {
-    Arena::new(PoolPlan::new(PoolKind::Sender, workers, Some(limit)))
+    Arena::new(PoolPlan::new(Pool::SENDER, workers, Some(limit)))
 }
 
 /// Every pool, the receiver pool also with local ones.
 fn plans(workers: usize, limit: Option<u32>) -> Vec<PoolPlan> {
-    use PoolKind::{Adaptive, Partitioned, Receiver, Sender};
-    let kinds = [Receiver, Receiver, Sender, Partitioned, Adaptive];
-    let mut plans: Vec<_> =
-        kinds.into_iter().map(|kind| PoolPlan::new(kind, workers, limit)).collect();
-    plans[0].local_pool = true;
-    plans
+    let local = Pool::Receiver { local_pool: true };
+    let pools = [local, Pool::RECEIVER, Pool::SENDER, Pool::PARTITIONED, Pool::Adaptive];
+    pools.map(|pool| PoolPlan::new(pool, workers, limit)).into()
 }
 
 /// What a message must look like for the tests to know it again.
@@ -383,7 +380,7 @@ fn a_shortage_does_not_end_the_division() {
 /// they are free.
 #[test]
 fn who_wakes_beside_a_flood_gets_its_part() {
-    let arena = Arena::new(PoolPlan::new(PoolKind::Adaptive, 2, Some(1_000)));
+    let arena = Arena::new(PoolPlan::new(Pool::Adaptive, 2, Some(1_000)));
     let (mut flood, mut other) = (arena.buffers(0), arena.buffers(1));
     let (mut floods, mut others) = (Vec::new(), Vec::new());
     for _ in 0..4 {
@@ -406,7 +403,7 @@ fn who_wakes_beside_a_flood_gets_its_part() {
 /// is left.
 #[test]
 fn promises_do_not_refuse_each_other() {
-    let arena = Arena::new(PoolPlan::new(PoolKind::Adaptive, 3, Some(1_000)));
+    let arena = Arena::new(PoolPlan::new(Pool::Adaptive, 3, Some(1_000)));
     let [mut zero, mut one, mut two] = [0, 1, 2].map(|worker| arena.buffers(worker));
     let first = (0..900_u64).map_while(|n| zero.fill_with(0, || n)).count();
     for buffers in [&mut zero, &mut one, &mut two] {
@@ -520,7 +517,7 @@ fn workers_that_there_are_not_are_refused() {
         assert!(catch_unwind(AssertUnwindSafe(fill)).is_err());
     }
     for workers in [0, u32::MAX as usize, usize::MAX] {
-        let plan = PoolPlan::new(PoolKind::Sender, workers, Some(8));
+        let plan = PoolPlan::new(Pool::SENDER, workers, Some(8));
         assert!(catch_unwind(|| Arena::<String>::new(plan)).is_err());
     }
 }

@@ -31,7 +31,7 @@ mod sync {
 
 use loom::{cell::Cell, model::Builder, sync::Arc, thread};
 
-use pool::{Pool, PoolKind, PoolPlan, Shared};
+use pool::{Pool, PoolPlan, PoolSide, Shared};
 
 const LIMIT: u32 = 4;
 
@@ -51,7 +51,7 @@ impl Buffers {
 }
 
 /// What a worker does with its side of the pool; gives back what it holds in the end.
-type Work = fn(&mut dyn Pool, &Buffers, usize) -> Vec<u32>;
+type Work = fn(&mut dyn PoolSide, &Buffers, usize) -> Vec<u32>;
 
 fn check(plan: &PoolPlan, work: Work) {
     let mut model = Builder::new();
@@ -89,8 +89,8 @@ fn check(plan: &PoolPlan, work: Work) {
 }
 
 fn every_pool(work: Work) {
-    for kind in [PoolKind::Receiver, PoolKind::Sender, PoolKind::Partitioned, PoolKind::Adaptive] {
-        check(&PoolPlan::new(kind, 2, Some(LIMIT)), work);
+    for pool in [Pool::RECEIVER, Pool::SENDER, Pool::PARTITIONED, Pool::Adaptive] {
+        check(&PoolPlan::new(pool, 2, Some(LIMIT)), work);
     }
 }
 
@@ -145,8 +145,7 @@ fn shortage() {
 /// A receiver pool with local ones: the owner's side and a sender's meet at one shelf.
 #[test]
 fn receiver() {
-    let mut plan = PoolPlan::new(PoolKind::Receiver, 2, Some(LIMIT));
-    plan.local_pool = true;
+    let plan = PoolPlan::new(Pool::Receiver { local_pool: true }, 2, Some(LIMIT));
     check(&plan, |pool, buffers, me| {
         // Both take from worker 0's pool, and it puts one back.
         let first = pool.acquire(0);

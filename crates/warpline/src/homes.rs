@@ -3,55 +3,35 @@
 //! Made once per run by the engines with several workers. Workers are numbered over all ranks, rank
 //! after rank.
 
-use std::{fmt, ops::Range, sync::Arc};
+use std::{fmt, ops::Range};
 
 use warpline_core::{Link, LpId, Model};
 use warpline_net::graph::{Topology, min_cut};
 
-use crate::ConfigError;
+use crate::{ConfigError, Placement};
 
-/// How processes are dealt to the workers of all ranks.
-#[derive(Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Placement {
-    /// As the model says ([`Model::placement`]); equal blocks if it says nothing.
-    #[default]
-    Model,
-    /// Equal blocks of consecutive processes.
-    Blocks,
-    /// In turn.
-    RoundRobin,
-    /// So that few of the model's [`links`](Model::links) lead from one worker to another: what the
-    /// graph partitioner METIS finds. All links count alike.
-    Graph,
-    /// A worker for every process, in the order of the processes: what graph partitioners write.
-    Table(Arc<[u32]>),
-}
-
-impl Placement {
-    /// Says where each process is.
-    fn dealer<'a, M: Model>(
-        &'a self,
-        model: &'a M,
-        lp_count: usize,
-        workers: usize,
-    ) -> Result<Box<dyn Fn(LpId) -> usize + 'a>, ConfigError> {
-        Ok(match self {
-            Self::Model => Box::new(move |id| model.placement(id, workers)),
-            Self::Blocks => Box::new(move |id| (id.index() * workers) / lp_count),
-            Self::RoundRobin => Box::new(move |id| id.index() % workers),
-            Self::Graph => {
-                let table = min_cut_of_links(model, lp_count, workers)?;
-                Box::new(move |id| table[id.index()])
-            }
-            Self::Table(table) => {
-                let allowed = "as many lines as the model has LPs";
-                let found = format!("a table of {} lines for {lp_count} LPs", table.len());
-                ConfigError::check(table.len() == lp_count, "placement", found, allowed)?;
-                Box::new(|id| table[id.index()] as usize)
-            }
-        })
-    }
+/// Says where each process is.
+fn dealer<'a, M: Model>(
+    placement: &'a Placement,
+    model: &'a M,
+    lp_count: usize,
+    workers: usize,
+) -> Result<Box<dyn Fn(LpId) -> usize + 'a>, ConfigError> {
+    Ok(match placement {
+        Placement::Model => Box::new(move |id| model.placement(id, workers)),
+        Placement::Blocks => Box::new(move |id| (id.index() * workers) / lp_count),
+        Placement::RoundRobin => Box::new(move |id| id.index() % workers),
+        Placement::Graph => {
+            let table = min_cut_of_links(model, lp_count, workers)?;
+            Box::new(move |id| table[id.index()])
+        }
+        Placement::Table(table) => {
+            let allowed = "as many lines as the model has LPs";
+            let found = format!("a table of {} lines for {lp_count} LPs", table.len());
+            ConfigError::check(table.len() == lp_count, "placement", found, allowed)?;
+            Box::new(|id| table[id.index()] as usize)
+        }
+    })
 }
 
 /// The links that a model declares for a process; if it declares none, the setting that needs them
@@ -91,25 +71,6 @@ fn min_cut_of_links<M: Model>(
     parts.map_err(|error| ConfigError::new("links", error, "a graph that can be partitioned"))
 }
 
-impl fmt::Debug for Placement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Model => f.write_str("Model"),
-            Self::Blocks => f.write_str("Blocks"),
-            Self::RoundRobin => f.write_str("RoundRobin"),
-            Self::Graph => f.write_str("Graph"),
-            Self::Table(table) => {
-                // FNV-1a: ranks compare what they have been given by this text.
-                let mix = |hash: u64, worker: &u32| {
-                    (hash ^ u64::from(*worker)).wrapping_mul(0x100_0000_01b3)
-                };
-                let hash = table.iter().fold(0xcbf2_9ce4_8422_2325, mix);
-                write!(f, "Table({} LPs, {hash:x})", table.len())
-            }
-        }
-    }
-}
-
 /// Where a process lives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Home {
@@ -141,7 +102,7 @@ impl Homes {
         workers: usize,
         here: Range<usize>,
     ) -> Result<Self, ConfigError> {
-        let worker_of = placement.dealer(model, lp_count, workers)?;
+        let worker_of = dealer(placement, model, lp_count, workers)?;
         let mut directory = Vec::new();
         // A table that does not fit is an error that says so, not an abort in the allocator.
         if directory.try_reserve_exact(lp_count).is_err() {

@@ -28,6 +28,7 @@ mod error;
 mod failure;
 mod homes;
 mod monitor;
+mod names;
 mod panics;
 pub mod pending;
 mod ranks;
@@ -35,21 +36,23 @@ mod replication;
 mod report;
 mod reverse_check;
 mod sequential;
+mod settings;
 mod simulation;
 mod sync;
 mod timewarp;
 mod travel;
 mod workers;
 
-pub use conservative::Synchronization;
 pub use error::{ConfigError, RunError};
-pub use homes::Placement;
 pub use monitor::{Activity, Monitor, WorkerStatus};
 pub use pending::PendingKind;
 pub use replication::{Estimate, Replications};
 pub use report::{Details, Figure, Progress, Report, Results};
-pub use simulation::{Engine, Simulation};
-pub use timewarp::{Cancellation, CheckpointInterval, FossilCollection, PoolKind, StateSaving};
+pub use settings::{
+    Cancellation, CheckpointInterval, Engine, FossilCollection, Placement, PoolKind, StateSaving,
+    Synchronization,
+};
+pub use simulation::Simulation;
 pub use warpline_core::{
     CommitDigest, Context, Discrepancy, EventKey, Fault, Io, IoContext, Link, LogicalProcess,
     LpDigest, LpId, Model, ModelError, Place, Reversal, STEP_MAX, Stream, Tracked, TrackedVec,

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use warpline_core::{LogicalProcess, Model, Wires};
 use warpline_net::{Address, Malformed, NetError, Parcel, Received, Transport};
 
-use crate::{ConfigError, Engine, RunError, simulation::Settings, workers};
+use crate::{ConfigError, Engine, RunError, settings::Settings, workers};
 pub(crate) use conclusion::{Conclusion, Outcome, Run, Share};
 
 /// Kinds of parcels at the control port. Those of engines begin at 16.

@@ -26,7 +26,8 @@ use crate::{
     admission::{Admission, Cause},
     pending::family,
     sequential::{self, Arrival, Execution, Halt, Handling, Lp, Message, Sink},
-    simulation::{Settings, Watch},
+    settings::Settings,
+    simulation::Watch,
 };
 
 /// Runs `model` from its start to its end.

@@ -24,7 +24,8 @@ use crate::{
     admission::{Admission, Cause},
     panics,
     pending::{PendingFamily, PendingSet},
-    simulation::{Settings, Watch},
+    settings::Settings,
+    simulation::Watch,
 };
 
 mod buffer;

@@ -16,59 +16,10 @@ use crate::{
     Placement, PoolKind, Progress, Report, RunError, StateSaving, Synchronization, conservative,
     pending::{PendingFamily, WithPending},
     ranks::Ranks,
-    reverse_check, sequential, timewarp,
+    reverse_check, sequential,
+    settings::{Engine, Settings, TimeWarp},
+    timewarp,
 };
-
-/// What executes the events. Every engine commits the same ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Engine {
-    /// One event after the other in the order of their keys: the oracle for all other engines.
-    #[default]
-    Sequential,
-    /// Workers handle window after window of virtual time, each as long as the model's lookahead:
-    /// nothing is ever undone. Only for models that declare a [`lookahead`](Model::lookahead).
-    Conservative,
-    /// Time Warp: workers run ahead of each other, and undo what turns out to have been too early.
-    TimeWarp,
-    /// The sequential engine, but every event runs forward, back and forward again: finds the first
-    /// process and field that a reverse handler does not restore.
-    ReverseCheck,
-}
-
-impl Engine {
-    /// Every engine, the default first.
-    pub const ALL: &'static [Self] =
-        &[Self::Sequential, Self::Conservative, Self::TimeWarp, Self::ReverseCheck];
-
-    /// The name that `--engine` takes.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sequential => "sequential",
-            Self::Conservative => "conservative",
-            Self::TimeWarp => "timewarp",
-            Self::ReverseCheck => "reverse-check",
-        }
-    }
-}
-
-impl fmt::Display for Engine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl std::str::FromStr for Engine {
-    type Err = ConfigError;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL.iter().copied().find(|engine| engine.name() == name).ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|engine| engine.name()).collect();
-            ConfigError::new("engine", name, format!("one of {}", names.join(", ")))
-        })
-    }
-}
 
 /// Called now and then with the progress; breaking ends the run, marked as interrupted.
 pub(crate) type Observer<'a> = Box<dyn FnMut(&Progress) -> ControlFlow<()> + Send + 'a>;
@@ -110,45 +61,6 @@ pub struct Simulation<'a, M> {
     pub(crate) engine: Engine,
     pub(crate) settings: Settings,
     pub(crate) watch: Watch<'a>,
-}
-
-/// The settings that engines read.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub(crate) seed: u64,
-    pub(crate) end: f64,
-    pub(crate) pending: PendingKind,
-    pub(crate) memory: Option<u64>,
-    pub(crate) placement: Placement,
-    pub(crate) aggregation: Aggregation,
-    pub(crate) synchronization: Synchronization,
-    pub(crate) edge_capacity: usize,
-    pub(crate) timewarp: timewarp::Settings,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            seed: 1,
-            end: f64::INFINITY,
-            pending: PendingKind::default(),
-            memory: None,
-            placement: Placement::default(),
-            synchronization: Synchronization::default(),
-            edge_capacity: 64,
-            aggregation: Aggregation::default(),
-            timewarp: timewarp::Settings::default(),
-        }
-    }
-}
-
-impl Settings {
-    /// The end as a number; infinite for a run without one.
-    pub(crate) fn checked_end(&self) -> Result<f64, ConfigError> {
-        let ok = self.end >= 0.0;
-        ConfigError::check(ok, "end", self.end, "a virtual time of 0 or more")?;
-        Ok(self.end)
-    }
 }
 
 impl<'a, M: Model> Simulation<'a, M> {
@@ -440,7 +352,7 @@ impl<'a, M: Model> Simulation<'a, M> {
         let Self { model, engine, settings, watch } = self;
         // Other ranks may be on this machine, and nobody here knows on which cores: who starts them
         // does.
-        let timewarp = timewarp::Settings { pin: false, ..settings.timewarp.clone() };
+        let timewarp = TimeWarp { pin: false, ..settings.timewarp.clone() };
         let settings = Settings { timewarp, ..settings.clone() };
         run_on(*engine, model, &settings, watch, &Ranks::of(transport))
     }

@@ -11,7 +11,8 @@ use crate::{
     failure::{FailureOrder, FirstFailure},
     homes::Homes,
     panics,
-    simulation::{Settings, Watch},
+    settings::Settings,
+    simulation::Watch,
 };
 
 /// How long a worker sleeps that has waited for long.

@@ -19,7 +19,7 @@
 //! PHOLD beside a flood a quarter of its rate with twice the buffers that its events need; this
 //! leaves it 0.98.)
 
-use super::{Pool, Shared};
+use super::{PoolSide, Shared};
 use crate::sync::Ordering;
 
 /// What a part keeps beyond a quarter more than the demand it has seen, where there are enough
@@ -222,7 +222,7 @@ fn level(wants: &mut [usize], limit: usize) -> usize {
     limit
 }
 
-impl Pool for Adaptive<'_> {
+impl PoolSide for Adaptive<'_> {
     #[inline]
     fn acquire(&mut self, to: usize) -> Option<u32> {
         if self.parts[to].free.is_empty() {

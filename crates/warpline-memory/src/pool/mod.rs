@@ -11,7 +11,7 @@
 //! | [`partitioned`] | B(me, receiver), of a fixed size        | B(me, sender)                |
 //! | [`adaptive`]    | B(me, receiver), as large as it must be | B(me, sender)                |
 //!
-//! A strategy is a [`Pool`]: one worker's side of it. What its workers share lies in the [`Shared`]
+//! [`Pool`] names a strategy; a [`PoolSide`] is one worker's side of it. What its workers share lies in the [`Shared`]
 //! of the arena: the [`Stock`] for all of them, shelves and mailboxes by worker.
 //!
 //! # Invariants
@@ -36,81 +36,91 @@ use stock::Stock;
 /// The most buffers of one arena: three bits of an identifier are left to its users.
 pub const BUFFERS_MAX: u32 = 1 << 29;
 
-/// The strategies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum PoolKind {
-    /// Buffers belong to the receiver.
-    Receiver,
-    /// Buffers belong to the sender.
-    Sender,
+/// A pool, with what its strategy reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Pool {
+    /// Buffers belong to the receiver, under a lock.
+    Receiver {
+        /// Whether a worker has another list, without a lock, for sends to itself.
+        local_pool: bool,
+    },
+    /// Buffers belong to the sender; a global pool evens out differences.
+    Sender {
+        /// The part of all buffers, from 0 to 1, that lies in the global pool at the start. Read
+        /// where memory is limited.
+        global_share: f64,
+    },
     /// Buffers belong to pairs of workers, as many to each as at the start.
-    Partitioned,
-    /// Buffers belong to pairs of workers, as many to each as it needs.
+    Partitioned {
+        /// The part of its buffers, from 0 to 1, that a worker keeps for sends to itself, where
+        /// memory is limited; `None` for an equal part for each receiver.
+        local_share: Option<f64>,
+    },
+    /// Buffers belong to pairs of workers, as many to each as the messages between them need.
     #[default]
     Adaptive,
 }
 
-impl PoolKind {
-    /// Whether a free buffer is put where who sent in it finds it.
-    const fn knows_senders(self, plan: &PoolPlan) -> bool {
+impl Pool {
+    /// A receiver pool as in the paper.
+    pub const RECEIVER: Self = Self::Receiver { local_pool: false };
+    /// A sender pool with the paper's share of buffers in the global pool.
+    pub const SENDER: Self = Self::Sender { global_share: 0.3 };
+    /// A partitioned pool with equal parts.
+    pub const PARTITIONED: Self = Self::Partitioned { local_share: None };
+
+    /// Whether a free buffer is put where the worker that sent in it finds it.
+    const fn knows_senders(self) -> bool {
         match self {
-            Self::Receiver => plan.local_pool,
-            Self::Sender | Self::Partitioned | Self::Adaptive => self.is_by_pairs(),
+            Self::Receiver { local_pool } => local_pool,
+            Self::Sender { .. } | Self::Partitioned { .. } | Self::Adaptive => self.is_by_pairs(),
         }
     }
 
     /// Whether buffers belong to pairs of workers.
     const fn is_by_pairs(self) -> bool {
-        matches!(self, Self::Partitioned | Self::Adaptive)
+        matches!(self, Self::Partitioned { .. } | Self::Adaptive)
     }
 
     /// Whether a worker without buffers can have those of any other one, once they are free.
     pub(crate) const fn is_common(self) -> bool {
-        matches!(self, Self::Sender)
+        matches!(self, Self::Sender { .. })
     }
 
     /// Whether there is a shelf for each worker.
     const fn has_shelves(self) -> bool {
-        !matches!(self, Self::Sender)
+        !matches!(self, Self::Sender { .. })
     }
 }
 
 /// What a pool is made for.
 #[derive(Clone, Debug)]
 pub struct PoolPlan {
-    /// The strategy.
-    pub kind: PoolKind,
+    /// Where free buffers are kept.
+    pub pool: Pool,
     /// How many workers there are; each has a number below this.
     pub workers: usize,
-    /// The most buffers in all; none if there is room for any number.
+    /// The most buffers in all; `None` for no limit.
     pub limit: Option<u32>,
-    /// Without a limit, a worker of a sender pool keeps so many free buffers.
+    /// How many free buffers a worker of a sender pool keeps where there is no limit.
     pub keep: usize,
-    /// The part of all buffers that a sender pool leaves in the global pool at the start.
-    pub global_share: f64,
-    /// The part of its buffers that a worker of a partitioned pool keeps for sends to itself; an
-    /// equal part for each receiver if none is given.
-    pub local_share: Option<f64>,
-    /// Whether a worker of a receiver pool has another one for sends to itself, without a lock.
-    pub local_pool: bool,
 }
 
 impl PoolPlan {
-    /// A plan with the shares of the paper.
+    /// A plan that keeps as many buffers as Time Warp does by default.
     #[must_use]
-    pub const fn new(kind: PoolKind, workers: usize, limit: Option<u32>) -> Self {
-        let (keep, global_share, local_share, local_pool) = (2304, 0.3, None, false);
-        Self { kind, workers, limit, keep, global_share, local_share, local_pool }
+    pub const fn new(pool: Pool, workers: usize, limit: Option<u32>) -> Self {
+        Self { pool, workers, limit, keep: 2304 }
     }
 
-    /// Whether the pool makes use of what [`Pool::release`] is told of the sender.
+    /// Whether the pool makes use of what [`PoolSide::release`] is told of the sender.
     pub(crate) const fn wants_sender(&self) -> bool {
-        self.workers > 1 && self.kind.knows_senders(self)
+        self.workers > 1 && self.pool.knows_senders()
     }
 }
 
 /// One worker's side of a pool.
-pub(crate) trait Pool {
+pub(crate) trait PoolSide {
     /// A free buffer for a message to worker `to`; none if this worker may not take one now.
     fn acquire(&mut self, to: usize) -> Option<u32>;
 
@@ -189,23 +199,29 @@ impl Shelf {
 
 impl Shared {
     pub(crate) fn new(mut plan: PoolPlan) -> Self {
-        if plan.workers == 1 && plan.kind.is_by_pairs() {
+        if plan.workers == 1 && plan.pool.is_by_pairs() {
             // There is one pair, and one list costs less than a list of lists.
-            plan.kind = PoolKind::Sender;
+            plan.pool = Pool::SENDER;
         }
         let stock = Stock::new(plan.workers, plan.limit);
-        let shelves = if plan.kind.has_shelves() { plan.workers } else { 0 };
+        let shelves = if plan.pool.has_shelves() { plan.workers } else { 0 };
         let shelves = (0..shelves).map(|_| CachePadded::default()).collect();
         Self { plan, stock, shelves }
     }
 
     /// Worker `me`'s side.
     pub(crate) fn join(&self, me: usize) -> Side<'_> {
-        let pool = match self.plan.kind {
-            PoolKind::Receiver => AnyPool::Receiver(receiver::Receiver::new(self, me)),
-            PoolKind::Sender => AnyPool::Sender(sender::Sender::new(self)),
-            PoolKind::Partitioned => AnyPool::Partitioned(partitioned::Partitioned::new(self, me)),
-            PoolKind::Adaptive => AnyPool::Adaptive(adaptive::Adaptive::new(self, me)),
+        let pool = match self.plan.pool {
+            Pool::Receiver { local_pool } => {
+                AnyPool::Receiver(receiver::Receiver::new(self, me, local_pool))
+            }
+            Pool::Sender { global_share } => {
+                AnyPool::Sender(sender::Sender::new(self, global_share))
+            }
+            Pool::Partitioned { local_share } => {
+                AnyPool::Partitioned(partitioned::Partitioned::new(self, me, local_share))
+            }
+            Pool::Adaptive => AnyPool::Adaptive(adaptive::Adaptive::new(self, me)),
         };
         Side { pool, gave_up: false }
     }
@@ -240,7 +256,7 @@ macro_rules! delegate {
     };
 }
 
-impl Pool for Side<'_> {
+impl PoolSide for Side<'_> {
     #[inline]
     fn acquire(&mut self, to: usize) -> Option<u32> {
         delegate!(&mut self.pool, pool => pool.acquire(to))

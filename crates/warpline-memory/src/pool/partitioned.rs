@@ -10,7 +10,7 @@
 //! Afterwards every B(*i*, *j*) is made as large as it was; its memory may then be in several
 //! pieces.
 
-use super::{Pool, Shared};
+use super::{PoolSide, Shared};
 
 /// A pool may gain so much of its size.
 const GAIN: f64 = 0.25;
@@ -36,10 +36,10 @@ pub(crate) struct Partitioned<'a> {
 }
 
 impl<'a> Partitioned<'a> {
-    pub(crate) fn new(shared: &'a Shared, me: usize) -> Self {
+    pub(crate) fn new(shared: &'a Shared, me: usize, local_share: Option<f64>) -> Self {
         let mut parts = vec![Part::default(); shared.plan.workers];
         if shared.stock.is_limited() {
-            divide(&mut parts, shared, me);
+            divide(&mut parts, shared, me, local_share);
         }
         Self { shared, me, parts }
     }
@@ -83,11 +83,11 @@ impl<'a> Partitioned<'a> {
 }
 
 /// Sets the sizes of a worker's parts.
-fn divide(parts: &mut [Part], shared: &Shared, me: usize) {
+fn divide(parts: &mut [Part], shared: &Shared, me: usize, local_share: Option<f64>) {
     let plan = &shared.plan;
     let quota = shared.stock.limit() as usize / plan.workers;
     let even = 1.0 / plan.workers as f64;
-    let local = if plan.workers > 1 { plan.local_share.unwrap_or(even) } else { 1.0 };
+    let local = if plan.workers > 1 { local_share.unwrap_or(even) } else { 1.0 };
     let others = (plan.workers - 1).max(1);
     let each = (quota as f64 * (1.0 - local) / others as f64) as usize;
     for part in parts.iter_mut() {
@@ -96,7 +96,7 @@ fn divide(parts: &mut [Part], shared: &Shared, me: usize) {
     parts[me].size = quota - each * (plan.workers - 1);
 }
 
-impl Pool for Partitioned<'_> {
+impl PoolSide for Partitioned<'_> {
     #[inline]
     fn acquire(&mut self, to: usize) -> Option<u32> {
         if self.parts[to].free.is_empty() {

@@ -4,7 +4,7 @@
 //! under a lock, itself included (Fujimoto and Panesar 1995, section 3.1). With a local pool (their
 //! footnote 1) sends to oneself take no lock, but when that pool has run dry or full.
 
-use super::{Pool, Shared, Shelf};
+use super::{PoolSide, Shared, Shelf};
 use crate::sync::Ordering;
 
 /// A worker's side of a receiver pool.
@@ -23,11 +23,11 @@ pub(crate) struct Receiver<'a> {
 }
 
 impl<'a> Receiver<'a> {
-    pub(crate) fn new(shared: &'a Shared, me: usize) -> Self {
+    pub(crate) fn new(shared: &'a Shared, me: usize, local_pool: bool) -> Self {
         let (plan, stock) = (&shared.plan, &shared.stock);
         let parts = if stock.is_limited() { plan.workers.max(1) } else { 1 };
         let share = stock.limit() as usize / parts;
-        let (local, is_open) = (plan.local_pool.then(Vec::new), !stock.is_limited());
+        let (local, is_open) = (local_pool.then(Vec::new), !stock.is_limited());
         Self { shared, me, local, share, is_open, scratch: Vec::new() }
     }
 
@@ -75,7 +75,7 @@ impl<'a> Receiver<'a> {
     }
 }
 
-impl Pool for Receiver<'_> {
+impl PoolSide for Receiver<'_> {
     #[inline]
     fn acquire(&mut self, to: usize) -> Option<u32> {
         if to == self.me

@@ -8,7 +8,7 @@
 //!
 //! Without a limit there are no allocations: a worker draws what it needs, and keeps a few.
 
-use super::{Pool, Shared, stock::Stock};
+use super::{PoolSide, Shared, stock::Stock};
 
 /// A worker with so few buffers takes some from the global pool.
 const FEW: usize = 5;
@@ -26,10 +26,10 @@ pub(crate) struct Sender<'a> {
 }
 
 impl<'a> Sender<'a> {
-    pub(crate) fn new(shared: &'a Shared) -> Self {
+    pub(crate) fn new(shared: &'a Shared, global_share: f64) -> Self {
         let (plan, stock) = (&shared.plan, &shared.stock);
         let share = if stock.is_limited() {
-            let allocated = f64::from(stock.limit()) * (1.0 - plan.global_share);
+            let allocated = f64::from(stock.limit()) * (1.0 - global_share);
             (allocated / plan.workers as f64) as usize
         } else {
             plan.keep
@@ -45,7 +45,7 @@ impl<'a> Sender<'a> {
     }
 }
 
-impl Pool for Sender<'_> {
+impl PoolSide for Sender<'_> {
     #[inline]
     fn acquire(&mut self, _: usize) -> Option<u32> {
         if self.free.is_empty() {

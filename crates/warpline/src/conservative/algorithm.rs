@@ -25,7 +25,8 @@ use crate::{
     panics,
     ranks::{Conclusion, Outcome, Ranks, Run, Share},
     sequential::{Buffer, Event, Halt, Lp, Message},
-    simulation::{Settings, Watch},
+    settings::Settings,
+    simulation::Watch,
     workers,
 };
 

@@ -9,7 +9,7 @@
 //! |-------------------|----------------------------------------------------------------|
 //! | `windows`         | all workers handle the same window of virtual time, then meet  |
 //! | `null_messages`   | each process goes on by itself, as far as its links allow      |
-//! | `synchronization` | the ways by name                                               |
+//! | `synchronization` | which of them runs with a model                                |
 //! | `crew`            | the workers of a rank, from their start to the report          |
 //! | `room`            | the memory of events                                           |
 //! | `lookout`         | progress, and early ends                                       |
@@ -24,14 +24,15 @@ pub(crate) mod windows;
 use warpline_core::{Fault, Model};
 
 use crate::{
-    Engine, Report, RunError, panics,
+    Engine, Report, RunError, Synchronization, panics,
     ranks::Ranks,
     sequential::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, Message},
-    simulation::{Settings, Watch},
+    settings::Settings,
+    simulation::Watch,
     workers,
 };
 use algorithm::{Algorithm, execute};
-pub use synchronization::Synchronization;
+use synchronization::resolve;
 
 /// Runs `model` from its start to its end.
 pub(crate) fn run<M: Model>(
@@ -54,7 +55,7 @@ fn run_with<M: Model, B: Buffer<Message<M>> + Send>(
     watch: &mut Watch<'_>,
     ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
-    let mode = panics::catch(|| settings.synchronization.resolve(model));
+    let mode = panics::catch(|| resolve(settings.synchronization, model));
     let mode = mode.map_err(|fault| model_error(fault, settings))??;
     if mode == Synchronization::Windows {
         execute::<M, B, windows::Shared<'_, M, B>>(model, settings, watch, ranks, mode)

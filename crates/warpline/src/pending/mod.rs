@@ -1,6 +1,7 @@
 //! Pending event sets: the events that are not handled yet, by their order.
 //!
-//! Every engine keeps its unprocessed events in one of these; the engine does not know which one.
+//! The sequential engine and each worker of Time Warp keep their unprocessed events in one of these,
+//! and do not know which one. (The conservative engine keeps events by window or by link instead.)
 //! All of them are driven by the same property test (`tests/pending.rs`) against a `BTreeMap`.
 //! `docs/pending-sets.md` has the measurements that chose the default.
 //!
@@ -20,6 +21,8 @@ pub use dary_heap::DaryHeap;
 pub use ladder::LadderQueue;
 pub use skew_heap::SkewHeap;
 pub use splay_tree::SplayTree;
+
+use crate::names::names;
 
 /// What a pending set holds: a totally ordered thing with a time that agrees with its order.
 ///
@@ -50,7 +53,7 @@ pub trait PendingSet<E: Entry>: Default {
 
     /// Shows the entry that [`pop`](Self::pop) would take.
     ///
-    /// It may reorganise the set, which is why it needs `&mut`.
+    /// It may reorganize the set, which is why it needs `&mut`.
     fn peek(&mut self) -> Option<&E>;
 
     /// Takes out an entry that compares equal to `entry`, which must be in the set.
@@ -92,9 +95,11 @@ pub trait WithPending {
 /// Declares the kinds: the enum that names them, the family of each, and the dispatch.
 macro_rules! pending_sets {
     ($($(#[$doc:meta])* $kind:ident = $name:literal => $set:ty;)*) => {
-        /// The pending sets by name; the first one is the default.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum PendingKind { $($(#[$doc])* $kind,)* }
+        names! {
+            /// The pending sets by name.
+            pub enum PendingKind as "pending", default Ladder;
+            $($(#[$doc])* $kind = $name;)*
+        }
 
         /// The families behind [`PendingKind`], one type for each.
         pub mod family {
@@ -150,15 +155,6 @@ macro_rules! pending_sets {
         }
 
         impl PendingKind {
-            /// Every kind, the default first.
-            pub const ALL: &'static [Self] = &[$(Self::$kind),*];
-
-            /// The name that `--pending` takes.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$kind => $name),* }
-            }
-
             /// Does something with this kind of set, statically dispatched from here on.
             pub fn dispatch<W: WithPending>(self, action: W) -> W::Output {
                 match self { $(Self::$kind => action.with::<family::$kind>()),* }
@@ -178,27 +174,4 @@ pending_sets! {
     Skew = "skew" => Cancelling<SkewHeap<E>, E>;
     /// Splay tree (Sleator and Tarjan 1985).
     Splay = "splay" => SplayTree<E>;
-}
-
-impl Default for PendingKind {
-    fn default() -> Self {
-        Self::ALL[0]
-    }
-}
-
-impl std::fmt::Display for PendingKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl std::str::FromStr for PendingKind {
-    type Err = crate::ConfigError;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL.iter().copied().find(|kind| kind.name() == name).ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|kind| kind.name()).collect();
-            crate::ConfigError::new("pending", name, format!("one of {}", names.join(", ")))
-        })
-    }
 }

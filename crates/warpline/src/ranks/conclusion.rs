@@ -12,7 +12,7 @@ use warpline_net::{Malformed, NetError};
 use super::{Ranks, from_bytes, to_bytes};
 use crate::{
     ConfigError, Details, Engine, Report, RunError, failure::FailureOrder, panics,
-    simulation::Settings, workers,
+    settings::Settings, workers,
 };
 
 /// What is run.

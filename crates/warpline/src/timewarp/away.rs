@@ -39,7 +39,7 @@ use super::{
     letters::{Color, EVENTS, Letter},
     worker::Worker,
 };
-use crate::{panics, pending::PendingSet, simulation::Settings};
+use crate::{panics, pending::PendingSet, settings::Settings};
 
 /// By what an anti-message finds its event.
 type Name = (Bound, u32);

@@ -39,7 +39,6 @@ mod rounds;
 mod run;
 mod saving;
 mod sending;
-mod settings;
 mod shared;
 #[cfg(test)]
 mod simulated;
@@ -50,8 +49,6 @@ mod worker;
 use warpline_core::{LogicalProcess, Model};
 
 pub(crate) use run::run;
-pub(crate) use settings::Settings;
-pub use settings::{Cancellation, CheckpointInterval, FossilCollection, PoolKind, StateSaving};
 
 /// What one event takes of the memory for event buffers.
 pub(crate) const fn event_bytes<M: Model>(workers: usize) -> u64 {

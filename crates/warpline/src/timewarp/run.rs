@@ -27,7 +27,8 @@ use crate::{
     panics,
     pending::PendingSet,
     ranks::{Conclusion, Outcome, Ranks, Run, Share},
-    simulation::{Settings, Watch},
+    settings::Settings,
+    simulation::Watch,
     workers,
 };
 

@@ -30,13 +30,13 @@ use warpline_core::{LogicalProcess, LpId, Model, Reversal, shallow};
 use warpline_memory::Buffers;
 
 use super::{
-    CheckpointInterval, Message, Settings, StateSaving,
+    Message,
     event::Kind,
     gvt::Bound,
     history::{Core, NONE, Record, Ring},
     sending::Coasting,
 };
-use crate::admission::Cause;
+use crate::{CheckpointInterval, StateSaving, admission::Cause, settings::TimeWarp};
 
 /// An LP, with all that a rollback restores.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ pub(super) struct Saving<M: Model> {
 }
 
 impl<M: Model> Saving<M> {
-    pub(super) fn new(settings: &Settings, lps: usize) -> Self {
+    pub(super) fn new(settings: &TimeWarp, lps: usize) -> Self {
         let every = match (settings.saving, settings.checkpoint_interval) {
             (StateSaving::Incremental, _) => 1,
             (StateSaving::Reverse, _) => REVERSE_COPY_EVERY,

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     RunError, admission::Admission, failure::FirstFailure, homes::Homes, monitor::Board,
-    ranks::Ranks, simulation::Settings,
+    ranks::Ranks, settings::Settings,
 };
 
 /// Mail between workers: events and anti-messages, in the order in which they were sent.

@@ -79,18 +79,19 @@ use self::{
     net::Net,
 };
 use super::{
-    Cancellation, CheckpointInterval, FossilCollection, PoolKind, StateSaving,
     across::Across,
     gvt::Bound,
     shared::Shared,
     worker::{Turn, Worker},
 };
 use crate::{
-    Aggregation, Engine, PendingKind, RunError,
+    Aggregation, Cancellation, CheckpointInterval, Engine, FossilCollection, PendingKind, PoolKind,
+    RunError, StateSaving,
     failure::FailureOrder,
     pending::PendingSet,
     ranks::Ranks,
-    simulation::{self, Settings, Watch},
+    settings::{Settings, TimeWarp},
+    simulation::{self, Watch},
 };
 
 /// The seeds that the test runs on one rank; and on several, the numbers above those.
@@ -159,7 +160,7 @@ fn settings(dice: &mut Dice, seed: u64) -> Settings {
     let every = [1, 2, 3, 4, 9].map(CheckpointInterval::Every);
     let window = dice.pick(&[f64::INFINITY, f64::INFINITY, 0.0, 0.7, 3.0]);
     let barrier = dice.pick(&[None, None, None, VirtualTime::new(2.0).ok()]);
-    let timewarp = super::Settings {
+    let timewarp = TimeWarp {
         workers: dice.pick(&[1, 2, 2, 3, 3, 4, 5, 8]),
         batch: 1 + dice.0.below(16) as usize,
         window,
@@ -173,7 +174,7 @@ fn settings(dice: &mut Dice, seed: u64) -> Settings {
         free_fractions: dice.pick(&[[0.1, 0.2], [0.0, 0.0], [0.5, 0.9], [0.9, 0.1]]),
         pin: false,
         costs: false,
-        ..super::Settings::default()
+        ..TimeWarp::default()
     };
     Settings {
         seed,
@@ -239,7 +240,7 @@ fn sequential(toy: &Toy, settings: &Settings) -> Truth {
 fn event_bytes(toy: &Toy) -> u64 {
     static BYTES: OnceLock<u64> = OnceLock::new();
     *BYTES.get_or_init(|| {
-        let timewarp = super::Settings::default();
+        let timewarp = TimeWarp::default();
         let (end, pending) = (1.0, PendingKind::default());
         let settings = Settings { end, pending, memory: Some(0), timewarp, ..Settings::default() };
         match simulation::run(Engine::Sequential, toy, &settings, &mut Watch::default()) {

@@ -13,7 +13,7 @@ use crate::{
     ConfigError, RunError, Synchronization,
     homes::links_from,
     sequential::{Buffer, Message},
-    simulation::Settings,
+    settings::Settings,
 };
 
 /// One for all workers of a rank.

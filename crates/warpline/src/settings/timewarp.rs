@@ -3,9 +3,10 @@
 use std::{fmt, str::FromStr};
 
 use warpline_core::VirtualTime;
-use warpline_memory::{BufferTrace, PoolPlan};
+use warpline_memory::{BufferTrace, Pool, PoolPlan};
 
-use crate::ConfigError;
+use super::PoolKind;
+use crate::{ConfigError, names::names};
 
 /// The most workers of one run.
 pub(crate) const WORKERS_MAX: usize = 1024;
@@ -14,7 +15,7 @@ pub(crate) const BATCH_MAX: usize = 65_536;
 
 /// What a run with Time Warp reads besides what every engine reads.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct TimeWarp {
     pub(crate) workers: usize,
     pub(crate) batch: usize,
     pub(crate) window: f64,
@@ -37,7 +38,7 @@ pub(crate) struct Settings {
     pub(crate) costs: bool,
 }
 
-impl Default for Settings {
+impl Default for TimeWarp {
     fn default() -> Self {
         Self {
             workers: 2,
@@ -63,7 +64,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl TimeWarp {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         let from_one = |key, value, max| {
             let allowed = format!("from 1 to {max}");
@@ -89,15 +90,13 @@ impl Settings {
 
     /// How the pool is made, with at most `limit` buffers.
     pub(crate) fn pool_plan(&self, limit: Option<u32>) -> PoolPlan {
-        PoolPlan {
-            kind: self.pool.into(),
-            workers: self.workers,
-            limit,
-            keep: 2 * self.gvt_interval + 256,
-            global_share: self.global_share,
-            local_share: self.local_share,
-            local_pool: self.local_pool,
-        }
+        let pool = match self.pool {
+            PoolKind::Sender => Pool::Sender { global_share: self.global_share },
+            PoolKind::Receiver => Pool::Receiver { local_pool: self.local_pool },
+            PoolKind::Partitioned => Pool::Partitioned { local_share: self.local_share },
+            PoolKind::Adaptive => Pool::Adaptive,
+        };
+        PoolPlan { pool, workers: self.workers, limit, keep: 2 * self.gvt_interval + 256 }
     }
 
     /// Whether the state is copied before every event of an LP.
@@ -110,51 +109,10 @@ impl Settings {
     }
 }
 
-/// Declares the kinds of a policy: the enum that names them, and their names both ways.
-macro_rules! policy {
-    (
-        $(#[$doc:meta])* $policy:ident as $key:literal;
-        $($(#[$kind_doc:meta])* $kind:ident = $name:literal;)*
-    ) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-        pub enum $policy { $($(#[$kind_doc])* $kind,)* }
-
-        impl $policy {
-            /// Every kind, the default first.
-            pub const ALL: &'static [Self] = &[$(Self::$kind,)*];
-
-            /// The name that the command line has for it.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$kind => $name,)* }
-            }
-        }
-
-        impl fmt::Display for $policy {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.name())
-            }
-        }
-
-        impl FromStr for $policy {
-            type Err = ConfigError;
-
-            fn from_str(name: &str) -> Result<Self, Self::Err> {
-                Self::ALL.iter().copied().find(|kind| kind.name() == name).ok_or_else(|| {
-                    let names: Vec<_> = Self::ALL.iter().map(|kind| kind.name()).collect();
-                    ConfigError::new($key, name, format!("one of {}", names.join(", ")))
-                })
-            }
-        }
-    };
-}
-
-policy! {
+names! {
     /// How Time Warp saves the states of processes (GTW, section 2.1).
-    StateSaving as "saving";
+    pub enum StateSaving as "saving", default Copy;
     /// The whole state is copied, before every event or every few of them.
-    #[default]
     Copy = "copy";
     /// The whole state without its [`Tracked`](crate::Tracked) fields is copied before every event;
     /// those save what is written to them.
@@ -164,47 +122,20 @@ policy! {
     Reverse = "reverse";
 }
 
-policy! {
-    /// Where Time Warp keeps free buffers (Fujimoto and Panesar 1995).
-    PoolKind as "pool";
-    /// With the sender; a global pool evens out differences.
-    Sender = "sender";
-    /// With the receiver, under a lock.
-    Receiver = "receiver";
-    /// With each pair of workers, an equal part for each.
-    Partitioned = "partitioned";
-    /// With each pair of workers, as many as the messages between them need.
-    #[default]
-    Adaptive = "adaptive";
-}
-
-impl From<PoolKind> for warpline_memory::PoolKind {
-    fn from(pool: PoolKind) -> Self {
-        match pool {
-            PoolKind::Receiver => Self::Receiver,
-            PoolKind::Sender => Self::Sender,
-            PoolKind::Partitioned => Self::Partitioned,
-            PoolKind::Adaptive => Self::Adaptive,
-        }
-    }
-}
-
-policy! {
+names! {
     /// When Time Warp cancels the events that an undone event sent.
-    Cancellation as "cancellation";
+    pub enum Cancellation as "cancellation", default Aggressive;
     /// At once.
-    #[default]
     Aggressive = "aggressive";
     /// Once the event is handled again and does not send the same. The model has to tell messages
     /// apart ([`identity`](crate::LogicalProcess::identity)).
     Lazy = "lazy";
 }
 
-policy! {
+names! {
     /// When Time Warp reclaims the buffers of committed events.
-    FossilCollection as "fossil";
+    pub enum FossilCollection as "fossil", default Block;
     /// All of them whenever global virtual time has advanced (GTW, section 3.2).
-    #[default]
     Block = "block";
     /// A few of them before each event is handled (Fujimoto and Panesar 1995, section 6).
     OnTheFly = "on-the-fly";
