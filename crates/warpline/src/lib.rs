@@ -41,13 +41,14 @@ mod simulation;
 mod sync;
 mod timewarp;
 mod travel;
+mod watch;
 mod workers;
 
 pub use error::{ConfigError, RunError};
 pub use monitor::{Activity, Monitor, WorkerStatus};
 pub use pending::PendingKind;
 pub use replication::{Estimate, Replications};
-pub use report::{Details, Figure, Progress, Report, Results};
+pub use report::{Details, Figure, Report, Results};
 pub use settings::{
     Cancellation, CheckpointInterval, Engine, FossilCollection, Placement, PoolKind, StateSaving,
     Synchronization,
@@ -60,3 +61,4 @@ pub use warpline_core::{
 };
 pub use warpline_memory::{BufferAccess, BufferAction, BufferTrace};
 pub use warpline_net::{Aggregation, NetError, Transport};
+pub use watch::Progress;

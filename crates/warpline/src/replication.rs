@@ -5,8 +5,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use warpline_core::{Model, Stream};
 
 use crate::{
-    ConfigError, Figure, Report, Results, RunError, Simulation,
-    simulation::{Watch, run},
+    ConfigError, Figure, Report, Results, RunError, Simulation, simulation::run, watch::Watch,
 };
 
 /// The most replications of one run: all their reports are held in memory.

@@ -1,4 +1,4 @@
-//! What a run tells: progress while it lasts, a report at its end.
+//! What a run tells at its end: the report.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -100,22 +100,6 @@ pub struct Details {
 
 fn ratio_or(events: u64, by: f64, otherwise: f64) -> f64 {
     if by > 0.0 { events as f64 / by } else { otherwise }
-}
-
-/// How far a run has come, for [`Simulation::observe`](crate::Simulation::observe).
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Progress {
-    /// The virtual time reached; nothing below it can change any more.
-    pub virtual_time: VirtualTime,
-    /// The end of the run; [`VirtualTime::MAX`] when none was given.
-    pub end: VirtualTime,
-    /// Events committed so far.
-    pub committed_events: u64,
-    /// Events processed so far.
-    pub processed_events: u64,
-    /// Wall time so far.
-    pub wall: Duration,
 }
 
 /// One number of a model's result, with its unit and its meaning.

@@ -27,7 +27,7 @@ use crate::{
     pending::family,
     sequential::{self, Arrival, Execution, Halt, Handling, Lp, Message, Sink},
     settings::Settings,
-    simulation::Watch,
+    watch::Watch,
 };
 
 /// Runs `model` from its start to its end.

@@ -9,10 +9,7 @@
 //! - **SEQ-B.** Every event that was sent has been handled once or is pending, or lies at or beyond
 //!   the end of the run. Checked at the end of every run.
 
-use std::{
-    marker::PhantomData,
-    time::{Duration, Instant},
-};
+use std::{marker::PhantomData, time::Instant};
 
 use warpline_core::{
     CommitDigest, EventKey, Fault, Io, LogicalProcess, LpDigest, LpId, Model, ModelError, Place,
@@ -25,7 +22,7 @@ use crate::{
     panics,
     pending::{PendingFamily, PendingSet},
     settings::Settings,
-    simulation::Watch,
+    watch::{Timer, Watch},
 };
 
 mod buffer;
@@ -37,13 +34,8 @@ pub(crate) use sending::{Event, Halt, Handling, Sink};
 
 pub(crate) type Message<M> = <<M as Model>::Lp as LogicalProcess>::Message;
 
-/// How long events are handled between two looks at the clock, if a single one does not take
-/// longer.
-const SLICE: Duration = Duration::from_millis(1);
 /// Events handled between two looks at the clock, at the most.
 const SLICE_EVENTS_MAX: u32 = 4096;
-/// How often the observer is called.
-const OBSERVE_EVERY: Duration = Duration::from_millis(50);
 
 /// Runs `model` from its start to its end.
 pub(crate) fn run<M: Model, P: PendingFamily>(
@@ -244,27 +236,17 @@ where
 
     fn run_to_report(&mut self, watch: &mut Watch<'_>) -> Result<Report<M::Output>, RunError> {
         self.guard(|run| run.start(watch))?;
-        let (mut observed, mut looked) = (self.started, self.started);
-        let mut slice = 1;
+        let mut timer = Timer::new(self.started, SLICE_EVENTS_MAX);
         let interrupted = loop {
             if watch.stopped() {
                 break true;
             }
-            if self.guard(|run| run.advance(slice))? == Stopped::AtEnd {
+            if self.guard(|run| run.advance(timer.slice()))? == Stopped::AtEnd {
                 break false;
             }
-            let now = Instant::now();
-            slice = if now - looked < SLICE {
-                SLICE_EVENTS_MAX.min(2 * slice)
-            } else {
-                1.max(slice / 2)
-            };
-            looked = now;
-            if now - observed >= OBSERVE_EVERY {
-                observed = now;
-                if watch.observe(&self.progress()).is_break() {
-                    break true;
-                }
+            timer.look();
+            if timer.takes_observation() && watch.observe(&self.progress()).is_break() {
+                break true;
             }
         };
         // The last look; it comes too late to interrupt anything.

@@ -1,11 +1,6 @@
 //! How a run is set up: [`Simulation`], the entry point for users.
 
-use std::{
-    fmt,
-    ops::ControlFlow,
-    sync::atomic::{AtomicBool, Ordering},
-    thread,
-};
+use std::{fmt, ops::ControlFlow, sync::atomic::AtomicBool, thread};
 
 use warpline_core::{Model, VirtualTime};
 use warpline_memory::BufferTrace;
@@ -13,37 +8,14 @@ use warpline_net::{Aggregation, ThreadTransport, Transport, network};
 
 use crate::{
     Cancellation, CheckpointInterval, ConfigError, FossilCollection, Monitor, PendingKind,
-    Placement, PoolKind, Progress, Report, RunError, StateSaving, Synchronization, conservative,
+    Placement, PoolKind, Report, RunError, StateSaving, Synchronization, conservative,
     pending::{PendingFamily, WithPending},
     ranks::Ranks,
     reverse_check, sequential,
     settings::{Engine, Settings, TimeWarp},
     timewarp,
+    watch::{Progress, Watch},
 };
-
-/// Called now and then with the progress; breaking ends the run, marked as interrupted.
-pub(crate) type Observer<'a> = Box<dyn FnMut(&Progress) -> ControlFlow<()> + Send + 'a>;
-
-/// Who watches a run, and may end it early.
-#[derive(Default)]
-pub(crate) struct Watch<'a> {
-    pub(crate) observer: Option<Observer<'a>>,
-    pub(crate) stop: Option<&'a AtomicBool>,
-    pub(crate) monitor: Option<Monitor>,
-}
-
-impl Watch<'_> {
-    /// Whether the run was told to stop.
-    pub(crate) fn stopped(&self) -> bool {
-        // Ordering: Relaxed; the flag publishes nothing but itself.
-        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
-    }
-
-    /// Shows the progress; breaks if the run is to end.
-    pub(crate) fn observe(&mut self, progress: &Progress) -> ControlFlow<()> {
-        self.observer.as_mut().map_or(ControlFlow::Continue(()), |observer| observer(progress))
-    }
-}
 
 /// A model and how to run it.
 ///

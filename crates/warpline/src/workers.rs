@@ -12,7 +12,7 @@ use crate::{
     homes::Homes,
     panics,
     settings::Settings,
-    simulation::Watch,
+    watch::Watch,
 };
 
 /// How long a worker sleeps that has waited for long.

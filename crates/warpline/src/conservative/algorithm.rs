@@ -26,7 +26,7 @@ use crate::{
     ranks::{Conclusion, Outcome, Ranks, Run, Share},
     sequential::{Buffer, Event, Halt, Lp, Message},
     settings::Settings,
-    simulation::Watch,
+    watch::Watch,
     workers,
 };
 

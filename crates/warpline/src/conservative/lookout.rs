@@ -11,17 +11,16 @@ use std::{
 use warpline_core::{Model, VirtualTime};
 
 use super::algorithm::{Common, Stop};
-use crate::{Progress, panics, simulation::Watch};
+use crate::{
+    panics,
+    watch::{Progress, Timer, Watch},
+};
 
-/// How long a worker works between two looks at the clock, if a single event does not take longer.
-const SLICE: Duration = Duration::from_millis(1);
 /// Questions between two looks at the clock, at the most.
 const SLICE_MAX: u32 = 4096;
 /// A run that is to stop does so at the end of a window, unless that takes longer than this: then
 /// it is cut off within.
 const GRACE: Duration = Duration::from_millis(200);
-/// How often the observer is called.
-const OBSERVE_EVERY: Duration = Duration::from_millis(50);
 
 /// One worker's; only the first one's has somebody to show the progress to.
 pub(super) struct Lookout<'a, 'w> {
@@ -30,15 +29,10 @@ pub(super) struct Lookout<'a, 'w> {
     committed: &'a AtomicU64,
     end: VirtualTime,
     now: VirtualTime,
-    started: Instant,
-    looked: Instant,
-    observed: Instant,
+    timer: Timer,
     stopped: Option<Instant>,
     /// A panic of the observer's: it is not the model's.
     panic: Option<Box<dyn Any + Send>>,
-    /// Questions until the next look, and between the last two.
-    left: u32,
-    slice: u32,
 }
 
 impl<'a, 'w> Lookout<'a, 'w> {
@@ -55,13 +49,9 @@ impl<'a, 'w> Lookout<'a, 'w> {
             committed,
             end,
             now: VirtualTime::ZERO,
-            started,
-            looked: started,
-            observed: started,
+            timer: Timer::new(started, SLICE_MAX),
             stopped: None,
             panic: None,
-            left: 1,
-            slice: 1,
         }
     }
 
@@ -79,8 +69,7 @@ impl<'a, 'w> Lookout<'a, 'w> {
     /// Looks at the clock now and then; says whether the window is to be cut off.
     #[inline]
     pub(super) fn cuts_off(&mut self) -> bool {
-        self.left -= 1;
-        if self.left == 0 {
+        if self.timer.is_due() {
             self.look();
         }
         self.is_cut_off()
@@ -88,13 +77,9 @@ impl<'a, 'w> Lookout<'a, 'w> {
 
     #[cold]
     fn look(&mut self) {
-        let now = Instant::now();
-        let is_early = now - self.looked < SLICE;
-        self.slice = if is_early { SLICE_MAX.min(2 * self.slice) } else { 1.max(self.slice / 2) };
-        (self.looked, self.left) = (now, self.slice);
+        let now = self.timer.look();
         let mut stops = self.stopped.is_some() || self.watch.stopped();
-        if !stops && now - self.observed >= OBSERVE_EVERY {
-            self.observed = now;
+        if !stops && self.timer.takes_observation() {
             let progress = self.progress(self.now);
             let observe = || panics::outside(|| self.watch.observe(&progress));
             stops = match catch_unwind(AssertUnwindSafe(observe)) {
@@ -130,7 +115,7 @@ impl<'a, 'w> Lookout<'a, 'w> {
     fn progress(&self, virtual_time: VirtualTime) -> Progress {
         // Ordering: Relaxed; a count for people.
         let committed = self.committed.load(Ordering::Relaxed);
-        let (end, wall) = (self.end, self.started.elapsed());
+        let (end, wall) = (self.end, self.timer.wall());
         Progress {
             virtual_time,
             end,

@@ -28,7 +28,7 @@ use crate::{
     ranks::Ranks,
     sequential::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, Message},
     settings::Settings,
-    simulation::Watch,
+    watch::Watch,
     workers,
 };
 use algorithm::{Algorithm, execute};

@@ -1,9 +1,6 @@
 //! A run: starts the workers, watches them, and makes the report of what they leave.
 
-use std::{
-    sync::atomic::Ordering,
-    time::{Duration, Instant},
-};
+use std::{sync::atomic::Ordering, time::Instant};
 
 use warpline_core::{CommitDigest, LogicalProcess, LpId, Model, VirtualTime};
 use warpline_memory::Binding;
@@ -28,14 +25,10 @@ use crate::{
     pending::PendingSet,
     ranks::{Conclusion, Outcome, Ranks, Run, Share},
     settings::Settings,
-    simulation::Watch,
+    watch::{Timer, Watch},
     workers,
 };
 
-/// How often the observer is called.
-const OBSERVE_EVERY: Duration = Duration::from_millis(50);
-/// How long turns are taken between two looks at the clock, if a single one does not take longer.
-const SLICE: Duration = Duration::from_millis(1);
 /// Turns between two looks at the clock, at the most; and whether the worker's core is its own.
 const SLICE_TURNS_MAX: u32 = 64;
 /// A worker that has been idle for so many turns lets other threads have the core.
@@ -231,19 +224,14 @@ struct Observer<'a, 'w, M: Model> {
     shared: &'a Shared<M>,
     watch: &'a mut Watch<'w>,
     started: Instant,
-    observed: Instant,
-    looked: Instant,
-    /// Turns since the last look at the clock, and until the next one.
-    turns: u32,
-    slice: u32,
+    timer: Timer,
     stops: bool,
 }
 
 impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
     fn new(shared: &'a Shared<M>, watch: &'a mut Watch<'w>, started: Instant) -> Self {
-        let (observed, looked) = (started, started);
-        let (turns, slice, stops) = (0, 1, false);
-        Self { shared, watch, started, observed, looked, turns, slice, stops }
+        let timer = Timer::new(started, SLICE_TURNS_MAX);
+        Self { shared, watch, started, timer, stops: false }
     }
 
     /// After a turn of a worker's: the first one looks on, and tells the others if the run is to
@@ -257,24 +245,14 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
     }
 
     fn says_stop(&mut self, gvt: Bound) -> bool {
-        self.turns += 1;
-        if self.turns >= self.slice {
-            self.turns = 0;
-            self.look(gvt);
+        if self.timer.is_due() {
+            self.timer.look();
+            if self.timer.takes_observation() {
+                let progress = progress(self.shared, gvt, self.started);
+                self.stops |= self.watch.observe(&progress).is_break();
+            }
         }
         self.stops || self.watch.stopped()
-    }
-
-    fn look(&mut self, gvt: Bound) {
-        let now = Instant::now();
-        let is_early = now - self.looked < SLICE;
-        self.slice =
-            if is_early { SLICE_TURNS_MAX.min(2 * self.slice) } else { 1.max(self.slice / 2) };
-        self.looked = now;
-        if now - self.observed >= OBSERVE_EVERY {
-            self.observed = now;
-            self.stops |= self.watch.observe(&progress(self.shared, gvt, self.started)).is_break();
-        }
     }
 }
 

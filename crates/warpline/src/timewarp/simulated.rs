@@ -91,7 +91,8 @@ use crate::{
     pending::PendingSet,
     ranks::Ranks,
     settings::{Settings, TimeWarp},
-    simulation::{self, Watch},
+    simulation,
+    watch::Watch,
 };
 
 /// The seeds that the test runs on one rank; and on several, the numbers above those.

@@ -1,0 +1,147 @@
+//! How a run is watched from outside: the observer that sees its progress, the flag that stops it,
+//! and the handle of a [`Monitor`].
+//!
+//! [`Simulation`](crate::Simulation) fills in the [`Watch`]; the first worker of each engine has it
+//! and asks a [`Timer`] when to look at the clock.
+
+use std::{
+    ops::ControlFlow,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use warpline_core::VirtualTime;
+
+use crate::monitor::Monitor;
+
+/// How long a loop works between two looks at the clock, if a single step does not take longer.
+const SLICE: Duration = Duration::from_millis(1);
+/// How often the observer is called.
+const OBSERVE_EVERY: Duration = Duration::from_millis(50);
+
+/// How far a run has come, for [`Simulation::observe`](crate::Simulation::observe).
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Progress {
+    /// The virtual time reached; nothing below it can change any more.
+    pub virtual_time: VirtualTime,
+    /// The end of the run; [`VirtualTime::MAX`] when none was given.
+    pub end: VirtualTime,
+    /// Events committed so far.
+    pub committed_events: u64,
+    /// Events processed so far.
+    pub processed_events: u64,
+    /// Wall time so far.
+    pub wall: Duration,
+}
+
+/// Called now and then with the progress; breaking ends the run, marked as interrupted.
+pub(crate) type Observer<'a> = Box<dyn FnMut(&Progress) -> ControlFlow<()> + Send + 'a>;
+
+/// Sees the progress of a run, and may end it early.
+#[derive(Default)]
+pub(crate) struct Watch<'a> {
+    pub(crate) observer: Option<Observer<'a>>,
+    pub(crate) stop: Option<&'a AtomicBool>,
+    pub(crate) monitor: Option<Monitor>,
+}
+
+impl Watch<'_> {
+    /// Whether the run was told to stop.
+    pub(crate) fn stopped(&self) -> bool {
+        // Ordering: Relaxed; the flag publishes nothing but itself.
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// Shows the progress; breaks if the run is to end.
+    pub(crate) fn observe(&mut self, progress: &Progress) -> ControlFlow<()> {
+        self.observer.as_mut().map_or(ControlFlow::Continue(()), |observer| observer(progress))
+    }
+}
+
+/// Decides when a loop looks at the clock: about once a millisecond, however long its steps take,
+/// because a look may cost more than a step.
+#[derive(Debug)]
+pub(crate) struct Timer {
+    started: Instant,
+    looked: Instant,
+    observed: Instant,
+    /// Steps until the next look, and between two looks.
+    left: u32,
+    slice: u32,
+    slice_max: u32,
+}
+
+impl Timer {
+    /// A timer that lets at most `slice_max` steps pass between two looks.
+    pub(crate) const fn new(started: Instant, slice_max: u32) -> Self {
+        let (looked, observed, left, slice) = (started, started, 1, 1);
+        Self { started, looked, observed, left, slice, slice_max }
+    }
+
+    /// Counts a step; says whether it is time to [`look`](Self::look).
+    #[inline]
+    pub(crate) const fn is_due(&mut self) -> bool {
+        self.left -= 1;
+        self.left == 0
+    }
+
+    /// How many steps may pass until the next look, for a loop that takes them in one go.
+    pub(crate) const fn slice(&self) -> u32 {
+        self.slice
+    }
+
+    /// Looks at the clock, and decides after how many steps to look again.
+    pub(crate) fn look(&mut self) -> Instant {
+        let now = Instant::now();
+        let is_early = now - self.looked < SLICE;
+        self.slice =
+            if is_early { self.slice_max.min(2 * self.slice) } else { 1.max(self.slice / 2) };
+        (self.looked, self.left) = (now, self.slice);
+        now
+    }
+
+    /// Whether the observer was due at the last look. If so, it is not due again for a while.
+    pub(crate) fn takes_observation(&mut self) -> bool {
+        let is_due = self.looked - self.observed >= OBSERVE_EVERY;
+        if is_due {
+            self.observed = self.looked;
+        }
+        is_due
+    }
+
+    /// Wall time since the start of the run.
+    pub(crate) fn wall(&self) -> Duration {
+        self.started.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks become rarer while steps are short, up to the maximum, and frequent again when a step
+    /// takes long.
+    #[test]
+    fn looks_at_the_clock_adapt_to_the_steps() {
+        let mut timer = Timer::new(Instant::now(), 8);
+        assert!(timer.is_due(), "the first step is followed by a look");
+        for slice in [2, 4, 8, 8] {
+            // A look that follows at once is early, unless this thread is off its core meanwhile.
+            timer.looked = Instant::now() + SLICE;
+            timer.look();
+            assert_eq!(timer.slice(), slice);
+            assert!((1..slice).all(|_| !timer.is_due()) && timer.is_due());
+        }
+        for slice in [4, 2, 1, 1] {
+            std::thread::sleep(SLICE);
+            timer.look();
+            assert_eq!(timer.slice(), slice);
+        }
+        timer.observed = timer.looked;
+        assert!(!timer.takes_observation());
+        std::thread::sleep(OBSERVE_EVERY);
+        timer.look();
+        assert!(timer.takes_observation() && !timer.takes_observation());
+    }
+}
