@@ -9,8 +9,8 @@ use warpline_memory::{Binding, bind_worker};
 use crate::{
     ConfigError, Engine, RunError,
     failure::{FailureOrder, FirstFailure},
-    homes::Homes,
     panics,
+    placement::LpDirectory,
     settings::Settings,
     watch::Watch,
 };
@@ -20,8 +20,8 @@ const SLEEP: Duration = Duration::from_micros(50);
 
 /// Binds the thread of worker `me` of this rank to a core, if it is to be. Ranks of one process
 /// share its cores.
-pub(crate) fn bind(homes: &Homes, me: usize, settings: &Settings) -> Option<Binding> {
-    settings.timewarp.pin.then(|| bind_worker(homes.here.start + me, homes.workers))
+pub(crate) fn bind(directory: &LpDirectory, me: usize, settings: &Settings) -> Option<Binding> {
+    settings.timewarp.pin.then(|| bind_worker(directory.global(me).index(), directory.workers()))
 }
 
 /// Lets each of so many workers `work`, on a thread of its own; the first one's is this one, and

@@ -21,8 +21,8 @@ use crate::{
     Details, Engine, Report, RunError, Synchronization,
     admission::Admission,
     failure::{FailureOrder, FirstFailure},
-    homes::Homes,
     panics,
+    placement::LpDirectory,
     ranks::{Conclusion, Outcome, Ranks, Run, Share},
     sequential::{Buffer, Event, Halt, Lp, Message},
     settings::Settings,
@@ -67,7 +67,7 @@ pub(super) struct Common<'m, M: Model, B> {
     pub(super) spins: u32,
     pub(super) end: f64,
     pub(super) admission: Admission,
-    pub(super) homes: Homes,
+    pub(super) directory: LpDirectory,
     /// Non-blocking I/O events that are to be written, in the order of their keys.
     pub(super) outputs: Mutex<Vec<Event<B>>>,
     pub(super) failure: FirstFailure,
@@ -145,7 +145,7 @@ impl<'m, M: Model, B> Common<'m, M, B> {
             mode,
             spins: if all > workers::cores() { SPINS_FEW } else { SPINS },
             end: settings.checked_end()?,
-            homes: Homes::new(model, lps, &settings.placement, all, here)?,
+            directory: LpDirectory::new(model, lps, &settings.placement, all, here)?,
             admission,
             outputs: Mutex::default(),
             failure: FirstFailure::default(),
@@ -264,7 +264,7 @@ fn work<'m, M: Model + 'm, B: 'm, W: Algorithm<'m, M, B>>(
     started: Instant,
 ) -> WorkerResult<M::Lp, W::Counters> {
     let common = algorithm.common();
-    let binding = workers::bind(&common.homes, me, common.settings);
+    let binding = workers::bind(&common.directory, me, common.settings);
     // A bug of the engine's must not leave the others waiting for this worker.
     let alarm = Alarm(|| algorithm.abort());
     let mut lookout = Lookout::new(watch, common, started);
@@ -309,10 +309,11 @@ fn conclude<'m, M: Model + 'm, B: 'm, W: Algorithm<'m, M, B>>(
     let rounds = results.iter().map(|worker| worker.rounds).max().unwrap_or_default();
     let last_time = results.iter().map(|worker| worker.last_time).max().unwrap_or_default();
 
-    let with_ids = results.iter_mut().zip(&common.homes.residents).map(|(worker, ids)| {
+    let with_ids = results.iter_mut().enumerate().map(|(me, worker)| {
+        let ids = common.directory.lps_of(me);
         ids.iter().copied().zip(std::mem::take(&mut worker.lps)).collect::<Vec<_>>()
     });
-    let lps = common.homes.in_order(with_ids);
+    let lps = common.directory.in_order(with_ids);
     let mut digest = CommitDigest::default();
     for (id, lp) in &lps {
         digest.add_lp(*id, lp.digest, &lp.rng, lp.sent);

@@ -54,8 +54,6 @@ pub(super) struct Exchanged {
 /// A worker's dealings with other ranks.
 pub(super) struct Away<'r, T> {
     transport: &'r dyn Transport,
-    /// The workers of each rank.
-    workers: usize,
     port: usize,
     wire: Wire<T>,
     outbox: Outbox<'r>,
@@ -83,7 +81,6 @@ impl<'r, T> Away<'r, T> {
     ) -> Self {
         Self {
             transport,
-            workers: settings.timewarp.workers,
             port,
             wire,
             outbox: Outbox::new(transport, EVENTS, port, settings.aggregation),
@@ -104,9 +101,8 @@ impl<'r, T> Away<'r, T> {
         BufferId::new(self.serial)
     }
 
-    /// Sends an event, or an anti-message, to the `number`-th worker of all ranks.
-    pub(super) fn send(&mut self, number: usize, color: Color, mail: Event, message: Option<&T>) {
-        let to = Address { rank: number / self.workers, port: number % self.workers };
+    /// Sends an event, or an anti-message, to a worker of another rank.
+    pub(super) fn send(&mut self, to: Address, color: Color, mail: Event, message: Option<&T>) {
         let (event, is_anti) = mail.cancels().map_or((mail, false), |event| (event, true));
         let (key, serial, io) = (event.key, event.buffer().get(), event.kind().io());
         // An event for another rank has the receiver's own number.
@@ -250,16 +246,15 @@ impl<M: Model> Worker<'_, M> {
 
     /// AWAY-B: whether that rank may send this here now.
     fn check(&self, from: usize, letter: &Letter<Message<M>>) -> Result<(), Malformed> {
-        let homes = &self.shared.homes;
+        let directory = &self.shared.directory;
         let refuse = |what: String| Err(Malformed::Body(what));
-        let home = homes.directory.get(letter.to.index());
-        if home.is_none_or(|home| home.worker as usize != self.me) {
+        let receiver = directory.find(letter.to).map(|place| place.worker);
+        if receiver != Some(self.desk.id) {
             return refuse(format!("an event for {:?}, which is not here", letter.to));
         }
         let sender = letter.key.sender();
-        let sender_home = homes.directory.get(sender.index());
-        let number = sender_home.and_then(|home| self.shared.number_away(home.worker));
-        if number.is_none_or(|number| number / self.shared.workers() != from) {
+        let rank = directory.find(sender).map(|place| directory.address(place.worker).rank);
+        if rank != Some(from) {
             return refuse(format!("an event of {sender:?}, which is not at rank {from}"));
         }
         if Bound(letter.key.words()) < self.gvt {
@@ -329,8 +324,8 @@ impl<M: Model> Worker<'_, M> {
             }
             return is_new;
         };
-        let home = self.shared.homes.directory[letter.to.index()];
-        let event = Event::new(letter.key, home.local, Kind::of(letter.io), buffer);
+        let lp = self.shared.directory.place(letter.to).index;
+        let event = Event::new(letter.key, lp, Kind::of(letter.io), buffer);
         let is_new = away.came.insert(name, event).is_none();
         self.desk.pending.insert(event);
         is_new
@@ -339,7 +334,7 @@ impl<M: Model> Worker<'_, M> {
     /// The first event that has no buffer.
     pub(super) fn first_stashed(&self) -> Option<Event> {
         let (_, letter) = self.desk.away.as_ref()?.stash.first_key_value()?;
-        let lp = self.shared.homes.directory[letter.to.index()].local;
+        let lp = self.shared.directory.place(letter.to).index;
         Some(Event::new(letter.key, lp, Kind::of(letter.io), BufferId::new(0)))
     }
 }

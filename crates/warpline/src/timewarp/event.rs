@@ -52,7 +52,8 @@ impl From<Io> for Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) key: EventKey,
-    /// The receiver's place among the processes of its worker.
+    /// The receiver's index among the LPs of its worker; in a remote event that this rank sends, the
+    /// receiver's number.
     pub(super) lp: u32,
     /// The buffer's number; above it the kind, and whether this is an anti-message.
     tag: u32,

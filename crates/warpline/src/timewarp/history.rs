@@ -25,6 +25,7 @@ use std::ops::{Index, IndexMut, Range};
 use warpline_core::{LpDigest, LpId, Stream};
 
 use super::event::Event;
+use crate::placement::WorkerId;
 
 /// No position.
 pub(super) const NONE: u64 = u64::MAX;
@@ -61,7 +62,7 @@ pub(super) struct Record {
 pub(super) struct Sent {
     pub(super) event: Event,
     /// The worker that has it.
-    pub(super) worker: u32,
+    pub(super) worker: WorkerId,
 }
 
 /// An event that was sent by an event that was undone, and that is sent again perhaps.
@@ -180,12 +181,12 @@ pub(super) struct SentLog {
 
 impl SentLog {
     pub(super) fn new(lazy: bool) -> Self {
-        let filler = Sent { event: Event::FILLER, worker: 0 };
+        let filler = Sent { event: Event::FILLER, worker: WorkerId::default() };
         Self { sent: Ring::new(filler), identities: Ring::new(None), lazy }
     }
 
     #[inline]
-    pub(super) fn push(&mut self, event: Event, worker: u32, identity: Option<u64>) {
+    pub(super) fn push(&mut self, event: Event, worker: WorkerId, identity: Option<u64>) {
         let (_, sent) = self.sent.next();
         sent.event = event;
         sent.worker = worker;

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | 0 | the sender's color (bits 0 and 1), and whether it is an anti-message (bit 2) |
 //! | 1..5 | the serial number, by which an anti-message finds its event |
-//! | 5.. | the event, as all engines write one ([`travel`](crate::travel)); an anti-message has no message |
+//! | 5.. | the event, as all engines write one ([`remote_event`](crate::remote_event)); an anti-message has no message |
 //!
 //! All other parcels are a few words of 8 bytes. Numbers are little-endian.
 //!
@@ -20,7 +20,7 @@ use warpline_net::Malformed;
 
 use crate::{
     ranks::ENGINE_KINDS,
-    travel::{read_event, write_event},
+    remote_event::{read_event, write_event},
 };
 
 /// Events and anti-messages.

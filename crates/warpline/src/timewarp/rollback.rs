@@ -119,14 +119,14 @@ impl<M: Model> Worker<'_, M> {
 
     /// Cancels an event that was sent.
     fn take_back(&mut self, sent: Sent) {
-        if sent.worker as usize == self.me {
+        if sent.worker == self.desk.id {
             self.cancelled.push(sent.event);
-        } else if let Some(number) = self.shared.number_away(sent.worker) {
-            self.statistics.anti_messages += 1;
-            self.desk.send_away(number, sent.event.anti(), None);
-        } else {
-            self.statistics.anti_messages += 1;
-            self.desk.post(sent.worker, sent.event.anti());
+            return;
+        }
+        self.statistics.anti_messages += 1;
+        match self.shared.directory.local(sent.worker) {
+            Some(worker) => self.desk.post(worker, sent.event.anti()),
+            None => self.desk.send_away(sent.worker, sent.event.anti(), None),
         }
     }
 

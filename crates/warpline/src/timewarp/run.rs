@@ -141,7 +141,7 @@ fn work<M: Model>(
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> Remains<M::Lp> {
-    let mut binding = workers::bind(&shared.homes, me, &shared.settings);
+    let mut binding = workers::bind(&shared.directory, me, &shared.settings);
     // A bug of the engine's must not leave the others waiting for this worker.
     let alarm = Alarm { shared, me };
     let mut worker = Worker::new(model, shared, me, ranks);
@@ -304,7 +304,7 @@ impl<M: Model> Reporting<'_, M> {
         self.check_balance(&remains, &total);
         let details = self.details(&remains, &total);
         let lps = remains.iter_mut().map(|worker| std::mem::take(&mut worker.lps));
-        let lps = self.shared.homes.in_order(lps);
+        let lps = self.shared.directory.in_order(lps);
         let mut digest = CommitDigest::default();
         for lp in &lps {
             digest.add_lp(lp.id, lp.core.digest, &lp.core.rng, lp.core.sent);
@@ -339,7 +339,7 @@ impl<M: Model> Reporting<'_, M> {
         let evidence = Evidence {
             workers: &workers,
             cores: workers::cores(),
-            lps: self.shared.homes.directory.len(),
+            lps: self.shared.directory.lp_count(),
             event_bytes: Shared::<M>::buffer_bytes(self.shared.workers()),
             events_peak: u64::from(self.shared.arena.issued()),
             rate: total.committed as f64 / self.started.elapsed().as_secs_f64(),

@@ -27,9 +27,9 @@ use super::{
 };
 use crate::{
     admission::{Admission, Cause},
-    homes::Home,
     panics,
     pending::{AnySet, PendingSet},
+    placement::{LpPlace, WorkerId},
 };
 
 /// Blank blocks that a worker keeps of those that others made: two workers that write to each other
@@ -48,13 +48,14 @@ pub(super) enum Halt {
 pub(super) struct Desk<'r, M: Model> {
     pub(super) shared: &'r Shared<M>,
     pub(super) me: usize,
+    pub(super) id: WorkerId,
     admission: Admission,
     pub(super) pending: AnySet<Event>,
     pub(super) sent: SentLog,
     /// Mail that is being written, by receiver.
     pub(super) open: Vec<Option<Mail>>,
     /// The workers that mail is being written for, and the least key in it.
-    addressed: Vec<u32>,
+    addressed: Vec<usize>,
     least: Bound,
     /// Empty blocks of this worker's.
     blank: Vec<Mail>,
@@ -82,6 +83,7 @@ impl<'r, M: Model> Desk<'r, M> {
         Self {
             shared,
             me,
+            id: shared.directory.global(me),
             admission: shared.admission.clone(),
             pending: AnySet::new(shared.settings.pending),
             sent: SentLog::new(lazy),
@@ -101,9 +103,10 @@ impl<'r, M: Model> Desk<'r, M> {
 
     /// Sends an event with its message, or an anti-message, to another rank.
     #[inline(never)]
-    pub(super) fn send_away(&mut self, number: usize, mail: Event, message: Option<&Message<M>>) {
+    pub(super) fn send_away(&mut self, to: WorkerId, mail: Event, message: Option<&Message<M>>) {
         if let Some(away) = &mut self.away {
-            away.send(number, Color::of(self.gvt.reports()), mail, message);
+            let to = self.shared.directory.address(to);
+            away.send(to, Color::of(self.gvt.reports()), mail, message);
         }
     }
 
@@ -117,13 +120,13 @@ impl<'r, M: Model> Desk<'r, M> {
 
     /// Hands an event or an anti-message to another worker.
     #[inline(always)]
-    pub(super) fn post(&mut self, worker: u32, mail: Event) {
+    pub(super) fn post(&mut self, worker: usize, mail: Event) {
         self.least = self.least.min(Bound(mail.key.words()));
         self.mailed += 1;
-        if self.open[worker as usize].is_none() {
+        if self.open[worker].is_none() {
             self.open_block(worker);
         }
-        if let Some(block) = &mut self.open[worker as usize] {
+        if let Some(block) = &mut self.open[worker] {
             let room = block.items.try_push(mail);
             debug_assert!(room.is_ok(), "a full block leaves at once");
             if block.items.is_full() {
@@ -133,8 +136,8 @@ impl<'r, M: Model> Desk<'r, M> {
     }
 
     #[cold]
-    fn open_block(&mut self, worker: u32) {
-        self.open[worker as usize] = Some(self.blank_block());
+    fn open_block(&mut self, worker: usize) {
+        self.open[worker] = Some(self.blank_block());
         self.addressed.push(worker);
     }
 
@@ -155,8 +158,8 @@ impl<'r, M: Model> Desk<'r, M> {
 
     fn flush_addressed(&mut self) {
         for worker in self.addressed.drain(..) {
-            if let Some(block) = self.open[worker as usize].take() {
-                self.shared.inboxes[worker as usize].push(block);
+            if let Some(block) = self.open[worker].take() {
+                self.shared.inboxes[worker].push(block);
             }
         }
         self.gvt.sent(&self.shared.gvt, self.least);
@@ -168,7 +171,7 @@ impl<'r, M: Model> Desk<'r, M> {
     fn sent_before(
         &mut self,
         key: EventKey,
-        to: Home,
+        to: LpPlace,
         kind: Kind,
         identity: Option<u64>,
     ) -> Option<Sent> {
@@ -176,7 +179,7 @@ impl<'r, M: Model> Desk<'r, M> {
             return None;
         }
         let same = |held: &Held| {
-            held.sent.event.is_for(key, to.local, kind)
+            held.sent.event.is_for(key, to.index, kind)
                 && held.sent.worker == to.worker
                 && held.identity.is_some()
                 && held.identity == identity
@@ -227,27 +230,33 @@ impl<M: Model> Handling<'_, '_, M> {
             Ok(key) => key,
             Err(fault) => self.halt(Halt::Fault(fault)),
         };
-        let home = desk.shared.homes.directory[to.index()];
+        let directory = &desk.shared.directory;
+        let mut place = directory.place(to);
+        let is_mine = place.worker == desk.id;
+        let local = if is_mine { Some(desk.me) } else { directory.local(place.worker) };
+        if local.is_none() {
+            // What another rank has to find is the LP's own number.
+            place.index = to.get();
+        }
         let identity = if desk.lazy { M::Lp::identity(&message) } else { None };
-        if let Some(sent) = desk.sent_before(key, home, kind, identity) {
+        if let Some(sent) = desk.sent_before(key, place, kind, identity) {
             *self.sent += 1;
             desk.sent.push(sent.event, sent.worker, identity);
             return;
         }
-        let is_mine = home.worker as usize == desk.me;
-        if !is_mine && let Some(number) = desk.shared.number_away(home.worker) {
-            return self.dispatch_away(number, key, home, kind, identity, &message);
-        }
-        let Some(buffer) = self.buffers.fill_with(home.worker as usize, || message) else {
+        let Some(worker) = local else {
+            return self.dispatch_away(key, place, kind, identity, &message);
+        };
+        let Some(buffer) = self.buffers.fill_with(worker, || message) else {
             self.halt(Halt::OutOfBuffers);
         };
         *self.sent += 1;
-        let event = Event::new(key, home.local, kind, buffer);
-        desk.sent.push(event, home.worker, identity);
+        let event = Event::new(key, place.index, kind, buffer);
+        desk.sent.push(event, place.worker, identity);
         if is_mine {
             desk.pending.insert(event);
         } else {
-            desk.post(home.worker, event);
+            desk.post(worker, event);
         }
         desk.costs.leave(Part::Send);
     }
@@ -256,19 +265,18 @@ impl<M: Model> Handling<'_, '_, M> {
     #[inline(never)]
     fn dispatch_away(
         &mut self,
-        number: usize,
         key: EventKey,
-        home: Home,
+        to: LpPlace,
         kind: Kind,
         identity: Option<u64>,
         message: &Message<M>,
     ) {
         let desk = &mut *self.desk;
         let Some(away) = &mut desk.away else { return };
-        let event = Event::new(key, home.local, kind, away.next_serial());
-        desk.send_away(number, event, Some(message));
+        let event = Event::new(key, to.index, kind, away.next_serial());
+        desk.send_away(to.worker, event, Some(message));
         *self.sent += 1;
-        desk.sent.push(event, home.worker, identity);
+        desk.sent.push(event, to.worker, identity);
         desk.costs.leave(Part::Send);
     }
 }

@@ -14,7 +14,7 @@ use super::{
     io::IoStage,
 };
 use crate::{
-    RunError, admission::Admission, failure::FirstFailure, homes::Homes, monitor::Board,
+    RunError, admission::Admission, failure::FirstFailure, monitor::Board, placement::LpDirectory,
     ranks::Ranks, settings::Settings,
 };
 
@@ -29,7 +29,7 @@ pub(super) struct Shared<M: Model> {
     pub(super) settings: Settings,
     pub(super) end: f64,
     pub(super) admission: Admission,
-    pub(super) homes: Homes,
+    pub(super) directory: LpDirectory,
     pub(super) arena: Arena<Message<M>>,
     pub(super) inboxes: Box<[CachePadded<Inbox<Event>>]>,
     /// Emptied blocks on their way back to the worker that made them.
@@ -57,10 +57,8 @@ impl<M: Model> Shared<M> {
         let admission = Admission::new(model)?;
         let workers = settings.timewarp.workers;
         let (all, here) = (ranks.workers(settings), ranks.here(settings));
-        let mut homes = Homes::new(model, admission.lp_count(), &settings.placement, all, here)?;
-        if ranks.count() > 1 {
-            narrow(&mut homes);
-        }
+        let lps = admission.lp_count();
+        let directory = LpDirectory::new(model, lps, &settings.placement, all, here)?;
         let buffers = |bytes| u32::try_from(bytes / Self::buffer_bytes(workers));
         let limit = settings.memory.map(|bytes| buffers(bytes).unwrap_or(u32::MAX));
         let barrier = settings.timewarp.barrier.map_or(u64::MAX, |time| time.to_ordered_bits());
@@ -69,7 +67,7 @@ impl<M: Model> Shared<M> {
             settings: settings.clone(),
             end: settings.checked_end()?,
             admission,
-            homes,
+            directory,
             arena: Arena::new(settings.timewarp.pool_plan(limit))
                 .traced(settings.timewarp.trace.clone()),
             inboxes: padded(),
@@ -86,12 +84,6 @@ impl<M: Model> Shared<M> {
 
     pub(super) const fn workers(&self) -> usize {
         self.settings.timewarp.workers
-    }
-
-    /// Among all workers of all ranks, the number of one that is not of this rank.
-    #[inline]
-    pub(super) const fn number_away(&self, worker: u32) -> Option<usize> {
-        (worker as usize).checked_sub(self.workers())
     }
 
     /// Would like to know GVT.
@@ -130,20 +122,4 @@ impl<M: Model> Shared<M> {
         let next = self.shown.iter().map(|shown| shown.next.load(Ordering::Relaxed)).min();
         f64::from_bits(next.unwrap_or(0))
     }
-}
-
-/// Numbers the workers as one rank sees them: its own from 0 on, and behind them those of all
-/// ranks, by which only processes of other ranks are known. These have their own numbers as places.
-fn narrow(homes: &mut Homes) {
-    let here = homes.here.clone();
-    for (index, home) in homes.directory.iter_mut().enumerate() {
-        let worker = home.worker as usize;
-        if here.contains(&worker) {
-            home.worker = (worker - here.start) as u32;
-        } else {
-            home.worker = (here.len() + worker) as u32;
-            home.local = index as u32;
-        }
-    }
-    homes.here = 0..here.len();
 }

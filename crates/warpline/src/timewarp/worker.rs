@@ -126,12 +126,12 @@ impl<'r, M: Model> Worker<'r, M> {
             model,
             shared,
             me,
-            lps: Vec::with_capacity(shared.homes.residents[me].len()),
+            lps: Vec::with_capacity(shared.directory.lps_of(me).len()),
             wants_sender: buffers.wants_sender(),
             buffers,
             desk: Desk::new(shared, me, transport),
             history: Ring::default(),
-            saving: Saving::new(settings, shared.homes.residents[me].len()),
+            saving: Saving::new(settings, shared.directory.lps_of(me).len()),
             cancelled: Vec::new(),
             waiting: Waiting::default(),
             held: BTreeMap::new(),
@@ -159,7 +159,7 @@ impl<'r, M: Model> Worker<'r, M> {
     /// When one failed: the run has failed then, and this worker must not go on.
     pub(super) fn start(&mut self) -> Result<(), Failed> {
         let seed = self.shared.settings.seed;
-        for &id in &self.shared.homes.residents[self.me] {
+        for &id in self.shared.directory.lps_of(self.me) {
             let (model, buffers, desk, lps) =
                 (self.model, &self.buffers, &mut self.desk, &mut self.lps);
             let outcome = panics::catch(|| {
@@ -457,9 +457,9 @@ impl<'r, M: Model> Worker<'r, M> {
         if !self.wants_sender {
             return self.me;
         }
-        let worker = self.shared.homes.directory[event.key.sender().index()].worker;
-        // What came from another rank was put into a buffer here.
-        if self.shared.number_away(worker).is_some() { self.me } else { worker as usize }
+        let directory = &self.shared.directory;
+        // The message of a remote event was put into a buffer by this worker.
+        directory.local(directory.place(event.key.sender()).worker).unwrap_or(self.me)
     }
 
     /// The least key that this worker may still handle.

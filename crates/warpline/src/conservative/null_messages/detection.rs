@@ -79,7 +79,7 @@ pub(super) struct Detection {
 impl Detection {
     pub(super) fn new<M: Model, B: Buffer<Message<M>>>(shared: &Shared<'_, M, B>) -> Self {
         Self {
-            first: shared.common.homes.here.start,
+            first: shared.common.directory.global(0).index(),
             has_reported: false,
             failure: FailureOrder::End,
             verdict: None,
@@ -200,7 +200,7 @@ where
             ASK => {
                 let known = u32::try_from(words[1]).ok().map(NodeId);
                 let known =
-                    known.filter(|node| node.index() < self.shared.common.homes.directory.len());
+                    known.filter(|node| node.index() < self.shared.common.directory.lp_count());
                 known.into_iter().for_each(|node| self.hear_question(node));
             }
             QUIET => {

@@ -121,7 +121,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
     }
 
     fn work(&self, me: usize, lookout: &mut Lookout<'_, '_>) -> WorkerResult<M::Lp, Counters> {
-        let mut worker = Worker::new(self, self.common.homes.here.start + me);
+        let mut worker = Worker::new(self, self.common.directory.global(me).index());
         let ended = worker.work(lookout);
         let Worker { lps: linked, tally, graph, send_buffer, outputs, .. } = worker;
         let traffic = graph.traffic();

@@ -5,8 +5,8 @@ use warpline_net::{Malformed, graph::Codec};
 
 use super::channel_time::ChannelTime;
 use crate::{
+    remote_event::{RemoteEvent, read_event, write_event},
     sequential::{Buffer, Event, Message},
-    travel::{Arrival, read_event, write_event},
 };
 
 /// An event, and the clock of its cause: later ones on the same edge have no earlier causes.
@@ -44,7 +44,7 @@ impl<M: Model> EventCodec<M> {
         for (word, bytes) in words.iter_mut().zip(take_bytes(bytes, 16)?.as_chunks().0) {
             *word = u64::from_le_bytes(*bytes);
         }
-        let Arrival { key, to, io, message } = read_event(bytes, &wires.message)?;
+        let RemoteEvent { key, to, io, message } = read_event(bytes, &wires.message)?;
         let message = B::store(message, &mut Vec::new());
         Ok(ChannelEvent {
             event: Event { key, to, io, message },

@@ -68,7 +68,7 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for SendBuffer<'_, M, B> 
         let common = &self.shared.common;
         // What is for another rank takes room there.
         if common.memory.is_limited()
-            && self.shared.is_here(common.homes.directory[to.index()].worker as usize)
+            && common.directory.local(common.directory.place(to).worker).is_some()
         {
             common.memory.reserve(&mut self.error_context);
         }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     ConfigError, RunError, Synchronization,
-    homes::links_from,
+    placement::{WorkerId, links_from},
     sequential::{Buffer, Message},
     settings::Settings,
 };
@@ -32,11 +32,10 @@ pub(in crate::conservative) struct Shared<'m, M: Model, B> {
 
 impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
     pub(super) fn new(common: Common<'m, M, B>, wires: Option<Wires<M>>) -> Result<Self, RunError> {
-        let Common { model, settings, ranks, mode, homes, .. } = &common;
+        let Common { model, settings, ranks, mode, directory, .. } = &common;
         let (topology, lookaheads) = network(*model, *mode, common.admission.lp_count())?;
-        let partition: Vec<_> = homes.directory.iter().map(|home| home.worker as usize).collect();
         let shape = [ranks.count(), common.workers()];
-        let plan = Plan::new(topology, &partition, shape, settings.edge_capacity);
+        let plan = Plan::new(topology, &directory.partition(), shape, settings.edge_capacity);
         let plan =
             plan.map_err(|error| refused(&error, settings))?.aggregation(settings.aggregation);
         Ok(Self {
@@ -52,18 +51,19 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
 
     /// The processes of a worker of this rank.
     pub(super) fn residents_of(&self, worker: usize) -> &[LpId] {
-        &self.common.homes.residents[worker - self.common.homes.here.start]
+        let directory = &self.common.directory;
+        directory.local(WorkerId::new(worker)).map_or(&[], |me| directory.lps_of(me))
     }
 
     /// Whether a worker is one of this rank's.
     pub(super) fn is_here(&self, worker: usize) -> bool {
-        self.common.homes.here.contains(&worker)
+        self.common.directory.local(WorkerId::new(worker)).is_some()
     }
 
     /// The place of a process at its worker.
     #[inline]
     pub(super) fn local_of(&self, node: NodeId) -> usize {
-        self.common.homes.directory[node.index()].local as usize
+        self.common.directory.place(LpId::new(node.0)).index as usize
     }
 
     /// The edge from one process to another one.

@@ -25,8 +25,8 @@ use super::barrier::Reduction;
 use crate::{
     failure::FailureOrder,
     ranks::ENGINE_KINDS,
+    remote_event::{RemoteEvent, read_event, write_event},
     sequential::{Buffer, Event, Message},
-    travel::{Arrival, read_event, write_event},
 };
 
 /// The kind of the parcels.
@@ -181,7 +181,7 @@ impl<'t, M: Model> Remote<'t, M> {
     pub(super) fn collect(
         &self,
         me: usize,
-        mut accept: impl FnMut(Arrival<Message<M>>) -> Result<(), WireError>,
+        mut accept: impl FnMut(RemoteEvent<Message<M>>) -> Result<(), WireError>,
     ) -> Result<(), NetError> {
         let arrivals = self.arrivals.read().unwrap_or_else(PoisonError::into_inner);
         for (rank, bytes) in arrivals.iter().enumerate() {
@@ -224,7 +224,7 @@ impl<'t, M: Model> Remote<'t, M> {
             let mut bytes = &bytes[..];
             while !bytes.is_empty() {
                 let arrival = read_event(&mut bytes, &self.wires.message);
-                let Arrival { key, to, io, message } =
+                let RemoteEvent { key, to, io, message } =
                     arrival.map_err(|error| malformed(*rank, &error))?;
                 let message = B::store(message, &mut Vec::new());
                 events.push(Event { key, to, io, message });

@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     admission::Admission,
+    remote_event::{RemoteEvent, write_event},
     sequential::{Buffer, Event, Halt, Message, Sink},
-    travel::{Arrival, write_event},
 };
 
 /// See the module.
@@ -49,14 +49,18 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
             next_window: 0,
             calendar: Calendar::new(
                 shared.grid,
-                shared.common.homes.residents[me].len(),
+                shared.common.directory.lps_of(me).len(),
                 super::worker::tile_bits::<M>(),
             ),
             self_sent: BinaryHeap::new(),
             outboxes: (0..shared.workers).map(|_| Bucket::default()).collect(),
             departures: vec![
                 Vec::new();
-                if shared.remote.is_some() { shared.common.homes.workers } else { 0 }
+                if shared.remote.is_some() {
+                    shared.common.directory.workers()
+                } else {
+                    0
+                }
             ],
             remote: 0,
             first_sent: u64::MAX,
@@ -94,13 +98,12 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
 
     /// Takes what other ranks have sent for the last round.
     pub(super) fn collect_abroad(&mut self, remote: &Remote<'_, M>) -> Result<(), NetError> {
-        remote.collect(self.me, |Arrival { key, to, io, message }| {
+        remote.collect(self.me, |RemoteEvent { key, to, io, message }| {
             let shared = self.shared;
             let window = shared.grid.window(key.time_value());
-            let home = shared.common.homes.directory.get(to.index());
-            let worker = home.map(|home| home.worker as usize);
-            if worker != Some(shared.common.homes.here.start + self.me) || window < self.next_window
-            {
+            let directory = &shared.common.directory;
+            let worker = directory.find(to).and_then(|place| directory.local(place.worker));
+            if worker != Some(self.me) || window < self.next_window {
                 return Err(WireError::new(format!("an event for {to:?} that is not due here")));
             }
             self.remote -= 1;
@@ -116,7 +119,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     /// Writes an event for another rank.
     fn depart(&mut self, window: u64, event: (&EventKey, LpId, Option<Io>), message: &Message<M>) {
         let Some(remote) = &self.shared.remote else { return };
-        let to = self.shared.worker_of(event.1);
+        let to = self.shared.worker_of(event.1).index();
         self.first_sent = self.first_sent.min(window);
         append(&mut self.departures[to], |bytes| {
             write_event(bytes, &remote.wire(), event, message)
@@ -155,12 +158,12 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, M, B> {
         if window < self.next_window && key.sender() != to {
             self.refuse(to, key.time_value());
         }
-        let worker = self.shared.worker_of(to).wrapping_sub(self.shared.common.homes.here.start);
-        if worker >= self.shared.workers {
+        let worker = self.shared.worker_of(to);
+        let Some(worker) = self.shared.common.directory.local(worker) else {
             // A copy: of a key that never leaves its registers the parts are stored one by one, and
             // of one in memory by loads that wait for the stores before them.
             return self.depart(window, (&{ key }, to, io), &message);
-        }
+        };
         self.shared.common.memory.reserve(&mut self.error_context);
         let message = self.spares.store(message);
         let make = || Event { key, to, io, message };

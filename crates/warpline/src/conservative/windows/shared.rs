@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     ConfigError, Engine, RunError,
+    placement::WorkerId,
     sequential::{Buffer, Event, Message},
 };
 
@@ -54,19 +55,19 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
     /// Whether there is only one worker in all: then nobody asks where a process lives.
     #[inline]
     fn is_alone(&self) -> bool {
-        self.common.homes.residents.len() == 1 && self.remote.is_none()
+        self.workers == 1 && self.remote.is_none()
     }
 
-    /// The worker, of those of all ranks, that a process lives at.
+    /// The worker that has an LP.
     #[inline]
-    pub(super) fn worker_of(&self, lp: LpId) -> usize {
-        if self.is_alone() { 0 } else { self.common.homes.directory[lp.index()].worker as usize }
+    pub(super) fn worker_of(&self, lp: LpId) -> WorkerId {
+        if self.is_alone() { WorkerId::default() } else { self.common.directory.place(lp).worker }
     }
 
     /// The place of a process at its worker.
     #[inline]
     pub(super) fn local_of(&self, lp: LpId) -> u32 {
-        if self.is_alone() { lp.get() } else { self.common.homes.directory[lp.index()].local }
+        if self.is_alone() { lp.get() } else { self.common.directory.place(lp).index }
     }
 
     /// Does something with the mail of one worker to another one. The sender has it before a

@@ -92,7 +92,7 @@ where
         Self {
             shared,
             me,
-            lps: Vec::with_capacity(shared.common.homes.residents[me].len()),
+            lps: Vec::with_capacity(shared.common.directory.lps_of(me).len()),
             sender: Sender::new(shared, me),
             schedule: Schedule::default(),
             bucket: Bucket::default(),
@@ -126,7 +126,7 @@ where
     fn start(&mut self, lookout: &mut Lookout<'_, '_>) {
         let mut made = 0;
         self.guard(|worker| {
-            let residents = &worker.shared.common.homes.residents[worker.me];
+            let residents = worker.shared.common.directory.lps_of(worker.me);
             while let Some(&id) = residents.get(made) {
                 made += 1;
                 if lookout.cuts_off() {

@@ -66,7 +66,8 @@ pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bou
 /// TW-B and ARENA-A: every event and every buffer is in exactly one place, and whoever remembers an
 /// event that may yet be cancelled finds it there.
 pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bound) {
-    let is_away = |worker: u32| shared.number_away(worker).is_some();
+    let is_away = |worker| shared.directory.local(worker).is_none();
+    let local = |worker| shared.directory.local(worker).expect("a worker of this rank");
     let mut places: BTreeMap<(u32, u32), (Event, &str)> = BTreeMap::new();
     let mut anti = Vec::new();
     let (count, mut delivered, mut held_away) = (workers.len(), 0, 0);
@@ -105,7 +106,7 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
         let held = worker.held.values().flatten().map(|held| held.sent);
         held_away += held.clone().filter(|sent| is_away(sent.worker)).count() as u64;
         let held = held.filter(|sent| !is_away(sent.worker));
-        anti.extend(held.map(|sent| (sent.worker, sent.event)));
+        anti.extend(held.map(|sent| (local(sent.worker) as u32, sent.event)));
         check_chains(worker);
     }
     let cancelled = anti.len() as u64;
@@ -125,7 +126,7 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
                 if is_away(sent.worker) {
                     continue;
                 }
-                let place = (sent.worker, sent.event.buffer().get());
+                let place = (local(sent.worker) as u32, sent.event.buffer().get());
                 let there = places.get(&place).map(|(event, _)| *event);
                 let gone = Bound(sent.event.key.words()) < gvt;
                 assert!(there == Some(sent.event) || gone, "TW-B: lost {:?}", sent.event);

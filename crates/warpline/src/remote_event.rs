@@ -1,13 +1,19 @@
-//! An event as bytes, for its way to another rank: the three words of its key, its receiver, its
-//! kind, and then the message as the model's wire has it.
+//! A remote event as bytes: an event on its way from one rank to another.
+//!
+//! All engines write events in this form: the three words of the key, the receiver, the kind of
+//! I/O event, and then the message as the model's [`Wire`] writes it.
+//!
+//! # Invariants
+//!
+//! - **EVENT-A.** Any bytes are read as an event or refused: nothing is read past their end.
 
 use warpline_core::{EventKey, Io, LpId, STEP_MAX, Wire, WireError, take_bytes};
 
 /// The bytes before the message.
 const HEAD: usize = 32;
 
-/// An event that has travelled.
-pub(crate) struct Arrival<T> {
+/// An event that another rank has sent.
+pub(crate) struct RemoteEvent<T> {
     pub(crate) key: EventKey,
     pub(crate) to: LpId,
     pub(crate) io: Option<Io>,
@@ -36,7 +42,10 @@ pub(crate) fn write_event<T>(
 
 /// Takes an event from the front of the bytes.
 #[inline]
-pub(crate) fn read_event<T>(bytes: &mut &[u8], wire: &Wire<T>) -> Result<Arrival<T>, WireError> {
+pub(crate) fn read_event<T>(
+    bytes: &mut &[u8],
+    wire: &Wire<T>,
+) -> Result<RemoteEvent<T>, WireError> {
     let mut words = [0; 4];
     for (word, bytes) in words.iter_mut().zip(take_bytes(bytes, HEAD)?.as_chunks().0) {
         *word = u64::from_le_bytes(*bytes);
@@ -51,7 +60,7 @@ pub(crate) fn read_event<T>(bytes: &mut &[u8], wire: &Wire<T>) -> Result<Arrival
         2 => Some(Io::NonBlocking),
         kind => return Err(WireError::new(format!("an event of unknown kind {kind}"))),
     };
-    Ok(Arrival { key, to: LpId::new(last as u32), io, message: wire.read(bytes)? })
+    Ok(RemoteEvent { key, to: LpId::new(last as u32), io, message: wire.read(bytes)? })
 }
 
 #[cfg(test)]
@@ -82,16 +91,16 @@ mod tests {
             let bytes = write(&events);
             let mut rest = &bytes[..];
             for &(time, step, sender, sequence, to, io, message) in &events {
-                let arrival = read_event(&mut rest, &Wire::<[u16; 3]>::plain()).unwrap();
-                let key = arrival.key;
+                let event = read_event(&mut rest, &Wire::<[u16; 3]>::plain()).unwrap();
+                let key = event.key;
                 prop_assert_eq!((key.time().get(), key.step(), key.sender().get()), (time, step, sender));
-                prop_assert_eq!((key.sequence(), arrival.to.get(), arrival.message), (sequence, to, message));
-                prop_assert_eq!(arrival.io.map_or(0, |io| 1 + u8::from(io == Io::NonBlocking)), io);
+                prop_assert_eq!((key.sequence(), event.to.get(), event.message), (sequence, to, message));
+                prop_assert_eq!(event.io.map_or(0, |io| 1 + u8::from(io == Io::NonBlocking)), io);
             }
             prop_assert!(rest.is_empty());
         }
 
-        /// Any bytes are events or an error, and nothing is read twice or past the end.
+        /// EVENT-A.
         #[test]
         fn other_bytes_are_refused(
             whole in any::<bool>(),

@@ -1,0 +1,276 @@
+//! Placement: which worker of which rank has which LP.
+//!
+//! Every engine with several workers makes an [`LpDirectory`] once per run, from the user's
+//! [`Placement`]. A worker has two numbers, and the types keep them apart:
+//!
+//! - a [`WorkerId`] counts the workers of all ranks, rank after rank;
+//! - a `usize` counts the workers of this rank, and indexes what they share.
+//!
+//! [`LpDirectory::local`] and [`LpDirectory::global`] translate between the two.
+//!
+//! # Invariants
+//!
+//! - **PLACE-A.** The LPs of one worker have the indices 0, 1, 2, ... in the order of their
+//!   numbers, so an index finds the LP in a vector that was filled in that order.
+
+use std::{fmt, ops::Range};
+
+use warpline_core::{Link, LpId, Model};
+use warpline_net::{
+    Address,
+    graph::{Topology, min_cut},
+};
+
+use crate::{ConfigError, Placement};
+
+/// A function from each LP to its worker.
+fn worker_of<'a, M: Model>(
+    placement: &'a Placement,
+    model: &'a M,
+    lp_count: usize,
+    workers: usize,
+) -> Result<Box<dyn Fn(LpId) -> usize + 'a>, ConfigError> {
+    Ok(match placement {
+        Placement::Model => Box::new(move |id| model.placement(id, workers)),
+        Placement::Blocks => Box::new(move |id| (id.index() * workers) / lp_count),
+        Placement::RoundRobin => Box::new(move |id| id.index() % workers),
+        Placement::Graph => {
+            let table = min_cut_of_links(model, lp_count, workers)?;
+            Box::new(move |id| table[id.index()])
+        }
+        Placement::Table(table) => {
+            let allowed = "as many lines as the model has LPs";
+            let found = format!("a table of {} lines for {lp_count} LPs", table.len());
+            ConfigError::check(table.len() == lp_count, "placement", found, allowed)?;
+            Box::new(|id| table[id.index()] as usize)
+        }
+    })
+}
+
+/// The links that a model declares for an LP. If it declares none, the error says that the setting
+/// needs them, and which values are allowed `instead`.
+pub(crate) fn links_from<M: Model>(
+    model: &M,
+    from: LpId,
+    (setting, value): (&str, &dyn fmt::Display),
+    instead: &str,
+) -> Result<Vec<Link>, ConfigError> {
+    model.links(from).ok_or_else(|| {
+        let allowed = format!(
+            "{instead} for a model that does not declare where {from:?} sends to (to declare it, give its \
+             Model `links`)"
+        );
+        ConfigError::new(setting, value, allowed)
+    })
+}
+
+/// The worker of every LP, so that few links lead from one worker to another.
+fn min_cut_of_links<M: Model>(
+    model: &M,
+    lp_count: usize,
+    workers: usize,
+) -> Result<Vec<usize>, ConfigError> {
+    let mut edges = Vec::new();
+    for from in (0..lp_count).map(LpId::from_index) {
+        let links = links_from(
+            model,
+            from,
+            ("placement", &"graph"),
+            "model, blocks, round-robin or a file",
+        )?;
+        edges.extend(links.iter().map(|link| (from.index(), link.to.index())));
+    }
+    let parts = Topology::new(lp_count, edges).and_then(|graph| min_cut(&graph, workers));
+    parts.map_err(|error| ConfigError::new("links", error, "a graph that can be partitioned"))
+}
+
+/// A worker, by its number among the workers of all ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct WorkerId(u32);
+
+impl WorkerId {
+    pub(crate) const fn new(number: usize) -> Self {
+        Self(number as u32)
+    }
+
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where an LP is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LpPlace {
+    pub(crate) worker: WorkerId,
+    /// The LP's index among the LPs of that worker (PLACE-A).
+    pub(crate) index: u32,
+}
+
+/// The places of all LPs, as one rank sees them.
+#[derive(Debug)]
+pub(crate) struct LpDirectory {
+    /// By LP.
+    places: Vec<LpPlace>,
+    /// The LPs of every worker of this rank, in ascending order.
+    lps: Vec<Vec<LpId>>,
+    /// How many workers all ranks have.
+    workers: usize,
+    /// This rank's workers among them.
+    here: Range<usize>,
+}
+
+impl LpDirectory {
+    /// Assigns the LPs to `workers` workers, of which those in `here` are this rank's.
+    pub(crate) fn new<M: Model>(
+        model: &M,
+        lp_count: usize,
+        placement: &Placement,
+        workers: usize,
+        here: Range<usize>,
+    ) -> Result<Self, ConfigError> {
+        let worker_of = worker_of(placement, model, lp_count, workers)?;
+        let mut places = Vec::new();
+        // A table that does not fit is an error that says so, not an abort in the allocator.
+        if places.try_reserve_exact(lp_count).is_err() {
+            let bytes = lp_count.saturating_mul(size_of::<LpPlace>() + size_of::<M::Lp>());
+            let allowed = format!("less: the LPs would take {bytes} bytes of memory");
+            return Err(ConfigError::new("lp_count", lp_count, allowed));
+        }
+        let mut lps = vec![Vec::new(); here.len()];
+        let mut counts = vec![0; workers];
+        for id in (0..lp_count).map(LpId::from_index) {
+            let worker = worker_of(id);
+            if worker >= workers {
+                let allowed = format!("below {workers}, the number of workers, for {id:?}");
+                return Err(ConfigError::new("placement", worker, allowed));
+            }
+            places.push(LpPlace { worker: WorkerId::new(worker), index: counts[worker] });
+            counts[worker] += 1;
+            if here.contains(&worker) {
+                lps[worker - here.start].push(id);
+            }
+        }
+        Ok(Self { places, lps, workers, here })
+    }
+
+    /// Where an LP of the model is.
+    #[inline]
+    pub(crate) fn place(&self, lp: LpId) -> LpPlace {
+        self.places[lp.index()]
+    }
+
+    /// Where an LP is, if there is such an LP: for what other ranks say.
+    pub(crate) fn find(&self, lp: LpId) -> Option<LpPlace> {
+        self.places.get(lp.index()).copied()
+    }
+
+    /// The number among this rank's workers, if the worker is one of them.
+    #[inline]
+    pub(crate) fn local(&self, worker: WorkerId) -> Option<usize> {
+        let local = worker.index().wrapping_sub(self.here.start);
+        (local < self.here.len()).then_some(local)
+    }
+
+    /// The number among all workers of a worker of this rank.
+    #[inline]
+    pub(crate) fn global(&self, local: usize) -> WorkerId {
+        debug_assert!(local < self.here.len(), "this rank has no worker {local}");
+        WorkerId::new(self.here.start + local)
+    }
+
+    /// The rank of a worker, and its number there: with one port for each worker, its port.
+    pub(crate) fn address(&self, worker: WorkerId) -> Address {
+        let (rank, port) = (worker.index() / self.here.len(), worker.index() % self.here.len());
+        Address { rank, port }
+    }
+
+    /// The LPs of a worker of this rank, in ascending order.
+    pub(crate) fn lps_of(&self, local: usize) -> &[LpId] {
+        &self.lps[local]
+    }
+
+    /// How many LPs the model has.
+    pub(crate) const fn lp_count(&self) -> usize {
+        self.places.len()
+    }
+
+    /// How many workers all ranks have.
+    pub(crate) const fn workers(&self) -> usize {
+        self.workers
+    }
+
+    /// The worker of every LP, in the order of the LPs.
+    pub(crate) fn partition(&self) -> Vec<usize> {
+        self.places.iter().map(|place| place.worker.index()).collect()
+    }
+
+    /// Merges what this rank's workers have for each of their LPs, in the order of all LPs.
+    pub(crate) fn in_order<T>(&self, by_worker: impl IntoIterator<Item = Vec<T>>) -> Vec<T> {
+        let mut left: Vec<_> = by_worker.into_iter().map(Vec::into_iter).collect();
+        let next = |place: &LpPlace| left.get_mut(self.local(place.worker)?)?.next();
+        self.places.iter().filter_map(next).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warpline_core::{Context, LogicalProcess, VirtualTime};
+
+    use super::*;
+
+    struct Nine;
+
+    #[derive(Clone, Debug)]
+    struct Cell;
+
+    impl Model for Nine {
+        type Lp = Cell;
+        type Output = ();
+
+        fn name(&self) -> &'static str {
+            "nine"
+        }
+
+        fn lp_count(&self) -> usize {
+            9
+        }
+
+        fn make_lp(&self, _: LpId) -> Cell {
+            Cell
+        }
+
+        fn reduce(&self, _: impl Iterator<Item = ()>) {}
+    }
+
+    impl LogicalProcess for Cell {
+        type Model = Nine;
+        type Message = ();
+        type Summary = ();
+
+        fn start(&mut self, _: &Nine, _: &mut impl Context<()>) {}
+
+        fn handle(&mut self, _: &Nine, (): &(), _: &mut impl Context<()>) {}
+
+        fn finish(self, _: &Nine, _: VirtualTime) {}
+    }
+
+    /// PLACE-A, seen from the second of two ranks with two workers each.
+    #[test]
+    fn an_index_finds_the_lp() {
+        let directory = LpDirectory::new(&Nine, 9, &Placement::RoundRobin, 4, 2..4).unwrap();
+        for id in (0..9).map(LpId::from_index) {
+            let place = directory.place(id);
+            assert_eq!(place.worker.index(), id.index() % 4);
+            let local = directory.local(place.worker);
+            assert_eq!(local, (id.index() % 4).checked_sub(2));
+            if let Some(local) = local {
+                assert_eq!(directory.lps_of(local)[place.index as usize], id);
+                assert_eq!(directory.global(local), place.worker);
+            }
+        }
+        assert_eq!(directory.find(LpId::new(9)), None);
+        let ids = (0..2).map(|local| directory.lps_of(local).to_vec());
+        assert_eq!(directory.in_order(ids), [2, 3, 6, 7].map(LpId::new));
+    }
+}
