@@ -7,7 +7,7 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 use indicatif::ProgressBar;
-use warpline_lab::{Figure, LabError, Settings, Watch, figures};
+use warpline_lab::{Figure, LabError, PLOTS_HINT, Settings, Watch, figures};
 use warpline_models::phold::PAYLOAD_BYTES_MAX;
 
 use crate::{args::one_to, failure::Failure, interrupt, output::Output, progress};
@@ -106,6 +106,9 @@ pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
     let index = matches!(args.figure, Choice::All);
     match warpline_lab::run(figures, &args.settings(), &watch, index) {
         Ok(files) => {
+            if let Some(hint) = PLOTS_HINT {
+                eprintln!("{hint}");
+            }
             files.iter().try_for_each(|file| output.write(&format!("{}\n", file.display())))
         }
         // `main` tells from the flag.

@@ -60,6 +60,7 @@ pub enum LabError {
         reason: String,
     },
     /// The plot could not be drawn.
+    #[cfg(feature = "plots")]
     #[error("the plot `{title}` could not be drawn: {reason}")]
     Plot {
         /// The plot's title.

@@ -1,17 +1,10 @@
-//! The page that shows all figures: one file that needs no other, and no scripts.
+//! The page that shows all figures (feature `plots`): one HTML file that needs no other, and no
+//! scripts.
 
 use maud::{DOCTYPE, PreEscaped, html};
 use pulldown_cmark::{Options, Parser};
 
-/// A figure on the page.
-#[derive(Debug)]
-pub(crate) struct Piece {
-    pub(crate) name: &'static str,
-    pub(crate) title: &'static str,
-    pub(crate) svg: String,
-    /// Markdown, without a heading.
-    pub(crate) text: String,
-}
+use crate::run::Piece;
 
 const STYLE: &str =
     "body { font: 1rem/1.5 sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
@@ -44,7 +37,7 @@ pub(crate) fn index(pieces: &[Piece]) -> String {
                         h1 { (piece.name) ": " (piece.title) }
                         // Drawn by ourselves; it escapes the texts in it.
                         (PreEscaped(&piece.svg))
-                        (PreEscaped(to_html(&piece.text)))
+                        (PreEscaped(to_html(&piece.text.markdown())))
                         p { a href={ (piece.name) ".csv" } { "the numbers as CSV" } }
                     }
                 }

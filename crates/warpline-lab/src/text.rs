@@ -2,20 +2,38 @@
 
 use std::fmt::Write;
 
+#[cfg(not(feature = "plots"))]
+use crate::run::Piece;
 use crate::{
-    CHANCE, Claim, Figure, Findings, Host, LEVEL, Outcome, Plot, Settings, Source, Test, counters,
+    CHANCE, Claim, Figure, Findings, Host, LEVEL, Outcome, PLOTS_HINT, Plot, Settings, Source,
+    Test, counters,
 };
 
-/// The text without its heading and plot: the page of all figures puts its own there.
-pub(crate) fn body(
+/// A figure's text, without its heading and plot: the page of all figures has its own.
+#[derive(Debug)]
+pub(crate) struct Text {
+    /// How the claims came out, in a line.
+    pub(crate) summary: String,
+    /// Everything below it.
+    body: String,
+}
+
+impl Text {
+    /// The whole, as Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        format!("**{}**\n\n{}", self.summary, self.body)
+    }
+}
+
+/// The text of a figure.
+pub(crate) fn of(
     figure: &dyn Figure,
     findings: &Findings,
     settings: &Settings,
     host: &Host,
-) -> String {
+) -> Text {
     let Findings { plot, paper, setup, source, claims, remarks, .. } = findings;
-    let mut text =
-        format!("**{}**\n\n## The paper\n\n{paper}\n\n## Here\n\n", Claim::summary(claims));
+    let mut text = format!("## The paper\n\n{paper}\n\n## Here\n\n");
     for claim in claims {
         // Writing to a string does not fail.
         let _ = write!(text, "- {}: **{}**", claim.text, claim.verdict());
@@ -41,7 +59,7 @@ pub(crate) fn body(
         ),
     };
     let _ = writeln!(text, "\nAgain: `warpline lab {}{}`", figure.name(), settings.flags());
-    text
+    Text { summary: Claim::summary(claims), body: text }
 }
 
 fn rule_of_samples() -> String {
@@ -76,10 +94,24 @@ fn told(test: &Test) -> String {
     format!("{}: {:.2}{outcome}", test.place, test.found)
 }
 
-/// The text as a file of its own, beside its plot.
-pub(crate) fn with_plot(figure: &dyn Figure, body: &str) -> String {
+/// The text as a file of its own: beside its plot, or with the hint how to get one.
+pub(crate) fn file(figure: &dyn Figure, text: &Text) -> String {
     let (name, title) = (figure.name(), figure.title());
-    format!("# {name}: {title}\n\n![{title}]({name}.svg)\n\n{body}")
+    let plot = PLOTS_HINT.map_or_else(|| format!("![{title}]({name}.svg)"), str::to_owned);
+    format!("# {name}: {title}\n\n{plot}\n\n{}", text.markdown())
+}
+
+/// The index of all figures: a line for each, with the way to its text.
+#[cfg(not(feature = "plots"))]
+pub(crate) fn index(pieces: &[Piece]) -> String {
+    let mut index = "# The papers' figures, measured again\n\n".to_owned();
+    for Piece { name, title, text } in pieces {
+        let _ = writeln!(index, "- [{name}]({name}.md): {title}. {}", text.summary);
+    }
+    if let Some(hint) = PLOTS_HINT {
+        let _ = writeln!(index, "\n{hint}");
+    }
+    index
 }
 
 /// A table of what is plotted: a row for each place on the x axis, a column for each curve.

@@ -1,11 +1,10 @@
-//! Figures from their runs to their files: tables that parse, plots that show something, texts that
-//! name machine and verdict.
+//! Figures from their runs to their files: tables that parse, texts that name machine and verdict,
+//! and with the feature `plots`, plots that show something.
 
 use std::{cell::RefCell, fs, path::Path, sync::atomic::AtomicBool};
 
-use resvg::{tiny_skia::Pixmap, usvg::roxmltree::Document};
 use warpline_lab::{
-    Figure, LabError, Settings, Watch,
+    Figure, LabError, PLOTS_HINT, Settings, Watch,
     figures::{
         self,
         fig1::Fig1,
@@ -54,7 +53,7 @@ fn number(row: &[(String, String)], column: &str) -> f64 {
     cell.parse().unwrap_or_else(|_| panic!("`{cell}` in column `{column}` is a number"))
 }
 
-/// Checks the four files of a figure; returns its text.
+/// Checks the files of a figure; returns its text.
 fn check_files(directory: &Path, figure: &dyn Figure, curves: &[&str]) -> String {
     let file = |extension: &str| directory.join(format!("{}.{extension}", figure.name()));
     let table = rows(&file("csv"));
@@ -62,8 +61,24 @@ fn check_files(directory: &Path, figure: &dyn Figure, curves: &[&str]) -> String
         let of_curve = |row: &&Vec<(String, String)>| row[0].1 == *curve;
         assert!(table.iter().filter(of_curve).count() >= 2, "two points of {curve}");
     }
+    check_plot(&file("svg"), &file("png"), curves);
+    let text = fs::read_to_string(file("md")).expect("there is a text");
+    for part in ["the paper", "Machine: ", "core(s)", "Date: 20", "The rule of the verdicts"] {
+        assert!(text.contains(part), "the text says `{part}`:\n{text}");
+    }
+    match PLOTS_HINT {
+        None => assert!(text.contains(&format!("({}.svg)", figure.name())), "{text}"),
+        Some(hint) => assert!(text.contains(hint) && hint.lines().count() == 1, "{text}"),
+    }
+    text
+}
 
-    let svg = fs::read_to_string(file("svg")).expect("there is a plot");
+/// The plot names its curves and shows them, in both files.
+#[cfg(feature = "plots")]
+fn check_plot(svg: &Path, png: &Path, curves: &[&str]) {
+    use resvg::{tiny_skia::Pixmap, usvg::roxmltree::Document};
+
+    let svg = fs::read_to_string(svg).expect("there is a plot");
     let document = Document::parse(&svg).expect("it is well-formed");
     let texts: Vec<_> =
         document.descendants().filter_map(|node| node.text()).map(str::trim).collect();
@@ -74,18 +89,36 @@ fn check_files(directory: &Path, figure: &dyn Figure, curves: &[&str]) -> String
         document.descendants().filter(|node| node.has_tag_name("polyline")).count() >= curves.len()
     );
 
-    let png = fs::read(file("png")).expect("there is a picture");
+    let png = fs::read(png).expect("there is a picture");
     let picture = Pixmap::decode_png(&png).expect("it is a picture");
     let blue = picture.pixels().iter().filter(|p| (p.red(), p.green(), p.blue()) == (0, 114, 178));
     assert!(blue.count() > 200, "the first curve is in the picture");
     let dark = picture.pixels().iter().filter(|p| p.red() < 60 && p.green() < 60 && p.blue() < 60);
     assert!(dark.count() > 2_000, "texts are in the picture");
+}
 
-    let text = fs::read_to_string(file("md")).expect("there is a text");
-    for part in ["the paper", "Machine: ", "core(s)", "Date: 20", "The rule of the verdicts"] {
-        assert!(text.contains(part), "the text says `{part}`:\n{text}");
+/// Without the feature there is no plot.
+#[cfg(not(feature = "plots"))]
+fn check_plot(svg: &Path, png: &Path, _: &[&str]) {
+    assert!(!svg.exists() && !png.exists(), "this build draws no plots");
+}
+
+/// The page of all figures shows every plot, and needs no other file.
+#[cfg(feature = "plots")]
+fn check_index(directory: &Path) {
+    let page = fs::read_to_string(directory.join("index.html")).expect("there is a page");
+    assert_eq!(page.matches("<svg ").count(), figures::ALL.len());
+    assert!(!page.contains("<script") && !page.contains("<img") && page.contains("<table>"));
+}
+
+/// Without plots, the index links to every text and says how to get plots.
+#[cfg(not(feature = "plots"))]
+fn check_index(directory: &Path) {
+    let index = fs::read_to_string(directory.join("index.md")).expect("there is an index");
+    for figure in figures::ALL {
+        assert!(index.contains(&format!("({}.md)", figure.name())), "{index}");
     }
-    text
+    assert!(PLOTS_HINT.is_some_and(|hint| index.contains(hint)), "{index}");
 }
 
 /// Every figure that the command offers leaves its files, and all are on one page.
@@ -96,7 +129,8 @@ fn every_figure_leaves_its_files() {
     let mut settings = quick(directory.path());
     settings.samples = 1;
     let written = warpline_lab::run(figures::ALL, &settings, &notes, true).expect("all runs agree");
-    assert_eq!(written.len(), 4 * figures::ALL.len() + 1);
+    let files_per_figure = if cfg!(feature = "plots") { 4 } else { 2 };
+    assert_eq!(written.len(), files_per_figure * figures::ALL.len() + 1);
 
     let pools = ["receiver", "sender", "partitioned", "adaptive"];
     for &figure in figures::ALL {
@@ -133,9 +167,7 @@ fn every_figure_leaves_its_files() {
             assert!(number(&row, "efficiency") <= 1.0 && number(&row, "committed events") > 0.0);
         }
     }
-    let page = fs::read_to_string(directory.path().join("index.html")).expect("there is a page");
-    assert_eq!(page.matches("<svg ").count(), figures::ALL.len());
-    assert!(!page.contains("<script") && !page.contains("<img") && page.contains("<table>"));
+    check_index(directory.path());
 }
 
 /// Samples are taken round after round, not point after point.
@@ -165,8 +197,10 @@ fn more_workers_than_cores_are_marked() {
         let wanted = if number(row, "workers") > 1.0 { "yes" } else { "no" };
         assert_eq!(marked.map(|(_, cell)| cell.as_str()), Some(wanted), "{row:?}");
     }
-    let svg = fs::read_to_string(directory.path().join("fig7.svg")).expect("there is a plot");
-    assert!(svg.contains("hollow: more workers"));
+    if cfg!(feature = "plots") {
+        let svg = fs::read_to_string(directory.path().join("fig7.svg")).expect("there is a plot");
+        assert!(svg.contains("hollow: more workers"));
+    }
 }
 
 /// A directory that cannot be made is found out before anything runs (LAB-C).
