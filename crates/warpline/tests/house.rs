@@ -1,0 +1,156 @@
+//! The rules of the house: what every file of the workspace has to look like.
+//!
+//! The tests here read the sources and the documents; `house/` has one check per rule, each with a
+//! test that sees it fail. A broken rule is reported with its file and line.
+
+use std::{fs, path::Path};
+
+use source::{Problem, Source};
+
+#[path = "house/labels.rs"]
+mod labels;
+#[path = "house/layout.rs"]
+mod layout;
+#[path = "house/links.rs"]
+mod links;
+#[path = "house/source.rs"]
+mod source;
+#[path = "house/spelling.rs"]
+mod spelling;
+
+/// Files that are not converted to the rules yet, by the beginnings of their paths.
+const LATER: &[&str] = &[
+    "ARCHITECTURE.md",
+    "README.md",
+    "docs/",
+    "crates/warpline-memory/",
+    "crates/warpline-core/",
+    "crates/warpline/",
+    "crates/warpline-cli/",
+    "crates/warpline-lab/",
+    "crates/warpline-models/",
+    "crates/warpline-net/",
+];
+
+/// Files of more than [`LINES_MAX`] lines, and why each is not split.
+const LONG_FILES: &[(&str, &str)] = &[];
+const LINES_MAX: usize = 500;
+
+/// Words that stay as they are although they are British: the file they are in, and why.
+const SPELLED_OTHERWISE: &[(&str, &str, &str)] =
+    &[("crates/warpline/tests/house/spelling.rs", "*", "it lists the words")];
+
+/// All Rust sources and documents, in the order of their paths.
+fn workspace() -> Vec<Source> {
+    let root = root();
+    let mut sources = Vec::new();
+    for entry in ["crates", "docs"] {
+        collect(&root, &root.join(entry), &mut sources);
+    }
+    for entry in fs::read_dir(&root).expect("the root of the workspace") {
+        let path = entry.expect("an entry of the root").path();
+        if path.is_file() {
+            read(&root, &path, &mut sources);
+        }
+    }
+    sources.sort_by(|a, b| a.path.cmp(&b.path));
+    sources
+}
+
+fn root() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace")
+}
+
+fn collect(root: &Path, directory: &Path, sources: &mut Vec<Source>) {
+    for entry in fs::read_dir(directory).unwrap_or_else(|e| panic!("{directory:?}: {e}")) {
+        let path = entry.expect("an entry of a directory").path();
+        if !path.is_dir() {
+            read(root, &path, sources);
+        } else if !path.ends_with("target") {
+            collect(root, &path, sources);
+        }
+    }
+}
+
+fn read(root: &Path, path: &Path, sources: &mut Vec<Source>) {
+    if path.extension().is_some_and(|extension| extension == "rs" || extension == "md") {
+        let relative = path.strip_prefix(root).expect("a path below the root");
+        let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+        sources.push(Source::new(&relative.to_string_lossy(), &text));
+    }
+}
+
+/// Fails with a list of what is wrong, unless it is in a file that is converted later.
+#[track_caller]
+fn assert_none(mut problems: Vec<Problem>) {
+    problems.retain(|problem| !LATER.iter().any(|later| problem.path.starts_with(later)));
+    let list: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    assert!(list.is_empty(), "{} problems:\n{}", list.len(), list.join("\n"));
+}
+
+/// The checks have something to look at.
+#[test]
+fn the_workspace_is_read() {
+    let sources = workspace();
+    let count = |extension: &str| sources.iter().filter(|s| s.path.ends_with(extension)).count();
+    assert!(count(".rs") > 150 && count(".md") > 8, "{} and {}", count(".rs"), count(".md"));
+    assert!(labels::defined(&sources).len() > 80, "{} labels", labels::defined(&sources).len());
+}
+
+/// Each invariant is checked somewhere: by an assertion or by a test, which names its label.
+#[test]
+fn labels_are_cited() {
+    assert_none(labels::not_cited(&workspace()));
+}
+
+/// A label means one invariant.
+#[test]
+fn labels_are_unique() {
+    assert_none(labels::defined_twice(&workspace()));
+}
+
+/// A label that is cited is defined.
+#[test]
+fn cited_labels_exist() {
+    assert_none(labels::not_defined(&workspace()));
+}
+
+/// Two copies of a file fit side by side.
+#[test]
+fn lines_end_at_column_100() {
+    assert_none(layout::long_lines(&workspace()));
+}
+
+/// Each module says what it is.
+#[test]
+fn modules_begin_with_their_docs() {
+    assert_none(layout::modules_without_docs(&workspace()));
+}
+
+/// A doc comment says what the item is, and not where that is said.
+#[test]
+fn docs_say_something() {
+    assert_none(layout::empty_docs(&workspace()));
+}
+
+/// A file that grows is split, or has a reason not to be.
+#[test]
+fn files_are_short() {
+    assert_none(layout::long_files(&workspace(), LINES_MAX, LONG_FILES));
+}
+
+#[test]
+fn spelling_is_american() {
+    assert_none(spelling::british(&workspace(), SPELLED_OTHERWISE));
+}
+
+/// A reader of the documents has no list of what was wanted.
+#[test]
+fn documents_speak_to_their_reader() {
+    assert_none(links::private_phrases(&workspace()));
+}
+
+#[test]
+fn links_lead_somewhere() {
+    assert_none(links::dead(&workspace(), |path| root().join(path).exists()));
+}

@@ -1,0 +1,95 @@
+//! Checks of the form of files: lines, lengths, the first comment.
+
+use crate::source::{Problem, Source};
+
+const COLUMNS_MAX: usize = 100;
+
+/// Lines of Rust that go beyond the last column. A URL cannot be broken.
+pub(crate) fn long_lines(sources: &[Source]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for source in sources.iter().filter(|source| source.is_rust()) {
+        for (number, line) in source.lines() {
+            let columns = line.chars().count();
+            if columns > COLUMNS_MAX && !line.contains("://") {
+                problems.push(source.problem(number, format!("{columns} columns")));
+            }
+        }
+    }
+    problems
+}
+
+/// Modules that do not begin with `//!`.
+pub(crate) fn modules_without_docs(sources: &[Source]) -> Vec<Problem> {
+    let modules = sources.iter().filter(|source| source.is_module());
+    modules
+        .filter(|source| !source.text.starts_with("//!"))
+        .map(|source| source.problem(1, "begins without a doc comment of the module"))
+        .collect()
+}
+
+/// Doc comments that only point elsewhere.
+pub(crate) fn empty_docs(sources: &[Source]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for source in sources.iter().filter(|source| source.is_rust()) {
+        for (number, line) in source.lines() {
+            if line.trim() == "/// See the module." {
+                problems.push(source.problem(number, "say what it is, in six words"));
+            }
+        }
+    }
+    problems
+}
+
+/// Sources with more lines than `max` that are not in `known`, and files in `known` that need not
+/// be there.
+pub(crate) fn long_files(sources: &[Source], max: usize, known: &[(&str, &str)]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for source in sources.iter().filter(|source| source.is_rust()) {
+        let lines = source.text.lines().count();
+        let is_known = known.iter().any(|(path, _)| *path == source.path);
+        if (lines > max) != is_known {
+            let what = if is_known { "is listed as long" } else { "split it, or list it" };
+            problems.push(source.problem(lines, format!("{lines} lines: {what}")));
+        }
+    }
+    let is_there = |path: &str| sources.iter().any(|source| source.path == path);
+    for (path, _) in known.iter().filter(|(path, _)| !is_there(path)) {
+        problems.push(Source::new(path, "").problem(0, "is listed as long, and does not exist"));
+    }
+    problems
+}
+
+#[test]
+fn a_long_line_is_seen() {
+    let long = "x".repeat(101);
+    let url = format!("// https://example.org/{long}");
+    let text = format!("{}\n{long}\n{url}\n", "ü".repeat(100));
+    let sources = [Source::new("a.rs", &text), Source::new("a.md", &long)];
+    assert_eq!(crate::source::places(&long_lines(&sources)), ["a.rs:2"]);
+}
+
+#[test]
+fn a_module_without_docs_is_seen() {
+    let sources = [
+        Source::new("crates/a/src/b.rs", "use c;\n"),
+        Source::new("crates/a/src/c.rs", "//! It is c.\n"),
+        Source::new("crates/a/tests/d.rs", "use c;\n"),
+    ];
+    assert_eq!(crate::source::places(&modules_without_docs(&sources)), ["crates/a/src/b.rs:1"]);
+}
+
+#[test]
+fn an_empty_doc_is_seen() {
+    let text = "//! X.\n\n    /// See the module.\n    struct X;\n/// See the module. And more.\n";
+    assert_eq!(crate::source::places(&empty_docs(&[Source::new("a.rs", text)])), ["a.rs:3"]);
+}
+
+#[test]
+fn a_long_file_is_seen() {
+    let sources = [Source::new("a.rs", "1\n2\n3\n"), Source::new("b.rs", "1\n2\n")];
+    let found = |known: &[(&str, &str)]| crate::source::places(&long_files(&sources, 2, known));
+    assert_eq!(found(&[]), ["a.rs:3"]);
+    assert!(found(&[("a.rs", "a table")]).is_empty());
+    assert_eq!(found(&[("a.rs", "a table"), ("b.rs", "another")]), ["b.rs:2"]);
+    assert_eq!(found(&[("a.rs", "a table"), ("gone.rs", "another")]), ["gone.rs:0"]);
+}
