@@ -59,10 +59,14 @@ fn workloads() -> Vec<(ModelParams, usize, f64)> {
     .into()
 }
 
-fn placements(lps: usize, workers: usize) -> [Placement; 5] {
+fn placements(lps: usize, workers: usize) -> Vec<Placement> {
     let table: Arc<[u32]> = (0..lps).map(|lp| (lp * lp % workers) as u32).collect();
     let table = Placement::Table(table);
-    [Placement::Model, Placement::Blocks, Placement::RoundRobin, Placement::Graph, table]
+    let mut placements = vec![Placement::Model, Placement::Blocks, Placement::RoundRobin, table];
+    if cfg!(feature = "metis") {
+        placements.push(Placement::Graph);
+    }
+    placements
 }
 
 #[test]
@@ -79,16 +83,39 @@ fn any_ranks_and_placements_commit_the_same() {
         let oracle = params.clone().dispatch(alone.clone()).expect("sound parameters");
         for ranks in 1..4 {
             for workers in 1..3 {
-                let engines = [Engine::Conservative, Engine::TimeWarp].into_iter();
                 let placements = placements(lps, ranks * workers);
-                for (engine, placement) in
-                    engines.flat_map(|engine| placements.clone().map(|one| (engine, one)))
-                {
-                    let run = Run { engine, ranks, workers, placement, ..alone.clone() };
-                    let found = params.clone().dispatch(run.clone()).expect("sound parameters");
-                    assert_eq!(found, oracle, "workload {place}: {run:?}");
+                for engine in [Engine::Conservative, Engine::TimeWarp] {
+                    for placement in placements.iter().cloned() {
+                        let run = Run { engine, ranks, workers, placement, ..alone.clone() };
+                        let found = params.clone().dispatch(run.clone()).expect("sound parameters");
+                        assert_eq!(found, oracle, "workload {place}: {run:?}");
+                    }
                 }
             }
         }
     }
+}
+
+/// What a run says that is refused.
+#[cfg(not(feature = "metis"))]
+struct Refused(Placement);
+
+#[cfg(not(feature = "metis"))]
+impl WithModel for Refused {
+    type Output = String;
+
+    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> String {
+        let simulation = Simulation::new(model).engine(Engine::TimeWarp).workers(2);
+        let report = simulation.placement(self.0).run();
+        report.map(|_| ()).expect_err("this placement is refused").to_string()
+    }
+}
+
+#[cfg(not(feature = "metis"))]
+#[test]
+fn a_build_without_metis_refuses_placement_by_graph_and_says_how_to_build_it() {
+    let params = ModelParams::Phold(PholdParams::default());
+    let error = params.dispatch(Refused(Placement::Graph)).expect("sound parameters");
+    assert!(error.contains("`placement` is graph"), "{error}");
+    assert!(error.contains("--features metis"), "{error}");
 }

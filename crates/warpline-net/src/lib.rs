@@ -13,26 +13,22 @@
 //! | `launch` | Whether `mpirun` or the like has started this process. |
 //! | `queue` | What has arrived at a port. |
 //! | `parcel` | The frame around what is sent: kind, length, version; anything malformed is refused. |
-//! | `graph` | The event graph: bounded edges between nodes that live at different workers. |
 //! | `outbox` | Message aggregation, with a threshold that adapts by itself. |
-//! | [`runtime`] | Atomic threads and split-phase operations, for programs over all workers. |
 //!
 //! # References
 //!
 //! C.-P. Wen and K. Yelick, *Portable Runtime Support for Asynchronous Simulation*, 1995, section
-//! 3: message aggregation (3.1) and non-blocking stores (3.3).
+//! 3.1: message aggregation.
 
 #![deny(unsafe_code)]
 
 mod faulty;
-pub mod graph;
 mod launch;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod outbox;
 mod parcel;
 mod queue;
-pub mod runtime;
 mod threads;
 mod transport;
 
@@ -40,8 +36,7 @@ pub use faulty::Faulty;
 pub use launch::launched_by_mpi;
 #[cfg(feature = "mpi")]
 pub use mpi::MpiTransport;
-pub use outbox::{Aggregation, Outbox, Traffic, append};
+pub use outbox::{Aggregation, Outbox, Threshold, Traffic, append};
 pub use parcel::{HEADER_BYTES, Malformed, Opened, Parcel};
-pub use runtime::{Runtime, RuntimeError};
 pub use threads::{ThreadTransport, network};
 pub use transport::{Address, NetError, Received, Transport};

@@ -75,15 +75,17 @@ pub struct Traffic {
     pub bytes: u64,
 }
 
-/// When what has gathered is enough to be sent.
+/// Decides when enough bytes have gathered to be sent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Threshold {
+pub struct Threshold {
     bytes: usize,
     adapts: bool,
 }
 
 impl Threshold {
-    pub(crate) const fn new(aggregation: Aggregation) -> Self {
+    /// The threshold that one receiver starts with.
+    #[must_use]
+    pub const fn new(aggregation: Aggregation) -> Self {
         let bytes = match aggregation {
             Aggregation::Off => 0,
             Aggregation::Bytes(bytes) => bytes,
@@ -92,9 +94,9 @@ impl Threshold {
         Self { bytes, adapts: matches!(aggregation, Aggregation::Adaptive) }
     }
 
-    /// Whether so many bytes are enough. If they are, that was soon.
+    /// Whether `len` bytes are enough to be sent; if so, an adaptive threshold doubles.
     #[inline]
-    pub(crate) fn is_reached(&mut self, len: usize) -> bool {
+    pub fn is_reached(&mut self, len: usize) -> bool {
         if len < self.bytes {
             return false;
         }
@@ -104,9 +106,10 @@ impl Threshold {
         true
     }
 
-    /// So many bytes are sent although they are not enough.
+    /// `len` bytes are sent before the threshold is reached; if they are few, an adaptive one
+    /// halves.
     #[inline]
-    pub(crate) fn is_not_awaited(&mut self, len: usize) {
+    pub fn is_not_awaited(&mut self, len: usize) {
         if self.adapts && 4 * len < self.bytes {
             self.bytes = THRESHOLD_MIN.max(self.bytes / 2);
         }

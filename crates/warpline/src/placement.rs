@@ -16,10 +16,9 @@
 use std::{fmt, ops::Range};
 
 use warpline_core::{Link, LpId, Model};
-use warpline_net::{
-    Address,
-    graph::{Topology, min_cut},
-};
+#[cfg(feature = "metis")]
+use warpline_graph::{Topology, min_cut};
+use warpline_net::Address;
 
 use crate::{ConfigError, Placement};
 
@@ -65,6 +64,7 @@ pub(crate) fn links_from<M: Model>(
 }
 
 /// The worker of every LP, so that few links lead from one worker to another.
+#[cfg(feature = "metis")]
 fn min_cut_of_links<M: Model>(
     model: &M,
     lp_count: usize,
@@ -82,6 +82,14 @@ fn min_cut_of_links<M: Model>(
     }
     let parts = Topology::new(lp_count, edges).and_then(|graph| min_cut(&graph, workers));
     parts.map_err(|error| ConfigError::new("links", error, "a graph that can be partitioned"))
+}
+
+/// Says how to get what this build does not have.
+#[cfg(not(feature = "metis"))]
+fn min_cut_of_links<M: Model>(_: &M, _: usize, _: usize) -> Result<Vec<usize>, ConfigError> {
+    let allowed = "model, blocks, round-robin or a file in a program that is built without the graph \
+                   partitioner METIS (build it with `--features metis`)";
+    Err(ConfigError::new("placement", "graph", allowed))
 }
 
 /// A worker, by its number among the workers of all ranks.

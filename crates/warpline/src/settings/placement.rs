@@ -16,7 +16,7 @@ pub enum Placement {
     RoundRobin,
     /// As the graph partitioner METIS finds it, so that few of the model's
     /// [`links`](warpline_core::Model::links) lead from one worker to another. All links count
-    /// alike.
+    /// alike. An error unless this crate is built with the cargo feature `metis`.
     Graph,
     /// A worker for every LP, in the order of the LPs: what graph partitioners write.
     Table(Arc<[u32]>),

@@ -3,10 +3,8 @@
 use std::cmp::Reverse;
 
 use warpline_core::Model;
-use warpline_net::{
-    NetError,
-    graph::{Clock, EdgeId, NodeId},
-};
+use warpline_graph::{Clock, EdgeId, NodeId};
+use warpline_net::NetError;
 
 use super::{
     channel_time::ChannelTime, detection::ASK, lp::Waiting, remote::ChannelEvent, worker::Worker,

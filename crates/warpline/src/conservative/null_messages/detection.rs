@@ -11,10 +11,8 @@
 use std::sync::PoisonError;
 
 use warpline_core::{EventKey, Model};
-use warpline_net::{
-    NetError,
-    graph::{NodeId, WORDS, Words},
-};
+use warpline_graph::{NodeId, WORDS, Words};
+use warpline_net::NetError;
 
 use super::{
     super::{algorithm::Ended, lookout::Lookout},

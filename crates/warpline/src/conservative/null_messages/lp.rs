@@ -6,7 +6,7 @@ use std::{
     collections::{BinaryHeap, VecDeque},
 };
 
-use warpline_net::graph::EdgeId;
+use warpline_graph::EdgeId;
 
 use super::channel_time::ChannelTime;
 use crate::sequential::{Event, Lp};

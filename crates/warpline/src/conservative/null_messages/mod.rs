@@ -86,7 +86,7 @@ mod shared;
 mod worker;
 
 use warpline_core::{Model, Wires};
-use warpline_net::graph::GraphTraffic;
+use warpline_graph::GraphTraffic;
 
 use super::{
     algorithm::{Algorithm, Common, WorkerResult},

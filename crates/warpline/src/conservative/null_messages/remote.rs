@@ -1,7 +1,8 @@
 //! An event on its way along an edge, and how it travels between ranks.
 
 use warpline_core::{Model, WireError, Wires, take_bytes};
-use warpline_net::{Malformed, graph::Codec};
+use warpline_graph::Codec;
+use warpline_net::Malformed;
 
 use super::channel_time::ChannelTime;
 use crate::{

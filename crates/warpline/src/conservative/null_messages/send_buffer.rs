@@ -1,7 +1,7 @@
 //! Where the events go that a handler sends: onto the send_buffer, until the handler is done.
 
 use warpline_core::{EventKey, Fault, Io, LpId, Model};
-use warpline_net::graph::EdgeId;
+use warpline_graph::EdgeId;
 
 use super::{
     super::{algorithm::ErrorContext, memory::SpareBuffers},

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use warpline_core::{LpId, Model, VirtualTime, Wires};
-use warpline_net::graph::{EdgeId, Hub, NodeId, Plan, PlanError, Topology};
+use warpline_graph::{EdgeId, Hub, NodeId, Plan, PlanError, Topology};
 
 use super::{
     super::algorithm::Common,

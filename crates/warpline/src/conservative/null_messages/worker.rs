@@ -9,10 +9,8 @@ use std::{
 };
 
 use warpline_core::{Io, LogicalProcess, Model, VirtualTime};
-use warpline_net::{
-    Aggregation, NetError,
-    graph::{EventGraph, Far, NodeId, Taken},
-};
+use warpline_graph::{EventGraph, Far, NodeId, Taken};
+use warpline_net::{Aggregation, NetError};
 
 use super::{
     super::{

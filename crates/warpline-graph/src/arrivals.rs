@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
-use super::{EdgeId, EventGraph, NodeId, Taken, item::Item};
-use crate::{Malformed, NetError, Parcel};
+use warpline_net::{Malformed, NetError, Parcel};
+
+use crate::{EdgeId, EventGraph, NodeId, Taken, item::Item};
 
 /// A node's clock, as it was published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    pub(super) const fn of_node(node: NodeId, words: [u64; 2]) -> Self {
+    pub(crate) const fn of_node(node: NodeId, words: [u64; 2]) -> Self {
         Self { node, edge: None, words }
     }
 
@@ -26,7 +27,7 @@ impl Clock {
     }
 
     /// The one edge that it is for; none if it is for all that lead from the node to this worker
-    /// ([`Plan::listeners`](super::Plan::listeners)).
+    /// ([`Plan::listeners`](crate::Plan::listeners)).
     #[must_use]
     pub const fn edge(&self) -> Option<EdgeId> {
         self.edge
@@ -132,7 +133,7 @@ impl<E> EventGraph<'_, E> {
     }
 
     /// Takes in an item; or keeps it for later, if its sender has frozen before.
-    pub(super) fn admit(&mut self, from: usize, item: Item<E>) {
+    pub(crate) fn admit(&mut self, from: usize, item: Item<E>) {
         match item {
             Item::Words(words) => self.heard.push_back((from, *words)),
             item if self.freezing.is_closed(from) => self.freezing.keep(from, item),
@@ -178,14 +179,14 @@ impl<E> EventGraph<'_, E> {
 
     /// An event has come to an edge of this worker's.
     #[inline]
-    pub(super) fn receive_into(&mut self, edge: EdgeId, event: Taken<E>) {
+    pub(crate) fn receive_into(&mut self, edge: EdgeId, event: Taken<E>) {
         if self.fifos.push(self.plan.place(edge), event) {
             self.arrivals.push_back(edge);
         }
     }
 
     /// One event has come to several edges of this worker's.
-    pub(super) fn spread(&mut self, edges: &[EdgeId], event: E) {
+    pub(crate) fn spread(&mut self, edges: &[EdgeId], event: E) {
         if let [edge] = edges {
             return self.receive_into(*edge, Taken::Own(event));
         }

@@ -10,9 +10,9 @@ use std::{
 };
 
 use bytemuck::Pod;
+use warpline_net::Address;
 
 use super::Refusal;
-use crate::Address;
 
 /// A place in another worker's memory, or in one's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

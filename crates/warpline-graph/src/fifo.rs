@@ -49,7 +49,7 @@ struct Queue {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Fifos<E> {
+pub(crate) struct Fifos<E> {
     queues: Vec<Queue>,
     /// Events, each with the place of the next one of its edge; or the next free place.
     store: Vec<(Option<Taken<E>>, u32)>,
@@ -57,14 +57,14 @@ pub(super) struct Fifos<E> {
 }
 
 impl<E> Fifos<E> {
-    pub(super) fn new(edges: usize) -> Self {
+    pub(crate) fn new(edges: usize) -> Self {
         let queues = vec![Queue { first: NONE, last: NONE, len: 0 }; edges];
         Self { queues, store: Vec::new(), free: NONE }
     }
 
     /// Appends an event; says whether the edge was empty.
     #[inline]
-    pub(super) fn push(&mut self, edge: usize, event: Taken<E>) -> bool {
+    pub(crate) fn push(&mut self, edge: usize, event: Taken<E>) -> bool {
         let place = self.free;
         let place = if place == NONE {
             self.store.push((Some(event), NONE));
@@ -87,7 +87,7 @@ impl<E> Fifos<E> {
 
     /// Takes the first event.
     #[inline]
-    pub(super) fn pop(&mut self, edge: usize) -> Option<Taken<E>> {
+    pub(crate) fn pop(&mut self, edge: usize) -> Option<Taken<E>> {
         let queue = &mut self.queues[edge];
         if queue.len == 0 {
             return None;
@@ -100,13 +100,13 @@ impl<E> Fifos<E> {
         event.take()
     }
 
-    pub(super) fn peek(&self, edge: usize) -> Option<&E> {
+    pub(crate) fn peek(&self, edge: usize) -> Option<&E> {
         let queue = &self.queues[edge];
         let first = (queue.len > 0).then_some(queue.first)?;
         self.store[first as usize].0.as_deref()
     }
 
-    pub(super) fn len(&self, edge: usize) -> usize {
+    pub(crate) fn len(&self, edge: usize) -> usize {
         self.queues[edge].len as usize
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! A part of [`EventGraph`].
 
-use super::{
+use warpline_net::NetError;
+
+use crate::{
     EdgeId, EventGraph, NodeId, Refusal, Refused, Taken,
     arrivals::Clock,
     item::{Item, WORDS},
 };
-use crate::NetError;
 
 impl<E> EventGraph<'_, E> {
     /// Sends an event on one edge.
@@ -153,7 +154,7 @@ impl<E> EventGraph<'_, E> {
 
     /// Sends an item to another worker, now or together with others.
     #[inline]
-    pub(super) fn dispatch(&mut self, worker: usize, item: Item<E>) {
+    pub(crate) fn dispatch(&mut self, worker: usize, item: Item<E>) {
         // Resting again is what sends it, if nothing else does.
         self.wake();
         if let Some(port) = worker.checked_sub(self.first).filter(|&port| port < self.batches.len())
@@ -191,7 +192,7 @@ impl<E> EventGraph<'_, E> {
     }
 
     /// Keeps the first error for the next poll.
-    pub(super) fn remember(&mut self, outcome: Result<(), NetError>) {
+    pub(crate) fn remember(&mut self, outcome: Result<(), NetError>) {
         if let Err(error) = outcome {
             self.error.get_or_insert(error);
         }

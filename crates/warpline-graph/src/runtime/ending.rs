@@ -17,11 +17,12 @@
 //!
 //! F. Mattern, *Algorithms for distributed termination detection*, 1987: the four-counter method.
 
+use warpline_net::{Address, Malformed};
+
 use super::{
     ROOT, RuntimeError, Worker,
     wire::{Message, PHASE, malformed},
 };
-use crate::{Address, Malformed};
 
 /// What one worker, or all of them, have counted.
 #[derive(Clone, Copy, Debug, Default)]
@@ -153,10 +154,10 @@ impl Worker<'_> {
 mod tests {
     use std::{collections::VecDeque, sync::Mutex};
 
+    use warpline_net::{Aggregation, NetError, Parcel, Received, Transport};
+
     use super::*;
-    use crate::{
-        Aggregation, NetError, Parcel, Received, Runtime, Transport, runtime::worker::KIND,
-    };
+    use crate::runtime::{Runtime, worker::KIND};
 
     /// What two other workers have sent and received when they report, wave by wave. In the first
     /// one the sums are equal, and yet something is in flight: who has sent it reported before.

@@ -1,13 +1,13 @@
 //! Bytes that no runtime would send, given to one: MESSAGE-A and HAND-A.
 
 use proptest::{collection::vec, prelude::*};
+use warpline_net::{Address, Aggregation, NetError, Parcel, Transport, network};
 
 use super::{
     Place, Refusal, Runtime, RuntimeError,
     wire::{Message, PHASE},
     worker::KIND,
 };
-use crate::{Address, Aggregation, NetError, Parcel, Transport, network};
 
 /// What messages are made of.
 type Parts = (u8, [u64; 4], Vec<u8>, Vec<u8>);

@@ -1,20 +1,21 @@
 //! Message aggregation within a rank: items for another worker gather in a list until there are
 //! enough of them.
 //!
-//! Used by handles, once per other worker of the rank. Between ranks an [`Outbox`](crate::Outbox)
+//! Used by handles, once per other worker of the rank. Between ranks an [`Outbox`](warpline_net::Outbox)
 //! does the same.
 
-use super::item::Item;
-use crate::{Aggregation, outbox::Threshold};
+use warpline_net::{Aggregation, Threshold};
+
+use crate::item::Item;
 
 #[derive(Debug)]
-pub(super) struct Batch<E> {
-    pub(super) items: Vec<Item<E>>,
+pub(crate) struct Batch<E> {
+    pub(crate) items: Vec<Item<E>>,
     threshold: Threshold,
 }
 
 impl<E> Batch<E> {
-    pub(super) fn new(aggregation: Aggregation) -> Self {
+    pub(crate) fn new(aggregation: Aggregation) -> Self {
         Self { items: Vec::new(), threshold: Threshold::new(aggregation) }
     }
 
@@ -24,13 +25,13 @@ impl<E> Batch<E> {
 
     /// Puts in an item; says whether there are enough now.
     #[inline]
-    pub(super) fn put(&mut self, item: Item<E>) -> bool {
+    pub(crate) fn put(&mut self, item: Item<E>) -> bool {
         self.items.push(item);
         self.threshold.is_reached(self.bytes())
     }
 
     /// The items are about to be posted although they are not enough.
-    pub(super) fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         self.threshold.is_not_awaited(self.bytes());
     }
 }

@@ -4,8 +4,9 @@
 //! Made once per rank, and shared by the rank's workers; all ranks make the same one, which is
 //! checked ([`Plan::fingerprint`]).
 
-use super::{EdgeId, NodeId, Topology};
-use crate::{Address, Aggregation};
+use warpline_net::{Address, Aggregation};
+
+use crate::{EdgeId, NodeId, Topology};
 
 /// The techniques of the paper's section 4.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,8 +68,8 @@ pub enum PlanError {
 
 /// One node's edges to one worker: a part of the table of listeners.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fan {
-    pub(super) worker: u32,
+pub(crate) struct Fan {
+    pub(crate) worker: u32,
     first: u32,
     end: u32,
 }
@@ -246,40 +247,40 @@ impl Plan {
     }
 
     #[inline]
-    pub(super) const fn uses(&self) -> Techniques {
+    pub(crate) const fn uses(&self) -> Techniques {
         self.techniques
     }
 
-    pub(super) const fn aggregates(&self) -> Aggregation {
+    pub(crate) const fn aggregates(&self) -> Aggregation {
         self.aggregation
     }
 
-    pub(super) const fn ports(&self) -> usize {
+    pub(crate) const fn ports(&self) -> usize {
         self.ports
     }
 
     #[inline]
-    pub(super) const fn address(&self, worker: usize) -> Address {
+    pub(crate) const fn address(&self, worker: usize) -> Address {
         Address { rank: worker / self.ports, port: worker % self.ports }
     }
 
     #[inline]
-    pub(super) fn place_at_sender(&self, edge: EdgeId) -> usize {
+    pub(crate) fn place_at_sender(&self, edge: EdgeId) -> usize {
         self.places[edge.index()][0] as usize
     }
 
-    pub(super) fn outgoing_count(&self, worker: usize) -> usize {
+    pub(crate) fn outgoing_count(&self, worker: usize) -> usize {
         self.counts[worker][0] as usize
     }
 
     #[inline]
-    pub(super) fn fans(&self, node: NodeId) -> &[Fan] {
+    pub(crate) fn fans(&self, node: NodeId) -> &[Fan] {
         let [first, end] = [0, 1].map(|next| self.first_fans[node.index() + next] as usize);
         &self.fans[first..end]
     }
 
     #[inline]
-    pub(super) fn fan(&self, fan: &Fan) -> &[EdgeId] {
+    pub(crate) fn fan(&self, fan: &Fan) -> &[EdgeId] {
         &self.listeners[fan.first as usize..fan.end as usize]
     }
 }

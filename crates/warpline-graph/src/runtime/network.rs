@@ -11,13 +11,14 @@
 
 use std::rc::Rc;
 
+use warpline_net::{Address, Malformed, NetError, Parcel, Received};
+
 use super::{
     ROOT, Refusal, RuntimeError, Worker,
     counter::complete,
     wire::{Message, PHASE, malformed},
     worker::{KIND, RemoteThread},
 };
-use crate::{Address, Malformed, NetError, Parcel, Received};
 
 /// So many parcels are taken in before a thread gets its turn, lest a flood starve all threads.
 const DRAIN_PARCELS_MAX: usize = 1 << 8;

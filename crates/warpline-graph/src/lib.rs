@@ -1,5 +1,5 @@
 //! The event graph: bounded first-in-first-out edges between the nodes of a static graph, over all
-//! workers of all ranks.
+//! workers of all ranks; and, in [`runtime`], atomic threads and split-phase operations.
 //!
 //! A node lives at one worker, and an edge at the worker of the node that it leads to. Each worker
 //! has a handle, [`EventGraph`], which nobody else uses. Events between nodes of one worker are put
@@ -13,6 +13,7 @@
 //! | `topology`    | nodes and edges                                                          |
 //! | `plan`        | where they are, how many events an edge holds, and the techniques        |
 //! | `partition`   | ways to deal nodes to workers                                            |
+//! | `min_cut`     | the same with METIS, so that few edges are cut (cargo feature `metis`)   |
 //! | `handle`      | one worker's operations                                                  |
 //! | `sending`     | those that send                                                          |
 //! | `arrivals`    | what happens to what comes from other workers                            |
@@ -22,6 +23,7 @@
 //! | `hub`         | the mailboxes of a rank's workers, and whether all of them rest          |
 //! | `batch`       | the aggregation of items for another worker of the rank                  |
 //! | `split_phase` | the operations as futures                                                |
+//! | [`runtime`]   | a runtime for asynchronous programs, which does not use the event graph  |
 //!
 //! # Invariants
 //!
@@ -49,6 +51,8 @@
 //! 4. Freezing is the flush of all channels by markers: K. M. Chandy and L. Lamport, *Distributed
 //! Snapshots*, ACM TOCS 3(1), 1985.
 
+#![forbid(unsafe_code)]
+
 mod arrivals;
 mod batch;
 mod fifo;
@@ -56,8 +60,11 @@ mod freeze;
 mod handle;
 mod hub;
 mod item;
+#[cfg(feature = "metis")]
+mod min_cut;
 mod partition;
 mod plan;
+pub mod runtime;
 mod sending;
 mod split_phase;
 mod topology;
@@ -67,7 +74,9 @@ pub use fifo::Taken;
 pub use handle::{EventGraph, Far, GraphTraffic, Refusal, Refused};
 pub use hub::Hub;
 pub use item::{Codec, WORDS, Words};
-pub use partition::{blocks, min_cut, round_robin};
+#[cfg(feature = "metis")]
+pub use min_cut::min_cut;
+pub use partition::{blocks, round_robin};
 pub use plan::{Plan, PlanError, Techniques};
 pub use split_phase::SplitPhase;
 pub use topology::{EdgeId, NodeId, Topology};

@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use warpline_net::runtime::{
+use warpline_graph::runtime::{
     Counter, Place, Refusal, Runtime, RuntimeError, Scheduler, Split, Thread, Worker,
 };
 use warpline_net::{

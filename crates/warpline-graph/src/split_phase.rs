@@ -10,8 +10,9 @@ use std::{
     task::{Poll, Waker},
 };
 
-use super::{EdgeId, EventGraph, NodeId, Refusal, Refused, Taken};
-use crate::NetError;
+use warpline_net::NetError;
+
+use crate::{EdgeId, EventGraph, NodeId, Refusal, Refused, Taken};
 
 /// A handle that several futures of one thread share.
 #[derive(Debug)]

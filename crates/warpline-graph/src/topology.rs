@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::PlanError;
+use crate::PlanError;
 
 /// A node's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

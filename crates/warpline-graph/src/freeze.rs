@@ -7,11 +7,11 @@
 
 use std::collections::VecDeque;
 
-use super::{EventGraph, item::Item};
+use crate::{EventGraph, item::Item};
 
 /// How far a freeze has come, at one worker.
 #[derive(Debug)]
-pub(super) struct Freezing<E> {
+pub(crate) struct Freezing<E> {
     /// Whether this worker has stopped.
     stopped: bool,
     /// By worker: whether its marker has come.
@@ -22,27 +22,27 @@ pub(super) struct Freezing<E> {
 }
 
 impl<E> Freezing<E> {
-    pub(super) fn new(workers: usize) -> Self {
+    pub(crate) fn new(workers: usize) -> Self {
         let kept = (0..workers).map(|_| VecDeque::new()).collect();
         Self { stopped: false, closed: vec![false; workers], markers: 0, kept }
     }
 
     #[inline]
-    pub(super) const fn is_under_way(&self) -> bool {
+    pub(crate) const fn is_under_way(&self) -> bool {
         self.stopped
     }
 
     #[inline]
-    pub(super) fn is_closed(&self, worker: usize) -> bool {
+    pub(crate) fn is_closed(&self, worker: usize) -> bool {
         self.closed[worker]
     }
 
-    pub(super) fn close(&mut self, worker: usize) {
+    pub(crate) fn close(&mut self, worker: usize) {
         self.closed[worker] = true;
         self.markers += 1;
     }
 
-    pub(super) fn keep(&mut self, worker: usize, item: Item<E>) {
+    pub(crate) fn keep(&mut self, worker: usize, item: Item<E>) {
         self.kept[worker].push_back(item);
     }
 }

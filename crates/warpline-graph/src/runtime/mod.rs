@@ -30,7 +30,7 @@
 //! Four workers count numbers into one histogram, whose bins are spread over them.
 //!
 //! ```
-//! use warpline_net::runtime::{Counter, Place, Runtime, RuntimeError};
+//! use warpline_graph::runtime::{Counter, Place, Runtime, RuntimeError};
 //! use warpline_net::{Aggregation, Transport, network};
 //!
 //! const COUNTS: u32 = 0;
@@ -102,7 +102,8 @@ pub use schedule::{Scheduler, Thread};
 pub use wire::Refusal;
 pub use worker::Worker;
 
-use crate::{Address, Aggregation, NetError, Transport};
+use warpline_net::{Address, Aggregation, NetError, Transport};
+
 use wire::Message;
 
 /// The worker that keeps barriers and finds out when a run is over.

@@ -1,7 +1,7 @@
 //! What each technique of the event graph gains (Wen and Yelick 1995, section 4.2): all of them,
 //! each one off, and none, in turn.
 //!
-//! `cargo run --release -p warpline-net --example techniques [ROUNDS]`
+//! `cargo run --release -p warpline-graph --example techniques [ROUNDS]`
 //!
 //! 512 nodes, each with edges to 8 others drawn at random, on two workers; every node sends 2 000
 //! events to all that listen, as fast as there is room. Told is the median rate at which edges
@@ -15,7 +15,7 @@ use std::{
 };
 
 use warpline_core::{LpId, Stream};
-use warpline_net::graph::{EdgeId, EventGraph, Hub, NodeId, Plan, Techniques, Topology, blocks};
+use warpline_graph::{EdgeId, EventGraph, Hub, NodeId, Plan, Techniques, Topology, blocks};
 
 const NODES: usize = 512;
 const FAN_OUT: usize = 8;

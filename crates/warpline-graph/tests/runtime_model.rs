@@ -7,7 +7,7 @@
 use std::thread;
 
 use proptest::prelude::*;
-use warpline_net::runtime::{
+use warpline_graph::runtime::{
     Counter, Place, Refusal, Region, Runtime, RuntimeError, Split, Worker,
 };
 use warpline_net::{Address, Aggregation, network};

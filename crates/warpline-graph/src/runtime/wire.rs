@@ -9,7 +9,7 @@
 //! - **MESSAGE-A.** Whatever the bytes are, reading ends: with a message, or with an error; nothing
 //!   is allocated for it, and no byte past the end of the body is touched.
 
-use crate::Malformed;
+use warpline_net::Malformed;
 
 /// The bit of a tag that alternates from run to run.
 pub(super) const PHASE: u8 = 0x80;

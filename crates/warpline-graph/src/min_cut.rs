@@ -1,27 +1,16 @@
-//! Ways to deal nodes to workers. Any other table of numbers will do as well.
+//! Deals nodes to workers so that few edges lead from one worker to another, with METIS; with the
+//! cargo feature `metis`.
 
 use std::{
     error::Error,
     sync::{Mutex, PoisonError},
 };
 
-use super::{NodeId, PlanError, Topology};
+use crate::{EdgeId, NodeId, PlanError, Topology};
 
 /// Up to so many parts METIS divides in halves, which cuts less than dividing at once (its manual,
 /// section 3.1).
 const HALVES_MAX: usize = 8;
-
-/// Equal blocks of neighbouring numbers.
-#[must_use]
-pub fn blocks(nodes: usize, workers: usize) -> Vec<usize> {
-    (0..nodes).map(|node| node * workers / nodes).collect()
-}
-
-/// One after the other, in turn.
-#[must_use]
-pub fn round_robin(nodes: usize, workers: usize) -> Vec<usize> {
-    (0..nodes).map(|node| node % workers).collect()
-}
 
 /// So that few edges lead from one worker to another, with about as many nodes at each: what METIS
 /// finds (G. Karypis and V. Kumar, *A fast and high quality multilevel scheme for partitioning
@@ -64,7 +53,7 @@ pub fn min_cut(topology: &Topology, workers: usize) -> Result<Vec<usize>, PlanEr
 fn undirected(topology: &Topology) -> (Vec<metis::Idx>, Vec<metis::Idx>, Vec<metis::Idx>) {
     let (mut offsets, mut all, mut weights) = (vec![0], Vec::new(), Vec::new());
     for node in (0..topology.nodes() as u32).map(NodeId) {
-        let to = topology.outgoing(node).map(|edge| topology.to(super::EdgeId(edge)));
+        let to = topology.outgoing(node).map(|edge| topology.to(EdgeId(edge)));
         let from = topology.incoming(node).iter().map(|&edge| topology.from(edge));
         let mut neighbours: Vec<_> = to.chain(from).filter(|other| *other != node).collect();
         neighbours.sort_unstable();
@@ -80,7 +69,7 @@ fn undirected(topology: &Topology) -> (Vec<metis::Idx>, Vec<metis::Idx>, Vec<met
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::EdgeId;
+    use crate::blocks;
     use proptest::{collection::vec, prelude::*};
 
     fn cut(topology: &Topology, parts: &[usize]) -> usize {

@@ -1,7 +1,8 @@
 //! What workers send each other: events, and what keeps the graph going. Between ranks, as bytes.
 
-use super::{EdgeId, NodeId};
-use crate::Malformed;
+use warpline_net::Malformed;
+
+use crate::{EdgeId, NodeId};
 
 /// How many words a worker says at once.
 pub const WORDS: usize = 12;
@@ -23,7 +24,7 @@ pub trait Codec<E>: Sync {
 }
 
 #[derive(Debug)]
-pub(super) enum Item<E> {
+pub(crate) enum Item<E> {
     /// For one edge.
     Event(EdgeId, E),
     /// For all edges from this node to nodes of the receiving worker.
@@ -45,7 +46,7 @@ pub(super) enum Item<E> {
 
 impl<E> Item<E> {
     /// Appends the item's bytes.
-    pub(super) fn write(&self, codec: &dyn Codec<E>, bytes: &mut Vec<u8>) {
+    pub(crate) fn write(&self, codec: &dyn Codec<E>, bytes: &mut Vec<u8>) {
         let mut head = |tag: u8, number: u32| {
             bytes.push(tag);
             bytes.extend(number.to_le_bytes());
@@ -86,7 +87,7 @@ impl<E> Item<E> {
 
     /// Takes an item from the front of the bytes; numbers that mean no edge or node of so many are
     /// refused.
-    pub(super) fn read(
+    pub(crate) fn read(
         codec: &dyn Codec<E>,
         [nodes, edges]: [usize; 2],
         bytes: &mut &[u8],

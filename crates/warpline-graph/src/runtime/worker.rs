@@ -19,6 +19,9 @@ use std::{
 };
 
 use bytemuck::Pod;
+use warpline_net::{
+    Address, Aggregation, HEADER_BYTES, NetError, Outbox, Parcel, Received, Traffic, Transport,
+};
 
 use super::{
     Counter, Place, Region, RuntimeError, Scheduler, Split, Thread,
@@ -28,8 +31,6 @@ use super::{
     schedule::Fifo,
     wire::Message,
 };
-use crate::{Address, Aggregation, HEADER_BYTES, NetError, Outbox, Parcel, Received};
-use crate::{Traffic, Transport};
 
 /// The kind of the parcels of runtimes.
 pub(super) const KIND: u16 = 0x5254;

@@ -21,21 +21,21 @@ use std::sync::{
 
 use crossbeam_utils::CachePadded;
 
-use super::item::Item;
+use crate::item::Item;
 
 /// What one worker has for another one.
 #[derive(Debug)]
-pub(super) struct Mail<E> {
-    pub(super) items: Vec<Item<E>>,
+pub(crate) struct Mail<E> {
+    pub(crate) items: Vec<Item<E>>,
     /// How many batches they were posted in.
-    pub(super) batches: usize,
+    pub(crate) batches: usize,
 }
 
 /// Items that went to other ranks, and that came from there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Crossings {
-    pub(super) sent: u64,
-    pub(super) received: u64,
+pub(crate) struct Crossings {
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
 }
 
 /// See the module.
@@ -69,7 +69,7 @@ impl<E> Hub<E> {
     }
 
     /// Posts all these items.
-    pub(super) fn post(&self, from: usize, to: usize, items: &mut Vec<Item<E>>) {
+    pub(crate) fn post(&self, from: usize, to: usize, items: &mut Vec<Item<E>>) {
         // Ordering: Relaxed; the lock comes after it, and the receiver subtracts after the lock
         // (HUB-A).
         self.in_flight.fetch_add(1, Ordering::Relaxed);
@@ -88,14 +88,14 @@ impl<E> Hub<E> {
 
     /// How many batches were posted for a worker.
     #[inline]
-    pub(super) fn posted(&self, to: usize) -> u64 {
+    pub(crate) fn posted(&self, to: usize) -> u64 {
         // Ordering: Relaxed; see `post`.
         self.posted[to].load(Ordering::Relaxed)
     }
 
     /// Takes what one worker has posted for another one, into an empty list; gives back in how many
     /// batches.
-    pub(super) fn collect(&self, from: usize, to: usize, items: &mut Vec<Item<E>>) -> usize {
+    pub(crate) fn collect(&self, from: usize, to: usize, items: &mut Vec<Item<E>>) -> usize {
         let mail = &self.mail[to * self.ports + from];
         let mut mail = mail.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::swap(&mut mail.items, items);
@@ -103,13 +103,13 @@ impl<E> Hub<E> {
     }
 
     /// So many batches have arrived, and their receiver does not rest any more.
-    pub(super) fn arrived(&self, batches: usize) {
+    pub(crate) fn arrived(&self, batches: usize) {
         // Ordering: Release; who sees it in `is_quiet` also sees that the receiver works.
         self.in_flight.fetch_sub(batches, Ordering::Release);
     }
 
     /// One more worker rests, or one fewer.
-    pub(super) fn rest(&self, rests: bool) {
+    pub(crate) fn rest(&self, rests: bool) {
         // Ordering: Relaxed; `arrived` publishes that a receiver works, and a worker that rests
         // late is seen late.
         if rests {
@@ -120,21 +120,21 @@ impl<E> Hub<E> {
     }
 
     /// Whether all workers rest and nothing is on its way between them.
-    pub(super) fn is_quiet(&self) -> bool {
+    pub(crate) fn is_quiet(&self) -> bool {
         // Ordering: Acquire, see `arrived`; then Relaxed, it publishes nothing but itself.
         self.in_flight.load(Ordering::Acquire) == 0
             && self.resting.load(Ordering::Relaxed) == self.ports
     }
 
     /// Counts what has crossed to and from other ranks.
-    pub(super) fn cross(&self, more: Crossings) {
+    pub(crate) fn cross(&self, more: Crossings) {
         // Ordering: Relaxed; counts that are looked at once all rest.
         self.sent.fetch_add(more.sent, Ordering::Relaxed);
         self.received.fetch_add(more.received, Ordering::Relaxed);
     }
 
     /// All that was counted.
-    pub(super) fn crossings(&self) -> Crossings {
+    pub(crate) fn crossings(&self) -> Crossings {
         // Ordering: Relaxed; see `cross`.
         let [sent, received] =
             [&self.sent, &self.received].map(|count| count.load(Ordering::Relaxed));

@@ -5,11 +5,12 @@
 
 use std::{collections::VecDeque, fmt};
 
-use super::{
+use warpline_net::{NetError, Outbox, Transport};
+
+use crate::{
     Clock, Codec, EdgeId, Hub, NodeId, Plan, Taken, Words, batch::Batch, fifo::Fifos,
     freeze::Freezing, hub::Crossings, item::Item,
 };
-use crate::{NetError, Outbox, Transport};
 
 /// The way to other ranks.
 pub struct Far<'g, E> {
@@ -65,40 +66,40 @@ pub struct GraphTraffic {
 /// See the module.
 #[derive(Debug)]
 pub struct EventGraph<'g, E> {
-    pub(super) plan: &'g Plan,
-    pub(super) hub: &'g Hub<E>,
-    pub(super) me: usize,
+    pub(crate) plan: &'g Plan,
+    pub(crate) hub: &'g Hub<E>,
+    pub(crate) me: usize,
     /// The worker's number at its rank, and the first worker of that.
-    pub(super) port: usize,
-    pub(super) first: usize,
-    pub(super) far: Option<Far<'g, E>>,
-    pub(super) outbox: Option<Outbox<'g>>,
-    pub(super) batches: Vec<Batch<E>>,
-    pub(super) fifos: Fifos<E>,
+    pub(crate) port: usize,
+    pub(crate) first: usize,
+    pub(crate) far: Option<Far<'g, E>>,
+    pub(crate) outbox: Option<Outbox<'g>>,
+    pub(crate) batches: Vec<Batch<E>>,
+    pub(crate) fifos: Fifos<E>,
     /// By place among the edges that leave from this worker: how many events more they hold.
-    pub(super) credits: Vec<i32>,
+    pub(crate) credits: Vec<i32>,
     /// By place among the edges that lead to this worker: events removed whose room was not given
     /// back.
-    pub(super) owed: Vec<u32>,
-    pub(super) owing: Vec<EdgeId>,
+    pub(crate) owed: Vec<u32>,
+    pub(crate) owing: Vec<EdgeId>,
     /// By node: acknowledgements that are missing. Empty if sends are lazy.
-    pub(super) unacknowledged: Vec<u32>,
+    pub(crate) unacknowledged: Vec<u32>,
     /// Edges that have something that nobody was told of.
-    pub(super) arrivals: VecDeque<EdgeId>,
-    pub(super) clocks: VecDeque<Clock>,
-    pub(super) heard: VecDeque<(usize, Words)>,
+    pub(crate) arrivals: VecDeque<EdgeId>,
+    pub(crate) clocks: VecDeque<Clock>,
+    pub(crate) heard: VecDeque<(usize, Words)>,
     /// Nodes that had to wait and can send again.
-    pub(super) relieved: VecDeque<NodeId>,
-    pub(super) freezing: Freezing<E>,
+    pub(crate) relieved: VecDeque<NodeId>,
+    pub(crate) freezing: Freezing<E>,
     /// Fingerprints of other ranks' workers that are missing.
-    pub(super) strangers: usize,
-    pub(super) fingerprint: u64,
-    pub(super) collected: u64,
-    pub(super) scratch: Vec<Item<E>>,
-    pub(super) crossings: Crossings,
+    pub(crate) strangers: usize,
+    pub(crate) fingerprint: u64,
+    pub(crate) collected: u64,
+    pub(crate) scratch: Vec<Item<E>>,
+    pub(crate) crossings: Crossings,
     rests: bool,
-    pub(super) error: Option<NetError>,
-    pub(super) traffic: GraphTraffic,
+    pub(crate) error: Option<NetError>,
+    pub(crate) traffic: GraphTraffic,
 }
 
 impl<'g, E> EventGraph<'g, E> {
@@ -227,7 +228,7 @@ impl<'g, E> EventGraph<'g, E> {
     }
 
     /// Gives the sender of an edge all the room back that has become free.
-    pub(super) fn give_back(&mut self, edge: EdgeId) {
+    pub(crate) fn give_back(&mut self, edge: EdgeId) {
         let count = std::mem::take(&mut self.owed[self.plan.place(edge)]);
         if count > 0 {
             self.traffic.credits += 1;
@@ -238,7 +239,7 @@ impl<'g, E> EventGraph<'g, E> {
 
     /// An edge that leaves from this worker has room again.
     #[inline]
-    pub(super) fn give_credit(&mut self, edge: EdgeId, count: u32) {
+    pub(crate) fn give_credit(&mut self, edge: EdgeId, count: u32) {
         let credits = &mut self.credits[self.plan.place_at_sender(edge)];
         let was_full = *credits <= 0;
         *credits = credits.saturating_add_unsigned(count);

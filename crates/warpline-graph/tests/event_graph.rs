@@ -12,14 +12,11 @@ use std::{
 };
 
 use proptest::{collection::vec, prelude::*, sample::select};
-use warpline_net::{
-    Aggregation, Malformed, ThreadTransport, Transport,
-    graph::{
-        Codec, EdgeId, EventGraph, Far, Hub, NodeId, Plan, PlanError, Refusal, SplitPhase,
-        Techniques, Topology, blocks, round_robin,
-    },
-    network,
+use warpline_graph::{
+    Codec, EdgeId, EventGraph, Far, Hub, NodeId, Plan, PlanError, Refusal, SplitPhase, Techniques,
+    Topology, blocks, round_robin,
 };
+use warpline_net::{Aggregation, Malformed, ThreadTransport, Transport, network};
 
 /// Numbers, as their bytes.
 struct Numbers;
