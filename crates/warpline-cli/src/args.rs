@@ -1,99 +1,12 @@
-//! What can be typed: the commands, their flags, and the help that comes from them.
+//! The flags of `run` and `sweep`, and the help that comes from them.
 
 use std::{path::PathBuf, str::FromStr};
 
-use clap::{
-    Args, Parser, Subcommand, ValueEnum, builder::PossibleValuesParser, builder::TypedValueParser,
-};
-use warpline::{Engine, PendingKind, Simulation};
-use warpline_models::{
-    catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
-};
+use clap::{Args, ValueEnum, builder::PossibleValuesParser, builder::TypedValueParser};
+use warpline::{AnyModel, Engine, PendingKind, Simulation};
+use warpline_models::catalog::ModelParams;
 
-use crate::{
-    bench::{BenchArgs, SpinArgs},
-    interrupt,
-    lab::LabArgs,
-    ranks::RankArgs,
-    sweep::Vary,
-    system,
-    timewarp_args::TimeWarpArgs,
-};
-
-/// Parallel discrete-event simulation: one model, any engine, the same answer
-#[derive(Debug, Parser)]
-#[command(name = "warpline", version, max_term_width = 100, args_override_self = true)]
-#[command(
-    after_help = "Without a command, `warpline` runs a wireless network for a few seconds.\n\
-    Exit status: 0 done, 1 the run failed, 2 bad usage, 3 --verify found a difference, \
-    130 interrupted."
-)]
-pub(crate) struct Cli {
-    #[command(subcommand)]
-    pub(crate) command: Option<Command>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Run a model and report its results
-    #[command(args_override_self = true)]
-    Run {
-        #[command(subcommand)]
-        model: Model<RunArgs>,
-    },
-    /// Run a model for every combination of lists of parameter values, one row per run
-    #[command(args_override_self = true)]
-    Sweep {
-        #[command(subcommand)]
-        model: Model<SweepArgs>,
-    },
-    /// Measure the engines on the standard workloads, as ratios to bare loops
-    Bench(BenchArgs),
-    /// Measure the papers' figures again: tables, plots, and whether they agree
-    Lab(LabArgs),
-    /// Keep a core busy until standard input ends: what `bench --busy` disturbs others with
-    #[command(hide = true)]
-    Spin(SpinArgs),
-}
-
-/// A model with its parameters, and the flags `C` of the command it is given to.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Model<C: Args> {
-    /// PHOLD: a fixed population of events that move between processes at random
-    #[command(args_override_self = true, allow_negative_numbers = true)]
-    Phold {
-        #[command(flatten, next_help_heading = "PHOLD")]
-        params: PholdParams,
-        #[command(flatten)]
-        command: C,
-    },
-    /// Messages routed through a binary hypercube with first-come-first-served links
-    #[command(args_override_self = true, allow_negative_numbers = true)]
-    Hypercube {
-        #[command(flatten, next_help_heading = "Hypercube")]
-        params: HypercubeParams,
-        #[command(flatten)]
-        command: C,
-    },
-    /// A wireless network (PCS): portables that stay, call, idle and move between cells
-    #[command(args_override_self = true, allow_negative_numbers = true)]
-    Pcs {
-        #[command(flatten, next_help_heading = "PCS")]
-        params: PcsParams,
-        #[command(flatten)]
-        command: C,
-    },
-}
-
-impl<C: Args> Model<C> {
-    pub(crate) fn into_parts(self) -> (ModelParams, C) {
-        match self {
-            Self::Phold { params, command } => (ModelParams::Phold(params), command),
-            Self::Hypercube { params, command } => (ModelParams::Hypercube(params), command),
-            Self::Pcs { params, command } => (ModelParams::Pcs(params), command),
-        }
-    }
-}
+use crate::{interrupt, ranks::RankArgs, sweep::Vary, system, timewarp_args::TimeWarpArgs};
 
 /// What every run has: flags of `run` and of `sweep`.
 #[derive(Clone, Debug, Args)]
@@ -102,8 +15,7 @@ pub(crate) struct CommonArgs {
     /// Engine that executes the events
     #[arg(long, value_name = "NAME", default_value_t, value_parser = engines())]
     pub(crate) engine: Engine,
-    /// Virtual time at which the run ends [default: the model's: phold 1000, hypercube 10000,
-    /// pcs 1440]
+    /// Virtual time at which the run ends [default: the model's]
     #[arg(long, value_name = "T", value_parser = end_time)]
     pub(crate) end: Option<f64>,
     /// Seed of all random streams
@@ -141,11 +53,7 @@ pub(crate) struct CommonArgs {
 impl CommonArgs {
     /// Where a run of this model ends if nothing else was asked for.
     pub(crate) fn end_of(&self, params: &ModelParams) -> f64 {
-        self.end.unwrap_or(match params {
-            ModelParams::Phold(_) => 1_000.0,
-            ModelParams::Hypercube(_) => 10_000.0,
-            ModelParams::Pcs(_) => 1_440.0,
-        })
+        self.end.unwrap_or_else(|| params.end())
     }
 
     /// The threads that a run keeps busy.
@@ -168,11 +76,7 @@ impl CommonArgs {
     }
 
     /// A simulation with these settings, which an interrupt ends.
-    pub(crate) fn simulation<'a, M: warpline::Model>(
-        &self,
-        model: M,
-        end: f64,
-    ) -> Simulation<'a, M> {
+    pub(crate) fn simulation<'a>(&self, model: AnyModel, end: f64) -> Simulation<'a, AnyModel> {
         let simulation = Simulation::new(model)
             .engine(self.engine)
             .seed(self.seed)

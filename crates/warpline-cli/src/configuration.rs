@@ -5,26 +5,29 @@
 
 use std::{ffi::OsString, fs, path::Path};
 
-use clap::{ArgMatches, CommandFactory};
+use clap::ArgMatches;
 
-use crate::{args::Cli, failure::Failure};
+use crate::{Application, failure::Failure};
 
 /// Parses the words of a command line, and the configuration file that they name.
 ///
-/// Gives back all the words, the file's included.
-pub(crate) fn parse(words: Vec<OsString>) -> Result<(Vec<OsString>, ArgMatches), Failure> {
-    let typed = Cli::command().try_get_matches_from(&words);
+/// Returns all the words, the file's included.
+pub(crate) fn parse(
+    application: &Application,
+    words: Vec<OsString>,
+) -> Result<(Vec<OsString>, ArgMatches), Failure> {
+    let typed = application.command().try_get_matches_from(&words);
     let Some(file) = config_file(&words) else { return Ok((words, typed?)) };
     let (Some(command), Some(model)) = (words.get(1), words.get(2)) else {
         return Ok((words, typed?));
     };
-    let Some(flags) = flags(command, model) else { return Ok((words, typed?)) };
+    let Some(flags) = flags(application, command, model) else { return Ok((words, typed?)) };
 
     let entries = read(Path::new(&file), &flags, model)?;
     // By themselves first, so that a bad value is blamed on the file.
     let mut alone: Vec<_> = words[..3].to_vec();
     alone.extend(entries.iter().cloned());
-    if let Err(error) = Cli::command().try_get_matches_from(&alone)
+    if let Err(error) = application.command().try_get_matches_from(&alone)
         && !matches!(error.kind(), clap::error::ErrorKind::MissingRequiredArgument)
     {
         // The first paragraph says what is wrong; the others are about the command line.
@@ -35,13 +38,13 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<(Vec<OsString>, ArgMatches),
     // An entry that conflicts with a typed flag (two ways to say one thing) gives way to it.
     let conflicts = |entry: &&OsString| {
         let pair = [&words[..3], &[(*entry).clone()], &words[3..]].concat();
-        let outcome = Cli::command().try_get_matches_from(pair);
+        let outcome = application.command().try_get_matches_from(pair);
         outcome.is_err_and(|error| error.kind() == clap::error::ErrorKind::ArgumentConflict)
     };
     let kept = entries.iter().filter(|entry| typed.is_err() || !conflicts(entry)).cloned();
     let all: Vec<_> =
         words[..3].iter().cloned().chain(kept).chain(words[3..].iter().cloned()).collect();
-    let matches = Cli::command().try_get_matches_from(&all)?;
+    let matches = application.command().try_get_matches_from(&all)?;
     Ok((all, matches))
 }
 
@@ -59,16 +62,24 @@ fn config_file(words: &[OsString]) -> Option<OsString> {
 }
 
 /// The long flags of a command for a model; `None` if there is no such command or model.
-fn flags(command: &OsString, model: &OsString) -> Option<Vec<clap::Arg>> {
-    let cli = Cli::command();
-    let command = cli.find_subcommand(command)?.find_subcommand(model)?;
+fn flags(
+    application: &Application,
+    command: &OsString,
+    model: &OsString,
+) -> Option<Vec<clap::Arg>> {
+    let all = application.command();
+    let command = all.find_subcommand(command)?.find_subcommand(model)?;
     let long = command.get_arguments().filter(|flag| flag.get_long().is_some_and(|f| f != "help"));
     Some(long.cloned().collect())
 }
 
 /// The names of those flags; none if there is no such command or model.
-pub(crate) fn flag_names(command: &OsString, model: &OsString) -> Vec<String> {
-    names(&flags(command, model).unwrap_or_default())
+pub(crate) fn flag_names(
+    application: &Application,
+    command: &OsString,
+    model: &OsString,
+) -> Vec<String> {
+    names(&flags(application, command, model).unwrap_or_default())
 }
 
 fn names(flags: &[clap::Arg]) -> Vec<String> {

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use clap::Args;
-use warpline::{Aggregation, Model, Placement, Report, RunError, Simulation, Synchronization};
+use warpline::{
+    Aggregation, AnyModel, AnyOutput, Placement, Report, RunError, Simulation, Synchronization,
+};
 use warpline_net::launched_by_mpi;
 
 use crate::{args::one_to, failure::Failure, timewarp_args::named};
@@ -34,7 +36,10 @@ pub(crate) struct RankArgs {
 
 impl RankArgs {
     /// The simulation with these settings.
-    pub(crate) fn apply<'a, M: Model>(&self, simulation: Simulation<'a, M>) -> Simulation<'a, M> {
+    pub(crate) fn apply<'a>(
+        &self,
+        simulation: Simulation<'a, AnyModel>,
+    ) -> Simulation<'a, AnyModel> {
         simulation
             .placement(self.placement.clone())
             .synchronization(self.synchronization)
@@ -141,10 +146,10 @@ impl Launch {
     }
 
     /// Runs the simulation; there is no report where another process has it.
-    pub(crate) fn run<M: Model>(
+    pub(crate) fn run(
         &self,
-        simulation: &mut Simulation<'_, M>,
-    ) -> Result<Option<Report<M::Output>>, Failure> {
+        simulation: &mut Simulation<'_, AnyModel>,
+    ) -> Result<Option<Report<AnyOutput>>, Failure> {
         let report = match self {
             Self::Here(1) => simulation.run().map(Some),
             Self::Here(ranks) => simulation.run_on_ranks(*ranks).map(Some),

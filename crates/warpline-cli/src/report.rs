@@ -22,7 +22,7 @@ pub(crate) struct RunReport {
 impl RunReport {
     pub(crate) fn new<O: Results>(report: Report<O>, params: &ModelParams) -> Self {
         let figures = report.output.figures();
-        let parameters = parameters(params);
+        let parameters = params.to_json();
         Self { report: report.map(|_| ()), figures, parameters, verified: None }
     }
 
@@ -196,11 +196,6 @@ impl ReplicationsReport {
         });
         text + &figure_table(rows, &["mean ± half width"])
     }
-}
-
-/// A model's parameters, by the names of their flags.
-pub(crate) fn parameters(params: &ModelParams) -> Value {
-    serde_json::to_value(params).unwrap_or(Value::Null)
 }
 
 fn heading(model: &str, interrupted: bool) -> String {

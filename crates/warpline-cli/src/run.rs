@@ -2,13 +2,14 @@
 
 use std::{ops::ControlFlow, time::Instant};
 
-use clap::{CommandFactory, FromArgMatches};
 use serde_json::Value;
-use warpline::{Engine, PendingKind, Report, Results, Simulation};
-use warpline_models::catalog::{ModelParams, WithModel};
+use warpline::{AnyModel, AnyOutput, Engine, PendingKind, Report, Simulation};
+use warpline_models::catalog::ModelParams;
 
 use crate::{
-    args::{Cli, Command, CommonArgs, Model, RunArgs, RunFormat},
+    Application,
+    application::Request,
+    args::{CommonArgs, RunArgs, RunFormat},
     failure::Failure,
     output::Output,
     progress,
@@ -20,15 +21,15 @@ use crate::{
 const DEMO: [&str; 5] = ["warpline", "run", "pcs", "--warmup=60", "--end=4320"];
 
 /// Runs the demonstration, and says what to try next.
-pub(crate) fn demo() -> Result<(), Failure> {
+pub(crate) fn demo(application: &Application) -> Result<(), Failure> {
     eprintln!(
         "Simulating three days of a wireless network: 64 x 32 cells, 50 000 portables\n\
          (the same as `warpline {}`)\n",
         DEMO[1..].join(" ")
     );
-    let matches = Cli::command().try_get_matches_from(DEMO)?;
-    if let Some(Command::Run { model }) = Cli::from_arg_matches(&matches)?.command {
-        execute(model)?;
+    let matches = application.command().try_get_matches_from(DEMO)?;
+    if let Request::Run(params, args) = application.request(&matches)? {
+        execute(&params, &args)?;
     }
     eprintln!(
         "\nWhat to try next (`warpline` is `cargo run --release --` here):\n  \
@@ -44,14 +45,12 @@ pub(crate) fn demo() -> Result<(), Failure> {
 }
 
 /// Runs what was asked for, and writes the report.
-pub(crate) fn execute(model: Model<RunArgs>) -> Result<(), Failure> {
-    let (params, args) = model.into_parts();
+pub(crate) fn execute(params: &ModelParams, args: &RunArgs) -> Result<(), Failure> {
     let launch = Launch::new(&args.common.ranks, args.common.timewarp.workers())?;
     // Only the process that has the report touches the file.
     let path = args.common.output.as_deref().filter(|_| launch.is_first());
     let mut output = Output::open(path).map_err(|failure| launch.give_up(failure))?;
-    let action = Run { args: &args, params: &params, launch: &launch };
-    let Some((text, difference)) = params.clone().dispatch(action)?? else { return Ok(()) };
+    let Some((text, difference)) = told(params, args, &launch)? else { return Ok(()) };
     output.write(&text)?;
     match difference {
         None => Ok(()),
@@ -65,54 +64,46 @@ pub(crate) fn pool(jobs: usize) -> Result<rayon::ThreadPool, Failure> {
     pool.map_err(|error| Failure::Run(format!("threads could not be started: {error}")))
 }
 
-/// A run of a model that is yet to be made.
-struct Run<'a> {
-    args: &'a RunArgs,
-    params: &'a ModelParams,
-    launch: &'a Launch,
-}
-
-impl WithModel for Run<'_> {
-    /// The report, and the difference that `--verify` found; nothing where another process has
-    /// them.
-    type Output = Result<Option<(String, Option<String>)>, Failure>;
-
-    fn with<M: warpline::Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
-        let Self { args, params, launch } = self;
-        let common = &args.common;
-        let end = common.end_of(params);
-        if common.replications > 1 {
-            launch.refuse_for("--replications")?;
-            return replications(common, params, model, end)
-                .map(|report| Some((format_as(args.format, &report), None)));
-        }
-        let mut show = progress::of_run(common.quiet || !launch.is_first());
-        let mut simulation = common.simulation(model, end).observe(move |progress| {
-            show(progress);
-            ControlFlow::Continue(())
-        });
-        let Some(report) = launch.run(&mut simulation)? else { return Ok(None) };
-        let again = match args.verify && !report.interrupted {
-            true => Some(run_again(simulation, common)?),
-            false => None,
-        };
-        let mut report = RunReport::new(report, params);
-        let again = again.filter(|again| !again.interrupted);
-        let difference = again.and_then(|again| {
-            let again = RunReport::new(again, params);
-            let difference = difference(&report, &again);
-            report.verified = Some(difference.is_none());
-            difference
-        });
-        Ok(Some((format_as(args.format, &report), difference)))
+/// The report, and the difference that `--verify` found; nothing where another process has them.
+fn told(
+    params: &ModelParams,
+    args: &RunArgs,
+    launch: &Launch,
+) -> Result<Option<(String, Option<String>)>, Failure> {
+    let model = params.model()?;
+    let common = &args.common;
+    let end = common.end_of(params);
+    if common.replications > 1 {
+        launch.refuse_for("--replications")?;
+        return replications(common, params, model, end)
+            .map(|report| Some((format_as(args.format, &report), None)));
     }
+    let mut show = progress::of_run(common.quiet || !launch.is_first());
+    let mut simulation = common.simulation(model, end).observe(move |progress| {
+        show(progress);
+        ControlFlow::Continue(())
+    });
+    let Some(report) = launch.run(&mut simulation)? else { return Ok(None) };
+    let again = match args.verify && !report.interrupted {
+        true => Some(run_again(simulation, common)?),
+        false => None,
+    };
+    let mut report = RunReport::new(report, params);
+    let again = again.filter(|again| !again.interrupted);
+    let difference = again.and_then(|again| {
+        let again = RunReport::new(again, params);
+        let difference = difference(&report, &again);
+        report.verified = Some(difference.is_none());
+        difference
+    });
+    Ok(Some((format_as(args.format, &report), difference)))
 }
 
 /// The run that `--verify` compares with: the oracle's; the oracle's own, by other means.
-fn run_again<M: warpline::Model>(
-    simulation: Simulation<'_, M>,
+fn run_again(
+    simulation: Simulation<'_, AnyModel>,
     common: &CommonArgs,
-) -> Result<Report<M::Output>, Failure> {
+) -> Result<Report<AnyOutput>, Failure> {
     let other = match common.pending {
         PendingKind::Heap => PendingKind::Ladder,
         _ => PendingKind::Heap,
@@ -175,10 +166,10 @@ fn format_as(format: RunFormat, report: &impl Told) -> String {
     }
 }
 
-fn replications<M: warpline::Model<Output: Results>>(
+fn replications(
     common: &CommonArgs,
     params: &ModelParams,
-    model: M,
+    model: AnyModel,
     end: f64,
 ) -> Result<ReplicationsReport, Failure> {
     let started = Instant::now();
@@ -201,7 +192,7 @@ fn replications<M: warpline::Model<Output: Results>>(
 #[cfg(test)]
 mod tests {
     use warpline::Simulation;
-    use warpline_models::phold::{Phold, PholdParams};
+    use warpline_models::phold::PholdParams;
 
     use super::*;
 
@@ -209,10 +200,11 @@ mod tests {
     #[test]
     fn verify_finds_a_difference() {
         let params = PholdParams { lps: 4, population: 8, ..PholdParams::default() };
+        let params = ModelParams::from(params);
         let run = |seed| {
-            let model = Phold::<0>::new(params.clone()).expect("valid parameters");
+            let model = params.model().expect("valid parameters");
             let report = Simulation::new(model).seed(seed).end(10.0).run().expect("sound");
-            RunReport::new(report, &ModelParams::Phold(params.clone()))
+            RunReport::new(report, &params)
         };
         assert_eq!(difference(&run(1), &run(1)), None);
         assert!(difference(&run(1), &run(2)).is_some_and(|text| text.contains("--verify")));

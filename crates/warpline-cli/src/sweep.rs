@@ -2,14 +2,15 @@
 
 use std::{ffi::OsString, str::FromStr};
 
-use clap::{CommandFactory, FromArgMatches};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
-use warpline::{Results, Stream};
-use warpline_models::catalog::{ModelParams, WithModel};
+use warpline::Stream;
+use warpline_models::catalog::ModelParams;
 
 use crate::{
-    args::{Cli, Command, CommonArgs, Model, SweepArgs, SweepFormat},
+    Application,
+    application::Request,
+    args::{CommonArgs, SweepArgs, SweepFormat},
     configuration::{flag_names, unknown},
     failure::Failure,
     interrupt,
@@ -46,11 +47,14 @@ const NOT_VARIED: [&str; 7] =
     ["vary", "format", "output", "config", "quiet", "jobs", "replications"];
 
 /// Runs every combination, and writes a row for each run as the runs are done.
-pub(crate) fn execute(words: &[OsString], model: Model<SweepArgs>) -> Result<(), Failure> {
+pub(crate) fn execute(
+    application: &Application,
+    words: &[OsString],
+    args: &SweepArgs,
+) -> Result<(), Failure> {
     refuse_mpi_for("sweep")?;
-    let (_, args) = model.into_parts();
-    check_keys(words, &args.vary)?;
-    let points = points(words, &args.vary)?;
+    check_keys(application, words, &args.vary)?;
+    let points = points(application, words, &args.vary)?;
     let runs: Vec<(&Point, usize)> = points
         .iter()
         .flat_map(|point| (0..args.common.replications).map(move |number| (point, number)))
@@ -91,8 +95,8 @@ pub(crate) fn execute(words: &[OsString], model: Model<SweepArgs>) -> Result<(),
 }
 
 /// Refuses keys that are no flags of the model, before anything runs.
-fn check_keys(words: &[OsString], vary: &[Vary]) -> Result<(), Failure> {
-    let mut known = flag_names(&words[1], &words[2]);
+fn check_keys(application: &Application, words: &[OsString], vary: &[Vary]) -> Result<(), Failure> {
+    let mut known = flag_names(application, &words[1], &words[2]);
     known.retain(|flag| !NOT_VARIED.contains(&flag.as_str()));
     for (i, Vary { key, .. }) in vary.iter().enumerate() {
         if !known.contains(key) {
@@ -114,7 +118,11 @@ struct Point {
 }
 
 /// All combinations; the last list varies fastest. Each is checked as if it had been typed.
-fn points(words: &[OsString], vary: &[Vary]) -> Result<Vec<Point>, Failure> {
+fn points(
+    application: &Application,
+    words: &[OsString],
+    vary: &[Vary],
+) -> Result<Vec<Point>, Failure> {
     let mut combinations = vec![Vec::new()];
     for Vary { key, values } in vary {
         combinations = combinations
@@ -128,33 +136,27 @@ fn points(words: &[OsString], vary: &[Vary]) -> Result<Vec<Point>, Failure> {
             .collect();
     }
     // One parser for all of them: making it takes longer than what it does.
-    let mut cli = Cli::command();
-    combinations.into_iter().map(|values| point(&mut cli, words, values)).collect()
+    let mut parser = application.command();
+    let point = |values| point(application, &mut parser, words, values);
+    combinations.into_iter().map(point).collect()
 }
 
 fn point(
-    cli: &mut clap::Command,
+    application: &Application,
+    parser: &mut clap::Command,
     words: &[OsString],
     values: Vec<(String, String)>,
 ) -> Result<Point, Failure> {
     let flags = values.iter().map(|(key, value)| OsString::from(format!("--{key}={value}")));
-    let matches = cli.try_get_matches_from_mut(words.iter().cloned().chain(flags))?;
-    match Cli::from_arg_matches(&matches)?.command {
-        Some(Command::Sweep { model }) => {
-            let (params, SweepArgs { common, .. }) = model.into_parts();
-            params.clone().dispatch(Check)?;
+    let matches = parser.try_get_matches_from_mut(words.iter().cloned().chain(flags))?;
+    match application.request(&matches)? {
+        Request::Sweep(params, SweepArgs { common, .. }) => {
+            // A parameter that is out of its range is found before anything runs.
+            params.model()?;
             Ok(Point { values, params, common })
         }
         _ => unreachable!("the words of a sweep are a sweep"),
     }
-}
-
-/// Makes a model only to see that its parameters are allowed.
-struct Check;
-
-impl WithModel for Check {
-    type Output = ();
-    fn with<M: warpline::Model<Output: Results + 'static>>(self, _: M) {}
 }
 
 impl Point {
@@ -165,23 +167,20 @@ impl Point {
         format!("{}, replication {number}", values.join(" "))
     }
 
+    fn report(&self, seed: u64, pin: bool) -> Result<RunReport, Failure> {
+        let Self { common, params, .. } = self;
+        let simulation = common.simulation(params.model()?, common.end_of(params)).seed(seed);
+        let report = Launch::Here(common.ranks.ranks).run(&mut simulation.pin(pin))?;
+        Ok(RunReport::new(report.ok_or(Failure::Silent)?, params))
+    }
+
     /// The row of one replication; `None` if it was interrupted.
     fn run(&self, number: usize, jobs: usize) -> Result<Option<Map<String, Value>>, Failure> {
         if interrupt::requested() {
             return Ok(None);
         }
-        struct Run<'p>(&'p Point, u64, bool);
-        impl WithModel for Run<'_> {
-            type Output = Result<RunReport, Failure>;
-            fn with<M: warpline::Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
-                let Self(Point { common, params, .. }, seed, pin) = self;
-                let simulation = common.simulation(model, common.end_of(params)).seed(seed);
-                let report = Launch::Here(common.ranks.ranks).run(&mut simulation.pin(pin))?;
-                Ok(RunReport::new(report.ok_or(Failure::Silent)?, params))
-            }
-        }
         let seed = Stream::replication_seed(self.common.seed, number as u64);
-        let run = self.params.clone().dispatch(Run(self, seed, self.common.pin_when(jobs)))?;
+        let run = self.report(seed, self.common.pin_when(jobs));
         let run = run.map_err(|failure| failure.of(&self.name(number)))?;
         if run.report.interrupted {
             return Ok(None);

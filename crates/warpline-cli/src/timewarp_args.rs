@@ -5,8 +5,8 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use warpline::{
-    Cancellation, CheckpointInterval, FossilCollection, Model, PoolKind, Simulation, StateSaving,
-    VirtualTime,
+    AnyModel, Cancellation, CheckpointInterval, FossilCollection, PoolKind, Simulation,
+    StateSaving, VirtualTime,
 };
 
 use crate::{args::one_to, system};
@@ -92,7 +92,10 @@ impl TimeWarpArgs {
     }
 
     /// The simulation with these settings.
-    pub(crate) fn apply<'a, M: Model>(&self, simulation: Simulation<'a, M>) -> Simulation<'a, M> {
+    pub(crate) fn apply<'a>(
+        &self,
+        simulation: Simulation<'a, AnyModel>,
+    ) -> Simulation<'a, AnyModel> {
         let simulation = simulation
             .workers(self.workers())
             .free_fractions(self.free1, self.free2)
@@ -104,7 +107,10 @@ impl TimeWarpArgs {
 
 impl Policies {
     /// The simulation with these policies.
-    pub(crate) fn apply<'a, M: Model>(&self, simulation: Simulation<'a, M>) -> Simulation<'a, M> {
+    pub(crate) fn apply<'a>(
+        &self,
+        simulation: Simulation<'a, AnyModel>,
+    ) -> Simulation<'a, AnyModel> {
         let simulation = simulation
             .batch(self.batch)
             .window(self.window.unwrap_or(f64::INFINITY))

@@ -10,12 +10,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use warpline::{
-    BufferAccess, BufferAction, BufferTrace, Engine, LogicalProcess, Model, PoolKind, Results,
-    Simulation,
-};
-use warpline_memory::Arena;
-use warpline_models::catalog::{ModelParams, WithModel};
+use warpline::{BufferAccess, BufferAction, BufferTrace, Engine, PoolKind, Simulation};
+use warpline_models::catalog::ModelParams;
 
 use crate::{
     LabError,
@@ -127,61 +123,48 @@ impl Player {
 ///
 /// When the run fails, or a machine cannot replay it.
 pub fn replay(run: &BufferRun, machines: &[MachineParams]) -> Result<Vec<Replayed>, LabError> {
-    ModelParams::Phold(run.model.clone()).dispatch(Traced { run, machines })?
+    let simulation = Simulation::new(ModelParams::from(run.model.clone()).model()?)
+        .engine(Engine::TimeWarp)
+        .workers(run.workers);
+    let bytes = simulation.buffer_bytes();
+    let buffers = run.memory / bytes.max(1);
+    let machine = |&params| Ok((Machine::new(params, buffers * bytes)?, Replayed::default()));
+    let machines = machines.iter().map(machine).collect::<Result<_, LabError>>()?;
+    let filled = HEADER + run.model.payload as u32;
+    let player = Arc::new(Mutex::new(Player { machines, filled, failed: None }));
+    let sink = Arc::clone(&player);
+    let simulation = simulation
+        .in_turn(true)
+        .batch(1)
+        .gvt_interval(NEVER)
+        .throttle(false)
+        .free_fractions(0.0, 0.0)
+        .pool(run.pool)
+        .seed(run.seed)
+        .end(run.end)
+        .trace_buffers(BufferTrace::new(move |access| lock(&sink).play(access)));
+    let event_bytes = simulation.event_bytes();
+    let failed = |source| LabError::Run {
+        what: format!("{} pool, {} workers, a trace", run.pool, run.workers),
+        source: Box::new(source),
+    };
+    let report = simulation.memory(buffers * event_bytes).run().map_err(failed)?;
+    let mut player = lock(&player);
+    if let Some(reason) = player.failed.take() {
+        return Err(LabError::Trace { reason });
+    }
+    let committed = report.committed_events;
+    let replayed = |(machine, counts): &(Machine, Replayed)| Replayed {
+        total: machine.total(),
+        committed,
+        ..*counts
+    };
+    Ok(player.machines.iter().map(replayed).collect())
 }
 
 /// A replay that failed has left the player as it was.
 fn lock(player: &Mutex<Player>) -> MutexGuard<'_, Player> {
     player.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-struct Traced<'a> {
-    run: &'a BufferRun,
-    machines: &'a [MachineParams],
-}
-
-impl WithModel for Traced<'_> {
-    type Output = Result<Vec<Replayed>, LabError>;
-
-    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
-        let Self { run, machines } = self;
-        let bytes = Arena::<<M::Lp as LogicalProcess>::Message>::buffer_bytes(run.workers) as u64;
-        let buffers = run.memory / bytes.max(1);
-        let machine = |&params| Ok((Machine::new(params, buffers * bytes)?, Replayed::default()));
-        let machines = machines.iter().map(machine).collect::<Result<_, LabError>>()?;
-        let filled = HEADER + run.model.payload as u32;
-        let player = Arc::new(Mutex::new(Player { machines, filled, failed: None }));
-        let sink = Arc::clone(&player);
-        let simulation = Simulation::new(model)
-            .engine(Engine::TimeWarp)
-            .workers(run.workers)
-            .in_turn(true)
-            .batch(1)
-            .gvt_interval(NEVER)
-            .throttle(false)
-            .free_fractions(0.0, 0.0)
-            .pool(run.pool)
-            .seed(run.seed)
-            .end(run.end)
-            .trace_buffers(BufferTrace::new(move |access| lock(&sink).play(access)));
-        let event_bytes = simulation.event_bytes();
-        let failed = |source| LabError::Run {
-            what: format!("{} pool, {} workers, a trace", run.pool, run.workers),
-            source: Box::new(source),
-        };
-        let report = simulation.memory(buffers * event_bytes).run().map_err(failed)?;
-        let mut player = lock(&player);
-        if let Some(reason) = player.failed.take() {
-            return Err(LabError::Trace { reason });
-        }
-        let committed = report.committed_events;
-        let replayed = |(machine, counts): &(Machine, Replayed)| Replayed {
-            total: machine.total(),
-            committed,
-            ..*counts
-        };
-        Ok(player.machines.iter().map(replayed).collect())
-    }
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@
 
 use statrs::statistics::{Data, OrderStatistics};
 use warpline::{
-    Aggregation, CommitDigest, ConfigError, Engine, PendingKind, PoolKind, Results, RunError,
+    Aggregation, AnyModel, CommitDigest, ConfigError, Engine, PendingKind, PoolKind, RunError,
     Simulation, Synchronization,
 };
-use warpline_models::catalog::{ModelParams, WithModel};
+use warpline_models::catalog::ModelParams;
 
 use crate::{
     Settings, Watch,
@@ -44,7 +44,7 @@ pub struct Conservative {
 }
 
 impl Conservative {
-    fn apply<M: warpline::Model>(self, simulation: Simulation<'_, M>) -> Simulation<'_, M> {
+    fn apply(self, simulation: Simulation<'_, AnyModel>) -> Simulation<'_, AnyModel> {
         simulation
             .engine(Engine::Conservative)
             .workers(self.workers)
@@ -87,7 +87,7 @@ impl TimeWarp {
         }
     }
 
-    fn apply<M: warpline::Model>(self, simulation: Simulation<'_, M>) -> Simulation<'_, M> {
+    fn apply(self, simulation: Simulation<'_, AnyModel>) -> Simulation<'_, AnyModel> {
         let Self { workers, pool, memory, gvt_interval, local_share, flow_control } = self;
         let mut simulation = simulation
             .engine(Engine::TimeWarp)
@@ -137,10 +137,10 @@ pub enum Workload {
 }
 
 impl Workload {
-    fn dispatch<W: WithModel>(self, action: W) -> Result<W::Output, ConfigError> {
+    fn model(&self) -> Result<AnyModel, ConfigError> {
         match self {
-            Self::Shipped(params) => params.dispatch(action),
-            Self::Hogging(model) => Ok(action.with(model)),
+            Self::Shipped(params) => params.model(),
+            Self::Hogging(model) => Ok(AnyModel::new(model.clone())),
         }
     }
 }
@@ -242,8 +242,9 @@ pub(crate) fn sample(
             }
             let Setup { model, end, executor } = points[place].setup.clone();
             let run = Run { end, executor, settings, watch };
-            let (outcome, counts) = counters::count(|| model.dispatch(run));
-            let outcome = match outcome? {
+            let model = model.model()?;
+            let (outcome, counts) = counters::count(|| run.of(model));
+            let outcome = match outcome {
                 // Too little memory for this model: a gap in the curve, which the text explains.
                 Err(RunError::OutOfBuffers { .. }) => continue,
                 other => other.map_err(|source| LabError::Run {
@@ -294,7 +295,7 @@ struct Outcome {
     null_messages: u64,
 }
 
-/// A run of a model that is yet to be made.
+/// A run by an engine.
 struct Run<'a> {
     end: f64,
     executor: Executor,
@@ -302,11 +303,9 @@ struct Run<'a> {
     watch: &'a dyn Watch,
 }
 
-impl WithModel for Run<'_> {
-    /// `None` if the run was interrupted.
-    type Output = Result<Option<Outcome>, RunError>;
-
-    fn with<M: warpline::Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
+impl Run<'_> {
+    /// Runs the model; `None` if the run was interrupted.
+    fn of(self, model: AnyModel) -> Result<Option<Outcome>, RunError> {
         let simulation = Simulation::new(model)
             .seed(self.settings.seed)
             .end(self.end)
@@ -352,7 +351,7 @@ mod tests {
 
     fn phold() -> Setup {
         Setup {
-            model: Workload::Shipped(ModelParams::Phold(PholdParams {
+            model: Workload::Shipped(ModelParams::from(PholdParams {
                 payload: 8,
                 ..PholdParams::default()
             })),

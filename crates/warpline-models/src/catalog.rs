@@ -1,61 +1,292 @@
-//! The models by name: what the command line, the benchmarks and the laboratory choose from.
+//! Models by name: what a command, a benchmark or a laboratory chooses from.
+//!
+//! [`Parameters`] is what an author writes beside a model; [`entry`] makes of it a line of a list of
+//! models, and [`ModelParams`] is a model with its parameters whose types are forgotten. All engines
+//! are compiled for a model once, in the crate whose code calls [`AnyModel::new`] in
+//! [`Parameters::model`].
+//!
+//! ```
+//! use warpline_models::{catalog::ModelParams, phold::PholdParams};
+//!
+//! let params = ModelParams::from(PholdParams { lps: 8, population: 16, ..PholdParams::default() });
+//! let report = warpline::Simulation::new(params.model()?).end(10.0).run()?;
+//! assert_eq!(report.model, params.name());
+//! # Ok::<(), warpline::RunError>(())
+//! ```
 
+use std::{any::TypeId, fmt, marker::PhantomData, sync::Arc};
+
+use clap::{ArgMatches, builder::ValueParser};
 use serde::Serialize;
-use warpline::{ConfigError, Model, Results};
+use serde_json::Value;
+use warpline::{AnyModel, ConfigError, Figure};
 
-use crate::{
-    hypercube::{Hypercube, HypercubeParams},
-    pcs::{Pcs, PcsParams},
-    phold::{PAYLOAD_BYTES_MAX, Phold, PholdParams},
-};
+use crate::phold::PholdParams;
 
-/// A model with its parameters. It is serialised as those.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum ModelParams {
-    /// [`Phold`].
-    Phold(PholdParams),
-    /// [`Hypercube`].
-    Hypercube(HypercubeParams),
-    /// [`Pcs`].
-    Pcs(PcsParams),
-}
+/// The parameters of a model, and what a command needs to know of the model.
+///
+/// The fields are flags of the command, keys of configuration files and keys of reports, by the same
+/// names; a field's comment is its help.
+pub trait Parameters:
+    clap::Args + Serialize + Clone + fmt::Debug + Send + Sync + Sized + 'static
+{
+    /// The model's name: one word in lower case, as it is typed.
+    const MODEL: &'static str;
+    /// What the model is, in one line.
+    const ABOUT: &'static str;
+    /// The virtual time at which a run ends unless it is told otherwise.
+    const END: f64;
 
-/// Something to be done with a model whose type is only known at run time.
-pub trait WithModel {
-    /// What comes of it.
-    type Output;
-    /// Does it with the model.
-    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> Self::Output;
-}
-
-impl ModelParams {
-    /// The model's name, as the command line has it.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Phold(_) => "phold",
-            Self::Hypercube(_) => "hypercube",
-            Self::Pcs(_) => "pcs",
-        }
-    }
-
-    /// Makes the model and does something with it.
+    /// Makes the model.
     ///
     /// # Errors
     ///
     /// When a parameter is out of its range.
-    pub fn dispatch<W: WithModel>(self, action: W) -> Result<W::Output, ConfigError> {
-        Ok(match self {
-            Self::Phold(params) => match params.payload {
-                0 => action.with(Phold::<0>::new(params)?),
-                1..=64 => action.with(Phold::<64>::new(params)?),
-                65..=1024 => action.with(Phold::<1024>::new(params)?),
-                1025..=8192 => action.with(Phold::<8192>::new(params)?),
-                _ => action.with(Phold::<PAYLOAD_BYTES_MAX>::new(params)?),
-            },
-            Self::Hypercube(params) => action.with(Hypercube::new(params)?),
-            Self::Pcs(params) => action.with(Pcs::new(params)?),
-        })
+    fn model(self) -> Result<AnyModel, ConfigError>;
+
+    /// The figures that a run reports. Their values mean nothing here.
+    fn results() -> Vec<Figure>;
+
+    /// The unit and the range of each parameter, by the name of its flag.
+    fn domains() -> &'static [Domain] {
+        &[]
+    }
+
+    /// The standard workloads that are runs of this model.
+    fn workloads() -> Vec<Workload> {
+        Vec::new()
+    }
+}
+
+/// What values a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Domain {
+    /// The parameter's flag, without the dashes.
+    pub flag: &'static str,
+    /// The unit, or an empty string for a count or a probability.
+    pub unit: &'static str,
+    /// The values that are allowed, in words.
+    pub range: &'static str,
+}
+
+impl Domain {
+    /// The values of the parameter with this flag.
+    #[must_use]
+    pub const fn new(flag: &'static str, unit: &'static str, range: &'static str) -> Self {
+        Self { flag, unit, range }
+    }
+}
+
+/// A run that engines are measured with.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// Its short name.
+    pub name: &'static str,
+    /// What is run, in one line.
+    pub title: &'static str,
+    /// The model.
+    pub params: ModelParams,
+    /// The virtual time to which a sample of full length runs: a few million events.
+    pub end: f64,
+    /// PHOLD with as many LPs and events, for the bare loops that engines are compared with.
+    pub bare: PholdParams,
+}
+
+/// A parameter of a model, as [`Entry::parameters`] tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Parameter {
+    /// Its name: a flag without the dashes, and a key of configuration files and reports.
+    pub name: String,
+    /// What its values are: `integer`, `number`, or the words that are allowed.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The value that it has unless another one is given.
+    pub default: Option<String>,
+    /// The values that are allowed, in words.
+    pub range: String,
+    /// The unit, or an empty string.
+    pub unit: String,
+    /// What it means.
+    pub meaning: String,
+}
+
+/// A line of a list of models: a model that can be chosen by its name.
+pub trait Entry: Send + Sync {
+    /// The model's name.
+    fn name(&self) -> &'static str;
+    /// What the model is, in one line.
+    fn about(&self) -> &'static str;
+    /// The virtual time at which a run ends unless it is told otherwise.
+    fn end(&self) -> f64;
+    /// Adds the flags of the parameters to a command.
+    fn augment(&self, command: clap::Command) -> clap::Command;
+    /// Reads the parameters from what was typed.
+    ///
+    /// # Errors
+    ///
+    /// When a value cannot be read. Whether it is in its range shows when the model is made.
+    fn parse(&self, matches: &ArgMatches) -> Result<ModelParams, clap::Error>;
+    /// The parameters, in the order of their declaration.
+    fn parameters(&self) -> Vec<Parameter>;
+    /// The figures that a run reports.
+    fn results(&self) -> Vec<Figure>;
+    /// The standard workloads that are runs of this model.
+    fn workloads(&self) -> Vec<Workload>;
+}
+
+/// The line of a list of models for the model with these parameters.
+#[must_use]
+pub const fn entry<P: Parameters>() -> &'static dyn Entry {
+    &Of::<P>(PhantomData)
+}
+
+/// The entry of one model.
+struct Of<P>(PhantomData<fn() -> P>);
+
+impl<P: Parameters> Entry for Of<P> {
+    fn name(&self) -> &'static str {
+        P::MODEL
+    }
+
+    fn about(&self) -> &'static str {
+        P::ABOUT
+    }
+
+    fn end(&self) -> f64 {
+        P::END
+    }
+
+    fn augment(&self, command: clap::Command) -> clap::Command {
+        P::augment_args(command)
+    }
+
+    fn parse(&self, matches: &ArgMatches) -> Result<ModelParams, clap::Error> {
+        Ok(P::from_arg_matches(matches)?.into())
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        let command = P::augment_args(clap::Command::new(P::MODEL));
+        command.get_arguments().map(|arg| parameter(arg, P::domains())).collect()
+    }
+
+    fn results(&self) -> Vec<Figure> {
+        P::results()
+    }
+
+    fn workloads(&self) -> Vec<Workload> {
+        P::workloads()
+    }
+}
+
+/// What a flag and its domain say of a parameter.
+fn parameter(arg: &clap::Arg, domains: &[Domain]) -> Parameter {
+    let name = arg.get_long().unwrap_or_else(|| arg.get_id().as_str()).to_owned();
+    let domain = domains.iter().find(|domain| domain.flag == name);
+    let words = arg.get_possible_values();
+    let words: Vec<_> = words.iter().map(|value| value.get_name()).collect();
+    let default = arg.get_default_values().first();
+    Parameter {
+        kind: if words.is_empty() {
+            kind(arg.get_value_parser()).to_owned()
+        } else {
+            words.join(" | ")
+        },
+        default: default.map(|value| value.to_string_lossy().into_owned()),
+        range: domain.map_or("", |domain| domain.range).to_owned(),
+        unit: domain.map_or("", |domain| domain.unit).to_owned(),
+        meaning: arg.get_help().map(ToString::to_string).unwrap_or_default(),
+        name,
+    }
+}
+
+/// The kind of values that a parser reads.
+fn kind(parser: &ValueParser) -> &'static str {
+    let id = parser.type_id();
+    if id == TypeId::of::<f64>() {
+        "number"
+    } else if id == TypeId::of::<usize>() || id == TypeId::of::<u32>() || id == TypeId::of::<u64>()
+    {
+        "integer"
+    } else {
+        "text"
+    }
+}
+
+/// A model with its parameters, chosen by its name.
+#[derive(Clone)]
+pub struct ModelParams(Arc<dyn Chosen>);
+
+/// Parameters of a type that is forgotten.
+trait Chosen: fmt::Debug + Send + Sync {
+    fn name(&self) -> &'static str;
+    fn end(&self) -> f64;
+    fn model(&self) -> Result<AnyModel, ConfigError>;
+    fn to_json(&self) -> Value;
+}
+
+impl<P: Parameters> Chosen for P {
+    fn name(&self) -> &'static str {
+        P::MODEL
+    }
+
+    fn end(&self) -> f64 {
+        P::END
+    }
+
+    fn model(&self) -> Result<AnyModel, ConfigError> {
+        Parameters::model(self.clone())
+    }
+
+    fn to_json(&self) -> Value {
+        // Plain structures of numbers and words: nothing in them can fail to be serialized.
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+impl<P: Parameters> From<P> for ModelParams {
+    fn from(params: P) -> Self {
+        Self(Arc::new(params))
+    }
+}
+
+impl ModelParams {
+    /// The model's name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// The virtual time at which a run ends unless it is told otherwise.
+    #[must_use]
+    pub fn end(&self) -> f64 {
+        self.0.end()
+    }
+
+    /// Makes the model.
+    ///
+    /// # Errors
+    ///
+    /// When a parameter is out of its range.
+    pub fn model(&self) -> Result<AnyModel, ConfigError> {
+        self.0.model()
+    }
+
+    /// The parameters by their names, as reports have them.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        self.0.to_json()
+    }
+}
+
+impl fmt::Debug for ModelParams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The same model with the same parameters.
+impl PartialEq for ModelParams {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name() && self.to_json() == other.to_json()
     }
 }

@@ -21,8 +21,13 @@
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, Undo, VirtualTime,
-    Wires, mix,
+    AnyModel, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, Undo,
+    VirtualTime, Wires, mix,
+};
+
+use crate::{
+    catalog::{Domain, Parameters, Workload},
+    phold::PholdParams,
 };
 
 mod histogram;
@@ -34,24 +39,23 @@ pub const DIMENSION_MAX: u32 = 16;
 
 /// The parameters of the hypercube. The defaults are those of the buffer paper, as far as it gives
 /// them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct HypercubeParams {
     /// Dimension D of the cube: 2^D nodes with D outgoing links each
-    #[cfg_attr(feature = "cli", arg(long, value_name = "D", default_value_t = Self::default().dimension))]
+    #[arg(long, value_name = "D", default_value_t = Self::default().dimension)]
     pub dimension: u32,
     /// Number of messages in the network, dealt evenly to the nodes at the start
-    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().messages))]
+    #[arg(long, value_name = "N", default_value_t = Self::default().messages)]
     pub messages: usize,
     /// Shortest message, in time units that it occupies a link
-    #[cfg_attr(feature = "cli", arg(long, value_name = "T", default_value_t = Self::default().min_length))]
+    #[arg(long, value_name = "T", default_value_t = Self::default().min_length)]
     pub min_length: f64,
     /// Longest message, in time units that it occupies a link; lengths are uniform
-    #[cfg_attr(feature = "cli", arg(long, value_name = "T", default_value_t = Self::default().max_length))]
+    #[arg(long, value_name = "T", default_value_t = Self::default().max_length)]
     pub max_length: f64,
     /// Switch delay of each hop, in time units, during which the link is not occupied
-    #[cfg_attr(feature = "cli", arg(long, value_name = "T", default_value_t = Self::default().latency))]
+    #[arg(long, value_name = "T", default_value_t = Self::default().latency)]
     pub latency: f64,
 }
 
@@ -114,6 +118,43 @@ impl HypercubeParams {
         let unhindered = self.mean_hops() * (self.mean_length() + self.latency);
         let saturated = self.messages as f64 * self.mean_hops() * self.mean_length() / links;
         unhindered.max(saturated)
+    }
+}
+
+impl Parameters for HypercubeParams {
+    const MODEL: &'static str = "hypercube";
+    const ABOUT: &'static str =
+        "Messages routed through a binary hypercube with first-come-first-served links";
+    const END: f64 = 10_000.0;
+
+    fn model(self) -> Result<AnyModel, ConfigError> {
+        Ok(AnyModel::new(Hypercube::new(self)?))
+    }
+
+    fn results() -> Vec<Figure> {
+        HypercubeOutput::default().figures()
+    }
+
+    fn domains() -> &'static [Domain] {
+        const {
+            &[
+                Domain::new("dimension", "", "from 1 to 16"),
+                Domain::new("messages", "", "0 or more"),
+                Domain::new("min-length", "time units", "0 or more"),
+                Domain::new("max-length", "time units", "at least --min-length"),
+                Domain::new("latency", "time units", "0 or more"),
+            ]
+        }
+    }
+
+    fn workloads() -> Vec<Workload> {
+        vec![Workload {
+            name: "W4",
+            title: "hypercube: dimension 7, 2 048 messages",
+            params: Self::default().into(),
+            end: 3_000.0,
+            bare: PholdParams { lps: 128, population: 2048, ..PholdParams::default() },
+        }]
     }
 }
 
@@ -192,7 +233,7 @@ impl Tally {
 }
 
 /// What the hypercube reports. Times are in the model's time units; what was not measured is NaN.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HypercubeOutput {
     /// Messages that reached their destination.
     pub delivered: u64,

@@ -1,7 +1,7 @@
 //! Models shipped with Warpline.
 //!
 //! One file per model: its parameters (the same names on the command line, in configuration files
-//! and here), its processes, its results with units.
+//! and here), its LPs, its results with units. [`ALL`] is the list of them.
 //!
 //! | model | what it is | taken from |
 //! |---|---|---|
@@ -19,3 +19,12 @@ pub mod catalog;
 pub mod hypercube;
 pub mod pcs;
 pub mod phold;
+
+use catalog::{Entry, entry};
+
+/// The models that Warpline ships, in the order in which they are listed.
+pub static ALL: &[&dyn Entry] = &[
+    entry::<phold::PholdParams>(),
+    entry::<hypercube::HypercubeParams>(),
+    entry::<pcs::PcsParams>(),
+];

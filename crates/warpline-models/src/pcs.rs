@@ -23,8 +23,13 @@
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, VirtualTime, Wires,
-    mix,
+    AnyModel, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results,
+    VirtualTime, Wires, mix,
+};
+
+use crate::{
+    catalog::{Domain, Parameters, Workload},
+    phold::PholdParams,
 };
 
 mod grid;
@@ -33,44 +38,43 @@ pub use grid::{Grid, Topology};
 
 /// The parameters of the wireless network. The defaults are those of the GTW paper; what it does
 /// not give is from the buffer paper.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct PcsParams {
     /// Size of the grid of cells
-    #[cfg_attr(feature = "cli", arg(long, value_name = "WxH", default_value_t = Self::default().cells))]
+    #[arg(long, value_name = "WxH", default_value_t = Self::default().cells)]
     pub cells: Grid,
     /// Number of portables, dealt evenly to the cells at the start
-    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().portables))]
+    #[arg(long, value_name = "N", default_value_t = Self::default().portables)]
     pub portables: usize,
     /// Channels of each cell
-    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().channels))]
+    #[arg(long, value_name = "N", default_value_t = Self::default().channels)]
     pub channels: u32,
     /// Mean stay of a portable in a cell, in minutes; `inf` for portables that never move
-    #[cfg_attr(feature = "cli", arg(long, value_name = "MIN", default_value_t = Self::default().stay))]
+    #[arg(long, value_name = "MIN", default_value_t = Self::default().stay)]
     pub stay: f64,
     /// Mean length of a call, in minutes
-    #[cfg_attr(feature = "cli", arg(long, value_name = "MIN", default_value_t = Self::default().call))]
+    #[arg(long, value_name = "MIN", default_value_t = Self::default().call)]
     pub call: f64,
     /// Mean idle time of a portable between two calls, in minutes
-    #[cfg_attr(feature = "cli", arg(long, value_name = "MIN", default_value_t = Self::default().idle))]
+    #[arg(long, value_name = "MIN", default_value_t = Self::default().idle)]
     pub idle: f64,
     /// Mean stay as a multiple of --call, as in the GTW paper; in place of --stay
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "cli", arg(long, value_enum, conflicts_with = "stay"))]
+    #[arg(long, value_enum, conflicts_with = "stay")]
     pub mobility: Option<Mobility>,
     /// What lies beyond the border of the grid
-    #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t = Self::default().grid))]
+    #[arg(long, value_enum, default_value_t = Self::default().grid)]
     pub grid: Topology,
     /// Minutes of virtual time at the start that the statistics leave out
-    #[cfg_attr(feature = "cli", arg(long, value_name = "MIN", default_value_t = Self::default().warmup))]
+    #[arg(long, value_name = "MIN", default_value_t = Self::default().warmup)]
     pub warmup: f64,
 }
 
 /// How often portables move, in the settings of the GTW paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+#[derive(clap::ValueEnum)]
 pub enum Mobility {
     /// A fifth of the rate at which calls end: the mean stay is 5 calls long
     High,
@@ -137,6 +141,49 @@ impl PcsParams {
     #[must_use]
     pub fn mean_stay(&self) -> f64 {
         self.mobility.map_or(self.stay, |mobility| self.call * mobility.calls_per_stay())
+    }
+}
+
+impl Parameters for PcsParams {
+    const MODEL: &'static str = "pcs";
+    const ABOUT: &'static str =
+        "A wireless network (PCS): portables that stay, call, idle and move between cells";
+    const END: f64 = 1_440.0;
+
+    fn model(self) -> Result<AnyModel, ConfigError> {
+        Ok(AnyModel::new(Pcs::new(self)?))
+    }
+
+    fn results() -> Vec<Figure> {
+        PcsOutput::default().figures()
+    }
+
+    fn domains() -> &'static [Domain] {
+        const {
+            &[
+                Domain::new("cells", "", "each side 1 or more"),
+                Domain::new("portables", "", "0 or more"),
+                Domain::new("channels", "", "1 or more"),
+                Domain::new("stay", "minutes", "above 0, or inf"),
+                Domain::new("call", "minutes", "above 0"),
+                Domain::new("idle", "minutes", "above 0"),
+                Domain::new("mobility", "", "in place of --stay"),
+                Domain::new("grid", "", "one of the words"),
+                Domain::new("warmup", "minutes", "0 or more"),
+            ]
+        }
+    }
+
+    fn workloads() -> Vec<Workload> {
+        let bare =
+            PholdParams { lps: 2048, population: 50_000, remote: 0.1, ..PholdParams::default() };
+        vec![Workload {
+            name: "W5",
+            title: "pcs: 64 x 32 cells, 50 000 portables, 10 channels",
+            params: Self::default().into(),
+            end: 300.0,
+            bare,
+        }]
     }
 }
 
@@ -255,7 +302,7 @@ pub struct Counts {
 }
 
 /// What the wireless network reports, from the warm-up to the end; what was not seen is NaN.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PcsOutput {
     /// The part of the calls that found no free channel.
     pub blocking_probability: f64,

@@ -13,9 +13,11 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, Reversal, Stream,
-    VirtualTime, Wire, Wires, mix, take_bytes,
+    AnyModel, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, Reversal,
+    Stream, VirtualTime, Wire, Wires, mix, take_bytes,
 };
+
+use crate::catalog::{Domain, Parameters, Workload};
 
 /// The largest payload of a message, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 65_536;
@@ -24,36 +26,35 @@ pub const PAYLOAD_BYTES_MAX: usize = 65_536;
 const LINKS_MAX: usize = 64;
 
 /// The parameters of PHOLD. The defaults are the workload of the buffer paper's figure 3.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct PholdParams {
     /// Number of logical processes
-    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().lps))]
+    #[arg(long, value_name = "N", default_value_t = Self::default().lps)]
     pub lps: usize,
     /// Number of events in the system, dealt evenly
-    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().population))]
+    #[arg(long, value_name = "N", default_value_t = Self::default().population)]
     pub population: usize,
     /// Probability that an event goes to a random LP and not to its sender
-    #[cfg_attr(feature = "cli", arg(long, value_name = "P", default_value_t = Self::default().remote))]
+    #[arg(long, value_name = "P", default_value_t = Self::default().remote)]
     pub remote: f64,
     /// Mean of the exponential part of the delay
-    #[cfg_attr(feature = "cli", arg(long, value_name = "T", default_value_t = Self::default().mean))]
+    #[arg(long, value_name = "T", default_value_t = Self::default().mean)]
     pub mean: f64,
     /// Constant part of the delay, declared as the model's lookahead
-    #[cfg_attr(feature = "cli", arg(long, value_name = "T", default_value_t = Self::default().lookahead))]
+    #[arg(long, value_name = "T", default_value_t = Self::default().lookahead)]
     pub lookahead: f64,
     /// Send remote events to the next K blocks of LPs only; 0 for all LPs
-    #[cfg_attr(feature = "cli", arg(long, value_name = "K", default_value_t = Self::default().neighborhood))]
+    #[arg(long, value_name = "K", default_value_t = Self::default().neighborhood)]
     pub neighborhood: usize,
     /// Number of equal blocks of LPs that --neighborhood counts in (the paper's processors)
-    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().blocks))]
+    #[arg(long, value_name = "N", default_value_t = Self::default().blocks)]
     pub blocks: usize,
     /// Bytes that each event carries: written by its sender, read by its receiver
-    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value_t = Self::default().payload))]
+    #[arg(long, value_name = "BYTES", default_value_t = Self::default().payload)]
     pub payload: usize,
     /// Wall time that each event keeps a core busy
-    #[cfg_attr(feature = "cli", arg(long, value_name = "NANOSECONDS", default_value_t = Self::default().grain))]
+    #[arg(long, value_name = "NANOSECONDS", default_value_t = Self::default().grain)]
     pub grain: u64,
 }
 
@@ -114,6 +115,79 @@ impl PholdParams {
             payload,
             &format!("at most {PAYLOAD_BYTES_MAX} bytes"),
         )
+    }
+}
+
+impl Parameters for PholdParams {
+    const MODEL: &'static str = "phold";
+    const ABOUT: &'static str =
+        "PHOLD: a fixed population of events that move between LPs at random";
+    const END: f64 = 1_000.0;
+
+    fn model(self) -> Result<AnyModel, ConfigError> {
+        Ok(match self.payload {
+            0 => AnyModel::new(Phold::<0>::new(self)?),
+            1..=64 => AnyModel::new(Phold::<64>::new(self)?),
+            65..=1024 => AnyModel::new(Phold::<1024>::new(self)?),
+            1025..=8192 => AnyModel::new(Phold::<8192>::new(self)?),
+            _ => AnyModel::new(Phold::<PAYLOAD_BYTES_MAX>::new(self)?),
+        })
+    }
+
+    fn results() -> Vec<Figure> {
+        PholdOutput::default().figures()
+    }
+
+    fn domains() -> &'static [Domain] {
+        const {
+            &[
+                Domain::new("lps", "", "1 or more"),
+                Domain::new("population", "", "0 or more"),
+                Domain::new("remote", "", "a probability, from 0 to 1"),
+                Domain::new("mean", "virtual time", "0 or more; above 0 without a lookahead"),
+                Domain::new("lookahead", "virtual time", "0 or more"),
+                Domain::new("neighborhood", "blocks", "below --blocks"),
+                Domain::new("blocks", "", "at most --lps, where --neighborhood is given"),
+                Domain::new("payload", "bytes", "from 0 to 65536"),
+                Domain::new("grain", "nanoseconds", "0 or more"),
+            ]
+        }
+    }
+
+    fn workloads() -> Vec<Workload> {
+        let workload = |name, title, lps, population, remote, lookahead, end| {
+            let bare = Self { lps, population, remote, lookahead, ..Self::default() };
+            Workload { name, title, params: bare.clone().into(), end, bare }
+        };
+        vec![
+            workload(
+                "W1",
+                "seed: PHOLD, 256 LPs, population 1 024, remote 1",
+                256,
+                1024,
+                1.0,
+                0.0,
+                4_000.0,
+            ),
+            workload(
+                "W2",
+                "local: PHOLD, 1 024 LPs, population 16 384, remote 0.1, lookahead 0.1",
+                1024,
+                16_384,
+                0.1,
+                0.1,
+                270.0,
+            ),
+            workload(
+                "W3",
+                "big: PHOLD, 65 536 LPs, population 1 048 576, remote 0.5, lookahead 0.1",
+                65_536,
+                1_048_576,
+                0.5,
+                0.1,
+                6.0,
+            ),
+        ]
     }
 }
 

@@ -42,7 +42,7 @@ fn run(
 }
 
 fn phold(params: PholdParams) -> ModelParams {
-    ModelParams::Phold(params)
+    ModelParams::from(params)
 }
 
 /// Workloads with a lookahead: dense and sparse windows, few and many windows, large and small
@@ -67,7 +67,7 @@ fn workloads() -> Vec<(ModelParams, f64)> {
         (lookahead(1e-7, 0.5, 8, 8), 3.0),
         (lookahead(1000.0, 0.5, 8, 16), 100.0),
         (phold(payload), 30.0),
-        (ModelParams::Hypercube(hypercube), 40.0),
+        (ModelParams::from(hypercube), 40.0),
     ]
 }
 
@@ -89,7 +89,7 @@ fn commits_what_the_sequential_engine_does() {
 /// without any lookahead, are not taken for a wish to have a deadlock after every event.
 #[test]
 fn asks_for_a_lookahead_or_links() {
-    let models = [phold(PholdParams::default()), ModelParams::Pcs(PcsParams::default())];
+    let models = [phold(PholdParams::default()), ModelParams::from(PcsParams::default())];
     for params in models {
         let error = run(&params, Engine::Conservative, 1, 1, 10.0).expect_err("no lookahead");
         let text = error.to_string();
@@ -113,8 +113,8 @@ fn links_commit_what_the_sequential_engine_does() {
         (lookahead(0.5, 0), 10.0),
         (lookahead(0.5, 1), 10.0),
         (lookahead(0.0, 1), 1.0),
-        (ModelParams::Hypercube(hypercube), 40.0),
-        (ModelParams::Pcs(pcs), 30.0),
+        (ModelParams::from(hypercube), 40.0),
+        (ModelParams::from(pcs), 30.0),
     ];
     for (params, end) in workloads {
         let oracle = run(&params, Engine::Sequential, 1, 1, end).expect("a sound run");

@@ -74,20 +74,20 @@ fn goldens() -> Vec<Golden> {
 fn phold(change: fn(&mut PholdParams)) -> ModelParams {
     let mut params = PholdParams::default();
     change(&mut params);
-    ModelParams::Phold(params)
+    ModelParams::from(params)
 }
 
 fn cube(change: fn(&mut HypercubeParams)) -> ModelParams {
     let mut params = HypercubeParams::default();
     change(&mut params);
-    ModelParams::Hypercube(params)
+    ModelParams::from(params)
 }
 
 fn pcs(change: fn(&mut PcsParams)) -> ModelParams {
     let mut params = PcsParams { portables: 6_250, ..PcsParams::default() };
     params.cells = "16x16".parse().expect("a grid");
     change(&mut params);
-    ModelParams::Pcs(params)
+    ModelParams::from(params)
 }
 
 struct Digest {

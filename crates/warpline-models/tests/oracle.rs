@@ -108,10 +108,10 @@ fn cases() -> [Case; 4] {
         PcsParams { cells: "6x6".parse().expect("a grid"), portables: 400, ..PcsParams::default() };
     let case = |name, model, end, reversible| Case { name, model, end, reversible };
     [
-        case("phold", ModelParams::Phold(phold), 12.0, true),
-        case("phold on ticks", ModelParams::Phold(ticks), 12.0, true),
-        case("hypercube", ModelParams::Hypercube(cube), 12.0, false),
-        case("pcs", ModelParams::Pcs(pcs), 10.0, false),
+        case("phold", ModelParams::from(phold), 12.0, true),
+        case("phold on ticks", ModelParams::from(ticks), 12.0, true),
+        case("hypercube", ModelParams::from(cube), 12.0, false),
+        case("pcs", ModelParams::from(pcs), 10.0, false),
     ]
 }
 

@@ -43,7 +43,7 @@ impl WithModel for Run {
 fn phold(payload: usize) -> ModelParams {
     let params =
         PholdParams { lps: 16, population: 32, remote: 0.8, payload, ..PholdParams::default() };
-    ModelParams::Phold(params)
+    ModelParams::from(params)
 }
 
 fn run(payload: usize, run: Run) -> (CommitDigest, u64, u64) {

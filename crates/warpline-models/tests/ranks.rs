@@ -46,14 +46,14 @@ fn workloads() -> Vec<(ModelParams, usize, f64)> {
     let phold = |lps, population, remote, lookahead, payload| {
         let other = PholdParams::default();
         let params = PholdParams { lps, population, remote, lookahead, payload, ..other };
-        (ModelParams::Phold(params), lps)
+        (ModelParams::from(params), lps)
     };
     let hypercube = HypercubeParams { min_length: 1.0, dimension: 5, ..HypercubeParams::default() };
     [
         (phold(64, 512, 0.3, 0.1, 0), 20.0),
         (phold(7, 50, 1.0, 0.5, 100), 60.0),
         (phold(3, 3, 0.5, 1.0, 3000), 100.0),
-        ((ModelParams::Hypercube(hypercube), 32), 40.0),
+        ((ModelParams::from(hypercube), 32), 40.0),
     ]
     .map(|((params, lps), end)| (params, lps, end))
     .into()

@@ -140,10 +140,10 @@ fn cases() -> [Case; 4] {
         PcsParams { cells: "4x4".parse().expect("a grid"), portables: 150, ..PcsParams::default() };
     let case = |name, model, end, reversible| Case { name, model, end, reversible };
     [
-        case("phold", ModelParams::Phold(phold), 8.0, true),
-        case("phold on ticks", ModelParams::Phold(ticks), 8.0, true),
-        case("hypercube", ModelParams::Hypercube(cube), 8.0, false),
-        case("pcs", ModelParams::Pcs(pcs), 8.0, false),
+        case("phold", ModelParams::from(phold), 8.0, true),
+        case("phold on ticks", ModelParams::from(ticks), 8.0, true),
+        case("hypercube", ModelParams::from(cube), 8.0, false),
+        case("pcs", ModelParams::from(pcs), 8.0, false),
     ]
 }
 

@@ -23,6 +23,7 @@
 struct Readme;
 
 mod admission;
+mod any_model;
 mod conservative;
 mod error;
 mod failure;
@@ -44,6 +45,7 @@ mod timewarp;
 mod watch;
 mod workers;
 
+pub use any_model::{AnyModel, AnyOutput, Runnable};
 pub use error::{ConfigError, RunError};
 pub use monitor::{Activity, Monitor, WorkerStatus};
 pub use pending::PendingKind;

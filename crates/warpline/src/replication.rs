@@ -2,10 +2,11 @@
 
 use rayon::prelude::*;
 use statrs::distribution::{ContinuousCDF, StudentsT};
-use warpline_core::{Model, Stream};
+use warpline_core::Stream;
 
 use crate::{
-    ConfigError, Figure, Report, Results, RunError, Simulation, simulation::run, watch::Watch,
+    ConfigError, Figure, Report, Results, RunError, Runnable, Simulation, simulation::run,
+    watch::Watch,
 };
 
 /// The most replications of one run: all their reports are held in memory.
@@ -70,7 +71,7 @@ impl<O: Results> Replications<O> {
     }
 }
 
-impl<M: Model> Simulation<'_, M> {
+impl<M: Runnable> Simulation<'_, M> {
     /// Runs `count` replications with independent random streams, in parallel on the threads of
     /// the current `rayon` pool, and calls `done` after each, from the thread that ran it.
     ///
@@ -85,8 +86,8 @@ impl<M: Model> Simulation<'_, M> {
     pub fn replicate(
         self,
         count: usize,
-        done: impl Fn(&Report<<M as Model>::Output>) + Sync,
-    ) -> Result<Replications<<M as Model>::Output>, RunError> {
+        done: impl Fn(&Report<M::Output>) + Sync,
+    ) -> Result<Replications<M::Output>, RunError> {
         let ok = (1..=REPLICATIONS_MAX).contains(&count);
         ConfigError::check(ok, "replications", count, &format!("from 1 to {REPLICATIONS_MAX}"))?;
         let Self { model, engine, settings, watch } = self;

@@ -8,7 +8,9 @@ use warpline_net::{Aggregation, ThreadTransport, Transport, network};
 
 use crate::{
     Cancellation, CheckpointInterval, ConfigError, FossilCollection, Monitor, PendingKind,
-    Placement, PoolKind, Report, RunError, StateSaving, Synchronization, conservative,
+    Placement, PoolKind, Report, RunError, StateSaving, Synchronization,
+    any_model::{Job, Runnable},
+    conservative,
     pending::{PendingFamily, WithPending},
     ranks::Ranks,
     reverse_check, sequential,
@@ -35,7 +37,7 @@ pub struct Simulation<'a, M> {
     pub(crate) watch: Watch<'a>,
 }
 
-impl<'a, M: Model> Simulation<'a, M> {
+impl<'a, M: Runnable> Simulation<'a, M> {
     /// A run of `model` on the sequential engine with seed 1 and no end.
     pub fn new(model: M) -> Self {
         let settings = Settings::default();
@@ -228,10 +230,13 @@ impl<'a, M: Model> Simulation<'a, M> {
     /// takes.
     #[must_use]
     pub fn event_bytes(&self) -> u64 {
-        match self.engine {
-            Engine::Conservative => conservative::event_bytes::<M>(),
-            _ => timewarp::event_bytes::<M>(self.settings.timewarp.workers),
-        }
+        self.model.event_bytes(self.engine, self.settings.timewarp.workers)
+    }
+
+    /// Time Warp: the bytes of the buffer that one message lies in, with what the engine writes before it.
+    #[must_use]
+    pub fn buffer_bytes(&self) -> u64 {
+        self.model.buffer_bytes(self.settings.timewarp.workers)
     }
 
     /// Time Warp: whether all workers take turns on the calling thread. That is slow, but such a
@@ -298,7 +303,7 @@ impl<'a, M: Model> Simulation<'a, M> {
     /// - [`RunError::Config`] when a setting is not allowed; nothing has run then.
     /// - [`RunError::Model`] when the model makes a mistake or panics.
     /// - [`RunError::OutOfBuffers`] when the pending events outgrow [`memory`](Self::memory).
-    pub fn run(&mut self) -> Result<Report<<M as Model>::Output>, RunError> {
+    pub fn run(&mut self) -> Result<Report<M::Output>, RunError> {
         let Self { model, engine, settings, watch } = self;
         run(*engine, model, settings, watch)
     }
@@ -320,17 +325,18 @@ impl<'a, M: Model> Simulation<'a, M> {
     pub fn run_across(
         &mut self,
         transport: &dyn Transport,
-    ) -> Result<Option<Report<<M as Model>::Output>>, RunError> {
+    ) -> Result<Option<Report<M::Output>>, RunError> {
         let Self { model, engine, settings, watch } = self;
         // Other ranks may be on this machine, and nobody here knows on which cores: who starts them
         // does.
         let timewarp = TimeWarp { pin: false, ..settings.timewarp.clone() };
         let settings = Settings { timewarp, ..settings.clone() };
-        run_on(*engine, model, &settings, watch, &Ranks::of(transport))
+        let ranks = &Ranks::of(transport);
+        model.execute(Job { engine: *engine, settings: &settings, watch, ranks })
     }
 }
 
-impl<M: Model> Simulation<'_, M> {
+impl<M: Runnable> Simulation<'_, M> {
     /// Runs the model on so many ranks that are threads of this process, as
     /// [`run_across`](Self::run_across) does on ranks that are processes: to see whether a
     /// model is fit for that, and what it costs.
@@ -338,7 +344,7 @@ impl<M: Model> Simulation<'_, M> {
     /// # Errors
     ///
     /// Those of [`run_across`](Self::run_across), as rank 0 sees them.
-    pub fn run_on_ranks(&mut self, ranks: usize) -> Result<Report<<M as Model>::Output>, RunError> {
+    pub fn run_on_ranks(&mut self, ranks: usize) -> Result<Report<M::Output>, RunError> {
         ConfigError::check(ranks > 0, "ranks", ranks, "1 or more")?;
         let Self { model, engine, settings, watch } = self;
         let (engine, stop) = (*engine, watch.stop);
@@ -346,7 +352,8 @@ impl<M: Model> Simulation<'_, M> {
         let mut ends = network(ranks, settings.timewarp.workers.saturating_add(1)).into_iter();
         let (model, settings) = (&*model, &*settings);
         let run = |end: ThreadTransport, watch: &mut Watch<'_>| {
-            let report = run_on(engine, model, settings, watch, &Ranks::of(&end));
+            let ranks = &Ranks::of(&end);
+            let report = model.execute(Job { engine, settings, watch, ranks });
             if matches!(report, Err(RunError::Net(_))) {
                 // Others may wait for this rank.
                 end.abandon();
@@ -392,22 +399,20 @@ impl<M: fmt::Debug> fmt::Debug for Simulation<'_, M> {
 }
 
 /// Runs a borrowed model: replications share one.
-pub(crate) fn run<M: Model>(
+pub(crate) fn run<M: Runnable>(
     engine: Engine,
     model: &M,
     settings: &Settings,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
-    let report = run_on(engine, model, settings, watch, &Ranks::alone())?;
+    let report = model.execute(Job { engine, settings, watch, ranks: &Ranks::alone() })?;
     Ok(report.unwrap_or_else(|| unreachable!("a single rank is rank 0, which gets the report")))
 }
 
-fn run_on<M: Model>(
-    engine: Engine,
+/// Runs a model on an engine: the one place where engines are compiled for a type of model.
+pub(crate) fn run_on<M: Model>(
     model: &M,
-    settings: &Settings,
-    watch: &mut Watch<'_>,
-    ranks: &Ranks<'_>,
+    Job { engine, settings, watch, ranks }: Job<'_, '_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
     struct Sequential<'r, 'o, M> {
         model: &'r M,

@@ -37,7 +37,7 @@ use yardstick::Yardstick;
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
     /// Workloads to measure [default: all]
-    #[arg(value_enum, value_name = "WORKLOAD")]
+    #[arg(value_name = "WORKLOAD", ignore_case = true, value_parser = Workload::parser())]
     workloads: Vec<Workload>,
     /// Measure only these, as a list: sequential, conservative, timewarp, bare [default: all]
     #[arg(
@@ -110,7 +110,7 @@ fn share(text: &str) -> Result<f64, String> {
 impl BenchArgs {
     fn workloads(&self) -> Vec<Workload> {
         match self.workloads.as_slice() {
-            [] => Workload::ALL.to_vec(),
+            [] => Workload::all().collect(),
             some => some.to_vec(),
         }
     }
@@ -170,7 +170,7 @@ impl BenchArgs {
             variants.extend(self.rank_variants(workload, engine));
         }
         if self.measures(Kind::Bare) {
-            variants.extend(Yardstick::all(&workload.bare()).into_iter().map(Variant::Bare));
+            variants.extend(Yardstick::all(workload.bare()).into_iter().map(Variant::Bare));
         }
         variants
     }
@@ -258,7 +258,8 @@ mod tests {
 
     fn variants(line: &str) -> Vec<String> {
         let words = ["bench"].into_iter().chain(line.split_whitespace());
-        let names = Line::parse_from(words).bench.variants(Workload::Seed);
+        let names =
+            Line::parse_from(words).bench.variants(Workload::named("W1").expect("a workload"));
         names.iter().map(|variant| variant.name()).collect()
     }
 

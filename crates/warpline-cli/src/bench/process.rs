@@ -6,7 +6,7 @@ use serde_json::Value;
 use warpline::Engine;
 
 use super::{Variant, Workload};
-use crate::{failure::Failure, report::parameters, timewarp_args::Policies};
+use crate::{failure::Failure, timewarp_args::Policies};
 
 /// Runs a workload to some virtual time, and gives back its report.
 pub(super) fn report(
@@ -44,7 +44,7 @@ pub(super) fn report(
         command.args([format!("--engine={engine}"), format!("--workers={workers}")]);
         command.args(policies.flags());
     }
-    if let Value::Object(params) = parameters(&params) {
+    if let Value::Object(params) = params.to_json() {
         for (key, value) in params.iter().filter(|(_, value)| !value.is_null()) {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             command.arg(format!("--{key}={value}"));

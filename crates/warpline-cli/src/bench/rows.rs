@@ -105,7 +105,7 @@ impl Row {
 /// Retires the bare loops that are far too slow to become the yardstick: they take most of the
 /// time.
 pub(super) fn retire(rows: &mut [Row]) {
-    for workload in Workload::ALL {
+    for workload in Workload::all() {
         let best = yardstick_of(rows, workload).map_or(0.0, |row| median(&row.rates));
         let bare =
             |row: &&mut Row| row.workload == workload && matches!(row.variant, Variant::Bare(_));
@@ -149,8 +149,12 @@ mod tests {
         assert!(median(&[]).is_nan());
     }
 
+    fn seed() -> Workload {
+        Workload::named("W1").expect("a workload")
+    }
+
     fn row(variant: Variant, rates: &[f64]) -> Row {
-        Row { rates: rates.to_vec(), ..Row::new(Workload::Seed, variant) }
+        Row { rates: rates.to_vec(), ..Row::new(seed(), variant) }
     }
 
     #[test]
@@ -175,11 +179,10 @@ mod tests {
             row(Variant::Bare(Yardstick::Hold(PendingKind::Heap)), &[1.0, 1.0, 1.0]),
             row(Variant::Bare(Yardstick::Windows), &[9.0, 9.0, 9.0]),
         ];
-        let yardstick = yardstick_of(&rows, Workload::Seed);
+        let yardstick = yardstick_of(&rows, seed());
         assert_eq!(ratio_to(yardstick, &rows[0]), 0.75);
         assert_eq!(ratio_to(yardstick, &rows[1]), 1.0);
-        let memory =
-            Memory { workload: Workload::Seed, variant: rows[0].variant, bytes: Some(1024 * 100) };
+        let memory = Memory { workload: seed(), variant: rows[0].variant, bytes: Some(1024 * 100) };
         let text = table::to_text(&rows, &[memory]);
         assert!(text.contains("bare hold std-heap *") && text.contains("100 bytes per"), "{text}");
         assert!(!text.contains("undisturbed"), "{text}");

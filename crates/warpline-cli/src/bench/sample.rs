@@ -1,7 +1,6 @@
 //! One sample of one variant, and whether it committed what the others did.
 
-use warpline::{Aggregation, CommitDigest, Engine, PendingKind, Results, Simulation};
-use warpline_models::catalog::WithModel;
+use warpline::{Aggregation, AnyModel, CommitDigest, Engine, PendingKind, Simulation};
 
 use super::{Variant, Workload, busy::Spinner, process};
 use crate::{failure::Failure, interrupt, timewarp_args::Policies};
@@ -40,7 +39,7 @@ impl<'a> Sampler<'a> {
         let run = match variant {
             Variant::Bare(yardstick) => {
                 let events = known.map_or(1_000_000, |known| known.events);
-                let time = yardstick.nanoseconds_per_event(&workload.bare(), events);
+                let time = yardstick.nanoseconds_per_event(workload.bare(), events);
                 return Ok(Some(1e3 / time));
             }
             Variant::Sequential(pending) => {
@@ -74,7 +73,7 @@ impl<'a> Sampler<'a> {
         let spinner = busy.then(Spinner::start).transpose()?;
         let outcome = match variant {
             Variant::Ranks { mpi: true, .. } => apart(workload, variant, end, policies)?,
-            _ => workload.params().dispatch(run)??,
+            _ => run.of(workload.params().model()?)?,
         };
         drop(spinner);
         let Some((events, digest, rate)) = outcome else { return Ok(None) };
@@ -109,7 +108,7 @@ fn apart(
     Ok(told.map(|((events, digest), rate)| (events, digest, rate)))
 }
 
-/// A run of an engine on a model that is yet to be made.
+/// A run of an engine.
 struct Run<'a> {
     engine: Engine,
     pending: PendingKind,
@@ -120,11 +119,9 @@ struct Run<'a> {
     end: f64,
 }
 
-impl WithModel for Run<'_> {
+impl Run<'_> {
     /// Events, digest and events per second; `None` if the run was interrupted.
-    type Output = Result<Option<(u64, CommitDigest, f64)>, Failure>;
-
-    fn with<M: warpline::Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
+    fn of(self, model: AnyModel) -> Result<Option<(u64, CommitDigest, f64)>, Failure> {
         let simulation =
             Simulation::new(model).end(self.end).pending(self.pending).stop_when(interrupt::flag());
         let simulation = simulation.engine(self.engine).workers(self.workers);
@@ -155,7 +152,7 @@ mod tests {
     #[test]
     fn samples_are_taken_and_compared() {
         let Line { policies } = Line::parse_from(["test"]);
-        for workload in [Workload::Seed, Workload::Local, Workload::Hypercube] {
+        for workload in ["W1", "W2", "W4"].map(|name| Workload::named(name).expect("a workload")) {
             let mut sampler = Sampler::new(0.002, &policies);
             let mut good = |variant| {
                 let sample = sampler.sample(workload, variant);
@@ -169,7 +166,7 @@ mod tests {
             if workload.has_lookahead() {
                 (1..4).for_each(|workers| good(Variant::Conservative { workers }));
             }
-            Yardstick::all(&workload.bare()).into_iter().for_each(|bare| good(Variant::Bare(bare)));
+            Yardstick::all(workload.bare()).into_iter().for_each(|bare| good(Variant::Bare(bare)));
             sampler.length = 0.003;
             for other in [
                 Variant::Sequential(PendingKind::Heap),

@@ -13,7 +13,7 @@ use crate::{
 pub(super) fn to_text(rows: &[Row], memory: &[Memory]) -> String {
     let mut text = format!("{}\n", system::processor());
     let mut has_yardstick = false;
-    for workload in Workload::ALL {
+    for workload in Workload::all() {
         if rows.iter().all(|row| row.workload != workload) {
             continue;
         }

@@ -46,5 +46,5 @@ impl Figure for Fig3 {
 /// PHOLD as in figures 3 and 4, with a payload: an event without any touches no buffer.
 pub(super) fn phold(lab: &Lab<'_>) -> Workload {
     let payload = lab.settings.payload;
-    Workload::Shipped(ModelParams::Phold(PholdParams { payload, ..PholdParams::default() }))
+    Workload::Shipped(ModelParams::from(PholdParams { payload, ..PholdParams::default() }))
 }

@@ -20,7 +20,7 @@ impl Figure for Fig7 {
 
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
         let end = lab.settings.shortened(3_000.0);
-        let model = Workload::Shipped(ModelParams::Hypercube(HypercubeParams::default()));
+        let model = Workload::Shipped(ModelParams::from(HypercubeParams::default()));
         let points = pools::by_workers(lab, &model, end, None)?;
         let mut claims = pools::partitioned_is_fastest(&points).to_vec();
         claims

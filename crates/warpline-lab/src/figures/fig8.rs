@@ -29,7 +29,7 @@ impl Figure for Fig8 {
         let end = lab.settings.shortened(300.0);
         let cells = Grid::new(32, 32)?;
         let model = PcsParams { cells, portables: 25_600, ..PcsParams::default() };
-        let model = Workload::Shipped(ModelParams::Pcs(model));
+        let model = Workload::Shipped(ModelParams::from(model));
         let points = pools::by_workers(lab, &model, end, Some(LOCAL))?;
         Ok(Findings {
             paper: "Fujimoto and Panesar 1995, figure 8: a wireless network of 32 x 32 cells with 10 \

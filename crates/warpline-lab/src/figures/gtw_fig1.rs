@@ -72,7 +72,7 @@ fn points(lab: &Lab<'_>, end: f64) -> Vec<Point> {
     let mut points = Vec::new();
     for (mobility, [time_warp, splay, default]) in MOBILITIES {
         let params = PcsParams { mobility: Some(mobility), ..PcsParams::default() };
-        let model = Workload::Shipped(ModelParams::Pcs(params));
+        let model = Workload::Shipped(ModelParams::from(params));
         let mut point = |curve, x, executor| {
             points.push(Point::new(curve, x, Setup { model: model.clone(), end, executor }));
         };

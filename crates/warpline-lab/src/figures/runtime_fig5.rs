@@ -55,7 +55,7 @@ impl Figure for RuntimeFig5 {
 
 /// The model of this figure and the next: it has links, each with a lookahead.
 pub(super) fn model() -> Workload {
-    Workload::Shipped(ModelParams::Hypercube(HypercubeParams::default()))
+    Workload::Shipped(ModelParams::from(HypercubeParams::default()))
 }
 
 /// What the model is, for the text.

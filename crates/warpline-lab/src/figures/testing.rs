@@ -8,7 +8,7 @@ use crate::{Executor, Point, Sample, Setup, Workload};
 /// A point with these rates.
 pub(crate) fn point(curve: &str, x: f64, rates: &[f64]) -> Point {
     let setup = Setup {
-        model: Workload::Shipped(ModelParams::Phold(PholdParams::default())),
+        model: Workload::Shipped(ModelParams::from(PholdParams::default())),
         end: 1.0,
         executor: Executor::Sequential(PendingKind::default()),
     };

@@ -18,7 +18,7 @@ pub struct Grid {
 /// What lies beyond the border of the grid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+#[derive(clap::ValueEnum)]
 pub enum Topology {
     /// The opposite border: each cell has four neighbours
     #[default]

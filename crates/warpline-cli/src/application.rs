@@ -1,0 +1,187 @@
+//! The command for a list of models: what can be typed, and what is done then.
+
+use std::{ffi::OsString, process::ExitCode};
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use warpline_models::catalog::{Entry, ModelParams};
+
+use crate::{
+    args::{RunArgs, SweepArgs},
+    bench::{self, BenchArgs, SpinArgs},
+    configuration,
+    failure::Failure,
+    info::{self, InfoArgs},
+    interrupt,
+    lab::{self, LabArgs},
+    run, sweep,
+};
+
+/// Statuses that the command ends with, for its help.
+const STATUSES: &str = "Exit status: 0 done, 1 the run failed, 2 bad usage, 3 --verify found a \
+                        difference, 130 interrupted.";
+
+/// The command for a list of models.
+#[derive(Clone)]
+pub struct Application {
+    pub(crate) models: Vec<&'static dyn Entry>,
+    /// Whether this is Warpline's own command, with a benchmark, a laboratory and a demonstration.
+    is_warpline: bool,
+}
+
+/// What was typed.
+pub(crate) enum Request {
+    /// Nothing: the demonstration, where there is one.
+    Demo,
+    Run(ModelParams, RunArgs),
+    Sweep(ModelParams, SweepArgs),
+    Info(InfoArgs),
+    Bench(BenchArgs),
+    Lab(LabArgs),
+    Spin(SpinArgs),
+}
+
+impl Application {
+    /// The command for these models.
+    #[must_use]
+    pub fn new(models: &[&'static dyn Entry]) -> Self {
+        Self { models: models.to_vec(), is_warpline: false }
+    }
+
+    /// Warpline's own command.
+    #[must_use]
+    pub fn warpline() -> Self {
+        Self { models: warpline_models::ALL.to_vec(), is_warpline: true }
+    }
+
+    /// Does what the words say that this process was started with.
+    #[must_use]
+    pub fn main(&self) -> ExitCode {
+        interrupt::watch();
+        match self.execute(std::env::args_os().collect()) {
+            Ok(()) if interrupt::requested() => ExitCode::from(130),
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => failure.report(),
+        }
+    }
+
+    fn execute(&self, words: Vec<OsString>) -> Result<(), Failure> {
+        let (words, matches) = configuration::parse(self, words)?;
+        match self.request(&matches)? {
+            Request::Demo => run::demo(self),
+            Request::Run(params, args) => run::execute(&params, &args),
+            Request::Sweep(params, args) => sweep::execute(self, &words, &args),
+            Request::Info(args) => info::execute(self, &args),
+            Request::Bench(args) => bench::execute(&args),
+            Request::Lab(args) => lab::execute(&args),
+            Request::Spin(args) => bench::spin(&args),
+        }
+    }
+
+    /// What can be typed.
+    pub(crate) fn command(&self) -> Command {
+        let run = Command::new("run").about("Run a model and report its results");
+        let sweep = Command::new("sweep").about(
+            "Run a model for every combination of lists of parameter values, one row per run",
+        );
+        let info = Command::new("info")
+            .about("Say what a model's parameters, results and workloads are, or name the models");
+        let command = Command::new(self.name())
+            .about("Parallel discrete-event simulation: one model, any engine, the same answer")
+            .version(env!("CARGO_PKG_VERSION"))
+            .max_term_width(100)
+            .args_override_self(true)
+            .subcommand(self.with_models::<RunArgs>(run))
+            .subcommand(self.with_models::<SweepArgs>(sweep))
+            .subcommand(self.with_choice_of_model(InfoArgs::augment_args(info)));
+        if !self.is_warpline {
+            return command
+                .subcommand_required(true)
+                .arg_required_else_help(true)
+                .after_help(STATUSES);
+        }
+        let bench = Command::new("bench")
+            .about("Measure the engines on the standard workloads, as ratios to bare loops");
+        let lab = Command::new("lab")
+            .about("Measure the papers' figures again: tables, plots, and whether they agree");
+        let spin = Command::new("spin").hide(true).about(
+            "Keep a core busy until standard input ends: what `bench --busy` disturbs others with",
+        );
+        let demo = "Without a command, `warpline` runs a wireless network for a few seconds.";
+        command
+            .subcommand(BenchArgs::augment_args(bench))
+            .subcommand(LabArgs::augment_args(lab))
+            .subcommand(SpinArgs::augment_args(spin))
+            .after_help(format!("{demo}\n{STATUSES}"))
+    }
+
+    /// The name of the command: `warpline`, or that of the program.
+    fn name(&self) -> String {
+        let program = std::env::current_exe().ok().filter(|_| !self.is_warpline);
+        let stem = program.as_deref().and_then(|program| program.file_stem()?.to_str());
+        stem.unwrap_or("warpline").to_owned()
+    }
+
+    /// A command with a subcommand for each model, which has the flags of `C` beside its own.
+    fn with_models<C: Args>(&self, command: Command) -> Command {
+        let command = command.args_override_self(true).subcommand_required(true);
+        let command = command.subcommand_value_name("MODEL").subcommand_help_heading("Models");
+        command.arg_required_else_help(true).subcommands(self.models.iter().map(|model| {
+            let own = Command::new(model.name())
+                .about(model.about())
+                .args_override_self(true)
+                .allow_negative_numbers(true)
+                .next_help_heading(format!("Model {}", model.name()));
+            let end = format!(
+                "Virtual time at which the run ends [default: the model's, {}]",
+                model.end()
+            );
+            C::augment_args(model.augment(own).next_help_heading(None::<&str>))
+                .mut_arg("end", |arg| arg.help(end))
+        }))
+    }
+
+    /// A command whose argument `model` is one of the models.
+    fn with_choice_of_model(&self, command: Command) -> Command {
+        let names: Vec<_> = self.models.iter().map(|model| model.name()).collect();
+        command.mut_arg("model", |arg| {
+            arg.value_parser(clap::builder::PossibleValuesParser::new(names))
+        })
+    }
+
+    /// What was typed, from what the parser made of it.
+    pub(crate) fn request(&self, matches: &ArgMatches) -> Result<Request, clap::Error> {
+        Ok(match matches.subcommand() {
+            None => Request::Demo,
+            Some(("run", run)) => {
+                let (params, args) = self.model(run)?;
+                Request::Run(params, args)
+            }
+            Some(("sweep", sweep)) => {
+                let (params, args) = self.model(sweep)?;
+                Request::Sweep(params, args)
+            }
+            Some(("info", info)) => Request::Info(InfoArgs::from_arg_matches(info)?),
+            Some(("bench", bench)) => Request::Bench(BenchArgs::from_arg_matches(bench)?),
+            Some(("lab", lab)) => Request::Lab(LabArgs::from_arg_matches(lab)?),
+            Some((_, spin)) => Request::Spin(SpinArgs::from_arg_matches(spin)?),
+        })
+    }
+
+    /// The model that was chosen, and the flags of the command it is given to.
+    fn model<C: FromArgMatches>(
+        &self,
+        matches: &ArgMatches,
+    ) -> Result<(ModelParams, C), clap::Error> {
+        let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
+        let (name, matches) = matches.subcommand().ok_or_else(missing)?;
+        let entry = self.models.iter().find(|model| model.name() == name).ok_or_else(missing)?;
+        Ok((entry.parse(matches)?, C::from_arg_matches(matches)?))
+    }
+}
+
+impl std::fmt::Debug for Application {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.models.iter().map(|model| model.name()).collect();
+        f.debug_struct("Application").field("models", &names).finish_non_exhaustive()
+    }
+}

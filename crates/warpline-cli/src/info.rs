@@ -1,0 +1,98 @@
+//! `warpline info`: what a model's parameters, results and workloads are.
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use warpline_models::catalog::Entry;
+
+use crate::{Application, failure::Failure, output::Output, report::table};
+
+/// The flags of `info`.
+#[derive(Debug, Args)]
+pub(crate) struct InfoArgs {
+    /// Model to describe [default: name all]
+    #[arg(value_name = "MODEL")]
+    model: Option<String>,
+    /// Form of the description
+    #[arg(long, value_enum, default_value_t)]
+    format: InfoFormat,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum InfoFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object per model, in a list where all are named
+    Json,
+}
+
+/// Describes a model, or names all.
+pub(crate) fn execute(application: &Application, args: &InfoArgs) -> Result<(), Failure> {
+    let chosen = |entry: &&&dyn Entry| args.model.as_deref() == Some(entry.name());
+    let text = match (application.models.iter().find(chosen), args.format) {
+        (Some(&model), InfoFormat::Text) => describe(model),
+        (Some(&model), InfoFormat::Json) => format!("{:#}\n", to_json(model)),
+        (None, InfoFormat::Text) => names(&application.models),
+        (None, InfoFormat::Json) => {
+            let all: Vec<_> = application.models.iter().map(|&model| to_json(model)).collect();
+            format!("{:#}\n", Value::Array(all))
+        }
+    };
+    Output::open(None)?.write(&text)
+}
+
+fn names(models: &[&'static dyn Entry]) -> String {
+    let width = models.iter().map(|model| model.name().len()).max().unwrap_or_default();
+    models.iter().map(|model| format!("{:<width$}  {}\n", model.name(), model.about())).collect()
+}
+
+fn describe(model: &dyn Entry) -> String {
+    let mut parameters = table();
+    parameters.set_header(["parameter", "type", "default", "range", "unit", "meaning"]);
+    for parameter in model.parameters() {
+        let default = parameter.default.unwrap_or_default();
+        let name = format!("--{}", parameter.name);
+        let row =
+            [name, parameter.kind, default, parameter.range, parameter.unit, parameter.meaning];
+        parameters.add_row(row);
+    }
+    let mut results = table();
+    results.set_header(["result", "unit", "meaning"]);
+    for figure in model.results() {
+        results.add_row([figure.name, figure.unit, figure.meaning]);
+    }
+    let (name, about, end) = (model.name(), model.about(), model.end());
+    let mut text =
+        format!("{name}: {about}\nRuns to virtual time {end} unless --end is given.\n\n");
+    text += &format!("{parameters}\n\n{results}\n");
+    let workloads = model.workloads();
+    if !workloads.is_empty() {
+        text += "\nStandard workloads (`warpline bench`)\n";
+        for workload in workloads {
+            text += &format!("  {}  {}, to {}\n", workload.name, workload.title, workload.end);
+        }
+    }
+    text
+}
+
+fn to_json(model: &dyn Entry) -> Value {
+    let results = model.results().into_iter().map(
+        |figure| json!({ "name": figure.name, "unit": figure.unit, "meaning": figure.meaning }),
+    );
+    let workloads = model.workloads().into_iter().map(|workload| {
+        json!({
+            "name": workload.name,
+            "title": workload.title,
+            "end": workload.end,
+            "parameters": workload.params.to_json(),
+        })
+    });
+    json!({
+        "model": model.name(),
+        "about": model.about(),
+        "end": model.end(),
+        "parameters": model.parameters(),
+        "results": results.collect::<Vec<_>>(),
+        "workloads": workloads.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,184 @@
+//! What a simulation runs: a model, or [`AnyModel`], a model whose type is known only where it was made.
+//!
+//! Every engine is compiled anew for every type of model, which takes most of the time that a build
+//! takes. `AnyModel` is the border behind which that happens once: where the model is put into it. A
+//! command, a laboratory or a test that runs models through it is compiled without any engine. The
+//! border is crossed once per run, not per event.
+
+use std::fmt;
+
+use warpline_core::{LogicalProcess, Model};
+use warpline_memory::Arena;
+
+use crate::{
+    Engine, Figure, Report, Results, RunError,
+    ranks::Ranks,
+    settings::Settings,
+    simulation,
+    watch::Watch,
+};
+
+/// What a [`Simulation`](crate::Simulation) runs: every [`Model`], and [`AnyModel`].
+///
+/// Nothing else implements it.
+pub trait Runnable: Sync {
+    /// The result of a run.
+    type Output: Send;
+
+    /// Runs it.
+    #[doc(hidden)]
+    fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<Self::Output>>, RunError>;
+
+    /// How many bytes of a memory limit one event takes.
+    #[doc(hidden)]
+    fn event_bytes(&self, engine: Engine, workers: usize) -> u64;
+
+    /// The bytes of the buffer that a message lies in.
+    #[doc(hidden)]
+    fn buffer_bytes(&self, workers: usize) -> u64;
+}
+
+/// A run that is to be made: the engine, the settings, who watches, and the other ranks.
+pub struct Job<'r, 'w> {
+    pub(crate) engine: Engine,
+    pub(crate) settings: &'r Settings,
+    pub(crate) watch: &'r mut Watch<'w>,
+    pub(crate) ranks: &'r Ranks<'r>,
+}
+
+impl fmt::Debug for Job<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { engine, settings, .. } = self;
+        f.debug_struct("Job")
+            .field("engine", engine)
+            .field("settings", settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<M: Model> Runnable for M {
+    type Output = M::Output;
+
+    fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError> {
+        simulation::run_on(self, job)
+    }
+
+    fn event_bytes(&self, engine: Engine, workers: usize) -> u64 {
+        match engine {
+            Engine::Conservative => crate::conservative::event_bytes::<M>(),
+            _ => crate::timewarp::event_bytes::<M>(workers),
+        }
+    }
+
+    fn buffer_bytes(&self, workers: usize) -> u64 {
+        Arena::<<M::Lp as LogicalProcess>::Message>::buffer_bytes(workers) as u64
+    }
+}
+
+/// A model whose type is known only where it was made.
+///
+/// It is run like any other:
+///
+/// ```no_run
+/// # fn example(model: warpline::AnyModel) -> Result<(), warpline::RunError> {
+/// let report = warpline::Simulation::new(model).end(1_000.0).run()?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct AnyModel(Box<dyn Erased>);
+
+/// The result of [`AnyModel`]: the figures of the model's own result.
+pub type AnyOutput = Box<dyn Results + Send>;
+
+impl AnyModel {
+    /// Forgets the model's type. All engines are compiled for the model where this is called.
+    pub fn new<M>(model: M) -> Self
+    where
+        M: Model<Output: Results + 'static> + 'static,
+    {
+        Self(Box::new(model))
+    }
+
+    /// The model's name, as reports have it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.0.name()
+    }
+
+    /// How many logical processes the model has.
+    #[must_use]
+    pub fn lp_count(&self) -> usize {
+        self.0.lp_count()
+    }
+
+    /// The lookahead that the model declares, in units of virtual time.
+    #[must_use]
+    pub fn lookahead(&self) -> Option<f64> {
+        self.0.lookahead()
+    }
+}
+
+/// A model behind a table of functions, each called once per run.
+trait Erased: Send + Sync {
+    fn name(&self) -> String;
+    fn lp_count(&self) -> usize;
+    fn lookahead(&self) -> Option<f64>;
+    fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError>;
+    fn event_bytes(&self, engine: Engine, workers: usize) -> u64;
+    fn buffer_bytes(&self, workers: usize) -> u64;
+}
+
+impl<M: Model<Output: Results + 'static>> Erased for M {
+    fn name(&self) -> String {
+        Model::name(self).to_owned()
+    }
+
+    fn lp_count(&self) -> usize {
+        Model::lp_count(self)
+    }
+
+    fn lookahead(&self) -> Option<f64> {
+        Model::lookahead(self)
+    }
+
+    fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError> {
+        let report = Runnable::execute(self, job)?;
+        Ok(report.map(|report| report.map(|output| Box::new(output) as AnyOutput)))
+    }
+
+    fn event_bytes(&self, engine: Engine, workers: usize) -> u64 {
+        Runnable::event_bytes(self, engine, workers)
+    }
+
+    fn buffer_bytes(&self, workers: usize) -> u64 {
+        Runnable::buffer_bytes(self, workers)
+    }
+}
+
+impl Runnable for AnyModel {
+    type Output = AnyOutput;
+
+    fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError> {
+        self.0.execute(job)
+    }
+
+    fn event_bytes(&self, engine: Engine, workers: usize) -> u64 {
+        self.0.event_bytes(engine, workers)
+    }
+
+    fn buffer_bytes(&self, workers: usize) -> u64 {
+        self.0.buffer_bytes(workers)
+    }
+}
+
+impl<R: Results + ?Sized> Results for Box<R> {
+    fn figures(&self) -> Vec<Figure> {
+        (**self).figures()
+    }
+}
+
+impl fmt::Debug for AnyModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AnyModel").field(&self.name()).finish()
+    }
+}
