@@ -69,7 +69,7 @@ impl Application {
         match self.request(&matches)? {
             Request::Demo => run::demo(self),
             Request::Run(params, args) => run::execute(&params, &args),
-            Request::Sweep(params, args) => sweep::execute(self, &words, &args),
+            Request::Sweep(_, args) => sweep::execute(self, &words, &args),
             Request::Info(args) => info::execute(self, &args),
             Request::Bench(args) => bench::execute(&args),
             Request::Lab(args) => lab::execute(&args),

@@ -15,7 +15,7 @@ use std::{
 };
 
 use warpline::{Engine, PoolKind, Simulation};
-use warpline_models::phold::{Phold, PholdParams};
+use warpline_models::{catalog::Parameters, phold::PholdParams};
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
@@ -61,7 +61,7 @@ static ALLOCATOR: Counting = Counting;
 fn calls(engine: Engine, workers: usize, pool: PoolKind, end: f64) -> (u64, u64) {
     let lookahead = if engine == Engine::Conservative { LOOKAHEAD } else { 0.0 };
     let params = PholdParams { lps: 64, population: 256, lookahead, ..PholdParams::default() };
-    let model = Phold::<0>::new(params).expect("valid parameters");
+    let model = params.model().expect("valid parameters");
     let mut simulation = Simulation::new(model).engine(engine).workers(workers).pool(pool).end(end);
     let before = CALLS.load(Ordering::Relaxed);
     let report = simulation.run().expect("the model is sound");

@@ -1,11 +1,8 @@
 //! The conservative engine commits what the sequential one does, at every number of workers.
 
-use warpline::{CommitDigest, Engine, Model, Results, RunError, Simulation, Synchronization};
+use warpline::{AnyModel, CommitDigest, Engine, RunError, Simulation, Synchronization};
 use warpline_models::{
-    catalog::{ModelParams, WithModel},
-    hypercube::HypercubeParams,
-    pcs::PcsParams,
-    phold::PholdParams,
+    catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
 };
 
 struct Run {
@@ -15,10 +12,8 @@ struct Run {
     end: f64,
 }
 
-impl WithModel for Run {
-    type Output = Result<(CommitDigest, u64, u64), RunError>;
-
-    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
+impl Run {
+    fn of(self, model: AnyModel) -> Result<(CommitDigest, u64, u64), RunError> {
         let mut simulation = Simulation::new(model)
             .engine(self.engine)
             .workers(self.workers)
@@ -36,9 +31,9 @@ fn run(
     workers: usize,
     seed: u64,
     end: f64,
-) -> <Run as WithModel>::Output {
+) -> Result<(CommitDigest, u64, u64), RunError> {
     let run = Run { engine, workers, seed, end };
-    params.clone().dispatch(run).expect("sound parameters")
+    run.of(params.model().expect("sound parameters"))
 }
 
 fn phold(params: PholdParams) -> ModelParams {
@@ -121,7 +116,7 @@ fn links_commit_what_the_sequential_engine_does() {
         for &synchronization in &Synchronization::ALL[2..] {
             for [ranks, workers] in [[1, 1], [1, 2], [1, 4], [2, 1], [2, 2], [3, 1], [3, 2]] {
                 let run = Along { synchronization, ranks, workers, end };
-                let found = params.clone().dispatch(run).expect("sound parameters");
+                let found = run.of(params.model().expect("sound parameters"));
                 assert_eq!(
                     found.expect("a sound run"),
                     oracle,
@@ -139,10 +134,8 @@ struct Along {
     end: f64,
 }
 
-impl WithModel for Along {
-    type Output = Result<(CommitDigest, u64, u64), RunError>;
-
-    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
+impl Along {
+    fn of(self, model: AnyModel) -> Result<(CommitDigest, u64, u64), RunError> {
         let mut simulation = Simulation::new(model)
             .engine(Engine::Conservative)
             .synchronization(self.synchronization)

@@ -5,9 +5,9 @@
 
 use std::fmt::Write;
 
-use warpline::{CommitDigest, Model, PendingKind, Results, Simulation};
+use warpline::{AnyModel, CommitDigest, PendingKind, Simulation};
 use warpline_models::{
-    catalog::{ModelParams, WithModel},
+    catalog::ModelParams,
     hypercube::HypercubeParams,
     pcs::{Mobility, PcsParams, Topology},
     phold::PholdParams,
@@ -96,10 +96,8 @@ struct Digest {
     pending: PendingKind,
 }
 
-impl WithModel for Digest {
-    type Output = CommitDigest;
-
-    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> CommitDigest {
+impl Digest {
+    fn of(self, model: AnyModel) -> CommitDigest {
         let Self { seed, end, pending } = self;
         let run = Simulation::new(model).seed(seed).end(end).pending(pending).run();
         let report = run.expect("a run without errors");
@@ -109,7 +107,7 @@ impl WithModel for Digest {
 }
 
 fn digest(model: &ModelParams, seed: u64, end: f64, pending: PendingKind) -> CommitDigest {
-    model.clone().dispatch(Digest { seed, end, pending }).expect("valid parameters")
+    Digest { seed, end, pending }.of(model.model().expect("valid parameters"))
 }
 
 #[test]

@@ -3,19 +3,18 @@
 use std::collections::BTreeSet;
 
 use common::Sends;
-use warpline::{Estimate, Link, LogicalProcess, LpId, Model, Replications, Report, Simulation};
+use warpline::{Estimate, Link, LogicalProcess, LpId, Model, Replications, Report};
 use warpline_models::hypercube::{Hypercube, HypercubeOutput, HypercubeParams, Node, Packet};
 
 mod common;
+mod typed;
 
 fn run(params: HypercubeParams, seed: u64, end: f64) -> Report<HypercubeOutput> {
-    let cube = Hypercube::new(params).expect("valid parameters");
-    Simulation::new(cube).seed(seed).end(end).run().expect("a run")
+    typed::typed(typed::simulation(params).seed(seed).end(end).run().expect("a run"))
 }
 
 fn replicate(params: HypercubeParams, end: f64) -> Replications<HypercubeOutput> {
-    let cube = Hypercube::new(params).expect("valid parameters");
-    Simulation::new(cube).seed(1).end(end).replicate(16, |_| ()).expect("a run")
+    typed::replicate(params, 1, end, 16)
 }
 
 /// Asserts that the confidence interval covers the theory and is narrow: a wide one covers much.

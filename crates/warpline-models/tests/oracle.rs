@@ -21,14 +21,11 @@ use std::fmt::Write;
 
 use matrix::exactly;
 use warpline::{
-    Cancellation, CheckpointInterval, CommitDigest, Engine, FossilCollection, Model, PendingKind,
-    PoolKind, Results, RunError, Simulation, StateSaving,
+    AnyModel, Cancellation, CheckpointInterval, CommitDigest, Engine, FossilCollection,
+    PendingKind, PoolKind, RunError, Simulation, StateSaving,
 };
 use warpline_models::{
-    catalog::{ModelParams, WithModel},
-    hypercube::HypercubeParams,
-    pcs::PcsParams,
-    phold::PholdParams,
+    catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
 };
 
 const SEED: u64 = 11;
@@ -69,10 +66,8 @@ struct Run {
     memory: Option<u64>,
 }
 
-impl WithModel for Run {
-    type Output = Result<Outcome, RunError>;
-
-    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
+impl Run {
+    fn of(self, model: AnyModel) -> Result<Outcome, RunError> {
         let Self { end, engine, policy, memory } = self;
         let mut simulation = Simulation::new(model)
             .engine(engine)
@@ -166,7 +161,7 @@ fn every_policy_commits_what_the_sequential_engine_does() {
     for case in cases() {
         let run = |engine, policy, memory| {
             let run = Run { end: case.end, engine, policy, memory };
-            case.model.clone().dispatch(run).expect("valid parameters")
+            run.of(case.model.model().expect("valid parameters"))
         };
         let all = policies(case.reversible);
         let (digest, results, peak) =

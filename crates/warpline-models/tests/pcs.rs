@@ -3,20 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::Sends;
-use warpline::{
-    Estimate, EventKey, LogicalProcess, LpId, Model, Replications, Simulation, VirtualTime,
-};
+use warpline::{Estimate, EventKey, LogicalProcess, LpId, Model, Replications, VirtualTime};
 use warpline_models::pcs::{Cell, Grid, Mobility, Pcs, PcsMessage, PcsOutput, PcsParams, Topology};
 
 mod common;
+mod typed;
 
 fn grid(size: &str) -> Grid {
     size.parse().expect("a grid")
 }
 
 fn replicate(params: PcsParams, seed: u64, end: f64, count: usize) -> Replications<PcsOutput> {
-    let pcs = Pcs::new(params).expect("valid parameters");
-    Simulation::new(pcs).seed(seed).end(end).replicate(count, |_| ()).expect("a run")
+    typed::replicate(params, seed, end, count)
 }
 
 fn estimate(runs: &Replications<PcsOutput>, figure: impl Fn(&PcsOutput) -> f64) -> Estimate {
@@ -150,8 +148,8 @@ fn faster_moves_drop_more_calls() {
 fn statistics_start_after_the_warm_up() {
     let params = PcsParams { cells: grid("4x4"), portables: 400, ..PcsParams::default() };
     let run = |warmup| {
-        let pcs = Pcs::new(PcsParams { warmup, ..params.clone() }).expect("valid parameters");
-        Simulation::new(pcs).end(100.0).run().expect("a run")
+        let params = PcsParams { warmup, ..params.clone() };
+        typed::typed::<PcsOutput>(typed::simulation(params).end(100.0).run().expect("a run"))
     };
     let (whole, half, none) = (run(0.0), run(50.0), run(100.0));
     assert_eq!((whole.digest, whole.digest), (half.digest, none.digest));
@@ -296,8 +294,8 @@ fn a_cell_that_is_its_own_neighbour_drops_nothing() {
         stay: 4.0,
         ..PcsParams::default()
     };
-    let pcs = Pcs::new(params).expect("valid parameters");
-    let output = Simulation::new(pcs).end(500.0).run().expect("a run").output;
+    let report = typed::simulation(params).end(500.0).run().expect("a run");
+    let output = typed::typed::<PcsOutput>(report).output;
     assert!(output.handoffs > 100 && output.blocking_probability > 0.5, "{output:?}");
     assert_eq!(output.handoff_drop_probability, 0.0);
 }
@@ -317,7 +315,6 @@ fn refusals_name_the_parameter() {
     assert_eq!(with(|params| params.warmup = f64::NAN), "warmup");
 }
 
-#[cfg(feature = "cli")]
 mod flags {
     use clap::{Parser, error::ErrorKind};
 

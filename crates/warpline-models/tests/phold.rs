@@ -1,30 +1,32 @@
 //! PHOLD: its rate against theory, where its events go, and what it says of broken payloads.
 
 mod common;
+mod typed;
 
 use std::{collections::BTreeSet, ops::ControlFlow};
 
 use common::Sends;
-use warpline::{Engine, Estimate, LogicalProcess, Model, Simulation};
+use typed::{replicate, simulation, typed};
+use warpline::{Engine, Estimate, LogicalProcess, Model, Replications, Report};
 use warpline_models::phold::{Node, Phold, PholdOutput, PholdParams};
 
-fn phold(change: impl FnOnce(&mut PholdParams)) -> Phold<64> {
+fn phold(change: impl FnOnce(&mut PholdParams)) -> PholdParams {
     let mut params = PholdParams { lps: 64, population: 256, ..PholdParams::default() };
     change(&mut params);
-    Phold::new(params).expect("valid parameters")
+    params
 }
 
-fn run(model: Phold<64>, end: f64) -> PholdOutput {
-    Simulation::new(model).end(end).run().expect("PHOLD makes no mistake").output
+fn run(params: PholdParams, end: f64) -> Report<PholdOutput> {
+    typed(simulation(params).end(end).run().expect("PHOLD makes no mistake"))
 }
 
 /// Each of the events is a renewal process with mean `lookahead + mean` between its steps, so the
 /// rate is known: `population / (lookahead + mean)`, after the first step.
 #[test]
 fn rate_is_that_of_a_renewal_process() {
-    let model = phold(|params| (params.mean, params.lookahead) = (0.75, 0.25));
+    let params = phold(|params| (params.mean, params.lookahead) = (0.75, 0.25));
     let end = 500.0;
-    let runs = Simulation::new(model).end(end).replicate(10, |_| ()).expect("sound");
+    let runs: Replications<PholdOutput> = replicate(params, 1, end, 10);
     let rates = runs.reports.iter().map(|report| report.committed_events as f64 / end);
     let rate = Estimate::of(rates);
     // Renewal theory: m(t) = t/mu + (sigma^2 - mu^2) / (2 mu^2), with sigma = 0.75 and mu = 1.
@@ -36,7 +38,7 @@ fn rate_is_that_of_a_renewal_process() {
 #[test]
 fn remote_events_are_as_many_as_asked_for() {
     for remote in [0.0, 0.1, 0.5, 1.0] {
-        let output = run(phold(|params| params.remote = remote), 200.0);
+        let output = run(phold(|params| params.remote = remote), 200.0).output;
         let fraction = output.remote as f64 / output.handled as f64;
         // Four standard deviations of a binomial.
         let slack = 4.0 * (remote * (1.0 - remote) / output.handled as f64).sqrt();
@@ -50,7 +52,8 @@ fn remote_events_are_as_many_as_asked_for() {
 #[test]
 fn neighbourhoods_are_the_next_blocks() {
     for (blocks, neighborhood) in [(4, 1), (8, 1), (8, 2), (8, 4), (7, 3)] {
-        let model = phold(|params| (params.blocks, params.neighborhood) = (blocks, neighborhood));
+        let params = phold(|params| (params.blocks, params.neighborhood) = (blocks, neighborhood));
+        let model = Phold::<64>::new(params).expect("valid parameters");
         for me in [0, 1, 17, 63] {
             let mut cx = Sends::new(&model, me);
             let mut node = model.make_lp(cx.me);
@@ -76,10 +79,7 @@ fn neighbourhoods_are_the_next_blocks() {
 /// The digest depends on what the events carry, and results do not.
 #[test]
 fn payloads_travel_and_are_part_of_the_digest() {
-    let report = |payload| {
-        let model = phold(|params| params.payload = payload);
-        Simulation::new(model).end(20.0).run().expect("no payload is broken")
-    };
+    let report = |payload| run(phold(|params| params.payload = payload), 20.0);
     assert_eq!(report(0).output, report(64).output);
     assert_ne!(report(0).digest, report(64).digest);
     assert!(Phold::<64>::new(PholdParams { payload: 65, ..PholdParams::default() }).is_err());
@@ -89,9 +89,9 @@ fn payloads_travel_and_are_part_of_the_digest() {
 /// looks at the clock are apart.
 #[test]
 fn slow_events_can_be_interrupted() {
-    let model = phold(|params| params.grain = 12_000_000);
+    let params = phold(|params| params.grain = 12_000_000);
     let stop_at_once = |_: &warpline::Progress| ControlFlow::Break(());
-    let report = Simulation::new(model).end(1e9).observe(stop_at_once).run().expect("sound");
+    let report = simulation(params).end(1e9).observe(stop_at_once).run().expect("sound");
     assert!(report.interrupted);
     assert!(report.committed_events < 50, "{} events", report.committed_events);
 }
@@ -100,12 +100,13 @@ fn slow_events_can_be_interrupted() {
 #[test]
 fn events_are_reversible() {
     for (remote, neighborhood) in [(1.0, 0), (0.5, 2), (0.0, 0)] {
-        let model = phold(|params| {
+        let params = phold(|params| {
             (params.remote, params.neighborhood, params.payload) = (remote, neighborhood, 9)
         });
-        let mut simulation = Simulation::new(model).end(20.0);
-        let plain = simulation.run().expect("sound");
+        let mut simulation = simulation(params).end(20.0);
+        let plain: Report<PholdOutput> = typed(simulation.run().expect("sound"));
         let checked = simulation.engine(Engine::ReverseCheck).run().expect("reversible");
+        let checked: Report<PholdOutput> = typed(checked);
         assert_eq!((checked.digest, checked.output), (plain.digest, plain.output));
     }
 }

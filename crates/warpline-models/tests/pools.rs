@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use warpline::{
-    BufferAccess, BufferAction, BufferTrace, CommitDigest, Engine, Model, PoolKind, Results,
-    RunError, Simulation,
+    AnyModel, BufferAccess, BufferAction, BufferTrace, CommitDigest, Engine, PoolKind, RunError,
+    Simulation,
 };
 use warpline_models::{
-    catalog::{ModelParams, WithModel},
+    catalog::ModelParams,
     phold::{PAYLOAD_BYTES_MAX, PholdParams},
 };
 
@@ -21,10 +21,8 @@ struct Run {
     trace: Option<BufferTrace>,
 }
 
-impl WithModel for Run {
-    type Output = Result<(CommitDigest, u64, u64), RunError>;
-
-    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
+impl Run {
+    fn of(self, model: AnyModel) -> Result<(CommitDigest, u64, u64), RunError> {
         let Self { engine, workers, pool, in_turn, trace } = self;
         let mut simulation = Simulation::new(model)
             .engine(engine)
@@ -47,7 +45,7 @@ fn phold(payload: usize) -> ModelParams {
 }
 
 fn run(payload: usize, run: Run) -> (CommitDigest, u64, u64) {
-    phold(payload).dispatch(run).expect("valid parameters").expect("a sound run")
+    run.of(phold(payload).model().expect("valid parameters")).expect("a sound run")
 }
 
 const SEQUENTIAL: Run = Run {

@@ -5,7 +5,7 @@
 //! no.
 
 use warpline::{CheckpointInterval, Engine, FossilCollection, Simulation, StateSaving};
-use warpline_models::phold::{Phold, PholdParams};
+use warpline_models::{catalog::Parameters, phold::PholdParams};
 
 #[test]
 fn the_processed_list_stays_short() {
@@ -21,7 +21,7 @@ fn the_processed_list_stays_short() {
     for (saving, interval) in savings {
         for fossil in [FossilCollection::Block, FossilCollection::OnTheFly] {
             for workers in [1, 2] {
-                let phold = Phold::<0>::new(params.clone()).expect("the parameters are valid");
+                let phold = params.clone().model().expect("the parameters are valid");
                 let mut simulation = Simulation::new(phold)
                     .engine(Engine::TimeWarp)
                     .workers(workers)

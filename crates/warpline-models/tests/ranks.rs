@@ -2,12 +2,8 @@
 
 use std::sync::Arc;
 
-use warpline::{Engine, Model, Placement, Results, Simulation};
-use warpline_models::{
-    catalog::{ModelParams, WithModel},
-    hypercube::HypercubeParams,
-    phold::PholdParams,
-};
+use warpline::{AnyModel, Engine, Placement, Results, Simulation};
+use warpline_models::{catalog::ModelParams, hypercube::HypercubeParams, phold::PholdParams};
 
 /// What a run commits, and what it says.
 type Found = (String, u64, u64, Vec<u64>);
@@ -22,10 +18,8 @@ struct Run {
     end: f64,
 }
 
-impl WithModel for Run {
-    type Output = Found;
-
-    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> Found {
+impl Run {
+    fn of(self, model: AnyModel) -> Found {
         let mut simulation = Simulation::new(model)
             .engine(self.engine)
             .workers(self.workers)
@@ -80,14 +74,14 @@ fn any_ranks_and_placements_commit_the_same() {
             seed: 5,
             end,
         };
-        let oracle = params.clone().dispatch(alone.clone()).expect("sound parameters");
+        let oracle = alone.clone().of(params.model().expect("sound parameters"));
         for ranks in 1..4 {
             for workers in 1..3 {
                 let placements = placements(lps, ranks * workers);
                 for engine in [Engine::Conservative, Engine::TimeWarp] {
                     for placement in placements.iter().cloned() {
                         let run = Run { engine, ranks, workers, placement, ..alone.clone() };
-                        let found = params.clone().dispatch(run.clone()).expect("sound parameters");
+                        let found = run.clone().of(params.model().expect("sound parameters"));
                         assert_eq!(found, oracle, "workload {place}: {run:?}");
                     }
                 }
@@ -96,26 +90,13 @@ fn any_ranks_and_placements_commit_the_same() {
     }
 }
 
-/// What a run says that is refused.
-#[cfg(not(feature = "metis"))]
-struct Refused(Placement);
-
-#[cfg(not(feature = "metis"))]
-impl WithModel for Refused {
-    type Output = String;
-
-    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> String {
-        let simulation = Simulation::new(model).engine(Engine::TimeWarp).workers(2);
-        let report = simulation.placement(self.0).run();
-        report.map(|_| ()).expect_err("this placement is refused").to_string()
-    }
-}
-
 #[cfg(not(feature = "metis"))]
 #[test]
 fn a_build_without_metis_refuses_placement_by_graph_and_says_how_to_build_it() {
-    let params = ModelParams::Phold(PholdParams::default());
-    let error = params.dispatch(Refused(Placement::Graph)).expect("sound parameters");
+    let phold = ModelParams::from(PholdParams::default()).model().expect("sound parameters");
+    let simulation = Simulation::new(phold).engine(Engine::TimeWarp).workers(2);
+    let report = simulation.placement(Placement::Graph).run();
+    let error = report.map(|_| ()).expect_err("this placement is refused").to_string();
     assert!(error.contains("`placement` is graph"), "{error}");
     assert!(error.contains("--features metis"), "{error}");
 }

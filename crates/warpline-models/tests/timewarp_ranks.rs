@@ -10,14 +10,11 @@ use std::{fmt::Write, sync::mpsc, thread, time::Duration};
 
 use matrix::exactly;
 use warpline::{
-    Aggregation, Cancellation, CheckpointInterval, CommitDigest, Engine, FossilCollection, Model,
-    PoolKind, Results, RunError, Simulation, StateSaving,
+    Aggregation, AnyModel, Cancellation, CheckpointInterval, CommitDigest, Engine,
+    FossilCollection, PoolKind, RunError, Simulation, StateSaving,
 };
 use warpline_models::{
-    catalog::{ModelParams, WithModel},
-    hypercube::HypercubeParams,
-    pcs::PcsParams,
-    phold::PholdParams,
+    catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
 };
 
 /// No run of these tests takes this long, on however busy a machine.
@@ -70,10 +67,8 @@ struct Run {
     policy: Policy,
 }
 
-impl WithModel for Run {
-    type Output = Result<Outcome, RunError>;
-
-    fn with<M: Model<Output: Results + 'static>>(self, model: M) -> Self::Output {
+impl Run {
+    fn of(self, model: AnyModel) -> Result<Outcome, RunError> {
         let Self { end, engine, policy } = self;
         let mut simulation = Simulation::new(model)
             .engine(engine)
@@ -126,7 +121,7 @@ impl Outcome {
 fn run(case: &Case, engine: Engine, policy: Policy) -> Result<Outcome, RunError> {
     let (done, outcome) = mpsc::channel();
     let (model, run) = (case.model.clone(), Run { end: case.end, engine, policy });
-    thread::spawn(move || drop(done.send(model.dispatch(run).expect("valid parameters"))));
+    thread::spawn(move || drop(done.send(run.of(model.model().expect("valid parameters")))));
     let gone = |error| panic!("{} hangs or has panicked ({error}): {policy:?}", case.name);
     outcome.recv_timeout(PATIENCE).unwrap_or_else(gone)
 }

@@ -5,7 +5,7 @@
 //! command, a laboratory or a test that runs models through it is compiled without any engine. The
 //! border is crossed once per run, not per event.
 
-use std::fmt;
+use std::{any::Any, fmt};
 
 use warpline_core::{LogicalProcess, Model};
 use warpline_memory::Arena;
@@ -87,8 +87,34 @@ impl<M: Model> Runnable for M {
 /// ```
 pub struct AnyModel(Box<dyn Erased>);
 
-/// The result of [`AnyModel`]: the figures of the model's own result.
-pub type AnyOutput = Box<dyn Results + Send>;
+/// The result of a run of [`AnyModel`]: the figures of the model's own result, and that itself for
+/// those who know its type.
+pub struct AnyOutput(Box<dyn ErasedOutput>);
+
+impl AnyOutput {
+    /// The model's own result, if it is of this type.
+    #[must_use]
+    pub fn get<O: 'static>(&self) -> Option<&O> {
+        self.0.as_any().downcast_ref()
+    }
+}
+
+impl Results for AnyOutput {
+    fn figures(&self) -> Vec<Figure> {
+        self.0.figures()
+    }
+}
+
+/// A result of a type that is forgotten.
+trait ErasedOutput: Results + Send {
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<O: Results + Send + 'static> ErasedOutput for O {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
 
 impl AnyModel {
     /// Forgets the model's type. All engines are compiled for the model where this is called.
@@ -143,7 +169,7 @@ impl<M: Model<Output: Results + 'static>> Erased for M {
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError> {
         let report = Runnable::execute(self, job)?;
-        Ok(report.map(|report| report.map(|output| Box::new(output) as AnyOutput)))
+        Ok(report.map(|report| report.map(|output| AnyOutput(Box::new(output)))))
     }
 
     fn event_bytes(&self, engine: Engine, workers: usize) -> u64 {
@@ -171,14 +197,14 @@ impl Runnable for AnyModel {
     }
 }
 
-impl<R: Results + ?Sized> Results for Box<R> {
-    fn figures(&self) -> Vec<Figure> {
-        (**self).figures()
-    }
-}
-
 impl fmt::Debug for AnyModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("AnyModel").field(&self.name()).finish()
+    }
+}
+
+impl fmt::Debug for AnyOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AnyOutput").field(&self.figures()).finish()
     }
 }

@@ -1,0 +1,29 @@
+//! Runs of shipped models whose results have their own types again.
+//!
+//! Engines are compiled for the models once, in the library; a test that makes a simulation of a model
+//! itself compiles them again.
+
+use warpline::{AnyModel, AnyOutput, Replications, Report, Simulation};
+use warpline_models::catalog::Parameters;
+
+/// A simulation of the model with these parameters.
+pub(crate) fn simulation(params: impl Parameters) -> Simulation<'static, AnyModel> {
+    Simulation::new(params.model().expect("valid parameters"))
+}
+
+/// A report with the result of the model's own.
+pub(crate) fn typed<O: Clone + 'static>(report: Report<AnyOutput>) -> Report<O> {
+    report.map(|output| output.get::<O>().expect("the output of this model").clone())
+}
+
+/// Replications with the results of the model's own.
+pub(crate) fn replicate<O: Clone + 'static>(
+    params: impl Parameters,
+    seed: u64,
+    end: f64,
+    count: usize,
+) -> Replications<O> {
+    let runs = simulation(params).seed(seed).end(end).replicate(count, |_| ()).expect("a run");
+    let reports = runs.reports.into_iter().map(typed).collect();
+    Replications { reports, interrupted: runs.interrupted }
+}
