@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::{EdgeId, NodeId, PlanError, Topology};
+use crate::{EdgeId, NodeId, PlanError, Topology, round_robin};
 
 /// Up to so many parts METIS divides in halves, which cuts less than dividing at once (its manual,
 /// section 3.1).

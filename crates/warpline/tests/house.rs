@@ -29,6 +29,7 @@ const LATER: &[&str] = &[
     "crates/warpline-cli/",
     "crates/warpline-lab/",
     "crates/warpline-models/",
+    "crates/warpline-graph/",
     "crates/warpline-net/",
 ];
 
