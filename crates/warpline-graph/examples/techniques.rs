@@ -71,7 +71,7 @@ fn run(plan: &Plan) -> Duration {
 /// Sends and receives until all events have come.
 fn work(mut graph: EventGraph<'_, u64>, plan: &Plan, me: usize) {
     let topology = plan.topology();
-    let own = |node: &NodeId| plan.home(*node) == me;
+    let own = |node: &NodeId| plan.worker_of(*node) == me;
     let nodes: Vec<_> = (0..NODES as u32).map(NodeId).filter(own).collect();
     let incoming: usize = nodes.iter().map(|node| topology.incoming(*node).len()).sum();
     let mut left = vec![EVENTS; nodes.len()];

@@ -55,7 +55,7 @@ impl<E> EventGraph<'_, E> {
             return false;
         }
         self.collected = posted;
-        self.wake();
+        self.set_active();
         let mut items = std::mem::take(&mut self.scratch);
         let me = self.port;
         for port in (0..self.plan.ports()).filter(|&port| port != me) {
@@ -72,10 +72,10 @@ impl<E> EventGraph<'_, E> {
     }
 
     fn receive_parcels(&mut self) -> Result<bool, NetError> {
-        let Some(far) = self.far.as_ref().filter(|_| self.outbox.is_some()) else {
+        let Some(remote) = self.remote.as_ref().filter(|_| self.outbox.is_some()) else {
             return Ok(false);
         };
-        let (transport, codec, kind) = (far.transport, far.codec, far.kind);
+        let (transport, codec, kind) = (remote.transport, remote.codec, remote.kind);
         let counts = [self.plan.topology().nodes(), self.plan.topology().edges()];
         let mut any = false;
         while let Some(received) = transport.receive(self.port)? {
@@ -89,9 +89,9 @@ impl<E> EventGraph<'_, E> {
             while !body.is_empty() {
                 let item = Item::read(codec, counts, &mut body).map_err(malformed)?;
                 self.check(from, &item).map_err(malformed)?;
-                if !matches!(item, Item::Words(_)) {
-                    self.wake();
-                    self.crossings.received += 1;
+                if !matches!(item, Item::Control(_)) {
+                    self.set_active();
+                    self.remote_items.received += 1;
                 }
                 self.admit(from, item);
             }
@@ -106,7 +106,7 @@ impl<E> EventGraph<'_, E> {
     /// Refuses what another rank has no business to send to this worker.
     fn check(&self, from: usize, item: &Item<E>) -> Result<(), Malformed> {
         let topology = self.plan.topology();
-        let home = |node| self.plan.home(node);
+        let home = |node| self.plan.worker_of(node);
         let fits = match *item {
             Item::Event(edge, _) | Item::EdgeClock(edge, _) => {
                 [home(topology.from(edge)), home(topology.to(edge))] == [from, self.me]
@@ -126,7 +126,7 @@ impl<E> EventGraph<'_, E> {
                 }
                 true
             }
-            Item::Marker | Item::Words(_) => true,
+            Item::Marker | Item::Control(_) => true,
         };
         let what = || Malformed::Body("an item of an event graph for somebody else".to_owned());
         if fits { Ok(()) } else { Err(what()) }
@@ -135,7 +135,7 @@ impl<E> EventGraph<'_, E> {
     /// Takes in an item; or keeps it for later, if its sender has frozen before.
     pub(crate) fn admit(&mut self, from: usize, item: Item<E>) {
         match item {
-            Item::Words(words) => self.heard.push_back((from, *words)),
+            Item::Control(words) => self.control.push_back((from, *words)),
             item if self.freezing.is_closed(from) => self.freezing.keep(from, item),
             item => self.take_in(from, item),
         }
@@ -157,17 +157,17 @@ impl<E> EventGraph<'_, E> {
                 let node = plan.topology().from(edge);
                 self.clocks.push_back(Clock { node, edge: Some(edge), words });
             }
-            Item::Credit(edge, count) => self.give_credit(edge, count),
+            Item::Credit(edge, count) => self.add_credits(edge, count),
             Item::Ack(node) => {
                 self.unacknowledged[node.index()] -= 1;
                 if self.is_complete(node) {
-                    self.relieved.push_back(node);
+                    self.unblocked.push_back(node);
                 }
             }
             Item::Marker => self.freezing.close(from),
-            Item::Hello(_) => self.strangers = self.strangers.saturating_sub(1),
+            Item::Hello(_) => self.unconfirmed = self.unconfirmed.saturating_sub(1),
             // `admit` has taken it.
-            Item::Words(words) => self.heard.push_back((from, *words)),
+            Item::Control(words) => self.control.push_back((from, *words)),
         }
     }
 

@@ -51,7 +51,7 @@ impl<E> EventGraph<'_, E> {
     /// Whether another worker freezes the graph, so that this one has to do so, too.
     #[inline]
     #[must_use]
-    pub const fn is_freeze_wanted(&self) -> bool {
+    pub const fn is_freeze_requested(&self) -> bool {
         self.freezing.markers > 0 && !self.freezing.stopped
     }
 

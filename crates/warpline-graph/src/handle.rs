@@ -8,12 +8,12 @@ use std::{collections::VecDeque, fmt};
 use warpline_net::{NetError, Outbox, Transport};
 
 use crate::{
-    Clock, Codec, EdgeId, Hub, NodeId, Plan, Taken, Words, batch::Batch, fifo::Fifos,
-    freeze::Freezing, hub::Crossings, item::Item,
+    Clock, Codec, Control, EdgeId, Hub, NodeId, Plan, Taken, batch::Batch, fifo::Fifos,
+    freeze::Freezing, hub::RemoteItems, item::Item,
 };
 
 /// The way to other ranks.
-pub struct Far<'g, E> {
+pub struct Remote<'g, E> {
     /// What carries parcels.
     pub transport: &'g dyn Transport,
     /// What makes bytes of events.
@@ -22,9 +22,9 @@ pub struct Far<'g, E> {
     pub kind: u16,
 }
 
-impl<E> fmt::Debug for Far<'_, E> {
+impl<E> fmt::Debug for Remote<'_, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Far").field("kind", &self.kind).finish_non_exhaustive()
+        f.debug_struct("Remote").field("kind", &self.kind).finish_non_exhaustive()
     }
 }
 
@@ -72,7 +72,7 @@ pub struct EventGraph<'g, E> {
     /// The worker's number at its rank, and the first worker of that.
     pub(crate) port: usize,
     pub(crate) first: usize,
-    pub(crate) far: Option<Far<'g, E>>,
+    pub(crate) remote: Option<Remote<'g, E>>,
     pub(crate) outbox: Option<Outbox<'g>>,
     pub(crate) batches: Vec<Batch<E>>,
     pub(crate) fifos: Fifos<E>,
@@ -87,17 +87,17 @@ pub struct EventGraph<'g, E> {
     /// Edges that have something that nobody was told of.
     pub(crate) arrivals: VecDeque<EdgeId>,
     pub(crate) clocks: VecDeque<Clock>,
-    pub(crate) heard: VecDeque<(usize, Words)>,
+    pub(crate) control: VecDeque<(usize, Control)>,
     /// Nodes that had to wait and can send again.
-    pub(crate) relieved: VecDeque<NodeId>,
+    pub(crate) unblocked: VecDeque<NodeId>,
     pub(crate) freezing: Freezing<E>,
     /// Fingerprints of other ranks' workers that are missing.
-    pub(crate) strangers: usize,
+    pub(crate) unconfirmed: usize,
     pub(crate) fingerprint: u64,
     pub(crate) collected: u64,
     pub(crate) scratch: Vec<Item<E>>,
-    pub(crate) crossings: Crossings,
-    rests: bool,
+    pub(crate) remote_items: RemoteItems,
+    is_idle: bool,
     pub(crate) error: Option<NetError>,
     pub(crate) traffic: GraphTraffic,
 }
@@ -115,16 +115,15 @@ impl<'g, E> EventGraph<'g, E> {
         plan: &'g Plan,
         hub: &'g Hub<E>,
         me: usize,
-        far: Option<Far<'g, E>>,
+        remote: Option<Remote<'g, E>>,
         more: u64,
     ) -> Self {
         let (ports, workers) = (plan.ports(), plan.workers());
         let others = workers - ports;
-        assert!(others == 0 || far.is_some(), "several ranks, and no way to them");
-        let outbox = far
-            .as_ref()
-            .filter(|_| others > 0)
-            .map(|far| Outbox::new(far.transport, far.kind, me % ports, plan.aggregates()));
+        assert!(others == 0 || remote.is_some(), "several ranks, and no way to them");
+        let outbox = remote.as_ref().filter(|_| others > 0).map(|remote| {
+            Outbox::new(remote.transport, remote.kind, me % ports, plan.aggregates())
+        });
         let acknowledges = !plan.uses().lazy_sends;
         let nodes = if acknowledges { plan.topology().nodes() } else { 0 };
         let mut graph = Self {
@@ -133,7 +132,7 @@ impl<'g, E> EventGraph<'g, E> {
             me,
             port: me % ports,
             first: me - me % ports,
-            far,
+            remote,
             outbox,
             batches: (0..ports).map(|_| Batch::new(plan.aggregates())).collect(),
             fifos: Fifos::new(plan.incoming_count(me)),
@@ -143,15 +142,15 @@ impl<'g, E> EventGraph<'g, E> {
             unacknowledged: vec![0; nodes],
             arrivals: VecDeque::new(),
             clocks: VecDeque::new(),
-            heard: VecDeque::new(),
-            relieved: VecDeque::new(),
+            control: VecDeque::new(),
+            unblocked: VecDeque::new(),
             freezing: Freezing::new(workers),
-            strangers: others,
+            unconfirmed: others,
             fingerprint: plan.fingerprint(more),
             collected: 0,
             scratch: Vec::new(),
-            crossings: Crossings::default(),
-            rests: false,
+            remote_items: RemoteItems::default(),
+            is_idle: false,
             error: None,
             traffic: GraphTraffic::default(),
         };
@@ -162,10 +161,10 @@ impl<'g, E> EventGraph<'g, E> {
         graph
     }
 
-    /// Whether the graph is ready on all workers, as far as this one has heard.
+    /// Whether the graph is ready on all workers, as far as this one knows.
     #[must_use]
     pub const fn is_made(&self) -> bool {
-        self.strangers == 0
+        self.unconfirmed == 0
     }
 
     /// The plan.
@@ -212,8 +211,8 @@ impl<'g, E> EventGraph<'g, E> {
     pub fn free(&mut self, edge: EdgeId) {
         let plan = self.plan;
         let sender = plan.topology().from(edge);
-        if plan.home(sender) == self.me {
-            self.give_credit(edge, 1);
+        if plan.worker_of(sender) == self.me {
+            self.add_credits(edge, 1);
             return;
         }
         let owed = &mut self.owed[plan.place(edge)];
@@ -221,30 +220,30 @@ impl<'g, E> EventGraph<'g, E> {
         let enough =
             if plan.uses().replicated_flow_control { plan.capacity().div_ceil(2) } else { 1 };
         if *owed as usize >= enough {
-            self.give_back(edge);
+            self.return_credits(edge);
         } else if *owed == 1 {
             self.owing.push(edge);
         }
     }
 
     /// Gives the sender of an edge all the room back that has become free.
-    pub(crate) fn give_back(&mut self, edge: EdgeId) {
+    pub(crate) fn return_credits(&mut self, edge: EdgeId) {
         let count = std::mem::take(&mut self.owed[self.plan.place(edge)]);
         if count > 0 {
             self.traffic.credits += 1;
             let sender = self.plan.topology().from(edge);
-            self.dispatch(self.plan.home(sender), Item::Credit(edge, count));
+            self.dispatch(self.plan.worker_of(sender), Item::Credit(edge, count));
         }
     }
 
     /// An edge that leaves from this worker has room again.
     #[inline]
-    pub(crate) fn give_credit(&mut self, edge: EdgeId, count: u32) {
+    pub(crate) fn add_credits(&mut self, edge: EdgeId, count: u32) {
         let credits = &mut self.credits[self.plan.place_at_sender(edge)];
         let was_full = *credits <= 0;
         *credits = credits.saturating_add_unsigned(count);
         if was_full && *credits > 0 {
-            self.relieved.push_back(self.plan.topology().from(edge));
+            self.unblocked.push_back(self.plan.topology().from(edge));
         }
     }
 
@@ -264,47 +263,47 @@ impl<'g, E> EventGraph<'g, E> {
     }
 
     /// The next words that this worker was told, and by whom.
-    pub fn next_words(&mut self) -> Option<(usize, Words)> {
-        self.heard.pop_front()
+    pub fn next_control(&mut self) -> Option<(usize, Control)> {
+        self.control.pop_front()
     }
 
     /// The next node that had to wait, and can try to send again.
     #[inline]
-    pub fn next_relieved(&mut self) -> Option<NodeId> {
-        self.relieved.pop_front()
+    pub fn next_unblocked(&mut self) -> Option<NodeId> {
+        self.unblocked.pop_front()
     }
 
     /// Says that this worker has nothing to do until something arrives.
-    pub fn rest(&mut self) {
-        if !self.rests {
+    pub fn set_idle(&mut self) {
+        if !self.is_idle {
             self.flush();
-            self.hub.cross(std::mem::take(&mut self.crossings));
-            self.rests = true;
-            self.hub.rest(true);
+            self.hub.count_remote(std::mem::take(&mut self.remote_items));
+            self.is_idle = true;
+            self.hub.set_idle(true);
         }
     }
 
     /// Says that this worker has something to do.
-    pub fn wake(&mut self) {
-        if self.rests {
-            self.rests = false;
-            self.hub.rest(false);
+    pub fn set_active(&mut self) {
+        if self.is_idle {
+            self.is_idle = false;
+            self.hub.set_idle(false);
         }
     }
 
-    /// Whether this worker has said that it rests, and nothing has arrived since.
+    /// Whether this worker has said that it is_idle, and nothing has arrived since.
     #[must_use]
-    pub const fn is_resting(&self) -> bool {
-        self.rests
+    pub const fn is_idle(&self) -> bool {
+        self.is_idle
     }
 
     /// Whether all workers of this rank rest, and nothing is on its way between them: if so, how
     /// many items have gone to other ranks and come from there. A worker that asks may be told
     /// so a moment too early.
     #[must_use]
-    pub fn quiet(&self) -> Option<[u64; 2]> {
-        let before = self.hub.crossings();
-        let is_quiet = self.hub.is_quiet() && before == self.hub.crossings();
+    pub fn quiescent(&self) -> Option<[u64; 2]> {
+        let before = self.hub.remote_items();
+        let is_quiet = self.hub.is_quiet() && before == self.hub.remote_items();
         is_quiet.then_some([before.sent, before.received])
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct Mail<E> {
 
 /// Items that went to other ranks, and that came from there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Crossings {
+pub(crate) struct RemoteItems {
     pub(crate) sent: u64,
     pub(crate) received: u64,
 }
@@ -47,7 +47,7 @@ pub struct Hub<E> {
     /// By receiver: batches posted so far.
     posted: Box<[CachePadded<AtomicU64>]>,
     in_flight: CachePadded<AtomicUsize>,
-    resting: CachePadded<AtomicUsize>,
+    idle: CachePadded<AtomicUsize>,
     sent: CachePadded<AtomicU64>,
     received: CachePadded<AtomicU64>,
 }
@@ -62,7 +62,7 @@ impl<E> Hub<E> {
             mail: (0..ports * ports).map(|_| mail()).collect(),
             posted: (0..ports).map(|_| CachePadded::default()).collect(),
             in_flight: CachePadded::default(),
-            resting: CachePadded::default(),
+            idle: CachePadded::default(),
             sent: CachePadded::default(),
             received: CachePadded::default(),
         }
@@ -108,14 +108,14 @@ impl<E> Hub<E> {
         self.in_flight.fetch_sub(batches, Ordering::Release);
     }
 
-    /// One more worker rests, or one fewer.
-    pub(crate) fn rest(&self, rests: bool) {
+    /// One more worker is_idle, or one fewer.
+    pub(crate) fn set_idle(&self, is_idle: bool) {
         // Ordering: Relaxed; `arrived` publishes that a receiver works, and a worker that rests
         // late is seen late.
-        if rests {
-            self.resting.fetch_add(1, Ordering::Relaxed);
+        if is_idle {
+            self.idle.fetch_add(1, Ordering::Relaxed);
         } else {
-            self.resting.fetch_sub(1, Ordering::Relaxed);
+            self.idle.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
@@ -123,21 +123,21 @@ impl<E> Hub<E> {
     pub(crate) fn is_quiet(&self) -> bool {
         // Ordering: Acquire, see `arrived`; then Relaxed, it publishes nothing but itself.
         self.in_flight.load(Ordering::Acquire) == 0
-            && self.resting.load(Ordering::Relaxed) == self.ports
+            && self.idle.load(Ordering::Relaxed) == self.ports
     }
 
     /// Counts what has crossed to and from other ranks.
-    pub(crate) fn cross(&self, more: Crossings) {
+    pub(crate) fn count_remote(&self, more: RemoteItems) {
         // Ordering: Relaxed; counts that are looked at once all rest.
         self.sent.fetch_add(more.sent, Ordering::Relaxed);
         self.received.fetch_add(more.received, Ordering::Relaxed);
     }
 
     /// All that was counted.
-    pub(crate) fn crossings(&self) -> Crossings {
-        // Ordering: Relaxed; see `cross`.
+    pub(crate) fn remote_items(&self) -> RemoteItems {
+        // Ordering: Relaxed; see `count_remote`.
         let [sent, received] =
             [&self.sent, &self.received].map(|count| count.load(Ordering::Relaxed));
-        Crossings { sent, received }
+        RemoteItems { sent, received }
     }
 }

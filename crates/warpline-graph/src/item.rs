@@ -5,10 +5,10 @@ use warpline_net::Malformed;
 use crate::{EdgeId, NodeId};
 
 /// How many words a worker says at once.
-pub const WORDS: usize = 12;
+pub const CONTROL_WORDS: usize = 12;
 
 /// What a worker tells another one, past all edges; their meaning is the caller's.
-pub type Words = [u64; WORDS];
+pub type Control = [u64; CONTROL_WORDS];
 
 /// How events become bytes, and bytes events: needed between ranks only.
 pub trait Codec<E>: Sync {
@@ -41,7 +41,7 @@ pub(crate) enum Item<E> {
     Marker,
     /// The sender is there, and has a plan with this fingerprint.
     Hello(u64),
-    Words(Box<Words>),
+    Control(Box<Control>),
 }
 
 impl<E> Item<E> {
@@ -78,7 +78,7 @@ impl<E> Item<E> {
                 head(7, 0);
                 write_words(&[*fingerprint], bytes);
             }
-            Self::Words(words) => {
+            Self::Control(words) => {
                 head(8, 0);
                 write_words(&**words, bytes);
             }
@@ -105,7 +105,7 @@ impl<E> Item<E> {
             5 => Self::Ack(node()?),
             6 => Self::Marker,
             7 => Self::Hello(read_words::<1>(bytes)?[0]),
-            8 => Self::Words(Box::new(read_words(bytes)?)),
+            8 => Self::Control(Box::new(read_words(bytes)?)),
             tag => {
                 return Err(Malformed::Body(format!("an event graph has no items of kind {tag}")));
             }

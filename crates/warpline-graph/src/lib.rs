@@ -71,9 +71,9 @@ mod topology;
 
 pub use arrivals::Clock;
 pub use fifo::Taken;
-pub use handle::{EventGraph, Far, GraphTraffic, Refusal, Refused};
+pub use handle::{EventGraph, GraphTraffic, Refusal, Refused, Remote};
 pub use hub::Hub;
-pub use item::{Codec, WORDS, Words};
+pub use item::{CONTROL_WORDS, Codec, Control};
 #[cfg(feature = "metis")]
 pub use min_cut::min_cut;
 pub use partition::{blocks, round_robin};

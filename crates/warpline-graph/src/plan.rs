@@ -204,7 +204,7 @@ impl Plan {
     /// The worker that a node is at.
     #[inline]
     #[must_use]
-    pub fn home(&self, node: NodeId) -> usize {
+    pub fn worker_of(&self, node: NodeId) -> usize {
         self.homes[node.index()] as usize
     }
 

@@ -7,7 +7,7 @@ use warpline_net::NetError;
 use crate::{
     EdgeId, EventGraph, NodeId, Refusal, Refused, Taken,
     arrivals::Clock,
-    item::{Item, WORDS},
+    item::{CONTROL_WORDS, Item},
 };
 
 impl<E> EventGraph<'_, E> {
@@ -78,7 +78,7 @@ impl<E> EventGraph<'_, E> {
     /// Why a node cannot send an event on these edges now.
     #[inline]
     fn refusal(&self, node: NodeId, edges: impl IntoIterator<Item = EdgeId>) -> Option<Refusal> {
-        debug_assert_eq!(self.plan.home(node), self.me, "{node:?} is another worker's");
+        debug_assert_eq!(self.plan.worker_of(node), self.me, "{node:?} is another worker's");
         if self.freezing.is_under_way() {
             return Some(Refusal::Frozen);
         }
@@ -95,7 +95,7 @@ impl<E> EventGraph<'_, E> {
         let plan = self.plan;
         self.credits[plan.place_at_sender(edge)] -= 1;
         self.traffic.events += 1;
-        let worker = plan.home(plan.topology().to(edge));
+        let worker = plan.worker_of(plan.topology().to(edge));
         if worker == self.me {
             self.receive_into(edge, Taken::Own(event));
         } else {
@@ -144,11 +144,11 @@ impl<E> EventGraph<'_, E> {
     }
 
     /// Tells a worker something, past all edges and even if the graph is frozen.
-    pub fn tell(&mut self, worker: usize, words: [u64; WORDS]) {
+    pub fn send_control(&mut self, worker: usize, words: [u64; CONTROL_WORDS]) {
         if worker == self.me {
-            self.heard.push_back((worker, words));
+            self.control.push_back((worker, words));
         } else {
-            self.dispatch(worker, Item::Words(Box::new(words)));
+            self.dispatch(worker, Item::Control(Box::new(words)));
         }
     }
 
@@ -156,15 +156,16 @@ impl<E> EventGraph<'_, E> {
     #[inline]
     pub(crate) fn dispatch(&mut self, worker: usize, item: Item<E>) {
         // Resting again is what sends it, if nothing else does.
-        self.wake();
+        self.set_active();
         if let Some(port) = worker.checked_sub(self.first).filter(|&port| port < self.batches.len())
         {
             if self.batches[port].put(item) {
                 self.post(port);
             }
-        } else if let (Some(outbox), Some(far)) = (&mut self.outbox, &self.far) {
-            self.crossings.sent += u64::from(!matches!(item, Item::Words(_)));
-            let put = outbox.put(self.plan.address(worker), |bytes| item.write(far.codec, bytes));
+        } else if let (Some(outbox), Some(remote)) = (&mut self.outbox, &self.remote) {
+            self.remote_items.sent += u64::from(!matches!(item, Item::Control(_)));
+            let put =
+                outbox.put(self.plan.address(worker), |bytes| item.write(remote.codec, bytes));
             self.remember(put);
         }
     }
@@ -177,7 +178,7 @@ impl<E> EventGraph<'_, E> {
     /// Sends all that has gathered: nothing else can be done, or others wait for it.
     pub fn flush(&mut self) {
         while let Some(edge) = self.owing.pop() {
-            self.give_back(edge);
+            self.return_credits(edge);
         }
         for port in 0..self.batches.len() {
             if !self.batches[port].items.is_empty() {

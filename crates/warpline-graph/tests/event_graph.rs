@@ -13,8 +13,8 @@ use std::{
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use warpline_graph::{
-    Codec, EdgeId, EventGraph, Far, Hub, NodeId, Plan, PlanError, Refusal, SplitPhase, Techniques,
-    Topology, blocks, round_robin,
+    Codec, EdgeId, EventGraph, Hub, NodeId, Plan, PlanError, Refusal, Remote, SplitPhase,
+    Techniques, Topology, blocks, round_robin,
 };
 use warpline_net::{Aggregation, Malformed, ThreadTransport, Transport, network};
 
@@ -141,8 +141,8 @@ impl<'g> World<'g> {
         let graphs = (0..plan.workers())
             .map(|me| {
                 let transport: &dyn Transport = &ends[me / ports];
-                let far = Far { transport, codec: &Numbers, kind: 20 };
-                EventGraph::make(plan, &hubs[me / ports], me, Some(far), 7)
+                let remote = Remote { transport, codec: &Numbers, kind: 20 };
+                EventGraph::make(plan, &hubs[me / ports], me, Some(remote), 7)
             })
             .collect();
         let edges = (0..plan.topology().edges()).map(|_| Edge::default()).collect();
@@ -150,11 +150,11 @@ impl<'g> World<'g> {
     }
 
     fn sender(&self, edge: EdgeId) -> usize {
-        self.plan.home(self.plan.topology().from(edge))
+        self.plan.worker_of(self.plan.topology().from(edge))
     }
 
     fn receiver(&self, edge: EdgeId) -> usize {
-        self.plan.home(self.plan.topology().to(edge))
+        self.plan.worker_of(self.plan.topology().to(edge))
     }
 
     fn edge(&self, number: usize) -> Option<EdgeId> {
@@ -180,7 +180,7 @@ impl<'g> World<'g> {
             }
             Step::SendEvent(node) => {
                 let node = NodeId((node % nodes) as u32);
-                let graph = &mut self.graphs[self.plan.home(node)];
+                let graph = &mut self.graphs[self.plan.worker_of(node)];
                 let sent = graph.send_event(node, self.next);
                 let edges = self.plan.topology().outgoing(node).map(EdgeId);
                 self.note(edges, sent.map_err(|refused| refused.refusal), false);
@@ -195,7 +195,7 @@ impl<'g> World<'g> {
                 let edges = self.plan.topology().outgoing(node);
                 let counts = edges.map(|edge| self.edges[edge as usize].sent.len()).collect();
                 self.clocks.insert((node.0, u64::from(self.next)), counts);
-                self.graphs[self.plan.home(node)].publish(node, [u64::from(self.next), 9]);
+                self.graphs[self.plan.worker_of(node)].publish(node, [u64::from(self.next), 9]);
                 self.next += 1;
             }
             Step::Poll(worker) => self.poll(worker % workers),
@@ -385,7 +385,7 @@ fn received(case: &Case, events: &[usize]) -> Vec<Vec<u32>> {
     let mut received = vec![Vec::new(); plan.topology().edges()];
     for (number, node) in events.iter().enumerate() {
         let node = NodeId((node % case.nodes) as u32);
-        while world.graphs[plan.home(node)].send_event(node, number as u32).is_err() {
+        while world.graphs[plan.worker_of(node)].send_event(node, number as u32).is_err() {
             for worker in 0..plan.workers() {
                 world.graphs[worker].flush();
                 world.graphs[worker].poll().expect("nobody is lost");
@@ -469,8 +469,8 @@ fn ranks_have_the_same_graph() {
     };
     let (plans, hubs, ends) = ([plan(1), plan(2)], [Hub::new(1), Hub::new(1)], network(2, 1));
     let graph = |me: usize| {
-        let far = Far { transport: &ends[me], codec: &Numbers, kind: 20 };
-        EventGraph::<u32>::make(&plans[me], &hubs[me], me, Some(far), 0)
+        let remote = Remote { transport: &ends[me], codec: &Numbers, kind: 20 };
+        EventGraph::<u32>::make(&plans[me], &hubs[me], me, Some(remote), 0)
     };
     let mut graphs = [graph(0), graph(1)];
     for graph in &mut graphs {
@@ -493,10 +493,10 @@ fn threads() {
         for me in 0..4 {
             let (plan, hub, transport) = (&plan, &hubs[me / 2], &ends[me / 2]);
             scope.spawn(move || {
-                let far = Far { transport, codec: &Numbers, kind: 20 };
-                let mut graph = EventGraph::make(plan, hub, me, Some(far), 0);
+                let remote = Remote { transport, codec: &Numbers, kind: 20 };
+                let mut graph = EventGraph::make(plan, hub, me, Some(remote), 0);
                 let mine: Vec<_> =
-                    (0..NODES as u32).filter(|&n| plan.home(NodeId(n)) == me).collect();
+                    (0..NODES as u32).filter(|&n| plan.worker_of(NodeId(n)) == me).collect();
                 let mut counts: HashMap<u32, (u32, u32)> =
                     mine.iter().map(|&n| (n, (0, 0))).collect();
                 loop {
@@ -520,7 +520,7 @@ fn threads() {
                         std::thread::yield_now();
                     }
                     let is_done = counts.values().all(|&(sent, got)| (sent, got) == (EACH, EACH));
-                    if is_done || graph.is_freeze_wanted() {
+                    if is_done || graph.is_freeze_requested() {
                         break;
                     }
                 }

@@ -43,7 +43,7 @@ where
             return self.lose(NetError::Failed(what));
         }
         if shared.common.memory.is_limited()
-            && !shared.is_here(shared.plan.home(topology.from(edge)))
+            && !shared.is_here(shared.plan.worker_of(topology.from(edge)))
         {
             self.guard(|worker| {
                 let error_context = &mut worker.send_buffer.error_context;
@@ -193,19 +193,19 @@ where
         self.lps[local].asked_at = Some(process.bound);
         self.allowance = self.allowance.saturating_sub(1);
         let sender = self.shared.plan.topology().from(edge);
-        let home = self.shared.plan.home(sender);
+        let home = self.shared.plan.worker_of(sender);
         if home == self.me {
             self.hear_question(sender);
         } else {
             let mut words = [0; _];
             words[..2].copy_from_slice(&[ASK, u64::from(sender.0)]);
-            self.graph.tell(home, words);
+            self.graph.send_control(home, words);
         }
     }
 
     /// Somebody waits for the clock of a process of this worker's.
     pub(super) fn hear_question(&mut self, node: NodeId) {
-        if self.shared.plan.home(node) == self.me {
+        if self.shared.plan.worker_of(node) == self.me {
             let local = self.shared.local_of(node);
             if let Some(process) = self.lps.get_mut(local) {
                 process.is_asked = true;

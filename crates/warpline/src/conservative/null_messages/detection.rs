@@ -11,7 +11,7 @@
 use std::sync::PoisonError;
 
 use warpline_core::{EventKey, Model};
-use warpline_graph::{NodeId, WORDS, Words};
+use warpline_graph::{CONTROL_WORDS, Control, NodeId};
 use warpline_net::NetError;
 
 use super::{
@@ -61,7 +61,7 @@ pub(super) struct Detection {
     has_reported: bool,
     /// The first failure that all workers know of.
     failure: FailureOrder,
-    verdict: Option<Words>,
+    verdict: Option<Control>,
     outputs_max: usize,
     /// How many freezes there were.
     epoch: u64,
@@ -101,7 +101,7 @@ where
         &mut self,
         lookout: &mut Lookout<'_, '_>,
     ) -> Result<Option<Ended>, NetError> {
-        if !self.graph.is_freezing() && (self.graph.is_freeze_wanted() || self.wants_freeze()) {
+        if !self.graph.is_freezing() && (self.graph.is_freeze_requested() || self.wants_freeze()) {
             self.graph.freeze();
         }
         if !self.graph.is_frozen() {
@@ -131,7 +131,7 @@ where
     /// The first worker of a rank: whether all ranks are quiet, as far as the first one of all
     /// knows.
     fn is_quiet(&mut self) -> bool {
-        let Some([sent, received]) = self.graph.quiet() else { return false };
+        let Some([sent, received]) = self.graph.quiescent() else { return false };
         let now = [self.detection.epoch, sent, received];
         if self.shared.common.ranks.count() == 1 {
             self.detection.is_deadlock = true;
@@ -139,10 +139,10 @@ where
         }
         if self.detection.told != Some(now) {
             self.detection.told = Some(now);
-            let mut words = [0; WORDS];
+            let mut words = [0; CONTROL_WORDS];
             words[..2].copy_from_slice(&[QUIET, self.shared.common.ranks.me() as u64]);
             words[2..5].copy_from_slice(&now);
-            self.graph.tell(0, words);
+            self.graph.send_control(0, words);
             self.graph.flush();
         }
         let quiet = &self.detection.quiet;
@@ -163,7 +163,7 @@ where
         let mut outputs = self.shared.common.outputs.lock().unwrap_or_else(PoisonError::into_inner);
         outputs.append(&mut self.outputs);
         drop(outputs);
-        self.graph.tell(0, report.to_words());
+        self.graph.send_control(0, report.to_words());
     }
 
     /// The first clock of a process that can do anything that counts.
@@ -182,7 +182,7 @@ where
     }
 
     /// Takes what a worker has said.
-    pub(super) fn hear(&mut self, from: usize, words: &Words) {
+    pub(super) fn hear(&mut self, from: usize, words: &Control) {
         // Reports are for the first worker of all, and verdicts from it.
         let fits = match words[0] {
             ASK => true,
@@ -242,13 +242,13 @@ where
         let mut words = all.to_words();
         (words[0], words[7]) = (VERDICT, decision);
         for worker in 0..self.shared.plan.workers() {
-            self.graph.tell(worker, words);
+            self.graph.send_control(worker, words);
         }
         self.graph.flush();
     }
 
     /// Does what was decided; says whether the run has come to its end.
-    fn follow(&mut self, verdict: &Words, lookout: &mut Lookout<'_, '_>) -> Option<Ended> {
+    fn follow(&mut self, verdict: &Control, lookout: &mut Lookout<'_, '_>) -> Option<Ended> {
         let Report { floor, failure, .. } = Report::from_words(verdict);
         let decision = verdict[7];
         self.tally.freezes += 1;
@@ -263,7 +263,7 @@ where
         match decision {
             GO_ON => {
                 self.graph.unfreeze();
-                self.graph.wake();
+                self.graph.set_active();
                 let detection = &mut self.detection;
                 detection.has_reported = false;
                 detection.is_deadlock = false;
@@ -340,8 +340,8 @@ impl Report {
     }
 
     /// The words of a report; those of a verdict have the decision at the eighth place.
-    fn to_words(self) -> Words {
-        let mut words = [0; WORDS];
+    fn to_words(self) -> Control {
+        let mut words = [0; CONTROL_WORDS];
         words[0] = REPORT;
         words[1..3].copy_from_slice(&self.floor.to_words());
         words[3..7].copy_from_slice(&FailureOrder::to_words(Some(self.failure)));
@@ -350,7 +350,7 @@ impl Report {
         words
     }
 
-    fn from_words(words: &Words) -> Self {
+    fn from_words(words: &Control) -> Self {
         let order = FailureOrder::from_words([words[3], words[4], words[5], words[6]]);
         let failure = order.flatten().unwrap_or(FailureOrder::End);
         Self {

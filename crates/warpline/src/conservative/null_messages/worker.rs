@@ -9,7 +9,7 @@ use std::{
 };
 
 use warpline_core::{Io, LogicalProcess, Model, VirtualTime};
-use warpline_graph::{EventGraph, Far, NodeId, Taken};
+use warpline_graph::{EventGraph, NodeId, Remote, Taken};
 use warpline_net::{Aggregation, NetError};
 
 use super::{
@@ -99,7 +99,8 @@ where
 {
     pub(super) fn new(shared: &'a Shared<'a, M, B>, me: usize) -> Self {
         let far = shared.common.ranks.transport();
-        let far = far.map(|transport| Far { transport, codec: &shared.codec, kind: ENGINE_KINDS });
+        let far =
+            far.map(|transport| Remote { transport, codec: &shared.codec, kind: ENGINE_KINDS });
         let mode = shared.common.mode as u64;
         Self {
             shared,
@@ -148,7 +149,7 @@ where
         if self.graph.is_freezing() {
             self.graph.flush();
         } else {
-            self.graph.rest();
+            self.graph.set_idle();
         }
         lookout.cuts_off();
         // Alone, there is nothing to wait for: the next look finds that all is quiet.
@@ -207,7 +208,7 @@ where
             self.waited = 0;
         }
         self.settle();
-        while let Some((from, words)) = self.graph.next_words() {
+        while let Some((from, words)) = self.graph.next_control() {
             self.hear(from, &words);
         }
         Ok(())
@@ -234,7 +235,7 @@ where
         while let Some(clock) = self.graph.next_clock() {
             self.hear_clock(&clock);
         }
-        while let Some(node) = self.graph.next_relieved() {
+        while let Some(node) = self.graph.next_unblocked() {
             let local = self.shared.local_of(node);
             if !self.lps[local].outbox.is_empty() {
                 self.guard(|worker| worker.send_outbox(local, false));
@@ -250,7 +251,7 @@ where
         if self.ready.is_empty() {
             return false;
         }
-        self.graph.wake();
+        self.graph.set_active();
         let before = self.tally.committed;
         for _ in 0..SLICE_TURNS {
             let Some(Reverse((at, local))) = self.ready.pop() else { break };
