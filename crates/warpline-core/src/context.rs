@@ -34,16 +34,6 @@ pub trait Context<M> {
     /// The delay may be zero: the effect is then handled at the same time, after its cause.
     fn send(&mut self, to: LpId, delay: f64, message: M);
 
-    /// Sends a message that `make` makes. A large message is best sent this way: an engine may let
-    /// it be made in the buffer that carries it, without a copy.
-    #[inline]
-    fn send_with(&mut self, to: LpId, delay: f64, make: impl FnOnce() -> M)
-    where
-        Self: Sized,
-    {
-        self.send(to, delay, make());
-    }
-
     /// Sends `message` to process `to`, to arrive at the virtual time `time`.
     fn send_at(&mut self, to: LpId, time: f64, message: M);
 

@@ -383,7 +383,7 @@ impl<const CAPACITY: usize> LogicalProcess for Node<CAPACITY> {
             me
         };
         let delay = lookahead + cx.rng().exponential(mean);
-        cx.send_with(to, delay, || Self::payload(payload, me.get() as u8));
+        cx.send(to, delay, Self::payload(payload, me.get() as u8));
     }
 
     const REVERSIBLE: bool = true;
