@@ -84,7 +84,9 @@ pub(crate) fn not_defined(sources: &[Source]) -> Vec<Problem> {
 fn cited(sources: &[Source]) -> BTreeSet<String> {
     let modules_of_tests = modules_of_tests(sources);
     let mut cited = BTreeSet::new();
-    for source in sources.iter().filter(|source| source.is_rust()) {
+    // The tests of these checks cite labels that they make up.
+    let is_ours = |source: &&Source| source.path.contains("tests/house");
+    for source in sources.iter().filter(|source| source.is_rust() && !is_ours(source)) {
         let is_test_file = !source.path.contains("/src/")
             || modules_of_tests.iter().any(|module| {
                 let rest = source.path.strip_prefix(module.as_str());
