@@ -1,4 +1,4 @@
-//! What a handler may do; what it may not do is absent from here.
+//! What a handler may do: [`Context`] has no method for anything that cannot be undone.
 
 use std::fmt;
 
@@ -6,76 +6,78 @@ use crate::{LpId, Stream, UndoPoint, VirtualTime};
 
 /// The handler's view of the engine, for a model whose messages are of type `M`.
 ///
-/// Everything a handler does through a context can be undone by an engine that speculates, so
-/// nothing here prints, writes files or tells the wall-clock time. Handlers that do such things
-/// behind the context's back run them once per execution, not once per committed event.
+/// An engine that speculates can undo everything that a handler does through a context. So nothing
+/// here prints, writes files or reads the wall clock. A handler can still do such things without
+/// the context; they then happen once per execution, not once per committed event.
 ///
 /// A mistake (a delay that is NaN or negative, a receiver that does not exist, …) does not return
-/// an error: the handler ends there, by unwinding, and the run ends with a
-/// [`ModelError`](crate::ModelError) once the event that made the mistake is final.
+/// an error. The handler ends there, by unwinding, and the run ends with a
+/// [`ModelError`](crate::ModelError) once the event can no longer be undone.
 ///
-/// Engines implement this trait, and it will gain methods: an implementation elsewhere (for the
-/// unit tests of a model, say) has to keep up.
+/// Engines implement this trait, and later versions may add methods to it: other implementations
+/// (for the unit tests of a model, say) must then be extended.
 pub trait Context<M> {
-    /// The time of the event being handled; zero in `start`.
+    /// The time of the event that is being handled; zero in `start`.
     fn now(&self) -> VirtualTime;
 
-    /// The process that handles it.
+    /// The LP that handles it.
     fn me(&self) -> LpId;
 
-    /// How many processes the model has.
+    /// The number of LPs in the model.
     fn lp_count(&self) -> usize;
 
-    /// This process's own stream of random numbers.
+    /// The random stream of this LP.
     fn rng(&mut self) -> &mut Stream;
 
-    /// Sends `message` to process `to`, to arrive after `delay` units of virtual time.
+    /// Sends `message` to LP `to`; it arrives after `delay` units of virtual time.
     ///
-    /// The delay may be zero: the effect is then handled at the same time, after its cause.
+    /// The delay may be zero: the event is then handled at the same virtual time, after the event
+    /// that sent it.
     fn send(&mut self, to: LpId, delay: f64, message: M);
 
-    /// Sends `message` to process `to`, to arrive at the virtual time `time`.
+    /// Sends `message` to LP `to`; it arrives at the virtual time `time`.
     fn send_at(&mut self, to: LpId, time: f64, message: M);
 
-    /// Sends an I/O event: one that is handled, by [`handle_io`] or [`output`], only once nothing
-    /// can undo it any more.
+    /// Sends an I/O event. [`handle_io`] or [`output`] handles it once nothing can undo it any
+    /// more.
     ///
     /// [`handle_io`]: crate::LogicalProcess::handle_io
     /// [`output`]: crate::LogicalProcess::output
     fn send_io(&mut self, io: Io, to: LpId, delay: f64, message: M);
 
-    /// Ends the handler, and the run with an error of the model's own once this event is final.
+    /// Ends the handler here, and ends the run with this error once the event can no longer be
+    /// undone.
     fn fail(&mut self, reason: fmt::Arguments<'_>);
 
-    /// Leaves a word for [`reverse`](crate::LogicalProcess::reverse): what the handler is about to
-    /// forget and the reverse handler needs. The last word counts. Engines that do not reverse
-    /// ignore it.
+    /// Saves a word for [`reverse`](crate::LogicalProcess::reverse), because the handler is about
+    /// to overwrite it. Only the last word of an event is kept. Engines that do not reverse ignore
+    /// it.
     #[inline]
     fn note(&mut self, _word: u64) {}
 
-    /// Where a [`Tracked`](crate::Tracked) field stands in the history of its process.
+    /// The position of this event in the history of its LP, for [`Tracked`](crate::Tracked) fields.
     #[inline]
     fn undo_point(&self) -> UndoPoint {
         UndoPoint::NEVER
     }
 }
 
-/// The view of a handler of blocking I/O events, which is never undone.
+/// The context of a handler of blocking I/O events, which is never undone.
 pub trait IoContext<M>: Context<M> {
-    /// Sets the simulated time barrier: from now on no event at or after `time` is handled ahead of
-    /// global virtual time; `None` takes the barrier away. It limits optimism and never changes a
-    /// result; an engine that does not speculate ignores it.
+    /// Sets the simulated time barrier: from now on, no event at or after `time` is handled ahead
+    /// of global virtual time. `None` removes the barrier. The barrier limits optimism and never
+    /// changes a result; an engine that does not speculate ignores it.
     ///
-    /// A barrier that nobody raises does not stop the run: the event that global virtual time has
-    /// reached is always handled.
+    /// A barrier that no handler moves does not stop the run: the event that global virtual time
+    /// has reached is always handled.
     fn set_time_barrier(&mut self, time: Option<VirtualTime>);
 }
 
 /// The two kinds of I/O events (GTW, section 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Io {
-    /// Its process waits for it: nothing later is handled there before. The handler has the state.
+    /// The LP waits for it: it handles no later event before. The handler has the LP's state.
     Blocking,
-    /// Its process does not wait, so the handler has the message only.
+    /// The LP does not wait, so the handler has only the message.
     NonBlocking,
 }

@@ -1,8 +1,8 @@
-//! The commit digest: equal digests mean equal committed events, in order, per process.
+//! The commit digest: equal digests mean that every LP committed equal events in the same order.
 //!
-//! Each process chains the keys (and fingerprints) of its committed events. The chains are then
-//! added up, each mixed with its process's number and the final state of its random stream, so
-//! they can be combined in any order: over workers, over machines.
+//! Each LP chains the keys and fingerprints of its committed events. The digest of a run is the sum
+//! of all chains, each mixed with the number of its LP and the final state of its random stream. A
+//! sum can be taken in any order, over workers and over ranks.
 
 use std::{fmt, str::FromStr};
 
@@ -21,12 +21,12 @@ pub const fn mix(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The chain of one process's committed events.
+/// The chain of the committed events of one LP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LpDigest(u64);
 
 impl LpDigest {
-    /// The digest of a process that has committed nothing.
+    /// The digest of an LP that has committed nothing.
     #[must_use]
     pub const fn new() -> Self {
         Self(START)
@@ -53,7 +53,7 @@ impl Default for LpDigest {
 pub struct CommitDigest(u64);
 
 impl CommitDigest {
-    /// Adds one process: its chain, its number, its random stream, and how much it has sent.
+    /// Adds one LP: its chain, its number, its random stream, and how many events it has sent.
     pub fn add_lp(&mut self, lp: LpId, chain: LpDigest, rng: &Stream, sent: u64) {
         let identity = mix(u64::from(lp.get()), sent);
         let [low, high] = rng.words();
@@ -66,13 +66,13 @@ impl CommitDigest {
         self.0
     }
 
-    /// The digest that is this number.
+    /// The digest with these bits.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// Joins the digests of disjoint sets of processes.
+    /// Combines the digests of two disjoint sets of LPs.
     #[must_use]
     pub const fn combine(self, other: Self) -> Self {
         Self(self.0.wrapping_add(other.0))
@@ -116,7 +116,7 @@ mod tests {
         chain
     }
 
-    /// Any change to what one process committed changes its chain: order, loss, doubling, content.
+    /// Order, loss, doubling and contents of the events of an LP all change its chain.
     #[test]
     fn chain_tells_histories_apart() {
         let histories =
@@ -131,7 +131,7 @@ mod tests {
         assert_ne!(with_content, chain(&[(1.0, 0)]));
     }
 
-    /// Parts combine in any order, and swapping the histories of two processes is seen.
+    /// Parts combine in any order, and swapping the histories of two LPs changes the digest.
     #[test]
     fn combines_in_any_order() {
         let (a, b) = (chain(&[(1.0, 0)]), chain(&[(2.0, 0)]));

@@ -1,10 +1,12 @@
-//! What a model can do wrong, and how it is told: what, where, and what to do about it.
+//! The mistakes of models, and the error that reports one: what, where, and what to do.
+//!
+//! Engines make these values, and users read them.
 
 use std::fmt;
 
 use crate::{EventKey, LpId};
 
-/// A mistake of a model, found while one event was handled.
+/// A mistake of a model, found while an event was handled.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -15,28 +17,28 @@ pub enum Fault {
         /// The delay or time that was given.
         value: f64,
     },
-    /// An event sent into its sender's past.
+    /// An event sent into the past of its sender.
     Past {
         /// The receiver.
         to: LpId,
         /// The negative delay.
         delay: f64,
     },
-    /// An event for a process that the model does not have.
+    /// An event for an LP that the model does not have.
     NoSuchLp {
         /// The receiver that was named.
         to: LpId,
-        /// How many processes there are.
+        /// How many LPs there are.
         lp_count: usize,
     },
     /// Zero-delay events that cause each other without end.
     ZeroDelayChain {
-        /// The receiver of the event that went one step too far.
+        /// The receiver of the first event beyond the limit.
         to: LpId,
         /// The number of steps allowed at one instant.
         limit: u32,
     },
-    /// An event to another process sooner than the model's lookahead allows.
+    /// An event to another LP, sooner than the lookahead of the model allows.
     BrokenLookahead {
         /// The receiver.
         to: LpId,
@@ -45,15 +47,15 @@ pub enum Fault {
         /// The lookahead that the model declares.
         lookahead: f64,
     },
-    /// An event on a way that the model does not declare among its links, where the engine relies
-    /// on them.
+    /// An event to an LP that is not among the links of its sender, where the engine relies on
+    /// them.
     NoSuchLink {
         /// The receiver.
         to: LpId,
         /// The delay of the event.
         delay: f64,
     },
-    /// An event sooner than its link's lookahead allows, where the engine relies on it.
+    /// An event sooner than the lookahead of its link allows, where the engine relies on it.
     BrokenLink {
         /// The receiver.
         to: LpId,
@@ -68,26 +70,26 @@ pub enum Fault {
     Panicked {
         /// The panic's message.
         message: String,
-        /// The source line that panicked, where it is known.
+        /// The source line that panicked, if it is known.
         location: Option<String>,
     },
-    /// A reverse handler that does not restore the state, found by the reverse check: what differs
-    /// before the event and after its reversal.
+    /// A reverse handler that does not restore the state, found by the reverse check: the first
+    /// difference between the state before the event and the state after its reversal.
     NotReversed(Box<Discrepancy>),
-    /// A handler that does something else when it handles the same event again, found by the
-    /// reverse check.
+    /// A handler that does not repeat what it did when it handles the same event again, found by
+    /// the reverse check.
     NotRepeated(Box<Discrepancy>),
 }
 
-/// What differs between two states or executions that should be alike.
+/// The first difference between two states or executions that should be equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Discrepancy {
-    /// The first difference: a path of fields as in `tally.bins[3]`, the random stream, or an
-    /// event that was sent.
+    /// What differs: a path of fields as in `tally.bins[3]`, the random stream, or an event that
+    /// was sent.
     pub what: String,
-    /// What it was in the first.
+    /// Its value in the first.
     pub first: String,
-    /// What it is in the second.
+    /// Its value in the second.
     pub second: String,
 }
 
@@ -109,23 +111,23 @@ impl Fault {
                 "lower the lookahead that the model declares, or lengthen the delay"
             }
             Self::NoSuchLink { .. } => {
-                "add the link to what the model's `links` gives for the sender, or run with \
+                "add the link to those that `links` of the model returns for the sender, or use \
                  --synchronization windows or another engine, which need no links"
             }
             Self::BrokenLink { .. } => {
                 "lower the lookahead of this link in the model's `links`, or lengthen the delay"
             }
             Self::Failed(_) | Self::Panicked { .. } => {
-                "the same seed and flags repeat it; look at this LP's handler"
+                "look at the handler of this LP; the same seed and flags repeat the failure"
             }
             Self::NotReversed(_) => {
-                "undo every change of `handle` in `reverse`, the last one first; what would be \
-                 lost can be kept with `Context::note`, or drawn again from `Reversal::rng`"
+                "undo every change of `handle` in `reverse`, the last one first; save values that \
+                 `handle` overwrites with `Context::note`, or draw them again from `Reversal::rng`"
             }
             Self::NotRepeated(_) => {
-                "let the handler depend on nothing but the model, the message, the state and its \
-                 random stream; and let `Debug` show all of the state, or the reverse check \
-                 cannot see what `reverse` leaves undone"
+                "let the handler depend only on the model, the message, the state and its random \
+                 stream; and let `Debug` show the whole state, because the reverse check compares \
+                 what it shows"
             }
         }
     }
@@ -155,8 +157,8 @@ impl fmt::Display for Fault {
             Self::BrokenLink { to, delay, lookahead } => {
                 write!(
                     f,
-                    "sent an event to {to:?} with delay {delay}, below lookahead {lookahead} of their \
-                     link"
+                    "sent an event to {to:?} with delay {delay}, below lookahead {lookahead} of \
+                     their link"
                 )
             }
             Self::Failed(reason) => f.write_str(reason),
@@ -177,7 +179,7 @@ impl fmt::Display for Fault {
                 write!(
                     f,
                     "does something else when it handles the same event again: {what} was {first} \
-                     at first, and {second} then"
+                     the first time, and {second} the second time"
                 )
             }
         }
@@ -187,9 +189,9 @@ impl fmt::Display for Fault {
 /// Where a fault happened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
-    /// The process that was at work; `None` in what concerns the model as a whole.
+    /// The LP that was active; `None` if the fault concerns the model as a whole.
     pub lp: Option<LpId>,
-    /// The event it handled; `None` in `start`, `finish`, or while the process was made.
+    /// The event it handled; `None` in `start` and `finish`, and while the LP was made.
     pub event: Option<EventKey>,
     /// The engine, by the name that `--engine` takes.
     pub engine: &'static str,
@@ -200,7 +202,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The run it happened in, as errors name it.
+    /// The run in which it happened, as errors describe it.
     #[must_use]
     pub fn run(&self) -> String {
         let Self { engine, worker, seed, .. } = self;
@@ -218,7 +220,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A model's fault together with its place: the error that ends a run.
+/// A fault of a model with its place: the error that ends a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelError {
     /// What happened.

@@ -1,4 +1,4 @@
-//! Identifiers: small integers that must not be mixed up.
+//! Identifiers: a type for the numbers of LPs, so that they are not confused with other integers.
 
 use std::fmt;
 
@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize};
 pub struct LpId(u32);
 
 impl LpId {
-    /// The process with this number. Whether it exists is checked when an event is sent to it.
+    /// The LP with this number. Engines check that it exists when an event is sent to it.
     #[inline]
     #[must_use]
     pub const fn new(id: u32) -> Self {
         Self(id)
     }
 
-    /// The process at a position in a table of processes.
+    /// The LP at a position in a table of all LPs.
     ///
     /// # Panics
     ///
-    /// If the position does not fit into 32 bits; no engine holds that many processes.
+    /// If the position does not fit into 32 bits; no engine holds that many LPs.
     #[inline]
     #[must_use]
     pub fn from_index(index: usize) -> Self {
-        Self(u32::try_from(index).expect("an LP's number fits into 32 bits"))
+        Self(u32::try_from(index).expect("the number of an LP fits into 32 bits"))
     }
 
     /// The number itself.
@@ -34,7 +34,7 @@ impl LpId {
         self.0
     }
 
-    /// The position of the process in a table of all processes.
+    /// The position of the LP in a table of all LPs.
     #[inline]
     #[must_use]
     pub const fn index(self) -> usize {

@@ -1,28 +1,30 @@
-//! The order of events: one key per event, the same in every engine.
+//! The order of events: each event has a key, which is the same in every engine.
+//!
+//! Engines make a key when an event is sent, and compare keys wherever they order events.
 //!
 //! # Invariants
 //!
-//! - **KEY-A.** An effect sorts after its cause: its receive time is later, or it is equal and the
-//!   step is one higher.
-//! - **KEY-B.** Two events of one run never share a key, because a sender numbers what it sends.
-//! - **KEY-C.** Nothing about arrival, threads or addresses enters a key, so a re-execution makes
-//!   the same keys.
+//! - **KEY-A.** An event sorts after the event that sent it: its receive time is later, or the
+//!   times are equal and its step is one higher.
+//! - **KEY-B.** Two events of a run never have the same key, because a sender numbers its events.
+//! - **KEY-C.** A key does not depend on arrival, threads or addresses, so a handler that is
+//!   executed again makes the same keys.
 
 use std::{cmp::Ordering, fmt, num::NonZeroU64};
 
 use crate::{LpId, VirtualTime};
 
-/// The longest chain of zero-delay events at one instant before it counts as endless.
+/// The most zero-delay events in a chain at one virtual time; a longer chain is an error.
 pub const STEP_MAX: u32 = 1_000_000;
 
-/// Where an event stands in the order of all events: receive time, step, sender, sequence.
+/// The position of an event in the order of all events: receive time, step, sender, sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EventKey {
     time: u64,
     /// The step in the high half and the sender in the low half, so that they compare as one.
     step_and_sender: u64,
-    /// The sequence number plus one: never zero, so that an `Option` of an event takes no more
-    /// room than the event.
+    /// The sequence number plus one. It is never zero, so an `Option` of an event is no larger
+    /// than the event.
     sequence_and_one: NonZeroU64,
 }
 
@@ -54,28 +56,28 @@ impl EventKey {
         VirtualTime::new(self.time_value()).unwrap_or(VirtualTime::MAX)
     }
 
-    /// How many zero-delay events led to this one within its instant.
+    /// The number of zero-delay events in the chain that led to this one.
     #[inline]
     #[must_use]
     pub const fn step(&self) -> u32 {
         (self.step_and_sender >> 32) as u32
     }
 
-    /// The process that sent the event.
+    /// The LP that sent the event.
     #[inline]
     #[must_use]
     pub const fn sender(&self) -> LpId {
         LpId::new(self.step_and_sender as u32)
     }
 
-    /// How many events the sender had sent before this one.
+    /// The number of events that the sender had sent before this one.
     #[inline]
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.sequence_and_one.get() - 1
     }
 
-    /// The key with these [`words`](Self::words), if there is one.
+    /// The key with these [`words`](Self::words), or `None` if they are not those of a key.
     #[inline]
     #[must_use]
     pub fn from_words([time, step_and_sender, sequence_and_one]: [u64; 3]) -> Option<Self> {
@@ -84,8 +86,8 @@ impl EventKey {
         Some(Self { time, step_and_sender, sequence_and_one })
     }
 
-    /// The key's three words, for a digest: time, step and sender, and the sequence number plus
-    /// one.
+    /// The three words of the key, for digests and for other ranks: time, step and sender, sequence
+    /// number plus one.
     #[inline]
     #[must_use]
     pub const fn words(&self) -> [u64; 3] {
@@ -143,7 +145,7 @@ mod tests {
     }
 
     proptest! {
-        /// The order is that of the tuple (time, step, sender, sequence), by `cmp` and by `lt`.
+        /// `cmp` and `lt` order keys as tuples (time, step, sender, sequence).
         #[test]
         fn orders_as_the_tuple(a in parts(), b in parts()) {
             let expected = a.partial_cmp(&b).unwrap();
@@ -152,7 +154,7 @@ mod tests {
         }
 
         #[test]
-        fn gives_its_parts_back(a in parts()) {
+        fn keeps_its_parts(a in parts()) {
             let k = key(a);
             prop_assert_eq!((k.time().get(), k.step(), k.sender().get(), k.sequence()), a);
             prop_assert_eq!(EventKey::from_words(k.words()), Some(k));

@@ -1,17 +1,18 @@
-//! The vocabulary of Warpline: what a model and an engine say to each other.
+//! The vocabulary of Warpline: the types that a model and an engine share.
 //!
-//! Model authors reach this crate through `warpline`, which re-exports all of it. Engines depend on
-//! it and it depends on none of them: it knows nothing of threads, clocks, files or machines, and
-//! it has no unsafe code.
+//! Model authors use this crate through `warpline`, which re-exports what a model needs. Every
+//! engine depends on it, and it depends on no engine: it starts no threads, reads no clock and no
+//! file, and has no unsafe code.
 //!
 //! # Reading order
 //!
-//! 1. [`VirtualTime`] and [`EventKey`]: when things happen, and in which order.
+//! 1. [`VirtualTime`] and [`EventKey`]: when events happen, and in which order.
 //! 2. [`LogicalProcess`], [`Model`] and [`Context`]: how a model is written.
-//! 3. [`Stream`]: random numbers that are rolled back together with the process that drew them.
-//! 4. [`CommitDigest`]: how two runs are shown to have committed the same events.
-//! 5. [`Wire`]: how messages travel between machines.
-//! 6. [`Fault`] and [`ModelError`]: what a model can do wrong, and how it is told.
+//! 3. [`Stream`]: random numbers that are rolled back together with the LP that drew them.
+//! 4. [`Tracked`] and [`Reversal`]: two ways to undo an event without a copy of the whole LP.
+//! 5. [`CommitDigest`]: shows that two runs committed the same events.
+//! 6. [`Wire`]: turns messages into bytes and back, for runs on several ranks.
+//! 7. [`Fault`] and [`ModelError`]: the mistakes of models, and how they are reported.
 
 #![forbid(unsafe_code)]
 

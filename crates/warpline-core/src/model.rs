@@ -1,37 +1,40 @@
-//! How a model is written: [`LogicalProcess`] is its parts, [`Model`] is the whole.
+//! The traits that a model implements: [`LogicalProcess`] for its parts, [`Model`] for the whole.
+//!
+//! Engines call their methods.
 //!
 //! # References
 //!
 //! `start`, `handle` and `finish` are the IProc, Proc and FProc procedures of GTW (Das, Fujimoto,
 //! Panesar, Allison, Hybinette: *GTW: A Time Warp System for Shared Memory Multiprocessors*, 1994,
-//! section 2.1); the fields of a process are its first kind of state, the model behind `&Model`
-//! its fourth.
+//! section 2.1). The fields of an LP are its first kind of state, and the read-only model is its
+//! fourth.
 
 use std::fmt;
 
 use crate::{Context, EventKey, IoContext, LpId, Reversal, Undo, VirtualTime, Wires};
 
-/// A part of a model: private state that changes only when an event arrives.
+/// A logical process (LP): private state that changes only when an event arrives.
 ///
-/// Processes share nothing but the read-only model. A model with several kinds of processes makes
-/// this type an enum (or a struct around a trait object).
+/// LPs share only the read-only model. If a model has several kinds of LPs, this type is an enum
+/// (or a struct around a trait object).
 ///
-/// The engine may clone a process to save its state, and later put the clone in its place. So
-/// whatever a handler changes must belong to the clone: plain fields and owned collections do,
-/// an `Rc<RefCell<_>>` does not. Large fields that change little are [`Tracked`](crate::Tracked).
-/// `Debug` is what a reverse check names a field by.
+/// An engine may clone an LP to save its state, and later continue with the clone. So the clone
+/// must own all that a handler changes: plain fields and owned collections work, an
+/// `Rc<RefCell<_>>` does not. Large fields of which events change only a small part are best
+/// [`Tracked`](crate::Tracked). The reverse check compares states by their `Debug` text.
 pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
-    /// The model this process belongs to.
+    /// The model that this LP belongs to.
     type Model: Model<Lp = Self>;
-    /// What events carry. Messages are never changed after they are sent: `Sync` sees to it.
+    /// The contents of events. A message is shared between threads and never changed after it is
+    /// sent, hence `Sync`.
     type Message: Send + Sync + 'static;
-    /// What is left of the process at the end, for [`Model::reduce`].
+    /// The result of one LP, for [`Model::reduce`].
     type Summary: Send;
 
-    /// Called once per process before any event: sends the first events, at time zero or later.
+    /// Called once per LP before any event. It sends the first events, at time zero or later.
     fn start(&mut self, model: &Self::Model, cx: &mut impl Context<Self::Message>);
 
-    /// Called for every event sent to this process, in the order of their keys.
+    /// Called for every event that was sent to this LP, in the order of their keys.
     fn handle(
         &mut self,
         model: &Self::Model,
@@ -39,12 +42,12 @@ pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
         cx: &mut impl Context<Self::Message>,
     );
 
-    /// Called for a blocking I/O event ([`Io::Blocking`](crate::Io::Blocking)), in the order of
-    /// keys among the other events of the process, once nothing can undo it. It may do what
-    /// cannot be undone: read and write files, or move the time barrier.
+    /// Called for a blocking I/O event ([`Io::Blocking`](crate::Io::Blocking)), in key order with
+    /// the other events of the LP, once nothing can undo it. So it may read and write files and
+    /// move the time barrier.
     ///
-    /// With limited memory it is called once more if there was no buffer for what it sent: so it
-    /// sends first, and then does what cannot be undone.
+    /// With limited memory it is called again if no buffer was free for an event that it sent. So
+    /// it should send first, and then do what cannot be undone.
     fn handle_io(
         &mut self,
         _model: &Self::Model,
@@ -55,52 +58,52 @@ pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
     }
 
     /// Called for a non-blocking I/O event ([`Io::NonBlocking`](crate::Io::NonBlocking)) once
-    /// nothing can undo it, for one event at a time and in the order of their keys over all
-    /// processes. The process itself may be ahead by then, so there is only the message; what it is
-    /// written to belongs to the model.
+    /// nothing can undo it, for one event of the rank at a time and in the order of their keys.
+    /// The LP may have gone on by then, so only the message is available. The file or device to
+    /// write to belongs to the model.
     fn output(_model: &Self::Model, _lp: LpId, _event: &EventKey, _message: &Self::Message) {}
 
-    /// Whether [`reverse`](Self::reverse) is written.
+    /// Whether [`reverse`](Self::reverse) is implemented.
     const REVERSIBLE: bool = false;
 
-    /// Undoes [`handle`](Self::handle) for the same message: the state is as that left it, and has
-    /// to become as it was before. What was sent is taken back by the engine, and the random
-    /// stream, too: [`Reversal::rng`] gives the numbers that the handler drew, in the same order.
+    /// Undoes [`handle`](Self::handle) for the same message: restores the state to what it was
+    /// before. The engine itself cancels the events that were sent and restores the random stream.
+    /// [`Reversal::rng`] returns the numbers that the handler drew, in the same order.
     fn reverse(&mut self, _model: &Self::Model, _message: &Self::Message, _event: &mut Reversal) {
-        unreachable!("`reverse` is called only where `REVERSIBLE` says that it is written");
+        unreachable!("`reverse` is called only where `REVERSIBLE` is true");
     }
 
-    /// Shows every [`Tracked`](crate::Tracked) field to `visit`, always in the same order.
+    /// Passes every [`Tracked`](crate::Tracked) field to `visit`, always in the same order.
     fn tracked(&mut self, _visit: &mut dyn FnMut(&mut dyn Undo)) {}
 
-    /// A number that is equal for equal messages and different for different ones, or a hash of the
-    /// whole contents; `None` if it is not known. Lazy cancellation takes a message that is sent
-    /// again for the same one by this.
+    /// A number that is equal for equal messages and differs for different ones, or a hash of the
+    /// whole contents; `None` if there is no such number. Lazy cancellation compares it to decide
+    /// whether a handler has sent the same message again.
     #[inline]
     fn identity(_message: &Self::Message) -> Option<u64> {
         (size_of::<Self::Message>() == 0).then_some(0)
     }
 
-    /// Called once per process after its last event. `end` is the virtual time at which the run
-    /// stopped; time averages end there.
+    /// Called once per LP after its last event. `end` is the virtual time at which the run stopped;
+    /// time averages end there.
     fn finish(self, model: &Self::Model, end: VirtualTime) -> Self::Summary;
 
-    /// A number that stands for the message's contents in the commit digest.
+    /// A number that represents the contents of a message in the commit digest.
     ///
-    /// The digest always covers the keys of all events and the random streams of all processes;
-    /// a model whose messages carry data adds them here.
+    /// The digest always covers the keys of all events and the random streams of all LPs. A model
+    /// whose messages carry data can add the data here.
     #[inline]
     fn fingerprint(_message: &Self::Message) -> u64 {
         0
     }
 }
 
-/// A whole model: which processes there are, what they share, and what becomes of their results.
+/// A whole model: its LPs, the data that they share, and how their results are combined.
 ///
-/// The model itself is read-only while it runs and seen by every handler: parameters, topology and
-/// tables belong here, not into each process.
+/// Every handler can read the model, and nothing changes it during a run. So parameters, topology
+/// and tables belong here, not into each LP.
 pub trait Model: Send + Sync + Sized {
-    /// The processes.
+    /// The type of the LPs.
     type Lp: LogicalProcess<Model = Self>;
     /// The result of a run.
     type Output: Send;
@@ -108,52 +111,53 @@ pub trait Model: Send + Sync + Sized {
     /// A short name for reports. It may depend on the model's parameters.
     fn name(&self) -> &str;
 
-    /// How many processes there are.
+    /// The number of LPs.
     fn lp_count(&self) -> usize;
 
-    /// Makes process `id`. It may be called on any thread, and for part of the processes only.
+    /// Makes LP `id`. An engine may call it on any thread, and on each rank for some LPs only.
     fn make_lp(&self, id: LpId) -> Self::Lp;
 
-    /// Folds what the processes left into the result. The summaries come in the order of the
-    /// processes, whatever engine ran them, so that sums of floating-point numbers are repeatable.
+    /// Combines the results of all LPs into the result of the run. The summaries come in the order
+    /// of the LPs in every engine, so that sums of floating-point numbers are repeatable.
     fn reduce(
         &self,
         summaries: impl Iterator<Item = <Self::Lp as LogicalProcess>::Summary>,
     ) -> Self::Output;
 
-    /// The worker, of `workers`, that process `id` is placed on. By default equal blocks.
+    /// The worker, out of `workers`, that LP `id` is placed on. The default makes equal blocks.
     fn placement(&self, id: LpId, workers: usize) -> usize {
         (id.index() * workers) / self.lp_count().max(1)
     }
 
-    /// A delay that no event from one process to another goes below, if there is one.
+    /// A lower bound of the delays of all events from one LP to another, if there is one.
     ///
     /// It is a promise: an engine may rely on it, and every engine ends the run with an error when
-    /// it is broken. Events that a process sends to itself are exempt.
+    /// it is broken. Events that an LP sends to itself are exempt.
     fn lookahead(&self) -> Option<f64> {
         None
     }
 
-    /// The processes that process `from` ever sends to, itself left out, if they are few and known.
+    /// The LPs that LP `from` ever sends to, without itself, if they are few and known.
     ///
-    /// A promise too, but one that the sequential engine does not need and does not check.
+    /// It is a promise too. The conservative engine relies on it for null messages, and checks it
+    /// there; no other engine checks it.
     fn links(&self, _from: LpId) -> Option<Vec<Link>> {
         None
     }
 
-    /// How messages and summaries travel between ranks, if the model is to run on several: plain
-    /// old data as they lie in memory ([`Wire::plain`](crate::Wire::plain)), anything else
-    /// through serde ([`Wire::serde`](crate::Wire::serde)).
+    /// How messages and summaries become bytes, for a model that runs on several ranks: plain old
+    /// data as it lies in memory ([`Wire::plain`](crate::Wire::plain)), anything else through serde
+    /// ([`Wire::serde`](crate::Wire::serde)).
     fn wires(&self) -> Option<Wires<Self>> {
         None
     }
 }
 
-/// A way that events take from one process to another.
+/// A receiver of the events of an LP, as [`Model::links`] declares it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
     /// The receiver.
     pub to: LpId,
-    /// A delay that no event on this link goes below; 0 if nothing is known.
+    /// A lower bound of the delays of events on this link; 0 if none is known.
     pub lookahead: f64,
 }

@@ -1,9 +1,9 @@
-//! Random numbers: one stream per process, saved and rolled back with it.
+//! Random numbers: each LP has a stream, which is saved and rolled back with it.
 //!
-//! The generator is PCG's 128-bit multiplicative one (`Pcg64Mcg` of the `rand` family): 16 bytes of
-//! state, a nanosecond per draw, and it can be wound backwards. The distributions here use integer
-//! and IEEE arithmetic and the `libm` crate only, so a seed gives the same numbers everywhere; any
-//! other distribution of the `rand` family works on a [`Stream`] too.
+//! The generator is the 128-bit multiplicative one of PCG (`Pcg64Mcg` of the `rand` family): it has
+//! 16 bytes of state, so saving it costs little. The distributions here use only integer and IEEE
+//! arithmetic and the `libm` crate, so a seed gives the same numbers on every platform. Any other
+//! distribution of the `rand` family works on a [`Stream`] too.
 
 use std::convert::Infallible;
 
@@ -12,12 +12,12 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::{LpId, digest::mix};
 
-/// A process's own stream of random numbers.
+/// The stream of random numbers of one LP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream(Pcg64Mcg);
 
 impl Stream {
-    /// The stream of process `lp` in a run with seed `seed`.
+    /// The stream of LP `lp` in a run with seed `seed`.
     #[must_use]
     pub fn for_lp(seed: u64, lp: LpId) -> Self {
         let low = mix(seed, u64::from(lp.get()));
@@ -48,7 +48,7 @@ impl Stream {
         to_unit(self.bits())
     }
 
-    /// Uniform in `low <= x < high`; `low` where the two are equal.
+    /// Uniform in `low <= x < high`; `low` if the two are equal.
     #[inline]
     pub fn uniform_in(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.uniform()
@@ -56,8 +56,8 @@ impl Stream {
 
     /// Uniform among the integers `0 <= n < bound`, and 0 for a bound of 0.
     ///
-    /// One multiplication, without rejection: no integer is favoured by more than
-    /// `bound / 2^64`.
+    /// It takes one multiplication and no rejection; the probability of each integer is right up to
+    /// 2<sup>-64</sup>.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
@@ -74,7 +74,7 @@ impl Stream {
     /// # References
     ///
     /// Marsaglia and Tsang, *The Ziggurat Method for Generating Random Variables*, Journal of
-    /// Statistical Software 5(8), 2000; with 256 layers and the layer and the abscissa taken from
+    /// Statistical Software 5(8), 2000; with 256 layers, and with the layer and the abscissa from
     /// different bits.
     #[inline]
     pub fn exponential(&mut self, mean: f64) -> f64 {
@@ -85,12 +85,12 @@ impl Stream {
         if x < ZIGGURAT.x[layer + 1] { x * mean } else { self.exponential_edge(layer, x) * mean }
     }
 
-    /// Decides a draw near the edge of its layer, and draws again where it falls outside.
+    /// Accepts or rejects a draw near the edge of its layer, and draws again after a rejection.
     #[cold]
     fn exponential_edge(&mut self, mut layer: usize, mut x: f64) -> f64 {
         loop {
             if layer == 0 {
-                // The tail beyond R is an exponential of its own. 1 - u is never zero.
+                // The tail beyond R is an exponential distribution too. 1 - u is never zero.
                 return R - libm::log(1.0 - self.uniform());
             }
             let (top, bottom) = (ZIGGURAT.f[layer + 1], ZIGGURAT.f[layer]);
@@ -106,7 +106,7 @@ impl Stream {
         }
     }
 
-    /// The generator's state, for a digest.
+    /// The state of the generator, for a digest.
     #[inline]
     #[must_use]
     pub fn words(&self) -> [u64; 2] {
@@ -139,7 +139,8 @@ fn to_unit(bits: u64) -> f64 {
 }
 
 const LAYERS: usize = 256;
-/// Where the tail begins, for 256 layers of equal area (Marsaglia and Tsang 2000, section 2).
+/// The abscissa where the tail begins, for 256 layers of equal area (Marsaglia and Tsang 2000,
+/// section 2).
 const R: f64 = 7.697_117_470_131_05;
 
 /// Layer `i` spans `0..x[i]` in abscissa and `f[i]..f[i + 1]` in density; `x[0]` is the width of a

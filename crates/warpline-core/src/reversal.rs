@@ -1,4 +1,4 @@
-//! What a reverse handler knows of the event it undoes.
+//! The event that a reverse handler undoes, as the handler sees it.
 //!
 //! # References
 //!
@@ -17,8 +17,8 @@ pub struct Reversal {
 }
 
 impl Reversal {
-    /// The event with this key at process `me`, before which the stream was `rng`, and for which
-    /// the handler left `note`. Engines make these.
+    /// The event with key `key` at LP `me`. `rng` is the stream before the event, and `note` is the
+    /// word that the handler saved. Only engines call this.
     #[must_use]
     pub const fn new(key: EventKey, me: LpId, rng: Stream, note: u64) -> Self {
         Self { key, me, rng, note }
@@ -30,7 +30,7 @@ impl Reversal {
         self.key.time()
     }
 
-    /// The process that handled it.
+    /// The LP that handled it.
     #[must_use]
     pub const fn me(&self) -> LpId {
         self.me
@@ -41,7 +41,7 @@ impl Reversal {
         &mut self.rng
     }
 
-    /// The last word that the handler left with [`Context::note`](crate::Context::note), or 0.
+    /// The last word that the handler saved with [`Context::note`](crate::Context::note), or 0.
     #[must_use]
     pub const fn note(&self) -> u64 {
         self.note

@@ -1,13 +1,13 @@
-//! Virtual time: the model's time, as every engine compares it.
+//! Virtual time: the time of the model, with the order that all engines use.
 //!
 //! # Invariants
 //!
 //! - **TIME-A.** A [`VirtualTime`] is finite and not negative, and zero is always `+0.0`. So the
-//!   bit patterns of two times, read as integers, order as the times do.
+//!   bit patterns of times, read as integers, have the same order as the times.
 
 use std::{cmp::Ordering, fmt};
 
-/// A point in the model's time, in whatever unit the model uses.
+/// A point in virtual time, in the unit that the model chooses.
 ///
 /// Finite, non-negative and totally ordered. Whole ticks up to 2<sup>53</sup> are exact.
 ///
@@ -22,7 +22,7 @@ use std::{cmp::Ordering, fmt};
 #[derive(Clone, Copy, PartialEq, Default)]
 pub struct VirtualTime(f64);
 
-/// The number that was refused as a virtual time: NaN, infinite or negative.
+/// A number that is not a virtual time, because it is NaN, infinite or negative.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{0} is not a virtual time: it must be finite and not negative")]
 pub struct InvalidTime(pub f64);
@@ -30,14 +30,14 @@ pub struct InvalidTime(pub f64);
 impl VirtualTime {
     /// The time at which every model starts.
     pub const ZERO: Self = Self(0.0);
-    /// The last representable time; an engine told no end runs up to it.
+    /// The last representable time; a run without an end runs up to it.
     pub const MAX: Self = Self(f64::MAX);
 
     /// Accepts a finite number that is not negative.
     ///
     /// # Errors
     ///
-    /// Gives the number back when it is NaN, infinite or negative.
+    /// Returns the number in the error if it is NaN, infinite or negative.
     #[inline]
     pub fn new(time: f64) -> Result<Self, InvalidTime> {
         if (0.0..=f64::MAX).contains(&time) {
@@ -55,7 +55,7 @@ impl VirtualTime {
         self.0
     }
 
-    /// An integer that orders exactly as the time does (TIME-A).
+    /// An integer with the same order as the time (TIME-A).
     #[inline]
     #[must_use]
     pub const fn to_ordered_bits(self) -> u64 {
@@ -97,7 +97,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn refuses_what_is_not_a_time() {
+    fn refuses_numbers_that_are_no_times() {
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, -f64::MIN_POSITIVE] {
             assert!(VirtualTime::new(bad).is_err(), "{bad} was accepted");
         }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     proptest! {
-        /// TIME-A: the bits order as the numbers do.
+        /// TIME-A: the bits have the order of the numbers.
         #[test]
         fn bits_order_as_numbers(a in 0.0..f64::MAX, b in 0.0..f64::MAX) {
             let (x, y) = (VirtualTime::new(a).unwrap(), VirtualTime::new(b).unwrap());

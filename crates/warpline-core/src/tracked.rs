@@ -1,18 +1,18 @@
-//! State that is saved incrementally: only what an event changes, and only when it changes it.
+//! State that is saved incrementally: each event saves only what it changes.
 //!
-//! A model puts its large fields into [`Tracked`] or [`TrackedVec`]. They can be changed through
-//! `write` only, which takes the handler's context and saves the old value first, so a handler
-//! cannot forget to. An engine that saves incrementally copies a process [`shallow`]ly (without
-//! what its tracked fields hold) and asks these fields to undo their own changes.
+//! A model puts its large fields into [`Tracked`] or [`TrackedVec`]. A handler can change them only
+//! through `write`, which takes the context and saves the old value first, so no handler can forget
+//! to save. An engine that saves incrementally copies an LP [`shallow`]ly, without the contents of
+//! its tracked fields, and calls [`Undo`] to let these fields undo their own changes.
 //!
 //! # Invariants
 //!
-//! - **TRACK-A.** A log holds the values before the first write of each event that wrote, events in
-//!   ascending order.
-//! - **TRACK-B.** A field without its contents (a shallow copy) is never read: the engine puts the
-//!   contents back before a handler sees it. A field that
-//!   [`LogicalProcess::tracked`](crate::LogicalProcess::tracked) does not show stays empty, and the
-//!   next access says so.
+//! - **TRACK-A.** A log holds, for each event that wrote and can be undone, what restores the value
+//!   from before the event; events are in ascending order.
+//! - **TRACK-B.** A field without its contents (in a shallow copy) is never read: the engine puts
+//!   the contents back before a handler sees it. A field that
+//!   [`LogicalProcess::tracked`](crate::LogicalProcess::tracked) does not pass stays empty, and the
+//!   next access panics and says why.
 //!
 //! # References
 //!
@@ -24,29 +24,30 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Context;
 
-/// Where a process stands in its history.
+/// The position of an event in the history of its LP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UndoPoint {
-    /// The number of the event being handled, increasing along the history of the process.
+    /// The number of the event that is being handled; it increases along the history of the LP.
     pub event: u64,
     /// Events with a lower number will never be undone.
     pub committed: u64,
 }
 
 impl UndoPoint {
-    /// For an engine that never undoes anything in this way.
+    /// For an engine that never undoes writes in this way.
     pub const NEVER: Self = Self { event: 0, committed: u64::MAX };
 }
 
-/// What an engine asks of a tracked field.
+/// The operations of a tracked field that an engine calls.
 pub trait Undo {
-    /// Undoes the writes of this event and of later ones.
+    /// Undoes the writes of event `event` and of later ones.
     fn undo_to(&mut self, event: u64);
 
-    /// Takes the contents out, for the field of the same place in a shallow copy.
+    /// Takes the contents out, to put them into the same field of a shallow copy.
     fn take_contents(&mut self) -> Box<dyn Any + Send>;
 
-    /// Puts in what [`take_contents`](Self::take_contents) took out of the same field elsewhere.
+    /// Puts in the contents that [`take_contents`](Self::take_contents) took out of the same field
+    /// of another copy.
     fn put_contents(&mut self, contents: Box<dyn Any + Send>);
 }
 
@@ -54,10 +55,10 @@ thread_local! {
     static SHALLOW: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes copies without what tracked fields hold, for as long as `copy` runs on this thread.
+/// Runs `copy`; while it runs, clones on this thread leave out the contents of tracked fields.
 #[inline]
 pub fn shallow<T>(copy: impl FnOnce() -> T) -> T {
-    /// A model's `Clone` may panic, and what is cloned after that is none of this.
+    /// Ends the shallow mode even if the `Clone` of a model panics.
     struct Restore(bool);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -68,7 +69,7 @@ pub fn shallow<T>(copy: impl FnOnce() -> T) -> T {
     copy()
 }
 
-/// The value and what it was before each event that may be undone.
+/// A value, and the log of what it was before each event that can be undone.
 #[derive(Debug)]
 struct Logged<T, E> {
     value: T,
@@ -76,7 +77,7 @@ struct Logged<T, E> {
 }
 
 impl<T, E> Logged<T, E> {
-    /// Whether the event at `point` has to save before it writes, and forgets what is committed.
+    /// Whether the event at `point` must save before it writes. Drops entries of committed events.
     fn must_save(&mut self, point: UndoPoint) -> bool {
         if point == UndoPoint::NEVER {
             return false;
@@ -87,7 +88,7 @@ impl<T, E> Logged<T, E> {
         true
     }
 
-    /// Hands out what was saved for `event` and later ones, the latest first.
+    /// Passes the entries of `event` and of later ones to `restore`, the latest first.
     fn undo(&mut self, event: u64, mut restore: impl FnMut(&mut T, E)) {
         while self.log.back().is_some_and(|(saved, _)| *saved >= event) {
             if let Some((_, old)) = self.log.pop_back() {
@@ -98,7 +99,8 @@ impl<T, E> Logged<T, E> {
 }
 
 const NOT_SHOWN: &str =
-    "a tracked field lost its contents: LogicalProcess::tracked has to show every one of them";
+    "a tracked field has lost its contents: LogicalProcess::tracked must pass every one";
+const REORDERED: &str = "LogicalProcess::tracked passed its fields in another order";
 
 /// A field whose old value is saved before an event changes it.
 ///
@@ -119,7 +121,7 @@ impl<T: Clone> Tracked<T> {
         Self(Some(Box::new(Logged { value, log: VecDeque::new() })))
     }
 
-    /// The value, to be changed. The first call for an event saves the old one, whole.
+    /// The value, to change it. The first call in an event saves a copy of the whole old value.
     #[inline]
     pub fn write<M>(&mut self, cx: &impl Context<M>) -> &mut T {
         let logged = self.0.as_mut().expect(NOT_SHOWN);
@@ -141,7 +143,7 @@ impl<T> Deref for Tracked<T> {
 }
 
 impl<T: Clone> Clone for Tracked<T> {
-    /// The value without its log; under [`shallow`], neither.
+    /// Copies the value without its log; inside [`shallow`], neither.
     #[inline]
     fn clone(&self) -> Self {
         if SHALLOW.get() { Self(None) } else { Self::new(T::clone(self)) }
@@ -164,11 +166,11 @@ impl<T: Clone + Send + 'static> Undo for Tracked<T> {
     }
 
     fn put_contents(&mut self, contents: Box<dyn Any + Send>) {
-        self.0 = Some(contents.downcast().expect("LogicalProcess::tracked changed its order"));
+        self.0 = Some(contents.downcast().expect(REORDERED));
     }
 }
 
-// Between ranks only the value travels: logs are for what may still be undone.
+// Only the value goes to another rank: the log serves events that this rank may undo.
 impl<T: Clone + Serialize> Serialize for Tracked<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         T::serialize(self, serializer)
@@ -193,10 +195,10 @@ impl<'de, T: Clone + Deserialize<'de>> Deserialize<'de> for TrackedVec<T> {
     }
 }
 
-/// A vector of which each element is saved before an event changes it; its length is fixed.
+/// A vector of fixed length, in which an event saves only the elements that it changes.
 pub struct TrackedVec<T>(Option<Box<LoggedVec<T>>>);
 
-/// Logs the elements one by one, each with its index.
+/// Logs single elements, each with its index.
 type LoggedVec<T> = Logged<Vec<T>, (usize, T)>;
 
 impl<T: Clone> TrackedVec<T> {
@@ -205,7 +207,7 @@ impl<T: Clone> TrackedVec<T> {
         Self(Some(Box::new(Logged { value: elements, log: VecDeque::new() })))
     }
 
-    /// An element, to be changed. Its old value is saved.
+    /// An element, to change it. Each call saves the old element.
     ///
     /// # Panics
     ///
@@ -231,7 +233,7 @@ impl<T> Deref for TrackedVec<T> {
 }
 
 impl<T: Clone> Clone for TrackedVec<T> {
-    /// The elements without the log; under [`shallow`], neither.
+    /// Copies the elements without the log; inside [`shallow`], neither.
     fn clone(&self) -> Self {
         if SHALLOW.get() { Self(None) } else { Self::new(self.to_vec()) }
     }
@@ -254,7 +256,7 @@ impl<T: Clone + Send + 'static> Undo for TrackedVec<T> {
     }
 
     fn put_contents(&mut self, contents: Box<dyn Any + Send>) {
-        self.0 = Some(contents.downcast().expect("LogicalProcess::tracked changed its order"));
+        self.0 = Some(contents.downcast().expect(REORDERED));
     }
 }
 
@@ -267,7 +269,7 @@ mod tests {
     use super::*;
     use crate::{Io, LpId, Stream, VirtualTime};
 
-    /// A context that knows nothing but the point.
+    /// A context that has only an undo point.
     struct At(UndoPoint);
 
     impl Context<()> for At {
@@ -306,7 +308,7 @@ mod tests {
 
     const CELLS: usize = 4;
 
-    /// A process with a field of each kind.
+    /// An LP with a field of each kind.
     #[derive(Clone, Debug)]
     struct Process {
         plain: u64,
@@ -340,7 +342,7 @@ mod tests {
             }
         }
 
-        /// Takes the place of `current`, as a copy without contents that was made before `event`.
+        /// Replaces `current` by `self`, a copy without contents that was made before `event`.
         fn restore(&mut self, current: &mut Self, event: u64) {
             let mut contents = VecDeque::new();
             current.tracked(&mut |field| contents.push_back(field.take_contents()));
@@ -353,11 +355,11 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// An event that writes so.
+        /// An event with these writes.
         Event(Vec<(bool, usize, u8)>),
-        /// So many of the events that can be undone are.
+        /// Undoes this many of the events that can be undone.
         Undo(usize),
-        /// So many of the events that could be undone no longer can.
+        /// Commits this many of the events that can be undone.
         Commit(usize),
     }
 
@@ -371,12 +373,12 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is undone, the values are those before the event; an engine that saves copies
-        /// without contents gets there, too (TRACK-A).
+        /// TRACK-A: after any undo, the values are those from before the event, for an engine that
+        /// saves copies without contents.
         #[test]
         fn undoes_to_any_event(steps in vec(step(), 0..60)) {
             let mut process = Process::new();
-            // What can be undone: the values and a shallow copy before each event.
+            // The events that can be undone: the values and a shallow copy before each.
             let mut history: VecDeque<(Values, Process)> = VecDeque::new();
             let mut committed = 0;
             for step in steps {
@@ -407,8 +409,8 @@ mod tests {
         }
     }
 
-    /// What is committed is forgotten at the next write, and an engine that never undoes saves
-    /// nothing at all.
+    /// A write drops the entries of committed events, and an engine that never undoes saves
+    /// nothing.
     #[test]
     fn logs_do_not_grow() {
         let mut process = Process::new();
@@ -429,7 +431,7 @@ mod tests {
         assert_eq!(lengths(&process), (2, 4));
     }
 
-    /// A full copy has the values, its own, and no log; its text is that of the original.
+    /// A full copy has values of its own and no log; its `Debug` text is that of the original.
     #[test]
     fn copies_are_independent() {
         let mut process = Process::new();
@@ -444,9 +446,9 @@ mod tests {
         assert_eq!(copy.values(), (2, [0, 7, 0, 0], vec![0, 0, 8, 0]));
     }
 
-    /// TRACK-B: a field that is not shown says so, at whatever is done with it.
+    /// TRACK-B: every access to a field without contents panics and says why.
     #[test]
-    fn fields_that_are_not_shown_say_so() {
+    fn access_to_an_empty_field_panics() {
         let empty = || shallow(|| Process::new().clone());
         let message = |access: fn(&mut Process)| {
             let mut process = empty();
@@ -464,9 +466,9 @@ mod tests {
         assert!(NOT_SHOWN.contains("LogicalProcess::tracked"));
     }
 
-    /// Copies are whole again after one without contents, even if that one panicked.
+    /// Copies are whole again after a shallow one, even if that one panicked.
     #[test]
-    fn copies_are_shallow_for_a_while_only() {
+    fn shallow_copies_end_with_their_scope() {
         let process = Process::new();
         let _ = panic::catch_unwind(|| shallow(|| panic!("a Clone that is broken")));
         assert_eq!(process.clone().values(), process.values());

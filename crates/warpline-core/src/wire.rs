@@ -1,16 +1,16 @@
-//! How values become bytes, and bytes values, where a run spans several machines.
+//! How messages and summaries become bytes and are read back, for runs on several ranks.
 //!
-//! A model that runs on several ranks gives a [`Wire`] for its messages and one for its summaries
-//! ([`Model::wires`]); one that does not needs neither. Plain old data is copied as it lies in
-//! memory; anything else goes through serde. Engines call [`Wire::write`] and [`Wire::read`],
-//! nobody else does.
+//! A model that runs on several ranks has a [`Wire`] for its messages and one for its summaries
+//! ([`Model::wires`]); other models need neither. Plain old data is copied as it lies in memory,
+//! and anything else goes through serde. Only engines call [`Wire::write`] and [`Wire::read`].
 //!
 //! # Invariants
 //!
-//! - **WIRE-A.** What `read` gets is not trusted: it never reads past the end of the bytes, and
-//!   says so instead.
-//! - **WIRE-B.** All ranks are the same build on the same kind of machine; the engines see to it
-//!   when they connect. So the layout of plain old data is not part of the format.
+//! - **WIRE-A.** `read` does not trust its input: it never reads past the end of the bytes, and
+//!   returns an error instead.
+//! - **WIRE-B.** All ranks run the same program on the same kind of machine, so the layout of plain
+//!   old data is not part of the format. When ranks connect, engines compare the version, the
+//!   model, the size of its messages and the settings; they cannot compare the machines.
 
 use std::fmt;
 
@@ -19,27 +19,27 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{LogicalProcess, Model};
 
-/// Bytes that do not mean a value.
+/// An error: the bytes do not represent a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WireError(String);
 
 impl WireError {
-    /// Says what is wrong with the bytes.
+    /// An error that says what is wrong with the bytes.
     pub fn new(what: impl Into<String>) -> Self {
         Self(what.into())
     }
 }
 
-/// How values of one type travel.
+/// How values of one type are written and read.
 pub struct Wire<T> {
     write: fn(&T, &mut Vec<u8>),
     read: fn(&mut &[u8]) -> Result<T, WireError>,
 }
 
 impl<T> Wire<T> {
-    /// With functions of one's own. `read` takes from the front of the slice exactly what `write`
-    /// has appended.
+    /// Uses these functions. `read` must take exactly the bytes that `write` appended from the
+    /// front of the slice.
     #[must_use]
     pub const fn new(
         write: fn(&T, &mut Vec<u8>),
@@ -48,7 +48,7 @@ impl<T> Wire<T> {
         Self { write, read }
     }
 
-    /// Plain old data: the bytes that it has in memory.
+    /// Copies plain old data as it lies in memory.
     #[must_use]
     pub const fn plain() -> Self
     where
@@ -63,7 +63,7 @@ impl<T> Wire<T> {
         )
     }
 
-    /// Anything that serde can serialise (in the format of the `postcard` crate).
+    /// Uses serde, in the format of the `postcard` crate.
     #[must_use]
     pub const fn serde() -> Self
     where
@@ -71,21 +71,21 @@ impl<T> Wire<T> {
     {
         Self::new(
             |value, bytes| {
-                // The only errors are those of the type's own `Serialize`.
+                // Only the `Serialize` of the type itself can fail.
                 let written = postcard::to_extend(value, std::mem::take(bytes));
                 *bytes = written
-                    .unwrap_or_else(|error| panic!("a message cannot be serialised: {error}"));
+                    .unwrap_or_else(|error| panic!("a message cannot be serialized: {error}"));
             },
             |bytes| {
                 let (value, rest) = postcard::take_from_bytes(bytes)
-                    .map_err(|error| WireError::new(format!("not a serialised value ({error})")))?;
+                    .map_err(|error| WireError::new(format!("not a serialized value ({error})")))?;
                 *bytes = rest;
                 Ok(value)
             },
         )
     }
 
-    /// Appends the value's bytes.
+    /// Appends the bytes of the value.
     #[inline]
     pub fn write(&self, value: &T, bytes: &mut Vec<u8>) {
         (self.write)(value, bytes);
@@ -95,18 +95,18 @@ impl<T> Wire<T> {
     ///
     /// # Errors
     ///
-    /// When they are too short, or do not mean a value.
+    /// If they are too few, or do not represent a value.
     #[inline]
     pub fn read(&self, bytes: &mut &[u8]) -> Result<T, WireError> {
         (self.read)(bytes)
     }
 }
 
-/// Takes so many bytes from the front.
+/// Takes `count` bytes from the front.
 ///
 /// # Errors
 ///
-/// When there are fewer.
+/// If there are fewer.
 #[inline]
 pub fn take_bytes<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], WireError> {
     let (front, rest) = bytes.split_at_checked(count).ok_or_else(|| {
@@ -130,16 +130,16 @@ impl<T> fmt::Debug for Wire<T> {
     }
 }
 
-/// How everything of a model's travels between ranks.
+/// How the messages and the summaries of a model become bytes.
 pub struct Wires<M: Model> {
-    /// What events carry.
+    /// For the contents of events.
     pub message: Wire<<M::Lp as LogicalProcess>::Message>,
-    /// What is left of a process at the end: rank 0 folds it.
+    /// For the results of LPs, which rank 0 combines.
     pub summary: Wire<<M::Lp as LogicalProcess>::Summary>,
 }
 
 impl<M: Model> Wires<M> {
-    /// Everything through serde.
+    /// Uses serde for both.
     #[must_use]
     pub const fn serde() -> Self
     where
@@ -167,7 +167,7 @@ impl<M: Model> fmt::Debug for Wires<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use proptest::{collection::vec, prelude::*};
     use serde::Deserialize;
 
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -178,7 +178,7 @@ mod tests {
     }
 
     fn message() -> impl Strategy<Value = Message> {
-        let numbers = (any::<u64>(), proptest::collection::vec(-1e9..1e9f64, 0..9));
+        let numbers = (any::<u64>(), vec(-1e9..1e9f64, 0..9));
         prop_oneof![
             Just(Message::Empty),
             "[a-z]{0,9}".prop_map(Message::Text),
@@ -187,9 +187,9 @@ mod tests {
     }
 
     proptest! {
-        /// What is written one after the other is read back so, and nothing is left.
+        /// Values are read back in the order in which they were written, and no bytes are left.
         #[test]
-        fn gives_back_what_it_got(values in proptest::collection::vec((message(), any::<[u32; 3]>()), 0..5)) {
+        fn reads_what_it_wrote(values in vec((message(), any::<[u32; 3]>()), 0..5)) {
             let (rich, plain) = (Wire::serde(), Wire::plain());
             let mut bytes = Vec::new();
             for (a, b) in &values {
@@ -204,9 +204,9 @@ mod tests {
             prop_assert!(rest.is_empty());
         }
 
-        /// Any bytes are a value or an error, never a panic.
+        /// WIRE-A: any bytes are a value or an error, never a panic.
         #[test]
-        fn refuses_what_is_cut_off(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+        fn any_bytes_are_a_value_or_an_error(bytes in vec(any::<u8>(), 0..40)) {
             let mut rest = &bytes[..];
             while Wire::<Message>::serde().read(&mut rest).is_ok() && !rest.is_empty() {}
             let mut rest = &bytes[..];
