@@ -153,6 +153,16 @@ mod tests {
             prop_assert_eq!(key(a) < key(b), expected == Ordering::Less);
         }
 
+        /// KEY-A: an event sorts after the one that sent it, whichever LP sends it.
+        #[test]
+        fn effects_sort_after_causes(cause in parts(), delay in 1e-6..1e9, sequence in 0..3u64) {
+            let (time, step, sender, _) = cause;
+            let later = key((time + delay, 0, sender, sequence));
+            let at_once = key((time, step + 1, sender, sequence));
+            prop_assert!(key(cause) < at_once && at_once < later || time + delay == time);
+        }
+
+        /// KEY-B: the keys of two events are equal only if sender and number are.
         #[test]
         fn keeps_its_parts(a in parts()) {
             let k = key(a);

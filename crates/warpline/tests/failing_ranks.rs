@@ -232,6 +232,18 @@ fn what_one_rank_refuses_ends_all() {
     }
 }
 
+/// WIRE-B: ranks with different settings find out before the first event, and all refuse to run.
+#[test]
+fn ranks_with_different_settings_refuse_to_run() {
+    for way in WAYS {
+        let run = |seed| simulation(way, &spec(None), 1, f64::INFINITY).seed(seed);
+        for outcome in rankwise::run(1, (0..2).map(run).collect()) {
+            let error = outcome.expect_err("refused").to_string();
+            assert!(error.contains("rank 1") && error.contains("--seed 1"), "{error}");
+        }
+    }
+}
+
 /// The rank with the mistake says what the sequential engine says, and the others that it was that
 /// rank.
 #[test]

@@ -24,7 +24,6 @@ const LATER: &[&str] = &[
     "README.md",
     "docs/",
     "crates/warpline-memory/",
-    "crates/warpline-core/",
     "crates/warpline/",
     "crates/warpline-cli/",
     "crates/warpline-lab/",

@@ -247,6 +247,7 @@ fn apart(spec: &Spec) -> Spec {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
+    /// KEY-C: all engines give the events the same keys, however they execute them.
     #[test]
     fn runs_agree_with_the_plain_executor(
         spec in spec(),
