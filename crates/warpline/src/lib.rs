@@ -22,11 +22,12 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-mod admission;
 mod any_model;
 mod conservative;
 mod error;
+mod event;
 mod failure;
+mod handling;
 mod monitor;
 mod names;
 mod panics;

@@ -23,9 +23,10 @@ use warpline_core::{
 
 use crate::{
     ConfigError, Engine, Report, RunError,
-    admission::{Admission, Cause},
+    event::Message,
+    handling::{Admission, Cause, Core, Halt, Handling, Lp, Sink},
     pending::family,
-    sequential::{self, Arrival, Execution, Halt, Handling, Lp, Message, Sink},
+    sequential::{self, Arrival, BoundedSink, Execution},
     settings::Settings,
     watch::Watch,
 };
@@ -54,15 +55,15 @@ impl<M: Model> Execution<M> for ThereAndBack {
         model: &M,
         event: Arrival<'_, Message<M>>,
         lp: &mut Lp<M::Lp>,
-        sink: &mut impl Sink<Message<M>>,
+        sink: &mut impl BoundedSink<Message<M>>,
     ) {
-        let (before, rng_before) = (show(&lp.state), lp.rng.clone());
+        let (before, rng_before) = (show(&lp.state), lp.core.rng.clone());
         let first = forward(model, &event, lp, sink);
 
         let Arrival { key, to, message } = event;
         let mut reversal = Reversal::new(*key, to, rng_before.clone(), first.note);
         lp.state.reverse(model, message, &mut reversal);
-        lp.rng = rng_before;
+        lp.core.rng = rng_before;
         if let Some(difference) = difference::between(&before, &show(&lp.state)) {
             sink.halt(Halt::Fault(Fault::NotReversed(Box::new(difference))));
         }
@@ -73,7 +74,7 @@ impl<M: Model> Execution<M> for ThereAndBack {
         }
         for Sent { key, to, io, message } in second.sent {
             sink.accept(key, to, io, message);
-            lp.sent += 1;
+            lp.core.sent += 1;
         }
     }
 }
@@ -99,12 +100,12 @@ fn forward<M: Model>(
     model: &M,
     event: &Arrival<'_, Message<M>>,
     lp: &mut Lp<M::Lp>,
-    sink: &mut impl Sink<Message<M>>,
+    sink: &mut impl BoundedSink<Message<M>>,
 ) -> Outcome<Message<M>> {
-    let Lp { state, rng, .. } = lp;
+    let Lp { state, core: Core { rng, sent, .. } } = lp;
     let mut trial = Trial { sink, sent: Vec::new(), note: 0 };
     let cause = Cause::event(event.key, event.to);
-    let mut cx = Handling { cause, rng, sent: &mut lp.sent.clone(), sink: &mut trial };
+    let mut cx = Handling { cause, rng, sent: &mut sent.clone(), sink: &mut trial };
     state.handle(model, event.message, &mut cx);
     let Trial { sent, note, .. } = trial;
     Outcome { state: show(state), rng: rng.clone(), sent, note }
@@ -155,18 +156,14 @@ struct Trial<'k, K, T> {
     note: u64,
 }
 
-impl<T, K: Sink<T>> Sink<T> for Trial<'_, K, T> {
+impl<T, K: BoundedSink<T>> Sink<T> for Trial<'_, K, T> {
     fn admission(&self) -> &Admission {
         self.sink.admission()
     }
 
-    fn has_room_for(&self, events: usize) -> bool {
-        self.sink.has_room_for(self.sent.len() + events)
-    }
-
     fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: T) {
         // A handler that sends for ever has to be stopped here.
-        if !self.has_room_for(1) {
+        if !self.sink.has_room_for(self.sent.len() + 1) {
             self.halt(Halt::OutOfBuffers);
         }
         self.sent.push(Sent { key, to, io, message });

@@ -12,27 +12,23 @@
 use std::{marker::PhantomData, time::Instant};
 
 use warpline_core::{
-    CommitDigest, EventKey, Fault, Io, LogicalProcess, LpDigest, LpId, Model, ModelError, Place,
-    Stream, VirtualTime,
+    CommitDigest, EventKey, Fault, Io, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime,
 };
 
 use crate::{
     ConfigError, Details, Engine, Progress, Report, RunError,
-    admission::{Admission, Cause},
+    event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
+    handling::{Admission, Cause, Core, CutOff, Halt, Handling, Lp},
     panics,
     pending::{PendingFamily, PendingSet},
     settings::Settings,
     watch::{Timer, Watch},
 };
 
-mod buffer;
 mod sending;
 
-pub(crate) use buffer::{Boxed, Buffer, INLINE_BYTES_MAX, Inline};
+pub(crate) use sending::BoundedSink;
 use sending::Sender;
-pub(crate) use sending::{Event, Halt, Handling, Sink};
-
-pub(crate) type Message<M> = <<M as Model>::Lp as LogicalProcess>::Message;
 
 /// Events handled between two looks at the clock, at the most.
 const SLICE_EVENTS_MAX: u32 = 4096;
@@ -77,7 +73,7 @@ pub(crate) trait Execution<M: Model> {
         model: &M,
         event: Arrival<'_, Message<M>>,
         lp: &mut Lp<M::Lp>,
-        sink: &mut impl Sink<Message<M>>,
+        sink: &mut impl BoundedSink<Message<M>>,
     );
 }
 
@@ -92,9 +88,9 @@ impl<M: Model> Execution<M> for Once {
         model: &M,
         event: Arrival<'_, Message<M>>,
         lp: &mut Lp<M::Lp>,
-        sink: &mut impl Sink<Message<M>>,
+        sink: &mut impl BoundedSink<Message<M>>,
     ) {
-        let Lp { state, rng, sent, .. } = lp;
+        let Lp { state, core: Core { rng, sent, .. } } = lp;
         let cause = Cause::event(event.key, event.to);
         state.handle(model, event.message, &mut Handling { cause, rng, sent, sink });
     }
@@ -115,30 +111,6 @@ struct Sequential<'m, M: Model, B, S, X> {
     settings: Settings,
     started: Instant,
     execution: PhantomData<X>,
-}
-
-/// A process, with all that a rollback would have to restore.
-pub(crate) struct Lp<L> {
-    pub(crate) state: L,
-    pub(crate) rng: Stream,
-    pub(crate) sent: u64,
-    pub(crate) digest: LpDigest,
-}
-
-impl<L: LogicalProcess> Lp<L> {
-    /// Makes a process and lets it send its first events.
-    pub(crate) fn start(
-        model: &L::Model,
-        me: LpId,
-        seed: u64,
-        sink: &mut impl Sink<L::Message>,
-    ) -> Self {
-        let (state, rng) = (model.make_lp(me), Stream::for_lp(seed, me));
-        let mut lp = Self { state, rng, sent: 0, digest: LpDigest::new() };
-        let Self { state, rng, sent, .. } = &mut lp;
-        state.start(model, &mut Handling { cause: Cause::start(me), rng, sent, sink });
-        lp
-    }
 }
 
 /// Why [`Sequential::advance`] came back.
@@ -183,7 +155,7 @@ where
                 spares: Vec::new(),
                 peak: 0,
                 peak_max,
-                halt: None,
+                cut_off: CutOff::default(),
             },
             current: None,
             now: VirtualTime::ZERO,
@@ -198,17 +170,15 @@ where
     /// Runs code of the model's: its mistakes and its panics come back as errors.
     fn guard<T>(&mut self, code: impl FnOnce(&mut Self) -> T) -> Result<T, RunError> {
         let outcome = panics::catch(|| code(self));
-        // A mistake that was made before the panic came first.
-        match self.sender.halt.take().map(|halt| *halt) {
-            None => outcome.map_err(|fault| Self::model_error(fault, self.current, &self.settings)),
-            Some(Halt::Fault(fault)) => Err(Self::model_error(fault, self.current, &self.settings)),
-            Some(Halt::OutOfBuffers) => Err(RunError::OutOfBuffers {
+        self.sender.cut_off.settle(outcome).map_err(|halt| match halt {
+            Halt::Fault(fault) => Self::model_error(fault, self.current, &self.settings),
+            Halt::OutOfBuffers => RunError::OutOfBuffers {
                 place: Self::place(self.current, &self.settings),
                 limit: self.settings.memory.unwrap_or(u64::MAX),
                 events: self.sender.peak_max as u64,
                 event_bytes: Self::event_bytes(),
-            }),
-        }
+            },
+        })
     }
 
     /// Makes the processes and lets each send its first events.
@@ -281,26 +251,26 @@ where
                 X::handle(self.model, Arrival { key: &key, to, message: message.get() }, lp, sender)
             }
             Some(Io::Blocking) => {
-                let Lp { state, rng, sent, .. } = lp;
+                let Lp { state, core: Core { rng, sent, .. } } = lp;
                 let cause = Cause::event(&key, to);
                 let mut cx = Handling { cause, rng, sent, sink: sender };
                 state.handle_io(self.model, message.get(), &mut cx);
             }
             Some(Io::NonBlocking) => M::Lp::output(self.model, to, &key, message.get()),
         }
-        lp.digest.commit(&key, M::Lp::fingerprint(message.get()));
+        lp.core.digest.commit(&key, M::Lp::fingerprint(message.get()));
         self.committed += 1;
         message.recycle(&mut self.sender.spares);
     }
 
     fn finish(&mut self, interrupted: bool) -> Result<Report<M::Output>, RunError> {
-        let sent: u64 = self.lps.iter().map(|lp| lp.sent).sum();
+        let sent: u64 = self.lps.iter().map(|lp| lp.core.sent).sum();
         let pending = self.sender.pending.len() as u64;
         assert_eq!(sent, self.committed + pending, "SEQ-B: events were lost or doubled");
 
         let mut digest = CommitDigest::default();
         for (index, lp) in self.lps.iter().enumerate() {
-            digest.add_lp(LpId::from_index(index), lp.digest, &lp.rng, lp.sent);
+            digest.add_lp(LpId::from_index(index), lp.core.digest, &lp.core.rng, lp.core.sent);
         }
         let asked_for = if interrupted { None } else { VirtualTime::new(self.end).ok() };
         let end_time = asked_for.unwrap_or(self.now);

@@ -12,19 +12,18 @@ use std::{
 };
 
 use warpline_core::{
-    CommitDigest, EventKey, Fault, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime,
-    Wires,
+    CommitDigest, EventKey, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime, Wires,
 };
 
 use super::{lookout::Lookout, memory::MemoryBudget};
 use crate::{
     Details, Engine, Report, RunError, Synchronization,
-    admission::Admission,
+    event::{Buffer, Event, Message},
     failure::{FailureOrder, FirstFailure},
+    handling::{Admission, CutOff, Halt, Lp},
     panics,
     placement::LpDirectory,
     ranks::{Conclusion, Outcome, Ranks, Run, Share},
-    sequential::{Buffer, Event, Halt, Lp, Message},
     settings::Settings,
     watch::Watch,
     workers,
@@ -93,7 +92,7 @@ pub(super) struct ErrorContext {
     pub(super) lp: Option<LpId>,
     pub(super) event: Option<EventKey>,
     /// Why the engine has cut it off.
-    pub(super) halt: Option<Box<Halt>>,
+    pub(super) cut_off: CutOff,
 }
 
 /// How a worker came to its end.
@@ -121,8 +120,7 @@ impl ErrorContext {
     /// Cuts the code off that runs. The first reason counts.
     #[cold]
     pub(super) fn halt(&mut self, halt: Halt) -> ! {
-        self.halt.get_or_insert_with(|| Box::new(halt));
-        panics::cut_off()
+        self.cut_off.halt(halt)
     }
 }
 
@@ -177,25 +175,19 @@ impl<'m, M: Model, B> Common<'m, M, B> {
     ) -> Option<FailureOrder> {
         let outcome = panics::catch(|| code(worker));
         let error_context = error_context(worker);
-        // A mistake that was made before the panic came first.
-        let halt = error_context.halt.take().map(|halt| *halt);
-        let fault = match (halt, outcome) {
-            (None, Ok(())) => return None,
-            (None, Err(fault)) | (Some(Halt::Fault(fault)), _) => Some(fault),
-            (Some(Halt::OutOfBuffers), _) => None,
-        };
-        Some(self.fail(me, error_context, fault))
+        let halt = error_context.cut_off.settle(outcome).err()?;
+        Some(self.fail(me, error_context, halt))
     }
 
-    /// Notes a fault of the model's, or, without one, that there are no more buffers.
+    /// Notes why code of the model could not go on.
     #[cold]
-    fn fail(&self, me: usize, error_context: &ErrorContext, fault: Option<Fault>) -> FailureOrder {
+    fn fail(&self, me: usize, error_context: &ErrorContext, halt: Halt) -> FailureOrder {
         let (engine, seed) = (Engine::Conservative.name(), self.settings.seed);
         let place =
             Place { lp: error_context.lp, event: error_context.event, engine, worker: me, seed };
-        let error = match fault {
-            Some(fault) => ModelError { fault, place }.into(),
-            None => self.memory.out_of_buffers(place),
+        let error = match halt {
+            Halt::Fault(fault) => ModelError { fault, place }.into(),
+            Halt::OutOfBuffers => self.memory.out_of_buffers(place),
         };
         let start = FailureOrder::Start(error_context.lp.unwrap_or_default());
         let order = error_context.event.map_or(start, FailureOrder::Event);
@@ -316,7 +308,7 @@ fn conclude<'m, M: Model + 'm, B: 'm, W: Algorithm<'m, M, B>>(
     let lps = common.directory.in_order(with_ids);
     let mut digest = CommitDigest::default();
     for (id, lp) in &lps {
-        digest.add_lp(*id, lp.digest, &lp.rng, lp.sent);
+        digest.add_lp(*id, lp.core.digest, &lp.core.rng, lp.core.sent);
     }
     let asked_for = if interrupted { None } else { VirtualTime::new(common.end).ok() };
     Lookout::new(watch, common, started).observe_end(asked_for.unwrap_or(last_time));

@@ -6,10 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use warpline_core::Place;
 
 use super::algorithm::ErrorContext;
-use crate::{
-    RunError,
-    sequential::{Buffer, Halt},
-};
+use crate::{RunError, event::Buffer, handling::Halt};
 
 /// Spare buffers take at most so much memory, or are not more than so many.
 const SPARES_BYTES: usize = 1 << 20;
@@ -58,12 +55,6 @@ impl MemoryBudget {
         if self.events.is_some() {
             self.pending.fetch_sub(events, Ordering::Relaxed);
         }
-    }
-
-    /// Whether there is room for so many more.
-    pub(super) fn has_room_for(&self, events: usize) -> bool {
-        let pending = self.pending.load(Ordering::Relaxed);
-        self.events.is_none_or(|room| room.saturating_sub(pending) >= events)
     }
 
     /// The failure of a run for which there is too little.

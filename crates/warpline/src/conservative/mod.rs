@@ -24,9 +24,10 @@ pub(crate) mod windows;
 use warpline_core::{Fault, Model};
 
 use crate::{
-    Engine, Report, RunError, Synchronization, panics,
+    Engine, Report, RunError, Synchronization,
+    event::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, Message},
+    panics,
     ranks::Ranks,
-    sequential::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, Message},
     settings::Settings,
     watch::Watch,
     workers,

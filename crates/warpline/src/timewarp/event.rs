@@ -26,8 +26,13 @@ pub(super) enum Kind {
 
 impl Kind {
     /// The kind of an event that is an I/O event of this kind, if it is one.
-    pub(super) fn of(io: Option<Io>) -> Self {
-        io.map_or(Self::Ordinary, Self::from)
+    #[inline]
+    pub(super) const fn of(io: Option<Io>) -> Self {
+        match io {
+            None => Self::Ordinary,
+            Some(Io::Blocking) => Self::BlockingIo,
+            Some(Io::NonBlocking) => Self::NonBlockingIo,
+        }
     }
 
     pub(super) const fn io(self) -> Option<Io> {
@@ -35,15 +40,6 @@ impl Kind {
             Self::Ordinary => None,
             Self::BlockingIo => Some(Io::Blocking),
             Self::NonBlockingIo => Some(Io::NonBlocking),
-        }
-    }
-}
-
-impl From<Io> for Kind {
-    fn from(io: Io) -> Self {
-        match io {
-            Io::Blocking => Self::BlockingIo,
-            Io::NonBlocking => Self::NonBlockingIo,
         }
     }
 }

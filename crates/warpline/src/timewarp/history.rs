@@ -25,19 +25,10 @@ use std::ops::{Index, IndexMut, Range};
 use warpline_core::{LpDigest, LpId, Stream};
 
 use super::event::Event;
-use crate::placement::WorkerId;
+use crate::{handling::Core, placement::WorkerId};
 
 /// No position.
 pub(super) const NONE: u64 = u64::MAX;
-
-/// What is saved of every LP before every event, whatever the state saving: 32 bytes.
-#[derive(Clone, Debug)]
-pub(super) struct Core {
-    pub(super) rng: Stream,
-    /// How many events the LP has sent.
-    pub(super) sent: u64,
-    pub(super) digest: LpDigest,
-}
 
 /// An event that was handled.
 #[derive(Clone, Debug)]

@@ -33,10 +33,14 @@ use super::{
     Message,
     event::Kind,
     gvt::Bound,
-    history::{Core, NONE, Record, Ring},
+    history::{NONE, Record, Ring},
     sending::Coasting,
 };
-use crate::{CheckpointInterval, StateSaving, admission::Cause, settings::TimeWarp};
+use crate::{
+    CheckpointInterval, StateSaving,
+    handling::{Admission, Cause, Core, Handling},
+    settings::TimeWarp,
+};
 
 /// An LP, with all that a rollback restores.
 #[derive(Debug)]
@@ -78,6 +82,7 @@ const TIMED: u64 = 256;
 #[derive(Debug)]
 pub(super) struct Saving<M: Model> {
     kind: StateSaving,
+    admission: Admission,
     /// Copies, each at the place of its record.
     copies: Vec<Option<M::Lp>>,
     /// Words left for reverse handlers, at the same places.
@@ -92,7 +97,7 @@ pub(super) struct Saving<M: Model> {
 }
 
 impl<M: Model> Saving<M> {
-    pub(super) fn new(settings: &TimeWarp, lps: usize) -> Self {
+    pub(super) fn new(settings: &TimeWarp, admission: &Admission, lps: usize) -> Self {
         let every = match (settings.saving, settings.checkpoint_interval) {
             (StateSaving::Incremental, _) => 1,
             (StateSaving::Reverse, _) => REVERSE_COPY_EVERY,
@@ -103,6 +108,7 @@ impl<M: Model> Saving<M> {
             && settings.checkpoint_interval == CheckpointInterval::Auto;
         Self {
             kind: settings.saving,
+            admission: admission.clone(),
             copies: Vec::new(),
             notes: Vec::new(),
             every,
@@ -275,8 +281,8 @@ impl<M: Model> Saving<M> {
             let cause = Cause::event(&record.event.key, lp.id);
             if record.event.kind() == Kind::Ordinary {
                 let message = buffers.get(record.event.buffer());
-                let lp_count = model.lp_count();
-                let mut cx = Coasting { cause, core: &mut core, lp_count };
+                let (Core { rng, sent, .. }, sink) = (&mut core, Coasting(&self.admission));
+                let mut cx = Handling { cause, rng, sent, sink };
                 lp.state.handle(model, message, &mut cx);
             }
             at = record.next;

@@ -1,16 +1,13 @@
 //! What handlers send with: the pending set, the buffers, and the mail to other workers.
 //!
 //! A [`Desk`] is the part of a worker that a handler reaches through its context while the worker
-//! holds the LP; [`Handling`] is that context. A send writes the message into a buffer once; an
+//! holds the LP; [`Sending`] is the sink of that context. A send writes the message into a buffer once; an
 //! event for an LP of the same worker goes straight into the pending set (GTW, 3.6.1), any other
 //! into a block of mail that leaves when it is full, or at the end of the turn.
 
-use std::{fmt, sync::atomic::Ordering};
+use std::sync::atomic::Ordering;
 
-use warpline_core::{
-    Context, EventKey, Fault, Io, IoContext, LogicalProcess, LpId, Model, Stream, UndoPoint,
-    VirtualTime,
-};
+use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model, UndoPoint, VirtualTime};
 use warpline_memory::{Block, Buffers};
 use warpline_net::Transport;
 
@@ -21,13 +18,12 @@ use super::{
     costs::{Costs, Part},
     event::{Event, Kind},
     gvt::{Bound, Participant},
-    history::{Core, Held, Sent, SentLog},
+    history::{Held, Sent, SentLog},
     letters::Color,
     shared::{Mail, Shared},
 };
 use crate::{
-    admission::{Admission, Cause},
-    panics,
+    handling::{Admission, CutOff, Halt, Sink},
     pending::{AnySet, PendingSet},
     placement::{LpPlace, WorkerId},
 };
@@ -35,13 +31,6 @@ use crate::{
 /// Blank blocks that a worker keeps of those that others made: two workers that write to each other
 /// need not give any back.
 const BLANKS_KEPT: usize = 8;
-
-/// Why a handler was cut off.
-#[derive(Debug)]
-pub(super) enum Halt {
-    Fault(Fault),
-    OutOfBuffers,
-}
 
 /// A worker's means to send.
 #[derive(Debug)]
@@ -64,7 +53,7 @@ pub(super) struct Desk<'r, M: Model> {
     /// yet.
     pub(super) resend: Vec<Held>,
     pub(super) lazy: bool,
-    pub(super) halt: Option<Box<Halt>>,
+    pub(super) cut_off: CutOff,
     pub(super) mailed: u64,
     pub(super) costs: Costs,
     /// If there are other ranks.
@@ -94,7 +83,7 @@ impl<'r, M: Model> Desk<'r, M> {
             gvt: Participant::new(me),
             resend: Vec::new(),
             lazy,
-            halt: None,
+            cut_off: CutOff::default(),
             mailed: 0,
             costs: Costs::new(shared.settings.timewarp.costs),
             away: away.map(Box::new),
@@ -202,11 +191,8 @@ impl<'r, M: Model> Desk<'r, M> {
     }
 }
 
-/// The context of one handler call.
-pub(super) struct Handling<'a, 'r, M: Model> {
-    pub(super) cause: Cause,
-    pub(super) rng: &'a mut Stream,
-    pub(super) sent: &'a mut u64,
+/// Where the sends of one handler call go.
+pub(super) struct Sending<'a, 'r, M: Model> {
     pub(super) desk: &'a mut Desk<'r, M>,
     /// Shared, for the message that is being handled lies in one of them.
     pub(super) buffers: &'a Buffers<'r, Message<M>>,
@@ -214,56 +200,10 @@ pub(super) struct Handling<'a, 'r, M: Model> {
     pub(super) note: u64,
 }
 
-impl<M: Model> Handling<'_, '_, M> {
-    /// Notes why the handler cannot go on, and leaves it: it might go on for ever otherwise.
-    #[cold]
-    fn halt(&mut self, halt: Halt) -> ! {
-        self.desk.halt.get_or_insert_with(|| Box::new(halt));
-        panics::cut_off()
-    }
-
-    #[inline]
-    fn dispatch(&mut self, kind: Kind, to: LpId, time: f64, message: Message<M>) {
-        let desk = &mut *self.desk;
-        desk.costs.enter(Part::Send);
-        let key = match desk.admission.admit(&self.cause, to, time, *self.sent) {
-            Ok(key) => key,
-            Err(fault) => self.halt(Halt::Fault(fault)),
-        };
-        let directory = &desk.shared.directory;
-        let mut place = directory.place(to);
-        let is_mine = place.worker == desk.id;
-        let local = if is_mine { Some(desk.me) } else { directory.local(place.worker) };
-        if local.is_none() {
-            // What another rank has to find is the LP's own number.
-            place.index = to.get();
-        }
-        let identity = if desk.lazy { M::Lp::identity(&message) } else { None };
-        if let Some(sent) = desk.sent_before(key, place, kind, identity) {
-            *self.sent += 1;
-            desk.sent.push(sent.event, sent.worker, identity);
-            return;
-        }
-        let Some(worker) = local else {
-            return self.dispatch_away(key, place, kind, identity, &message);
-        };
-        let Some(buffer) = self.buffers.fill_with(worker, || message) else {
-            self.halt(Halt::OutOfBuffers);
-        };
-        *self.sent += 1;
-        let event = Event::new(key, place.index, kind, buffer);
-        desk.sent.push(event, place.worker, identity);
-        if is_mine {
-            desk.pending.insert(event);
-        } else {
-            desk.post(worker, event);
-        }
-        desk.costs.leave(Part::Send);
-    }
-
+impl<M: Model> Sending<'_, '_, M> {
     /// Sends an event to another rank: it takes no buffer of this one.
     #[inline(never)]
-    fn dispatch_away(
+    fn send_away(
         &mut self,
         key: EventKey,
         to: LpPlace,
@@ -275,55 +215,58 @@ impl<M: Model> Handling<'_, '_, M> {
         let Some(away) = &mut desk.away else { return };
         let event = Event::new(key, to.index, kind, away.next_serial());
         desk.send_away(to.worker, event, Some(message));
-        *self.sent += 1;
         desk.sent.push(event, to.worker, identity);
         desk.costs.leave(Part::Send);
     }
 }
 
-impl<M: Model> Context<Message<M>> for Handling<'_, '_, M> {
+impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
     #[inline]
-    fn now(&self) -> VirtualTime {
-        self.cause.now
+    fn admission(&self) -> &Admission {
+        &self.desk.admission
     }
 
     #[inline]
-    fn me(&self) -> LpId {
-        self.cause.me
+    fn begin_send(&mut self) {
+        self.desk.costs.enter(Part::Send);
     }
 
     #[inline]
-    fn lp_count(&self) -> usize {
-        self.desk.admission.lp_count()
-    }
-
-    #[inline]
-    fn rng(&mut self) -> &mut Stream {
-        self.rng
-    }
-
-    #[inline]
-    fn send(&mut self, to: LpId, delay: f64, message: Message<M>) {
-        match Admission::after(&self.cause, to, delay) {
-            Ok(time) => self.dispatch(Kind::Ordinary, to, time, message),
-            Err(fault) => self.halt(Halt::Fault(fault)),
+    fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: Message<M>) {
+        let kind = Kind::of(io);
+        let desk = &mut *self.desk;
+        let directory = &desk.shared.directory;
+        let mut place = directory.place(to);
+        let is_mine = place.worker == desk.id;
+        let local = if is_mine { Some(desk.me) } else { directory.local(place.worker) };
+        if local.is_none() {
+            // What another rank has to find is the LP's own number.
+            place.index = to.get();
         }
-    }
-
-    #[inline]
-    fn send_at(&mut self, to: LpId, time: f64, message: Message<M>) {
-        self.dispatch(Kind::Ordinary, to, time, message);
-    }
-
-    fn send_io(&mut self, io: Io, to: LpId, delay: f64, message: Message<M>) {
-        match Admission::after(&self.cause, to, delay) {
-            Ok(time) => self.dispatch(io.into(), to, time, message),
-            Err(fault) => self.halt(Halt::Fault(fault)),
+        let identity = if desk.lazy { M::Lp::identity(&message) } else { None };
+        if let Some(sent) = desk.sent_before(key, place, kind, identity) {
+            desk.sent.push(sent.event, sent.worker, identity);
+            return;
         }
+        let Some(worker) = local else {
+            return self.send_away(key, place, kind, identity, &message);
+        };
+        let Some(buffer) = self.buffers.fill_with(worker, || message) else {
+            desk.cut_off.halt(Halt::OutOfBuffers);
+        };
+        let event = Event::new(key, place.index, kind, buffer);
+        desk.sent.push(event, place.worker, identity);
+        if is_mine {
+            desk.pending.insert(event);
+        } else {
+            desk.post(worker, event);
+        }
+        desk.costs.leave(Part::Send);
     }
 
-    fn fail(&mut self, reason: fmt::Arguments<'_>) {
-        self.halt(Halt::Fault(Fault::Failed(reason.to_string())));
+    #[cold]
+    fn halt(&mut self, halt: Halt) -> ! {
+        self.desk.cut_off.halt(halt)
     }
 
     #[inline]
@@ -335,9 +278,7 @@ impl<M: Model> Context<Message<M>> for Handling<'_, '_, M> {
     fn undo_point(&self) -> UndoPoint {
         self.undo
     }
-}
 
-impl<M: Model> IoContext<Message<M>> for Handling<'_, '_, M> {
     fn set_time_barrier(&mut self, time: Option<VirtualTime>) {
         let bits = time.map_or(u64::MAX, VirtualTime::to_ordered_bits);
         // Ordering: Relaxed; workers may see it late, it only limits optimism.
@@ -348,45 +289,22 @@ impl<M: Model> IoContext<Message<M>> for Handling<'_, '_, M> {
     }
 }
 
-/// The context of a handler that is called to make a state again: what it sends was sent already.
+/// Where sends go of a handler that is called to make a state again: nowhere, for what it sends was
+/// sent already.
 #[derive(Debug)]
-pub(super) struct Coasting<'a> {
-    pub(super) cause: Cause,
-    pub(super) core: &'a mut Core,
-    pub(super) lp_count: usize,
-}
+pub(super) struct Coasting<'a>(pub(super) &'a Admission);
 
-impl<T> Context<T> for Coasting<'_> {
-    fn now(&self) -> VirtualTime {
-        self.cause.now
+impl<T> Sink<T> for Coasting<'_> {
+    #[inline]
+    fn admission(&self) -> &Admission {
+        self.0
     }
 
-    fn me(&self) -> LpId {
-        self.cause.me
-    }
-
-    fn lp_count(&self) -> usize {
-        self.lp_count
-    }
-
-    fn rng(&mut self) -> &mut Stream {
-        &mut self.core.rng
-    }
-
-    fn send(&mut self, _: LpId, _: f64, _: T) {
-        self.core.sent += 1;
-    }
-
-    fn send_at(&mut self, _: LpId, _: f64, _: T) {
-        self.core.sent += 1;
-    }
-
-    fn send_io(&mut self, _: Io, _: LpId, _: f64, _: T) {
-        self.core.sent += 1;
-    }
+    #[inline]
+    fn accept(&mut self, _: EventKey, _: LpId, _: Option<Io>, _: T) {}
 
     /// A handler that went through once does not fail the second time.
-    fn fail(&mut self, reason: fmt::Arguments<'_>) {
-        panic!("a handler ran differently the second time, from the same state: {reason}");
+    fn halt(&mut self, halt: Halt) -> ! {
+        panic!("a handler ran differently the second time, from the same state: {halt}");
     }
 }

@@ -14,7 +14,7 @@ use super::{
     io::IoStage,
 };
 use crate::{
-    RunError, admission::Admission, failure::FirstFailure, monitor::Board, placement::LpDirectory,
+    RunError, failure::FirstFailure, handling::Admission, monitor::Board, placement::LpDirectory,
     ranks::Ranks, settings::Settings,
 };
 

@@ -15,9 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use warpline_core::{
-    EventKey, Fault, LogicalProcess, LpDigest, LpId, Model, ModelError, Place, Stream, UndoPoint,
-};
+use warpline_core::{EventKey, Fault, LogicalProcess, LpId, Model, ModelError, Place, UndoPoint};
 use warpline_memory::{Buffers, Taken, prefetch};
 use warpline_net::{Aggregation, NetError};
 
@@ -28,18 +26,18 @@ use super::{
     event::{Event, Kind},
     flow::Flow,
     gvt::{Bound, Outcome},
-    history::{Core, Held, NONE, Record, Ring},
+    history::{Held, NONE, Record, Ring},
     io::{Reason, Waiting},
     rounds::Rounds,
     saving::{Lp, Saving},
-    sending::{Desk, Halt, Handling},
+    sending::{Desk, Sending},
     shared::Shared,
     statistics::Statistics,
 };
 use crate::{
     Engine, FossilCollection, RunError,
-    admission::Cause,
     failure::FailureOrder,
+    handling::{self, Cause, Core, Halt, Handling},
     panics,
     pending::{Entry, PendingSet},
     ranks::Ranks,
@@ -131,7 +129,7 @@ impl<'r, M: Model> Worker<'r, M> {
             buffers,
             desk: Desk::new(shared, me, transport),
             history: Ring::default(),
-            saving: Saving::new(settings, shared.directory.lps_of(me).len()),
+            saving: Saving::new(settings, &shared.admission, shared.directory.lps_of(me).len()),
             cancelled: Vec::new(),
             waiting: Waiting::default(),
             held: BTreeMap::new(),
@@ -163,20 +161,14 @@ impl<'r, M: Model> Worker<'r, M> {
             let (model, buffers, desk, lps) =
                 (self.model, &self.buffers, &mut self.desk, &mut self.lps);
             let outcome = panics::catch(|| {
-                let mut state = model.make_lp(id);
-                let mut core =
-                    Core { rng: Stream::for_lp(seed, id), sent: 0, digest: LpDigest::new() };
-                let Core { rng, sent, .. } = &mut core;
-                let (cause, undo) = (Cause::start(id), UndoPoint::NEVER);
-                let mut cx =
-                    Handling { cause, rng, sent, desk: &mut *desk, buffers, undo, note: 0 };
-                state.start(model, &mut cx);
+                let sink = Sending { desk: &mut *desk, buffers, undo: UndoPoint::NEVER, note: 0 };
+                let handling::Lp { state, core } = handling::Lp::start(model, id, seed, sink);
                 lps.push(Lp { state, core, last_time: 0.0, last: NONE, id });
             });
             // What a start sends is never cancelled.
             desk.sent.drop_before(desk.sent.back());
-            if let Err(fault) = outcome {
-                match desk.halt.take().map_or(Halt::Fault(fault), |halt| *halt) {
+            if let Err(halt) = desk.cut_off.settle(outcome) {
+                match halt {
                     Halt::Fault(fault) => self.fail(Some(id), None, fault),
                     Halt::OutOfBuffers => self.fail_for_lack_of_buffers(id, None),
                 }
@@ -382,8 +374,8 @@ impl<'r, M: Model> Worker<'r, M> {
         };
         let Lp { state, core: Core { rng, sent, digest }, id, .. } = lp;
         let cause = Cause::event(&event.key, *id);
-        let desk = &mut self.desk;
-        let mut cx = Handling { cause, rng, sent, desk, buffers: &self.buffers, undo, note: 0 };
+        let sink = Sending { desk: &mut self.desk, buffers: &self.buffers, undo, note: 0 };
+        let mut cx = Handling { cause, rng, sent, sink };
         if event.is_ordinary() {
             state.handle(self.model, message, &mut cx);
         } else if event.kind() == Kind::BlockingIo {
@@ -391,7 +383,7 @@ impl<'r, M: Model> Worker<'r, M> {
         } else {
             self.statistics.outputs += 1;
         }
-        let note = cx.note;
+        let note = cx.sink.note;
         digest.commit(&event.key, M::Lp::fingerprint(message));
         self.saving.note(at, note);
         self.handling = false;
@@ -405,7 +397,6 @@ impl<'r, M: Model> Worker<'r, M> {
     /// A handler did not come to its end: undoes what it did, and says what is to become of it.
     #[cold]
     fn cut_off(&mut self, fault: Fault) {
-        let halt = self.desk.halt.take().map(|halt| *halt);
         assert!(
             std::mem::take(&mut self.handling),
             "Warpline has a bug: worker {} found that {fault}",
@@ -413,8 +404,8 @@ impl<'r, M: Model> Worker<'r, M> {
         );
         let event = self.history[self.history.back() - 1].event;
         self.statistics.processed += 1;
-        match halt {
-            Some(Halt::OutOfBuffers) => {
+        match self.desk.cut_off.reason(fault) {
+            Halt::OutOfBuffers => {
                 self.undo_cut_off(&event, None);
                 let quota = self.quota();
                 self.flow.starve(self.statistics.processed, quota);
@@ -422,8 +413,7 @@ impl<'r, M: Model> Worker<'r, M> {
                     self.flow.note_cut_off();
                 }
             }
-            other => {
-                let fault = if let Some(Halt::Fault(first)) = other { first } else { fault };
+            Halt::Fault(fault) => {
                 self.undo_cut_off(&event, Some(&event));
                 self.block(event, Reason::Failed(fault));
             }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Synchronization,
-    sequential::{Buffer, Event, Message},
+    event::{Buffer, Event, Message},
 };
 
 /// Null messages that a worker may send between two events: so many for each of its lps, and

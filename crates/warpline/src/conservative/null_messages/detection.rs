@@ -21,8 +21,8 @@ use super::{
     worker::Worker,
 };
 use crate::{
+    event::{Buffer, Message},
     failure::FailureOrder,
-    sequential::{Buffer, Message},
 };
 
 /// What workers tell each other, by the first word.

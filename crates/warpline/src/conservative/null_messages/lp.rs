@@ -9,7 +9,7 @@ use std::{
 use warpline_graph::EdgeId;
 
 use super::channel_time::ChannelTime;
-use crate::sequential::{Event, Lp};
+use crate::{event::Event, handling::Lp};
 
 /// An event that waits at its receiver, and the edge whose room it takes; none for what it sent
 /// itself.

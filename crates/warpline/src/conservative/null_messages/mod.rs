@@ -94,7 +94,7 @@ use super::{
 };
 use crate::{
     Details, RunError,
-    sequential::{Buffer, Message},
+    event::{Buffer, Message},
 };
 use remote::ChannelEvent;
 pub(super) use shared::Shared;

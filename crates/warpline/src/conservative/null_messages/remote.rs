@@ -6,8 +6,8 @@ use warpline_net::Malformed;
 
 use super::channel_time::ChannelTime;
 use crate::{
+    event::{Buffer, Event, Message},
     remote_event::{RemoteEvent, read_event, write_event},
-    sequential::{Buffer, Event, Message},
 };
 
 /// An event, and the clock of its cause: later ones on the same edge have no earlier causes.

@@ -8,8 +8,9 @@ use super::{
     shared::Shared,
 };
 use crate::{
-    admission::Admission,
-    sequential::{Buffer, Event, Halt, Message, Sink},
+    event::{Buffer, Event, Message},
+    handling::Admission,
+    handling::{Halt, Sink},
 };
 
 /// See the module.
@@ -56,10 +57,6 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for SendBuffer<'_, M, B> 
     #[inline]
     fn admission(&self) -> &Admission {
         &self.shared.common.admission
-    }
-
-    fn has_room_for(&self, events: usize) -> bool {
-        self.shared.common.memory.has_room_for(events)
     }
 
     #[inline]

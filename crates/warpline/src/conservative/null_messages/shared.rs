@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     ConfigError, RunError, Synchronization,
+    event::{Buffer, Message},
     placement::{WorkerId, links_from},
-    sequential::{Buffer, Message},
     settings::Settings,
 };
 

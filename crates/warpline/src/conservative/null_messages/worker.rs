@@ -26,11 +26,12 @@ use super::{
 };
 use crate::{
     RunError, Synchronization,
-    admission::Cause,
+    event::{Buffer, Event, Message},
     failure::FailureOrder,
+    handling::Cause,
+    handling::{Core, Handling, Lp},
     panics,
     ranks::ENGINE_KINDS,
-    sequential::{Buffer, Event, Handling, Lp, Message},
     workers,
 };
 
@@ -343,7 +344,7 @@ where
     fn handle(&mut self, local: usize, waiting: Waiting<B>) {
         let Waiting { event: Event { key, to, io, message }, edge } = waiting;
         let (model, send_buffer) = (self.shared.common.model, &mut self.send_buffer);
-        let Lp { state, rng, sent, digest } = &mut self.lps[local].lp;
+        let Lp { state, core: Core { rng, sent, digest } } = &mut self.lps[local].lp;
         (send_buffer.error_context.lp, send_buffer.error_context.event) = (Some(to), Some(key));
         let mut cx = Handling { cause: Cause::event(&key, to), rng, sent, sink: send_buffer };
         match io {

@@ -56,7 +56,7 @@ use super::{
 };
 use crate::{
     Details, RunError,
-    sequential::{Buffer, Event, Message},
+    event::{Buffer, Event, Message},
 };
 pub(super) use shared::Shared;
 use worker::Worker;
@@ -113,7 +113,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
             results.iter().map(count).sum::<u64>()
         };
         let committed = sum(|worker| worker.committed);
-        let sent = sum(|worker| worker.lps.iter().map(|lp| lp.sent).sum());
+        let sent = sum(|worker| worker.lps.iter().map(|lp| lp.core.sent).sum());
         let pending = sum(|worker| worker.count.pending);
         let remote: i64 = results.iter().map(|worker| worker.count.remote).sum();
         let here = sent.wrapping_add_signed(-remote);

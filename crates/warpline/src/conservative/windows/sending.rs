@@ -13,9 +13,9 @@ use super::{
     shared::Shared,
 };
 use crate::{
-    admission::Admission,
+    event::{Buffer, Event, Message},
+    handling::{Admission, Halt, Sink},
     remote_event::{RemoteEvent, write_event},
-    sequential::{Buffer, Event, Halt, Message, Sink},
 };
 
 /// See the module.
@@ -145,10 +145,6 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, M, B> {
     #[inline]
     fn admission(&self) -> &Admission {
         &self.shared.common.admission
-    }
-
-    fn has_room_for(&self, events: usize) -> bool {
-        self.shared.common.memory.has_room_for(events)
     }
 
     #[inline]

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     ConfigError, Engine, RunError,
+    event::{Buffer, Event, Message},
     placement::WorkerId,
-    sequential::{Buffer, Event, Message},
 };
 
 /// What one worker has for another one.

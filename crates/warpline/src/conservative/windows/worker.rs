@@ -23,9 +23,10 @@ use super::{
     shared::Shared,
 };
 use crate::{
-    admission::Cause,
+    event::{Buffer, Event, Message},
     failure::FailureOrder,
-    sequential::{Buffer, Event, Handling, Lp, Message},
+    handling::Cause,
+    handling::{Core, Handling, Lp},
     workers,
 };
 
@@ -403,7 +404,7 @@ impl<M: Model, B: Buffer<Message<M>>> LpView<'_, '_, M, B> {
             return false;
         }
         let (model, message) = (self.shared.common.model, message.get());
-        let Lp { state, rng, sent, digest } = &mut *self.lp;
+        let Lp { state, core: Core { rng, sent, digest } } = &mut *self.lp;
         self.sender.error_context.lp = Some(*to);
         self.sender.error_context.event = Some(*key);
         let mut cx = Handling { cause: Cause::event(key, *to), rng, sent, sink: &mut *self.sender };

@@ -1,0 +1,61 @@
+//! An event as the sequential and the conservative engine hold it.
+//!
+//! Time Warp's events are smaller, and their messages lie in the shared buffers of an arena.
+
+mod buffer;
+
+use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model};
+
+pub(crate) use buffer::{Boxed, Buffer, INLINE_BYTES_MAX, Inline};
+
+use crate::pending::Entry;
+
+/// The messages of a model's events.
+pub(crate) type Message<M> = <<M as Model>::Lp as LogicalProcess>::Message;
+
+/// A pending event.
+pub(crate) struct Event<B> {
+    pub(crate) key: EventKey,
+    pub(crate) to: LpId,
+    /// None for an ordinary event. It lies in what would be padding.
+    pub(crate) io: Option<Io>,
+    pub(crate) message: B,
+}
+
+const _: () = assert!(size_of::<Event<Inline<()>>>() == size_of::<(EventKey, LpId)>());
+const _: () = assert!(size_of::<Event<Inline<u64>>>() == size_of::<(EventKey, LpId, u64)>());
+
+impl<B> Entry for Event<B> {
+    #[inline]
+    fn time(&self) -> f64 {
+        self.key.time_value()
+    }
+}
+
+impl<B> PartialEq for Event<B> {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl<B> Eq for Event<B> {}
+
+impl<B> PartialOrd for Event<B> {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+
+    #[inline]
+    fn lt(&self, other: &Self) -> bool {
+        self.key < other.key
+    }
+}
+
+impl<B> Ord for Event<B> {
+    #[inline]
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key.cmp(&other.key)
+    }
+}

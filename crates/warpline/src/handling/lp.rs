@@ -1,0 +1,40 @@
+//! A logical process as engines hold it.
+
+use warpline_core::{LogicalProcess, LpDigest, LpId, Model, Stream};
+
+use super::{
+    admission::Cause,
+    context::{Handling, Sink},
+};
+
+/// What an engine keeps of an LP beside its state: 32 bytes. A rollback restores it.
+#[derive(Clone, Debug)]
+pub(crate) struct Core {
+    pub(crate) rng: Stream,
+    /// How many events the LP has sent.
+    pub(crate) sent: u64,
+    pub(crate) digest: LpDigest,
+}
+
+/// An LP: its state, and what engines keep beside it.
+#[derive(Debug)]
+pub(crate) struct Lp<L> {
+    pub(crate) state: L,
+    pub(crate) core: Core,
+}
+
+impl<L: LogicalProcess> Lp<L> {
+    /// Makes an LP and lets it send its first events.
+    pub(crate) fn start(
+        model: &L::Model,
+        me: LpId,
+        seed: u64,
+        sink: impl Sink<L::Message>,
+    ) -> Self {
+        let mut state = model.make_lp(me);
+        let mut core = Core { rng: Stream::for_lp(seed, me), sent: 0, digest: LpDigest::new() };
+        let Core { rng, sent, .. } = &mut core;
+        state.start(model, &mut Handling { cause: Cause::start(me), rng, sent, sink });
+        Self { state, core }
+    }
+}
