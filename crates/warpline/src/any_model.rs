@@ -11,7 +11,7 @@ use warpline_core::{LogicalProcess, Model};
 use warpline_memory::Arena;
 
 use crate::{
-    Engine, Figure, Report, Results, RunError, ranks::Ranks, settings::Settings, simulation,
+    Engine, Figure, Report, Results, RunError, run::Ranks, settings::Settings, simulation,
     watch::Watch,
 };
 

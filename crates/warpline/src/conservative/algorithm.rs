@@ -19,14 +19,12 @@ use super::{lookout::Lookout, memory::MemoryBudget};
 use crate::{
     Details, Engine, Report, RunError, Synchronization,
     event::{Buffer, Event, Message},
-    failure::{FailureOrder, FirstFailure},
     handling::{Admission, CutOff, Halt, Lp},
     panics,
     placement::LpDirectory,
-    ranks::{Conclusion, Outcome, Ranks, Run, Share},
+    run::{Alarm, Conclusion, FailureOrder, FirstFailure, Outcome, Ranks, Run, Share, threads},
     settings::Settings,
     watch::Watch,
-    workers,
 };
 
 /// A worker that waits for the others lets other threads have the core after so many looks, or
@@ -141,7 +139,7 @@ impl<'m, M: Model, B> Common<'m, M, B> {
             settings,
             ranks,
             mode,
-            spins: if all > workers::cores() { SPINS_FEW } else { SPINS },
+            spins: if all > threads::cores() { SPINS_FEW } else { SPINS },
             end: settings.checked_end()?,
             directory: LpDirectory::new(model, lps, &settings.placement, all, here)?,
             admission,
@@ -243,7 +241,7 @@ pub(super) fn execute<'m, M: Model + 'm, B: 'm, W: Algorithm<'m, M, B>>(
         let work = |me, watch: &mut Watch<'_>| work(algorithm, me, watch, started);
         let common = algorithm.common();
         let refused = || algorithm.abort();
-        let results = workers::at_once(common.workers(), watch, &common.failure, refused, work);
+        let results = threads::at_once(common.workers(), watch, &common.failure, refused, work);
         conclude(algorithm, results, watch, started)
     })
 }
@@ -256,24 +254,15 @@ fn work<'m, M: Model + 'm, B: 'm, W: Algorithm<'m, M, B>>(
     started: Instant,
 ) -> WorkerResult<M::Lp, W::Counters> {
     let common = algorithm.common();
-    let binding = workers::bind(&common.directory, me, common.settings);
+    let binding = threads::bind(&common.directory, me, common.settings);
     // A bug of the engine's must not leave the others waiting for this worker.
-    let alarm = Alarm(|| algorithm.abort());
+    let alarm = Alarm::new(|| algorithm.abort());
     let mut lookout = Lookout::new(watch, common, started);
     let results = algorithm.work(me, &mut lookout);
-    std::mem::forget(alarm);
+    alarm.disarm();
     drop(binding);
     lookout.resume_panic();
     results
-}
-
-/// Says so if a worker panics.
-struct Alarm<F: Fn()>(F);
-
-impl<F: Fn()> Drop for Alarm<F> {
-    fn drop(&mut self) {
-        self.0();
-    }
 }
 
 fn conclude<'m, M: Model + 'm, B: 'm, W: Algorithm<'m, M, B>>(

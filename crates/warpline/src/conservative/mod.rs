@@ -27,10 +27,9 @@ use crate::{
     Engine, Report, RunError, Synchronization,
     event::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, Message},
     panics,
-    ranks::Ranks,
+    run::{self, Ranks},
     settings::Settings,
     watch::Watch,
-    workers,
 };
 use algorithm::{Algorithm, execute};
 use synchronization::resolve;
@@ -75,5 +74,5 @@ pub(crate) const fn event_bytes<M: Model>() -> u64 {
 }
 
 fn model_error(fault: Fault, settings: &Settings) -> RunError {
-    workers::model_error(fault, None, Engine::Conservative, settings)
+    run::model_error(fault, None, Engine::Conservative, settings)
 }

@@ -15,7 +15,7 @@ use super::{
     letters::Color,
     worker::{Turn, Worker},
 };
-use crate::failure::FailureOrder;
+use crate::run::FailureOrder;
 
 /// Turns between two looks whether another rank has ended the run.
 const ALERT_TURNS: u64 = 16;

@@ -19,8 +19,8 @@ use warpline_core::{EventKey, Io, LpId, Wire, WireError, take_bytes};
 use warpline_net::Malformed;
 
 use crate::{
-    ranks::ENGINE_KINDS,
     remote_event::{read_event, write_event},
+    run::ENGINE_KINDS,
 };
 
 /// Events and anti-messages.

@@ -2,7 +2,7 @@
 
 use std::{sync::atomic::Ordering, time::Instant};
 
-use warpline_core::{CommitDigest, LogicalProcess, LpId, Model, VirtualTime};
+use warpline_core::{CommitDigest, Fault, LogicalProcess, LpId, Model, VirtualTime};
 use warpline_memory::Binding;
 use warpline_net::Traffic;
 
@@ -19,14 +19,12 @@ use super::{
 };
 use crate::{
     ConfigError, Details, Engine, Progress, Report, RunError, StateSaving,
-    failure::FailureOrder,
     monitor::Activity,
     panics,
     pending::PendingSet,
-    ranks::{Conclusion, Outcome, Ranks, Run, Share},
+    run::{Alarm, Conclusion, FailureOrder, Outcome, Ranks, Run, Share, model_error, threads},
     settings::Settings,
     watch::{Timer, Watch},
-    workers,
 };
 
 /// Turns between two looks at the clock, at the most; and whether the worker's core is its own.
@@ -79,7 +77,7 @@ pub(crate) fn run<M: Model>(
         if has_failed || shared.failure.is_known() {
             // What is left is the model's too, and may panic when it is dropped.
             if let Err(fault) = panics::catch(move || drop(remains)) {
-                shared.failure.note(FailureOrder::End, model_error(fault, settings));
+                shared.failure.note(FailureOrder::End, own_error(fault, settings));
             }
             return Outcome::failed(shared.failure.take());
         }
@@ -97,7 +95,7 @@ fn work_at_once<M: Model>(
 ) -> Vec<Remains<M::Lp>> {
     let work = |me, watch: &mut Watch<'_>| work(model, shared, (me, ranks), watch, started);
     let refused = || shared.across.iter().for_each(Across::abandon);
-    workers::at_once(shared.workers(), watch, &shared.failure, refused, work)
+    threads::at_once(shared.workers(), watch, &shared.failure, refused, work)
 }
 
 /// All workers, in turn, on this thread.
@@ -141,13 +139,13 @@ fn work<M: Model>(
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> Remains<M::Lp> {
-    let mut binding = workers::bind(&shared.directory, me, &shared.settings);
+    let mut binding = threads::bind(&shared.directory, me, &shared.settings);
     // A bug of the engine's must not leave the others waiting for this worker.
-    let alarm = Alarm { shared, me };
+    let alarm = Alarm::new(|| sound_alarm(shared, me));
     let mut worker = Worker::new(model, shared, me, ranks);
     if worker.start().is_err() {
         // It does not have all its LPs, so it takes no mail.
-        std::mem::forget(alarm);
+        alarm.disarm();
         return remains(worker, Turn::Failed);
     }
     let mut observer = Observer::new(shared, watch, started);
@@ -165,7 +163,7 @@ fn work<M: Model>(
                 if idle > SPINS {
                     worker.show_why_idle();
                 }
-                workers::wait(idle, SPINS, YIELDS);
+                threads::wait(idle, SPINS, YIELDS);
             }
             ended => break ended,
         }
@@ -176,27 +174,18 @@ fn work<M: Model>(
         }
         observer.observe(&mut worker);
     };
-    std::mem::forget(alarm);
+    alarm.disarm();
     drop(binding);
     remains(worker, ended)
 }
 
-/// Ends the run for all workers if this one panics.
-struct Alarm<'a, M: Model> {
-    shared: &'a Shared<M>,
-    me: usize,
-}
-
-impl<M: Model> Drop for Alarm<'_, M> {
-    fn drop(&mut self) {
-        let fault = warpline_core::Fault::Failed(format!(
-            "Warpline has a bug: worker {} panicked; please report it with the seed and the flags",
-            self.me
-        ));
-        let error = model_error(fault, &self.shared.settings);
-        self.shared.failure.note(FailureOrder::Start(LpId::new(0)), error);
-        self.shared.across.iter().for_each(Across::abandon);
-    }
+/// Ends the run for all workers: this one has panicked.
+fn sound_alarm<M: Model>(shared: &Shared<M>, me: usize) {
+    let fault = Fault::Failed(format!(
+        "Warpline has a bug: worker {me} panicked; please report it with the seed and the flags"
+    ));
+    shared.failure.note(FailureOrder::Start(LpId::new(0)), own_error(fault, &shared.settings));
+    shared.across.iter().for_each(Across::abandon);
 }
 
 fn remains<M: Model>(mut worker: Worker<'_, M>, ended: Turn) -> Remains<M::Lp> {
@@ -283,8 +272,8 @@ fn letters<L>(remains: &[Remains<L>]) -> [(&'static str, u64); 5] {
     ]
 }
 
-fn model_error(fault: warpline_core::Fault, settings: &Settings) -> RunError {
-    workers::model_error(fault, None, Engine::TimeWarp, settings)
+fn own_error(fault: Fault, settings: &Settings) -> RunError {
+    model_error(fault, None, Engine::TimeWarp, settings)
 }
 
 /// Makes the conclusion.
@@ -338,7 +327,7 @@ impl<M: Model> Reporting<'_, M> {
         let workers: Vec<_> = remains.iter().map(|worker| worker.statistics.clone()).collect();
         let evidence = Evidence {
             workers: &workers,
-            cores: workers::cores(),
+            cores: threads::cores(),
             lps: self.shared.directory.lp_count(),
             event_bytes: Shared::<M>::buffer_bytes(self.shared.workers()),
             events_peak: u64::from(self.shared.arena.issued()),

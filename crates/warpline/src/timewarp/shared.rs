@@ -14,8 +14,12 @@ use super::{
     io::IoStage,
 };
 use crate::{
-    RunError, failure::FirstFailure, handling::Admission, monitor::Board, placement::LpDirectory,
-    ranks::Ranks, settings::Settings,
+    RunError,
+    handling::Admission,
+    monitor::Board,
+    placement::LpDirectory,
+    run::{FirstFailure, Ranks},
+    settings::Settings,
 };
 
 /// Mail between workers: events and anti-messages, in the order in which they were sent.

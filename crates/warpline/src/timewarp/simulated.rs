@@ -87,9 +87,8 @@ use super::{
 use crate::{
     Aggregation, Cancellation, CheckpointInterval, Engine, FossilCollection, PendingKind, PoolKind,
     RunError, StateSaving,
-    failure::FailureOrder,
     pending::PendingSet,
-    ranks::Ranks,
+    run::{FailureOrder, Ranks},
     settings::{Settings, TimeWarp},
     simulation,
     watch::Watch,

@@ -36,11 +36,10 @@ use super::{
 };
 use crate::{
     Engine, FossilCollection, RunError,
-    failure::FailureOrder,
     handling::{self, Cause, Core, Halt, Handling},
     panics,
     pending::{Entry, PendingSet},
-    ranks::Ranks,
+    run::{FailureOrder, Ranks},
 };
 
 /// How many events before its turn the LP of an event is loaded into the cache.

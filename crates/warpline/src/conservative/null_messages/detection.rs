@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     event::{Buffer, Message},
-    failure::FailureOrder,
+    run::FailureOrder,
 };
 
 /// What workers tell each other, by the first word.

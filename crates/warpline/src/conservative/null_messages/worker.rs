@@ -27,12 +27,10 @@ use super::{
 use crate::{
     RunError, Synchronization,
     event::{Buffer, Event, Message},
-    failure::FailureOrder,
     handling::Cause,
     handling::{Core, Handling, Lp},
     panics,
-    ranks::ENGINE_KINDS,
-    workers,
+    run::{ENGINE_KINDS, FailureOrder, threads},
 };
 
 /// Events of one process in a row, and processes in a row, before the worker looks for what has
@@ -155,7 +153,7 @@ where
         lookout.cuts_off();
         // Alone, there is nothing to wait for: the next look finds that all is quiet.
         if self.shared.plan.workers() > 1 {
-            workers::wait(self.waited, self.shared.common.spins, YIELDS);
+            threads::wait(self.waited, self.shared.common.spins, YIELDS);
         }
         self.waited = self.waited.saturating_add(1);
         if self.me == self.detection.first && self.waited.is_multiple_of(16) {

@@ -24,9 +24,8 @@ use warpline_net::{Address, Malformed, NetError, Parcel, Received, Transport};
 use super::barrier::Reduction;
 use crate::{
     event::{Buffer, Event, Message},
-    failure::FailureOrder,
-    ranks::ENGINE_KINDS,
     remote_event::{RemoteEvent, read_event, write_event},
+    run::{ENGINE_KINDS, FailureOrder},
 };
 
 /// The kind of the parcels.

@@ -24,10 +24,9 @@ use super::{
 };
 use crate::{
     event::{Buffer, Event, Message},
-    failure::FailureOrder,
     handling::Cause,
     handling::{Core, Handling, Lp},
-    workers,
+    run::{FailureOrder, threads},
 };
 
 /// Notes at a round: a worker has failed.
@@ -200,7 +199,7 @@ where
         let spins = self.shared.common.spins;
         let wait = |waited| {
             lookout.cuts_off();
-            workers::wait(waited, spins, YIELDS);
+            threads::wait(waited, spins, YIELDS);
         };
         self.shared.barrier.meet(self.me, round, word, wait)
     }
@@ -226,7 +225,7 @@ where
         let mut waited = 0;
         let wait = || {
             lookout.cuts_off();
-            workers::wait(waited, shared.common.spins, YIELDS);
+            threads::wait(waited, shared.common.spins, YIELDS);
             waited = waited.saturating_add(1);
             let is_over = shared.barrier.is_broken();
             Ok(!is_over && (waited % ALERT_EVERY != 0 || !shared.common.ranks.is_alerted()?))

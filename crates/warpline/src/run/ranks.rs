@@ -1,20 +1,19 @@
-//! What engines need of the other ranks of a run, around their main loops: that all run the same,
-//! that all end together, and one report.
+//! What a run does with other ranks around the main loop: all run the same, all end together, and
+//! there is one report.
 //!
-//! A run without ranks is one with a single rank, and says nothing to anybody. Ranks talk about
-//! these things at a port of their own ([`Ranks::control_port`]), one above those of the workers,
-//! so that engines never see it.
+//! A run without other ranks has a single rank, and sends nothing. Ranks talk about these things at a
+//! port of their own ([`Ranks::control_port`]), one above those of the workers, so that engines never
+//! see it.
 //!
 //! # Invariants
 //!
-//! - **RANK-A.** Every rank connects, then, unless that failed, concludes, once
-//!   ([`Run::carry_out`]); so each waits only for what the others do say.
+//! - **RANK-A.** Every rank connects once, and then, unless that failed, concludes once
+//!   ([`Run::carry_out`](super::Run::carry_out)); so a rank waits only for what the others do send.
+//!   Checked by `tests/failing_ranks.rs`, where ranks fail in every phase.
 //! - **RANK-B.** Either all ranks succeed or all fail, with the failure that is first in the order
-//!   of events.
-//! - **RANK-C.** A run leaves nothing at the control port: every word that is said is waited for,
-//!   and every alert.
-
-mod conclusion;
+//!   of events. Checked by `tests/failing_ranks.rs`.
+//! - **RANK-C.** A run leaves nothing at the control port: every message sent there is waited for,
+//!   and every alert. Checked by `tests/failing_ranks.rs`, which uses networks again.
 
 use std::{
     any::type_name,
@@ -27,8 +26,8 @@ use serde::{Deserialize, Serialize};
 use warpline_core::{LogicalProcess, Model, Wires};
 use warpline_net::{Address, Malformed, NetError, Parcel, Received, Transport};
 
-use crate::{ConfigError, Engine, RunError, settings::Settings, workers};
-pub(crate) use conclusion::{Conclusion, Outcome, Run, Share};
+use super::threads;
+use crate::{ConfigError, Engine, RunError, settings::Settings};
 
 /// Kinds of parcels at the control port. Those of engines begin at 16.
 const GATHER: u16 = 1;
@@ -39,8 +38,8 @@ const DISMISSAL: u16 = 4;
 /// The kinds that engines may use begin here.
 pub(crate) const ENGINE_KINDS: u16 = 16;
 
-/// How often a rank that waits looks again before it lets other threads have the core, and before
-/// it sleeps.
+/// How often a waiting rank looks again before it lets other threads have the core, and before it
+/// sleeps.
 const SPINS: u32 = 200;
 const YIELDS: u32 = 2_000;
 
@@ -51,10 +50,10 @@ pub(crate) struct Ranks<'t> {
     control: Mutex<Control>,
 }
 
-/// What has come to the control port, and what has left it.
+/// What has arrived at the control port, and whether an alert has left it.
 #[derive(Debug, Default)]
 struct Control {
-    /// What others have said before this rank wanted to know it.
+    /// What other ranks have sent before this rank waited for it.
     early: VecDeque<Received>,
     /// The ranks that have alerted this one.
     alerts: Vec<usize>,
@@ -73,7 +72,7 @@ impl<'t> Ranks<'t> {
     }
 
     fn control(&self) -> MutexGuard<'_, Control> {
-        // Nothing in there panics, so it is whole.
+        // No code that holds the lock panics, so the value is whole.
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -107,9 +106,9 @@ impl<'t> Ranks<'t> {
         transport.ports() - 1
     }
 
-    /// Sees to it that all ranks run the same build of the same model with the same settings. Does
+    /// Makes sure that all ranks run the same build of the same model with the same settings. Does
     /// nothing for one rank.
-    fn connect<M: Model>(
+    pub(super) fn connect<M: Model>(
         &self,
         model: &M,
         engine: Engine,
@@ -155,7 +154,7 @@ impl<'t> Ranks<'t> {
         Ok(model.wires())
     }
 
-    /// Tells all other ranks that this one fails, so that they end, too. They hear why at the
+    /// Tells all other ranks that this one fails, so that they end, too. They learn the reason at the
     /// conclusion.
     pub(crate) fn alert(&self) {
         let Some(transport) = self.transport else { return };
@@ -169,12 +168,12 @@ impl<'t> Ranks<'t> {
         }
     }
 
-    fn has_alerted(&self) -> bool {
+    pub(super) fn has_alerted(&self) -> bool {
         self.control().has_alerted
     }
 
-    /// Whether another rank fails: one worker of a rank asks now and then. That one has ended is no
-    /// alarm.
+    /// Whether another rank fails: one worker of each rank asks now and then. A rank that has ended
+    /// well sends no alert.
     ///
     /// # Errors
     ///
@@ -187,8 +186,8 @@ impl<'t> Ranks<'t> {
     }
 
     /// Waits for the alerts of the ranks that say they have sent one: the next run must not find
-    /// them.
-    fn await_alerts(&self, ranks: impl Iterator<Item = usize>) -> Result<(), NetError> {
+    /// them (RANK-C).
+    pub(super) fn await_alerts(&self, ranks: impl Iterator<Item = usize>) -> Result<(), NetError> {
         let Some(transport) = self.transport else { return Ok(()) };
         let mut control = self.control();
         for rank in ranks.filter(|&rank| rank != transport.rank()) {
@@ -197,8 +196,8 @@ impl<'t> Ranks<'t> {
         Ok(())
     }
 
-    /// Every rank says something and hears what all have said, by rank: through rank 0.
-    fn gather_all(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, NetError> {
+    /// Every rank contributes bytes, and gets those of all ranks, by rank: through rank 0.
+    pub(super) fn gather_all(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, NetError> {
         let Some(transport) = self.transport else { return Ok(vec![mine.to_vec()]) };
         let port = Self::control_port(transport);
         if let Some(all) = self.gather(GATHER, mine)? {
@@ -213,14 +212,16 @@ impl<'t> Ranks<'t> {
         if all.len() == transport.ranks() {
             Ok(all)
         } else {
-            let what =
-                Malformed::Body(format!("word of {} ranks, but there are others", all.len()));
+            let what = Malformed::Body(format!(
+                "reports of {} ranks, which is not their number",
+                all.len()
+            ));
             Err(NetError::Malformed { from: 0, what })
         }
     }
 
-    /// Every rank says something, and rank 0 hears it.
-    fn gather_at_first(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>, NetError> {
+    /// Every rank contributes bytes, and rank 0 gets those of all ranks.
+    pub(super) fn gather_at_first(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>, NetError> {
         self.gather(SHARE, mine)
     }
 
@@ -235,7 +236,7 @@ impl<'t> Ranks<'t> {
         std::iter::once(Ok(mine.to_vec())).chain(others).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Waits for what a rank says next, which must be of this kind.
+    /// Waits for the next message of a rank, which must be of this kind.
     fn next_of(&self, rank: usize, kind: u16) -> Result<Vec<u8>, NetError> {
         let Some(transport) = self.transport else { return Ok(Vec::new()) };
         self.control().wait(transport, |control| {
@@ -252,7 +253,7 @@ impl<'t> Ranks<'t> {
     }
 
     /// RANK-B: if rank 0 cannot go on, the others must not wait for it.
-    fn dismissing<T>(&self, outcome: Result<T, RunError>) -> Result<T, RunError> {
+    pub(super) fn dismissing<T>(&self, outcome: Result<T, RunError>) -> Result<T, RunError> {
         if let (Err(RunError::Net(error)), Some(transport), 0) =
             (&outcome, self.transport, self.me())
         {
@@ -268,7 +269,7 @@ impl<'t> Ranks<'t> {
 }
 
 impl Control {
-    /// Takes in what has arrived next; says whether that was anything.
+    /// Takes in the next message that has arrived; says whether there was one.
     fn take_in(&mut self, transport: &dyn Transport) -> Result<bool, NetError> {
         let Some(received) = transport.receive(Ranks::control_port(transport))? else {
             return Ok(false);
@@ -281,7 +282,7 @@ impl Control {
         Ok(true)
     }
 
-    /// Takes in what arrives until this has an answer.
+    /// Takes in what arrives until `answer` has one.
     fn wait<T>(
         &mut self,
         transport: &dyn Transport,
@@ -293,7 +294,7 @@ impl Control {
                 return answer;
             }
             if !self.take_in(transport)? {
-                workers::wait(waited, SPINS, YIELDS);
+                threads::wait(waited, SPINS, YIELDS);
                 waited = waited.saturating_add(1);
             }
         }
@@ -311,14 +312,19 @@ fn expect<'b>(bytes: &'b [u8], from: usize, kinds: &[u16]) -> Result<(u16, &'b [
     }
 }
 
-fn to_bytes<T: Serialize>(value: &T) -> Vec<u8> {
-    // Plain structures of numbers and strings: nothing in them can fail to be serialised.
+pub(super) fn to_bytes<T: Serialize>(value: &T) -> Vec<u8> {
+    // Plain structures of numbers and strings: nothing in them can fail to be serialized.
     postcard::to_stdvec(value).unwrap_or_default()
 }
 
-fn from_bytes<T: for<'de> Deserialize<'de>>(bytes: &[u8], from: usize) -> Result<T, NetError> {
+pub(super) fn from_bytes<T: for<'de> Deserialize<'de>>(
+    bytes: &[u8],
+    from: usize,
+) -> Result<T, NetError> {
     postcard::from_bytes(bytes).map_err(|error| {
-        let what = Malformed::Body(format!("what it says about its end means nothing ({error})"));
+        let what = Malformed::Body(format!(
+            "its message about the end of the run cannot be read ({error})"
+        ));
         NetError::Malformed { from, what }
     })
 }

@@ -1,21 +1,31 @@
-//! A run of an engine with several workers, around its main loop: from what the ranks have to agree
-//! on before it to the one report after it.
+//! The frame of a parallel run, around the main loop of its engine: from the agreement between ranks
+//! before it to the one report after it.
+//!
+//! Both parallel engines call [`Run::carry_out`], on one rank too. They start their workers with
+//! [`threads`], note what goes wrong in a [`FirstFailure`], and warn the other workers of a panic by
+//! an [`Alarm`].
+
+mod alarm;
+mod failure;
+mod ranks;
+mod summaries;
+pub(crate) mod threads;
 
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use warpline_core::{
-    CommitDigest, Fault, LogicalProcess, LpId, Model, VirtualTime, WireError, Wires, take_bytes,
-};
+use warpline_core::{CommitDigest, Fault, LpId, Model, VirtualTime, WireError, Wires, take_bytes};
 use warpline_net::{Malformed, NetError};
 
-use super::{Ranks, from_bytes, to_bytes};
-use crate::{
-    ConfigError, Details, Engine, Report, RunError, failure::FailureOrder, panics,
-    settings::Settings, workers,
-};
+use crate::{ConfigError, Details, Engine, Report, RunError, panics, settings::Settings};
+pub(crate) use alarm::Alarm;
+pub(crate) use failure::{FailureOrder, FirstFailure};
+pub(crate) use ranks::{ENGINE_KINDS, Ranks};
+use ranks::{from_bytes, to_bytes};
+use summaries::Summary;
+pub(crate) use summaries::model_error;
 
-/// What is run.
+/// A run on this rank.
 pub(crate) struct Run<'r, M: Model> {
     pub(crate) model: &'r M,
     pub(crate) engine: Engine,
@@ -34,20 +44,21 @@ pub(crate) enum Outcome<M: Model> {
 }
 
 impl<M: Model> Outcome<M> {
-    /// That of workers that could not go on, with the failure that they know of.
+    /// The outcome where workers could not go on: with the failure that is known on this rank, if
+    /// any.
     pub(crate) fn failed(failure: Option<(FailureOrder, RunError)>) -> Self {
         failure.map_or(Self::Stopped, |(order, error)| Self::Failed(order, error))
     }
 }
 
-/// What a rank has at its end, to make a report of.
+/// What a rank contributes to the report when it has ended well.
 pub(crate) struct Conclusion<M: Model> {
     pub(crate) interrupted: bool,
     pub(crate) last_time: VirtualTime,
     pub(crate) digest: CommitDigest,
     pub(crate) share: Share,
     pub(crate) details: Details,
-    /// The processes of this rank, in their order.
+    /// The LPs of this rank, in their order.
     pub(crate) lps: Vec<(LpId, M::Lp)>,
 }
 
@@ -66,7 +77,7 @@ pub(crate) struct Share {
     pub(crate) counters: Vec<u64>,
 }
 
-/// What a rank says when it has come to its end.
+/// What a rank tells the others when it has ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Ending {
     how: How,
@@ -88,11 +99,9 @@ enum How {
     Stopped,
 }
 
-type Summary<M> = <<M as Model>::Lp as LogicalProcess>::Summary;
-
 impl<M: Model> Run<'_, M> {
-    /// Makes what the workers of this rank share, lets them `work` on it, and ends the run with all
-    /// other ranks: the first one gets the report. Follows RANK-A whatever happens.
+    /// Makes what the workers of this rank share, lets them `work` on it, and ends the run together
+    /// with all other ranks: rank 0 gets the report. Keeps RANK-A whatever happens.
     pub(crate) fn carry_out<S>(
         &self,
         make: impl FnOnce(Option<Wires<M>>) -> Result<S, RunError>,
@@ -112,7 +121,7 @@ impl<M: Model> Run<'_, M> {
         };
         let outcome = work(&shared);
         let report = self.conclude(name, outcome);
-        // What is left is the model's too, and may panic when it is dropped.
+        // What is left belongs to the model, too, and may panic when it is dropped.
         let dropped = panics::catch(move || drop(shared));
         let report = report?;
         dropped.map_err(|fault| self.model_error(fault))?;
@@ -120,7 +129,7 @@ impl<M: Model> Run<'_, M> {
     }
 
     fn model_error(&self, fault: Fault) -> RunError {
-        workers::model_error(fault, None, self.engine, self.settings)
+        summaries::model_error(fault, None, self.engine, self.settings)
     }
 
     fn conclude(
@@ -159,7 +168,7 @@ impl<M: Model> Run<'_, M> {
         }
         let stopped = endings.iter().position(|how| matches!(how, How::Stopped));
         let (Outcome::Done(done), None) = (outcome, stopped) else {
-            let error = "it ended early, and nobody says why (a bug of Warpline)".to_owned();
+            let error = "it ended early, and no rank says why (a bug of Warpline)".to_owned();
             return Err(RunError::Rank { rank: stopped.unwrap_or_default(), error });
         };
         let interrupted =
@@ -174,7 +183,7 @@ impl<M: Model> Run<'_, M> {
         self.report(name, done, asked_for.unwrap_or(last), interrupted)
     }
 
-    /// How all ranks have ended. Nobody alerts anybody after that.
+    /// How all ranks have ended. No rank alerts another one after that (RANK-C).
     fn endings(&self, how: How) -> Result<Vec<How>, RunError> {
         if self.ranks.count() == 1 {
             return Ok(vec![how]);
@@ -201,7 +210,7 @@ impl<M: Model> Run<'_, M> {
         share.digest = digest.to_bits();
         let all = if self.ranks.count() == 1 {
             let lps = lps.into_iter();
-            let output = workers::reduce(self.model, lps, end_time, self.engine, self.settings)?;
+            let output = summaries::reduce(self.model, lps, end_time, self.engine, self.settings)?;
             Some((share, output))
         } else {
             self.reduce_across(&share, lps, end_time)?
@@ -229,7 +238,7 @@ impl<M: Model> Run<'_, M> {
         }))
     }
 
-    /// Takes the processes of all ranks apart; the first rank gets the sum of what they leave.
+    /// Takes the LPs of all ranks apart; rank 0 gets the output that their summaries fold to.
     fn reduce_across(
         &self,
         share: &Share,
@@ -241,7 +250,7 @@ impl<M: Model> Run<'_, M> {
             return Err(ConfigError::new("ranks", self.ranks.count(), allowed).into());
         };
         let lps = lps.into_iter();
-        let summaries = workers::summaries(self.model, lps, end_time, self.engine, self.settings);
+        let summaries = summaries::summaries(self.model, lps, end_time, self.engine, self.settings);
         let mine = summaries.and_then(|summaries| {
             panics::catch(|| share_bytes::<M>(&wires, share, summaries))
                 .map_err(|fault| self.model_error(fault))
@@ -249,13 +258,13 @@ impl<M: Model> Run<'_, M> {
         let told = to_bytes(&mine.as_ref().map_err(ToString::to_string));
         let all = self.ranks.gather_at_first(&told)?;
         let output = all.map(|all| self.fold_shares(&wires, &all));
-        // All hear whether that went well.
+        // All ranks have to know whether that went well.
         let verdict = match &output {
             Some(Err(error)) => error.to_string(),
             _ => String::new(),
         };
         let verdicts = self.ranks.gather_all(verdict.as_bytes())?;
-        // The failure of this rank's own processes is told as it is.
+        // A failure of this rank's own LPs is reported as it is.
         let or_own = |error| mine.err().unwrap_or(error);
         match output {
             Some(output) => output.map(Some).map_err(or_own),
@@ -282,7 +291,7 @@ impl<M: Model> Run<'_, M> {
         }
         summaries.sort_unstable_by_key(|(id, _)| *id);
         let summaries = summaries.into_iter().map(|(_, summary)| summary);
-        let output = workers::fold(self.model, summaries, self.engine, self.settings)?;
+        let output = summaries::fold(self.model, summaries, self.engine, self.settings)?;
         Ok((total, output))
     }
 }

@@ -1,5 +1,5 @@
-//! The failure that ends a run with several workers: the first in the order of events, not of wall
-//! time.
+//! The failure that ends a run with several workers: the first one in the order of events, not in
+//! that of wall time.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -10,8 +10,8 @@ use warpline_core::{EventKey, LpId};
 
 use crate::RunError;
 
-/// The first failure counts: in `start` by process, then by event, then when the run is taken
-/// apart.
+/// Where a failure happened. The first one counts: those in `start` in the order of the LPs, then
+/// those in events, then those at the end, when LPs are taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FailureOrder {
     Start(LpId),
@@ -20,7 +20,7 @@ pub(crate) enum FailureOrder {
 }
 
 impl FailureOrder {
-    /// As words, for other ranks; they compare as the places do. No failure is after all of them.
+    /// As words, for other ranks; they compare as failures do. No failure is greater than all.
     pub(crate) fn to_words(this: Option<Self>) -> [u64; 4] {
         match this {
             Some(Self::Start(lp)) => [0, u64::from(lp.get()), 0, 0],
@@ -33,7 +33,7 @@ impl FailureOrder {
         }
     }
 
-    /// What [`to_words`](Self::to_words) made, or nothing if it cannot have been that.
+    /// Reads what [`to_words`](Self::to_words) made; `None` if the words cannot come from it.
     pub(crate) fn from_words([kind, a, b, c]: [u64; 4]) -> Option<Option<Self>> {
         Some(match kind {
             0 => Some(Self::Start(LpId::new(u32::try_from(a).ok()?))),
@@ -48,7 +48,7 @@ impl FailureOrder {
 /// The first failure that is known so far.
 #[derive(Debug, Default)]
 pub(crate) struct FirstFailure {
-    /// Set after `first`, so that workers look there.
+    /// Set after `first`, so that workers look there only when there is something.
     failed: AtomicBool,
     first: Mutex<Option<(FailureOrder, RunError)>>,
 }
@@ -56,12 +56,12 @@ pub(crate) struct FirstFailure {
 impl FirstFailure {
     /// Notes a failure, unless an earlier one is known.
     pub(crate) fn note(&self, order: FailureOrder, error: RunError) {
-        // A worker that panicked in here left the failure whole.
+        // A worker that panicked while it held the lock left the failure whole.
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         if first.as_ref().is_none_or(|(known, _)| order < *known) {
             *first = Some((order, error));
         }
-        // Ordering: Release; who sees it also sees what the failing worker has seen before.
+        // Ordering: Release; a worker that sees it also sees what the failing one has seen before.
         self.failed.store(true, Ordering::Release);
     }
 
@@ -72,13 +72,13 @@ impl FirstFailure {
         self.failed.load(Ordering::Acquire)
     }
 
-    /// Its place.
+    /// Where the first one happened.
     pub(crate) fn order(&self) -> Option<FailureOrder> {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         first.as_ref().map(|(order, _)| *order)
     }
 
-    /// The failure and its place, which nobody gets again.
+    /// Takes the failure out, with its place.
     pub(crate) fn take(&self) -> Option<(FailureOrder, RunError)> {
         self.first.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

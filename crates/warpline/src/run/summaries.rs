@@ -1,0 +1,78 @@
+//! How LPs are taken apart at the end of a run, and their summaries folded into the model's output.
+//!
+//! Called when all workers have ended; the code is the model's, so its panics become errors.
+
+use warpline_core::{Fault, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime};
+
+use crate::{Engine, RunError, panics, settings::Settings};
+
+/// What an LP leaves at the end.
+pub(super) type Summary<M> = <<M as Model>::Lp as LogicalProcess>::Summary;
+
+/// Takes the LPs apart, in their order, and folds their summaries.
+pub(crate) fn reduce<M: Model>(
+    model: &M,
+    lps: impl Iterator<Item = (LpId, M::Lp)>,
+    end_time: VirtualTime,
+    engine: Engine,
+    settings: &Settings,
+) -> Result<M::Output, RunError> {
+    take_apart(model, lps, end_time, engine, settings, |summaries| {
+        model.reduce(summaries.map(|(_, summary)| summary))
+    })
+}
+
+/// Takes the LPs apart, in their order.
+pub(crate) fn summaries<M: Model>(
+    model: &M,
+    lps: impl Iterator<Item = (LpId, M::Lp)>,
+    end_time: VirtualTime,
+    engine: Engine,
+    settings: &Settings,
+) -> Result<Vec<(LpId, Summary<M>)>, RunError> {
+    take_apart(model, lps, end_time, engine, settings, |summaries| summaries.collect())
+}
+
+/// Passes the summaries to `consume` one by one: all of them at once may take more memory than the
+/// LPs did.
+fn take_apart<M: Model, R>(
+    model: &M,
+    lps: impl Iterator<Item = (LpId, M::Lp)>,
+    end_time: VirtualTime,
+    engine: Engine,
+    settings: &Settings,
+    consume: impl FnOnce(&mut dyn Iterator<Item = (LpId, Summary<M>)>) -> R,
+) -> Result<R, RunError> {
+    let mut current = None;
+    let outcome = panics::catch(|| {
+        consume(&mut lps.map(|(id, lp)| {
+            current = Some(id);
+            let summary = lp.finish(model, end_time);
+            current = None;
+            (id, summary)
+        }))
+    });
+    outcome.map_err(|fault| model_error(fault, current, engine, settings))
+}
+
+/// Folds the summaries of the LPs of all ranks.
+pub(crate) fn fold<M: Model>(
+    model: &M,
+    summaries: impl Iterator<Item = Summary<M>>,
+    engine: Engine,
+    settings: &Settings,
+) -> Result<M::Output, RunError> {
+    let outcome = panics::catch(|| model.reduce(summaries));
+    outcome.map_err(|fault| model_error(fault, None, engine, settings))
+}
+
+/// The error for a fault of the model outside of any event.
+pub(crate) fn model_error(
+    fault: Fault,
+    lp: Option<LpId>,
+    engine: Engine,
+    settings: &Settings,
+) -> RunError {
+    let (engine, seed) = (engine.name(), settings.seed);
+    ModelError { fault, place: Place { lp, event: None, engine, worker: 0, seed } }.into()
+}

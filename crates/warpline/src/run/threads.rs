@@ -1,0 +1,70 @@
+//! The threads of a run's workers: how they start, which cores they are bound to, and how they wait.
+
+use std::{thread, time::Duration};
+
+use warpline_core::LpId;
+use warpline_memory::{Binding, bind_worker};
+
+use super::failure::{FailureOrder, FirstFailure};
+use crate::{ConfigError, placement::LpDirectory, settings::Settings, watch::Watch};
+
+/// How long a worker sleeps at a time after it has waited for long.
+const SLEEP: Duration = Duration::from_micros(50);
+
+/// Binds the thread of worker `me` of this rank to a core, if the settings say so. Ranks that are
+/// threads of one process share its cores.
+pub(crate) fn bind(directory: &LpDirectory, me: usize, settings: &Settings) -> Option<Binding> {
+    settings.timewarp.pin.then(|| bind_worker(directory.global(me).index(), directory.workers()))
+}
+
+/// Lets each worker `work` on a thread of its own. The first worker runs on the calling thread, and
+/// has the watch. If a thread cannot be started, that is the run's failure, and `refused` is called
+/// before the others go on.
+pub(crate) fn at_once<R: Send>(
+    workers: usize,
+    watch: &mut Watch<'_>,
+    failure: &FirstFailure,
+    refused: impl FnOnce(),
+    work: impl Fn(usize, &mut Watch<'_>) -> R + Sync,
+) -> Vec<R> {
+    let work = &work;
+    thread::scope(|scope| {
+        let others: Vec<_> = (1..workers)
+            .map(|me| {
+                let work = move || work(me, &mut Watch::default());
+                thread::Builder::new().name(format!("worker {me}")).spawn_scoped(scope, work)
+            })
+            .collect();
+        if let Some(error) = others.iter().find_map(|other| other.as_ref().err()) {
+            let allowed = format!("fewer: a thread could not be started ({error})");
+            let error = ConfigError::new("workers", workers, allowed);
+            failure.note(FailureOrder::Start(LpId::new(0)), error.into());
+            refused();
+        }
+        let first = work(0, watch);
+        let others = others.into_iter().flatten().map(|other| match other.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        std::iter::once(first).chain(others).collect()
+    })
+}
+
+/// How many threads can run at the same time.
+pub(crate) fn cores() -> usize {
+    thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Waits a little, for the `waited`-th time in a row. After `spins` waits the worker lets other
+/// threads have the core. After `yields` waits it sleeps: a worker that another program has displaced
+/// from its core may then move to this core, and the scheduler does not move it there as long as the
+/// thread here only yields.
+pub(crate) fn wait(waited: u32, spins: u32, yields: u32) {
+    if waited <= spins {
+        std::hint::spin_loop();
+    } else if waited <= yields {
+        thread::yield_now();
+    } else {
+        thread::sleep(SLEEP);
+    }
+}
