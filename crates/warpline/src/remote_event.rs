@@ -9,6 +9,8 @@
 
 use warpline_core::{EventKey, Io, LpId, STEP_MAX, Wire, WireError, take_bytes};
 
+use crate::event::{io_from_code, io_to_code};
+
 /// The bytes before the message.
 const HEAD: usize = 32;
 
@@ -28,13 +30,8 @@ pub(crate) fn write_event<T>(
     (key, to, io): (&EventKey, LpId, Option<Io>),
     message: &T,
 ) {
-    let io: u32 = match io {
-        None => 0,
-        Some(Io::Blocking) => 1,
-        Some(Io::NonBlocking) => 2,
-    };
     let [time, step_and_sender, sequence] = key.words();
-    let last = u64::from(io) << 32 | u64::from(to.get());
+    let last = u64::from(io_to_code(io)) << 32 | u64::from(to.get());
     let words = [time, step_and_sender, sequence, last].map(u64::to_le_bytes);
     bytes.extend_from_slice(words.as_flattened());
     wire.write(message, bytes);
@@ -54,12 +51,9 @@ pub(crate) fn read_event<T>(
     let key = EventKey::from_words([time, step_and_sender, sequence])
         .filter(|key| key.step() <= STEP_MAX)
         .ok_or_else(|| WireError::new("an event with a key that means nothing"))?;
-    let io = match last >> 32 {
-        0 => None,
-        1 => Some(Io::Blocking),
-        2 => Some(Io::NonBlocking),
-        kind => return Err(WireError::new(format!("an event of unknown kind {kind}"))),
-    };
+    let kind = (last >> 32) as u32;
+    let io = io_from_code(kind)
+        .ok_or_else(|| WireError::new(format!("an event of unknown kind {kind}")))?;
     Ok(RemoteEvent { key, to: LpId::new(last as u32), io, message: wire.read(bytes)? })
 }
 

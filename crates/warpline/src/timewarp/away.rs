@@ -34,7 +34,7 @@ use warpline_net::{Address, Malformed, NetError, Opened, Outbox, Parcel, Traffic
 
 use super::{
     Message,
-    event::{Event, Kind},
+    event::Event,
     gvt::Bound,
     letters::{Color, EVENTS, Letter},
     worker::Worker,
@@ -104,7 +104,7 @@ impl<'r, T> Away<'r, T> {
     /// Sends an event, or an anti-message, to a worker of another rank.
     pub(super) fn send(&mut self, to: Address, color: Color, mail: Event, message: Option<&T>) {
         let (event, is_anti) = mail.cancels().map_or((mail, false), |event| (event, true));
-        let (key, serial, io) = (event.key, event.buffer().get(), event.kind().io());
+        let (key, serial, io) = (event.key, event.buffer().get(), event.io());
         // An event for another rank has the receiver's own number.
         let letter = Letter { color, serial, key, to: LpId::new(event.lp), io, message };
         let sent = self.outbox.put(to, |bytes| letter.write(bytes, &self.wire));
@@ -325,7 +325,7 @@ impl<M: Model> Worker<'_, M> {
             return is_new;
         };
         let lp = self.shared.directory.place(letter.to).index;
-        let event = Event::new(letter.key, lp, Kind::of(letter.io), buffer);
+        let event = Event::new(letter.key, lp, letter.io, buffer);
         let is_new = away.came.insert(name, event).is_none();
         self.desk.pending.insert(event);
         is_new
@@ -335,6 +335,6 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn first_stashed(&self) -> Option<Event> {
         let (_, letter) = self.desk.away.as_ref()?.stash.first_key_value()?;
         let lp = self.shared.directory.place(letter.to).index;
-        Some(Event::new(letter.key, lp, Kind::of(letter.io), BufferId::new(0)))
+        Some(Event::new(letter.key, lp, letter.io, BufferId::new(0)))
     }
 }

@@ -9,40 +9,15 @@ use std::cmp::Ordering;
 use warpline_core::{EventKey, Io, LpId, VirtualTime};
 use warpline_memory::{BUFFERS_MAX, BufferId};
 
-use crate::pending::Entry;
+use crate::{
+    event::{io_from_code, io_to_code},
+    pending::Entry,
+};
 
 /// The bits of a tag above the buffer's number.
 const KIND_SHIFT: u32 = BUFFERS_MAX.trailing_zeros();
 const KIND_MASK: u32 = 0b11 << KIND_SHIFT;
 const ANTI: u32 = 1 << 31;
-
-/// What is to be done with an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Ordinary,
-    BlockingIo,
-    NonBlockingIo,
-}
-
-impl Kind {
-    /// The kind of an event that is an I/O event of this kind, if it is one.
-    #[inline]
-    pub(super) const fn of(io: Option<Io>) -> Self {
-        match io {
-            None => Self::Ordinary,
-            Some(Io::Blocking) => Self::BlockingIo,
-            Some(Io::NonBlocking) => Self::NonBlockingIo,
-        }
-    }
-
-    pub(super) const fn io(self) -> Option<Io> {
-        match self {
-            Self::Ordinary => None,
-            Self::BlockingIo => Some(Io::Blocking),
-            Self::NonBlockingIo => Some(Io::NonBlocking),
-        }
-    }
-}
 
 /// An event, or an anti-message for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,13 +36,8 @@ impl Event {
         Self { key: EventKey::new(VirtualTime::ZERO, 0, LpId::new(0), 0), lp: 0, tag: 0 };
 
     #[inline]
-    pub(super) fn new(key: EventKey, lp: u32, kind: Kind, buffer: BufferId) -> Self {
-        let kind = match kind {
-            Kind::Ordinary => 0,
-            Kind::BlockingIo => 1,
-            Kind::NonBlockingIo => 2,
-        };
-        Self { key, lp, tag: buffer.get() | kind << KIND_SHIFT }
+    pub(super) fn new(key: EventKey, lp: u32, io: Option<Io>, buffer: BufferId) -> Self {
+        Self { key, lp, tag: buffer.get() | io_to_code(io) << KIND_SHIFT }
     }
 
     #[inline]
@@ -81,17 +51,18 @@ impl Event {
         self.tag & KIND_MASK == 0
     }
 
-    pub(super) const fn kind(&self) -> Kind {
-        match (self.tag & KIND_MASK) >> KIND_SHIFT {
-            0 => Kind::Ordinary,
-            1 => Kind::BlockingIo,
-            _ => Kind::NonBlockingIo,
+    /// Which kind of I/O event it is, if it is one.
+    #[inline]
+    pub(super) const fn io(&self) -> Option<Io> {
+        match io_from_code((self.tag & KIND_MASK) >> KIND_SHIFT) {
+            Some(io) => io,
+            None => None,
         }
     }
 
-    /// Whether it is the event of this key, receiver and kind, whatever its buffer.
-    pub(super) fn is_for(&self, key: EventKey, lp: u32, kind: Kind) -> bool {
-        (self.key, self.lp, self.kind()) == (key, lp, kind)
+    /// Whether it is the event of this key, receiver and kind of I/O, whatever its buffer.
+    pub(super) fn is_for(&self, key: EventKey, lp: u32, io: Option<Io>) -> bool {
+        (self.key, self.lp, self.io()) == (key, lp, io)
     }
 
     /// The anti-message that cancels this event.

@@ -8,9 +8,9 @@
 //! The log is in the order of handling, which is that of keys but for rollbacks. A record at or
 //! above GVT at the front holds up those behind it until GVT has passed it, too.
 
-use warpline_core::{EventKey, Fault, LpId, Model};
+use warpline_core::{EventKey, Fault, Io, LpId, Model};
 
-use super::{event::Kind, gvt::Bound, history::Record, worker::Worker};
+use super::{gvt::Bound, history::Record, worker::Worker};
 use crate::pending::Entry;
 
 /// Records that are collected on the fly before an event makes another.
@@ -79,7 +79,7 @@ impl<M: Model> Worker<'_, M> {
             }
             self.statistics.committed += 1;
             self.statistics.last_time = self.statistics.last_time.max(event.time());
-            if event.is_ordinary() || event.kind() != Kind::NonBlockingIo {
+            if event.is_ordinary() || event.io() != Some(Io::NonBlocking) {
                 self.buffers.free(event.buffer(), self.sender_of(&event));
             } else {
                 self.take_output(at);
@@ -106,7 +106,7 @@ impl<M: Model> Worker<'_, M> {
         if self.statistics.outputs > 0 {
             for at in self.history.front()..self.history.back() {
                 let Record { event, undone, .. } = &self.history[at];
-                let is_output = event.kind() == Kind::NonBlockingIo && !undone;
+                let is_output = event.io() == Some(Io::NonBlocking) && !undone;
                 if is_output && Bound(event.key.words()) < self.gvt {
                     self.take_output(at);
                 }

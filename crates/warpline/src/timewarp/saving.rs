@@ -26,12 +26,11 @@
 
 use std::time::{Duration, Instant};
 
-use warpline_core::{LogicalProcess, LpId, Model, Reversal, shallow};
+use warpline_core::{Io, LogicalProcess, LpId, Model, Reversal, shallow};
 use warpline_memory::Buffers;
 
 use super::{
     Message,
-    event::Kind,
     gvt::Bound,
     history::{NONE, Record, Ring},
     sending::Coasting,
@@ -220,7 +219,7 @@ impl<M: Model> Saving<M> {
         let mut at = lp.last;
         loop {
             let record = &history[at];
-            if record.event.kind() == Kind::Ordinary {
+            if record.event.is_ordinary() {
                 let note = self.notes[at as usize & (self.notes.len() - 1)];
                 let before = record.before.rng.clone();
                 let mut event = Reversal::new(record.event.key, lp.id, before, note);
@@ -241,7 +240,7 @@ impl<M: Model> Saving<M> {
         let copies = &mut sparse[history[first].event.lp as usize];
         let (mut at, mut events) = (history[first].prev, 0);
         (copies.at, copies.since) = (first, BEFORE_COPY);
-        while history.is_live(at) && history[at].event.kind() != Kind::BlockingIo {
+        while history.is_live(at) && history[at].event.io() != Some(Io::Blocking) {
             if history[at].copied {
                 (copies.at, copies.since) = (at, events);
                 break;
@@ -279,7 +278,7 @@ impl<M: Model> Saving<M> {
             let record = &history[at];
             let mut core = record.before.clone();
             let cause = Cause::event(&record.event.key, lp.id);
-            if record.event.kind() == Kind::Ordinary {
+            if record.event.is_ordinary() {
                 let message = buffers.get(record.event.buffer());
                 let (Core { rng, sent, .. }, sink) = (&mut core, Coasting(&self.admission));
                 let mut cx = Handling { cause, rng, sent, sink };

@@ -16,7 +16,7 @@ use super::{
     across::Barrier,
     away::Away,
     costs::{Costs, Part},
-    event::{Event, Kind},
+    event::Event,
     gvt::{Bound, Participant},
     history::{Held, Sent, SentLog},
     letters::Color,
@@ -161,14 +161,14 @@ impl<'r, M: Model> Desk<'r, M> {
         &mut self,
         key: EventKey,
         to: LpPlace,
-        kind: Kind,
+        io: Option<Io>,
         identity: Option<u64>,
     ) -> Option<Sent> {
         if self.resend.is_empty() {
             return None;
         }
         let same = |held: &Held| {
-            held.sent.event.is_for(key, to.index, kind)
+            held.sent.event.is_for(key, to.index, io)
                 && held.sent.worker == to.worker
                 && held.identity.is_some()
                 && held.identity == identity
@@ -207,13 +207,13 @@ impl<M: Model> Sending<'_, '_, M> {
         &mut self,
         key: EventKey,
         to: LpPlace,
-        kind: Kind,
+        io: Option<Io>,
         identity: Option<u64>,
         message: &Message<M>,
     ) {
         let desk = &mut *self.desk;
         let Some(away) = &mut desk.away else { return };
-        let event = Event::new(key, to.index, kind, away.next_serial());
+        let event = Event::new(key, to.index, io, away.next_serial());
         desk.send_away(to.worker, event, Some(message));
         desk.sent.push(event, to.worker, identity);
         desk.costs.leave(Part::Send);
@@ -233,7 +233,6 @@ impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
 
     #[inline]
     fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: Message<M>) {
-        let kind = Kind::of(io);
         let desk = &mut *self.desk;
         let directory = &desk.shared.directory;
         let mut place = directory.place(to);
@@ -244,17 +243,17 @@ impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
             place.index = to.get();
         }
         let identity = if desk.lazy { M::Lp::identity(&message) } else { None };
-        if let Some(sent) = desk.sent_before(key, place, kind, identity) {
+        if let Some(sent) = desk.sent_before(key, place, io, identity) {
             desk.sent.push(sent.event, sent.worker, identity);
             return;
         }
         let Some(worker) = local else {
-            return self.send_away(key, place, kind, identity, &message);
+            return self.send_away(key, place, io, identity, &message);
         };
         let Some(buffer) = self.buffers.fill_with(worker, || message) else {
             desk.cut_off.halt(Halt::OutOfBuffers);
         };
-        let event = Event::new(key, place.index, kind, buffer);
+        let event = Event::new(key, place.index, io, buffer);
         desk.sent.push(event, place.worker, identity);
         if is_mine {
             desk.pending.insert(event);

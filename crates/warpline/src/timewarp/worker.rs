@@ -15,7 +15,9 @@
 
 use std::collections::BTreeMap;
 
-use warpline_core::{EventKey, Fault, LogicalProcess, LpId, Model, ModelError, Place, UndoPoint};
+use warpline_core::{
+    EventKey, Fault, Io, LogicalProcess, LpId, Model, ModelError, Place, UndoPoint,
+};
 use warpline_memory::{Buffers, Taken, prefetch};
 use warpline_net::{Aggregation, NetError};
 
@@ -23,7 +25,7 @@ use super::{
     Message,
     across::Across,
     costs::Part,
-    event::{Event, Kind},
+    event::Event,
     flow::Flow,
     gvt::{Bound, Outcome},
     history::{Held, NONE, Record, Ring},
@@ -346,7 +348,7 @@ impl<'r, M: Model> Worker<'r, M> {
                 self.cancel();
             }
         }
-        if event.kind() == Kind::BlockingIo {
+        if event.io() == Some(Io::Blocking) {
             self.block(event, Reason::Io);
             return false;
         }
@@ -377,7 +379,7 @@ impl<'r, M: Model> Worker<'r, M> {
         let mut cx = Handling { cause, rng, sent, sink };
         if event.is_ordinary() {
             state.handle(self.model, message, &mut cx);
-        } else if event.kind() == Kind::BlockingIo {
+        } else if event.io() == Some(Io::Blocking) {
             state.handle_io(self.model, message, &mut cx);
         } else {
             self.statistics.outputs += 1;
