@@ -49,7 +49,7 @@ pub use error::{ConfigError, RunError};
 pub use monitor::{Activity, Monitor, WorkerStatus};
 pub use pending::PendingKind;
 pub use replication::{Estimate, Replications};
-pub use report::{Details, Figure, Report, Results};
+pub use report::{Details, Figure, Report, Results, Totals};
 pub use settings::{
     Cancellation, CheckpointInterval, Engine, FossilCollection, Placement, PoolKind, StateSaving,
     Synchronization,

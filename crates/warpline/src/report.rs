@@ -1,7 +1,8 @@
 //! What a run tells at its end: the report.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, ops::Deref, time::Duration};
 
+use serde::{Deserialize, Serialize};
 use warpline_core::{CommitDigest, VirtualTime};
 
 use crate::Engine;
@@ -25,22 +26,11 @@ pub struct Report<O> {
     pub end_time: VirtualTime,
     /// Whether the run was stopped before its end.
     pub interrupted: bool,
-    /// Events that took effect.
-    pub committed_events: u64,
-    /// Events that were handled, including those that were rolled back.
-    pub processed_events: u64,
-    /// Events that were handled and undone.
-    pub rolled_back_events: u64,
-    /// How often some process was rolled back.
-    pub rollbacks: u64,
-    /// How often global virtual time was computed.
-    pub gvt_rounds: u64,
-    /// The most bytes that event buffers took at one time.
-    pub peak_buffer_bytes: u64,
     /// Wall time from before the first process was made until after the last one finished.
     pub wall: Duration,
-    /// Stands for all committed events, in order, of every process.
-    pub digest: CommitDigest,
+    /// Counts over all ranks, and the digest. They can be read as fields of the report:
+    /// `report.committed_events`.
+    pub totals: Totals,
     /// How the run went beyond that; by default nothing.
     pub details: Details,
     /// The model's own result.
@@ -59,14 +49,8 @@ impl<O> Report<O> {
             seed: self.seed,
             end_time: self.end_time,
             interrupted: self.interrupted,
-            committed_events: self.committed_events,
-            processed_events: self.processed_events,
-            rolled_back_events: self.rolled_back_events,
-            rollbacks: self.rollbacks,
-            gvt_rounds: self.gvt_rounds,
-            peak_buffer_bytes: self.peak_buffer_bytes,
             wall: self.wall,
-            digest: self.digest,
+            totals: self.totals,
             details: self.details,
             output: make(self.output),
         }
@@ -82,6 +66,102 @@ impl<O> Report<O> {
     #[must_use]
     pub fn events_per_second(&self) -> f64 {
         ratio_or(self.committed_events, self.wall.as_secs_f64(), 0.0)
+    }
+}
+
+impl<O> Deref for Report<O> {
+    type Target = Totals;
+
+    fn deref(&self) -> &Totals {
+        &self.totals
+    }
+}
+
+/// What a run counts, on one rank or on all of them: its numbers are sums over ranks, unless a field
+/// says otherwise.
+///
+/// To add a number to reports, add it here, and fill it in where an engine knows it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Totals {
+    /// Events that took effect.
+    pub committed_events: u64,
+    /// Events that were handled, including those that were rolled back.
+    pub processed_events: u64,
+    /// Events that were handled and undone.
+    pub rolled_back_events: u64,
+    /// How often some LP was rolled back.
+    pub rollbacks: u64,
+    /// How often global virtual time was computed, by the rank that did so most often; with the
+    /// conservative engine, how often all workers synchronized.
+    pub gvt_rounds: u64,
+    /// The most bytes that event buffers took at one time.
+    pub peak_buffer_bytes: u64,
+    /// Stands for all committed events, in order, of every LP.
+    #[serde(with = "digest_as_bits")]
+    pub digest: CommitDigest,
+}
+
+impl Totals {
+    /// The numbers by their names in reports.
+    #[must_use]
+    pub fn numbers(&self) -> Vec<(&'static str, u64)> {
+        let &Self {
+            committed_events,
+            processed_events,
+            rolled_back_events,
+            rollbacks,
+            gvt_rounds,
+            peak_buffer_bytes,
+            digest: _,
+        } = self;
+        vec![
+            ("committed_events", committed_events),
+            ("processed_events", processed_events),
+            ("rolled_back_events", rolled_back_events),
+            ("rollbacks", rollbacks),
+            ("gvt_rounds", gvt_rounds),
+            ("peak_buffer_bytes", peak_buffer_bytes),
+        ]
+    }
+
+    /// Adds those of another rank.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let &Self {
+            committed_events,
+            processed_events,
+            rolled_back_events,
+            rollbacks,
+            gvt_rounds,
+            peak_buffer_bytes,
+            digest,
+        } = other;
+        self.committed_events += committed_events;
+        self.processed_events += processed_events;
+        self.rolled_back_events += rolled_back_events;
+        self.rollbacks += rollbacks;
+        self.gvt_rounds = self.gvt_rounds.max(gvt_rounds);
+        self.peak_buffer_bytes += peak_buffer_bytes;
+        self.digest = self.digest.combine(digest);
+    }
+}
+
+/// How a digest travels between ranks.
+mod digest_as_bits {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use warpline_core::CommitDigest;
+
+    pub(super) fn serialize<S: Serializer>(
+        digest: &CommitDigest,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(digest.to_bits())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<CommitDigest, D::Error> {
+        u64::deserialize(deserializer).map(CommitDigest::from_bits)
     }
 }
 

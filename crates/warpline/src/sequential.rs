@@ -16,7 +16,7 @@ use warpline_core::{
 };
 
 use crate::{
-    ConfigError, Details, Engine, Progress, Report, RunError,
+    ConfigError, Details, Engine, Progress, Report, RunError, Totals,
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
     handling::{Admission, Cause, Core, CutOff, Halt, Handling, Lp},
     panics,
@@ -283,14 +283,14 @@ where
             seed: self.settings.seed,
             end_time,
             interrupted,
-            committed_events: self.committed,
-            processed_events: self.committed,
-            rolled_back_events: 0,
-            rollbacks: 0,
-            gvt_rounds: 0,
-            peak_buffer_bytes: self.sender.peak as u64 * Self::event_bytes(),
             wall: self.started.elapsed(),
-            digest,
+            totals: Totals {
+                committed_events: self.committed,
+                processed_events: self.committed,
+                peak_buffer_bytes: self.sender.peak as u64 * Self::event_bytes(),
+                digest,
+                ..Totals::default()
+            },
             details: Details::default(),
             output,
         })

@@ -17,12 +17,12 @@ use warpline_core::{
 
 use super::{lookout::Lookout, memory::MemoryBudget};
 use crate::{
-    Details, Engine, Report, RunError, Synchronization,
+    Details, Engine, Report, RunError, Synchronization, Totals,
     event::{Buffer, Event, Message},
     handling::{Admission, CutOff, Halt, Lp},
     panics,
     placement::LpDirectory,
-    run::{Alarm, Conclusion, FailureOrder, FirstFailure, Outcome, Ranks, Run, Share, threads},
+    run::{Alarm, Conclusion, FailureOrder, FirstFailure, Outcome, Ranks, Run, threads},
     settings::Settings,
     watch::Watch,
 };
@@ -304,13 +304,13 @@ fn conclude<'m, M: Model + 'm, B: 'm, W: Algorithm<'m, M, B>>(
     Outcome::Done(Conclusion {
         interrupted,
         last_time,
-        digest,
-        share: Share {
-            committed,
-            processed: committed,
-            rounds,
-            peak_bytes: peak * W::EVENT_BYTES,
-            ..Share::default()
+        totals: Totals {
+            committed_events: committed,
+            processed_events: committed,
+            gvt_rounds: rounds,
+            peak_buffer_bytes: peak * W::EVENT_BYTES,
+            digest,
+            ..Totals::default()
         },
         details,
         lps: lps.into_iter().map(|(id, lp)| (id, lp.state)).collect(),

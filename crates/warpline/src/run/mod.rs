@@ -14,10 +14,10 @@ pub(crate) mod threads;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use warpline_core::{CommitDigest, Fault, LpId, Model, VirtualTime, WireError, Wires, take_bytes};
+use warpline_core::{Fault, LpId, Model, VirtualTime, WireError, Wires, take_bytes};
 use warpline_net::{Malformed, NetError};
 
-use crate::{ConfigError, Details, Engine, Report, RunError, panics, settings::Settings};
+use crate::{ConfigError, Details, Engine, Report, RunError, Totals, panics, settings::Settings};
 pub(crate) use alarm::Alarm;
 pub(crate) use failure::{FailureOrder, FirstFailure};
 pub(crate) use ranks::{ENGINE_KINDS, Ranks};
@@ -55,26 +55,18 @@ impl<M: Model> Outcome<M> {
 pub(crate) struct Conclusion<M: Model> {
     pub(crate) interrupted: bool,
     pub(crate) last_time: VirtualTime,
-    pub(crate) digest: CommitDigest,
-    pub(crate) share: Share,
+    pub(crate) totals: Totals,
     pub(crate) details: Details,
     /// The LPs of this rank, in their order.
     pub(crate) lps: Vec<(LpId, M::Lp)>,
 }
 
-/// One rank's share of a report: sums, unless said otherwise.
+/// What a rank sends for the report, before the summaries of its LPs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Share {
-    pub(crate) committed: u64,
-    pub(crate) processed: u64,
-    pub(crate) rolled_back: u64,
-    pub(crate) rollbacks: u64,
-    /// The greatest counts.
-    pub(crate) rounds: u64,
-    pub(crate) peak_bytes: u64,
-    /// Filled in from the conclusion, as are the counters.
-    pub(crate) digest: u64,
-    pub(crate) counters: Vec<u64>,
+struct Share {
+    totals: Totals,
+    /// Those of [`Details`], without their names.
+    counters: Vec<u64>,
 }
 
 /// What a rank tells the others when it has ended.
@@ -205,9 +197,9 @@ impl<M: Model> Run<'_, M> {
         end_time: VirtualTime,
         interrupted: bool,
     ) -> Result<Option<Report<M::Output>>, RunError> {
-        let Conclusion { mut share, mut details, lps, digest, .. } = done;
-        share.counters = details.counters.iter().map(|&(_, count)| count).collect();
-        share.digest = digest.to_bits();
+        let Conclusion { totals, mut details, lps, .. } = done;
+        let counters = details.counters.iter().map(|&(_, count)| count).collect();
+        let share = Share { totals, counters };
         let all = if self.ranks.count() == 1 {
             let lps = lps.into_iter();
             let output = summaries::reduce(self.model, lps, end_time, self.engine, self.settings)?;
@@ -225,14 +217,8 @@ impl<M: Model> Run<'_, M> {
             seed: self.settings.seed,
             end_time,
             interrupted,
-            committed_events: total.committed,
-            processed_events: total.processed,
-            rolled_back_events: total.rolled_back,
-            rollbacks: total.rollbacks,
-            gvt_rounds: total.rounds,
-            peak_buffer_bytes: total.peak_bytes,
             wall: self.started.elapsed(),
-            digest: CommitDigest::from_bits(total.digest),
+            totals: total.totals,
             details,
             output,
         }))
@@ -339,13 +325,7 @@ fn read_share<M: Model>(
 
 impl Share {
     fn add(&mut self, other: &Self) {
-        self.committed += other.committed;
-        self.processed += other.processed;
-        self.rolled_back += other.rolled_back;
-        self.rollbacks += other.rollbacks;
-        self.rounds = self.rounds.max(other.rounds);
-        self.peak_bytes += other.peak_bytes;
-        self.digest = self.digest.wrapping_add(other.digest);
+        self.totals.add(&other.totals);
         self.counters.resize(other.counters.len(), 0);
         self.counters.iter_mut().zip(&other.counters).for_each(|(mine, more)| *mine += more);
     }

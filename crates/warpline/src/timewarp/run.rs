@@ -18,11 +18,11 @@ use super::{
     worker::{Turn, Worker},
 };
 use crate::{
-    ConfigError, Details, Engine, Progress, Report, RunError, StateSaving,
+    ConfigError, Details, Engine, Progress, Report, RunError, StateSaving, Totals,
     monitor::Activity,
     panics,
     pending::PendingSet,
-    run::{Alarm, Conclusion, FailureOrder, Outcome, Ranks, Run, Share, model_error, threads},
+    run::{Alarm, Conclusion, FailureOrder, Outcome, Ranks, Run, model_error, threads},
     settings::Settings,
     watch::{Timer, Watch},
 };
@@ -307,16 +307,15 @@ impl<M: Model> Reporting<'_, M> {
         Conclusion {
             interrupted,
             last_time,
-            digest,
-            share: Share {
-                committed: total.committed,
-                processed: total.processed,
-                rolled_back: total.rolled_back,
+            totals: Totals {
+                committed_events: total.committed,
+                processed_events: total.processed,
+                rolled_back_events: total.rolled_back,
                 rollbacks: total.rollbacks(),
-                rounds,
-                peak_bytes: u64::from(self.shared.arena.issued())
+                gvt_rounds: rounds,
+                peak_buffer_bytes: u64::from(self.shared.arena.issued())
                     * Shared::<M>::buffer_bytes(self.shared.workers()),
-                ..Share::default()
+                digest,
             },
             details,
             lps: lps.into_iter().map(|lp| (lp.id, lp.state)).collect(),
