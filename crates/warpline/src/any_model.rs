@@ -11,8 +11,8 @@ use warpline_core::{LogicalProcess, Model};
 use warpline_memory::Arena;
 
 use crate::{
-    Engine, Figure, Report, Results, RunError, run::Ranks, settings::Settings, simulation,
-    watch::Watch,
+    Engine, Figure, Report, Results, RunError,
+    engines::{self, Job},
 };
 
 /// What a [`Simulation`](crate::Simulation) runs: every [`Model`], and [`AnyModel`].
@@ -35,36 +35,15 @@ pub trait Runnable: Sync {
     fn buffer_bytes(&self, workers: usize) -> u64;
 }
 
-/// A run that is to be made: the engine, the settings, who watches, and the other ranks.
-pub struct Job<'r, 'w> {
-    pub(crate) engine: Engine,
-    pub(crate) settings: &'r Settings,
-    pub(crate) watch: &'r mut Watch<'w>,
-    pub(crate) ranks: &'r Ranks<'r>,
-}
-
-impl fmt::Debug for Job<'_, '_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { engine, settings, .. } = self;
-        f.debug_struct("Job")
-            .field("engine", engine)
-            .field("settings", settings)
-            .finish_non_exhaustive()
-    }
-}
-
 impl<M: Model> Runnable for M {
     type Output = M::Output;
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError> {
-        simulation::run_on(self, job)
+        engines::run(self, job)
     }
 
     fn event_bytes(&self, engine: Engine, workers: usize) -> u64 {
-        match engine {
-            Engine::Conservative => crate::conservative::event_bytes::<M>(),
-            _ => crate::timewarp::event_bytes::<M>(workers),
-        }
+        engines::event_bytes::<M>(engine, workers)
     }
 
     fn buffer_bytes(&self, workers: usize) -> u64 {

@@ -24,6 +24,7 @@ struct Readme;
 
 mod any_model;
 mod conservative;
+mod engines;
 mod error;
 mod event;
 mod handling;

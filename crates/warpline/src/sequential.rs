@@ -1,7 +1,7 @@
 //! The sequential engine: one event after the other, in the order of their keys.
 //!
-//! It is the oracle that every other engine is compared with, so it is to be believed at sight;
-//! and the baseline of every speed-up, so it is to be fast. [`Sequential::step`] is all of it.
+//! It is the oracle that every other engine is compared with, so it has to be believed at sight;
+//! and it is the baseline of every speed-up, so it has to be fast. [`Sequential::step`] is all of it.
 //!
 //! # Invariants
 //!
@@ -20,7 +20,7 @@ use crate::{
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
     handling::{Admission, Cause, Core, CutOff, Halt, Handling, Lp},
     panics,
-    pending::{PendingFamily, PendingSet},
+    pending::{PendingFamily, PendingSet, WithPending},
     settings::Settings,
     watch::{Timer, Watch},
 };
@@ -33,13 +33,24 @@ use sending::Sender;
 /// Events handled between two looks at the clock, at the most.
 const SLICE_EVENTS_MAX: u32 = 4096;
 
-/// Runs `model` from its start to its end.
-pub(crate) fn run<M: Model, P: PendingFamily>(
+/// Runs `model` from its start to its end, with the pending set that the settings name.
+pub(crate) fn run<M: Model>(
     model: &M,
     settings: &Settings,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
-    execute::<M, P, Once>(model, settings, watch)
+    struct Execute<'r, 'o, M> {
+        model: &'r M,
+        settings: &'r Settings,
+        watch: &'r mut Watch<'o>,
+    }
+    impl<M: Model> WithPending for Execute<'_, '_, M> {
+        type Output = Result<Report<M::Output>, RunError>;
+        fn with<P: PendingFamily>(self) -> Self::Output {
+            execute::<M, P, Once>(self.model, self.settings, self.watch)
+        }
+    }
+    settings.pending.dispatch(Execute { model, settings, watch })
 }
 
 /// Runs `model`, and handles its ordinary events in the manner of `X`.

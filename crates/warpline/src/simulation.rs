@@ -2,21 +2,17 @@
 
 use std::{fmt, ops::ControlFlow, sync::atomic::AtomicBool, thread};
 
-use warpline_core::{Model, VirtualTime};
+use warpline_core::VirtualTime;
 use warpline_memory::BufferTrace;
 use warpline_net::{Aggregation, ThreadTransport, Transport, network};
 
 use crate::{
-    Cancellation, CheckpointInterval, ConfigError, FossilCollection, Monitor, PendingKind,
+    Cancellation, CheckpointInterval, ConfigError, Engine, FossilCollection, Monitor, PendingKind,
     Placement, PoolKind, Report, RunError, StateSaving, Synchronization,
-    any_model::{Job, Runnable},
-    conservative,
-    pending::{PendingFamily, WithPending},
-    reverse_check,
+    any_model::Runnable,
+    engines::Job,
     run::Ranks,
-    sequential,
-    settings::{Engine, Settings, TimeWarp},
-    timewarp,
+    settings::{Settings, TimeWarp},
     watch::{Progress, Watch},
 };
 
@@ -408,34 +404,4 @@ pub(crate) fn run<M: Runnable>(
 ) -> Result<Report<M::Output>, RunError> {
     let report = model.execute(Job { engine, settings, watch, ranks: &Ranks::alone() })?;
     Ok(report.unwrap_or_else(|| unreachable!("a single rank is rank 0, which gets the report")))
-}
-
-/// Runs a model on an engine: the one place where engines are compiled for a type of model.
-pub(crate) fn run_on<M: Model>(
-    model: &M,
-    Job { engine, settings, watch, ranks }: Job<'_, '_>,
-) -> Result<Option<Report<M::Output>>, RunError> {
-    struct Sequential<'r, 'o, M> {
-        model: &'r M,
-        settings: &'r Settings,
-        watch: &'r mut Watch<'o>,
-    }
-    impl<M: Model> WithPending for Sequential<'_, '_, M> {
-        type Output = Result<Report<M::Output>, RunError>;
-        fn with<P: PendingFamily>(self) -> Self::Output {
-            sequential::run::<M, P>(self.model, self.settings, self.watch)
-        }
-    }
-    match engine {
-        Engine::Conservative => conservative::run(model, settings, watch, ranks),
-        Engine::TimeWarp => timewarp::run(model, settings, watch, ranks),
-        Engine::Sequential | Engine::ReverseCheck if ranks.count() > 1 => {
-            let allowed = "conservative or timewarp for a run on several ranks";
-            Err(ConfigError::new("engine", engine, allowed).into())
-        }
-        Engine::Sequential => {
-            settings.pending.dispatch(Sequential { model, settings, watch }).map(Some)
-        }
-        Engine::ReverseCheck => reverse_check::run(model, settings, watch).map(Some),
-    }
 }

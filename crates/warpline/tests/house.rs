@@ -7,6 +7,8 @@ use std::{fs, path::Path};
 
 use source::{Problem, Source};
 
+#[path = "house/imports.rs"]
+mod imports;
 #[path = "house/labels.rs"]
 mod labels;
 #[path = "house/layout.rs"]
@@ -153,4 +155,11 @@ fn documents_speak_to_their_reader() {
 #[test]
 fn links_lead_somewhere() {
     assert_none(links::dead(&workspace(), |path| root().join(path).exists()));
+}
+
+/// A module can be read with nothing in mind but what it stands on.
+#[test]
+fn modules_import_each_other_in_no_circle() {
+    let problems: Vec<_> = imports::circles(&workspace()).iter().map(ToString::to_string).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
 }

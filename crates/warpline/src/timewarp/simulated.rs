@@ -85,12 +85,12 @@ use super::{
     worker::{Turn, Worker},
 };
 use crate::{
-    Aggregation, Cancellation, CheckpointInterval, Engine, FossilCollection, PendingKind, PoolKind,
+    Aggregation, Cancellation, CheckpointInterval, FossilCollection, PendingKind, PoolKind,
     RunError, StateSaving,
     pending::PendingSet,
     run::{FailureOrder, Ranks},
+    sequential,
     settings::{Settings, TimeWarp},
-    simulation,
     watch::Watch,
 };
 
@@ -230,7 +230,7 @@ struct Truth {
 }
 
 fn sequential(toy: &Toy, settings: &Settings) -> Truth {
-    let report = simulation::run(Engine::Sequential, toy, settings, &mut Watch::default());
+    let report = sequential::run(toy, settings, &mut Watch::default());
     let peak = report.as_ref().map_or(0, |report| report.peak_buffer_bytes) / event_bytes(toy);
     let result = report.map(|r| (r.digest, r.committed_events, r.end_time));
     Truth { result, log: toy.learn(), peak }
@@ -243,7 +243,7 @@ fn event_bytes(toy: &Toy) -> u64 {
         let timewarp = TimeWarp::default();
         let (end, pending) = (1.0, PendingKind::default());
         let settings = Settings { end, pending, memory: Some(0), timewarp, ..Settings::default() };
-        match simulation::run(Engine::Sequential, toy, &settings, &mut Watch::default()) {
+        match sequential::run(toy, &settings, &mut Watch::default()) {
             Err(RunError::OutOfBuffers { event_bytes, .. }) => event_bytes,
             other => panic!("there is no room for an event, but {other:?}"),
         }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 /// A file of the workspace.
+#[derive(Clone)]
 pub(crate) struct Source {
     /// From the root of the workspace, with slashes.
     pub(crate) path: String,
