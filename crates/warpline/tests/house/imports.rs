@@ -71,6 +71,7 @@ fn exports(root: &str, top: &BTreeSet<&str>) -> BTreeMap<String, String> {
         let Some((module, items)) = path.trim().split_once("::") else { continue };
         if top.contains(module) {
             let items = items.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let items = items.filter(|item| !item.is_empty());
             exports.extend(items.map(|item| (item.to_owned(), module.to_owned())));
         }
     }
@@ -172,6 +173,9 @@ fn a_circle_is_seen() {
     assert_eq!(seen(b(""), deep(through_root), c("\nfn f() { crate::a::g() }\n")), [circle]);
     // Comments and tests import nothing, and modules below the same one may import each other.
     let quiet = "// crate::a::g\n#[cfg(test)]\nmod tests {\n    use crate::a::A;\n}\n";
-    assert!(seen(b("use super::b::deep;\n"), deep(through_root), c(quiet)).is_empty());
+    assert!(
+        seen(b("mod x { use super::*; }\nuse super::b::deep;\n"), deep(through_root), c(quiet))
+            .is_empty()
+    );
     assert!(seen(b("use deep::x;\n"), deep("use super::y;\n"), c("use super::c::z;\n")).is_empty());
 }
