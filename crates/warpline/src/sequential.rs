@@ -16,11 +16,11 @@ use warpline_core::{
 };
 
 use crate::{
-    ConfigError, Details, Engine, Progress, Report, RunError, Totals,
+    ConfigError, Details, Engine, PendingKind, Progress, Report, RunError, Totals,
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
     handling::{Admission, Cause, Core, CutOff, Halt, Handling, Lp},
     panics,
-    pending::{PendingFamily, PendingSet, WithPending},
+    pending::{AnyFamily, PendingFamily, PendingSet, family},
     settings::Settings,
     watch::{Timer, Watch},
 };
@@ -39,18 +39,12 @@ pub(crate) fn run<M: Model>(
     settings: &Settings,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
-    struct Execute<'r, 'o, M> {
-        model: &'r M,
-        settings: &'r Settings,
-        watch: &'r mut Watch<'o>,
+    // The default set is compiled into the loop. For each other kind that would take as long to build
+    // again, and a branch per operation is all it would save.
+    match settings.pending {
+        PendingKind::Ladder => execute::<M, family::Ladder, Once>(model, settings, watch),
+        _ => execute::<M, AnyFamily, Once>(model, settings, watch),
     }
-    impl<M: Model> WithPending for Execute<'_, '_, M> {
-        type Output = Result<Report<M::Output>, RunError>;
-        fn with<P: PendingFamily>(self) -> Self::Output {
-            execute::<M, P, Once>(self.model, self.settings, self.watch)
-        }
-    }
-    settings.pending.dispatch(Execute { model, settings, watch })
 }
 
 /// Runs `model`, and handles its ordinary events in the manner of `X`.
@@ -61,9 +55,11 @@ pub(crate) fn execute<M: Model, P: PendingFamily, X: Execution<M>>(
 ) -> Result<Report<M::Output>, RunError> {
     // Small messages travel inside the pending set; large ones stay put in a buffer of their own.
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
-        Sequential::<M, Inline<_>, P::Set<_>, X>::new(model, settings)?.run(watch)
+        Sequential::<M, Inline<_>, P::Set<_>, X>::new(model, settings, P::set(settings.pending))?
+            .run(watch)
     } else {
-        Sequential::<M, Boxed<_>, P::Set<_>, X>::new(model, settings)?.run(watch)
+        Sequential::<M, Boxed<_>, P::Set<_>, X>::new(model, settings, P::set(settings.pending))?
+            .run(watch)
     }
 }
 
@@ -140,7 +136,7 @@ where
     S: PendingSet<Event<B>>,
     X: Execution<M>,
 {
-    fn new(model: &'m M, settings: &Settings) -> Result<Self, RunError> {
+    fn new(model: &'m M, settings: &Settings, pending: S) -> Result<Self, RunError> {
         let started = Instant::now();
         let (name, admission) = panics::catch(|| (model.name().to_owned(), Admission::new(model)))
             .map_err(|fault| Self::model_error(fault, None, settings))?;
@@ -162,7 +158,7 @@ where
             lps,
             sender: Sender {
                 admission,
-                pending: S::default(),
+                pending,
                 spares: Vec::new(),
                 peak: 0,
                 peak_max,

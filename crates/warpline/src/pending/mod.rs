@@ -82,6 +82,12 @@ pub trait PendingSet<E: Entry>: Default {
 pub trait PendingFamily {
     /// The set for entries of type `E`.
     type Set<E: Entry>: PendingSet<E>;
+
+    /// An empty set; `kind` says which one where the family has several kinds.
+    #[must_use]
+    fn set<E: Entry>(_kind: PendingKind) -> Self::Set<E> {
+        Default::default()
+    }
 }
 
 /// Something to be done with a pending set whose kind is only known at run time.
@@ -109,27 +115,26 @@ macro_rules! pending_sets {
             impl PendingFamily for $kind { type Set<E: Entry> = $set; })*
         }
 
-        /// A set of a kind that is chosen at run time: for engines that hold the same entries
-        /// whatever the model, where a branch per operation is cheaper than compiling the engine
-        /// once per kind.
+        /// A set of a kind that is chosen at run time, where a branch per operation is cheaper than
+        /// compiling the engine once per kind.
         #[derive(Debug)]
-        pub(crate) enum AnySet<E: Entry + Copy> {
+        pub(crate) enum AnySet<E: Entry> {
             $($kind(<family::$kind as PendingFamily>::Set<E>),)*
         }
 
-        impl<E: Entry + Copy> AnySet<E> {
+        impl<E: Entry> AnySet<E> {
             pub(crate) fn new(kind: PendingKind) -> Self {
                 match kind { $(PendingKind::$kind => Self::$kind(Default::default()),)* }
             }
         }
 
-        impl<E: Entry + Copy> Default for AnySet<E> {
+        impl<E: Entry> Default for AnySet<E> {
             fn default() -> Self {
                 Self::new(PendingKind::default())
             }
         }
 
-        impl<E: Entry + Copy> PendingSet<E> for AnySet<E> {
+        impl<E: Entry> PendingSet<E> for AnySet<E> {
             #[inline(always)]
             fn insert(&mut self, entry: E) {
                 match self { $(Self::$kind(set) => set.insert(entry),)* }
@@ -161,6 +166,17 @@ macro_rules! pending_sets {
             }
         }
     };
+}
+
+/// All kinds of sets behind one type, with a predictable branch per operation.
+pub(crate) struct AnyFamily;
+
+impl PendingFamily for AnyFamily {
+    type Set<E: Entry> = AnySet<E>;
+
+    fn set<E: Entry>(kind: PendingKind) -> AnySet<E> {
+        AnySet::new(kind)
+    }
 }
 
 pending_sets! {
