@@ -12,7 +12,7 @@ const SAMPLE_EVERY: u64 = 61;
 /// A part of the engine's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Taking mail, annihilating cancelled events.
+    /// Taking mail, annihilating canceled events.
     Receive,
     /// Taking the least event from the pending set.
     Pending,

@@ -85,7 +85,7 @@ impl Entry for Event {
 }
 
 impl Ord for Event {
-    /// By key, then by buffer and receiver: an event that was cancelled and the one that is sent in
+    /// By key, then by buffer and receiver: an event that was canceled and the one that is sent in
     /// its place share the key, and perhaps the buffer.
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {

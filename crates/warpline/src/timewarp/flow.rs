@@ -1,4 +1,4 @@
-//! Flow control: how far ahead of GVT a worker may go, and what it does when buffers run out.
+//! Flow control: how far ahead of GVT a worker may go.
 //!
 //! Every limit on optimism ends up in one number, [`Flow::limit`]: no event at or after it is
 //! handled, except the one that GVT has reached. So no limit can stop a run.
@@ -8,25 +8,23 @@
 //! | the end of the run          | `--end`                                                     |
 //! | the window                  | `--window` ahead of GVT                                     |
 //! | the simulated time barrier  | the model (GTW, 2.3)                                        |
-//! | the throttle                | what rollbacks cost of late, see [`Throttle`]               |
-//! | the squeeze                 | a shortage of buffers, see [`Worker::relieve`]              |
+//! | the throttle                | the cost of recent rollbacks, see [`Throttle`]              |
+//! | the squeeze                 | a shortage of buffers, see [`cancelback`](super::cancelback) |
 //! | the processed list          | at most [`HISTORY_MAX`] records                             |
 //! | free buffers                | F_free1 and F_free2 (GTW, 3.4), see [`Worker::hold_back`]   |
-//! | letters to other ranks      | a share of the buffers per round, [`Worker::letters_left`]  |
+//! | the credit                  | the remote events that may still be sent, see [`remote`](super::remote) |
 //!
-//! Other ranks have buffers of their own. What a worker sends there takes none of its own ones, so
-//! it may send only so much until the next GVT: where memory is not limited, as much as it may have
-//! processed. What finds no buffer at its receiver waits in the stash there (see
-//! [`away`](super::away)): never more than that share of every other worker, for the last two
-//! rounds. Its worker is short of buffers, and the answer is the same for the workers of all ranks:
-//! they see the same outcomes, and each takes back what it has sent from far ahead.
+//! # Invariants
+//!
+//! - **FLOW-A.** The event that GVT has reached is handled whatever the limit, if it is before the
+//!   end: so GVT advances.
 
 use std::sync::atomic::Ordering;
 
 use warpline_core::Model;
 
 use super::{
-    event::Event,
+    cancelback::Shortage,
     gvt::{Bound, Outcome},
     shared::Shared,
     throttle::Throttle,
@@ -45,25 +43,14 @@ const STOP: u64 = 2;
 const STARVED_AGAIN: u64 = 4;
 /// Notes of a report: the run has failed, at this rank.
 const FAILED: u64 = 8;
-/// Notes of a report: events from other ranks have found no buffer, as in the round before.
+/// Notes of a report: the worker has had a backlog in this round and the one before.
 const CLOGGED: u64 = 16;
 /// Soon: it has not handled this part of its share of all buffers since.
 const SOON: u64 = 16;
 
-/// After so many rounds of taking back ever more, everything that is not committed is undone.
-const SQUEEZES: u32 = 8;
-/// Rounds that the event which GVT has reached gets to find a buffer when all else is undone. Where
-/// the others begin to undo only when GVT does not advance, it takes them [`SQUEEZES`] of these.
-const PATIENCE: u32 = 8 + SQUEEZES + STUCK;
-/// Where a pool keeps the buffers of workers apart, it does so for so many rounds in which GVT does
-/// not advance for lack of buffers: those that belong to who lacks them come home meanwhile.
-const STUCK: u32 = 3;
-/// Rounds without a shortage after which the squeeze is eased by one step.
-const EASE_AFTER: u32 = 4;
-
-/// A worker waits for GVT when its processed list would have more records than this, or than so
-/// many times the events between two computations of GVT: a longer list does not stay in the cache,
-/// and what is that far ahead is more likely undone than not. Longer lists than 4096 records make
+/// A worker waits for GVT when its processed list would have more records than this, or than this
+/// many times the events between two computations of GVT. A longer list does not stay in the cache,
+/// and events that far ahead are more likely undone than not. Longer lists than 4096 records make
 /// PCS and W3 a tenth to a third slower with two workers.
 const HISTORY_MAX: usize = 4096;
 const HISTORY_MAX_INTERVALS: usize = 4;
@@ -77,38 +64,34 @@ pub(super) struct Flow {
     batch: usize,
     gvt: Bound,
     throttle: Option<Throttle>,
+    pub(super) shortage: Shortage,
     /// This worker ran out of buffers, and waits for the next round.
     starved: bool,
-    /// And that soon after the last time, when it had handled so many events.
+    /// And that soon after the last time, when it had handled this many events.
     starved_again: bool,
     starved_at: u64,
-    /// With other ranks: not even the event that GVT has reached is tried again before the next
-    /// round. What it sends to them leaves at once, and would be cancelled again and again.
+    /// An event was cut off for lack of buffers since the last GVT. Where remote events leave at
+    /// once, not even the event that GVT has reached is tried again: what it sends would be
+    /// canceled again and again.
     has_tried: bool,
+    tries_once: bool,
     /// This worker waits until others have caught up (GTW, 3.4).
     held_back: bool,
     /// Where memory is limited, this worker waits until all others have sent their first events,
     /// or it might leave them no buffers for those. The first GVT says that they have.
     too_early: bool,
-    /// The processed list is as long as it may get, or no more letters may be sent to other ranks.
+    /// How many events this worker may still send to other ranks before the next GVT.
+    credit: usize,
+    /// The processed list is as long as it may get, or the credit is used up.
     full: bool,
     history_max: usize,
     stop: bool,
     /// The run fails, which other ranks have to hear of.
     failed: bool,
-    /// Rounds in a row at whose end events from other ranks had no buffer; and since the squeeze
-    /// is tightest.
-    clogged: u32,
-    clogged_for_good: u32,
-    /// Rounds with a shortage in which GVT did not advance.
-    stuck: u32,
-    /// How often the time ahead of GVT was halved because of a shortage.
-    squeezes: u32,
-    /// Rounds with a shortage and without progress, since the squeeze is tightest.
-    hopeless: u32,
-    calm: u32,
-    /// The time ahead of GVT that was in use when the shortage began.
-    unsqueezed: f64,
+    /// The run has come to its end: nothing is handled any more.
+    over: bool,
+    /// Rounds in a row in which this worker had a backlog at its cut.
+    backlog_rounds: u32,
 }
 
 impl Flow {
@@ -117,29 +100,26 @@ impl Flow {
         let least = if settings.copies_all() { HISTORY_MAX } else { HISTORY_MAX_SPARSE };
         let needed = HISTORY_MAX_INTERVALS * settings.gvt_interval.max(settings.batch);
         let history_max = least.max(needed);
-        let in_parallel = settings.workers > 1 || shared.across.is_some();
         let mut flow = Self {
             limit: 0.0,
             batch: settings.batch,
             gvt: Bound::ZERO,
-            throttle: (settings.throttle && in_parallel).then(Throttle::new),
+            throttle: (settings.throttle && shared.is_parallel()).then(Throttle::new),
+            shortage: Shortage::default(),
             starved: false,
             starved_again: false,
             starved_at: 0,
             has_tried: false,
+            tries_once: shared.remote.is_some(),
             held_back: false,
             too_early: shared.settings.memory.is_some(),
+            credit: usize::MAX,
             full: false,
             history_max,
             stop: false,
             failed: false,
-            clogged: 0,
-            clogged_for_good: 0,
-            stuck: 0,
-            squeezes: 0,
-            hopeless: 0,
-            calm: 0,
-            unsqueezed: 0.0,
+            over: false,
+            backlog_rounds: 0,
         };
         flow.set_limit(shared);
         flow
@@ -150,9 +130,14 @@ impl Flow {
         self.limit
     }
 
+    /// How many events may be handled in a turn.
     #[inline]
-    pub(super) const fn batch(&self) -> usize {
-        self.batch
+    pub(super) fn batch(&self) -> usize {
+        self.batch.min(self.credit.max(1))
+    }
+
+    pub(super) const fn history_max(&self) -> usize {
+        self.history_max
     }
 
     pub(super) const fn is_starved(&self) -> bool {
@@ -174,8 +159,8 @@ impl Flow {
         }
     }
 
-    pub(super) const fn is_squeezed(&self) -> bool {
-        self.starved || self.squeezes > 0
+    pub(super) fn is_squeezed(&self) -> bool {
+        self.starved || self.shortage.squeezed().is_some()
     }
 
     /// A handler found no buffer, after `processed` events in all: nothing is handled until GVT has
@@ -186,14 +171,25 @@ impl Flow {
         self.starved_at = processed;
     }
 
-    /// With other ranks: an event was cut off for lack of buffers.
+    /// This worker may send again, as far as buffers go. Returns whether it had run out of them.
+    pub(super) fn end_starvation(&mut self) -> bool {
+        std::mem::take(&mut self.starved)
+    }
+
+    /// An event was cut off for lack of buffers.
     pub(super) fn note_cut_off(&mut self) {
         self.has_tried = true;
     }
 
-    /// Whether an event may be tried though it is beyond every limit, as GVT has reached it.
+    /// At a new GVT: the event that GVT has reached may be tried again.
+    pub(super) fn allow_retry(&mut self) {
+        self.has_tried = false;
+    }
+
+    /// Whether the event that GVT has reached may be handled though it is beyond every limit
+    /// (FLOW-A).
     pub(super) const fn may_try(&self) -> bool {
-        !self.has_tried
+        !(self.tries_once && self.has_tried)
     }
 
     /// The run is to stop at the next GVT.
@@ -201,13 +197,18 @@ impl Flow {
         self.stop = true;
     }
 
-    /// The run fails: nothing is handled any more.
+    /// The run fails, and nothing is handled any more.
     pub(super) fn fail(&mut self) {
-        self.failed = true;
+        (self.failed, self.over) = (true, true);
     }
 
-    pub(super) const fn has_failed(&self) -> bool {
-        self.failed
+    /// The run has come to its end, and nothing is handled any more.
+    pub(super) fn close(&mut self) {
+        self.over = true;
+    }
+
+    pub(super) const fn is_over(&self) -> bool {
+        self.over
     }
 
     /// What this worker tells the others in its report.
@@ -216,16 +217,29 @@ impl Flow {
         (if self.starved { again } else { 0 })
             | (if self.stop { STOP } else { 0 })
             | (if self.failed { FAILED } else { 0 })
-            | (if self.clogged > 1 { CLOGGED } else { 0 })
+            | (if self.backlog_rounds > 1 { CLOGGED } else { 0 })
     }
 
-    /// Says whether events from other ranks have no buffer, before the report.
-    pub(super) fn note_stash(&mut self, is_empty: bool) {
-        self.clogged = if is_empty { 0 } else { self.clogged + 1 };
+    /// Notes before the report whether events that have arrived wait for a buffer.
+    pub(super) fn note_backlog(&mut self, is_empty: bool) {
+        self.backlog_rounds = if is_empty { 0 } else { self.backlog_rounds + 1 };
+    }
+
+    /// Notes how many events this worker may still send to other ranks before the next GVT.
+    pub(super) fn note_credit(&mut self, credit: usize) {
+        self.credit = credit;
     }
 
     pub(super) const fn says_short(outcome: Outcome) -> bool {
         outcome.notes & STARVED != 0
+    }
+
+    pub(super) const fn says_short_again(outcome: Outcome) -> bool {
+        outcome.notes & STARVED_AGAIN != 0
+    }
+
+    pub(super) const fn says_clogged(outcome: Outcome) -> bool {
+        outcome.notes & CLOGGED != 0
     }
 
     pub(super) const fn says_stop(outcome: Outcome) -> bool {
@@ -248,16 +262,10 @@ impl Flow {
         time < self.limit
     }
 
-    /// Says how long the processed list is, and how many letters to other ranks may still be sent;
-    /// a change counts at once.
+    /// Notes how long the processed list is; if that changes the limit, it does so at once.
     #[inline]
-    pub(super) fn note_history<M: Model>(
-        &mut self,
-        shared: &Shared<M>,
-        records: usize,
-        letters_left: usize,
-    ) {
-        let full = records + self.batch > self.history_max || letters_left == 0;
+    pub(super) fn note_history<M: Model>(&mut self, shared: &Shared<M>, records: usize) {
+        let full = records + self.batch > self.history_max || self.credit == 0;
         if full != self.full {
             self.full = full;
             self.set_limit(shared);
@@ -290,136 +298,21 @@ impl Flow {
         let barrier = shared.barrier.load(Ordering::Relaxed);
         let barrier = if barrier == u64::MAX { f64::INFINITY } else { f64::from_bits(barrier) };
         let mut limit = shared.end.min(gvt + shared.settings.timewarp.window).min(barrier);
-        if self.squeezes > 0 {
-            limit = limit.min(gvt + self.squeezed());
+        if let Some(squeezed) = self.shortage.squeezed() {
+            limit = limit.min(gvt + squeezed);
         }
         if let Some(throttle) = &self.throttle
-            && let Some(throttled) = throttle.limit(gvt, || shared.snooped_gvt_or(gvt))
+            && let Some(throttled) = throttle.limit(gvt, || shared.slowest_worker(gvt))
         {
             limit = limit.min(throttled);
         }
         self.limit = limit;
     }
-
-    /// A round without a shortage. A worker that has just tried again is not short yet: that alone
-    /// is no reason for hope.
-    fn ease(&mut self, advanced: bool) {
-        self.calm += 1;
-        if self.calm >= EASE_AFTER {
-            self.squeezes = self.squeezes.saturating_sub(1);
-            self.calm = 0;
-        }
-        if advanced {
-            self.hopeless = 0;
-        }
-    }
-
-    /// The time ahead of GVT that the shortage of buffers leaves.
-    fn squeezed(&self) -> f64 {
-        if self.squeezes >= SQUEEZES {
-            0.0
-        } else {
-            self.unsqueezed / f64::from(1_u32 << self.squeezes)
-        }
-    }
 }
 
 impl<M: Model> Worker<'_, M> {
-    /// Answers a shortage of buffers, in step with all other workers that it concerns: they see the
-    /// same outcomes.
-    ///
-    /// If GVT has advanced, fossil collection has just helped, and the pool distributes what it
-    /// reclaimed. If that did not last, the squeeze begins.
-    ///
-    /// # Errors
-    ///
-    /// The event that GVT has reached, if there is no buffer even for what it sends; or one from
-    /// another rank that finds no buffer though nothing is left that could be undone.
-    pub(super) fn relieve(&mut self, outcome: Outcome, advanced: bool) -> Result<(), Event> {
-        // Where the pool keeps the buffers of workers apart, others need not suffer from a
-        // shortage, as long as GVT advances.
-        self.flow.has_tried = false;
-        let is_clogged = outcome.notes & CLOGGED != 0;
-        let concerns = self.flow.starved || self.buffers.is_common() || !advanced || is_clogged;
-        let is_short = Flow::says_short(outcome) && concerns;
-        // A round in which the worker tried again has no shortage yet, and says nothing.
-        let is_stuck = !advanced || is_clogged;
-        self.flow.stuck = if is_stuck { self.flow.stuck + u32::from(is_short) } else { 0 };
-        if !is_short {
-            self.buffers.redistribute(Flow::says_short(outcome));
-            self.flow.ease(advanced);
-            return Ok(());
-        }
-        let starved = std::mem::take(&mut self.flow.starved);
-        self.flow.calm = 0;
-        if advanced && outcome.notes & STARVED_AGAIN == 0 {
-            self.buffers.redistribute(true);
-            return Ok(());
-        }
-        self.squeeze(advanced);
-        match self.event_at_gvt() {
-            Some(event) if starved && self.flow.hopeless > PATIENCE => return Err(event),
-            _ => {}
-        }
-        // Even where GVT advances: what has no buffer would become more and more.
-        let stashed = self.first_stashed().filter(|_| self.flow.squeezes >= SQUEEZES);
-        self.flow.clogged_for_good =
-            if stashed.is_some() { self.flow.clogged_for_good + 1 } else { 0 };
-        stashed.filter(|_| self.flow.clogged_for_good > PATIENCE).map_or(Ok(()), Err)
-    }
-
-    /// Makes room by *cancelback* (Jefferson 1990): the events sent from furthest ahead are taken
-    /// back by their senders, which roll back to before they sent them. Here the senders do it
-    /// by themselves, beyond a time that comes closer to GVT each round. The time ahead of GVT
-    /// stays so short for a while, or the same would happen again. In the end nothing is left
-    /// but what a sequential run would have, and if that does not fit, nothing will.
-    fn squeeze(&mut self, advanced: bool) {
-        if self.flow.squeezes == 0 || self.flow.unsqueezed == 0.0 {
-            self.flow.unsqueezed = self.farthest() - self.gvt.time();
-        }
-        if self.flow.squeezes < SQUEEZES {
-            self.flow.squeezes += 1;
-        } else {
-            self.flow.hopeless = if advanced { 0 } else { self.flow.hopeless + 1 };
-        }
-        if self.flow.squeezes > 1 {
-            self.cancel_back();
-        }
-        if self.flow.squeezes >= SQUEEZES {
-            self.collect_all();
-        }
-        if self.buffers.is_common() || self.flow.stuck >= STUCK {
-            self.buffers.give_up();
-        } else {
-            self.buffers.redistribute(true);
-        }
-    }
-
-    /// This worker's pending event that GVT has reached.
-    fn event_at_gvt(&mut self) -> Option<Event> {
-        let pending = self.desk.pending.peek().copied();
-        let pending = pending.filter(|event| Bound(event.key.words()) == self.gvt);
-        let waiting = || self.waiting.reached(self.gvt).map(|(event, _)| event);
-        let at_gvt = |event: &Event| Bound(event.key.words()) == self.gvt;
-        pending.or_else(waiting).or_else(|| self.first_stashed().filter(at_gvt))
-    }
-
-    /// Takes back what lies beyond the squeezed window.
-    fn cancel_back(&mut self) {
-        let squeezed = self.flow.squeezed();
-        let to = if squeezed > 0.0 {
-            Bound([(self.gvt.time() + squeezed).to_bits(), 0, 0]).max(self.gvt.next())
-        } else {
-            // Not the event that GVT has reached: it may be a blocking I/O event, just handled.
-            self.gvt.next()
-        };
-        let before = self.statistics.rolled_back;
-        self.roll_back_all(to);
-        self.statistics.cancelbacks += self.statistics.rolled_back - before;
-    }
-
     /// The greatest time that this worker has handled an event of.
-    fn farthest(&self) -> f64 {
+    pub(super) fn farthest(&self) -> f64 {
         let history = &self.history;
         (history.front()..history.back())
             .filter(|&at| !history[at].undone)
@@ -458,13 +351,13 @@ impl<M: Model> Worker<'_, M> {
         if self.is_last() || self.free_buffers() + reclaimable > resumes_above * self.quota() {
             self.flow.held_back = false;
             self.flow.set_limit(self.shared);
-            self.shared.ask_for_gvt();
+            self.shared.request_gvt();
         }
     }
 
     /// Whether no other worker shows that it is behind this one.
     fn is_last(&mut self) -> bool {
-        let next = self.desk.pending.peek().map_or(f64::INFINITY, Entry::time);
+        let next = self.sender.pending.peek().map_or(f64::INFINITY, Entry::time);
         next <= self.shared.snooped_gvt()
     }
 
@@ -472,19 +365,6 @@ impl<M: Model> Worker<'_, M> {
     fn free_buffers(&self) -> f64 {
         let shared = self.shared.arena.available() as f64 / self.shared.workers() as f64;
         self.buffers.free_count() as f64 + shared
-    }
-
-    /// How many letters to other ranks this worker may still send before the next GVT; the event
-    /// that GVT has reached is handled all the same.
-    pub(super) fn letters_left(&self) -> usize {
-        let Some(away) = &self.desk.away else { return usize::MAX };
-        let allowed = if self.shared.settings.memory.is_some() {
-            1.max((self.quota() / self.ranks.count() as f64) as usize)
-        } else {
-            // Where rollbacks here and there cause each other, there would be no end to letters.
-            self.flow.history_max
-        };
-        allowed.saturating_sub(away.sent_since_gvt())
     }
 
     /// N_buf of the paper: this worker's share of all buffers.

@@ -10,10 +10,10 @@
 //! - **HIST-A.** Following `prev` from an LP's `last` gives its handled events by descending keys
 //!   and descending positions, down to the first position before the front. With lazy cancellation
 //!   several may have one key for a while: an LP that was rolled back sends new events with the
-//!   sequence numbers of those that are held, and all but one of them will be cancelled.
+//!   sequence numbers of those that are held, and all but one of them will be canceled.
 //! - **HIST-B.** What a record sent lies in `sent` from its `sent_from` to the next record's.
 //! - **HIST-C.** An undone record stays until the front or the back of the log reaches it, and has
-//!   nothing in `sent` that is still to be cancelled.
+//!   nothing in `sent` that is still to be canceled.
 //!
 //! # References
 //!

@@ -1,20 +1,16 @@
-//! I/O events (GTW, section 2.2), and LPs that wait.
+//! Non-blocking I/O events (GTW, section 2.2), and the stage that puts them in order.
 //!
 //! A *non-blocking* I/O event takes its place in the history of its LP like any other event,
 //! without a handler call. When it is committed, its message goes to the [`IoStage`], which calls
-//! the handlers of all workers' events one at a time and in the order of their keys.
+//! the handlers of all workers' events one at a time and in the order of their keys. For blocking
+//! I/O events see [`waiting`](super::waiting).
 //!
-//! With other ranks, each has a stage of its own: the handlers are called in the order of keys at
-//! each rank, and those of different ranks at the same time. When one fails, others may be past its
-//! key.
-//!
-//! A *blocking* one makes its LP wait: it and every later event of the LP are kept in
-//! [`Waiting`] until GVT has reached it, or an earlier event for the LP comes. A handler that
-//! failed makes its LP wait in the same way: if GVT reaches the event, the failure was real.
+//! Each rank has a stage of its own. The handlers are called in the order of keys at each rank, and
+//! those of different ranks at the same time. When one fails, other ranks may be past its key.
 
 use std::{
     cmp::{Ordering as Order, Reverse},
-    collections::{BTreeMap, BinaryHeap},
+    collections::BinaryHeap,
     fmt,
     sync::{
         Mutex, PoisonError,
@@ -26,109 +22,8 @@ use warpline_core::{EventKey, Fault, LogicalProcess, LpId, Model};
 
 use warpline_memory::{Arena, Taken};
 
-use super::{Message, event::Event, gvt::Bound};
+use super::{Message, gvt::Bound};
 use crate::panics;
-
-/// Why an LP waits.
-#[derive(Debug)]
-pub(super) enum Reason {
-    /// The event is a blocking I/O event.
-    Io,
-    /// The handler of the event failed, on what may have been a state that never really was.
-    Failed(Fault),
-}
-
-/// An LP that waits: for what, and what it got meanwhile.
-#[derive(Debug)]
-struct Blocked {
-    event: Event,
-    reason: Reason,
-    later: Vec<Event>,
-}
-
-/// The LPs of a worker that wait (the paper's I/O queue).
-#[derive(Debug, Default)]
-pub(super) struct Waiting(BTreeMap<u32, Blocked>);
-
-impl Waiting {
-    /// Makes the LP of `event` wait for it.
-    pub(super) fn block(&mut self, event: Event, reason: Reason) {
-        let blocked = Blocked { event, reason, later: Vec::new() };
-        let before = self.0.insert(event.lp, blocked);
-        debug_assert!(before.is_none(), "an LP waits for one event at a time");
-    }
-
-    /// Keeps an event for an LP that waits; gives it back if it is earlier than what the LP waits
-    /// for.
-    pub(super) fn keep(&mut self, event: Event) -> Result<(), Event> {
-        match self.0.get_mut(&event.lp) {
-            Some(blocked) if event > blocked.event => {
-                blocked.later.push(event);
-                Ok(())
-            }
-            _ => Err(event),
-        }
-    }
-
-    /// Ends the wait of an LP: hands out all that it got, the event that it waited for included.
-    pub(super) fn unblock(&mut self, lp: u32, mut sink: impl FnMut(Event)) {
-        if let Some(blocked) = self.0.remove(&lp) {
-            sink(blocked.event);
-            blocked.later.into_iter().for_each(sink);
-        }
-    }
-
-    /// Takes out the event that its LP waits for, and ends the wait; false if it waits for another.
-    pub(super) fn take(&mut self, event: &Event, sink: impl FnMut(Event)) -> bool {
-        if self.0.get(&event.lp).is_none_or(|blocked| blocked.event != *event) {
-            return false;
-        }
-        if let Some(blocked) = self.0.remove(&event.lp) {
-            blocked.later.into_iter().for_each(sink);
-        }
-        true
-    }
-
-    /// Whether an LP waits.
-    pub(super) fn holds(&self, lp: u32) -> bool {
-        self.0.contains_key(&lp)
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Takes out a later event of an LP that waits; false if it is none.
-    pub(super) fn remove_later(&mut self, event: &Event) -> bool {
-        let Some(blocked) = self.0.get_mut(&event.lp) else { return false };
-        let place = blocked.later.iter().position(|later| later == event);
-        place.map(|place| blocked.later.swap_remove(place)).is_some()
-    }
-
-    /// The least of the events that are waited for: those kept are later than these.
-    pub(super) fn least(&self) -> Bound {
-        let keys = self.0.values().map(|blocked| Bound(blocked.event.key.words()));
-        keys.min().unwrap_or(Bound::NEVER)
-    }
-
-    /// The event that GVT has reached, if an LP waits for it, and why.
-    pub(super) fn reached(&self, gvt: Bound) -> Option<(Event, &Reason)> {
-        let mut all = self.0.values();
-        let blocked = all.find(|blocked| Bound(blocked.event.key.words()) == gvt)?;
-        Some((blocked.event, &blocked.reason))
-    }
-
-    /// All events that are kept here.
-    #[cfg(test)]
-    pub(super) fn all(&self) -> impl Iterator<Item = &Event> {
-        self.0.values().flat_map(|blocked| std::iter::once(&blocked.event).chain(&blocked.later))
-    }
-
-    /// How many events are kept here.
-    pub(super) fn len(&self) -> usize {
-        self.0.values().map(|blocked| 1 + blocked.later.len()).sum()
-    }
-}
 
 /// A committed non-blocking I/O event.
 struct Output<T> {

@@ -4,38 +4,45 @@
 //! Fujimoto, Panesar, Allison, Hybinette, 1994), section 3, and what later work and measurements
 //! added to it. Begin with [`worker`], whose `turn` is the main loop; then one module per idea:
 //!
-//! | module         | idea                                                                          |
-//! |----------------|-------------------------------------------------------------------------------|
-//! | [`worker`]     | the main loop, and what happens at a new GVT                                  |
-//! | [`sending`]    | what a handler sends with; mail between workers                               |
-//! | [`history`]    | the processed list                                                            |
-//! | [`saving`]     | state saving: copies, coasting forward, undo logs, reverse handlers           |
-//! | [`rollback`]   | stragglers, direct cancellation, lazy cancellation                            |
-//! | [`gvt`]        | global virtual time                                                           |
-//! | [`fossil`]     | fossil collection                                                             |
-//! | [`flow`]       | limits on optimism, shortage of buffers, cancelback                           |
-//! | [`throttle`]   | the adaptive limit                                                            |
-//! | [`io`]         | I/O events, and LPs that wait                                                 |
-//! | [`run`](mod@run) | threads, progress, the report                                               |
-//! | [`away`]       | events to and from other ranks                                                |
-//! | [`rounds`], [`across`], [`letters`] | global virtual time across ranks, and what is said about it |
-//! | [`idle`]       | why a worker is idle, for the monitor                                         |
-//! | [`statistics`], [`costs`], [`diagnosis`] | what is counted and timed, and what it says         |
+//! | module | idea |
+//! |---|---|
+//! | [`worker`] | the main loop |
+//! | [`receiving`] | step 1: messages are filed |
+//! | [`anti_messages`] | step 2: canceled events are annihilated; direct and lazy cancellation |
+//! | [`processing`] | step 3: events are handled |
+//! | [`sending`] | what a handler sends with; mail between workers |
+//! | [`straggler`], [`rollback`] | events that come too late, and what they undo |
+//! | [`history`] | the processed list |
+//! | [`saving`] | state saving: copies, coasting forward, undo logs, reverse handlers |
+//! | [`gvt`], [`new_gvt`] | global virtual time: the algorithm, and what a worker does at a new one |
+//! | [`fossil_collection`] | events below GVT are committed, and their buffers are free again |
+//! | [`flow`], [`throttle`] | limits on optimism |
+//! | [`cancelback`] | shortage of buffers |
+//! | [`io`], [`waiting`] | I/O events, and LPs that wait for GVT |
+//! | [`remote`] | other ranks: remote events, remote anti-messages, GVT across ranks |
+//! | [`ending`] | how a run ends for a worker |
+//! | [`run`](mod@run) | threads, progress, the report |
+//! | [`shared`] | what the workers of a rank share |
+//! | [`progress`] | what a worker shows, and why it is idle |
+//! | [`statistics`], [`costs`], [`diagnosis`] | what is counted and timed, and what it says |
 
-mod across;
-mod away;
+mod anti_messages;
+mod cancelback;
 mod costs;
 mod diagnosis;
+mod ending;
 mod event;
 mod flow;
-mod fossil;
+mod fossil_collection;
 pub(crate) mod gvt;
 mod history;
-mod idle;
 mod io;
-mod letters;
+mod new_gvt;
+mod processing;
+mod progress;
+mod receiving;
+mod remote;
 mod rollback;
-mod rounds;
 mod run;
 mod saving;
 mod sending;
@@ -43,7 +50,9 @@ mod shared;
 #[cfg(test)]
 mod simulated;
 mod statistics;
+mod straggler;
 mod throttle;
+mod waiting;
 mod worker;
 
 use warpline_core::{LogicalProcess, Model};

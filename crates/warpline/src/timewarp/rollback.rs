@@ -1,62 +1,15 @@
-//! Rollback and cancellation: undoing what was handled too early, and all that came of it.
+//! Rollback: undoing what was handled too early.
 //!
-//! Called by the main loop for stragglers and for cancelled events, and by cancelback. Cancellation
-//! is direct: a record knows the events that its event sent, and each of them is cancelled itself,
-//! in the pending set or in the processed list where it is by then (GTW, 3.1). Rollbacks that
-//! follow from others are worked off from a list, so that a long chain of them does not nest.
+//! Called for stragglers ([`straggler`](super::straggler)), for canceled events that were handled
+//! already ([`anti_messages`](super::anti_messages)), and by [`cancelback`](super::cancelback). What
+//! undone events had sent is canceled, which may roll other LPs back.
 
 use warpline_core::Model;
 
-use super::{
-    costs::Part,
-    event::Event,
-    gvt::Bound,
-    history::{NONE, Sent},
-    worker::Worker,
-};
-use crate::pending::{Entry, PendingSet};
+use super::{costs::Part, event::Event, gvt::Bound, history::NONE, worker::Worker};
+use crate::pending::PendingSet;
 
 impl<M: Model> Worker<'_, M> {
-    /// Step 2 of the main loop: annihilates all cancelled events, and what follows from that.
-    pub(super) fn cancel(&mut self) {
-        while let Some(event) = self.cancelled.pop() {
-            self.annihilate(event);
-        }
-    }
-
-    /// Takes an event out of the world, wherever it is.
-    fn annihilate(&mut self, event: Event) {
-        self.statistics.annihilated += 1;
-        if !self.remove_waiting(&event) {
-            let lp = &self.lps[event.lp as usize];
-            let maybe_handled = event.time() <= lp.last_time;
-            if maybe_handled && self.history.find(lp.last, &event).is_some() {
-                self.statistics.secondary_rollbacks += 1;
-                self.roll_back(event.lp, Bound(event.key.words()), Some(&event));
-            } else {
-                self.desk.pending.remove(event);
-            }
-        }
-        if !self.held.is_empty() {
-            // It will not be handled again, so it will not send again either. Its rollback, above,
-            // may have held something.
-            for held in self.held.remove(&event.buffer().get()).unwrap_or_default() {
-                self.take_back(held.sent);
-            }
-        }
-        self.buffers.free(event.buffer(), self.sender_of(&event));
-    }
-
-    /// Takes out an event that its LP waits for, or that waits with its LP; false if it is none.
-    fn remove_waiting(&mut self, event: &Event) -> bool {
-        let pending = &mut self.desk.pending;
-        if self.waiting.take(event, |later| pending.insert(later)) {
-            self.settle_last_time(event.lp);
-            return true;
-        }
-        self.waiting.remove_later(event)
-    }
-
     /// Undoes every event of an LP at or after `to`. They become pending again, but for the one
     /// that is annihilated.
     pub(super) fn roll_back(&mut self, lp: u32, to: Bound, annihilated: Option<&Event>) {
@@ -73,7 +26,7 @@ impl<M: Model> Worker<'_, M> {
         if self.waiting.holds(lp) {
             self.unblock(lp);
         }
-        self.desk.costs.enter(Part::Rollback);
+        self.sender.costs.enter(Part::Rollback);
         let (mut at, mut first) = (self.lps[lp as usize].last, NONE);
         while self.history.is_live(at) && Bound(self.history[at].event.key.words()) >= to {
             if cut_off && first != NONE {
@@ -84,7 +37,7 @@ impl<M: Model> Worker<'_, M> {
             let record = &mut self.history[at];
             record.undone = true;
             if annihilated != Some(&record.event) {
-                self.desk.pending.insert(record.event);
+                self.sender.pending.insert(record.event);
             }
             self.statistics.rolled_back += 1;
             (first, at) = (at, record.prev);
@@ -96,57 +49,25 @@ impl<M: Model> Worker<'_, M> {
         }
         self.settle_last_time(lp);
         self.trim();
-        self.desk.costs.leave(Part::Rollback);
+        self.sender.costs.leave(Part::Rollback);
     }
 
     /// Takes back what a record's event sent, or holds it until the event is handled again.
     fn unsend(&mut self, at: u64, cut_off: bool) {
-        let sends = self.history.sends(at, &self.desk.sent);
+        let sends = self.history.sends(at, &self.sender.sent);
         let event = self.history[at].event;
-        if self.desk.lazy {
-            let sent = sends.map(|place| self.desk.sent.held(place));
+        if self.sender.lazy {
+            let sent = sends.map(|place| self.sender.sent.held(place));
             let held = self.held.entry(event.buffer().get()).or_default();
             held.extend(sent);
             if cut_off {
-                held.append(&mut self.desk.resend);
+                held.append(&mut self.sender.resend);
             }
             return;
         }
         for place in sends.rev() {
-            self.take_back(self.desk.sent.get(place));
+            self.take_back(self.sender.sent.get(place));
         }
-    }
-
-    /// Cancels an event that was sent.
-    fn take_back(&mut self, sent: Sent) {
-        if sent.worker == self.desk.id {
-            self.cancelled.push(sent.event);
-            return;
-        }
-        self.statistics.anti_messages += 1;
-        match self.shared.directory.local(sent.worker) {
-            Some(worker) => self.desk.post(worker, sent.event.anti()),
-            None => self.desk.send_away(sent.worker, sent.event.anti(), None),
-        }
-    }
-
-    /// Lazy cancellation: an event was handled again, and did not send all of what it sent before.
-    #[cold]
-    pub(super) fn cancel_not_resent(&mut self) {
-        for held in std::mem::take(&mut self.desk.resend) {
-            self.take_back(held.sent);
-        }
-        self.cancel();
-    }
-
-    /// Cancels all that lazy cancellation holds.
-    fn cancel_held(&mut self) {
-        for (_, held) in std::mem::take(&mut self.held) {
-            for held in held {
-                self.take_back(held.sent);
-            }
-        }
-        self.cancel();
     }
 
     /// Undoes every event at or after `to`, of all LPs, and cancels what they sent.
@@ -160,7 +81,7 @@ impl<M: Model> Worker<'_, M> {
             }
         }
         self.cancel_held();
-        self.desk.flush();
+        self.sender.flush();
     }
 
     /// Undoes everything that is not committed.
@@ -173,7 +94,7 @@ impl<M: Model> Worker<'_, M> {
     fn trim(&mut self) {
         while self.history.len() > 0 && self.history[self.history.back() - 1].undone {
             let back = self.history.back() - 1;
-            self.desk.sent.drop_from(self.history[back].sent_from);
+            self.sender.sent.drop_from(self.history[back].sent_from);
             self.history.drop_from(back);
         }
     }

@@ -1,21 +1,19 @@
-//! A run: starts the workers, watches them, and makes the report of what they leave.
+//! A run: starts the workers, watches them, and makes the report of their results.
 
 use std::{sync::atomic::Ordering, time::Instant};
 
 use warpline_core::{CommitDigest, Fault, LogicalProcess, LpId, Model, VirtualTime};
 use warpline_memory::Binding;
-use warpline_net::Traffic;
 
 use super::{
-    across::Across,
-    away::{Away, Exchanged},
     costs::Part,
     diagnosis::Evidence,
     gvt::Bound,
+    remote::{Exchanged, Remote},
     saving::Lp,
     shared::Shared,
     statistics::Statistics,
-    worker::{Turn, Worker},
+    worker::{End, Turn, Worker},
 };
 use crate::{
     ConfigError, Details, Engine, Progress, Report, RunError, StateSaving, Totals,
@@ -34,16 +32,16 @@ const SPINS: u32 = 32;
 /// After so many, it sleeps.
 const YIELDS: u32 = 1500;
 
-/// What a worker leaves.
-struct Remains<L> {
+/// The result of a worker.
+struct WorkerResult<L> {
     lps: Vec<Lp<L>>,
     statistics: Statistics,
     /// Events that were sent and not committed.
     pending: u64,
-    exchanged: Option<(Exchanged, Exchanged, Traffic)>,
+    exchanged: Option<Exchanged>,
     gvt: Bound,
     rounds: u64,
-    ended: Turn,
+    end: End,
     /// Seconds by part, if they were measured.
     costs: Option<[f64; Part::ALL.len()]>,
 }
@@ -65,23 +63,23 @@ pub(crate) fn run<M: Model>(
         if let Some(monitor) = &watch.monitor {
             monitor.attach(&shared.shown);
         }
-        let remains = if settings.timewarp.in_turn {
+        let results = if settings.timewarp.in_turn {
             work_in_turn(model, shared, watch, started, ranks)
         } else {
             work_at_once(model, shared, watch, started, ranks)
         };
-        if shared.across.as_ref().is_some_and(Across::is_abandoned) {
+        if shared.is_abandoned() {
             ranks.alert();
         }
-        let has_failed = remains.iter().any(|worker| worker.ended == Turn::Failed);
+        let has_failed = results.iter().any(|worker| worker.end == End::Failed);
         if has_failed || shared.failure.is_known() {
             // What is left is the model's too, and may panic when it is dropped.
-            if let Err(fault) = panics::catch(move || drop(remains)) {
+            if let Err(fault) = panics::catch(move || drop(results)) {
                 shared.failure.note(FailureOrder::End, own_error(fault, settings));
             }
             return Outcome::failed(shared.failure.take());
         }
-        Outcome::Done(Reporting { shared, started }.conclusion(remains, watch))
+        Outcome::Done(Reporting { shared, started }.conclusion(results, watch))
     })
 }
 
@@ -92,9 +90,9 @@ fn work_at_once<M: Model>(
     watch: &mut Watch<'_>,
     started: Instant,
     ranks: &Ranks<'_>,
-) -> Vec<Remains<M::Lp>> {
+) -> Vec<WorkerResult<M::Lp>> {
     let work = |me, watch: &mut Watch<'_>| work(model, shared, (me, ranks), watch, started);
-    let refused = || shared.across.iter().for_each(Across::abandon);
+    let refused = || shared.abandon();
     threads::at_once(shared.workers(), watch, &shared.failure, refused, work)
 }
 
@@ -105,24 +103,21 @@ fn work_in_turn<M: Model>(
     watch: &mut Watch<'_>,
     started: Instant,
     ranks: &Ranks<'_>,
-) -> Vec<Remains<M::Lp>> {
+) -> Vec<WorkerResult<M::Lp>> {
     let mut workers: Vec<_> =
         (0..shared.workers()).map(|me| (Worker::new(model, shared, me, ranks), None)).collect();
     for (worker, ended) in &mut workers {
-        *ended = worker.start().is_err().then_some(Turn::Failed);
+        *ended = worker.start().err();
     }
     let mut observer = Observer::new(shared, watch, started);
     while workers.iter().any(|(_, ended)| ended.is_none()) {
         for (worker, ended) in workers.iter_mut().filter(|(_, ended)| ended.is_none()) {
-            match worker.turn() {
-                Turn::Worked | Turn::Idle => {}
-                turn => *ended = Some(turn),
-            }
+            *ended = worker.turn().err();
             observer.observe(worker);
         }
     }
-    let ended = |(worker, ended): (_, Option<Turn>)| remains(worker, ended.unwrap_or(Turn::Failed));
-    workers.into_iter().map(ended).collect()
+    let result = |(worker, end): (_, Option<End>)| result(worker, end.unwrap_or(End::Failed));
+    workers.into_iter().map(result).collect()
 }
 
 fn refuse_what_the_model_lacks<M: Model>(settings: &Settings) -> Result<(), ConfigError> {
@@ -138,34 +133,34 @@ fn work<M: Model>(
     (me, ranks): (usize, &Ranks<'_>),
     watch: &mut Watch<'_>,
     started: Instant,
-) -> Remains<M::Lp> {
+) -> WorkerResult<M::Lp> {
     let mut binding = threads::bind(&shared.directory, me, &shared.settings);
     // A bug of the engine's must not leave the others waiting for this worker.
     let alarm = Alarm::new(|| sound_alarm(shared, me));
     let mut worker = Worker::new(model, shared, me, ranks);
-    if worker.start().is_err() {
+    if let Err(end) = worker.start() {
         // It does not have all its LPs, so it takes no mail.
         alarm.disarm();
-        return remains(worker, Turn::Failed);
+        return result(worker, end);
     }
     let mut observer = Observer::new(shared, watch, started);
     worker.show_activity(Activity::Working);
     let (mut idle, mut since_look) = (0, 0);
-    let ended = loop {
+    let end = loop {
         match worker.turn() {
-            Turn::Worked if idle <= SPINS => idle = 0,
-            Turn::Worked => {
+            Ok(Turn::Worked) if idle <= SPINS => idle = 0,
+            Ok(Turn::Worked) => {
                 idle = 0;
                 worker.show_activity(Activity::Working);
             }
-            Turn::Idle => {
+            Ok(Turn::Idle) => {
                 idle = idle.saturating_add(1);
                 if idle > SPINS {
                     worker.show_why_idle();
                 }
                 threads::wait(idle, SPINS, YIELDS);
             }
-            ended => break ended,
+            Err(end) => break end,
         }
         since_look += 1;
         if since_look == SLICE_TURNS_MAX {
@@ -176,7 +171,7 @@ fn work<M: Model>(
     };
     alarm.disarm();
     drop(binding);
-    remains(worker, ended)
+    result(worker, end)
 }
 
 /// Ends the run for all workers: this one has panicked.
@@ -185,24 +180,23 @@ fn sound_alarm<M: Model>(shared: &Shared<M>, me: usize) {
         "Warpline has a bug: worker {me} panicked; please report it with the seed and the flags"
     ));
     shared.failure.note(FailureOrder::Start(LpId::new(0)), own_error(fault, &shared.settings));
-    shared.across.iter().for_each(Across::abandon);
+    shared.abandon();
 }
 
-fn remains<M: Model>(mut worker: Worker<'_, M>, ended: Turn) -> Remains<M::Lp> {
-    worker.desk.flush();
-    worker.desk.flush_away();
+fn result<M: Model>(mut worker: Worker<'_, M>, end: End) -> WorkerResult<M::Lp> {
+    worker.send_mail(false);
     worker.show_activity(Activity::Ended);
     worker.statistics.copied = worker.saving.copied;
     worker.statistics.coasted = worker.saving.coasted;
-    let away = worker.desk.away.as_deref();
-    let stashed = away.map_or(0, Away::stashed);
-    Remains {
-        pending: (worker.desk.pending.len() + worker.waiting.len() + stashed) as u64,
-        exchanged: away.map(|away| (away.given, away.got, away.traffic())),
+    let remote = worker.sender.remote.as_deref();
+    let backlog = remote.map_or(0, Remote::backlog);
+    WorkerResult {
+        pending: (worker.sender.pending.len() + worker.waiting.len() + backlog) as u64,
+        exchanged: remote.map(Remote::exchanged),
         gvt: worker.gvt,
-        rounds: worker.desk.gvt.rounds(),
-        ended,
-        costs: worker.desk.costs.seconds(),
+        rounds: worker.sender.gvt.rounds(),
+        end,
+        costs: worker.sender.costs.seconds(),
         lps: worker.lps,
         statistics: worker.statistics,
     }
@@ -223,13 +217,13 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
         Self { shared, watch, started, timer, stops: false }
     }
 
-    /// After a turn of a worker's: the first one looks on, and tells the others if the run is to
-    /// stop.
+    /// Called after a turn of a worker. The first worker calls the observer now and then, and tells
+    /// the others if the run is to stop.
     fn observe(&mut self, worker: &mut Worker<'_, M>) {
         if worker.me == 0 && self.says_stop(worker.gvt) {
             worker.flow.stop();
             // Events that take long would put off the next round for as long.
-            self.shared.ask_for_gvt();
+            self.shared.request_gvt();
         }
     }
 
@@ -258,20 +252,6 @@ fn progress<M: Model>(shared: &Shared<M>, gvt: Bound, started: Instant) -> Progr
     }
 }
 
-/// What went to other ranks, for the report.
-fn letters<L>(remains: &[Remains<L>]) -> [(&'static str, u64); 5] {
-    let sum = |of: fn(&(Exchanged, Exchanged, Traffic)) -> u64| {
-        remains.iter().filter_map(|worker| worker.exchanged.as_ref()).map(of).sum()
-    };
-    [
-        ("remote_events", sum(|(given, ..)| given.events)),
-        ("remote_anti_messages", sum(|(given, ..)| given.anti_messages)),
-        ("remote_received", sum(|(_, got, _)| got.events + got.anti_messages)),
-        ("parcels", sum(|(.., traffic)| traffic.parcels)),
-        ("parcel_bytes", sum(|(.., traffic)| traffic.bytes)),
-    ]
-}
-
 fn own_error(fault: Fault, settings: &Settings) -> RunError {
     model_error(fault, None, Engine::TimeWarp, settings)
 }
@@ -283,16 +263,20 @@ struct Reporting<'a, M: Model> {
 }
 
 impl<M: Model> Reporting<'_, M> {
-    fn conclusion(&self, mut remains: Vec<Remains<M::Lp>>, watch: &mut Watch<'_>) -> Conclusion<M> {
+    fn conclusion(
+        &self,
+        mut results: Vec<WorkerResult<M::Lp>>,
+        watch: &mut Watch<'_>,
+    ) -> Conclusion<M> {
         let mut total = Statistics::default();
-        for worker in &remains {
+        for worker in &results {
             total.add(&worker.statistics);
         }
-        let interrupted = remains.iter().any(|worker| worker.ended == Turn::Interrupted);
-        let (gvt, rounds) = remains.first().map_or((Bound::ZERO, 0), |w| (w.gvt, w.rounds));
-        self.check_balance(&remains, &total);
-        let details = self.details(&remains, &total);
-        let lps = remains.iter_mut().map(|worker| std::mem::take(&mut worker.lps));
+        let interrupted = results.iter().any(|worker| worker.end == End::Interrupted);
+        let (gvt, rounds) = results.first().map_or((Bound::ZERO, 0), |w| (w.gvt, w.rounds));
+        self.check_balance(&results, &total);
+        let details = self.details(&results, &total);
+        let lps = results.iter_mut().map(|worker| std::mem::take(&mut worker.lps));
         let lps = self.shared.directory.in_order(lps);
         let mut digest = CommitDigest::default();
         for lp in &lps {
@@ -322,8 +306,8 @@ impl<M: Model> Reporting<'_, M> {
         }
     }
 
-    fn details(&self, remains: &[Remains<M::Lp>], total: &Statistics) -> Details {
-        let workers: Vec<_> = remains.iter().map(|worker| worker.statistics.clone()).collect();
+    fn details(&self, results: &[WorkerResult<M::Lp>], total: &Statistics) -> Details {
+        let workers: Vec<_> = results.iter().map(|worker| worker.statistics.clone()).collect();
         let evidence = Evidence {
             workers: &workers,
             cores: threads::cores(),
@@ -333,13 +317,14 @@ impl<M: Model> Reporting<'_, M> {
             rate: total.committed as f64 / self.started.elapsed().as_secs_f64(),
         };
         let mut counters = total.counters();
-        if self.shared.across.is_some() {
-            counters.extend(letters(remains));
+        let exchanged = results.iter().filter_map(|worker| worker.exchanged);
+        if let Some(exchanged) = exchanged.reduce(Exchanged::add) {
+            counters.extend(exchanged.counters());
         }
         let cost = |part: &Part| {
             let index = *part as usize;
             let seconds: Option<f64> =
-                remains.iter().map(|worker| worker.costs.map(|costs| costs[index])).sum();
+                results.iter().map(|worker| worker.costs.map(|costs| costs[index])).sum();
             seconds.map(|seconds| (part.name(), 1e9 * seconds / total.committed.max(1) as f64))
         };
         Details {
@@ -350,22 +335,23 @@ impl<M: Model> Reporting<'_, M> {
     }
 
     /// TW-B: every event that was sent was committed, or is left.
-    fn check_balance(&self, remains: &[Remains<M::Lp>], total: &Statistics) {
-        let sent: u64 = remains.iter().flat_map(|worker| &worker.lps).map(|lp| lp.core.sent).sum();
-        let mut left: u64 = remains.iter().map(|worker| worker.pending).sum();
-        let mut cancelled = 0;
+    fn check_balance(&self, results: &[WorkerResult<M::Lp>], total: &Statistics) {
+        let sent: u64 = results.iter().flat_map(|worker| &worker.lps).map(|lp| lp.core.sent).sum();
+        let mut left: u64 = results.iter().map(|worker| worker.pending).sum();
+        let mut canceled = 0;
         // What other ranks have is not here, and what they sent is.
-        for (given, got, _) in remains.iter().filter_map(|worker| worker.exchanged) {
-            left += given.events + got.anti_messages;
-            cancelled += given.anti_messages + got.events;
+        for Exchanged { sent, received, .. } in results.iter().filter_map(|worker| worker.exchanged)
+        {
+            left += sent.events + received.anti_messages;
+            canceled += sent.anti_messages + received.events;
         }
         for block in self.shared.inboxes.iter().flat_map(|inbox| inbox.drain()) {
             for mail in &block.items {
-                *(if mail.cancels().is_some() { &mut cancelled } else { &mut left }) += 1;
+                *(if mail.cancels().is_some() { &mut canceled } else { &mut left }) += 1;
             }
         }
         assert_eq!(
-            sent + cancelled,
+            sent + canceled,
             total.committed + left,
             "TW-B: events were lost or doubled ({total:?})"
         );

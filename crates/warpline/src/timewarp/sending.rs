@@ -1,40 +1,37 @@
 //! What handlers send with: the pending set, the buffers, and the mail to other workers.
 //!
-//! A [`Desk`] is the part of a worker that a handler reaches through its context while the worker
-//! holds the LP; [`Sending`] is the sink of that context. A send writes the message into a buffer once; an
-//! event for an LP of the same worker goes straight into the pending set (GTW, 3.6.1), any other
-//! into a block of mail that leaves when it is full, or at the end of the turn.
-
-use std::sync::atomic::Ordering;
+//! A [`Sender`] is the part of a worker that a handler reaches through its context while the worker
+//! holds the LP; [`Sending`] is the sink of that context. A send writes the message into a buffer
+//! once. An event for an LP of the same worker goes straight into the pending set (GTW, 3.6.1), any
+//! other into a block of mail that leaves when it is full, or at the end of the turn.
 
 use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model, UndoPoint, VirtualTime};
 use warpline_memory::{Block, Buffers};
-use warpline_net::Transport;
 
 use super::{
     Message,
-    across::Barrier,
-    away::Away,
     costs::{Costs, Part},
     event::Event,
     gvt::{Bound, Participant},
     history::{Held, Sent, SentLog},
-    letters::Color,
+    remote::Remote,
     shared::{Mail, Shared},
+    worker::Worker,
 };
 use crate::{
     handling::{Admission, CutOff, Halt, Sink},
     pending::{AnySet, PendingSet},
     placement::{LpPlace, WorkerId},
+    run::Ranks,
 };
 
 /// Blank blocks that a worker keeps of those that others made: two workers that write to each other
-/// need not give any back.
+/// need not return any.
 const BLANKS_KEPT: usize = 8;
 
-/// A worker's means to send.
+/// What a worker's handlers send with.
 #[derive(Debug)]
-pub(super) struct Desk<'r, M: Model> {
+pub(super) struct Sender<'r, M: Model> {
     pub(super) shared: &'r Shared<M>,
     pub(super) me: usize,
     pub(super) id: WorkerId,
@@ -46,7 +43,7 @@ pub(super) struct Desk<'r, M: Model> {
     /// The workers that mail is being written for, and the least key in it.
     addressed: Vec<usize>,
     least: Bound,
-    /// Empty blocks of this worker's.
+    /// Empty blocks.
     blank: Vec<Mail>,
     pub(super) gvt: Participant,
     /// Lazy cancellation: what the event sent when it was handled before, and is not sent again
@@ -56,18 +53,14 @@ pub(super) struct Desk<'r, M: Model> {
     pub(super) cut_off: CutOff,
     pub(super) mailed: u64,
     pub(super) costs: Costs,
-    /// If there are other ranks.
-    pub(super) away: Option<Box<Away<'r, Message<M>>>>,
+    /// All that concerns other ranks, if there are any.
+    pub(super) remote: Option<Box<Remote<'r, Message<M>>>>,
 }
 
-impl<'r, M: Model> Desk<'r, M> {
-    pub(super) fn new(
-        shared: &'r Shared<M>,
-        me: usize,
-        transport: Option<&'r dyn Transport>,
-    ) -> Self {
-        let away = transport.zip(shared.wire);
-        let away = away.map(|(transport, wire)| Away::new(transport, me, wire, &shared.settings));
+impl<'r, M: Model> Sender<'r, M> {
+    pub(super) fn new(shared: &'r Shared<M>, me: usize, ranks: &'r Ranks<'r>) -> Self {
+        let remote = shared.remote.as_ref();
+        let remote = remote.and_then(|remote| Remote::new(remote, &shared.settings, me, ranks));
         let lazy = shared.settings.timewarp.cancellation == crate::Cancellation::Lazy;
         Self {
             shared,
@@ -86,24 +79,7 @@ impl<'r, M: Model> Desk<'r, M> {
             cut_off: CutOff::default(),
             mailed: 0,
             costs: Costs::new(shared.settings.timewarp.costs),
-            away: away.map(Box::new),
-        }
-    }
-
-    /// Sends an event with its message, or an anti-message, to another rank.
-    #[inline(never)]
-    pub(super) fn send_away(&mut self, to: WorkerId, mail: Event, message: Option<&Message<M>>) {
-        if let Some(away) = &mut self.away {
-            let to = self.shared.directory.address(to);
-            away.send(to, Color::of(self.gvt.reports()), mail, message);
-        }
-    }
-
-    /// Sends all letters to other ranks on their way.
-    #[inline]
-    pub(super) fn flush_away(&mut self) {
-        if let Some(away) = &mut self.away {
-            away.flush();
+            remote: remote.map(Box::new),
         }
     }
 
@@ -177,10 +153,9 @@ impl<'r, M: Model> Desk<'r, M> {
         Some(self.resend.swap_remove(place).sent)
     }
 
-    /// Keeps an emptied block for this worker's own mail, as far as it needs some; or gives it back
-    /// to the worker that it belongs to, or else a worker that only sends would allocate for
-    /// ever.
-    pub(super) fn give_back(&mut self, mut block: Mail) {
+    /// Keeps an emptied block for this worker's own mail, as far as it needs some. Or returns it to
+    /// the worker that made it: a worker that only sends would allocate for ever otherwise.
+    pub(super) fn recycle(&mut self, mut block: Mail) {
         block.items.clear();
         if block.home as usize == self.me || self.blank.len() < BLANKS_KEPT {
             block.home = self.me as u32;
@@ -191,81 +166,69 @@ impl<'r, M: Model> Desk<'r, M> {
     }
 }
 
+impl<M: Model> Worker<'_, M> {
+    /// Sends all mail that is being written, at the end of a turn.
+    pub(super) fn send_mail(&mut self, worked: bool) {
+        self.sender.flush();
+        self.flush_remote(worked);
+    }
+}
+
 /// Where the sends of one handler call go.
 pub(super) struct Sending<'a, 'r, M: Model> {
-    pub(super) desk: &'a mut Desk<'r, M>,
+    pub(super) sender: &'a mut Sender<'r, M>,
     /// Shared, for the message that is being handled lies in one of them.
     pub(super) buffers: &'a Buffers<'r, Message<M>>,
     pub(super) undo: UndoPoint,
     pub(super) note: u64,
 }
 
-impl<M: Model> Sending<'_, '_, M> {
-    /// Sends an event to another rank: it takes no buffer of this one.
-    #[inline(never)]
-    fn send_away(
-        &mut self,
-        key: EventKey,
-        to: LpPlace,
-        io: Option<Io>,
-        identity: Option<u64>,
-        message: &Message<M>,
-    ) {
-        let desk = &mut *self.desk;
-        let Some(away) = &mut desk.away else { return };
-        let event = Event::new(key, to.index, io, away.next_serial());
-        desk.send_away(to.worker, event, Some(message));
-        desk.sent.push(event, to.worker, identity);
-        desk.costs.leave(Part::Send);
-    }
-}
-
 impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
     #[inline]
     fn admission(&self) -> &Admission {
-        &self.desk.admission
+        &self.sender.admission
     }
 
     #[inline]
     fn begin_send(&mut self) {
-        self.desk.costs.enter(Part::Send);
+        self.sender.costs.enter(Part::Send);
     }
 
     #[inline]
     fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: Message<M>) {
-        let desk = &mut *self.desk;
-        let directory = &desk.shared.directory;
+        let sender = &mut *self.sender;
+        let directory = &sender.shared.directory;
         let mut place = directory.place(to);
-        let is_mine = place.worker == desk.id;
-        let local = if is_mine { Some(desk.me) } else { directory.local(place.worker) };
+        let is_mine = place.worker == sender.id;
+        let local = if is_mine { Some(sender.me) } else { directory.local(place.worker) };
         if local.is_none() {
             // What another rank has to find is the LP's own number.
             place.index = to.get();
         }
-        let identity = if desk.lazy { M::Lp::identity(&message) } else { None };
-        if let Some(sent) = desk.sent_before(key, place, io, identity) {
-            desk.sent.push(sent.event, sent.worker, identity);
+        let identity = if sender.lazy { M::Lp::identity(&message) } else { None };
+        if let Some(sent) = sender.sent_before(key, place, io, identity) {
+            sender.sent.push(sent.event, sent.worker, identity);
             return;
         }
         let Some(worker) = local else {
-            return self.send_away(key, place, io, identity, &message);
+            return sender.send_remote_event(key, place, io, identity, &message);
         };
         let Some(buffer) = self.buffers.fill_with(worker, || message) else {
-            desk.cut_off.halt(Halt::OutOfBuffers);
+            sender.cut_off.halt(Halt::OutOfBuffers);
         };
         let event = Event::new(key, place.index, io, buffer);
-        desk.sent.push(event, place.worker, identity);
+        sender.sent.push(event, place.worker, identity);
         if is_mine {
-            desk.pending.insert(event);
+            sender.pending.insert(event);
         } else {
-            desk.post(worker, event);
+            sender.post(worker, event);
         }
-        desk.costs.leave(Part::Send);
+        sender.costs.leave(Part::Send);
     }
 
     #[cold]
     fn halt(&mut self, halt: Halt) -> ! {
-        self.desk.cut_off.halt(halt)
+        self.sender.cut_off.halt(halt)
     }
 
     #[inline]
@@ -280,11 +243,7 @@ impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
 
     fn set_time_barrier(&mut self, time: Option<VirtualTime>) {
         let bits = time.map_or(u64::MAX, VirtualTime::to_ordered_bits);
-        // Ordering: Relaxed; workers may see it late, it only limits optimism.
-        self.desk.shared.barrier.store(bits, Ordering::Relaxed);
-        if let Some(across) = &self.desk.shared.across {
-            across.barrier(Barrier { round: self.desk.gvt.rounds(), bits });
-        }
+        self.sender.shared.set_barrier(bits, self.sender.gvt.rounds());
     }
 }
 

@@ -1,17 +1,17 @@
-//! What the workers of a run share: read-only tables, and the few places where they meet.
+//! What the workers of a rank share: read-only tables, the mail, and a few flags and counts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use warpline_core::{Model, Wire, Wires};
+use warpline_core::{Model, Wires};
 use warpline_memory::{Arena, BLOCK_ITEMS, Block, CachePadded, Inbox};
 
 use super::{
     Message,
-    across::{Across, Barrier},
     event::Event,
     gvt::Gvt,
     history::{Record, Sent},
     io::IoStage,
+    remote::shared::{RemoteShared, TimeBarrier},
 };
 use crate::{
     RunError,
@@ -45,12 +45,11 @@ pub(super) struct Shared<M: Model> {
     pub(super) io: IoStage<M>,
     pub(super) failure: FirstFailure,
     /// If there are other ranks.
-    pub(super) across: Option<Across>,
-    pub(super) wire: Option<Wire<Message<M>>>,
+    pub(super) remote: Option<RemoteShared<Message<M>>>,
 }
 
 impl<M: Model> Shared<M> {
-    /// For a rank of those, whose processes travel by `wires`, if there are several.
+    /// For one rank of those. If there are several, `wires` write messages as bytes.
     pub(super) fn new(
         model: &M,
         settings: &Settings,
@@ -81,8 +80,7 @@ impl<M: Model> Shared<M> {
             barrier: AtomicU64::new(barrier),
             io: IoStage::new(workers),
             failure: FirstFailure::default(),
-            across: (ranks.count() > 1).then(|| Across::new(ranks.count())),
-            wire: wires.map(|wires| wires.message),
+            remote: wires.map(|wires| RemoteShared::new(ranks.count(), wires.message)),
         })
     }
 
@@ -90,20 +88,45 @@ impl<M: Model> Shared<M> {
         self.settings.timewarp.workers
     }
 
-    /// Would like to know GVT.
-    pub(super) fn ask_for_gvt(&self) {
-        match &self.across {
+    /// Whether several workers run at the same time, at this rank or others.
+    pub(super) const fn is_parallel(&self) -> bool {
+        self.workers() > 1 || self.remote.is_some()
+    }
+
+    /// Requests a computation of GVT.
+    pub(super) fn request_gvt(&self) {
+        match &self.remote {
             None => self.gvt.start(),
-            Some(across) => across.ask(),
+            Some(remote) => remote.request_gvt(),
         }
     }
 
-    /// Takes over the time barrier that was set at another rank.
-    pub(super) fn learn_barrier(&self) {
-        let barrier = self.across.as_ref().map(|across| across.barrier(Barrier::default()));
-        if let Some(Barrier { bits, .. }) = barrier.filter(|barrier| barrier.round > 0) {
-            // Ordering: Relaxed; workers may see it late, it only limits optimism.
-            self.barrier.store(bits, Ordering::Relaxed);
+    /// Ends the run of this rank at once, whatever the other ranks do. The failure is known by then,
+    /// or another rank has it.
+    pub(super) fn abandon(&self) {
+        if let Some(remote) = &self.remote {
+            remote.abandon();
+        }
+    }
+
+    /// Whether the run of this rank was abandoned: the other ranks have to be alerted.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.remote.as_ref().is_some_and(RemoteShared::is_abandoned)
+    }
+
+    /// Whether the workers leave the run in their next turn. If there are other ranks, a failure
+    /// alone is no reason: they hear of it by the next round of GVT.
+    #[inline]
+    pub(super) fn cannot_go_on(&self) -> bool {
+        self.remote.as_ref().map_or_else(|| self.failure.is_known(), RemoteShared::is_abandoned)
+    }
+
+    /// Sets the simulated time barrier, as ordered bits, after this many rounds of GVT.
+    pub(super) fn set_barrier(&self, bits: u64, round: u64) {
+        // Ordering: Relaxed; workers may see it late, it only limits optimism.
+        self.barrier.store(bits, Ordering::Relaxed);
+        if let Some(remote) = &self.remote {
+            remote.update_barrier(TimeBarrier { round, bits });
         }
     }
 
@@ -115,9 +138,10 @@ impl<M: Model> Shared<M> {
         (Arena::<Message<M>>::buffer_bytes(workers) + event + state) as u64
     }
 
-    /// An estimate of GVT: that of the slowest worker, where it is seen what all workers do.
-    pub(super) fn snooped_gvt_or(&self, gvt: f64) -> f64 {
-        if self.across.is_some() { gvt } else { self.snooped_gvt() }
+    /// An estimate of the slowest worker's time. What workers of other ranks do is not seen, so it is
+    /// GVT if there are any.
+    pub(super) fn slowest_worker(&self, gvt: f64) -> f64 {
+        if self.remote.is_some() { gvt } else { self.snooped_gvt() }
     }
 
     /// The least time that a worker shows: an estimate of GVT, and mostly ahead of it.

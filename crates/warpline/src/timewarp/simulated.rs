@@ -1,10 +1,10 @@
 //! The whole engine on one thread, under a scheduler that a seed decides.
 //!
-//! The workers of a run are step functions here: the scheduler picks who takes the next step,
-//! starves some for long, stalls others in the middle of a round of GVT, and looks at everything
-//! from outside in between. The model, the settings and the schedule are drawn from one seed, so
-//! that every failure names the number that repeats it; `SIMULATED_SEED=1234 cargo test simulated`
-//! runs that one.
+//! The workers of a run are step functions here: the scheduler picks the worker that takes the next
+//! step, starves some for long, stalls others in the middle of a round of GVT, and looks at
+//! everything from outside in between. The model, the settings and the schedule are drawn from one
+//! seed, so every failure names the number that repeats it; `SIMULATED_SEED=1234 cargo test
+//! simulated` runs that one.
 //!
 //! The oracle is the sequential engine: same digest, same outputs in the same order, same error.
 //!
@@ -17,7 +17,7 @@
 //! - `file` does not flush before the report: "TW-C: ... in open mail".
 //! - `least` forgets the LPs that wait: "TW-C: ... waiting".
 //! - `take_back` leaves anti-messages out of SendMin: "TW-C: ... in the mail" (1999).
-//! - `ask_for_gvt`: an idle worker does not ask: "the run hangs".
+//! - `request_gvt_if_due`: an idle worker does not request GVT: "the run hangs".
 //! - `is_next` compares the times of a straggler, not the keys: "HIST-A".
 //! - `undo` spares the event at `to` itself: "TW-B: ... is handled, but the buffer is ... waiting".
 //! - `unsend` leaves out the last event that was sent: "TW-B: events were lost or doubled".
@@ -27,7 +27,7 @@
 //! - `Event::cmp` leaves out the receiver: the pending set counts below zero (28 547).
 //! - `sent_before` keeps an event with another message: a wrong state, "LP 0 after 28 events".
 //! - `handle` does not cancel what was not sent again: "TW-B: events were lost or doubled".
-//! - `roll_back_all` leaves what is held: "cancelled and held events of 0 at the end".
+//! - `roll_back_all` leaves what is held: "canceled and held events of 0 at the end".
 //! - `restore` leaves the random stream as it is: "handler ran differently the second time".
 //! - `coast_forward` handles one event too few: "an I/O event was handled speculatively".
 //! - `handle_io` without SAVE-B: "handler ran differently the second time".
@@ -40,34 +40,36 @@
 //! - `deliver_outputs` also takes what is beyond GVT: "TW-B: lost".
 //! - `meet_gvt` comes before the mail: "blocking: ...", an I/O event that never was (17 586).
 //! - `cut_off` reports a failure at once: an error that the sequential run does not have.
-//! - `Shared::fail` keeps whichever failure came first: the place of another event (8355).
+//! - `FirstFailure::note` keeps whichever failure came first: the place of another event (8355).
 //! - `relieve` leaves the worker starved: "said that it is starved, and does not try again".
 //! - `relieve` gives up at once: "53 buffers are enough, 49 are needed".
 //! - `cancel_back` goes below GVT, where a time is too small to add: "TW-C: ... pending" (1951).
-//! - `may_handle` forgets the event at GVT: "the run hangs".
+//! - `may_handle` forgets the event at GVT (FLOW-A): "the run hangs".
 //! - `forget_sent` does nothing: "HIST-B".
 //!
-//! Of what there is for several ranks:
+//! Of the code for several ranks:
 //!
-//! - `read_letters` leaves the letters that cross the cut out: "TW-C: ... waiting".
-//! - `count` does not wait for the letters of the old color: "GVT decreased".
-//! - `least` forgets the stash: "TW-C: ... in the stash".
-//! - `file_anti` goes by the key, not the serial number: a wrong state, "LP 4 after 4 events".
+//! - `read_events` leaves the events that cross the cut out: "TW-C: ... waiting".
+//! - `count` does not wait for the messages of the old color: "GVT decreased".
+//! - `least` forgets the backlog: "TW-C: ... in the backlog".
+//! - `file_anti_message` goes by the key, not the serial number: a wrong state, "LP 4 after 4
+//!   events".
 //!
 //! Not found by 3000 seeds: `may_handle` tries the event at GVT again and again. It hung where
 //! receivers took less than was sent.
 //!
-//! Not found, for the results are the same: what only costs time, as a worker held back although
-//! all wait for it.
+//! Not found, for the results are the same: anything that only costs time, such as a worker that is
+//! held back although all others wait for it.
 
 mod census;
+mod drawing;
 mod model;
 mod net;
 
 use std::{
     ops::Range,
     panic,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, OnceLock},
     thread,
 };
 
@@ -75,18 +77,18 @@ use warpline_core::{CommitDigest, LpId, Model, Stream, VirtualTime};
 use warpline_net::Transport;
 
 use self::{
-    model::{Habit, Log, Mistake, Toy},
+    drawing::{Dice, Schedule, schedule, settings, toy},
+    model::{Log, Toy},
     net::Net,
 };
 use super::{
-    across::Across,
     gvt::Bound,
+    remote::Exchanged,
     shared::Shared,
-    worker::{Turn, Worker},
+    worker::{End, Worker},
 };
 use crate::{
-    Aggregation, Cancellation, CheckpointInterval, FossilCollection, PendingKind, PoolKind,
-    RunError, StateSaving,
+    Aggregation, PendingKind, PoolKind, RunError,
     pending::PendingSet,
     run::{FailureOrder, Ranks},
     sequential,
@@ -94,122 +96,18 @@ use crate::{
     watch::Watch,
 };
 
-/// The seeds that the test runs on one rank; and on several, the numbers above those.
+/// The seeds that the test runs on one rank; the numbers above those are run on several ranks.
 const SEEDS: u64 = 50_000;
-const SEEDS_ACROSS: u64 = 3_000;
-/// A run in which GVT does not move for so many steps hangs.
+const SEEDS_OF_RANKS: u64 = 3_000;
+/// A run in which GVT does not move for this many steps hangs.
 const STEPS_MAX: u64 = 40_000;
 
 /// Seeds that have failed once, and of what.
 const REGRESSIONS: &[u64] = &[
-    // The order of events left out the receiver. Of two cancelled ones, sent under one key and in
-    // one buffer to different processes, the pending set handed out one and forgot the other.
+    // The order of events left out the receiver. Of two canceled ones, sent under one key and in
+    // one buffer to different LPs, the pending set handed out one and forgot the other.
     28_547, 49_600,
 ];
-
-/// Draws from what a seed decides.
-struct Dice(Stream);
-
-impl Dice {
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.0.below(from.len() as u64) as usize]
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.0.below(n) == 0
-    }
-}
-
-fn toy(dice: &mut Dice, saving: StateSaving) -> Toy {
-    let habits = [
-        Habit::Idle,
-        Habit::Scatter(1),
-        Habit::Scatter(2),
-        Habit::Scatter(3),
-        Habit::Pass(1),
-        Habit::Pass(2),
-        Habit::Flood,
-    ];
-    let lps = 1 + dice.0.below(12) as usize;
-    let delays = [0.0, 0.0, 1.0, 1.0, 0.5, -1.0, 1e-17, 1e-17];
-    let io = dice.pick(&[[0.0; 2], [0.0; 2], [0.1, 0.1], [0.1, 0.3], [0.3, 0.0]]);
-    let mistakes = [Mistake::Panic, Mistake::Fail, Mistake::NoSuchLp, Mistake::Past];
-    Toy {
-        habits: (0..lps).map(|_| dice.pick(&habits)).collect(),
-        salt: dice.0.bits(),
-        delays: (0..=dice.0.below(3)).map(|_| dice.pick(&delays)).collect(),
-        first: 1 + dice.0.below(4),
-        budget: 1 + dice.0.below(12),
-        io,
-        telling: !dice.one_in(3),
-        tracked: saving != StateSaving::Reverse,
-        strange: dice.one_in(2).then(|| dice.pick(&Mistake::ALL)),
-        wrong: dice.one_in(5).then(|| {
-            let lp = dice.0.below(lps as u64) as u32;
-            (lp, dice.0.below(20) as usize, dice.pick(&mistakes))
-        }),
-        wrong_output: dice.one_in(6).then(|| 1 + dice.0.below(30)),
-        known: OnceLock::new(),
-        log: Mutex::default(),
-        token: Arc::default(),
-    }
-}
-
-fn settings(dice: &mut Dice, seed: u64) -> Settings {
-    let saving = dice.pick(StateSaving::ALL);
-    let every = [1, 2, 3, 4, 9].map(CheckpointInterval::Every);
-    let window = dice.pick(&[f64::INFINITY, f64::INFINITY, 0.0, 0.7, 3.0]);
-    let barrier = dice.pick(&[None, None, None, VirtualTime::new(2.0).ok()]);
-    let timewarp = TimeWarp {
-        workers: dice.pick(&[1, 2, 2, 3, 3, 4, 5, 8]),
-        batch: 1 + dice.0.below(16) as usize,
-        window,
-        throttle: dice.one_in(2),
-        barrier,
-        saving,
-        checkpoint_interval: dice.pick(&[every[0], every[1], every[2], every[3], every[4]]),
-        cancellation: dice.pick(Cancellation::ALL),
-        fossil_collection: dice.pick(FossilCollection::ALL),
-        gvt_interval: 1 + dice.0.below(64) as usize,
-        free_fractions: dice.pick(&[[0.1, 0.2], [0.0, 0.0], [0.5, 0.9], [0.9, 0.1]]),
-        pin: false,
-        costs: false,
-        ..TimeWarp::default()
-    };
-    Settings {
-        seed,
-        end: if dice.one_in(3) { dice.pick(&[0.0, 2.5, 6.0]) } else { f64::INFINITY },
-        pending: dice.pick(PendingKind::ALL),
-        timewarp,
-        ..Settings::default()
-    }
-}
-
-/// What the scheduler does with the workers.
-struct Schedule {
-    /// One step in so many sends a worker to sleep, for up to so many steps.
-    naps: u64,
-    nap_max: u64,
-    /// One turn in so many is taken in one go.
-    whole: u64,
-    /// One step in so many starts a round of GVT from outside.
-    rounds: u64,
-    /// After so many steps the run is told to stop.
-    stop: Option<u64>,
-    /// One step in so many is followed by a look at every event and every buffer.
-    census: u64,
-}
-
-fn schedule(dice: &mut Dice) -> Schedule {
-    Schedule {
-        naps: dice.pick(&[4, 10, 50, 500]),
-        nap_max: dice.pick(&[5, 60, 400]),
-        whole: dice.pick(&[1, 2, 10]),
-        rounds: dice.pick(&[3, 10, 50, 1_000_000]),
-        stop: dice.one_in(6).then(|| dice.0.below(400)),
-        census: dice.pick(&[7, 40, 1_000]),
-    }
-}
 
 /// Where a worker is in its turn.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -218,7 +116,7 @@ enum Phase {
     Notice,
     File(bool),
     Handle,
-    Ended(Turn),
+    Ended(End),
 }
 
 /// What the sequential engine makes of the model.
@@ -298,6 +196,7 @@ fn simulate_on(
     let all = ranks * workers;
     let mut run = Run {
         shared: &shared,
+        views: &views,
         net: &net,
         workers: shared.iter().zip(&views).flat_map(of_rank).collect(),
         phases: vec![Phase::Asleep; all],
@@ -313,6 +212,7 @@ fn simulate_on(
 /// A run under way. The workers of all ranks are in one row.
 struct Run<'r> {
     shared: &'r [Shared<Toy>],
+    views: &'r [Ranks<'r>],
     net: &'r Net,
     workers: Vec<Worker<'r, Toy>>,
     phases: Vec<Phase>,
@@ -343,7 +243,7 @@ impl Run<'_> {
                 self.workers[last * self.shared[last].workers()].flow.stop();
             }
             if dice.one_in(schedule.rounds) {
-                self.workers[me].shared.ask_for_gvt();
+                self.workers[me].shared.request_gvt();
             }
             self.step(me, dice.one_in(schedule.whole));
             let in_round = self.phases[me] == Phase::File(true);
@@ -367,7 +267,7 @@ impl Run<'_> {
         for (shared, workers) in self.shared.iter().zip(self.workers.chunks_mut(each)) {
             census::check_gvt(shared, workers, gvt);
             if places {
-                census::check_letters(shared, self.net, gvt);
+                census::check_network(shared, self.net, gvt);
                 census::check_places(shared, workers, gvt);
             }
         }
@@ -379,22 +279,19 @@ impl Run<'_> {
             self.starved[me] = false;
         }
         let next = match self.phases[me] {
-            Phase::Asleep => worker.start().map_or(Phase::Ended(Turn::Failed), |()| Phase::Notice),
-            Phase::Notice if whole => match worker.turn() {
-                Turn::Worked | Turn::Idle => Phase::Notice,
-                ended => Phase::Ended(ended),
-            },
+            Phase::Asleep => worker.start().map_or_else(Phase::Ended, |()| Phase::Notice),
+            Phase::Notice if whole => worker.turn().map_or_else(Phase::Ended, |_| Phase::Notice),
             Phase::Notice => {
-                let rounds = worker.desk.gvt.rounds();
-                let next = worker.notice().map_or_else(Phase::Ended, Phase::File);
-                let relieved = self.starved[me] && worker.desk.gvt.rounds() > rounds;
+                let rounds = worker.sender.gvt.rounds();
+                let next = worker.notice_gvt().map_or_else(Phase::Ended, Phase::File);
+                let relieved = self.starved[me] && worker.sender.gvt.rounds() > rounds;
                 let waits = relieved && matches!(next, Phase::File(_)) && worker.flow.is_starved();
-                let waits = waits && !worker.is_closing();
+                let waits = waits && worker.end_if_closed().is_ok();
                 assert!(!waits, "{me} said that it is starved, and does not try again");
                 next
             }
             Phase::File(must_report) => {
-                let next = worker.file(must_report).map_or(Phase::Handle, Phase::Ended);
+                let next = worker.file(must_report).map_or_else(Phase::Ended, |()| Phase::Handle);
                 if must_report {
                     self.starved[me] = worker.flow.is_starved();
                 }
@@ -407,27 +304,27 @@ impl Run<'_> {
             Phase::Ended(_) => unreachable!("an ended worker takes no step"),
         };
         if let Phase::Ended(_) = next {
-            worker.desk.flush();
-            worker.desk.flush_away();
-            if worker.shared.across.as_ref().is_some_and(Across::is_abandoned) {
-                worker.ranks.alert();
+            worker.send_mail(false);
+            if worker.shared.is_abandoned() {
+                self.views[me / worker.shared.workers()].alert();
             }
         }
         self.phases[me] = next;
     }
 
     fn fail_as_hung(&mut self) -> ! {
-        for (worker, phase) in self.workers.iter_mut().zip(&self.phases) {
-            let least = worker.desk.pending.peek().copied();
+        let each = self.shared[0].workers();
+        for (number, (worker, phase)) in self.workers.iter_mut().zip(&self.phases).enumerate() {
+            let least = worker.sender.pending.peek().copied();
             eprintln!(
                 "worker {} of rank {} is at {phase:?}: GVT {:?}, {:?}\n  least pending {least:?}\n  \
                  waiting {:?}\n  {:?}",
                 worker.me,
-                worker.ranks.me(),
+                number / each,
                 worker.gvt,
                 worker.flow,
                 worker.waiting,
-                worker.desk.away
+                worker.sender.remote
             );
         }
         let rounds: Vec<_> = self.shared.iter().map(|shared| &shared.gvt).collect();
@@ -451,10 +348,9 @@ impl Run<'_> {
             return check_error(error, toy, &log, truth, &self.shared[0]);
         }
         self.take_census(true);
-        let away = || self.workers.iter().filter_map(|worker| worker.desk.away.as_deref());
-        let given = away().map(|away| away.given.events + away.given.anti_messages).sum::<u64>();
-        let got = away().map(|away| away.got.events + away.got.anti_messages).sum::<u64>();
-        assert_eq!(given, got, "letters were lost or doubled");
+        if let Some(Exchanged { sent, received, .. }) = census::exchanged(&self.workers) {
+            assert_eq!(sent, received, "remote events were lost or doubled");
+        }
         census::check_states(&self.workers, &truth.log.states);
         assert!(truth.log.outputs.starts_with(&log.outputs), "outputs: {:?}", log.outputs);
         assert!(truth.log.blocking.starts_with(&log.blocking), "blocking: {:?}", log.blocking);
@@ -462,8 +358,8 @@ impl Run<'_> {
         let committed = total(|worker| worker.statistics.committed);
         let kept = total(|worker| worker.statistics.processed - worker.statistics.rolled_back);
         assert_eq!(committed, kept, "handled events were lost or doubled");
-        if self.phases.contains(&Phase::Ended(Turn::Interrupted)) {
-            let all = self.phases.iter().all(|phase| *phase == Phase::Ended(Turn::Interrupted));
+        if self.phases.contains(&Phase::Ended(End::Interrupted)) {
+            let all = self.phases.iter().all(|phase| *phase == Phase::Ended(End::Interrupted));
             return assert!(all, "only some were interrupted: {:?}", self.phases);
         }
         let mut digest = CommitDigest::default();
@@ -542,7 +438,7 @@ fn simulated_runs_agree_with_the_sequential_engine() {
 
 #[test]
 fn simulated_ranks_agree_with_the_sequential_engine() {
-    run_seeds(SEEDS..SEEDS + SEEDS_ACROSS);
+    run_seeds(SEEDS..SEEDS + SEEDS_OF_RANKS);
 }
 
 #[test]

@@ -9,7 +9,7 @@ pub(super) struct Statistics {
     pub(super) rolled_back: u64,
     /// Rollbacks because of a straggler.
     pub(super) primary_rollbacks: u64,
-    /// Rollbacks because an event was cancelled that had been handled.
+    /// Rollbacks because an event was canceled that had been handled.
     pub(super) secondary_rollbacks: u64,
     pub(super) annihilated: u64,
     pub(super) anti_messages: u64,
@@ -34,6 +34,12 @@ pub(super) struct Statistics {
 impl Statistics {
     pub(super) const fn rollbacks(&self) -> u64 {
         self.primary_rollbacks + self.secondary_rollbacks
+    }
+
+    /// Counts a turn, in which events were handled or none.
+    pub(super) fn count_turn(&mut self, worked: bool) {
+        self.turns += 1;
+        self.idle_turns += u64::from(!worked);
     }
 
     /// Events processed, events rolled back, and rollbacks, since this was last asked.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::super::{
     event::Event,
     gvt::Bound,
+    remote::{Exchanged, Remote},
     shared::{Mail, Shared},
     worker::Worker,
 };
@@ -30,32 +31,38 @@ pub(super) fn newest(workers: &[Worker<'_, Toy>]) -> Bound {
 }
 
 /// TW-C, on the way between ranks.
-pub(super) fn check_letters(shared: &Shared<Toy>, net: &Net, gvt: Bound) {
-    let Some(wire) = &shared.wire else { return };
-    for letter in net.letters(wire) {
-        let is_above = Bound(letter.key.words()) >= gvt;
-        assert!(is_above, "TW-C: {letter:?} is on its way, GVT is {gvt:?}");
+pub(super) fn check_network(shared: &Shared<Toy>, net: &Net, gvt: Bound) {
+    let Some(remote) = &shared.remote else { return };
+    for message in net.messages(&remote.wire) {
+        let is_above = Bound(message.key.words()) >= gvt;
+        assert!(is_above, "TW-C: {message:?} is on its way, GVT is {gvt:?}");
     }
+}
+
+/// What workers have exchanged with other ranks in all, if there are any.
+pub(super) fn exchanged(workers: &[Worker<'_, Toy>]) -> Option<Exchanged> {
+    let remote = workers.iter().filter_map(|worker| worker.sender.remote.as_deref());
+    remote.map(Remote::exchanged).reduce(Exchanged::add)
 }
 
 /// TW-C: nothing that can still happen at this rank is below the newest GVT.
 pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bound) {
     for (to, worker) in workers.iter_mut().enumerate() {
         let mail = mail(shared, to).into_iter().map(|event| ("in the mail", event));
-        let pending = worker.desk.pending.peek().map(|&event| ("pending", event));
+        let pending = worker.sender.pending.peek().map(|&event| ("pending", event));
         let waiting = worker.waiting.all().map(|&event| ("waiting", event));
-        let cancelled = worker.cancelled.iter().map(|&event| ("cancelled", event));
-        let open = worker.desk.open.iter().flatten().flat_map(|block| &block.items);
+        let canceled = worker.canceled.iter().map(|&event| ("canceled", event));
+        let open = worker.sender.open.iter().flatten().flat_map(|block| &block.items);
         let open = open.map(|&event| ("in open mail", event));
         let held = worker.held.values().flatten().map(|held| ("held", held.sent.event));
-        let stashed = worker.first_stashed().map(|event| ("in the stash", event));
+        let backlog = worker.first_of_backlog().map(|event| ("in the backlog", event));
         let all = mail
             .chain(pending)
             .chain(waiting)
-            .chain(cancelled)
+            .chain(canceled)
             .chain(open)
             .chain(held)
-            .chain(stashed);
+            .chain(backlog);
         for (place, event) in all {
             let key = event.key;
             assert!(Bound(key.words()) >= gvt, "TW-C: {key:?} {place} at {to}, GVT is {gvt:?}");
@@ -64,17 +71,17 @@ pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bou
 }
 
 /// TW-B and ARENA-A: every event and every buffer is in exactly one place, and whoever remembers an
-/// event that may yet be cancelled finds it there.
+/// event that may yet be canceled finds it there.
 pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bound) {
-    let is_away = |worker| shared.directory.local(worker).is_none();
+    let is_remote = |worker| shared.directory.local(worker).is_none();
     let local = |worker| shared.directory.local(worker).expect("a worker of this rank");
     let mut places: BTreeMap<(u32, u32), (Event, &str)> = BTreeMap::new();
     let mut anti = Vec::new();
-    let (count, mut delivered, mut held_away) = (workers.len(), 0, 0);
+    let (count, mut delivered, mut held_remote) = (workers.len(), 0, 0);
     for me in 0..count {
         // Mail: events and anti-messages, delivered or not.
         let mut to_me = mail(shared, me);
-        let open = workers.iter().filter_map(|from| from.desk.open[me].as_ref());
+        let open = workers.iter().filter_map(|from| from.sender.open[me].as_ref());
         to_me.extend(open.flat_map(|block| block.items.iter().copied()));
         let mut found: Vec<(Event, &str)> = Vec::new();
         for item in to_me {
@@ -84,7 +91,7 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
             }
         }
         let worker = &mut workers[me];
-        let pending = &mut worker.desk.pending;
+        let pending = &mut worker.sender.pending;
         let all: Vec<Event> = std::iter::from_fn(|| pending.pop()).collect();
         assert!(all.is_sorted(), "the pending set of {me} is out of order");
         assert_eq!(pending.len(), 0, "the pending set of {me} miscounts");
@@ -102,28 +109,28 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
                 panic!("TW-B: at {me} {event:?} is {place}, but the buffer is {other:?}");
             }
         }
-        anti.extend(worker.cancelled.iter().map(|&event| (me as u32, event)));
+        anti.extend(worker.canceled.iter().map(|&event| (me as u32, event)));
         let held = worker.held.values().flatten().map(|held| held.sent);
-        held_away += held.clone().filter(|sent| is_away(sent.worker)).count() as u64;
-        let held = held.filter(|sent| !is_away(sent.worker));
+        held_remote += held.clone().filter(|sent| is_remote(sent.worker)).count() as u64;
+        let held = held.filter(|sent| !is_remote(sent.worker));
         anti.extend(held.map(|sent| (local(sent.worker) as u32, sent.event)));
         check_chains(worker);
     }
-    let cancelled = anti.len() as u64;
+    let canceled = anti.len() as u64;
     let mut doomed = BTreeMap::new();
     for (to, event) in anti {
         let place = (to, event.buffer().get());
         let there = places.get(&place).map(|(event, _)| *event);
-        assert_eq!(there, Some(event), "TW-B: to be cancelled at {to}, and not there");
-        assert!(doomed.insert(place, event).is_none(), "TW-B: {event:?} is cancelled twice");
+        assert_eq!(there, Some(event), "TW-B: to be canceled at {to}, and not there");
+        assert!(doomed.insert(place, event).is_none(), "TW-B: {event:?} is canceled twice");
     }
     let (mut sent, mut committed, mut free) = (0, 0, 0);
     for worker in workers.iter() {
         let history = &worker.history;
         for at in (history.front()..history.back()).filter(|&at| !history[at].undone) {
-            for place in history.sends(at, &worker.desk.sent) {
-                let sent = worker.desk.sent.get(place);
-                if is_away(sent.worker) {
+            for place in history.sends(at, &worker.sender.sent) {
+                let sent = worker.sender.sent.get(place);
+                if is_remote(sent.worker) {
                     continue;
                 }
                 let place = (local(sent.worker) as u32, sent.event.buffer().get());
@@ -131,7 +138,7 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
                 let gone = Bound(sent.event.key.words()) < gvt;
                 assert!(there == Some(sent.event) || gone, "TW-B: lost {:?}", sent.event);
                 let doomed = doomed.get(&place) == Some(&sent.event);
-                assert!(!doomed, "TW-B: {:?} is cancelled, but was sent", sent.event);
+                assert!(!doomed, "TW-B: {:?} is canceled, but was sent", sent.event);
             }
         }
         sent += worker.lps.iter().map(|lp| lp.core.sent).sum::<u64>();
@@ -140,13 +147,12 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
     }
     let live = places.len() as u64 + delivered;
     // What other ranks have is not here, and what they sent is.
-    let away = || workers.iter().filter_map(|worker| worker.desk.away.as_deref());
-    let given: u64 = away().map(|away| away.given.events - away.given.anti_messages).sum();
-    let got: u64 = away().map(|away| away.got.events - away.got.anti_messages).sum();
-    let stashed: u64 = away().map(|away| away.stashed() as u64).sum();
+    let Exchanged { sent: gone, received: arrived, .. } = exchanged(workers).unwrap_or_default();
+    let backlog = |worker: &Worker<'_, Toy>| worker.sender.remote.as_ref().map(|r| r.backlog());
+    let backlog = workers.iter().filter_map(backlog).sum::<usize>() as u64;
     assert_eq!(
-        sent + cancelled + held_away + got,
-        committed + live + given + stashed,
+        sent + canceled + held_remote + arrived.events - arrived.anti_messages,
+        committed + live + gone.events - gone.anti_messages + backlog,
         "TW-B: events were lost or doubled"
     );
     let issued = shared.arena.issued() as usize;
@@ -179,21 +185,21 @@ fn check_chains(worker: &Worker<'_, Toy>) {
     }
     let live = (history.front()..history.back()).filter(|&at| !history[at].undone);
     assert_eq!(chained, live.count(), "HIST-A: records that are in no chain");
-    let mut end = Some(worker.desk.sent.front());
+    let mut end = Some(worker.sender.sent.front());
     for at in history.front()..history.back() {
-        let sends = history.sends(at, &worker.desk.sent);
+        let sends = history.sends(at, &worker.sender.sent);
         let follows = end.is_none_or(|end| end == sends.start) && sends.start <= sends.end;
         assert!(follows, "HIST-B: {sends:?} after {end:?}");
         end = Some(sends.end);
     }
-    assert!(end.is_none_or(|end| end == worker.desk.sent.back()), "HIST-B: {end:?}");
+    assert!(end.is_none_or(|end| end == worker.sender.sent.back()), "HIST-B: {end:?}");
 }
 
-/// At the end nothing is held or cancelled, and every state is one that the sequential run had.
+/// At the end nothing is held or canceled, and every state is one that the sequential run had.
 pub(super) fn check_states(workers: &[Worker<'_, Toy>], known: &[Vec<(f64, u64)>]) {
     for worker in workers {
-        let left = (worker.cancelled.len(), worker.held.len());
-        assert_eq!(left, (0, 0), "cancelled and held events of {} at the end", worker.me);
+        let left = (worker.canceled.len(), worker.held.len());
+        assert_eq!(left, (0, 0), "canceled and held events of {} at the end", worker.me);
         for lp in &worker.lps {
             let (handled, hash) = (lp.state.handled, lp.state.hash);
             let states = known.get(lp.id.index()).map_or(&[(0.0, 0)][..], |states| states);

@@ -11,7 +11,7 @@ use std::{
 use warpline_core::{Stream, Wire};
 use warpline_net::{Address, NetError, Parcel, Received, Transport};
 
-use super::super::letters::{EVENTS, Letter};
+use super::super::remote::message::{EVENTS, RemoteMessage};
 use super::model::Note;
 
 /// A receiver and a sender, each with rank and port.
@@ -64,18 +64,18 @@ impl Net {
         self.state.lock().expect("no panic in here")
     }
 
-    /// The letters on their way.
-    pub(super) fn letters(&self, wire: &Wire<Note>) -> Vec<Letter<Note>> {
+    /// The remote events and anti-messages on their way.
+    pub(super) fn messages(&self, wire: &Wire<Note>) -> Vec<RemoteMessage<Note>> {
         let state = self.state();
-        let mut letters = Vec::new();
+        let mut messages = Vec::new();
         for bytes in state.channels.values().flatten() {
             let parcel = Parcel::open(bytes).expect("whole");
             let mut rest = if parcel.kind == EVENTS { parcel.body } else { &[] };
             while !rest.is_empty() {
-                letters.push(Letter::read(&mut rest, wire).expect("a letter"));
+                messages.push(RemoteMessage::read(&mut rest, wire).expect("a message"));
             }
         }
-        letters
+        messages
     }
 }
 

@@ -1,43 +1,47 @@
 //! Global virtual time across ranks: one worker of each rank takes part in it for all of them.
 //!
 //! The first worker of every rank calls [`Rounds::step`] once a turn. Within a rank, a round is
-//! that of [`gvt`](super::gvt): every worker makes a *cut* when it reports. What is on its way
-//! between ranks meanwhile is found by counting (Mattern, *Efficient algorithms for distributed
+//! that of [`gvt`](crate::timewarp::gvt): every worker makes a *cut* when it reports. What is on its
+//! way between ranks meanwhile is found by counting (Mattern, *Efficient algorithms for distributed
 //! snapshots and global virtual time approximation*, Journal of Parallel and Distributed Computing
-//! 18, 1993): every letter has the *color* of its sender, which is the number of cuts that the
+//! 18, 1993): every message has the *color* of its sender, which is the number of cuts that the
 //! sender has made.
 //!
 //! | phase | of every rank | what it waits for |
 //! |---|---|---|
-//! | `Rest` | no round runs | rank 0: a wish for one; others: word from rank 0 |
-//! | `Cut` | its workers report | the last of them; then it tells every other rank how many letters of the old color it has sent there |
-//! | `Counting` | letters of the old color still arrive | all of them; then it tells rank 0 the least of what its workers have reported and what has arrived since |
-//! | `Told` | | rank 0: the reports of all; others: the result |
+//! | `Rest` | no round runs | rank 0: a request for one; others: the start of one, from rank 0 |
+//! | `Cut` | its workers report | the last report; then it tells every other rank how many messages of the old color it has sent there |
+//! | `Counting` | messages of the old color still arrive | all of them; then it reports to rank 0 the least of what its workers have reported and what has arrived since |
+//! | `Reported` | | rank 0: the reports of all; others: the result |
 //!
 //! # Why it is a lower bound
 //!
-//! What may still be handled after all cuts of a round was with a worker at its cut, or in the mail
-//! within a rank: then the reports have it (see [`gvt`](super::gvt)). Or it was in a letter that
-//! crossed the cut, sent before its sender's and received after its receiver's: it is of the old
-//! color, so the receiving rank has waited for it and counted its key. Or it was sent after the
-//! cut: then its cause was one of these, or sent after the cut itself, and an effect never sorts
-//! before its cause (KEY-A).
+//! An event that may still be handled after all cuts of a round is one of these:
+//!
+//! - It was with a worker at its cut, or in the mail within a rank. Then the reports have it (see
+//!   [`gvt`](crate::timewarp::gvt)).
+//! - It was in a message that crossed the cut, sent before its sender's cut and received after its
+//!   receiver's. The message has the old color, so the receiving rank has waited for it and counted
+//!   its key.
+//! - It was sent after the cut. Then its cause was one of these three, and an effect never sorts
+//!   before its cause (KEY-A).
 //!
 //! # Invariants
 //!
-//! - **ROUND-A.** There are letters of two colors at a time: a worker makes the next cut only after
-//!   the result of this one, and there is none before all letters of the color before have arrived.
+//! - **ROUND-A.** Messages of two colors exist at a time: a worker makes the next cut only after the
+//!   result of this one, and there is no result before all messages of the color before have
+//!   arrived.
 //! - **ROUND-B.** What rank 0 sends arrives in that order (NET-A), so a rank that hears of the next
-//!   round has heard of the end of this one. Of other ranks it may hear one round too early; so
-//!   counts are kept.
+//!   round has heard of the end of this one. From other ranks it may hear one round too early, so
+//!   their counts are kept.
 
 use warpline_net::{Address, Malformed, NetError, Parcel, Transport};
 
 use super::{
-    across::{Across, Barrier},
-    gvt::{Bound, Gvt, Outcome},
-    letters::{COUNT, Color, REPORT, RESULT, START, WISH, read_words, words_body},
+    message::{COUNT, Color, REPORT, REQUEST, RESULT, START, read_words, words_body},
+    shared::{RemoteShared, TimeBarrier},
 };
+use crate::timewarp::gvt::{Bound, Gvt, Outcome};
 
 /// Where a rank is in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +49,7 @@ enum Phase {
     Rest,
     Cut,
     Counting,
-    Told,
+    Reported,
 }
 
 /// A rank's part in the rounds.
@@ -55,14 +59,14 @@ pub(super) struct Rounds<'r> {
     /// The round that runs, or the last one.
     round: u64,
     phase: Phase,
-    /// Whether this rank has passed on that it would like a round; at rank 0, whether another one
-    /// has.
-    wished: bool,
-    /// What other ranks have sent here of the old color, as they say.
+    /// Whether this rank has passed a request for a round on; at rank 0, whether another rank has
+    /// made one.
+    requested: bool,
+    /// How many messages of the old color each other rank says it has sent here.
     counts: Vec<Option<u64>>,
-    /// What this rank has come to.
+    /// The result of this rank's own workers.
     own: Outcome,
-    /// At rank 0, what each rank has.
+    /// At rank 0, the reports of all ranks.
     reports: Vec<Option<Outcome>>,
 }
 
@@ -74,7 +78,7 @@ impl<'r> Rounds<'r> {
             transport,
             round: 0,
             phase: Phase::Rest,
-            wished: false,
+            requested: false,
             counts: vec![None; ranks],
             own,
             reports: vec![None; ranks],
@@ -100,52 +104,52 @@ impl<'r> Rounds<'r> {
         (0..self.transport.ranks()).filter(move |&rank| rank != me)
     }
 
-    /// Goes on, as far as it can. When the run is closing, all ranks know it: the first one needs
-    /// no wishes, and might be gone before it reads them.
+    /// Goes on with the round as far as possible. When the run is closing, all ranks know it: rank 0
+    /// needs no requests then, and might be gone before it reads them.
     ///
     /// # Errors
     ///
     /// When ranks cannot talk any more.
-    pub(super) fn step(
+    pub(super) fn step<T>(
         &mut self,
         gvt: &Gvt,
-        across: &Across,
+        shared: &RemoteShared<T>,
         is_closing: bool,
     ) -> Result<(), NetError> {
         if self.phase == Phase::Rest {
-            self.look_for_wishes(gvt, across, is_closing)?;
+            self.look_for_requests(gvt, shared, is_closing)?;
         }
         if self.phase == Phase::Cut
             && let Some(own) = gvt.gathered()
         {
             self.own = own;
-            let sent = across.take_sent();
+            let sent = shared.take_sent();
             for rank in self.others() {
                 self.send(COUNT, rank, [self.round, sent[rank]])?;
             }
             self.phase = Phase::Counting;
         }
         if self.phase == Phase::Counting {
-            self.count(across)?;
+            self.count(shared)?;
         }
-        if self.phase == Phase::Told && self.me() == 0 {
-            self.conclude(gvt, across)?;
+        if self.phase == Phase::Reported && self.me() == 0 {
+            self.conclude(gvt, shared)?;
         }
         Ok(())
     }
 
-    fn look_for_wishes(
+    fn look_for_requests<T>(
         &mut self,
         gvt: &Gvt,
-        across: &Across,
+        shared: &RemoteShared<T>,
         is_closing: bool,
     ) -> Result<(), NetError> {
         if self.me() > 0 {
-            if !self.wished && !is_closing && across.is_asked() {
-                self.wished = true;
-                self.send(WISH, 0, [])?;
+            if !self.requested && !is_closing && shared.is_requested() {
+                self.requested = true;
+                self.send(REQUEST, 0, [])?;
             }
-        } else if self.wished || across.is_asked() {
+        } else if self.requested || shared.is_requested() {
             for rank in self.others() {
                 self.send(START, rank, [self.round + 1])?;
             }
@@ -156,34 +160,34 @@ impl<'r> Rounds<'r> {
 
     fn begin(&mut self, gvt: &Gvt) {
         self.round += 1;
-        (self.phase, self.wished) = (Phase::Cut, false);
+        (self.phase, self.requested) = (Phase::Cut, false);
         gvt.start();
     }
 
-    /// Ends the wait for letters of the old color, once all have arrived.
-    fn count(&mut self, across: &Across) -> Result<(), NetError> {
+    /// Reports to rank 0 once all messages of the old color have arrived.
+    fn count<T>(&mut self, shared: &RemoteShared<T>) -> Result<(), NetError> {
         let mut expected = 0;
         for rank in self.others() {
             let Some(count) = self.counts[rank] else { return Ok(()) };
             expected = count.saturating_add(expected);
         }
         let old = Color::of(self.round - 1);
-        let Some(late) = across.take_received(old, expected)? else { return Ok(()) };
+        let Some(late) = shared.take_received(old, expected)? else { return Ok(()) };
         self.counts.fill(None);
         let own = Outcome { gvt: self.own.gvt.min(late), ..self.own };
         let ([a, b, c], notes) = (own.gvt.0, own.notes);
-        let Barrier { round, bits } = across.barrier(Barrier::default());
+        let TimeBarrier { round, bits } = shared.barrier();
         if self.me() == 0 {
             self.reports[0] = Some(own);
         } else {
             self.send(REPORT, 0, [self.round, a, b, c, notes, round, bits])?;
         }
-        self.phase = Phase::Told;
+        self.phase = Phase::Reported;
         Ok(())
     }
 
     /// At rank 0: ends the round, once all ranks have reported.
-    fn conclude(&mut self, gvt: &Gvt, across: &Across) -> Result<(), NetError> {
+    fn conclude<T>(&mut self, gvt: &Gvt, shared: &RemoteShared<T>) -> Result<(), NetError> {
         let mut all = self.own;
         for report in &self.reports {
             let Some(report) = report else { return Ok(()) };
@@ -191,18 +195,18 @@ impl<'r> Rounds<'r> {
         }
         self.reports.fill(None);
         let [a, b, c] = all.gvt.0;
-        let Barrier { round, bits } = across.barrier(Barrier::default());
+        let TimeBarrier { round, bits } = shared.barrier();
         for rank in self.others() {
             self.send(RESULT, rank, [self.round, a, b, c, all.notes, round, bits])?;
         }
-        self.end(gvt, across, all);
+        self.end(gvt, shared, all);
         Ok(())
     }
 
-    fn end(&mut self, gvt: &Gvt, across: &Across, all: Outcome) {
+    fn end<T>(&mut self, gvt: &Gvt, shared: &RemoteShared<T>, all: Outcome) {
         self.phase = Phase::Rest;
-        // Who wished for a round while this one ran looks again first.
-        across.clear_wish();
+        // A worker that has requested GVT while this round ran looks at the result first.
+        shared.clear_request();
         gvt.publish(all);
     }
 
@@ -210,24 +214,24 @@ impl<'r> Rounds<'r> {
     ///
     /// # Errors
     ///
-    /// When it means nothing, or nothing at this time.
-    pub(super) fn read(
+    /// When the bytes have no meaning, or the parcel is not due in this phase.
+    pub(super) fn read<T>(
         &mut self,
         from: usize,
         kind: u16,
         body: &[u8],
         gvt: &Gvt,
-        across: &Across,
+        shared: &RemoteShared<T>,
     ) -> Result<(), Malformed> {
         let counted = match self.phase {
-            Phase::Rest | Phase::Told => self.round + 1,
+            Phase::Rest | Phase::Reported => self.round + 1,
             Phase::Cut | Phase::Counting => self.round,
         };
         match (kind, self.me(), from) {
-            (WISH, 0, _) => {
+            (REQUEST, 0, _) => {
                 let [] = read_words(body)?;
-                // A wish that was on its way when a round began comes true with that one.
-                self.wished = self.phase == Phase::Rest;
+                // A request that was on its way when a round began is answered by that round.
+                self.requested = self.phase == Phase::Rest;
             }
             (START, _, 0) => {
                 let [round] = read_words(body)?;
@@ -241,18 +245,18 @@ impl<'r> Rounds<'r> {
             }
             (REPORT, 0, _) => {
                 let [round, a, b, c, notes, set, bits] = read_words(body)?;
-                across.barrier(Barrier { round: set, bits });
+                shared.update_barrier(TimeBarrier { round: set, bits });
                 let ok = round == self.round && self.phase != Phase::Rest;
                 expect(ok && self.reports[from].is_none(), kind, round)?;
                 self.reports[from] = Some(Outcome { gvt: Bound([a, b, c]), notes });
             }
             (RESULT, _, 0) => {
                 let [round, a, b, c, notes, set, bits] = read_words(body)?;
-                across.barrier(Barrier { round: set, bits });
+                shared.update_barrier(TimeBarrier { round: set, bits });
                 let all = Outcome { gvt: Bound([a, b, c]), notes };
-                expect(self.phase == Phase::Told && round == self.round, kind, round)?;
+                expect(self.phase == Phase::Reported && round == self.round, kind, round)?;
                 expect(all.gvt <= self.own.gvt, kind, round)?;
-                self.end(gvt, across, all);
+                self.end(gvt, shared, all);
             }
             _ => return Err(Malformed::Kind(kind)),
         }
@@ -263,7 +267,7 @@ impl<'r> Rounds<'r> {
 fn expect(ok: bool, kind: u16, round: u64) -> Result<(), Malformed> {
     let what = || {
         Malformed::Body(format!(
-            "word of kind {kind} about round {round} of GVT, at no time for it"
+            "ROUND-B: a parcel of kind {kind} about round {round} of GVT, which is not due"
         ))
     };
     ok.then_some(()).ok_or_else(what)

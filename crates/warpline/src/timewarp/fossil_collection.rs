@@ -55,7 +55,7 @@ impl<M: Model> Worker<'_, M> {
     /// Forgets what the collected records had sent.
     #[inline]
     fn forget_sent(&mut self) {
-        let (history, sent) = (&self.history, &mut self.desk.sent);
+        let (history, sent) = (&self.history, &mut self.sender.sent);
         let is_empty = history.len() == 0;
         let front = if is_empty { sent.back() } else { history[history.front()].sent_from };
         sent.drop_before(front);

@@ -1,0 +1,89 @@
+//! Anti-messages: events that were sent too early are canceled.
+//!
+//! Cancellation is direct: a record knows the events that its event sent, and each of them is
+//! canceled itself, in the pending set or in the processed list where it is by then (GTW, 3.1). An
+//! event at the same worker goes onto the list of canceled events (the paper's CanQ) at once; for
+//! any other, an anti-message follows the event by mail. Rollbacks that follow from others are
+//! worked off from that list, so that a long chain of them does not nest.
+//!
+//! With lazy cancellation, what an undone event had sent is *held* until the event is handled again,
+//! and canceled only if it is not sent again.
+
+use warpline_core::Model;
+
+use super::{event::Event, gvt::Bound, history::Sent, worker::Worker};
+use crate::pending::{Entry, PendingSet};
+
+impl<M: Model> Worker<'_, M> {
+    /// Step 2 of the main loop: annihilates all canceled events, and what follows from that.
+    pub(super) fn cancel(&mut self) {
+        while let Some(event) = self.canceled.pop() {
+            self.annihilate(event);
+        }
+    }
+
+    /// Removes a canceled event, wherever it is.
+    fn annihilate(&mut self, event: Event) {
+        self.statistics.annihilated += 1;
+        if !self.remove_waiting(&event) {
+            let lp = &self.lps[event.lp as usize];
+            let maybe_handled = event.time() <= lp.last_time;
+            if maybe_handled && self.history.find(lp.last, &event).is_some() {
+                self.statistics.secondary_rollbacks += 1;
+                self.roll_back(event.lp, Bound(event.key.words()), Some(&event));
+            } else {
+                self.sender.pending.remove(event);
+            }
+        }
+        if !self.held.is_empty() {
+            // It will not be handled again, so it will not send again either. Its rollback, above,
+            // may have held something.
+            for held in self.held.remove(&event.buffer().get()).unwrap_or_default() {
+                self.take_back(held.sent);
+            }
+        }
+        self.buffers.free(event.buffer(), self.sender_of(&event));
+    }
+
+    /// Takes out an event that its LP waits for, or that waits with its LP; false if it is none.
+    fn remove_waiting(&mut self, event: &Event) -> bool {
+        let pending = &mut self.sender.pending;
+        if self.waiting.take(event, |later| pending.insert(later)) {
+            self.settle_last_time(event.lp);
+            return true;
+        }
+        self.waiting.remove_later(event)
+    }
+
+    /// Cancels an event that was sent.
+    pub(super) fn take_back(&mut self, sent: Sent) {
+        if sent.worker == self.sender.id {
+            self.canceled.push(sent.event);
+            return;
+        }
+        self.statistics.anti_messages += 1;
+        match self.shared.directory.local(sent.worker) {
+            Some(worker) => self.sender.post(worker, sent.event.anti()),
+            None => self.sender.send_remote(sent.worker, sent.event.anti(), None),
+        }
+    }
+
+    /// Lazy cancellation: an event was handled again, and did not send all of what it sent before.
+    #[cold]
+    pub(super) fn cancel_not_resent(&mut self) {
+        for held in std::mem::take(&mut self.sender.resend) {
+            self.take_back(held.sent);
+        }
+        self.cancel();
+    }
+
+    /// Cancels all that lazy cancellation holds.
+    pub(super) fn cancel_held(&mut self) {
+        for (_, held) in std::mem::take(&mut self.held) {
+            for held in held {
+                self.take_back(held.sent);
+            }
+        }
+        self.cancel();
+    }
+}

@@ -1,0 +1,71 @@
+//! How a run ends for a worker: GVT has reached the end, the run was interrupted, or it failed.
+
+use warpline_core::{EventKey, Fault, LpId, Model, ModelError, Place};
+
+use super::{
+    shared::Shared,
+    worker::{End, Worker},
+};
+use crate::{Engine, RunError, run::FailureOrder};
+
+impl<M: Model> Worker<'_, M> {
+    /// The run has come to its end. If there are other ranks, what they have sent is waited for.
+    pub(super) fn close(&mut self, end: End) -> Result<(), End> {
+        if self.sender.remote.is_none() {
+            return Err(end);
+        }
+        self.close_remote(end);
+        Ok(())
+    }
+
+    /// The run fails. If there are other ranks, they hear of it by the next round of GVT, and the
+    /// worker goes on until then.
+    pub(super) fn end_as_failed(&mut self) -> Result<(), End> {
+        self.flow.fail();
+        if self.sender.remote.is_none() { Err(self.leave()) } else { Ok(()) }
+    }
+
+    /// Leaves the run if it cannot go on.
+    pub(super) fn go_on(&mut self) -> Result<(), End> {
+        self.advance_remote();
+        if self.shared.cannot_go_on() { Err(self.leave()) } else { Ok(()) }
+    }
+
+    /// The run has failed at some worker: what is committed by then still counts.
+    fn leave(&mut self) -> End {
+        if let Some(outcome) = self.sender.gvt.adopt(&self.shared.gvt) {
+            self.gvt = outcome.gvt.max(self.gvt);
+            self.fossil_collect(false);
+        }
+        if let Err((key, lp, fault)) = self.deliver_outputs(true) {
+            self.fail(Some(lp), Some(key), fault);
+        }
+        End::Failed
+    }
+
+    /// Ends the run with a mistake of the model that is final.
+    pub(super) fn fail(&self, lp: Option<LpId>, event: Option<EventKey>, fault: Fault) {
+        let order = match (event, lp) {
+            (Some(key), _) => FailureOrder::Event(key),
+            (None, lp) => FailureOrder::Start(lp.unwrap_or_default()),
+        };
+        self.shared.failure.note(order, ModelError { fault, place: self.place(lp, event) }.into());
+    }
+
+    /// Ends the run because `lp` needs a buffer, and none can be reclaimed.
+    pub(super) fn fail_for_lack_of_buffers(&self, lp: LpId, event: Option<EventKey>) {
+        let order = event.map_or(FailureOrder::Start(lp), FailureOrder::Event);
+        let error = RunError::OutOfBuffers {
+            place: self.place(Some(lp), event),
+            limit: self.shared.settings.memory.unwrap_or(u64::MAX),
+            events: u64::from(self.shared.arena.limit()),
+            event_bytes: Shared::<M>::buffer_bytes(self.shared.workers()),
+        };
+        self.shared.failure.note(order, error);
+    }
+
+    fn place(&self, lp: Option<LpId>, event: Option<EventKey>) -> Place {
+        let (engine, worker) = (Engine::TimeWarp.name(), self.me);
+        Place { lp, event, engine, worker, seed: self.shared.settings.seed }
+    }
+}

@@ -1,0 +1,96 @@
+//! What a worker does about global virtual time: it requests it, reports, and answers a new one.
+//!
+//! Called once per turn by the main loop. The algorithm itself is in [`gvt`](super::gvt).
+
+use warpline_core::Model;
+
+use super::{
+    costs::Part,
+    flow::Flow,
+    gvt::{Bound, Outcome},
+    worker::{End, Worker},
+};
+use crate::pending::PendingSet;
+
+/// A worker that has nothing to do requests GVT every so many turns.
+const IDLE_TURNS: u32 = 8;
+
+impl<M: Model> Worker<'_, M> {
+    /// Looks after GVT, at the beginning of a turn. Returns whether the turn has to report.
+    pub(super) fn notice_gvt(&mut self) -> Result<bool, End> {
+        let must_report = self.sender.gvt.notice(&self.shared.gvt);
+        if let Some(outcome) = self.sender.gvt.adopt(&self.shared.gvt) {
+            self.adopt(outcome)?;
+        }
+        Ok(must_report)
+    }
+
+    /// What happens at a new GVT, in this order.
+    fn adopt(&mut self, outcome: Outcome) -> Result<(), End> {
+        if outcome.gvt < self.gvt {
+            return self.refuse_gvt(outcome);
+        }
+        self.end_if_closed()?;
+        self.sender.costs.begin();
+        let advanced = self.gvt < outcome.gvt;
+        self.statistics.history_peak = self.statistics.history_peak.max(self.history.len());
+        self.gvt = outcome.gvt;
+        self.fossil_collect(Flow::says_short(outcome));
+        self.sender.costs.end(Part::Fossil);
+        self.on_remote_gvt();
+        let last = self.is_final() || Flow::says_stop(outcome) || Flow::says_failed(outcome);
+        if let Err((key, lp, fault)) = self.deliver_outputs(last) {
+            self.fail(Some(lp), Some(key), fault);
+            return if last { self.close(End::Failed) } else { self.end_as_failed() };
+        }
+        if Flow::says_failed(outcome) {
+            return self.close(End::Failed);
+        }
+        if self.gvt.reaches(self.shared.end) {
+            return self.close(End::Finished);
+        }
+        if Flow::says_stop(outcome) {
+            self.undo_everything();
+            return self.close(End::Interrupted);
+        }
+        if let Err(event) = self.relieve(outcome, advanced) {
+            self.fail_for_lack_of_buffers(self.lps[event.lp as usize].id, Some(event.key));
+            return self.end_as_failed();
+        }
+        self.is_gvt_new = true;
+        let (events, rolled_back, rollbacks) = self.statistics.since_last_gvt();
+        self.saving.tune(events, rollbacks);
+        self.flow.on_gvt(self.shared, self.gvt, events, rolled_back);
+        self.hold_back();
+        Ok(())
+    }
+
+    /// The GVT cut of this worker: reports the least key that it may still handle.
+    pub(super) fn report(&mut self) {
+        let least = self.least();
+        debug_assert!(least >= self.gvt, "TW-C: {least:?} is below GVT, {:?}", self.gvt);
+        self.show(least);
+        self.cut_remote();
+        self.sender.gvt.report(&self.shared.gvt, least, self.flow.notes());
+        self.show_report();
+    }
+
+    /// The least key that this worker may still handle.
+    pub(super) fn least(&mut self) -> Bound {
+        debug_assert!(self.canceled.is_empty(), "GVT: canceled events are handled before");
+        let pending =
+            self.sender.pending.peek().map_or(Bound::NEVER, |event| Bound(event.key.words()));
+        pending.min(self.waiting.least()).min(self.least_of_backlog())
+    }
+
+    /// Requests a computation of GVT when enough was processed since the last time, or nothing can
+    /// be.
+    pub(super) fn request_gvt_if_due(&mut self, worked: bool) {
+        self.idle_turns = if worked { 0 } else { self.idle_turns + 1 };
+        let due = self.statistics.processed - self.requested_at >= self.gvt_interval;
+        if due || (self.idle_turns + 1).is_multiple_of(IDLE_TURNS) || self.flow.is_starved() {
+            self.requested_at = self.statistics.processed;
+            self.shared.request_gvt();
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Step 3 of the main loop: the smallest unprocessed events are handled.
+//!
+//! Called by [`Worker::handle_batch`], for a whole batch at a time (GTW, 3.6.3). A handler that
+//! panics or fails is cut off, and its event undone; if GVT reaches the event, the failure was real.
+
+use warpline_core::{Fault, Io, LogicalProcess, Model, UndoPoint};
+use warpline_memory::prefetch;
+
+use super::{
+    costs::Part, event::Event, gvt::Bound, saving::Lp, sending::Sending, waiting::Reason,
+    worker::Worker,
+};
+use crate::{
+    handling::{Cause, Core, Halt, Handling},
+    panics,
+    pending::{Entry, PendingSet},
+};
+
+/// How many events before its turn the LP of an event is loaded into the cache.
+const PREFETCH_AHEAD: usize = 4;
+
+impl<M: Model> Worker<'_, M> {
+    /// Handles events, the least first, until a batch is full or none may be handled. Returns how
+    /// many.
+    pub(super) fn process(&mut self) -> usize {
+        let batch = self.flow.batch();
+        let mut handled = 0;
+        while handled < batch {
+            let before = handled;
+            let outcome = panics::catch(|| self.process_events(batch, &mut handled));
+            let Err(fault) = outcome else { break };
+            self.cut_off(fault);
+            if self.flow.is_starved() {
+                break;
+            }
+            handled = handled.max(before + 1);
+        }
+        handled
+    }
+
+    fn process_events(&mut self, batch: usize, handled: &mut usize) {
+        while *handled < batch {
+            self.sender.costs.begin_event(self.statistics.processed);
+            let Some(event) = self.sender.pending.pop() else { return };
+            self.sender.costs.lap(Part::Pending);
+            if event.time() >= self.flow.limit() && !self.may_handle(&event) {
+                self.sender.pending.insert(event);
+                return;
+            }
+            self.prefetch();
+            let in_order = event.time() > self.lps[event.lp as usize].last_time;
+            if (in_order && event.is_ordinary()) || self.is_next(event, in_order) {
+                if self.on_the_fly {
+                    self.collect_some();
+                }
+                self.handle(event);
+                *handled += 1;
+            }
+        }
+    }
+
+    /// Whether an event at or beyond the limit may be handled all the same. The event that GVT has
+    /// reached always may, if it is before the end.
+    #[cold]
+    fn may_handle(&mut self, event: &Event) -> bool {
+        let first = self.gvt == Bound(event.key.words()) && self.flow.may_try();
+        event.time() < self.shared.end && (first || self.flow.may_handle(self.shared, event.time()))
+    }
+
+    /// Starts to load what the next events need into the cache: one more for each event that is
+    /// handled, and a few at once where the pending set has just sorted its next ones.
+    #[inline]
+    fn prefetch(&mut self) {
+        self.prefetched = self.prefetched.saturating_sub(1);
+        while self.prefetched < PREFETCH_AHEAD
+            && let Some(next) = self.sender.pending.upcoming(self.prefetched)
+        {
+            if let Some(lp) = self.lps.get(next.lp as usize) {
+                prefetch(lp);
+            }
+            self.buffers.prefetch(next.buffer());
+            self.prefetched += 1;
+        }
+    }
+
+    /// Handles an event.
+    #[inline]
+    pub(super) fn handle(&mut self, event: Event) {
+        let lp = &mut self.lps[event.lp as usize];
+        let at = self.history.push(event, &lp.core, lp.last, self.sender.sent.back());
+        self.saving.before(lp, &mut self.history, at);
+        (lp.last, lp.last_time) = (at, event.time());
+        self.sender.costs.lap(Part::Saving);
+        if !self.held.is_empty() {
+            self.sender.resend = self.held.remove(&event.buffer().get()).unwrap_or_default();
+        }
+        self.handling = true;
+        let message = self.buffers.get(event.buffer());
+        let undo = if self.saving.undoes_writes() {
+            UndoPoint { event: at, committed: self.history.front() }
+        } else {
+            UndoPoint::NEVER
+        };
+        let Lp { state, core: Core { rng, sent, digest }, id, .. } = lp;
+        let cause = Cause::event(&event.key, *id);
+        let sink = Sending { sender: &mut self.sender, buffers: &self.buffers, undo, note: 0 };
+        let mut cx = Handling { cause, rng, sent, sink };
+        if event.is_ordinary() {
+            state.handle(self.model, message, &mut cx);
+        } else if event.io() == Some(Io::Blocking) {
+            state.handle_io(self.model, message, &mut cx);
+        } else {
+            self.statistics.outputs += 1;
+        }
+        let note = cx.sink.note;
+        digest.commit(&event.key, M::Lp::fingerprint(message));
+        self.saving.note(at, note);
+        self.handling = false;
+        self.statistics.processed += 1;
+        if !self.sender.resend.is_empty() {
+            self.cancel_not_resent();
+        }
+        self.sender.costs.lap(Part::Handler);
+    }
+
+    /// A handler did not come to its end. Undoes what it did; the event waits for a buffer, or for
+    /// GVT to confirm the failure.
+    #[cold]
+    pub(super) fn cut_off(&mut self, fault: Fault) {
+        assert!(
+            std::mem::take(&mut self.handling),
+            "Warpline has a bug: worker {} found that {fault}",
+            self.me
+        );
+        let event = self.history[self.history.back() - 1].event;
+        self.statistics.processed += 1;
+        match self.sender.cut_off.reason(fault) {
+            Halt::OutOfBuffers => {
+                self.undo_cut_off(&event, None);
+                let quota = self.quota();
+                self.flow.starve(self.statistics.processed, quota);
+                self.flow.note_cut_off();
+            }
+            Halt::Fault(fault) => {
+                self.undo_cut_off(&event, Some(&event));
+                self.block(event, Reason::Failed(fault));
+            }
+        }
+    }
+}

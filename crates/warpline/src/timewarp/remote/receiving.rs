@@ -1,0 +1,240 @@
+//! Remote events and remote anti-messages that arrive.
+//!
+//! Called by the hook of the main loop's first step. The receiver gives the message a buffer of its
+//! own, and notes under which key and serial number the event has arrived: by these an anti-message
+//! finds it. Both are needed, for with lazy cancellation several events may have one key for a while
+//! (HIST-A). The note is dropped when GVT is beyond the event.
+//!
+//! If there is no buffer, the event waits in the *backlog*, so that the parcels behind it are still
+//! read and GVT is still computed. For GVT an event in the backlog is as pending as any other. Its
+//! worker is short of buffers, and the senders hear of that (see
+//! [`cancelback`](crate::timewarp::cancelback)).
+//!
+//! # Invariants
+//!
+//! - **REMOTE-A.** An anti-message arrives after its event (NET-A, OUT-A), and GVT is not beyond the
+//!   event, or it would not be canceled (TW-C). So the anti-message finds the event in the backlog
+//!   or among those that have arrived.
+//! - **REMOTE-B.** What arrives is not trusted. A message ends the run if its receiver or its sender
+//!   is not where it says, if it is below GVT, or if its event has already arrived (MSG-A).
+
+use std::collections::BTreeMap;
+
+use warpline_core::{Model, Wire};
+use warpline_memory::BufferId;
+use warpline_net::{Malformed, NetError, Opened, Parcel};
+
+use super::{
+    Counts,
+    message::{EVENTS, RemoteMessage},
+};
+use crate::{
+    panics,
+    pending::PendingSet,
+    timewarp::{Message, event::Event, gvt::Bound, worker::Worker},
+};
+
+/// The key and the serial number, by which an anti-message finds its event.
+type Name = (Bound, u32);
+
+/// What a worker has received from other ranks.
+pub(super) struct Incoming<T> {
+    /// Events that have arrived and may yet be canceled.
+    arrived: BTreeMap<Name, Event>,
+    /// Events without buffers.
+    backlog: BTreeMap<Name, RemoteMessage<T>>,
+    pub(super) counts: Counts,
+}
+
+impl<T> Incoming<T> {
+    pub(super) fn new() -> Self {
+        Self { arrived: BTreeMap::new(), backlog: BTreeMap::new(), counts: Counts::default() }
+    }
+
+    /// The least key in the backlog.
+    pub(super) fn least(&self) -> Bound {
+        self.backlog.first_key_value().map_or(Bound::NEVER, |((key, _), _)| *key)
+    }
+
+    /// How many events are in the backlog.
+    pub(super) fn backlog(&self) -> usize {
+        self.backlog.len()
+    }
+
+    /// Drops the notes of events below GVT.
+    pub(super) fn on_gvt(&mut self, gvt: Bound) {
+        debug_assert!(gvt <= self.least(), "TW-C: an event in the backlog is below GVT");
+        while let Some(first) = self.arrived.first_entry()
+            && first.key().0 < gvt
+        {
+            first.remove();
+        }
+    }
+}
+
+/// What became of an event that has arrived.
+struct Filed {
+    /// Whether it had not arrived before (REMOTE-B).
+    is_new: bool,
+    has_buffer: bool,
+}
+
+impl<M: Model> Worker<'_, M> {
+    /// Reads all parcels that have arrived.
+    pub(super) fn read_parcels(&mut self) -> Result<(), NetError> {
+        self.take_from_backlog();
+        loop {
+            let Some(remote) = &mut self.sender.remote else { return Ok(()) };
+            remote.outgoing.check()?;
+            let Some(received) = remote.transport.receive(remote.port)? else { return Ok(()) };
+            let from = received.from;
+            let read = Parcel::open(&received.bytes).and_then(|parcel| self.read(from, &parcel));
+            read.map_err(|what| NetError::Malformed { from, what })?;
+            if let Some(remote) = &mut self.sender.remote {
+                remote.outgoing.recycle(received.bytes);
+            }
+        }
+    }
+
+    fn read(&mut self, from: usize, parcel: &Opened<'_>) -> Result<(), Malformed> {
+        let Some(remote) = &mut self.sender.remote else { return Ok(()) };
+        match (parcel.kind, &mut remote.rounds) {
+            (EVENTS, _) => {
+                let wire = remote.shared.wire;
+                // Reading is the model's code, of bytes that another rank has written.
+                panics::catch(|| self.read_events(from, parcel.body, &wire))
+                    .unwrap_or_else(|fault| Err(Malformed::Body(fault.to_string())))
+            }
+            (kind, Some(rounds)) => {
+                rounds.read(from, kind, parcel.body, &self.shared.gvt, remote.shared)
+            }
+            (kind, None) => Err(Malformed::Kind(kind)),
+        }
+    }
+
+    /// Reads a parcel of remote events, and files them.
+    fn read_events(
+        &mut self,
+        from: usize,
+        mut rest: &[u8],
+        wire: &Wire<Message<M>>,
+    ) -> Result<(), Malformed> {
+        let (mut received, mut late) = ([0; 2], Bound::NEVER);
+        let cuts = self.sender.gvt.reports();
+        while !rest.is_empty() {
+            let message = RemoteMessage::read(&mut rest, wire)
+                .map_err(|error| Malformed::Body(error.to_string()))?;
+            let key = Bound(message.key.words());
+            self.check(from, &message)?;
+            received[message.color.parity()] += 1;
+            if message.color.is_late(cuts)? {
+                late = late.min(key);
+            }
+            if message.payload.is_none() {
+                self.file_anti_message(&message)?;
+            } else {
+                self.file_event(message)?;
+            }
+        }
+        if let Some(remote) = &self.sender.remote {
+            remote.shared.note_received(received, late);
+        }
+        Ok(())
+    }
+
+    /// REMOTE-B: whether that rank may send this message to this worker now.
+    fn check(&self, from: usize, message: &RemoteMessage<Message<M>>) -> Result<(), Malformed> {
+        let directory = &self.shared.directory;
+        let refuse = |what: String| Err(Malformed::Body(format!("REMOTE-B: {what}")));
+        let receiver = directory.find(message.to).map(|place| place.worker);
+        if receiver != Some(self.sender.id) {
+            return refuse(format!("an event for {:?}, which is not at this worker", message.to));
+        }
+        let sender = message.key.sender();
+        let rank = directory.find(sender).map(|place| directory.address(place.worker).rank);
+        if rank != Some(from) {
+            return refuse(format!("an event of {sender:?}, which is not at rank {from}"));
+        }
+        if Bound(message.key.words()) < self.gvt {
+            return refuse(format!("an event below GVT: {:?}", message.key));
+        }
+        Ok(())
+    }
+
+    /// An event has arrived: it is pending from now on.
+    fn file_event(&mut self, message: RemoteMessage<Message<M>>) -> Result<(), Malformed> {
+        let Some(remote) = &mut self.sender.remote else { return Ok(()) };
+        let incoming = &mut remote.incoming;
+        incoming.counts.count(false);
+        let (key, name) = (message.key, (Bound(message.key.words()), message.serial));
+        let is_new = if incoming.backlog.is_empty() {
+            self.find_buffer(name, message).is_new
+        } else {
+            // Not before those that wait for a buffer.
+            !incoming.arrived.contains_key(&name)
+                && incoming.backlog.insert(name, message).is_none()
+        };
+        let twice = || Malformed::Body(format!("REMOTE-B: an event arrived twice: {key:?}"));
+        is_new.then_some(()).ok_or_else(twice)
+    }
+
+    /// An event that has arrived is canceled.
+    fn file_anti_message(&mut self, message: &RemoteMessage<Message<M>>) -> Result<(), Malformed> {
+        let Some(remote) = &mut self.sender.remote else { return Ok(()) };
+        let incoming = &mut remote.incoming;
+        incoming.counts.count(true);
+        let name = (Bound(message.key.words()), message.serial);
+        if let Some(event) = incoming.arrived.remove(&name) {
+            self.canceled.push(event);
+        } else if incoming.backlog.remove(&name).is_some() {
+            self.statistics.annihilated += 1;
+        } else {
+            let key = message.key;
+            let what = format!("REMOTE-A: an anti-message for {key:?}, which has not arrived");
+            return Err(Malformed::Body(what));
+        }
+        Ok(())
+    }
+
+    /// Finds buffers for events in the backlog, the least keys first.
+    fn take_from_backlog(&mut self) {
+        while let Some(remote) = &mut self.sender.remote
+            && let Some((name, message)) = remote.incoming.backlog.pop_first()
+        {
+            if !self.find_buffer(name, message).has_buffer {
+                return;
+            }
+        }
+    }
+
+    /// Puts an event into a buffer, and the event is pending then; or puts it into the backlog.
+    fn find_buffer(&mut self, name: Name, mut message: RemoteMessage<Message<M>>) -> Filed {
+        let Some(remote) = &mut self.sender.remote else { unreachable!("there are other ranks") };
+        let payload = &mut message.payload;
+        let filled = self.buffers.fill_with(self.me, || {
+            payload.take().unwrap_or_else(|| unreachable!("an anti-message needs no buffer"))
+        });
+        let Some(buffer) = filled else {
+            let is_new = !remote.incoming.arrived.contains_key(&name);
+            remote.incoming.backlog.insert(name, message);
+            if !self.flow.is_starved() {
+                let quota = self.quota();
+                self.flow.starve(self.statistics.processed, quota);
+            }
+            return Filed { is_new, has_buffer: false };
+        };
+        let lp = self.shared.directory.place(message.to).index;
+        let event = Event::new(message.key, lp, message.io, buffer);
+        let is_new = remote.incoming.arrived.insert(name, event).is_none();
+        self.sender.pending.insert(event);
+        Filed { is_new, has_buffer: true }
+    }
+
+    /// The least event that has arrived and waits for a buffer. None in a run of one rank.
+    pub(in crate::timewarp) fn first_of_backlog(&self) -> Option<Event> {
+        let backlog = &self.sender.remote.as_ref()?.incoming.backlog;
+        let (_, message) = backlog.first_key_value()?;
+        let lp = self.shared.directory.place(message.to).index;
+        Some(Event::new(message.key, lp, message.io, BufferId::new(0)))
+    }
+}

@@ -1,0 +1,115 @@
+//! What a seed decides: the model, the settings and the schedule of a simulated run.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use warpline_core::{Stream, VirtualTime};
+
+use super::model::{Habit, Mistake, Toy};
+use crate::{
+    Cancellation, CheckpointInterval, FossilCollection, PendingKind, StateSaving,
+    settings::{Settings, TimeWarp},
+};
+
+/// Draws from what a seed decides.
+pub(super) struct Dice(pub(super) Stream);
+
+impl Dice {
+    pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.0.below(from.len() as u64) as usize]
+    }
+
+    pub(super) fn one_in(&mut self, n: u64) -> bool {
+        self.0.below(n) == 0
+    }
+}
+
+pub(super) fn toy(dice: &mut Dice, saving: StateSaving) -> Toy {
+    let habits = [
+        Habit::Idle,
+        Habit::Scatter(1),
+        Habit::Scatter(2),
+        Habit::Scatter(3),
+        Habit::Pass(1),
+        Habit::Pass(2),
+        Habit::Flood,
+    ];
+    let lps = 1 + dice.0.below(12) as usize;
+    let delays = [0.0, 0.0, 1.0, 1.0, 0.5, -1.0, 1e-17, 1e-17];
+    let io = dice.pick(&[[0.0; 2], [0.0; 2], [0.1, 0.1], [0.1, 0.3], [0.3, 0.0]]);
+    let mistakes = [Mistake::Panic, Mistake::Fail, Mistake::NoSuchLp, Mistake::Past];
+    Toy {
+        habits: (0..lps).map(|_| dice.pick(&habits)).collect(),
+        salt: dice.0.bits(),
+        delays: (0..=dice.0.below(3)).map(|_| dice.pick(&delays)).collect(),
+        first: 1 + dice.0.below(4),
+        budget: 1 + dice.0.below(12),
+        io,
+        telling: !dice.one_in(3),
+        tracked: saving != StateSaving::Reverse,
+        strange: dice.one_in(2).then(|| dice.pick(&Mistake::ALL)),
+        wrong: dice.one_in(5).then(|| {
+            let lp = dice.0.below(lps as u64) as u32;
+            (lp, dice.0.below(20) as usize, dice.pick(&mistakes))
+        }),
+        wrong_output: dice.one_in(6).then(|| 1 + dice.0.below(30)),
+        known: OnceLock::new(),
+        log: Mutex::default(),
+        token: Arc::default(),
+    }
+}
+
+pub(super) fn settings(dice: &mut Dice, seed: u64) -> Settings {
+    let saving = dice.pick(StateSaving::ALL);
+    let every = [1, 2, 3, 4, 9].map(CheckpointInterval::Every);
+    let window = dice.pick(&[f64::INFINITY, f64::INFINITY, 0.0, 0.7, 3.0]);
+    let barrier = dice.pick(&[None, None, None, VirtualTime::new(2.0).ok()]);
+    let timewarp = TimeWarp {
+        workers: dice.pick(&[1, 2, 2, 3, 3, 4, 5, 8]),
+        batch: 1 + dice.0.below(16) as usize,
+        window,
+        throttle: dice.one_in(2),
+        barrier,
+        saving,
+        checkpoint_interval: dice.pick(&[every[0], every[1], every[2], every[3], every[4]]),
+        cancellation: dice.pick(Cancellation::ALL),
+        fossil_collection: dice.pick(FossilCollection::ALL),
+        gvt_interval: 1 + dice.0.below(64) as usize,
+        free_fractions: dice.pick(&[[0.1, 0.2], [0.0, 0.0], [0.5, 0.9], [0.9, 0.1]]),
+        pin: false,
+        costs: false,
+        ..TimeWarp::default()
+    };
+    Settings {
+        seed,
+        end: if dice.one_in(3) { dice.pick(&[0.0, 2.5, 6.0]) } else { f64::INFINITY },
+        pending: dice.pick(PendingKind::ALL),
+        timewarp,
+        ..Settings::default()
+    }
+}
+
+/// What the scheduler does with the workers.
+pub(super) struct Schedule {
+    /// One step in so many sends a worker to sleep, for up to so many steps.
+    pub(super) naps: u64,
+    pub(super) nap_max: u64,
+    /// One turn in so many is taken in one go.
+    pub(super) whole: u64,
+    /// One step in so many starts a round of GVT from outside.
+    pub(super) rounds: u64,
+    /// After so many steps the run is told to stop.
+    pub(super) stop: Option<u64>,
+    /// One step in so many is followed by a look at every event and every buffer.
+    pub(super) census: u64,
+}
+
+pub(super) fn schedule(dice: &mut Dice) -> Schedule {
+    Schedule {
+        naps: dice.pick(&[4, 10, 50, 500]),
+        nap_max: dice.pick(&[5, 60, 400]),
+        whole: dice.pick(&[1, 2, 10]),
+        rounds: dice.pick(&[3, 10, 50, 1_000_000]),
+        stop: dice.one_in(6).then(|| dice.0.below(400)),
+        census: dice.pick(&[7, 40, 1_000]),
+    }
+}

@@ -1,0 +1,37 @@
+//! Stragglers: events that arrive after their LP has handled a later one.
+//!
+//! Called by [`processing`](super::processing) for every event that is not simply the next one of
+//! its LP. A straggler rolls its LP back ([`rollback`](super::rollback)), and is handled then. An
+//! event is found to be a straggler when it is taken from the pending set, not when it is received
+//! (TW-A): one rollback then serves all stragglers of an LP that have arrived by now.
+
+use warpline_core::{Io, Model};
+
+use super::{event::Event, gvt::Bound, waiting::Reason, worker::Worker};
+
+impl<M: Model> Worker<'_, M> {
+    /// Whether an event is to be handled now that may be a straggler (if it is not `in_order`), be
+    /// for an LP that waits, or be an I/O event.
+    #[cold]
+    pub(super) fn is_next(&mut self, event: Event, in_order: bool) -> bool {
+        if !in_order {
+            if self.waiting.holds(event.lp) {
+                if self.waiting.keep(event).is_ok() {
+                    return false;
+                }
+                self.unblock(event.lp);
+            }
+            let last = self.lps[event.lp as usize].last;
+            if self.history.is_live(last) && self.history[last].event.key > event.key {
+                self.statistics.primary_rollbacks += 1;
+                self.roll_back(event.lp, Bound(event.key.words()), None);
+                self.cancel();
+            }
+        }
+        if event.io() == Some(Io::Blocking) {
+            self.block(event, Reason::Io);
+            return false;
+        }
+        true
+    }
+}

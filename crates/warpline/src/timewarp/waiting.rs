@@ -1,0 +1,171 @@
+//! LPs that wait: for GVT to reach a blocking I/O event, or an event whose handler failed.
+//!
+//! A *blocking* I/O event makes its LP wait (GTW, section 2.2): the event and every later event of
+//! the LP are kept in [`Waiting`] until GVT has reached it, or an earlier event for the LP comes. A
+//! handler that failed makes its LP wait in the same way. If GVT reaches the event, the failure was
+//! real.
+
+use std::collections::BTreeMap;
+
+use warpline_core::{Fault, Model};
+
+use super::{
+    event::Event,
+    gvt::Bound,
+    worker::{End, Worker},
+};
+use crate::{
+    panics,
+    pending::{Entry, PendingSet},
+};
+
+/// Why an LP waits.
+#[derive(Debug)]
+pub(super) enum Reason {
+    /// The event is a blocking I/O event.
+    Io,
+    /// The handler of the event failed, on what may have been a state that never really was.
+    Failed(Fault),
+}
+
+/// An LP that waits: for what, and what it got meanwhile.
+#[derive(Debug)]
+struct Blocked {
+    event: Event,
+    reason: Reason,
+    later: Vec<Event>,
+}
+
+/// The LPs of a worker that wait (the paper's I/O queue).
+#[derive(Debug, Default)]
+pub(super) struct Waiting(BTreeMap<u32, Blocked>);
+
+impl Waiting {
+    /// Makes the LP of `event` wait for it.
+    pub(super) fn block(&mut self, event: Event, reason: Reason) {
+        let blocked = Blocked { event, reason, later: Vec::new() };
+        let before = self.0.insert(event.lp, blocked);
+        debug_assert!(before.is_none(), "an LP waits for one event at a time");
+    }
+
+    /// Keeps an event for an LP that waits; gives it back if it is earlier than what the LP waits
+    /// for.
+    pub(super) fn keep(&mut self, event: Event) -> Result<(), Event> {
+        match self.0.get_mut(&event.lp) {
+            Some(blocked) if event > blocked.event => {
+                blocked.later.push(event);
+                Ok(())
+            }
+            _ => Err(event),
+        }
+    }
+
+    /// Ends the wait of an LP: hands out all that it got, the event that it waited for included.
+    pub(super) fn unblock(&mut self, lp: u32, mut sink: impl FnMut(Event)) {
+        if let Some(blocked) = self.0.remove(&lp) {
+            sink(blocked.event);
+            blocked.later.into_iter().for_each(sink);
+        }
+    }
+
+    /// Takes out the event that its LP waits for, and ends the wait; false if it waits for another.
+    pub(super) fn take(&mut self, event: &Event, sink: impl FnMut(Event)) -> bool {
+        if self.0.get(&event.lp).is_none_or(|blocked| blocked.event != *event) {
+            return false;
+        }
+        if let Some(blocked) = self.0.remove(&event.lp) {
+            blocked.later.into_iter().for_each(sink);
+        }
+        true
+    }
+
+    /// Whether an LP waits.
+    pub(super) fn holds(&self, lp: u32) -> bool {
+        self.0.contains_key(&lp)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes out a later event of an LP that waits; false if it is none.
+    pub(super) fn remove_later(&mut self, event: &Event) -> bool {
+        let Some(blocked) = self.0.get_mut(&event.lp) else { return false };
+        let place = blocked.later.iter().position(|later| later == event);
+        place.map(|place| blocked.later.swap_remove(place)).is_some()
+    }
+
+    /// The least of the events that are waited for: those kept are later than these.
+    pub(super) fn least(&self) -> Bound {
+        let keys = self.0.values().map(|blocked| Bound(blocked.event.key.words()));
+        keys.min().unwrap_or(Bound::NEVER)
+    }
+
+    /// The event that GVT has reached, if an LP waits for it, and why.
+    pub(super) fn reached(&self, gvt: Bound) -> Option<(Event, &Reason)> {
+        let mut all = self.0.values();
+        let blocked = all.find(|blocked| Bound(blocked.event.key.words()) == gvt)?;
+        Some((blocked.event, &blocked.reason))
+    }
+
+    /// All events that are kept here.
+    #[cfg(test)]
+    pub(super) fn all(&self) -> impl Iterator<Item = &Event> {
+        self.0.values().flat_map(|blocked| std::iter::once(&blocked.event).chain(&blocked.later))
+    }
+
+    /// How many events are kept here.
+    pub(super) fn len(&self) -> usize {
+        self.0.values().map(|blocked| 1 + blocked.later.len()).sum()
+    }
+}
+
+impl<M: Model> Worker<'_, M> {
+    /// Makes an LP wait for `event`.
+    pub(super) fn block(&mut self, event: Event, reason: Reason) {
+        self.waiting.block(event, reason);
+        self.lps[event.lp as usize].last_time = f64::INFINITY;
+    }
+
+    /// Ends the wait of an LP; what it got meanwhile is pending again.
+    pub(super) fn unblock(&mut self, lp: u32) {
+        let pending = &mut self.sender.pending;
+        self.waiting.unblock(lp, |event| pending.insert(event));
+        self.settle_last_time(lp);
+    }
+
+    /// Sets the time of an LP's last event by its processed list.
+    pub(super) fn settle_last_time(&mut self, lp: u32) {
+        let lp = &mut self.lps[lp as usize];
+        let live = self.history.is_live(lp.last);
+        // What is committed is below everything that may still come.
+        lp.last_time = if live { self.history[lp.last].event.time() } else { 0.0 };
+    }
+
+    /// Handles the event that GVT has reached, if an LP waits for it, or fails with it. An event at
+    /// GVT itself may still be canceled, but only by mail that was sent before GVT was known. So
+    /// this is called after the mail was received.
+    pub(super) fn meet_gvt(&mut self) -> Result<(), End> {
+        let Some((event, reason)) = self.waiting.reached(self.gvt) else { return Ok(()) };
+        if let Reason::Failed(fault) = reason {
+            let fault = fault.clone();
+            self.fail(Some(self.lps[event.lp as usize].id), Some(event.key), fault);
+            return self.end_as_failed();
+        }
+        self.handle_io(event);
+        Ok(())
+    }
+
+    /// Handles the blocking I/O event that GVT has reached.
+    fn handle_io(&mut self, event: Event) {
+        let pending = &mut self.sender.pending;
+        self.waiting.take(&event, |later| pending.insert(later));
+        self.settle_last_time(event.lp);
+        let outcome = panics::catch(|| self.handle(event));
+        // SAVE-B.
+        self.saving.copy_next(event.lp);
+        if let Err(fault) = outcome {
+            self.cut_off(fault);
+        }
+    }
+}
