@@ -1,0 +1,138 @@
+//! How pools divide the buffers among the workers.
+
+use std::collections::BTreeSet;
+
+use warpline_memory::{Arena, BUFFERS_MAX, Pool, PoolPlan};
+
+use crate::{arena, plans};
+
+/// An arena hands out exactly its limit, over several chunks and whatever the size of a batch.
+#[test]
+fn limit() {
+    let limits = if cfg!(miri) { [0, 1, 17, 70] } else { [0, 1, 1025, 9000] };
+    for plan in limits.into_iter().flat_map(|limit| plans(2, Some(limit))) {
+        let arena = Arena::new(plan);
+        let limit = arena.limit();
+        let buffers = arena.buffers(0);
+        let ids: BTreeSet<_> = (0..).map_while(|n| buffers.fill_with(0, || n)).collect();
+        assert_eq!(ids.len(), limit as usize);
+        assert!(ids.iter().all(|id| id.get() < limit));
+        let sum: u64 = ids.iter().map(|&id| *buffers.get(id)).sum();
+        assert_eq!(sum, (0..u64::from(limit)).sum());
+        assert_eq!(arena.available(), 0);
+    }
+    assert_eq!(arena::<()>(1, u32::MAX).limit(), BUFFERS_MAX);
+}
+
+/// Before the first redistribution a worker leaves to others what it does not fill: first events
+/// may all be sent by one worker.
+#[test]
+fn first_events_leave_the_rest() {
+    for plan in plans(2, Some(1_000)) {
+        let arena = Arena::new(plan);
+        let (first, second) = (arena.buffers(0), arena.buffers(1));
+        assert!(first.fill_with(0, || 7_u64).is_some());
+        let left = (0_u64..).map_while(|n| second.fill_with(1, || n)).count();
+        assert_eq!((first.free_count(), left), (0, 999));
+    }
+}
+
+/// A worker that sends more than others cannot have what pools keep apart; a sender pool gives it
+/// all that the others have not, and an adaptive one all that is not promised to them: a few, as
+/// long as they want no more.
+#[test]
+fn a_flood_leaves_the_others_their_buffers() {
+    for (plan, left) in plans(2, Some(1_000)).into_iter().zip([500, 500, 350, 250, 32]) {
+        let name = format!("{plan:?}");
+        let arena = Arena::new(plan);
+        let (mut flood, mut other) = (arena.buffers(0), arena.buffers(1));
+        flood.redistribute(false);
+        other.redistribute(false);
+        while flood.fill_with(1, || 0_u64).is_some() {}
+        let for_other = (0_u64..).map_while(|n| other.fill_with(0, || n)).count();
+        assert!(for_other + 8 >= left && for_other <= left + 8, "{name}: {for_other}, not {left}");
+    }
+}
+
+/// After a shortage the pools are divided as before.
+#[test]
+fn a_shortage_does_not_end_the_division() {
+    for (plan, left) in plans(2, Some(1_000)).into_iter().zip([500, 500, 350, 250, 32]) {
+        let name = format!("{plan:?}");
+        let arena = Arena::new(plan);
+        let (mut flood, mut other) = (arena.buffers(0), arena.buffers(1));
+        for buffers in [&mut flood, &mut other] {
+            buffers.redistribute(false);
+        }
+        for buffers in [&mut flood, &mut other] {
+            buffers.give_up();
+        }
+        // The flood takes all there is, and the receiver frees it.
+        let sent: Vec<_> = (0_u64..).map_while(|n| flood.fill_with(1, || n)).collect();
+        sent.into_iter().for_each(|id| other.free(id, 0));
+        // Demand is forgotten slowly.
+        for _ in 0..40 {
+            for buffers in [&mut flood, &mut other] {
+                buffers.redistribute(false);
+            }
+        }
+        while flood.fill_with(1, || 0_u64).is_some() {}
+        let for_other = (0_u64..).map_while(|n| other.fill_with(0, || n)).count();
+        assert!(for_other + 8 >= left, "{name}: {for_other}, not {left}");
+    }
+}
+
+/// With an adaptive pool, a worker that begins to send beside a flood has half of the buffers once
+/// they are free.
+#[test]
+fn who_wakes_beside_a_flood_gets_its_part() {
+    let arena = Arena::new(PoolPlan::new(Pool::Adaptive, 2, Some(1_000)));
+    let (mut flood, mut other) = (arena.buffers(0), arena.buffers(1));
+    let (mut floods, mut others) = (Vec::new(), Vec::new());
+    for _ in 0..4 {
+        // The receiver frees what came, and the source sends again.
+        floods.drain(..).for_each(|id| other.free(id, 0));
+        flood.redistribute(false);
+        other.redistribute(false);
+        flood.redistribute(false);
+        floods.extend((0_u64..).map_while(|n| flood.fill_with(1, || n)));
+        others.extend((0_u64..).map_while(|n| other.fill_with(1, || n)));
+    }
+    let (floods, others) = (floods.len(), others.len());
+    assert!(
+        floods.abs_diff(others) < 100 && floods + others > 900,
+        "{floods} and {others} of 1000"
+    );
+}
+
+/// Three workers, one of which has drawn nearly all for its first events: the others still get what
+/// is left.
+#[test]
+fn promises_do_not_refuse_each_other() {
+    let arena = Arena::new(PoolPlan::new(Pool::Adaptive, 3, Some(1_000)));
+    let [mut zero, mut one, mut two] = [0, 1, 2].map(|worker| arena.buffers(worker));
+    let first = (0..900_u64).map_while(|n| zero.fill_with(0, || n)).count();
+    for buffers in [&mut zero, &mut one, &mut two] {
+        buffers.redistribute(false);
+    }
+    let [more, still] =
+        [&one, &two].map(|worker| (0..40_u64).map_while(|n| worker.fill_with(0, || n)).count());
+    assert_eq!((first, more, still), (900, 40, 40));
+}
+
+/// What one worker sends and another receives comes back: nobody runs dry for ever.
+#[test]
+fn one_way_traffic_goes_on() {
+    for plan in plans(3, Some(300)) {
+        let arena = Arena::new(plan);
+        let [mut zero, mut one, mut two] = [0, 1, 2].map(|worker| arena.buffers(worker));
+        for round in 0..200_u64 {
+            for buffers in [&mut zero, &mut one, &mut two] {
+                buffers.redistribute(false);
+            }
+            let sent: Vec<_> = (0..20).map_while(|_| zero.fill_with(1, || round)).collect();
+            assert!(sent.len() == 20 || round == 0, "{arena:?}: {} in round {round}", sent.len());
+            sent.into_iter().for_each(|id| one.free(id, 0));
+        }
+    }
+}

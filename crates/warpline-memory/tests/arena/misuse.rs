@@ -1,0 +1,73 @@
+//! Accesses that are refused: to buffers of other workers, freed ones, and numbers of none.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use warpline_memory::{Arena, BUFFERS_MAX, BufferId, Pool, PoolPlan};
+
+use crate::{arena, refused};
+
+/// Numbers that name no buffer, or one that was never filled, are refused; looking at them
+/// allocates nothing.
+#[test]
+fn forged_ids_are_refused() {
+    let arena = arena(1, BUFFERS_MAX);
+    let mut buffers = arena.buffers(0);
+    let id = buffers.fill_with(0, || 7_u64).expect("there are buffers");
+    for number in [id.get() + 1, 5000, BUFFERS_MAX - 1, BUFFERS_MAX, u32::MAX - 1, u32::MAX] {
+        let forged = BufferId::new(number);
+        buffers.prefetch(forged);
+        assert!(!buffers.owns(forged));
+        refused(|| _ = buffers.get(forged));
+        refused(|| buffers.free(forged, 0));
+        refused(|| _ = buffers.take(forged, 0));
+    }
+    assert_eq!(arena.message(&buffers.take(id, 0)), &7);
+}
+
+/// What is not a worker's own is refused: another's, what it has freed, what was filled for nobody.
+///
+/// Mutation: without the owner check in `owned` this is red, as is `small_messages`.
+#[test]
+fn foreign_and_freed_buffers_are_refused() {
+    let arena = arena(2, 8);
+    let (mut zero, mut one) = (arena.buffers(0), arena.buffers(1));
+    let id = zero.fill_with(1, || String::from("mail")).expect("there are buffers");
+    refused(|| _ = zero.get(id));
+    refused(|| zero.free(id, 0));
+    refused(|| _ = zero.take(id, 0));
+    assert_eq!(one.get(id), "mail");
+    one.free(id, 0);
+    refused(|| _ = one.get(id));
+    refused(|| one.free(id, 0));
+    refused(|| _ = one.take(id, 0));
+    assert_eq!((zero.free_count() + one.free_count()) as u32, arena.issued());
+}
+
+/// A worker gets its buffers once, even when it has dropped them.
+#[test]
+#[should_panic(expected = "already has its buffers")]
+fn buffers_are_given_once() {
+    let arena = arena::<u32>(1, 8);
+    drop(arena.buffers(0));
+    let _twice = arena.buffers(0);
+}
+
+/// Workers that there are not get no buffers and no messages; so none has the number that stands
+/// for nobody, who would own what was never filled.
+///
+/// Mutation: without the checks in `new` and `buffers`, `u32::MAX` reads memory that was never
+/// written.
+#[test]
+fn workers_that_there_are_not_are_refused() {
+    let arena = arena::<String>(1, 8);
+    let zero = arena.buffers(0);
+    for worker in [1, u32::MAX as usize, usize::MAX] {
+        assert!(catch_unwind(AssertUnwindSafe(|| arena.buffers(worker))).is_err());
+        let fill = || zero.fill_with(worker, || unreachable!("nothing is made for nobody"));
+        assert!(catch_unwind(AssertUnwindSafe(fill)).is_err());
+    }
+    for workers in [0, u32::MAX as usize, usize::MAX] {
+        let plan = PoolPlan::new(Pool::SENDER, workers, Some(8));
+        assert!(catch_unwind(|| Arena::<String>::new(plan)).is_err());
+    }
+}

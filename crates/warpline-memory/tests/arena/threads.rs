@@ -1,0 +1,258 @@
+//! Buffers that pass from thread to thread.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Barrier,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    thread,
+};
+
+use warpline_memory::{Arena, BLOCK_ITEMS, Block, BufferId, Buffers, Inbox, PoolPlan};
+
+use crate::{arena, plans};
+
+/// Workers that take all they can get at once get different buffers, the limit in all (ARENA-A).
+///
+/// Mutation: red with a load and a store in `draw` in the place of `fetch_update`.
+#[test]
+fn threads_share_the_limit() {
+    const LIMIT: u32 = if cfg!(miri) { 60 } else { 5_000 };
+    for _ in 0..if cfg!(miri) { 1 } else { 20 } {
+        for plan in plans(3, Some(LIMIT)) {
+            let arena = Arena::new(plan);
+            let start = Barrier::new(3);
+            let fill = |worker: usize| {
+                let buffers = arena.buffers(worker);
+                start.wait();
+                (0_u64..).map_while(|n| buffers.fill_with(worker, || n)).collect::<Vec<_>>()
+            };
+            let ids: Vec<_> = thread::scope(|s| {
+                let workers: Vec<_> = (0..3).map(|worker| s.spawn(move || fill(worker))).collect();
+                workers.into_iter().flat_map(|worker| worker.join().expect("no panic")).collect()
+            });
+            assert_eq!(ids.len(), LIMIT as usize);
+            assert_eq!(ids.into_iter().collect::<BTreeSet<_>>().len(), LIMIT as usize);
+        }
+    }
+}
+
+/// A worker's buffers can go to another thread, with the messages it owns.
+#[test]
+fn buffers_change_threads() {
+    let arena = arena(2, 8);
+    let buffers = arena.buffers(0);
+    let id = buffers.fill_with(0, || AtomicU32::new(1)).expect("there are buffers");
+    // Ordering: Relaxed; going to another thread publishes it.
+    buffers.get(id).store(2, Ordering::Relaxed);
+    let moved = move || {
+        let mut buffers = buffers;
+        // Ordering: Relaxed, as above.
+        assert_eq!(buffers.get(id).load(Ordering::Relaxed), 2);
+        buffers.free(id, 0);
+        buffers
+    };
+    let buffers = thread::scope(|s| s.spawn(moved).join().expect("no panic"));
+    assert!(!buffers.owns(id));
+}
+
+/// What is sent around between threads; every word of it is checked.
+#[derive(Clone, Copy)]
+struct Mail([u64; 6]);
+
+impl Mail {
+    fn new(number: u64) -> Self {
+        Self(std::array::from_fn(|n| number.wrapping_mul(n as u64 + 1)))
+    }
+
+    fn number(self) -> u64 {
+        assert_eq!(self.0, Self::new(self.0[0]).0, "a message is torn");
+        self.0[0]
+    }
+}
+
+/// Messages go round a ring of workers, each hop in a new buffer whose number travels in a block.
+/// Every message arrives as it was sent, and the buffers that one worker fills another one frees.
+///
+/// Mutations, each red under Miri: the CAS in `Inbox::push` or the swap in `drain` Relaxed. The
+/// inbox's edge covers the messages too; `owner_word_publishes_the_message` has the arena's alone.
+#[test]
+fn ping_pong() {
+    for plan in plans(3, None) {
+        ping_pong_with(plan);
+    }
+}
+
+fn ping_pong_with(plan: PoolPlan) {
+    const RING: usize = 3;
+    const MAILS: u64 = if cfg!(miri) { 4 } else { 100 };
+    const HOPS: u64 = if cfg!(miri) { 6 } else { 1_000 };
+
+    let arena = Arena::new(plan);
+    let inboxes: [Inbox<BufferId>; RING] = std::array::from_fn(|_| Inbox::default());
+    let work = |worker: usize| {
+        let mut buffers = arena.buffers(worker);
+        let next = (worker + 1) % RING;
+        let mut block = Block::new(worker as u32);
+        let send = |buffers: &Buffers<'_, Mail>, block: &mut Block<BufferId>, number| {
+            let id = buffers.fill_with(next, || Mail::new(number)).expect("the limit is far off");
+            block.items.push(id);
+        };
+        for n in 0..MAILS {
+            send(&buffers, &mut block, n * HOPS);
+            if block.items.is_full() {
+                inboxes[next].push(std::mem::replace(&mut block, Block::new(worker as u32)));
+            }
+        }
+        inboxes[next].push(block);
+        let mut received = 0;
+        // By symmetry each worker receives as many hops as one worker's mails make.
+        while received < MAILS * HOPS {
+            for arrived in inboxes[worker].drain() {
+                assert!(arrived.items.len() <= BLOCK_ITEMS);
+                let mut block = Block::new(worker as u32);
+                for &id in &arrived.items {
+                    received += 1;
+                    let number = buffers.get(id).number();
+                    buffers.free(id, (worker + RING - 1) % RING);
+                    if (number + 1) % HOPS != 0 {
+                        send(&buffers, &mut block, number + 1);
+                    }
+                }
+                if !block.items.is_empty() {
+                    inboxes[next].push(block);
+                }
+            }
+            buffers.redistribute(false);
+            thread::yield_now();
+        }
+    };
+    thread::scope(|s| {
+        for worker in 0..RING {
+            s.spawn(move || work(worker));
+        }
+    });
+    // 100 mails are with each worker at the most, and as many buffers lie in every pool.
+    assert!(arena.issued() <= 20_000, "{arena:?}");
+}
+
+/// Tells the other thread of a test that this one has failed.
+struct Alarm<'a>(&'a AtomicBool);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            // Ordering: Relaxed; nothing is read through it.
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A buffer is free only once its message is gone: whoever takes it from the pool then finds it
+/// empty. The messages are boxes, so a message that is dropped or read too late is another one's.
+///
+/// Mutation: `disown` puts the buffer into the pool at once; with a receiver pool, red.
+#[test]
+fn a_message_is_gone_before_its_buffer_is_free() {
+    const MAILS: u64 = if cfg!(miri) { 40 } else { 50_000 };
+
+    for plan in plans(2, Some(24)) {
+        let arena = Arena::<Box<u64>>::new(plan);
+        let mail: [Inbox<(BufferId, u64)>; 2] = std::array::from_fn(|_| Inbox::default());
+        let failed = AtomicBool::new(false);
+        let work = |me: usize| {
+            let _alarm = Alarm(&failed);
+            let mut buffers = arena.buffers(me);
+            let (mut sent, mut received) = (0, 0);
+            // Ordering: Relaxed; nothing is read through it.
+            while (sent < MAILS || received < MAILS) && !failed.load(Ordering::Relaxed) {
+                let before = (sent, received);
+                if sent < MAILS
+                    && let Some(id) = buffers.fill_with(1 - me, || Box::new(sent))
+                {
+                    let mut block = Block::new(me as u32);
+                    block.items.push((id, sent));
+                    mail[1 - me].push(block);
+                    sent += 1;
+                }
+                for block in mail[me].drain() {
+                    for &(id, number) in &block.items {
+                        assert_eq!(**buffers.get(id), number);
+                        if number % 2 == 0 {
+                            buffers.free(id, 1 - me);
+                        } else {
+                            let taken = buffers.take(id, 1 - me);
+                            assert_eq!(**arena.message(&taken), number);
+                        }
+                        received += 1;
+                    }
+                }
+                if (sent, received) == before {
+                    buffers.redistribute(false);
+                    thread::yield_now();
+                }
+            }
+        };
+        thread::scope(|s| {
+            s.spawn(|| work(0));
+            s.spawn(|| work(1));
+        });
+    }
+}
+
+/// The owner word alone publishes a message: the buffer's number reaches the owner by a way that
+/// orders nothing. The few buffers come back to the sender by the spare list.
+///
+/// Mutations, each red under Miri: the owner store in `fill_with` Relaxed; the owner load in
+/// `owned` Relaxed (ARENA-1).
+#[test]
+fn owner_word_publishes_the_message() {
+    const MAILS: u64 = if cfg!(miri) { 20 } else { 100_000 };
+
+    let arena = arena(2, 3);
+    // One more than the buffer's number, and what came last.
+    let slots: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
+    thread::scope(|s| {
+        s.spawn(|| {
+            let zero = arena.buffers(0);
+            for number in 0..MAILS {
+                let slot = &slots[(number % 3) as usize];
+                // Ordering: Relaxed, that is the point.
+                while slot.load(Ordering::Relaxed) != 0 {
+                    thread::yield_now();
+                }
+                let id = loop {
+                    match zero.fill_with(1, || Mail::new(number)) {
+                        Some(id) => break id,
+                        None => thread::yield_now(),
+                    }
+                };
+                // Ordering: Relaxed, that is the point.
+                slot.store(id.get() + 1, Ordering::Relaxed);
+            }
+        });
+        s.spawn(|| {
+            let mut one = arena.buffers(1);
+            for number in 0..MAILS {
+                let slot = &slots[(number % 3) as usize];
+                let id = loop {
+                    // Ordering: Relaxed, that is the point.
+                    match slot.load(Ordering::Relaxed) {
+                        0 => thread::yield_now(),
+                        id => break BufferId::new(id - 1),
+                    }
+                };
+                while !one.owns(id) {
+                    thread::yield_now();
+                }
+                assert_eq!(one.get(id).number(), number);
+                one.free(id, 0);
+                one.give_up();
+                // Ordering: Relaxed; the sender gets the buffer from the spare list.
+                slot.store(0, Ordering::Relaxed);
+            }
+        });
+    });
+    assert_eq!(arena.available(), 3);
+}
