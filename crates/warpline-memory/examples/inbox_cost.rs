@@ -1,15 +1,16 @@
-//! What an item costs on its way from one thread to another: through an inbox, through the same
+//! Measures the cost of an item from one thread to another: through an inbox, through the same
 //! blocks behind a lock, and through an inbox with a block for each item.
 //!
-//! One thread fills blocks and sends them; the other reads every item and sends the blocks back, to
-//! be filled again. At most 64 blocks' worth of items are under way. The ways take turns, and each
-//! number is the median of its rounds. Run it on a quiet machine, with a core for each thread:
+//! One thread fills blocks and sends them; the other reads every item and returns the blocks, which
+//! are filled again. At most as many items are in flight as 64 full blocks have. The variants take
+//! turns, and each number is the median of its rounds. Run it on a quiet machine with a core for
+//! each thread:
 //!
 //! ```sh
 //! chrt -f 10 cargo run --release -p warpline-memory --example inbox_cost
 //! ```
 
-#![expect(clippy::print_stdout, reason = "the table is what the program is for")]
+#![expect(clippy::print_stdout, reason = "the program prints a table")]
 
 use std::{
     hint::{black_box, spin_loop},
@@ -20,7 +21,7 @@ use std::{
 
 use warpline_memory::{BLOCK_ITEMS, Block, CachePadded, Inbox, bind_worker};
 
-/// An item like the mail of an optimistic engine: a key, a buffer's number, a kind.
+/// An item like those of Time Warp: a key, the number of a buffer, a kind.
 type Item = [u64; 4];
 type Mail = Box<Block<Item>>;
 
@@ -28,15 +29,15 @@ const SIZES: [usize; 4] = [1, 4, 16, BLOCK_ITEMS];
 const ITEMS: u64 = 400_000;
 const ROUNDS: usize = 15;
 
-/// A list of blocks that one thread adds to and another one empties.
-trait Way: Default + Sync {
+/// A list of blocks that one thread fills and another one empties.
+trait Channel: Default + Sync {
     const NAME: &'static str;
     fn send(&self, mail: Mail);
-    /// Hands all blocks sent so far to `each`.
+    /// Passes all blocks that were sent to `each`.
     fn receive(&self, each: impl FnMut(Mail));
 }
 
-impl Way for Inbox<Item> {
+impl Channel for Inbox<Item> {
     const NAME: &'static str = "inbox";
 
     fn send(&self, mail: Mail) {
@@ -52,7 +53,7 @@ impl Way for Inbox<Item> {
 #[derive(Default)]
 struct Locked(Mutex<Vec<Mail>>);
 
-impl Way for Locked {
+impl Channel for Locked {
     const NAME: &'static str = "lock";
 
     fn send(&self, mail: Mail) {
@@ -66,12 +67,12 @@ impl Way for Locked {
 }
 
 /// Nanoseconds per item, with `fill` items in a block.
-fn cost<W: Way>(fill: usize) -> f64 {
-    let there = CachePadded::new(W::default());
-    let back = CachePadded::new(W::default());
+fn cost<C: Channel>(fill: usize) -> f64 {
+    let there = CachePadded::new(C::default());
+    let back = CachePadded::new(C::default());
     let blocks = 64 * BLOCK_ITEMS / fill;
-    // Under a real-time policy a thread that spins keeps others off its core for ever, so both must
-    // have found theirs before either starts.
+    // Under a real-time policy a spinning thread never lets others run on its core, so both must
+    // be bound before either starts.
     let ready = Barrier::new(2);
     thread::scope(|s| {
         s.spawn(|| {
@@ -115,17 +116,17 @@ fn cost<W: Way>(fill: usize) -> f64 {
 
 fn main() {
     type Cost = fn(usize) -> f64;
-    let ways: [(&str, Cost); 2] =
+    let channels: [(&str, Cost); 2] =
         [(Inbox::<Item>::NAME, cost::<Inbox<Item>>), (Locked::NAME, cost::<Locked>)];
-    let mut rounds = vec![Vec::new(); SIZES.len() * ways.len()];
+    let mut rounds = vec![Vec::new(); SIZES.len() * channels.len()];
     for _ in 0..ROUNDS {
         for (n, costs) in rounds.iter_mut().enumerate() {
-            costs.push(ways[n % ways.len()].1(SIZES[n / ways.len()]));
+            costs.push(channels[n % channels.len()].1(SIZES[n / channels.len()]));
         }
     }
-    println!("| items per block | {} ns/item | {} ns/item | ratio |", ways[0].0, ways[1].0);
+    println!("| items per block | {} ns/item | {} ns/item | ratio |", channels[0].0, channels[1].0);
     println!("|---|---|---|---|");
-    for (pair, size) in rounds.chunks_mut(ways.len()).zip(SIZES) {
+    for (pair, size) in rounds.chunks_mut(channels.len()).zip(SIZES) {
         let median = |costs: &mut Vec<f64>| {
             costs.sort_by(f64::total_cmp);
             costs[costs.len() / 2]

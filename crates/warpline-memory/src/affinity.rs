@@ -1,29 +1,33 @@
-//! Binds workers to cores, as far as the process may choose, and for as long as that is good.
+//! Binds workers to cores, and unbinds a worker when another program uses its core.
+//!
+//! Engines bind each worker thread at its start.
 
 use std::time::{Duration, Instant};
 
-/// A bound thread looks so often whether its core is its own.
+/// How often a bound thread checks that no other program uses its core.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
-/// A core is not a thread's own if the thread, which hardly ever sleeps, runs for less than this
-/// share of the time.
+/// A thread that hardly ever sleeps shares its core if it runs for less than this fraction of the
+/// time.
 const OWN_SHARE: f64 = 0.8;
 
-/// A thread that is bound to a core. Dropping this gives it back the cores that it had before.
+/// The binding of a thread to a core. When it is dropped, the thread may use its former cores
+/// again.
 #[derive(Debug)]
 #[must_use = "the thread is bound for as long as this lives"]
 pub struct Binding {
     #[cfg(target_os = "linux")]
     before: Option<rustix::thread::CpuSet>,
+    /// The time of the last check.
     looked: Instant,
-    /// How long the thread had run by then.
+    /// The processor time of the thread at the last check.
     ran: Duration,
 }
 
-/// Binds the calling thread to the `worker`-th of the cores that it may use, if there is one for
-/// each of `workers`.
+/// Binds the calling thread to core number `worker` of those that it may use, if there are at least
+/// `workers` of them.
 ///
-/// Where there are fewer cores, or the system has no such thing, the scheduler decides. A thread
-/// that is started by a bound one may use that one core only: start the others first.
+/// Otherwise, and on systems without thread affinity, the scheduler places the thread. A thread
+/// that a bound one starts inherits its binding, so start the other threads first.
 #[cfg(target_os = "linux")]
 pub fn bind_worker(worker: usize, workers: usize) -> Binding {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -36,13 +40,13 @@ pub fn bind_worker(worker: usize, workers: usize) -> Binding {
     Binding { before: bound, looked: Instant::now(), ran: time_run() }
 }
 
-/// Does nothing: this system is left to place its threads.
+/// Does nothing: on this system the scheduler places the threads.
 #[cfg(not(target_os = "linux"))]
 pub fn bind_worker(_worker: usize, _workers: usize) -> Binding {
     Binding { looked: Instant::now(), ran: time_run() }
 }
 
-/// How long the calling thread has run.
+/// The processor time of the calling thread.
 #[cfg(target_os = "linux")]
 fn time_run() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
@@ -55,9 +59,9 @@ const fn time_run() -> Duration {
 }
 
 impl Binding {
-    /// Lets the calling thread, which is the bound one and hardly ever sleeps, go to any core again
-    /// if another program runs on its core. Bound, it would have to share this core for good;
-    /// free, the scheduler can give it what is left of all cores.
+    /// Unbinds the calling thread, which must be the bound one and hardly ever sleep, if another
+    /// program runs on its core. A bound thread would share this core to the end; the scheduler can
+    /// move an unbound one to a core with more time.
     #[inline]
     pub fn let_go_of_shared_core(&mut self) {
         if self.is_bound() && self.looked.elapsed() >= LOOK_EVERY {
@@ -73,7 +77,7 @@ impl Binding {
     fn let_go(&mut self) {
         #[cfg(target_os = "linux")]
         if let Some(before) = self.before.take() {
-            // It was allowed before; if it is not any more, the thread stays where it is.
+            // If these cores are no longer allowed, the thread stays on its core.
             let _ = rustix::thread::sched_setaffinity(None, &before);
         }
     }
@@ -101,9 +105,9 @@ mod tests {
     use super::{LOOK_EVERY, bind_worker, time_run};
     use rustix::thread::sched_getaffinity;
 
-    /// A bound thread has one core, and afterwards those that it had before.
+    /// A bound thread has one core, and its former cores after that.
     #[test]
-    fn gives_the_cores_back() {
+    fn a_binding_ends_when_it_is_dropped() {
         let cores = || sched_getaffinity(None).map_or(0, |cores| cores.count());
         let before = cores();
         let binding = bind_worker(0, 1);
@@ -113,9 +117,9 @@ mod tests {
         assert!(!bind_worker(0, 100_000).is_bound());
     }
 
-    /// A thread that hardly ran since the last look has lost its core to somebody else.
+    /// A thread that hardly ran since the last check shares its core.
     #[test]
-    fn lets_go_of_a_shared_core() {
+    fn a_thread_leaves_a_shared_core() {
         let mut binding = bind_worker(0, 1);
         let past = |binding: &mut super::Binding, share: f64| {
             binding.looked = Instant::now() - 2 * LOOK_EVERY;

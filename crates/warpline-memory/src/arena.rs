@@ -1,35 +1,34 @@
-//! Event buffers: memory for messages that passes from worker to worker without being copied.
+//! Event buffers: memory for messages that pass from worker to worker without a copy.
 //!
-//! An [`Arena`] is shared by the workers of one run, and hands each a [`Buffers`] of its own. A
-//! sender fills a buffer in place and names the worker that owns it from then on; only that worker
-//! can read or free it. Which free buffer a sender gets, and where it goes when it is freed, is the
-//! business of a [pool](crate::pool).
+//! The workers of a run share an [`Arena`], and each has a [`Buffers`] of its own. A sender fills a
+//! buffer and names its next owner; from then on only that worker can read or free it. A
+//! [pool](crate::pool) decides which free buffer a sender gets, and where a freed buffer goes.
 //!
-//! The identifier of a buffer can be copied: a sender keeps it to cancel what it has sent. So each
-//! buffer carries its owner, which is checked at every access. A confused engine panics; it cannot
-//! read what another worker is writing.
+//! The identifier of a buffer can be copied: a sender keeps it to cancel the event. So each buffer
+//! has an owner word, which every access checks. An engine with a bug panics; it cannot read a
+//! message while another worker writes it.
 //!
 //! # Invariants
 //!
 //! - **ARENA-A.** A buffer is in exactly one place: in the pool (POOL-A), filled, or with the
 //!   worker that fills or empties it.
-//! - **ARENA-B.** `owner` is the worker that may read and free the buffer while it is filled, and
-//!   `NOBODY` otherwise. Only the worker that filled the buffer sets it, and only its owner clears
-//!   it.
-//! - **ARENA-C.** Buffers stay where they are, and their memory is not freed before the arena is.
+//! - **ARENA-B.** While a buffer is filled, `owner` is the worker that may read and free it;
+//!   otherwise it is `NOBODY`. Only the worker that fills the buffer sets it, and only the owner
+//!   clears it.
+//! - **ARENA-C.** Buffers never move, and their memory is freed only with the arena.
 //!
-//! Messages without data and without a destructor are not stored: their buffers are numbers alone.
-//! The first one that was ever given is kept, and shown wherever one is asked for. (That is why
-//! messages have to be `Sync`, and why [`Buffers::take`] does not always give one back: a type
-//! without data may still promise that there is one value of it.)
+//! Messages without data and without a destructor are not stored: their buffers are only numbers.
+//! The arena keeps the first such message, and every access returns a reference to it. Therefore
+//! messages must be `Sync`, and [`Buffers::take`] does not always return one by value: a type
+//! without data may rely on there being a single value of it.
 //!
 //! # Happens-before edges
 //!
 //! | Edge    | Release side         | Acquire side          | Publishes                        |
 //! |---------|----------------------|-----------------------|----------------------------------|
 //! | ARENA-1 | `fill_with`, owner   | `owned`, owner load   | the message                      |
-//! | ARENA-2 | unlock in the pool   | lock in the pool      | who had the buffer last is done  |
-//! | ARENA-3 | `slot_to_fill`, made | `slot`, chunk found   | the owners, zeroed               |
+//! | ARENA-2 | unlock in the pool   | lock in the pool      | the last access of its last user |
+//! | ARENA-3 | `slot_to_fill`, init | `slot`, chunk found   | the owner words, zeroed          |
 
 #![expect(unsafe_code, reason = "messages change threads in place")]
 
@@ -51,7 +50,7 @@ use crate::{
     trace::{BufferAccess, BufferAction, BufferTrace},
 };
 
-/// The first chunk has so many buffers, each later one twice as many as the one before.
+/// The number of buffers in the first chunk; each later one has twice as many as the one before.
 const FIRST_CHUNK: u32 = if cfg!(miri) { 1 << 4 } else { 1 << 10 };
 const CHUNKS: usize = (BUFFERS_MAX / FIRST_CHUNK).ilog2() as usize + 1;
 
@@ -60,7 +59,7 @@ const CHUNKS: usize = (BUFFERS_MAX / FIRST_CHUNK).ilog2() as usize + 1;
 pub struct BufferId(u32);
 
 impl BufferId {
-    /// The buffer with this number, as [`get`](Self::get) gave it.
+    /// The buffer with this number, which [`get`](Self::get) returned.
     #[inline]
     #[must_use]
     pub const fn new(number: u32) -> Self {
@@ -79,11 +78,11 @@ impl BufferId {
 pub struct Arena<T> {
     chunks: [OnceLock<Chunk<T>>; CHUNKS],
     pool: Shared,
-    /// Bytes from one buffer to the next: with several workers, each buffer has lines of its own.
+    /// Bytes from one buffer to the next: with several workers, no two buffers share a cache line.
     stride: usize,
-    /// The first message, where messages are not stored.
-    keepsake: OnceLock<T>,
-    /// The workers that have their buffers.
+    /// The first message, if messages are not stored.
+    representative: OnceLock<T>,
+    /// The workers whose `Buffers` exist or existed.
     workers: Mutex<BTreeSet<u32>>,
     trace: Option<BufferTrace>,
 }
@@ -119,14 +118,14 @@ impl<T: Send + Sync> Arena<T> {
             chunks: [const { OnceLock::new() }; CHUNKS],
             stride: Self::buffer_bytes(plan.workers),
             pool: Shared::new(plan),
-            keepsake: OnceLock::new(),
+            representative: OnceLock::new(),
             workers: Mutex::default(),
             trace: None,
         }
     }
 
-    /// The arena, with every access to a buffer told to `trace`. Messages that are not stored are
-    /// never accessed.
+    /// The arena with a trace of every access to a buffer. Messages that are not stored have no
+    /// accesses.
     #[must_use]
     pub fn traced(self, trace: Option<BufferTrace>) -> Self {
         Self { trace, ..self }
@@ -136,10 +135,10 @@ impl<T: Send + Sync> Arena<T> {
     ///
     /// # Panics
     ///
-    /// When they were already given out, or there is no such worker.
+    /// If this worker had its buffers before, or there is no such worker.
     #[must_use]
     pub fn buffers(&self, worker: usize) -> Buffers<'_, T> {
-        // Required for soundness: see `new`; and pools know all workers.
+        // Required for soundness: see `new`; and pools have lists for these workers only.
         assert!(worker < self.pool.plan.workers, "there is no worker {worker}");
         let owner = owner_word(worker);
         let first = self.workers.lock().unwrap_or_else(PoisonError::into_inner).insert(owner);
@@ -149,7 +148,7 @@ impl<T: Send + Sync> Arena<T> {
         Buffers { arena: self, owner, pool, _not_sync: PhantomData }
     }
 
-    /// How many buffers were in use or in free lists at the peak.
+    /// The most buffers that were in use or in free lists at one time.
     #[must_use]
     pub fn issued(&self) -> u32 {
         self.pool.stock.issued()
@@ -161,7 +160,7 @@ impl<T: Send + Sync> Arena<T> {
         self.pool.stock.limit()
     }
 
-    /// Buffers that belong to no worker.
+    /// The number of buffers that belong to no worker.
     #[must_use]
     pub fn available(&self) -> usize {
         self.pool.stock.available()
@@ -171,15 +170,15 @@ impl<T: Send + Sync> Arena<T> {
     ///
     /// # Panics
     ///
-    /// If it was taken from another arena, of messages that are not stored, and this one has none.
+    /// If messages are not stored, and `taken` is from another arena while this one never had any.
     #[must_use]
     pub fn message<'a>(&'a self, taken: &'a Taken<T>) -> &'a T {
-        taken.0.as_ref().unwrap_or_else(|| self.keepsake())
+        taken.0.as_ref().unwrap_or_else(|| self.representative())
     }
 
     #[inline]
-    fn keepsake(&self) -> &T {
-        self.keepsake.get().expect("ARENA-B: no message was ever given")
+    fn representative(&self) -> &T {
+        self.representative.get().expect("ARENA-B: no message was ever sent")
     }
 
     /// The slot of a buffer, if its chunk was made.
@@ -197,15 +196,15 @@ impl<T: Send + Sync> Arena<T> {
         // Ordering: the release and acquire of `OnceLock`, edge ARENA-3.
         let slots = self.chunks[chunk].get_or_init(|| {
             let len = FIRST_CHUNK << chunk;
-            // The last one has no more than the limit needs.
+            // The last chunk has only the buffers up to the limit.
             Chunk::new(len.min(self.limit() - (len - FIRST_CHUNK)) as usize, self.stride)
         });
         slots.slot(offset).expect("POOL-B: a number beyond the limit was issued")
     }
 }
 
-/// The chunk that a buffer is in, and its place there. What is no buffer of any arena is in a chunk
-/// that there is not.
+/// The chunk of a buffer, and its place in the chunk. A number that is no buffer of any arena has a
+/// chunk that does not exist.
 #[inline]
 const fn place(id: u32) -> (usize, usize) {
     let place = id as u64 + FIRST_CHUNK as u64;
@@ -213,7 +212,7 @@ const fn place(id: u32) -> (usize, usize) {
     (chunk as usize, (place - ((FIRST_CHUNK as u64) << chunk)) as usize)
 }
 
-/// What the owner word of a buffer says while it is worker `worker`'s.
+/// The owner word of a buffer that worker `worker` owns.
 #[inline]
 const fn owner_word(worker: usize) -> u32 {
     worker as u32 + 1
@@ -228,18 +227,18 @@ impl<T: Send + Sync> fmt::Debug for Arena<T> {
     }
 }
 
-/// The buffers of one worker: those it owns, and those it has free.
+/// The buffers of one worker: those that it owns, and its free ones.
 pub struct Buffers<'a, T> {
     arena: &'a Arena<T>,
     owner: u32,
     pool: UnsafeCell<Side<'a>>,
-    /// Owned messages are reached through `&self`, so `&Buffers` stays on its thread.
+    /// `&self` reaches the messages of this worker, so `&Buffers` must stay on its thread.
     _not_sync: PhantomData<UnsafeCell<T>>,
 }
 
 impl<T: Send + Sync> Buffers<'_, T> {
-    /// Fills a free buffer with what `make` makes, and gives it to worker `to`; `None` if the pool
-    /// has none for this worker and that receiver, and then nothing is made.
+    /// Fills a free buffer with the result of `make`, and makes worker `to` its owner. Returns
+    /// `None`, without a call of `make`, if the pool has no buffer for this worker and receiver.
     ///
     /// # Panics
     ///
@@ -247,21 +246,21 @@ impl<T: Send + Sync> Buffers<'_, T> {
     #[inline]
     pub fn fill_with(&self, to: usize, make: impl FnOnce() -> T) -> Option<BufferId> {
         assert!(to < self.arena.pool.plan.workers, "there is no worker {to}");
-        // SAFETY: no reference to the pool outlives a method of this type, and none of them runs
-        // foreign code while it has one; the type is not `Sync`.
+        // SAFETY: no reference to the pool outlives a method of this type, no method runs foreign
+        // code while it holds one, and the type is not `Sync`.
         let id = BufferId(unsafe { &mut *self.pool.get() }.acquire(to)?);
-        // `make` is foreign code: a panic in it must not lose the buffer, and it may come back
-        // here.
+        // `make` is foreign code: it may panic, which must not lose the buffer, and it may call
+        // this method again.
         let unfilled = Unfilled { buffers: self, id, to };
         if Arena::<T>::TRIVIAL {
             let message = make();
-            self.arena.keepsake.get_or_init(|| message);
+            self.arena.representative.get_or_init(|| message);
             std::mem::forget(unfilled);
             return Some(id);
         }
         let slot = self.arena.slot_to_fill(id);
         self.trace(id, BufferAction::Fill { to: to as u32 }, size_of::<Slot<T>>());
-        // SAFETY: the buffer was taken out of the pool, so nobody else reaches it and it holds no
+        // SAFETY: the buffer is out of the pool, so no other worker reaches it, and it has no
         // message (ARENA-A, POOL-A).
         unsafe { slot.message().write(make()) };
         // Ordering: Release, edge ARENA-1.
@@ -270,7 +269,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
         Some(id)
     }
 
-    /// The message in a buffer of this worker's.
+    /// The message in a buffer that this worker owns.
     ///
     /// # Panics
     ///
@@ -279,21 +278,22 @@ impl<T: Send + Sync> Buffers<'_, T> {
     #[must_use]
     pub fn get(&self, id: BufferId) -> &T {
         if Arena::<T>::TRIVIAL {
-            return self.arena.keepsake();
+            return self.arena.representative();
         }
         let slot = self.owned(id);
         self.trace(id, BufferAction::Read, size_of::<Slot<T>>());
-        // SAFETY: it is filled and this worker's (ARENA-B, edge ARENA-1); only `free` and `take`
-        // change that, and they need `&mut self`.
+        // SAFETY: the buffer is filled, and this worker owns it (ARENA-B, edge ARENA-1); only
+        // `free` and `take` change that, and they need `&mut self`.
         unsafe { &*slot.message() }
     }
 
-    /// Frees a buffer of this worker's, in which `from` sent a message, and drops the message.
-    /// `from` is a hint for the pool: which buffer lies where, not who may use it.
+    /// Drops the message in a buffer that this worker owns, and frees the buffer. Worker `from`
+    /// sent the message; the pool uses it to choose a free list, so a wrong one costs only
+    /// speed.
     ///
     /// # Panics
     ///
-    /// If the buffer is not this worker's, or not filled, or there is no such worker.
+    /// If this worker does not own the buffer, it is not filled, or there is no worker `from`.
     #[inline]
     pub fn free(&mut self, id: BufferId, from: usize) {
         if Arena::<T>::TRIVIAL {
@@ -303,18 +303,17 @@ impl<T: Send + Sync> Buffers<'_, T> {
         // A panic in the destructor leaves the buffer free.
         let _emptied = Emptied { pool: self.pool.get_mut(), id, from };
         if needs_drop::<T>() {
-            // SAFETY: it was filled and this worker's until it was disowned (ARENA-B), and it is
-            // not in the pool yet, so nobody can fill it.
+            // SAFETY: this worker owned the filled buffer until it was disowned (ARENA-B), and it
+            // is not in the pool yet, so no worker can fill it.
             unsafe { message.drop_in_place() };
         }
     }
 
-    /// Frees a buffer as [`free`](Self::free) does, and takes its message out, for
-    /// [`Arena::message`].
+    /// Frees a buffer like [`free`](Self::free), but keeps its message, for [`Arena::message`].
     ///
     /// # Panics
     ///
-    /// As `free` does.
+    /// As [`free`](Self::free).
     #[inline]
     pub fn take(&mut self, id: BufferId, from: usize) -> Taken<T> {
         if Arena::<T>::TRIVIAL {
@@ -323,11 +322,11 @@ impl<T: Send + Sync> Buffers<'_, T> {
         }
         let message = self.disown(id);
         let _emptied = Emptied { pool: self.pool.get_mut(), id, from };
-        // SAFETY: as in `free`, so the message is read out once.
+        // SAFETY: as in `free`; the message is moved out only here.
         Taken(Some(unsafe { message.read() }))
     }
 
-    /// Whether this worker owns the buffer; always, where messages are not stored.
+    /// Whether this worker owns the buffer; always true if messages are not stored.
     #[must_use]
     pub fn owns(&self, id: BufferId) -> bool {
         // Ordering: Relaxed; nothing is read through the answer.
@@ -348,34 +347,32 @@ impl<T: Send + Sync> Buffers<'_, T> {
         }
     }
 
-    /// How many buffers this worker can count on: free ones, that others do not take without a
-    /// shortage.
+    /// The number of free buffers that other workers do not take unless there is a shortage.
     #[must_use]
     pub fn free_count(&self) -> usize {
         // SAFETY: as in `fill_with`.
         unsafe { &*self.pool.get() }.free()
     }
 
-    /// Whether the pool makes use of what [`free`](Self::free) is told of the sender.
+    /// Whether the pool uses the sender that [`free`](Self::free) gets.
     #[must_use]
     pub fn wants_sender(&self) -> bool {
         self.arena.pool.plan.wants_sender()
     }
 
-    /// Whether a worker without buffers can have those of any other one, once they are free.
+    /// Whether a worker without buffers can get the free ones of any other worker.
     #[must_use]
     pub fn is_common(&self) -> bool {
         self.arena.pool.plan.pool.is_common()
     }
 
-    /// Lets the pool restore the balance between workers; to be called after each fossil
-    /// collection. Where somebody is `short` of buffers, nothing is kept that belongs to
-    /// others.
+    /// Lets the pool restore the balance between workers; call it after each fossil collection. If
+    /// some worker is `short` of buffers, the pool keeps none that belong to other workers.
     pub fn redistribute(&mut self, short: bool) {
         self.pool.get_mut().redistribute(short);
     }
 
-    /// Gives all free buffers to whoever needs them: there is a shortage.
+    /// Gives all free buffers to the stock, because there is a shortage.
     pub fn give_up(&mut self) {
         self.pool.get_mut().give_up();
     }
@@ -389,34 +386,35 @@ impl<T: Send + Sync> Buffers<'_, T> {
         slot
     }
 
-    /// Tells an access to the first `bytes` of a buffer.
+    /// Traces an access to the first `bytes` of a buffer.
     #[inline]
     fn trace(&self, id: BufferId, action: BufferAction, bytes: usize) {
         if let Some(trace) = &self.arena.trace {
             let address = u64::from(id.0) * self.arena.stride as u64;
             let (worker, bytes) = (self.owner - 1, bytes as u32);
-            trace.tell(BufferAccess { worker, action, address, bytes });
+            trace.record(BufferAccess { worker, action, address, bytes });
         }
     }
 
-    /// Takes a buffer away from this worker; its message is the caller's, until it puts the buffer
-    /// into the pool. (Not before: others may take it from there at once.)
+    /// Ends the ownership of this worker. The caller then owns the message, and must move or drop
+    /// it before it puts the buffer into the pool, because others may take it from there at
+    /// once.
     #[inline]
     fn disown(&mut self, id: BufferId) -> *mut T {
         let slot = self.owned(id);
         self.trace(id, BufferAction::Free, size_of::<AtomicU32>());
-        // Ordering: Relaxed; the next owner gets the buffer from this worker, by edge ARENA-1 or
+        // Ordering: Relaxed; the next owner gets the buffer from this worker by edge ARENA-1 or
         // ARENA-2.
         slot.owner.store(NOBODY, Ordering::Relaxed);
         slot.message()
     }
 }
 
-/// A message that was taken out of its buffer.
+/// A message that was moved out of its buffer.
 #[derive(Debug)]
 pub struct Taken<T>(Option<T>);
 
-/// A buffer that goes back into the pool once its message is gone.
+/// Puts a buffer into the pool when dropped, after its message was moved or dropped.
 struct Emptied<'a, 'b> {
     pool: &'a mut Side<'b>,
     id: BufferId,
@@ -430,7 +428,7 @@ impl Drop for Emptied<'_, '_> {
     }
 }
 
-/// A buffer taken out of the pool; goes back there unless it is filled.
+/// A buffer out of the pool; returns there when dropped before it is filled.
 struct Unfilled<'a, 'b, T> {
     buffers: &'a Buffers<'b, T>,
     id: BufferId,
@@ -445,8 +443,8 @@ impl<T> Drop for Unfilled<'_, '_, T> {
     }
 }
 
-// SAFETY: what a worker owns can go to another thread with it, since `T: Send`; the arena, which
-// shows one message to all, is `Sync` as `T` is.
+// SAFETY: the messages of a worker can change threads with it, because `T: Send`; and the arena,
+// which lends one message to all, is `Sync` because `T` is.
 unsafe impl<T: Send + Sync> Send for Buffers<'_, T> {}
 
 impl<T> fmt::Debug for Buffers<'_, T> {

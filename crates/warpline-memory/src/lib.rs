@@ -1,14 +1,14 @@
-//! The machine room: what workers that share memory share it with.
+//! Memory that the workers of a run share: event buffers, their pools, and inboxes.
 //!
-//! Engines use this crate, models never see it. All unsafe code of the shared-memory engines is in
-//! here, behind safe interfaces that no caller can break.
+//! Engines use this crate, and models never see it. It has all unsafe code of the shared-memory
+//! engines, behind interfaces that are safe whatever the caller does.
 //!
-//! - [`Arena`] and [`Buffers`]: event buffers that pass from worker to worker without being copied.
-//! - [`PoolPlan`]: where free buffers are kept.
-//! - [`BufferTrace`]: who touches which buffer, for experiments with memory systems.
-//! - [`Inbox`]: any worker pushes blocks of mail, the owner drains them.
+//! - [`Arena`] and [`Buffers`]: event buffers that pass from worker to worker without a copy.
+//! - [`Pool`] and [`PoolPlan`]: where free buffers are kept.
+//! - [`BufferTrace`]: which worker touches which buffer, for experiments with memory systems.
+//! - [`Inbox`]: any worker pushes blocks of items, and the owner drains them.
 //! - [`prefetch()`]: a hint to the cache.
-//! - [`bind_worker`]: one core for one worker, within the process's affinity mask.
+//! - [`bind_worker`]: binds a worker to a core of the process's affinity mask.
 
 mod affinity;
 mod arena;

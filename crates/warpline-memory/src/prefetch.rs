@@ -1,6 +1,6 @@
-//! A hint to the cache that something will be needed soon.
+//! A hint to the cache that a value will be needed soon. Engines call it ahead of an access.
 
-/// Starts to load the cache line at `place`, where the machine can; it never changes a result.
+/// Starts to load the cache line at `place` on machines that can; it never changes a result.
 #[inline(always)]
 #[cfg_attr(
     all(target_arch = "x86_64", not(miri)),

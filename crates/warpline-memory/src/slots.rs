@@ -1,8 +1,8 @@
-//! The memory of event buffers: slots in chunks that are never moved.
+//! The memory of event buffers: slots in chunks that never move.
 //!
-//! Used by [`arena`](crate::arena) alone, which says who may touch what is in a slot, and when.
+//! Only [`arena`](crate::arena) uses it, and defines which worker may access a slot and when.
 
-#![expect(unsafe_code, reason = "slots are reached by their number, and hold what others write")]
+#![expect(unsafe_code, reason = "slots are reached by number, and other threads write them")]
 
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error},
@@ -13,9 +13,10 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-/// What the owner word says of a buffer that is not filled.
+/// The owner word of a buffer that is not filled.
 pub(crate) const NOBODY: u32 = 0;
 
+/// A buffer: its owner word and its message.
 pub(crate) struct Slot<T> {
     /// The worker's number plus one, or `NOBODY` (ARENA-B).
     pub(crate) owner: AtomicU32,
@@ -23,14 +24,14 @@ pub(crate) struct Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// Where the message is, or will be.
+    /// The place of the message.
     #[inline]
     pub(crate) const fn message(&self) -> *mut T {
         self.message.get().cast()
     }
 }
 
-/// Slots from one allocation that starts out zeroed: its pages cost nothing before they are used.
+/// Slots in one allocation. It starts zeroed, so its pages take no memory before they are used.
 pub(crate) struct Chunk<T> {
     memory: NonNull<u8>,
     len: usize,
@@ -39,13 +40,13 @@ pub(crate) struct Chunk<T> {
     _slots: PhantomData<Slot<T>>,
 }
 
-/// Two workers that write to one line take it from each other every time.
+/// The size of a cache line. Two workers that write to the same line slow each other down.
 pub(crate) const LINE: usize = 64;
 
 impl<T> Chunk<T> {
     pub(crate) fn new(len: usize, stride: usize) -> Self {
         let layout = Self::layout(len, stride);
-        // SAFETY: a slot has an owner, so the layout is not empty.
+        // SAFETY: a slot has an owner word, so the layout is not empty.
         let memory = unsafe { alloc_zeroed(layout) };
         let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };
         Self { memory, len, stride, _slots: PhantomData }
@@ -66,8 +67,8 @@ impl<T> Chunk<T> {
         }
         // SAFETY: the allocation has `len` times `stride` bytes, and `index` is below `len`.
         let slot = unsafe { self.memory.add(index * self.stride) }.cast();
-        // SAFETY: zeroes are a valid slot, whose owner is NOBODY and whose message may be
-        // uninitialised. It lives as long as the chunk (ARENA-C).
+        // SAFETY: zeroes are a valid slot, with the owner NOBODY and a message that may be
+        // uninitialized. It lives as long as the chunk (ARENA-C).
         Some(unsafe { slot.as_ref() })
     }
 }
@@ -76,10 +77,11 @@ impl<T> Drop for Chunk<T> {
     fn drop(&mut self) {
         if needs_drop::<T>() {
             for slot in (0..self.len).filter_map(|index| self.slot(index)) {
-                // Ordering: Relaxed; whoever drops the arena has synchronised with its workers.
+                // Ordering: Relaxed; the thread that drops the arena has synchronized with all
+                // workers.
                 if slot.owner.load(Ordering::Relaxed) != NOBODY {
-                    // SAFETY: no `Buffers` is left, for each borrows the arena; the slot is filled
-                    // (ARENA-B) and dropped once, here.
+                    // SAFETY: no `Buffers` is left, because each borrows the arena; the slot is
+                    // filled (ARENA-B), and its message is dropped only here.
                     unsafe { slot.message().drop_in_place() };
                 }
             }
@@ -89,8 +91,8 @@ impl<T> Drop for Chunk<T> {
     }
 }
 
-// SAFETY: a chunk owns its slots; messages in them may be dropped on another thread as `T: Send`.
+// SAFETY: a chunk owns its slots; messages in them may be dropped on another thread, as `T: Send`.
 unsafe impl<T: Send> Send for Chunk<T> {}
-// SAFETY: through a shared chunk a message is reached by its owner only (ARENA-B), which is one
-// `Buffers`, and that is not `Sync`: threads share slots, but never a `T`.
+// SAFETY: only its owner reaches a message through a shared chunk (ARENA-B). The owner is one
+// `Buffers`, which is not `Sync`: so threads share slots, but never a `T`.
 unsafe impl<T: Send> Sync for Chunk<T> {}

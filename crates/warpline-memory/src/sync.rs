@@ -1,5 +1,5 @@
-//! What [`inbox`](crate::inbox) and [`pool`](crate::pool) synchronise with. `tests/loom_*.rs`
-//! compile these modules a second time, with what the model checker has under the same names.
+//! The atomics and locks of [`inbox`](crate::inbox) and [`pool`](crate::pool). `tests/loom_*.rs`
+//! compile these modules a second time, with the types of the model checker in place of these.
 
 pub(crate) use std::sync::{
     Mutex,

@@ -1,49 +1,50 @@
-//! Traces of buffer accesses: which worker touched which part of the buffers' memory, and how.
+//! Traces of buffer accesses: which worker touched which part of a buffer, and how.
 //!
-//! For experiments with memory systems: the laboratory replays a trace through simulated caches.
-//! Without a trace, an access costs a predictable branch more.
+//! They are for experiments with memory systems: the laboratory replays a trace through simulated
+//! caches. The [`arena`](crate::arena) reports the accesses. Without a trace, an access costs one
+//! more predictable branch.
 
 use std::{fmt, sync::Arc};
 
-/// One worker's access to a buffer.
+/// An access of a worker to a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferAccess {
     /// The worker.
     pub worker: u32,
-    /// What it did.
+    /// The kind of access.
     pub action: BufferAction,
-    /// Where, in bytes from the beginning of all buffers, as if they lay in one piece.
+    /// The address in bytes, as if all buffers lay in one piece that begins at 0.
     pub address: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u32,
 }
 
-/// What a worker does with a buffer.
+/// The kinds of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferAction {
-    /// It writes a message to worker `to`.
+    /// The worker writes a message to worker `to`.
     Fill {
         /// The receiver, which may be the sender.
         to: u32,
     },
-    /// It reads the message.
+    /// The worker reads the message.
     Read,
-    /// It writes the buffer's header: the buffer is free.
+    /// The worker writes the owner word, because the buffer is free.
     Free,
 }
 
-/// What is told every access. It is called on the worker's own thread.
+/// A function that is called for every access, on the thread of the worker.
 #[derive(Clone)]
 pub struct BufferTrace(Arc<dyn Fn(BufferAccess) + Send + Sync>);
 
 impl BufferTrace {
-    /// A trace that tells `sink`.
+    /// A trace that calls `sink`.
     pub fn new(sink: impl Fn(BufferAccess) + Send + Sync + 'static) -> Self {
         Self(Arc::new(sink))
     }
 
     #[cold]
-    pub(crate) fn tell(&self, access: BufferAccess) {
+    pub(crate) fn record(&self, access: BufferAccess) {
         (self.0)(access);
     }
 }

@@ -1,10 +1,10 @@
-//! The inbox with real threads; `loom_inbox.rs` has it under the model checker.
+//! The inbox with real threads; `loom_inbox.rs` runs it under the model checker.
 
 use std::{sync::Arc, thread};
 
 use warpline_memory::{BLOCK_ITEMS, Block, Inbox};
 
-/// Blocks come in the order of the pushes, once, and empty ones too.
+/// A drain returns all blocks once, in the order of the pushes, and empty ones too (INBOX-B).
 #[test]
 fn smoke() {
     let inbox = Inbox::default();
@@ -19,8 +19,8 @@ fn smoke() {
     assert!(inbox.drain().next().is_none());
 }
 
-/// Several producers, full blocks that go home and are filled again: every item arrives once, and
-/// each producer's in the order in which it sent them (INBOX-C).
+/// Several producers, with full blocks that return and are filled again: every item arrives once,
+/// and the items of each producer in the order in which it sent them (INBOX-C).
 ///
 /// Mutations, each red under Miri: the CAS in `push` or the swap in `drain` Relaxed.
 #[test]
@@ -59,7 +59,7 @@ fn mpsc() {
     assert!(inbox.drain().next().is_none());
 }
 
-/// What is left behind is dropped with its container, drained or not.
+/// Items are dropped with the inbox or with the drain that they are in.
 #[test]
 fn drops() {
     let token = Arc::new(());

@@ -1,19 +1,19 @@
 //! The inbox under the model checker, which runs every order that the memory model allows.
 //!
-//! The module is compiled a second time here, with loom's atomics. Loom sees only its own types, so
-//! items are loom cells: with plain ones a weakened ordering would go unnoticed.
+//! The module is compiled a second time here, with the atomics of loom. Loom sees only its own
+//! types, so items are loom cells: with plain ones, a weakened ordering would not be noticed.
 //!
-//! `drain` looks before it swaps, and loom 0.7 does not try to run a push before a plain load that
-//! came first. So whoever drains while others push has pushed a block itself: then its look is
-//! never in vain, and loom orders its push and its swap against those of the others in every way.
-//! Each test asserts that it has seen the case that it is about.
+//! `drain` loads before it swaps, and loom 0.7 does not try to run a push before a plain load that
+//! came first. So a thread that drains while others push has pushed a block itself: the inbox is
+//! then never empty, and loom tries every order of its push and its swap with those of the others.
+//! Each test asserts that it has seen the case that it is for.
 
 #![cfg(not(miri))]
 
 #[path = "../src/inbox.rs"]
 pub mod inbox;
 
-/// The atomics that the module finds under this name.
+/// The atomics that the module uses here.
 mod sync {
     pub(crate) use loom::sync::atomic::{AtomicPtr, Ordering};
 }
@@ -34,7 +34,7 @@ fn block(items: impl IntoIterator<Item = u32>) -> Box<Block<Item>> {
     let mut block = Block::new(0);
     for item in items {
         let cell = Cell::new(0);
-        // To loom, what a cell is made with was always there; only this is an access.
+        // Loom does not count the initial value of a cell as an access; this is one.
         cell.set(item);
         block.items.push(cell);
     }
@@ -47,8 +47,8 @@ fn read(drain: Drain<Item>, seen: &mut Vec<u32>) {
     }
 }
 
-/// Two producers push against each other and a drain, one of them twice: nothing is lost or
-/// doubled, and each producer's blocks come in the order of its pushes (INBOX-C).
+/// Two producers push at the same time as a drain, one of them twice: no block is lost or doubled
+/// (INBOX-B), and the blocks of each producer come in the order of its pushes (INBOX-C).
 ///
 /// Mutations, each red: the CAS in `push` Relaxed; the swap in `drain` Relaxed; no reversal in
 /// `in_order_of_pushes`.
@@ -56,7 +56,7 @@ fn read(drain: Drain<Item>, seen: &mut Vec<u32>) {
 fn two_producers_and_a_drain() {
     static BETWEEN: AtomicBool = AtomicBool::new(false);
     let mut model = Builder::new();
-    // Without a bound it takes minutes; with two forced switches the mutations are red.
+    // Without a bound this takes minutes, and the mutations are red with two preemptions.
     model.preemption_bound.get_or_insert(3);
     model.check(|| {
         let inbox = Arc::new(Inbox::default());
@@ -90,8 +90,8 @@ fn two_producers_and_a_drain() {
     assert!(BETWEEN.load(Ordering::Relaxed), "no drain came between two pushes");
 }
 
-/// A block goes to its reader and home again, and its maker fills it a second time; whoever has it
-/// has it alone (INBOX-A).
+/// A block goes to its reader and returns, and its maker fills it a second time; each holder is its
+/// only owner (INBOX-A).
 ///
 /// Mutations, each red: the CAS in `push` Relaxed; the swap in `drain` Relaxed.
 #[test]
@@ -133,10 +133,10 @@ fn a_block_goes_there_and_back() {
         }
     });
     // Ordering: Relaxed, as above.
-    assert!(CAME_BACK.load(Ordering::Relaxed), "no run brought the block back in time");
+    assert!(CAME_BACK.load(Ordering::Relaxed), "the block returned in time in no run");
 }
 
-/// What a dropped inbox still holds is dropped with it.
+/// An inbox that is dropped drops its blocks.
 ///
 /// Mutation: without the swap in `Inbox::drop` the token stays alive.
 #[test]

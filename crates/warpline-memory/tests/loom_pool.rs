@@ -1,9 +1,9 @@
 //! The pools under the model checker, which runs every order that the memory model allows.
 //!
-//! The module is compiled a second time here, with loom's locks and atomics. Two workers take
+//! The module is compiled a second time here, with the locks and atomics of loom. Two workers take
 //! buffers, write to them, put them back, redistribute and give up at the same time. Each buffer
-//! has a loom cell that its holder writes: two holders at once, or one after the other without an
-//! order between them, are an error (POOL-A; ARENA-2).
+//! has a loom cell that its holder writes. Two holders at once are an error, and so are two holders
+//! one after the other without an order between them (POOL-A; ARENA-2).
 //!
 //! # Mutations, each seen red
 //!
@@ -17,11 +17,11 @@
 #![cfg(not(miri))]
 #![expect(unsafe_code, reason = "cells that only their holder touches are shared")]
 
-#[expect(dead_code, reason = "what the arena asks of a plan is not asked here")]
+#[expect(dead_code, reason = "only the arena uses some of it")]
 #[path = "../src/pool/mod.rs"]
 pub mod pool;
 
-/// What the module finds under this name.
+/// The locks and atomics that the module uses here.
 mod sync {
     pub(crate) use loom::sync::{
         Mutex,
@@ -35,10 +35,10 @@ use pool::{Pool, PoolPlan, PoolSide, Shared};
 
 const LIMIT: u32 = 4;
 
-/// What lies in the buffers.
+/// The contents of the buffers.
 struct Buffers([Cell<u32>; LIMIT as usize]);
 
-// SAFETY: a worker touches the cells of buffers that it holds; loom checks that nobody else does.
+// SAFETY: a worker touches only the cells of buffers that it holds, which loom checks.
 unsafe impl Sync for Buffers {}
 // SAFETY: as above.
 unsafe impl Send for Buffers {}
@@ -50,7 +50,7 @@ impl Buffers {
     }
 }
 
-/// What a worker does with its side of the pool; gives back what it holds in the end.
+/// The operations of a worker on its side of the pool; returns the buffers that it then holds.
 type Work = fn(&mut dyn PoolSide, &Buffers, usize) -> Vec<u32>;
 
 fn check(plan: &PoolPlan, work: Work) {
@@ -58,9 +58,9 @@ fn check(plan: &PoolPlan, work: Work) {
     model.preemption_bound.get_or_insert(3);
     let plan = plan.clone();
     model.check(move || {
-        // Loom's types must not outlive a run, and threads need what lives as long as they do.
+        // The types of loom must not outlive a run, but threads need a `'static` reference.
         let raw = Box::into_raw(Box::new(Shared::new(plan.clone())));
-        // SAFETY: it is freed at the end of the run, when nothing refers to it any more.
+        // SAFETY: it is freed at the end of the run, when no reference to it is left.
         let shared: &'static Shared = unsafe { &*raw };
         let buffers = Arc::new(Buffers(std::array::from_fn(|_| Cell::new(0))));
         let run = |me: usize| {
@@ -94,7 +94,7 @@ fn every_pool(work: Work) {
     }
 }
 
-/// First events: everybody draws single buffers; one comes back to whom the other one sent it.
+/// First events: both workers draw single buffers, and each frees one as if the other had sent it.
 #[test]
 fn first_events() {
     every_pool(|pool, buffers, me| {
@@ -113,7 +113,7 @@ fn first_events() {
     });
 }
 
-/// Workers redistribute, and send what the others then have.
+/// Workers redistribute before and after they send.
 #[test]
 fn redistribution() {
     every_pool(|pool, buffers, me| {
@@ -125,7 +125,7 @@ fn redistribution() {
     });
 }
 
-/// One has given up its buffers while the other one looks for some.
+/// One worker gives up its buffers while the other one looks for some.
 #[test]
 fn shortage() {
     every_pool(|pool, buffers, me| {
@@ -142,12 +142,12 @@ fn shortage() {
     });
 }
 
-/// A receiver pool with local ones: the owner's side and a sender's meet at one shelf.
+/// A receiver pool with local pools: the owner and a sender use the same shelf.
 #[test]
 fn receiver() {
     let plan = PoolPlan::new(Pool::Receiver { local_pool: true }, 2, Some(LIMIT));
     check(&plan, |pool, buffers, me| {
-        // Both take from worker 0's pool, and it puts one back.
+        // Both take from the pool of worker 0, which puts one back.
         let first = pool.acquire(0);
         first.iter().for_each(|&buffer| buffers.write(buffer, me));
         if me == 0 {

@@ -1,67 +1,67 @@
-//! Adaptive pools: partitioned ones whose parts find their sizes by themselves.
+//! Adaptive pools: partitioned pools whose parts are sized by the traffic.
 //!
-//! Fujimoto and Panesar (1995, section 8) leave this for the future: sub-pools that are sized, and
-//! sized again, by the traffic between each pair of workers, within the same total. Here B(*i*,
-//! *j*) grows when it runs dry, by a piece of contiguous memory, the larger the more it has sent.
-//! (With small pieces a page soon has buffers of many pairs: of 60 MiB on the KSR-2's model, 60 000
-//! page misses instead of 300.) At each fossil collection a worker counts what it has sent to each
-//! other one since the last; so many buffers, and a few more, B(*i*, *j*) keeps. What it has beyond
-//! that goes home to *j* if it came from there; and where the stock runs low, the rest goes back
-//! there, for any part to find. (As long as there is enough, it stays: buffers that go through the
-//! stock change cores. Giving it all back made the hypercube a fifth slower with two workers.)
+//! Fujimoto and Panesar (1995, section 8) leave this as future work: lists whose sizes follow the
+//! traffic between each pair of workers, within the same total. Here B(*i*, *j*) grows when it is
+//! empty, by a contiguous piece of memory whose size follows the number of messages. (With small
+//! pieces, each page soon has buffers of many pairs: 60 000 page misses instead of 300, with 60 MiB
+//! in the model of the KSR-2.) At each fossil collection, a worker counts its messages to each
+//! other worker since the last one; B(*i*, *j*) keeps that many buffers and a few more. Of the
+//! others, those that came from *j* return to *j*. The rest go to the stock if it is low, so that
+//! any part can get them; otherwise they stay, because buffers from the stock were last used on
+//! other cores. (Returning all of them to the stock made the hypercube a fifth slower with two
+//! workers.)
 //!
-//! A worker that floods the others cannot take all. At each fossil collection a worker says how
-//! many buffers it could use: those in use and its parts' targets, or any number if a draw was
-//! refused. It is promised that, as long as there is enough for all; else those who want the most
-//! are promised equal parts, and the others all they want (max-min fairness). Nobody draws what is
-//! promised to another. A worker whose draw is refused takes from its own other parts before it
-//! gives up. (To promise everybody an equal part, or half of it if little was used of late, left
-//! PHOLD beside a flood a quarter of its rate with twice the buffers that its events need; this
-//! leaves it 0.98.)
+//! A worker that floods the others cannot take all buffers. At each fossil collection, each worker
+//! says how many buffers it could use: those in use and the targets of its parts, or all if a draw
+//! was refused. If there are enough for all, each worker is promised its number. Otherwise the
+//! workers that want the most are promised equal parts, and the others all that they want (max-min
+//! fairness). No worker draws buffers that are promised to another. A worker whose draw is refused
+//! takes from its own other parts. (With a promise of an equal part to every worker, or half of it
+//! after little use, PHOLD beside a flood had a quarter of its rate, with twice the buffers that
+//! its events need; with this rule it has 0.98 of it.)
 
 use super::{PoolSide, Shared};
 use crate::sync::Ordering;
 
-/// What a part keeps beyond a quarter more than the demand it has seen, where there are enough
-/// buffers.
+/// The buffers that a part keeps beyond its recent demand and a quarter of it, if there are enough.
 const SLACK: usize = 16;
 
-/// B(me, j).
+/// B(me, j), the buffers between this worker and worker j.
 #[derive(Clone, Debug, Default)]
 struct Part {
     free: Vec<u32>,
     /// Buffers acquired since the last fossil collection.
     used: usize,
-    /// The recent peak of `used`, slowly forgotten.
+    /// The recent peak of `used`, which decays slowly.
     demand: usize,
-    /// How many free buffers it would have if none had come from the peer and none gone there.
+    /// The free buffers that it would have without any exchange with the peer.
     base: isize,
 }
 
 impl Part {
-    /// Buffers that came from the peer, less those that went there.
+    /// Buffers that came from the peer, less those that went to it.
     const fn gained(&self) -> isize {
         self.free.len() as isize - self.base
     }
 }
 
-/// A worker's equal part is drawn in so many pieces at least.
+/// A worker draws its equal part in at least this many pieces.
 const PIECES: usize = 16;
-/// The stock runs low when less than this part of the limit is left in it.
+/// The stock is low when it has less than the limit divided by this.
 const LOW: usize = 8;
 
-/// A worker's side of an adaptive pool.
+/// The side of one worker of an adaptive pool.
 #[derive(Debug)]
 pub(crate) struct Adaptive<'a> {
     shared: &'a Shared,
     me: usize,
     parts: Vec<Part>,
-    /// An equal part of all buffers, where there is a limit.
+    /// An equal part of all buffers; 0 without a limit.
     share: usize,
     slack: usize,
     /// Whether a draw was refused since the last redistribution.
     refused: bool,
-    /// Whether promises count: not for first events, and not in a shortage.
+    /// Whether promises count: they do not for first events and in a shortage.
     is_open: bool,
     /// Kept for their memory.
     scratch: Vec<u32>,
@@ -90,14 +90,14 @@ impl<'a> Adaptive<'a> {
         }
     }
 
-    /// How many buffers this worker may draw: all but those that are promised to others, and at
-    /// least those that are promised to it.
+    /// How many buffers this worker may draw: all that are not promised to others, and at least
+    /// those that are promised to it.
     fn allowance(&self) -> usize {
         let available = self.shared.stock.available();
         if available == 0 || self.share == 0 || !self.is_open {
             return available;
         }
-        // Ordering: Relaxed; estimates. Two workers that draw at once may both get a little more.
+        // Ordering: Relaxed; estimates. Two workers that draw at once may both get too many.
         let left = |shelf: &super::Shelf| {
             let promised = shelf.promised.load(Ordering::Relaxed);
             promised.saturating_sub(shelf.drawn.load(Ordering::Relaxed))
@@ -109,12 +109,12 @@ impl<'a> Adaptive<'a> {
 
     #[cold]
     fn refill(&mut self, to: usize) {
-        self.come_home();
+        self.collect_returned();
         if !self.parts[to].free.is_empty() {
             return;
         }
         let stock = &self.shared.stock;
-        // What is used together should lie together.
+        // A piece is contiguous, and its buffers are used together.
         let most = (self.share / PIECES).max(stock.batch() as usize);
         let piece = self.target(to).max(self.parts[to].used).clamp(1, most);
         let wanted = if self.is_open { piece } else { 1 };
@@ -142,8 +142,8 @@ impl<'a> Adaptive<'a> {
         }
     }
 
-    /// Says what this worker could use, and what it is promised: all of that, or as much as
-    /// everybody who wants more than there is for all (max-min fairness).
+    /// Publishes how many buffers this worker could use, and how many it is promised: all of them,
+    /// or the equal part of the workers that want more than that (max-min fairness).
     fn promise(&mut self) {
         let shelves = &self.shared.shelves;
         let mine = &shelves[self.me];
@@ -159,20 +159,20 @@ impl<'a> Adaptive<'a> {
         mine.promised.store(wanted.min(level(&mut self.wants, limit)), Ordering::Relaxed);
     }
 
-    /// How many buffers a part keeps.
+    /// The number of buffers that a part keeps.
     fn target(&self, peer: usize) -> usize {
         let demand = self.parts[peer].demand;
         demand + demand / 4 + self.slack
     }
 
-    /// Files the buffers that others have sent home.
-    fn come_home(&mut self) {
-        let home = |buffer, peer: usize| self.parts[peer].free.push(buffer);
-        self.shared.shelves[self.me].take_all(home);
+    /// Puts the buffers that others have returned into their parts.
+    fn collect_returned(&mut self) {
+        let put = |buffer, peer: usize| self.parts[peer].free.push(buffer);
+        self.shared.shelves[self.me].take_all(put);
     }
 
-    /// How many free buffers a part keeps, and from how many beyond that something is done about
-    /// them.
+    /// The number of free buffers that a part keeps, and how many more it may have before it
+    /// shrinks.
     fn bounds(&self, peer: usize, short: bool, low: bool) -> (usize, usize) {
         let mine = &self.shared.shelves[self.me];
         // Ordering: Relaxed; estimates, see `allowance`.
@@ -180,7 +180,7 @@ impl<'a> Adaptive<'a> {
         let promised = mine.promised.load(Ordering::Relaxed);
         let target = if short { self.parts[peer].demand } else { self.target(peer) };
         if low && drawn > promised {
-            // Others want their part of it.
+            // This worker has more than it is promised, and others want theirs.
             (target * promised / drawn, 0)
         } else if short {
             (target, 0)
@@ -189,8 +189,8 @@ impl<'a> Adaptive<'a> {
         }
     }
 
-    /// Sends what a part does not need home, and puts what did not come from there aside, if the
-    /// stock is `low`.
+    /// Returns surplus buffers of a part to the peer they came from. If the stock is `low`,
+    /// collects the others for it.
     fn shrink(&mut self, peer: usize, short: bool, low: bool) {
         let (target, much) = self.bounds(peer, short, low);
         let (part, me) = (&mut self.parts[peer], self.me);
@@ -198,17 +198,17 @@ impl<'a> Adaptive<'a> {
         if surplus <= much {
             return;
         }
-        let home = if peer == self.me { 0 } else { part.gained().clamp(0, surplus as isize) };
-        if home > 0 {
-            self.shared.shelves[peer].put(part.free.drain(..home as usize), me);
+        let returned = if peer == self.me { 0 } else { part.gained().clamp(0, surplus as isize) };
+        if returned > 0 {
+            self.shared.shelves[peer].put(part.free.drain(..returned as usize), me);
         }
-        let rest = if low { surplus - home as usize } else { 0 };
+        let rest = if low { surplus - returned as usize } else { 0 };
         self.scratch.extend(part.free.drain(..rest));
         part.base -= rest as isize;
     }
 }
 
-/// The level up to which `limit` fills what everybody wants.
+/// The most that any worker gets when `limit` is divided fairly among `wants`.
 fn level(wants: &mut [usize], limit: usize) -> usize {
     wants.sort_unstable();
     let mut left = limit;
@@ -239,7 +239,7 @@ impl PoolSide for Adaptive<'_> {
     }
 
     fn redistribute(&mut self, short: bool) {
-        self.come_home();
+        self.collect_returned();
         self.is_open = true;
         for part in &mut self.parts {
             let used = std::mem::take(&mut part.used);
@@ -250,7 +250,7 @@ impl PoolSide for Adaptive<'_> {
         }
         let (me, workers, stock) = (self.me, self.parts.len(), &self.shared.stock);
         let low = short || (stock.is_limited() && stock.available() < stock.limit() as usize / LOW);
-        // Not all workers begin with the same shelf.
+        // Each worker begins with another shelf, so they do not all wait for the same lock.
         for peer in (0..workers).map(|distance| (me + distance) % workers) {
             self.shrink(peer, short, low);
         }
@@ -264,10 +264,10 @@ impl PoolSide for Adaptive<'_> {
     }
 
     fn give_up(&mut self) {
-        // Until the next collection promises do not count: somebody needs all there is (POOL-C).
+        // Promises do not count until the next fossil collection: others may need all (POOL-C).
         self.is_open = false;
-        self.come_home();
-        // Everybody gives up what there is, so everybody begins anew.
+        self.collect_returned();
+        // All workers give up their buffers, so their counts begin again.
         // Ordering: Relaxed; an estimate, see `allowance`.
         self.shared.shelves[self.me].drawn.store(0, Ordering::Relaxed);
         let all = self.parts.iter_mut().flat_map(|part| {

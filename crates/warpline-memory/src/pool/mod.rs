@@ -1,26 +1,28 @@
 //! Pools: where free buffers are kept, and which of them a sender takes.
 //!
-//! A pool deals in numbers of buffers and knows nothing of what is in them; the arena fills, reads
-//! and empties them. The strategies are those of Fujimoto and Panesar, *Buffer management in
-//! shared-memory Time Warp systems*, PADS 1995, and one that they name as future work:
+//! A pool handles the numbers of buffers and not their contents; the [`arena`](crate::arena), which
+//! calls it, fills, reads and empties them. The strategies are those of Fujimoto and Panesar,
+//! *Buffer management in shared-memory Time Warp systems*, PADS 1995, and one that they name as
+//! future work. B(*i*, *j*) is a list of buffers in which worker *i* sends to worker *j*:
 //!
 //! | pool            | a sender takes from                     | a receiver puts back into    |
 //! |-----------------|-----------------------------------------|------------------------------|
 //! | [`receiver`]    | the receiver's pool, under its lock     | its own, under the same lock |
 //! | [`sender`]      | its own; a global one evens out         | its own                      |
 //! | [`partitioned`] | B(me, receiver), of a fixed size        | B(me, sender)                |
-//! | [`adaptive`]    | B(me, receiver), as large as it must be | B(me, sender)                |
+//! | [`adaptive`]    | B(me, receiver), sized by its traffic   | B(me, sender)                |
 //!
-//! [`Pool`] names a strategy; a [`PoolSide`] is one worker's side of it. What its workers share lies in the [`Shared`]
-//! of the arena: the [`Stock`] for all of them, shelves and mailboxes by worker.
+//! [`Pool`] names a strategy, and a [`PoolSide`] is the side of one worker. The arena has one
+//! [`Shared`] for all workers: a [`Stock`] of buffers that belong to no worker, and for each worker
+//! a [`Shelf`], a list under a lock.
 //!
 //! # Invariants
 //!
-//! - **POOL-A.** A number is in exactly one place: not issued so far, in one list of a pool, in the
-//!   stock, or with who acquired it. Required for soundness of the arena.
+//! - **POOL-A.** A number is in exactly one place: not issued yet, in one list of a pool, in the
+//!   stock, or with the worker that acquired it. The soundness of the arena depends on it.
 //! - **POOL-B.** No more numbers than the limit are ever issued.
-//! - **POOL-C.** When all workers have given up their buffers, one is refused only if there is
-//!   none: in a shortage nothing is kept back.
+//! - **POOL-C.** After all workers have given up their buffers, a worker is refused a buffer only
+//!   if none is free: in a shortage, no list keeps any back.
 
 pub(crate) mod adaptive;
 pub(crate) mod partitioned;
@@ -33,30 +35,30 @@ use crossbeam_utils::CachePadded;
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 use stock::Stock;
 
-/// The most buffers of one arena: three bits of an identifier are left to its users.
+/// The most buffers of one arena; it leaves three bits of an identifier to its users.
 pub const BUFFERS_MAX: u32 = 1 << 29;
 
-/// A pool, with what its strategy reads.
+/// The strategy of a pool, with its parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Pool {
-    /// Buffers belong to the receiver, under a lock.
+    /// Buffers belong to the receiver; their list has a lock.
     Receiver {
-        /// Whether a worker has another list, without a lock, for sends to itself.
+        /// Whether a worker has a second list, without a lock, for sends to itself.
         local_pool: bool,
     },
-    /// Buffers belong to the sender; a global pool evens out differences.
+    /// Buffers belong to the sender; a global pool evens out the differences between workers.
     Sender {
-        /// The part of all buffers, from 0 to 1, that lies in the global pool at the start. Read
-        /// where memory is limited.
+        /// The fraction of all buffers, from 0 to 1, that is in the global pool at the start. It
+        /// is used only if memory is limited.
         global_share: f64,
     },
-    /// Buffers belong to pairs of workers, as many to each as at the start.
+    /// Buffers belong to pairs of workers; the division is fixed at the start.
     Partitioned {
-        /// The part of its buffers, from 0 to 1, that a worker keeps for sends to itself, where
+        /// The fraction of its buffers, from 0 to 1, that a worker keeps for sends to itself if
         /// memory is limited; `None` for an equal part for each receiver.
         local_share: Option<f64>,
     },
-    /// Buffers belong to pairs of workers, as many to each as the messages between them need.
+    /// Buffers belong to pairs of workers, in proportion to the messages between them.
     #[default]
     Adaptive,
 }
@@ -64,12 +66,12 @@ pub enum Pool {
 impl Pool {
     /// A receiver pool as in the paper.
     pub const RECEIVER: Self = Self::Receiver { local_pool: false };
-    /// A sender pool with the paper's share of buffers in the global pool.
+    /// A sender pool with the global share of the paper.
     pub const SENDER: Self = Self::Sender { global_share: 0.3 };
     /// A partitioned pool with equal parts.
     pub const PARTITIONED: Self = Self::Partitioned { local_share: None };
 
-    /// Whether a free buffer is put where the worker that sent in it finds it.
+    /// Whether a free buffer is put into a list that depends on the sender of its last message.
     const fn knows_senders(self) -> bool {
         match self {
             Self::Receiver { local_pool } => local_pool,
@@ -82,108 +84,107 @@ impl Pool {
         matches!(self, Self::Partitioned { .. } | Self::Adaptive)
     }
 
-    /// Whether a worker without buffers can have those of any other one, once they are free.
+    /// Whether a worker without buffers can get the free ones of any other worker.
     pub(crate) const fn is_common(self) -> bool {
         matches!(self, Self::Sender { .. })
     }
 
-    /// Whether there is a shelf for each worker.
+    /// Whether the pool has a shelf for each worker.
     const fn has_shelves(self) -> bool {
         !matches!(self, Self::Sender { .. })
     }
 }
 
-/// What a pool is made for.
+/// The strategy of a pool, and the sizes that it works with.
 #[derive(Clone, Debug)]
 pub struct PoolPlan {
-    /// Where free buffers are kept.
+    /// The strategy.
     pub pool: Pool,
-    /// How many workers there are; each has a number below this.
+    /// The number of workers; they are numbered from 0.
     pub workers: usize,
-    /// The most buffers in all; `None` for no limit.
+    /// The most buffers of all workers together; `None` for no limit.
     pub limit: Option<u32>,
-    /// How many free buffers a worker of a sender pool keeps where there is no limit.
+    /// How many free buffers a worker of a sender pool keeps if there is no limit.
     pub keep: usize,
 }
 
 impl PoolPlan {
-    /// A plan that keeps as many buffers as Time Warp does by default.
+    /// A plan with Time Warp's default for [`keep`](Self::keep).
     #[must_use]
     pub const fn new(pool: Pool, workers: usize, limit: Option<u32>) -> Self {
         Self { pool, workers, limit, keep: 2304 }
     }
 
-    /// Whether the pool makes use of what [`PoolSide::release`] is told of the sender.
+    /// Whether the pool uses the sender that [`PoolSide::release`] gets.
     pub(crate) const fn wants_sender(&self) -> bool {
         self.workers > 1 && self.pool.knows_senders()
     }
 }
 
-/// One worker's side of a pool.
+/// The side of one worker of a pool.
 pub(crate) trait PoolSide {
-    /// A free buffer for a message to worker `to`; none if this worker may not take one now.
+    /// A free buffer for a message to worker `to`; `None` if this worker may not take one now.
     fn acquire(&mut self, to: usize) -> Option<u32>;
 
-    /// Puts back a buffer that this worker was the last to have, with a message from worker `from`
-    /// in it.
+    /// Puts back a buffer that this worker holds, in which worker `from` sent a message.
     fn release(&mut self, buffer: u32, from: usize);
 
-    /// Restores the balance between the workers; called after each fossil collection, but the first
-    /// after `give_up`. Somebody may be `short` of buffers: then nothing is kept that belongs
-    /// to others.
+    /// Restores the balance between the workers. It is called after each fossil collection, except
+    /// the first after `give_up`. If some worker is `short` of buffers, this one keeps none that
+    /// belong to others.
     fn redistribute(&mut self, short: bool);
 
-    /// Gives all free buffers to the stock, for whoever needs them: there is a shortage.
+    /// Gives all free buffers to the stock, because there is a shortage.
     fn give_up(&mut self);
 
-    /// The buffers that this worker can count on.
+    /// The number of free buffers that others do not take unless there is a shortage.
     fn free(&self) -> usize;
 }
 
-/// Where the workers of a pool meet.
+/// The part of a pool that all its workers share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) plan: PoolPlan,
     pub(crate) stock: Stock,
-    /// By worker: the pools of receivers, or buffers on their way back to who sent in them.
+    /// By worker: the pool of a receiver, or buffers that return to the worker that sent in them.
     shelves: Box<[CachePadded<Shelf>]>,
 }
 
-/// A number that may be wrong at any time. The model checker need not try all of its values, so it
-/// is std's there, too.
+/// A number that may be out of date at any time. It has the type of std under the model checker
+/// too, which then need not try all of its values.
 type Estimate = std::sync::atomic::AtomicUsize;
 
-/// Free buffers that one worker takes, and others as well, or others put there.
+/// Free buffers of one worker that other workers take as well, or that they return.
 #[derive(Debug, Default)]
 pub(crate) struct Shelf {
-    /// Each with the worker that put it there.
+    /// Each with the worker that returned it.
     buffers: Mutex<Vec<(u32, u32)>>,
-    /// How many there are, to look at without the lock.
+    /// The length of the list, to read without the lock.
     count: AtomicUsize,
-    /// What the worker has drawn from the stock and not given back.
+    /// The buffers that the worker has drawn from the stock and not returned.
     drawn: AtomicUsize,
-    /// How many buffers the worker could use, as it knows.
+    /// How many buffers the worker could use, by its own estimate.
     wanted: Estimate,
-    /// What nobody else may draw, less what it has drawn.
+    /// Of these, how many it may have: what it has not drawn of them, others may not draw.
     promised: Estimate,
 }
 
 impl Shelf {
-    /// Puts buffers there that are `from` a worker's hands.
+    /// Adds buffers that worker `from` returns.
     fn put(&self, buffers: impl Iterator<Item = u32>, from: usize) {
         self.with(|list| list.extend(buffers.map(|buffer| (buffer, from as u32))));
     }
 
-    /// Takes all that is there: each buffer, and the worker that put it there.
+    /// Passes all buffers to `take`, each with the worker that returned it.
     fn take_all(&self, mut take: impl FnMut(u32, usize)) {
         if self.count() > 0 {
             self.with(|list| list.drain(..).for_each(|(buffer, from)| take(buffer, from as usize)));
         }
     }
 
-    /// Works on the list under the lock.
+    /// Runs `work` on the list under the lock.
     fn with<R>(&self, work: impl FnOnce(&mut Vec<(u32, u32)>) -> R) -> R {
-        // A worker that panicked while it held the lock left the list whole: `Vec` keeps it so.
+        // A panic under the lock leaves the list valid, because each operation of `Vec` does.
         let mut buffers = self.buffers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let result = work(&mut buffers);
         // Ordering: Relaxed; a hint, the lock guards the list.
@@ -200,7 +201,7 @@ impl Shelf {
 impl Shared {
     pub(crate) fn new(mut plan: PoolPlan) -> Self {
         if plan.workers == 1 && plan.pool.is_by_pairs() {
-            // There is one pair, and one list costs less than a list of lists.
+            // There is a single pair, and one list costs less than a list of lists.
             plan.pool = Pool::SENDER;
         }
         let stock = Stock::new(plan.workers, plan.limit);
@@ -209,7 +210,7 @@ impl Shared {
         Self { plan, stock, shelves }
     }
 
-    /// Worker `me`'s side.
+    /// The side of worker `me`.
     pub(crate) fn join(&self, me: usize) -> Side<'_> {
         let pool = match self.plan.pool {
             Pool::Receiver { local_pool } => {
@@ -227,7 +228,7 @@ impl Shared {
     }
 }
 
-/// One worker's side of whichever pool it is.
+/// The side of one worker of any of the pools.
 #[derive(Debug)]
 pub(crate) struct Side<'a> {
     pool: AnyPool<'a>,
@@ -235,8 +236,7 @@ pub(crate) struct Side<'a> {
     gave_up: bool,
 }
 
-/// One of the strategies. A predictable branch costs less than compiling the engine for each of
-/// them.
+/// One of the strategies. A predictable branch is better than an engine compiled for each of them.
 #[derive(Debug)]
 enum AnyPool<'a> {
     Receiver(receiver::Receiver<'a>),
@@ -268,8 +268,8 @@ impl PoolSide for Side<'_> {
     }
 
     fn redistribute(&mut self, short: bool) {
-        // What was given up is for those who need it more; put on shelves or taken back from the
-        // stock, it would be where they do not look.
+        // The buffers that were given up are for workers that need them more. These workers would
+        // not find them on shelves, or if this worker took them back from the stock.
         if !std::mem::take(&mut self.gave_up) {
             delegate!(&mut self.pool, pool => pool.redistribute(short));
         }

@@ -1,33 +1,32 @@
 //! Partitioned pools: worker *i* fills buffers of B(*i*, *j*) for messages to worker *j*, which
 //! puts them back into B(*j*, *i*) (Fujimoto and Panesar 1995, sections 5 and 6).
 //!
-//! So a buffer has two workers, and each B(*i*, *j*) lies in contiguous memory: a worker touches
-//! few pages. A worker that finds B(*i*, *j*) empty does not take from another one. After fossil
-//! collection it sends home what a pool has gained, if that is more than 25 % of its size, or
-//! somebody is short of buffers.
+//! So each buffer belongs to two workers, and each B(*i*, *j*) is contiguous in memory: a worker
+//! touches few pages. A worker that finds B(*i*, *j*) empty does not take from another list. After
+//! fossil collection, it returns the buffers that a list has gained, if they are more than 25 % of
+//! its size or some worker is short of buffers.
 //!
-//! Only in a shortage that lasts do buffers go through the stock, and change their workers.
-//! Afterwards every B(*i*, *j*) is made as large as it was; its memory may then be in several
-//! pieces.
+//! Only in a lasting shortage do buffers pass through the stock to other workers. After that, every
+//! B(*i*, *j*) gets its former size again; its memory may then be in several pieces.
 
 use super::{PoolSide, Shared};
 
-/// A pool may gain so much of its size.
+/// A list may gain this fraction of its size.
 const GAIN: f64 = 0.25;
-/// Without a limit, a pool is first made so large.
+/// The first size of a list if there is no limit.
 const FIRST: u32 = 8;
 
-/// B(me, j).
+/// B(me, j), the buffers between this worker and worker j.
 #[derive(Clone, Debug, Default)]
 struct Part {
     free: Vec<u32>,
-    /// Its size as divided; without a limit, what was drawn for it so far.
+    /// Its size by the division; without a limit, the buffers that were drawn for it.
     size: usize,
-    /// Buffers that came from the stock, less those given back to it.
+    /// Buffers that came from the stock, less those that returned to it.
     drawn: isize,
 }
 
-/// A worker's side of a partitioned pool.
+/// The side of one worker of a partitioned pool.
 #[derive(Debug)]
 pub(crate) struct Partitioned<'a> {
     shared: &'a Shared,
@@ -44,11 +43,11 @@ impl<'a> Partitioned<'a> {
         Self { shared, me, parts }
     }
 
-    /// Looks for buffers elsewhere: those that came home, and the stock. Under a limit there is
-    /// something in the stock before the first redistribution, and after a shortage.
+    /// Looks for buffers on the shelf and in the stock. Under a limit, the stock has buffers only
+    /// before the first redistribution and after a shortage.
     #[cold]
     fn refill(&mut self, to: usize) {
-        self.come_home();
+        self.collect_returned();
         let (stock, part) = (&self.shared.stock, &mut self.parts[to]);
         if !part.free.is_empty() {
             return;
@@ -61,13 +60,13 @@ impl<'a> Partitioned<'a> {
         }
     }
 
-    /// Files the buffers that others have sent home.
-    fn come_home(&mut self) {
-        let home = |buffer, peer: usize| self.parts[peer].free.push(buffer);
-        self.shared.shelves[self.me].take_all(home);
+    /// Puts the buffers that others have returned into their parts.
+    fn collect_returned(&mut self) {
+        let put = |buffer, peer: usize| self.parts[peer].free.push(buffer);
+        self.shared.shelves[self.me].take_all(put);
     }
 
-    /// Makes every part as large as it was divided, where it was not yet or there was a shortage.
+    /// Gives every part its size by the division, at first and after a shortage.
     fn restore(&mut self) {
         for part in &mut self.parts {
             let missing = part.size as isize - part.drawn;
@@ -82,7 +81,7 @@ impl<'a> Partitioned<'a> {
     }
 }
 
-/// Sets the sizes of a worker's parts.
+/// Sets the sizes of the parts of worker `me`.
 fn divide(parts: &mut [Part], shared: &Shared, me: usize, local_share: Option<f64>) {
     let plan = &shared.plan;
     let quota = shared.stock.limit() as usize / plan.workers;
@@ -111,12 +110,12 @@ impl PoolSide for Partitioned<'_> {
     }
 
     fn redistribute(&mut self, short: bool) {
-        self.come_home();
+        self.collect_returned();
         if self.shared.stock.is_limited() && !short {
             self.restore();
         }
         let (me, workers) = (self.me, self.parts.len());
-        // Not all workers begin with the same shelf.
+        // Each worker begins with another shelf, so they do not all wait for the same lock.
         for peer in (1..workers).map(|distance| (me + distance) % workers) {
             let part = &mut self.parts[peer];
             let gain = part.free.len().saturating_sub(part.size);
@@ -128,7 +127,7 @@ impl PoolSide for Partitioned<'_> {
     }
 
     fn give_up(&mut self) {
-        self.come_home();
+        self.collect_returned();
         let all = self.parts.iter_mut().flat_map(|part| {
             part.drawn -= part.free.len() as isize;
             part.free.drain(..)

@@ -1,22 +1,23 @@
-//! Receiver pools: a sender fills a buffer of the receiver's, which goes back there.
+//! Receiver pools: a sender fills a buffer of the receiver, which returns to the receiver.
 //!
-//! Every worker has an equal part of the buffers, and everybody who sends to it takes from there
-//! under a lock, itself included (Fujimoto and Panesar 1995, section 3.1). With a local pool (their
-//! footnote 1) sends to oneself take no lock, but when that pool has run dry or full.
+//! Every worker has an equal part of the buffers, and all that send to it take from this part under
+//! a lock, even the worker itself (Fujimoto and Panesar 1995, section 3.1). With a local pool
+//! (their footnote 1), a worker that sends to itself takes no lock unless the local pool is empty
+//! or full.
 
 use super::{PoolSide, Shared, Shelf};
 use crate::sync::Ordering;
 
-/// A worker's side of a receiver pool.
+/// The side of one worker of a receiver pool.
 #[derive(Debug)]
 pub(crate) struct Receiver<'a> {
     shared: &'a Shared,
     me: usize,
-    /// Buffers for sends to oneself.
+    /// Buffers for sends to itself.
     local: Option<Vec<u32>>,
-    /// The part of every receiver.
+    /// The number of buffers of each receiver.
     share: usize,
-    /// Whether this worker's shelf has its part; the first events are sent before.
+    /// Whether this worker's shelf has its part. It has not while the first events are sent.
     is_open: bool,
     /// Kept for its memory.
     scratch: Vec<u32>,
@@ -31,13 +32,13 @@ impl<'a> Receiver<'a> {
         Self { shared, me, local, share, is_open, scratch: Vec::new() }
     }
 
-    /// Takes a buffer off a receiver's shelf; an empty shelf is filled from the stock.
+    /// Takes a buffer from the shelf of a receiver, and fills an empty shelf from the stock.
     fn take(&mut self, to: usize) -> Option<u32> {
         let shelf = &self.shared.shelves[to];
         shelf.with(|buffers| {
             if buffers.is_empty() {
-                // What was drawn is the receiver's part; beyond it, single buffers from a shortage.
-                // Ordering: Relaxed; only changed under this lock.
+                // Up to the receiver's part in batches; in a shortage, single buffers beyond it.
+                // Ordering: Relaxed; changed only under this lock.
                 let drawn = shelf.drawn.load(Ordering::Relaxed);
                 let left = self.share.saturating_sub(drawn) as u32;
                 let batch = if self.is_open { self.shared.stock.batch() } else { 1 };
@@ -50,7 +51,7 @@ impl<'a> Receiver<'a> {
     fn draw(&mut self, shelf: &Shelf, buffers: &mut Vec<(u32, u32)>, count: u32) {
         let got = self.shared.stock.draw(count, &mut self.scratch) as usize;
         buffers.extend(self.scratch.drain(..).map(|buffer| (buffer, 0)));
-        // Ordering: Relaxed; only changed under the shelf's lock.
+        // Ordering: Relaxed; changed only under the lock of the shelf.
         shelf.drawn.fetch_add(got, Ordering::Relaxed);
     }
 
@@ -108,16 +109,16 @@ impl PoolSide for Receiver<'_> {
 
     fn redistribute(&mut self, short: bool) {
         if short || !self.shared.stock.is_limited() {
-            // Somebody else may need them more.
+            // Another worker may need them more.
             return;
         }
         self.is_open = true;
         let shelf = &self.shared.shelves[self.me];
         shelf.with(|buffers| {
-            // Ordering: Relaxed; only changed under this lock.
+            // Ordering: Relaxed; changed only under this lock.
             let drawn = shelf.drawn.load(Ordering::Relaxed);
             self.draw(shelf, buffers, self.share.saturating_sub(drawn) as u32);
-            // What a shortage has brought here.
+            // The buffers that were drawn in a shortage.
             let excess = drawn.saturating_sub(self.share).min(buffers.len());
             if excess > 0 {
                 self.shared.stock.give(buffers.drain(..excess).map(|(buffer, _)| buffer));
@@ -133,7 +134,7 @@ impl PoolSide for Receiver<'_> {
         }
         shelf.with(|buffers| {
             scratch.extend(buffers.drain(..).map(|(buffer, _)| buffer));
-            // Ordering: Relaxed; only changed under this lock.
+            // Ordering: Relaxed; changed only under this lock.
             let drawn = shelf.drawn.load(Ordering::Relaxed);
             shelf.drawn.store(drawn.saturating_sub(scratch.len()), Ordering::Relaxed);
         });

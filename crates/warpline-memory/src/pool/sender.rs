@@ -1,27 +1,29 @@
-//! Sender pools: a worker fills buffers of its own, without a lock, and keeps those that others
-//! sent it.
+//! Sender pools: a worker fills buffers of its own, without a lock, and keeps the buffers that it
+//! receives.
 //!
-//! A global pool, the stock, evens out what that leaves uneven (Fujimoto and Panesar 1995, sections
-//! 3.2 and 3.4; GTW, section 3.3): it starts with a share of all buffers; after fossil collection,
-//! a worker gives it what it has beyond its initial allocation, and fills up to that allocation
-//! from it when it has five buffers or fewer.
+//! So buffers gather at workers that receive more than they send. A global pool, the stock, evens
+//! this out (Fujimoto and Panesar 1995, sections 3.2 and 3.4; GTW, section 3.3). It starts with a
+//! share of all buffers. After fossil collection, a worker gives the stock the buffers beyond its
+//! initial allocation; a worker with five buffers or fewer fills up to its allocation from there.
 //!
-//! Without a limit there are no allocations: a worker draws what it needs, and keeps a few.
+//! Without a limit there are no allocations: a worker draws the buffers that it needs, and keeps at
+//! most [`PoolPlan::keep`](super::PoolPlan::keep) free ones.
 
 use super::{PoolSide, Shared, stock::Stock};
 
-/// A worker with so few buffers takes some from the global pool.
+/// A worker with at most this many buffers takes some from the global pool.
 const FEW: usize = 5;
 
-/// A worker's side of a sender pool.
+/// The side of one worker of a sender pool.
 #[derive(Debug)]
 pub(crate) struct Sender<'a> {
     stock: &'a Stock,
-    /// The buffer freed last at the end: it is the one most likely in the cache.
+    /// The buffer that was freed last is at the end, because it is the most likely to be in the
+    /// cache.
     free: Vec<u32>,
-    /// The initial allocation.
+    /// The size of the initial allocation.
     share: usize,
-    /// Whether it was made; the first events are sent before.
+    /// Whether the allocation was made. It was not while the first events are sent.
     is_open: bool,
 }
 
@@ -39,7 +41,7 @@ impl<'a> Sender<'a> {
 
     #[cold]
     fn refill(&mut self) {
-        // Before the allocation, what this worker does not need others may.
+        // Before the allocation, other workers may need the buffers that this one does not.
         let count = if self.is_open { self.stock.batch() } else { 1 };
         self.stock.draw(count, &mut self.free);
     }
@@ -66,7 +68,7 @@ impl PoolSide for Sender<'_> {
             let missing = self.share.saturating_sub(self.free.len());
             self.stock.draw(missing as u32, &mut self.free);
         } else if self.free.len() > self.share {
-            // Those freed first: the others are in this worker's cache.
+            // Those that were freed first: the others are in the cache of this worker.
             let excess = self.free.len() - self.share;
             self.stock.give(self.free.drain(..excess));
         }

@@ -1,7 +1,7 @@
-//! The stock: buffers that belong to no worker. Numbers that were never issued, and spare ones.
+//! The stock: buffers that belong to no worker, which are numbers never issued and spare buffers.
 //!
-//! All pools draw from it, and give to it in a shortage; the sender and the adaptive pool also do
-//! when they have more than they need.
+//! All pools draw from it, and give to it in a shortage. The sender pool and the adaptive pool also
+//! give to it when they have more than they need.
 
 use std::sync::PoisonError;
 
@@ -10,23 +10,23 @@ use crossbeam_utils::CachePadded;
 use super::BUFFERS_MAX;
 use crate::sync::{AtomicU32, AtomicUsize, Mutex, Ordering};
 
-/// The most buffers that a worker draws at a time, where it does not know how many it needs.
+/// The most buffers that a worker draws at a time if it does not know how many it needs.
 const BATCH_MAX: u32 = 256;
 
-/// See the module.
+/// The buffers of no worker.
 #[derive(Debug)]
 pub(crate) struct Stock {
     limit: u32,
     is_limited: bool,
     batch: u32,
-    /// Away from what is only read, above.
+    /// On other cache lines than the fields above, which are only read.
     changing: CachePadded<Changing>,
 }
 
-/// What changes while workers run.
+/// The fields that change while workers run.
 #[derive(Debug, Default)]
 struct Changing {
-    /// Buffers handed out so far; these numbers never come back to be issued again.
+    /// How many numbers were issued; no number is issued twice.
     issued: AtomicU32,
     spare: Mutex<Vec<u32>>,
     spares: AtomicUsize,
@@ -46,30 +46,30 @@ impl Stock {
         self.limit
     }
 
-    /// Whether somebody chose the limit, so that it has to be divided.
+    /// Whether the limit was chosen, so that the pools must divide it.
     pub(crate) const fn is_limited(&self) -> bool {
         self.is_limited
     }
 
-    /// How many buffers were issued so far.
+    /// How many buffers were issued.
     pub(crate) fn issued(&self) -> u32 {
         // Ordering: Relaxed; a count for reports.
         self.changing.issued.load(Ordering::Relaxed)
     }
 
-    /// Buffers that anybody could draw.
+    /// How many buffers any worker could draw.
     pub(crate) fn available(&self) -> usize {
         // Ordering: Relaxed; an estimate.
         self.changing.spares.load(Ordering::Relaxed) + (self.limit - self.issued()) as usize
     }
 
-    /// How many to draw at a time, where the need is not known.
+    /// How many buffers to draw at a time if the need is not known.
     pub(crate) const fn batch(&self) -> u32 {
         self.batch
     }
 
-    /// Draws up to `count` buffers: spare ones, or else new ones, whose memory is contiguous. Those
-    /// to take first come last. Gives back how many it got.
+    /// Draws up to `count` buffers: spare ones, or else new ones, whose memory is contiguous. The
+    /// first to use is the last in `into`. Returns how many it drew.
     #[cold]
     pub(crate) fn draw(&self, count: u32, into: &mut Vec<u32>) -> u32 {
         if count == 0 {
@@ -78,15 +78,15 @@ impl Stock {
         let before = into.len();
         // Ordering: Relaxed; only a hint whether to take the lock.
         if self.changing.spares.load(Ordering::Relaxed) > 0 {
-            // A worker that panicked while it held the lock left the list whole: `Vec` keeps it so.
+            // A panic under the lock leaves the list valid, because each operation of `Vec` does.
             let mut spare = self.changing.spare.lock().unwrap_or_else(PoisonError::into_inner);
             let kept = spare.len().saturating_sub(count as usize);
             into.extend(spare.drain(kept..));
             self.changing.spares.store(kept, Ordering::Relaxed);
         }
         if into.len() == before {
-            // Ordering: Relaxed; the number alone gives the buffers to one worker (POOL-A), and
-            // nothing has been written to them.
+            // Ordering: Relaxed; the number alone makes one worker their holder (POOL-A), and no
+            // worker has written to them.
             let issue = |issued: u32| {
                 (issued < self.limit).then(|| issued.saturating_add(count).min(self.limit))
             };
@@ -98,7 +98,7 @@ impl Stock {
         (into.len() - before) as u32
     }
 
-    /// Takes buffers that a worker does not need.
+    /// Adds buffers that a worker does not need.
     pub(crate) fn give(&self, buffers: impl Iterator<Item = u32>) {
         let mut spare = self.changing.spare.lock().unwrap_or_else(PoisonError::into_inner);
         spare.extend(buffers);

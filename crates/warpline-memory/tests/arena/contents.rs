@@ -12,9 +12,9 @@ use warpline_memory::{Arena, BufferId};
 
 use crate::{arena, refused};
 
-/// Messages without data are numbers: as many as the limit, and one value stands for all of them.
+/// Messages without data are numbers, as many as the limit, and one value represents all of them.
 ///
-/// That value is only ever lent, for a type may promise that there is one of it.
+/// The arena only lends that value, because a type may rely on there being one of it.
 #[test]
 fn messages_without_data() {
     struct Token(());
@@ -33,7 +33,7 @@ fn messages_without_data() {
     assert_eq!(Arena::<Token>::buffer_bytes(2), 0);
 }
 
-/// No message is ever read of a type without values.
+/// An arena never reads a message of a type without values.
 #[test]
 fn messages_without_values_are_never_read() {
     let arena = arena::<Infallible>(1, 8);
@@ -60,7 +60,7 @@ impl Drop for Counted {
     }
 }
 
-/// Messages without data are dropped as often as others: once.
+/// Messages without data but with a destructor are dropped exactly once.
 #[test]
 fn drops_without_data() {
     let arena = arena(1, 8);
@@ -75,11 +75,11 @@ fn drops_without_data() {
     assert_eq!(DROPS.get(), 7);
 }
 
-/// A message whose destructor panics leaves its buffer free, and is not dropped again.
+/// A destructor that panics leaves the buffer free, and is not called again.
 ///
-/// Mutation: freeing the buffer after the drop loses it.
+/// Mutation: a buffer that is freed after the drop is lost.
 #[test]
-fn panic_in_drop_gives_the_buffer_back() {
+fn panic_in_drop_frees_the_buffer() {
     struct Bomb(Arc<()>);
     impl Drop for Bomb {
         fn drop(&mut self) {

@@ -6,7 +6,7 @@ use warpline_memory::{Arena, BUFFERS_MAX, Pool, PoolPlan};
 
 use crate::{arena, plans};
 
-/// An arena hands out exactly its limit, over several chunks and whatever the size of a batch.
+/// POOL-B: an arena fills exactly its limit of buffers, over several chunks and with any batch.
 #[test]
 fn limit() {
     let limits = if cfg!(miri) { [0, 1, 17, 70] } else { [0, 1, 1025, 9000] };
@@ -24,8 +24,25 @@ fn limit() {
     assert_eq!(arena::<()>(1, u32::MAX).limit(), BUFFERS_MAX);
 }
 
-/// Before the first redistribution a worker leaves to others what it does not fill: first events
-/// may all be sent by one worker.
+/// ARENA-C: a message stays where it is while buffers are filled and freed and chunks are added.
+#[test]
+fn messages_do_not_move() {
+    for plan in plans(2, None) {
+        let arena = Arena::new(plan);
+        let (mut zero, one) = (arena.buffers(0), arena.buffers(1));
+        let first = zero.fill_with(0, || 7_u64).expect("there is no limit");
+        let address = std::ptr::from_ref(zero.get(first)).addr();
+        // Enough for several chunks.
+        let count = if cfg!(miri) { 60 } else { 5_000 };
+        let more: Vec<_> = (0..count).map_while(|n| one.fill_with(0, || n)).collect();
+        more.into_iter().for_each(|id| zero.free(id, 1));
+        zero.give_up();
+        assert_eq!((std::ptr::from_ref(zero.get(first)).addr(), *zero.get(first)), (address, 7));
+    }
+}
+
+/// Before the first redistribution, a worker leaves the buffers that it does not fill to others:
+/// one worker may send all first events.
 #[test]
 fn first_events_leave_the_rest() {
     for plan in plans(2, Some(1_000)) {
@@ -37,9 +54,9 @@ fn first_events_leave_the_rest() {
     }
 }
 
-/// A worker that sends more than others cannot have what pools keep apart; a sender pool gives it
-/// all that the others have not, and an adaptive one all that is not promised to them: a few, as
-/// long as they want no more.
+/// A worker that sends more than others does not get the buffers that a pool keeps for them. A
+/// sender pool gives it all but the allocations of the others, and an adaptive pool all that is not
+/// promised to them, which is few as long as they want few.
 #[test]
 fn a_flood_leaves_the_others_their_buffers() {
     for (plan, left) in plans(2, Some(1_000)).into_iter().zip([500, 500, 350, 250, 32]) {
@@ -67,10 +84,10 @@ fn a_shortage_does_not_end_the_division() {
         for buffers in [&mut flood, &mut other] {
             buffers.give_up();
         }
-        // The flood takes all there is, and the receiver frees it.
+        // The flood takes all buffers, and the receiver frees them.
         let sent: Vec<_> = (0_u64..).map_while(|n| flood.fill_with(1, || n)).collect();
         sent.into_iter().for_each(|id| other.free(id, 0));
-        // Demand is forgotten slowly.
+        // The demand decays slowly.
         for _ in 0..40 {
             for buffers in [&mut flood, &mut other] {
                 buffers.redistribute(false);
@@ -82,15 +99,15 @@ fn a_shortage_does_not_end_the_division() {
     }
 }
 
-/// With an adaptive pool, a worker that begins to send beside a flood has half of the buffers once
+/// With an adaptive pool, a worker that begins to send beside a flood gets half of the buffers once
 /// they are free.
 #[test]
-fn who_wakes_beside_a_flood_gets_its_part() {
+fn a_new_sender_beside_a_flood_gets_its_part() {
     let arena = Arena::new(PoolPlan::new(Pool::Adaptive, 2, Some(1_000)));
     let (mut flood, mut other) = (arena.buffers(0), arena.buffers(1));
     let (mut floods, mut others) = (Vec::new(), Vec::new());
     for _ in 0..4 {
-        // The receiver frees what came, and the source sends again.
+        // The receiver frees the messages, and the flood sends again.
         floods.drain(..).for_each(|id| other.free(id, 0));
         flood.redistribute(false);
         other.redistribute(false);
@@ -105,8 +122,8 @@ fn who_wakes_beside_a_flood_gets_its_part() {
     );
 }
 
-/// Three workers, one of which has drawn nearly all for its first events: the others still get what
-/// is left.
+/// Two workers still get the buffers that are left when a third has drawn nearly all for its first
+/// events.
 #[test]
 fn promises_do_not_refuse_each_other() {
     let arena = Arena::new(PoolPlan::new(Pool::Adaptive, 3, Some(1_000)));
@@ -120,7 +137,7 @@ fn promises_do_not_refuse_each_other() {
     assert_eq!((first, more, still), (900, 40, 40));
 }
 
-/// What one worker sends and another receives comes back: nobody runs dry for ever.
+/// Buffers return to a worker that only sends, so it can go on for ever.
 #[test]
 fn one_way_traffic_goes_on() {
     for plan in plans(3, Some(300)) {

@@ -17,16 +17,16 @@ pub(crate) fn arena<T: Send + Sync>(workers: usize, limit: u32) -> Arena<T> {
     Arena::new(PoolPlan::new(Pool::SENDER, workers, Some(limit)))
 }
 
-/// Every pool, the receiver pool also with local ones.
+/// A plan for every pool, and for the receiver pool with local pools.
 pub(crate) fn plans(workers: usize, limit: Option<u32>) -> Vec<PoolPlan> {
     let local = Pool::Receiver { local_pool: true };
     let pools = [local, Pool::RECEIVER, Pool::SENDER, Pool::PARTITIONED, Pool::Adaptive];
     pools.map(|pool| PoolPlan::new(pool, workers, limit)).into()
 }
 
-/// Runs what must panic because of the owner of a buffer.
+/// Checks that `misuse` panics because of the owner of a buffer.
 pub(crate) fn refused(misuse: impl FnOnce()) {
-    let panic = catch_unwind(AssertUnwindSafe(misuse)).expect_err("misuse goes unnoticed");
+    let panic = catch_unwind(AssertUnwindSafe(misuse)).expect_err("misuse is not noticed");
     let message = panic.downcast_ref::<String>().map(String::as_str);
     let message = message.or_else(|| panic.downcast_ref::<&str>().copied());
     assert!(message.is_some_and(|text| text.contains("ARENA-B")), "{message:?}");

@@ -6,8 +6,8 @@ use warpline_memory::{Arena, BUFFERS_MAX, BufferId, Pool, PoolPlan};
 
 use crate::{arena, refused};
 
-/// Numbers that name no buffer, or one that was never filled, are refused; looking at them
-/// allocates nothing.
+/// Numbers of no buffer, or of one that was never filled, are refused, and no memory is allocated
+/// for them.
 #[test]
 fn forged_ids_are_refused() {
     let arena = arena(1, BUFFERS_MAX);
@@ -24,7 +24,7 @@ fn forged_ids_are_refused() {
     assert_eq!(arena.message(&buffers.take(id, 0)), &7);
 }
 
-/// What is not a worker's own is refused: another's, what it has freed, what was filled for nobody.
+/// ARENA-B: a worker cannot access the buffers of another one, or those that it has freed.
 ///
 /// Mutation: without the owner check in `owned` this is red, as is `small_messages`.
 #[test]
@@ -43,7 +43,7 @@ fn foreign_and_freed_buffers_are_refused() {
     assert_eq!((zero.free_count() + one.free_count()) as u32, arena.issued());
 }
 
-/// A worker gets its buffers once, even when it has dropped them.
+/// A worker gets its buffers only once, even after it has dropped them.
 #[test]
 #[should_panic(expected = "already has its buffers")]
 fn buffers_are_given_once() {
@@ -52,18 +52,18 @@ fn buffers_are_given_once() {
     let _twice = arena.buffers(0);
 }
 
-/// Workers that there are not get no buffers and no messages; so none has the number that stands
-/// for nobody, who would own what was never filled.
+/// Workers that do not exist get no buffers and no messages. So none has the number of `NOBODY`,
+/// which would own the buffers that were never filled.
 ///
 /// Mutation: without the checks in `new` and `buffers`, `u32::MAX` reads memory that was never
 /// written.
 #[test]
-fn workers_that_there_are_not_are_refused() {
+fn workers_that_do_not_exist_are_refused() {
     let arena = arena::<String>(1, 8);
     let zero = arena.buffers(0);
     for worker in [1, u32::MAX as usize, usize::MAX] {
         assert!(catch_unwind(AssertUnwindSafe(|| arena.buffers(worker))).is_err());
-        let fill = || zero.fill_with(worker, || unreachable!("nothing is made for nobody"));
+        let fill = || zero.fill_with(worker, || unreachable!("there is no receiver"));
         assert!(catch_unwind(AssertUnwindSafe(fill)).is_err());
     }
     for workers in [0, u32::MAX as usize, usize::MAX] {

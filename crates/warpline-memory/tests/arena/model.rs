@@ -11,7 +11,7 @@ use warpline_memory::{Arena, BufferId, Buffers, PoolPlan};
 
 use crate::{plans, refused};
 
-/// What a message must look like for the tests to know it again.
+/// A message whose contents the tests can check.
 trait Content: Send + Sync {
     fn new(token: &Arc<()>, number: u64) -> Self;
     fn intact(&self, number: u64) -> bool;
@@ -50,7 +50,7 @@ impl Content for Large {
     }
 }
 
-/// More strictly aligned than the owner word, or than an allocation usually is.
+/// With a larger alignment than the owner word and usual allocations have.
 #[derive(Debug)]
 #[repr(align(256))]
 struct Aligned(Small);
@@ -65,7 +65,7 @@ impl Content for Aligned {
     }
 }
 
-/// The workers that act; messages also go to one that never does.
+/// The workers that act; one more worker only receives messages.
 const WORKERS: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +97,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, if cfg!(miri) { 0..60 } else { 0..400 })
 }
 
-/// What is filled, and the counts that must agree with it.
+/// The buffers that must be filled, and the counts that must agree with them.
 struct Model<'a, T> {
     arena: &'a Arena<T>,
     workers: Vec<Buffers<'a, T>>,
@@ -115,7 +115,7 @@ impl<'a, T: Content> Model<'a, T> {
 
     fn filled(&mut self, id: BufferId, to: usize, number: u64) {
         assert!(id.get() < self.arena.limit(), "{id:?} is beyond the limit");
-        assert!(self.ids.insert(id), "{id:?} was given twice");
+        assert!(self.ids.insert(id), "ARENA-A: {id:?} was given twice");
         self.live.push((id, to, number));
     }
 
@@ -124,7 +124,7 @@ impl<'a, T: Content> Model<'a, T> {
         let free: usize = self.workers.iter().map(Buffers::free_count).sum();
         let none = free == 0 && self.arena.available() == 0;
         let id = self.workers[by].fill_with(to, || T::new(self.token, number));
-        assert!(id.is_none() || !none, "a buffer that there is not");
+        assert!(id.is_none() || !none, "POOL-B: a buffer, but none was free");
         let Some(id) = id else { return false };
         self.next += 1;
         self.filled(id, to, number);
@@ -149,7 +149,7 @@ impl<'a, T: Content> Model<'a, T> {
                 self.fill(by, to);
             }
             Op::PanicInMake { by } => {
-                // Nothing is made where there is no buffer; else the panic comes through.
+                // Without a free buffer `make` is not called; otherwise its panic comes through.
                 let make = || -> T { panic!("make") };
                 let made = || assert!(self.workers[by].fill_with(0, make).is_none());
                 let _ = catch_unwind(AssertUnwindSafe(made));
@@ -206,7 +206,7 @@ impl<'a, T: Content> Model<'a, T> {
         self.check();
     }
 
-    /// ARENA-A, as far as counts can show it.
+    /// ARENA-A, as far as counts show it.
     fn check(&self) {
         let free: usize = self.workers.iter().map(Buffers::free_count).sum();
         let unissued = (self.arena.limit() - self.arena.issued()) as usize;
@@ -230,7 +230,7 @@ fn against_model_with<T: Content>(plan: PoolPlan, ops: &[Op]) {
     for &op in ops {
         model.apply(op);
     }
-    // Every buffer is still there: when all are given up, the limit is reached exactly (POOL-C).
+    // No buffer is lost: after all are given up, exactly the limit can be filled (POOL-C).
     for worker in &mut model.workers {
         worker.give_up();
     }
@@ -253,7 +253,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Any operations of three workers on one thread do what a multiset of buffers would.
+    /// Any operations of three workers on one thread agree with the model.
     #[test]
     fn small_messages(limit in 0_u32..if cfg!(miri) { 60 } else { 300 }, ops in ops()) {
         against_model::<Small>(limit, &ops);

@@ -13,9 +13,10 @@ use warpline_memory::{Arena, BLOCK_ITEMS, Block, BufferId, Buffers, Inbox, PoolP
 
 use crate::{arena, plans};
 
-/// Workers that take all they can get at once get different buffers, the limit in all (ARENA-A).
+/// Workers that fill all they can at the same time get different buffers, up to the limit
+/// (ARENA-A).
 ///
-/// Mutation: red with a load and a store in `draw` in the place of `fetch_update`.
+/// Mutation: red with a load and a store in `draw` instead of `fetch_update`.
 #[test]
 fn threads_share_the_limit() {
     const LIMIT: u32 = if cfg!(miri) { 60 } else { 5_000 };
@@ -38,13 +39,13 @@ fn threads_share_the_limit() {
     }
 }
 
-/// A worker's buffers can go to another thread, with the messages it owns.
+/// The buffers of a worker can go to another thread, with their messages.
 #[test]
 fn buffers_change_threads() {
     let arena = arena(2, 8);
     let buffers = arena.buffers(0);
     let id = buffers.fill_with(0, || AtomicU32::new(1)).expect("there are buffers");
-    // Ordering: Relaxed; going to another thread publishes it.
+    // Ordering: Relaxed; the start of the other thread publishes it.
     buffers.get(id).store(2, Ordering::Relaxed);
     let moved = move || {
         let mut buffers = buffers;
@@ -57,7 +58,7 @@ fn buffers_change_threads() {
     assert!(!buffers.owns(id));
 }
 
-/// What is sent around between threads; every word of it is checked.
+/// A message between threads, of which every word is checked.
 #[derive(Clone, Copy)]
 struct Mail([u64; 6]);
 
@@ -72,11 +73,12 @@ impl Mail {
     }
 }
 
-/// Messages go round a ring of workers, each hop in a new buffer whose number travels in a block.
-/// Every message arrives as it was sent, and the buffers that one worker fills another one frees.
+/// Messages go around a ring of workers, each hop in a new buffer, whose number is sent in a block.
+/// Every message arrives as it was sent, and each buffer is freed by another worker than filled it.
 ///
 /// Mutations, each red under Miri: the CAS in `Inbox::push` or the swap in `drain` Relaxed. The
-/// inbox's edge covers the messages too; `owner_word_publishes_the_message` has the arena's alone.
+/// edge of the inbox covers the messages too; `owner_word_publishes_the_message` tests the arena
+/// alone.
 #[test]
 fn ping_pong() {
     for plan in plans(3, None) {
@@ -107,7 +109,7 @@ fn ping_pong_with(plan: PoolPlan) {
         }
         inboxes[next].push(block);
         let mut received = 0;
-        // By symmetry each worker receives as many hops as one worker's mails make.
+        // By symmetry, each worker receives as many messages as those of one worker make hops.
         while received < MAILS * HOPS {
             for arrived in inboxes[worker].drain() {
                 assert!(arrived.items.len() <= BLOCK_ITEMS);
@@ -133,11 +135,11 @@ fn ping_pong_with(plan: PoolPlan) {
             s.spawn(move || work(worker));
         }
     });
-    // 100 mails are with each worker at the most, and as many buffers lie in every pool.
+    // Each worker has at most 100 messages, and each pool as many free buffers.
     assert!(arena.issued() <= 20_000, "{arena:?}");
 }
 
-/// Tells the other thread of a test that this one has failed.
+/// Tells the other thread of a test that this thread has failed.
 struct Alarm<'a>(&'a AtomicBool);
 
 impl Drop for Alarm<'_> {
@@ -149,8 +151,8 @@ impl Drop for Alarm<'_> {
     }
 }
 
-/// A buffer is free only once its message is gone: whoever takes it from the pool then finds it
-/// empty. The messages are boxes, so a message that is dropped or read too late is another one's.
+/// A buffer is free only after its message is gone: the worker that then takes it from the pool
+/// finds it empty. Messages are boxes, so one that is dropped or read too late is the wrong one.
 ///
 /// Mutation: `disown` puts the buffer into the pool at once; with a receiver pool, red.
 #[test]
@@ -201,8 +203,8 @@ fn a_message_is_gone_before_its_buffer_is_free() {
     }
 }
 
-/// The owner word alone publishes a message: the buffer's number reaches the owner by a way that
-/// orders nothing. The few buffers come back to the sender by the spare list.
+/// The owner word alone publishes a message: the number of the buffer reaches the owner without any
+/// ordering. The few buffers return to the sender through the spare list.
 ///
 /// Mutations, each red under Miri: the owner store in `fill_with` Relaxed; the owner load in
 /// `owned` Relaxed (ARENA-1).
@@ -211,14 +213,14 @@ fn owner_word_publishes_the_message() {
     const MAILS: u64 = if cfg!(miri) { 20 } else { 100_000 };
 
     let arena = arena(2, 3);
-    // One more than the buffer's number, and what came last.
+    // One more than the number of the buffer; 0 once it is free.
     let slots: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
     thread::scope(|s| {
         s.spawn(|| {
             let zero = arena.buffers(0);
             for number in 0..MAILS {
                 let slot = &slots[(number % 3) as usize];
-                // Ordering: Relaxed, that is the point.
+                // Ordering: Relaxed, so that only the owner word orders the accesses.
                 while slot.load(Ordering::Relaxed) != 0 {
                     thread::yield_now();
                 }
@@ -228,7 +230,7 @@ fn owner_word_publishes_the_message() {
                         None => thread::yield_now(),
                     }
                 };
-                // Ordering: Relaxed, that is the point.
+                // Ordering: Relaxed, so that only the owner word orders the accesses.
                 slot.store(id.get() + 1, Ordering::Relaxed);
             }
         });
@@ -237,7 +239,7 @@ fn owner_word_publishes_the_message() {
             for number in 0..MAILS {
                 let slot = &slots[(number % 3) as usize];
                 let id = loop {
-                    // Ordering: Relaxed, that is the point.
+                    // Ordering: Relaxed, so that only the owner word orders the accesses.
                     match slot.load(Ordering::Relaxed) {
                         0 => thread::yield_now(),
                         id => break BufferId::new(id - 1),
