@@ -1,16 +1,16 @@
-//! What only the conservative engine could get wrong: mistakes in windows, early ends within one,
-//! memory.
+//! What only the conservative engine with windows could get wrong: failures within a window, early
+//! ends within one, memory.
 //!
 //! # Mutations of the engine, each seen red
 //!
 //! - `FirstFailure::note` keeps the first failure in wall time
-//! - `Worker::handle_groups` does not ask whether to stop, or whether somebody has failed, between
-//!   events that a process sends to itself
-//! - `Worker::exchange` does not look whether to stop while it waits
-//! - `Lookout::look` does not keep the panic of an observer
-//! - `Grid::window` goes up to the number that stands for none
-//! - `Desk::accept` counts no room, or `Desk::give_room` gives none back
-//! - `Desk::accept` lets an event to another process into the window that is being handled
+//! - `Worker::handle_groups` does not ask whether to stop, or whether another LP has failed,
+//!   between events that an LP sends to itself
+//! - `Worker::wait_at_barrier` does not look whether to stop while it waits
+//! - `ProgressMonitor::look` does not keep the panic of an observer
+//! - `Grid::window` goes up to the number that means "no window"
+//! - `Sender::accept` reserves no memory, or `Worker::handle_window` releases none
+//! - `Sender::accept` lets an event to another LP into the window that is being handled
 
 mod watchdog;
 
@@ -20,30 +20,30 @@ use warpline::{
     Context, Engine, Fault, LogicalProcess, LpId, Model, RunError, Simulation, VirtualTime,
 };
 
-/// What the processes of a model do.
+/// What the LPs of a model do.
 #[derive(Clone, Debug)]
 enum Habit {
-    /// Process `i` fails at the `i`-th time.
+    /// LP `i` fails at the `i`-th time.
     FailAt(Vec<f64>),
-    /// Each of so many sends itself another event after this delay, for ever.
+    /// Each LP, of this number, sends itself another event after this delay, for ever.
     Repeat(usize, f64),
-    /// The last of so many does, and nobody else does anything.
+    /// The last LP, of this number, does so, and the others do nothing.
     LastRepeats(usize, f64),
-    /// The first process does from time 0.02 on, and the second fails at time 0.01.
+    /// The first LP does so from time 0.02 on, and the second one fails at time 0.01.
     FailBeside(f64),
-    /// Two processes send themselves one event at this time.
+    /// Two LPs send themselves one event at this time.
     Once(f64),
-    /// The first process sends the second an event at this time, as soon as it may.
+    /// At this time, the first LP sends the second one an event, due as soon as it may be.
     SendAt(f64),
 }
 
 const LOOKAHEAD: f64 = 0.5;
 
 #[derive(Clone, Debug)]
-struct Process;
+struct HabitLp;
 
 impl Model for Habit {
-    type Lp = Process;
+    type Lp = HabitLp;
     type Output = ();
 
     fn name(&self) -> &'static str {
@@ -53,13 +53,13 @@ impl Model for Habit {
     fn lp_count(&self) -> usize {
         match self {
             Self::FailAt(times) => times.len(),
-            Self::Repeat(processes, _) | Self::LastRepeats(processes, _) => *processes,
+            Self::Repeat(lps, _) | Self::LastRepeats(lps, _) => *lps,
             Self::SendAt(_) | Self::FailBeside(_) | Self::Once(_) => 2,
         }
     }
 
-    fn make_lp(&self, _: LpId) -> Process {
-        Process
+    fn make_lp(&self, _: LpId) -> HabitLp {
+        HabitLp
     }
 
     fn reduce(&self, done: impl Iterator<Item = ()>) {
@@ -71,7 +71,7 @@ impl Model for Habit {
     }
 }
 
-impl LogicalProcess for Process {
+impl LogicalProcess for HabitLp {
     type Model = Habit;
     type Message = ();
     type Summary = ();
@@ -81,8 +81,8 @@ impl LogicalProcess for Process {
         match habit {
             Habit::FailAt(times) => cx.send(me, times[me.index()], ()),
             Habit::Repeat(_, delay) => cx.send(me, *delay, ()),
-            Habit::LastRepeats(processes, delay) => {
-                if me.index() + 1 == *processes {
+            Habit::LastRepeats(lps, delay) => {
+                if me.index() + 1 == *lps {
                     cx.send(me, *delay, ());
                 }
             }
@@ -111,10 +111,9 @@ fn run(habit: Habit, workers: usize) -> Simulation<'static, Habit> {
     Simulation::new(habit).engine(Engine::Conservative).workers(workers)
 }
 
-/// The first mistake counts, in the order of events: whichever process and worker comes to its own
-/// first.
+/// The first failure in the order of events is reported, whichever LP fails first in wall time.
 #[test]
-fn the_first_mistake_of_a_window_is_reported() {
+fn the_first_failure_of_a_window_is_reported() {
     let times = [0.4, 0.3, 0.35, 0.1, 0.2, 0.15];
     for turn in 0..times.len() {
         let mut times = times.to_vec();
@@ -135,7 +134,7 @@ fn the_first_mistake_of_a_window_is_reported() {
     }
 }
 
-/// An observer ends a run between windows, and within one in which a process keeps itself busy.
+/// An observer ends a run between windows, and within a window that an LP never leaves.
 #[test]
 fn a_run_can_be_ended_early() {
     for (delay, workers) in [(0.5, 1), (0.5, 3), (1e-12, 1), (1e-12, 3)] {
@@ -146,17 +145,17 @@ fn a_run_can_be_ended_early() {
     }
 }
 
-/// Memory is limited by the events that are pending: so many fit, and one less is an error that
-/// says so.
+/// The memory budget counts pending events: enough for all of them is enough, and with less the run
+/// fails with an error that says so.
 #[test]
 fn memory_is_limited() {
     for workers in [1, 3] {
         let bytes = run(Habit::Repeat(60, 0.75), workers).event_bytes();
-        // Those of a window are there until its end, and so is what they send.
+        // The events of a window count until its end, together with what they send.
         let with = |events| run(Habit::Repeat(60, 0.75), workers).end(100.0).memory(events * bytes);
         let report = watchdog::run(with(2 * 60)).expect("enough memory");
         assert_eq!(report.committed_events, 60 * 133);
-        // Workers end a window one after the other, perhaps.
+        // Perhaps one worker has released its events before another one sends.
         let less = if workers == 1 { 119 } else { 79 };
         let error = watchdog::run(with(less)).expect_err("too little memory");
         assert!(
@@ -167,8 +166,8 @@ fn memory_is_limited() {
     }
 }
 
-/// The first worker has nothing to do, and still hears that the run is to end: between windows, and
-/// while another one keeps itself busy within one.
+/// A first worker that has nothing to do still notices that the run is to end: between windows, and
+/// while another worker does not leave its window.
 #[test]
 fn an_idle_worker_hears_of_the_end() {
     for delay in [0.75, 1e-12] {
@@ -177,15 +176,15 @@ fn an_idle_worker_hears_of_the_end() {
     }
 }
 
-/// A process that keeps itself busy for ever does not hide the mistake of another one.
+/// An LP that never leaves its window does not hide the failure of another one.
 #[test]
-fn a_busy_process_hides_no_mistake() {
-    let error = watchdog::run(run(Habit::FailBeside(1e-12), 2)).expect_err("a mistake");
+fn a_busy_lp_hides_no_failure() {
+    let error = watchdog::run(run(Habit::FailBeside(1e-12), 2)).expect_err("a failure");
     let RunError::Model(error) = error else { panic!("{error}") };
     assert_eq!(error.place.event.map(|event| event.time_value()), Some(0.01));
 }
 
-/// Far beyond all numbers of windows, events are handled, too.
+/// Events are handled, too, at times beyond the greatest number of a window.
 #[test]
 fn the_last_window_is_a_window() {
     for workers in [1, 2] {
@@ -194,20 +193,21 @@ fn the_last_window_is_a_window() {
     }
 }
 
-/// A panic of the observer's is not the model's: it goes to the caller.
+/// A panic of the observer is not the model's: it goes to the caller.
 #[test]
-#[should_panic(expected = "the observer's own")]
+#[should_panic(expected = "a panic of the observer")]
 fn a_panic_of_the_observer_is_not_the_models() {
     let mut calls = 0;
     let run = run(Habit::Repeat(6, 0.5), 2).observe(move |_| {
         calls += 1;
-        assert!(calls > 1, "the observer's own");
+        assert!(calls > 1, "a panic of the observer");
         ControlFlow::Break(())
     });
     let _ = watchdog::run(run);
 }
 
-/// So late that the lookahead is lost in rounding, events are refused, not handled out of order.
+/// CONS-A: events so late that the lookahead is lost in rounding are refused, not handled out of
+/// order.
 #[test]
 fn a_lookahead_that_is_lost_is_an_error() {
     for workers in [1, 2] {

@@ -430,6 +430,21 @@ fn garbling() -> impl Strategy<Value = Garbling> {
     ]
 }
 
+/// CONS-D: a parcel of windows that arrives twice is an error, because it is not of the next round.
+#[test]
+fn a_doubled_parcel_of_windows_is_an_error() {
+    let ends = network(2, 2).into_iter().enumerate().map(|(rank, inner)| {
+        let what = if rank == 1 { Garbling::Twice } else { Garbling::Nothing };
+        Between { inner, who: Garbled::new(3, what) }
+    });
+    let way = Way::Conservative(Synchronization::Windows);
+    let all = (0..2).map(|_| simulation(way, &spec(None), 1, 20.0)).collect();
+    let outcomes = rankwise::run_on(ends.collect(), all);
+    let text = format!("{outcomes:?}");
+    assert!(outcomes.iter().all(|outcome| matches!(outcome, Some(Err(_)))), "{text}");
+    assert!(text.contains("CONS-D"), "{text}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
@@ -458,7 +473,8 @@ proptest! {
         }
     }
 
-    /// A parcel that is too short, or of another kind, is an error on all ranks; unless it came when all was over.
+    /// CONS-E: a parcel that is too short, or of another kind, is an error on all ranks, unless it
+    /// arrived when the run was over.
     #[test]
     fn what_is_garbled_for_the_conservative_engine_hangs_nobody(
         what in prop_oneof![

@@ -1,16 +1,16 @@
-//! The meetings of workers under the model checker, which runs every order that the memory model
-//! allows.
+//! BARRIER-A: the barrier of workers under the model checker, which runs every order that the
+//! memory model allows.
 //!
 //! The module is compiled a second time here, with loom's atomics. Before each round a worker
-//! writes a cell, without synchronisation of its own; after it, the others read that. A round
-//! that does not publish it, or one that lets somebody pass too early, is an error.
+//! writes a cell without any synchronization; after it, the others read the cell. It is an error if
+//! a round does not publish the cell, or lets a worker pass too early.
 //!
 //! # Mutations of `barrier.rs`, each red
 //!
 //! - `arrived` is added to with Release, Acquire or Relaxed: a race for a cell
-//! - `meetings` stored Relaxed, or loaded Relaxed: the same
-//! - `meetings` stored before `arrived` is set back: a round ends early or never
-//! - one place for all meetings instead of two: a word of the next round
+//! - `rounds` stored Relaxed, or loaded Relaxed: the same
+//! - `rounds` stored before `arrived` is set back: a round ends early or never
+//! - one place for all rounds instead of two: a contribution to the next round
 
 #![cfg(not(miri))]
 #![expect(unsafe_code, reason = "cells that are written before a round are read after it")]
@@ -30,7 +30,7 @@ use barrier::{Barrier, Reduction};
 const WORKERS: usize = 2;
 const ROUNDS: u64 = 3;
 
-/// The cells that workers write: for even and odd meetings, by worker.
+/// The cells that workers write: for even and odd rounds, by worker.
 struct World {
     barrier: Barrier,
     cells: [[Cell<u64>; WORKERS]; 2],
@@ -41,19 +41,19 @@ unsafe impl Sync for World {}
 // SAFETY: as above.
 unsafe impl Send for World {}
 
-/// What worker `me` says at a round.
+/// What worker `me` contributes to a round.
 const fn contribution(me: usize, round: u64) -> Reduction {
-    Reduction { first: 10 * round + (me as u64 + round) % 2, flags: 1 << (2 * round + me as u64) }
+    Reduction { lbts: 10 * round + (me as u64 + round) % 2, flags: 1 << (2 * round + me as u64) }
 }
 
 fn work(world: &World, me: usize) {
     for round in 0..ROUNDS {
         let cells = &world.cells[(round % 2) as usize];
         cells[me].set(round + 1);
-        let wait = |_| thread::yield_now();
-        let all = world.barrier.meet(me, round, contribution(me, round), wait);
-        let all = all.expect("nobody is gone");
-        assert_eq!(all, Reduction { first: 10 * round, flags: 3 << (2 * round) }, "round {round}");
+        let idle = |_| thread::yield_now();
+        let all = world.barrier.wait(me, round, contribution(me, round), idle);
+        let all = all.expect("all workers come");
+        assert_eq!(all, Reduction { lbts: 10 * round, flags: 3 << (2 * round) }, "round {round}");
         for cell in cells {
             assert_eq!(cell.get(), round + 1, "round {round}");
         }
@@ -61,7 +61,7 @@ fn work(world: &World, me: usize) {
 }
 
 #[test]
-fn a_meeting_shows_what_was_said_before_it() {
+fn a_round_publishes_what_was_written_before_it() {
     let mut model = Builder::new();
     model.preemption_bound.get_or_insert(3);
     model.check(|| {
@@ -76,14 +76,14 @@ fn a_meeting_shows_what_was_said_before_it() {
     });
 }
 
-/// Nobody waits for a worker that is gone.
+/// No worker waits for one that will not come any more.
 #[test]
-fn a_broken_exchange_lets_everybody_go() {
+fn a_broken_barrier_releases_all() {
     loom::model(|| {
         let barrier = Arc::new(Barrier::new(WORKERS));
         let other = Arc::clone(&barrier);
         let thread = thread::spawn(move || other.set_broken());
-        assert!(barrier.meet(0, 0, Reduction::IDENTITY, |_| thread::yield_now()).is_err());
+        assert!(barrier.wait(0, 0, Reduction::IDENTITY, |_| thread::yield_now()).is_err());
         thread.join().expect("no panic");
     });
 }

@@ -1,18 +1,17 @@
 //! Null messages and deadlock recovery commit what the sequential engine commits, on graphs of
 //! every kind.
 //!
-//! # Mutations of the engine, each found here
+//! # Mutations of the engine, each seen red here
 //!
-//! - `is_ready` lets an event at the bound go: a cycle of full edges and random graphs commit
-//!   something else.
-//! - A clock does not mind the outbox: the ring, Figure 4 and random graphs.
-//! - A clock is a step too far: nearly all.
-//! - Outputs at the floor are written: random graphs write in another order.
-//! - A recovery raises bounds by more than the lookahead: nearly all, and `failing_ranks`.
-//! - The receiver's events from other ranks take their room at the sender:
-//!   `memory_is_limited_by_rank`.
+//! - `is_ready` lets an event at the EIT go: a cycle of full edges and random graphs commit other
+//!   events.
+//! - A null-message time ignores the outbox: the ring, Figure 4 and random graphs.
+//! - A null-message time is a step too late: nearly all.
+//! - Outputs at the least null-message time are written: random graphs write in another order.
+//! - A recovery raises EITs by more than the lookahead: nearly all, and `failing_ranks`.
+//! - A remote event reserves memory at its sender's rank: `memory_is_limited_by_rank`.
 //!
-//! That a freeze begins too early is no mistake: what is decided holds in any case.
+//! A freeze that begins too early is no mistake: what is decided holds in any case.
 
 mod random_graph;
 mod rankwise;
@@ -33,7 +32,7 @@ use warpline::{
     Synchronization, Transport, VirtualTime,
 };
 
-/// The algorithms that go along links.
+/// The algorithms that use links.
 const MODES: [Synchronization; 3] = [
     Synchronization::NullMessages,
     Synchronization::NullMessagesOnDemand,
@@ -56,7 +55,7 @@ fn simulation(
         .pin(false)
 }
 
-/// What a run tells, without what may differ between engines.
+/// What a run reports, without what may differ between engines.
 fn told(run: &Outcome) -> String {
     match run {
         Ok(report) => format!(
@@ -70,7 +69,7 @@ fn told(run: &Outcome) -> String {
     }
 }
 
-/// A run and the sequential engine's commit the same, and write the same.
+/// A run commits and writes the same as a run of the sequential engine.
 fn check(model: &RandomGraph, mode: Synchronization, workers: usize, capacity: usize, end: f64) {
     let oracle = model.apart();
     let expected = Simulation::new(oracle.clone()).end(end).run();
@@ -120,8 +119,8 @@ fn model() -> impl Strategy<Value = RandomGraph> {
     )
 }
 
-/// Runs a model on so many ranks, which are threads; gives back what rank 0 says. One that does not
-/// end fails its test.
+/// Runs a model on several ranks, which are threads, and returns the outcome of rank 0. A rank that
+/// does not end fails the test.
 fn run_across(model: &RandomGraph, mode: Synchronization, shape: [usize; 3], end: f64) -> Outcome {
     let [ranks, workers, capacity] = shape;
     let (done, outcomes) = mpsc::channel();
@@ -177,7 +176,7 @@ proptest! {
         let model = model.apart();
         let run = run_across(&model, mode, [ranks, workers, capacity], end);
         match (&run, &expected) {
-            // The failure of another rank is told in its words.
+            // The failure of another rank is reported as text.
             (Err(RunError::Rank { error, .. }), Err(RunError::Model(expected))) => {
                 prop_assert!(error.contains(&expected.fault.to_string()), "{error}\n{expected}");
             }
@@ -189,9 +188,8 @@ proptest! {
     }
 }
 
-/// Figure 4 of the paper: r1 tells r3 of every step of its own and r2 of every step, r2 hardly ever
-/// tells r3 anything. With room for three events on an edge, r3 waits for r2, r1 for r3, and r2 for
-/// r1.
+/// Figure 4 of Wen and Yelick: r1 sends r2 and r3 an event at every step, and r2 hardly ever sends
+/// r3 one. With a capacity of three events per edge, r3 waits for r2, r1 for r3, and r2 for r1.
 #[derive(Clone, Debug)]
 struct Figure4;
 
@@ -255,8 +253,8 @@ impl LogicalProcess for Subcircuit {
     }
 }
 
-/// Null messages of r2 keep r3 going; without them the deadlock is there, and is ended every time;
-/// where edges have room for all, it is not.
+/// Null messages of r2 keep r3 going. Without them the deadlock occurs, and is ended every time. It
+/// is rarer where edges hold all events.
 #[test]
 fn the_deadlock_of_figure_4() {
     let run = |mode, workers, capacity| {
@@ -270,17 +268,20 @@ fn the_deadlock_of_figure_4() {
     for workers in [1, 2, 3] {
         assert!(run(Synchronization::DeadlockRecovery, workers, 3) > 0);
     }
-    // Alone, the worker is quiet only when nothing can go on.
+    // A single worker is quiescent only when no LP can go on.
     assert_eq!(run(Synchronization::NullMessages, 1, 3), 0);
     assert_eq!(run(Synchronization::NullMessagesOnDemand, 1, 3), 0);
     // At 30 the edge to r3 is full, and r3 has waited since 10.
     let blocked = run(Synchronization::DeadlockRecovery, 1, 3);
     let free = run(Synchronization::DeadlockRecovery, 1, 64);
-    assert!(free < blocked, "{free} deadlocks with room for all, {blocked} with room for three");
+    assert!(
+        free < blocked,
+        "{free} deadlocks with capacity for all, {blocked} with capacity for three"
+    );
 }
 
-/// Without lookahead and in a cycle of edges that hold one event, only recovery exceeds the
-/// capacity.
+/// Without lookahead, in a cycle of edges that hold one event each, the run goes on because
+/// recovery exceeds the capacity.
 #[test]
 fn a_cycle_of_full_edges() {
     let model = RandomGraph { fan: [2, 4], delays: vec![0.0], ..RandomGraph::ring(3, 0.0) };
@@ -291,7 +292,7 @@ fn a_cycle_of_full_edges() {
     }
 }
 
-/// What comes after a link's promise is broken names the link, and what to do.
+/// An error about a broken link names the link, and what to do.
 #[test]
 fn broken_links_are_told() {
     for mode in MODES {
@@ -313,8 +314,8 @@ fn broken_links_are_told() {
     }
 }
 
-/// A chain of events without delay that never ends is the same error as in the sequential engine,
-/// at the same place. It goes on at one process: a million deadlocks would take long.
+/// An endless chain of zero-delay events is the same error as with the sequential engine, at the
+/// same place. The chain stays at one LP, because a million deadlocks would take long.
 #[test]
 fn an_endless_chain_is_told() {
     let mut model = RandomGraph::ring(2, 1.0);
@@ -325,8 +326,8 @@ fn an_endless_chain_is_told() {
     }
 }
 
-/// A run that has no end ends when it is stopped, or when its observer says so; and so does one
-/// whose processes wait for each other all the time.
+/// A run without an end ends when its observer says so, even if its LPs wait for each other all the
+/// time.
 #[test]
 fn a_stopped_run_ends() {
     for mode in MODES {
@@ -346,7 +347,7 @@ fn a_stopped_run_ends() {
     }
 }
 
-/// Limited memory is an error that says so, and what is enough is enough.
+/// With too little memory the run fails with an error that says so; with enough it does not.
 #[test]
 fn memory_is_limited() {
     for mode in MODES {
@@ -358,8 +359,8 @@ fn memory_is_limited() {
     }
 }
 
-/// An event for another rank takes room there, and only there: a pipeline from one rank to the next
-/// needs no more of it the longer it runs.
+/// A remote event reserves memory at its receiver's rank only: a pipeline from one rank to the next
+/// does not need more memory the longer it runs.
 #[test]
 fn memory_is_limited_by_rank() {
     let links = vec![vec![(2, 0.5), (3, 0.5)], vec![(2, 0.5)], vec![], vec![]];
@@ -373,7 +374,7 @@ fn memory_is_limited_by_rank() {
     }
 }
 
-/// Models and settings that do not fit are refused, and it is said what to declare.
+/// Models and settings that do not fit each other are refused, with what to declare instead.
 #[test]
 fn what_does_not_fit_is_refused() {
     let refusal = |run: Simulation<'static, RandomGraph>| match watchdog::run(run) {
@@ -390,7 +391,7 @@ fn what_does_not_fit_is_refused() {
     model.links[1] = vec![(2, f64::NAN)];
     let error = refusal(simulation(&model, Synchronization::NullMessages, 1, 8));
     assert!(error.contains("on the link from LP 1 to LP 2"), "{error}");
-    // No lookahead of the whole model, so no windows; but links.
+    // The model has links, but no lookahead of the whole model as windows need it.
     assert!(watchdog::run(simulation(&ring, Synchronization::Auto, 2, 8)).is_ok());
     let error = refusal(simulation(&ring, Synchronization::Windows, 1, 8));
     assert!(error.contains("lookahead"), "{error}");

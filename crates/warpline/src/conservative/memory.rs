@@ -1,18 +1,18 @@
-//! The memory of events: how many may be pending where it is limited, and buffers that wait to be
-//! used again.
+//! The memory of events: the budget for pending ones, and buffers that are kept to be used again.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use warpline_core::Place;
 
-use super::algorithm::ErrorContext;
+use super::common::ErrorContext;
 use crate::{RunError, event::Buffer, handling::Halt};
 
-/// Spare buffers take at most so much memory, or are not more than so many.
+/// Spare buffers take at most this memory, beside a few that every worker may keep.
 const SPARES_BYTES: usize = 1 << 20;
+/// The number of buffers that a worker may always keep, however large they are.
 const SPARES_LEAST: usize = 64;
 
-/// MemoryBudget for pending events: one for all workers of a rank.
+/// The budget for pending events, shared by all workers of a rank.
 #[derive(Debug)]
 pub(super) struct MemoryBudget {
     /// The limit in bytes, and what one event takes of it.
@@ -20,7 +20,7 @@ pub(super) struct MemoryBudget {
     event_bytes: u64,
     /// The most events that may be pending, if there is a limit.
     events: Option<usize>,
-    /// How many are, if there is.
+    /// The number of pending events, if there is a limit.
     pending: AtomicUsize,
 }
 
@@ -37,27 +37,28 @@ impl MemoryBudget {
         self.events.is_some()
     }
 
-    /// Takes the place of one more event; cuts off the code that sends it if there is none.
+    /// Reserves memory for one more event. If there is none, the code that sends it is cut off.
     #[inline]
-    pub(super) fn reserve(&self, error_context: &mut ErrorContext) {
+    pub(super) fn reserve(&self, context: &mut ErrorContext) {
         if let Some(events) = self.events {
             // Ordering: Relaxed; a count, here and below.
             if self.pending.fetch_add(1, Ordering::Relaxed) >= events {
                 self.pending.fetch_sub(1, Ordering::Relaxed);
-                error_context.halt(Halt::OutOfBuffers);
+                context.halt(Halt::OutOfBuffers);
             }
         }
     }
 
-    /// Gives the places of so many events back.
+    /// Releases the memory of this number of events.
     #[inline]
     pub(super) fn release(&self, events: usize) {
         if self.events.is_some() {
-            self.pending.fetch_sub(events, Ordering::Relaxed);
+            let pending = self.pending.fetch_sub(events, Ordering::Relaxed);
+            debug_assert!(pending >= events, "{events} of {pending} pending events released");
         }
     }
 
-    /// The failure of a run for which there is too little.
+    /// The failure of a run that exceeds the budget.
     pub(super) fn out_of_buffers(&self, place: Place) -> RunError {
         RunError::OutOfBuffers {
             place,
@@ -85,7 +86,8 @@ impl<B> SpareBuffers<B> {
         B::store(message, &mut self.0)
     }
 
-    /// Keeps a buffer, if there are not many yet: who only receives would keep them all.
+    /// Keeps a buffer, unless there are many: a worker that receives more than it sends would keep
+    /// all of them.
     #[inline]
     pub(super) fn recycle<T>(&mut self, message: B)
     where

@@ -1,23 +1,25 @@
-//! The conservative engine: no event is handled before it is certain that no earlier one can
-//! arrive.
+//! The conservative engine: an event is handled only when no earlier event can arrive any more.
 //!
-//! There are two ways to be certain, with a module each; [`Synchronization`] says which. What they
-//! have in common is in `crew`: workers on threads, what they share, mistakes of the model, the
-//! report.
+//! Two modules decide that, each in its own way; [`Synchronization`] chooses one. In both of them
+//! `mod.rs` has the invariants and a table of modules, `worker.rs` has the main loop, and
+//! `remote.rs` has all that concerns other ranks.
 //!
-//! | module            | what it does                                                   |
-//! |-------------------|----------------------------------------------------------------|
-//! | `windows`         | all workers handle the same window of virtual time, then meet  |
-//! | `null_messages`   | each process goes on by itself, as far as its links allow      |
-//! | `synchronization` | which of them runs with a model                                |
-//! | `crew`            | the workers of a rank, from their start to the report          |
-//! | `room`            | the memory of events                                           |
-//! | `lookout`         | progress, and early ends                                       |
+//! | module            | what it has                                                        |
+//! |-------------------|--------------------------------------------------------------------|
+//! | `windows`         | all workers handle the same window, then wait at a barrier (YAWNS) |
+//! | `null_messages`   | each LP goes on as far as its links allow (Chandy, Misra, Bryant)  |
+//! | `synchronization` | which algorithm runs with a model                                  |
+//! | `algorithm`       | the workers of a rank, from their start to the report              |
+//! | `common`          | what the workers share in both algorithms                          |
+//! | `memory`          | the memory of events                                               |
+//! | `progress`        | progress, and early ends                                           |
 
 mod algorithm;
-mod lookout;
+mod common;
+
 mod memory;
 mod null_messages;
+mod progress;
 mod synchronization;
 pub(crate) mod windows;
 
@@ -41,7 +43,7 @@ pub(crate) fn run<M: Model>(
     watch: &mut Watch<'_>,
     ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
-    // Small messages travel in the lists; large ones stay put in a buffer of their own.
+    // A small message is stored in its event, which is copied; a large one stays in a buffer.
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
         run_with::<M, Inline<Message<M>>>(model, settings, watch, ranks)
     } else {

@@ -1,9 +1,8 @@
-//! A PHOLD-like model whose messages tell of the state that sent them, with a hook in every
-//! handler.
+//! A PHOLD-like model with a hook in every handler call.
 //!
-//! So a handler that sees a state or a message which never really was can be told from one that
-//! does not, by the hash of all that its process has seen; and the hook may stall there, or go
-//! wrong.
+//! A message carries a hash of all that its sender has handled. So the hook can tell from an LP's
+//! hash whether the LP is in a state that the sequential engine never reaches, and may stall or
+//! fail there.
 
 use std::{
     fmt,
@@ -15,32 +14,32 @@ use warpline::{
     mix,
 };
 
-/// Where a handler is.
+/// One call of a handler.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HandlerCall {
     pub(crate) lp: u32,
-    /// Which event of the process it is, counted from 1; 0 is its start.
+    /// The number of the event at its LP, counted from 1; 0 is the LP's start.
     pub(crate) nth: usize,
-    /// A hash of all events of the process up to this one.
+    /// A hash of all events of the LP up to this one.
     pub(crate) hash: u64,
     /// Whether it is a blocking I/O event.
     pub(crate) io: bool,
 }
 
-/// Called in every handler; what it gives back in place of nothing is the reason of a failure.
+/// Called in every handler. If it returns a reason, the handler fails with it.
 pub(crate) type Hook = dyn Fn(HandlerCall) -> Option<&'static str> + Send + Sync;
 
-/// What the output handler was called with, in this order.
+/// The arguments of the calls to the output handler, in order.
 pub(crate) type Lines = Arc<Mutex<Vec<(EventKey, LpId, u64)>>>;
 
-/// The model.
+/// PHOLD with a hook.
 pub(crate) struct HookedPhold {
     pub(crate) lps: u32,
-    /// Events that each process starts with; every event leads to another.
+    /// How many events each LP starts with; every event sends another one.
     pub(crate) population: u32,
-    /// From an event to its line.
+    /// The delay from an event to its line of output.
     pub(crate) line_delay: f64,
-    /// One event in so many is a blocking I/O event.
+    /// One event in this number is a blocking I/O event.
     pub(crate) blocking: u64,
     pub(crate) hook: Box<Hook>,
     pub(crate) lines: Lines,
@@ -54,7 +53,7 @@ pub(crate) struct HookedLp {
     hash: u64,
 }
 
-/// One event in so many makes a line.
+/// One event in this number sends a line of output.
 const LINES: u64 = 4;
 
 impl HookedPhold {
@@ -74,12 +73,12 @@ impl HookedPhold {
         }
     }
 
-    /// Nothing goes wrong here.
+    /// A model in which nothing fails.
     pub(crate) fn sound(lps: u32) -> Self {
         Self::new(lps, |_| None)
     }
 
-    fn fail_if_told(&self, call: HandlerCall, cx: &mut impl Context<u64>) {
+    fn fail_if_asked(&self, call: HandlerCall, cx: &mut impl Context<u64>) {
         if let Some(reason) = (self.hook)(call) {
             cx.fail(format_args!("{reason}"));
         }
@@ -94,7 +93,7 @@ impl fmt::Debug for HookedPhold {
 
 impl Model for HookedPhold {
     type Lp = HookedLp;
-    /// The hash of each process.
+    /// The hash of each LP.
     type Output = Vec<u64>;
 
     fn name(&self) -> &'static str {
@@ -119,7 +118,7 @@ impl HookedLp {
         self.handled += 1;
         self.hash = mix(self.hash, message ^ cx.now().get().to_bits());
         let Self { handled, hash } = *self;
-        model.fail_if_told(HandlerCall { lp: cx.me().get(), nth: handled, hash, io }, cx);
+        model.fail_if_asked(HandlerCall { lp: cx.me().get(), nth: handled, hash, io }, cx);
         if hash.is_multiple_of(LINES) {
             cx.send_io(Io::NonBlocking, cx.me(), model.line_delay, hash);
         }
@@ -140,7 +139,7 @@ impl LogicalProcess for HookedLp {
     type Summary = u64;
 
     fn start(&mut self, model: &HookedPhold, cx: &mut impl Context<u64>) {
-        model.fail_if_told(HandlerCall { lp: cx.me().get(), nth: 0, hash: 0, io: false }, cx);
+        model.fail_if_asked(HandlerCall { lp: cx.me().get(), nth: 0, hash: 0, io: false }, cx);
         for message in 0..u64::from(model.population) {
             let delay = cx.rng().exponential(1.0);
             cx.send(cx.me(), delay, message);
@@ -174,7 +173,7 @@ impl LogicalProcess for HookedLp {
     }
 }
 
-/// The hashes that each process goes through, event by event, in the order that is the truth.
+/// The hashes of each LP, event by event, as the sequential engine computes them.
 pub(crate) fn truth(lps: u32, end: f64) -> Vec<Vec<u64>> {
     let known = Arc::new(Mutex::new(vec![Vec::new(); lps as usize]));
     let noted = Arc::clone(&known);

@@ -1,4 +1,4 @@
-//! Models on random directed graphs: what the conservative engine's null messages are tested on.
+//! A model on any directed graph, on which null messages and deadlock recovery are tested.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,39 +6,39 @@ use warpline::{
     Context, EventKey, Io, IoContext, Link, LogicalProcess, LpId, Model, VirtualTime, Wire, Wires,
 };
 
-/// What goes wrong, and at which event of which process.
+/// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Mistake {
     Fail,
     Panic,
-    /// An event to this process, which may have no link from there.
+    /// An event to this LP, to which there may be no link.
     SendTo(u32),
-    /// An event on the first link, by half of its lookahead.
+    /// An event on the first link, with half of its lookahead as its delay.
     TooSoon,
 }
 
-/// A directed graph, and how its processes behave.
+/// A directed graph, and how its LPs behave.
 #[derive(Clone, Debug)]
 pub(crate) struct RandomGraph {
-    /// Of every process: where it sends to, and with which lookahead.
+    /// By LP: the receivers of its links, and their lookaheads.
     pub(crate) links: Vec<Vec<(u32, f64)>>,
-    /// What is added to the lookahead, drawn for each event; a negative one is the mean of an
-    /// exponential delay.
+    /// Delays beyond the lookahead, of which one is drawn for each event. A negative one is the
+    /// mean of an exponential delay.
     pub(crate) delays: Vec<f64>,
-    /// How many events each event leads to, at least and at most: the budget decides in the end.
+    /// The least and the greatest number of events that an event sends, as far as its budget goes.
     pub(crate) fan: [u64; 2],
-    /// How many events every process sends at its start, and how many each may lead to.
+    /// How many events each LP sends at its start, and how many events may follow from each.
     pub(crate) first: u64,
     pub(crate) budget: u64,
-    /// The parts of all events that are blocking and non-blocking I/O events.
+    /// The fractions of events that are blocking and non-blocking I/O events.
     pub(crate) io: [f64; 2],
     pub(crate) wrong: Option<(u32, u64, Mistake)>,
-    /// What `output` was called with, in order.
+    /// The arguments of the calls to `output`, in order.
     pub(crate) lines: Arc<Mutex<Vec<(EventKey, LpId)>>>,
 }
 
 impl RandomGraph {
-    /// Sound processes that send a few events each way.
+    /// Sound LPs that send a few events on each link.
     pub(crate) fn new(links: Vec<Vec<(u32, f64)>>) -> Self {
         Self {
             links,
@@ -52,12 +52,12 @@ impl RandomGraph {
         }
     }
 
-    /// A ring of so many.
+    /// A ring of `count` LPs.
     pub(crate) fn ring(count: u32, lookahead: f64) -> Self {
         Self::new((0..count).map(|me| vec![((me + 1) % count, lookahead)]).collect())
     }
 
-    /// The same, with lines of its own.
+    /// The same model with another list of lines.
     pub(crate) fn apart(&self) -> Self {
         Self { lines: Arc::default(), ..self.clone() }
     }
@@ -93,7 +93,7 @@ impl Model for RandomGraph {
     }
 }
 
-/// A process: what it has handled depends on the order in which it did.
+/// An LP whose result depends on the order in which it handles its events.
 #[derive(Clone, Debug)]
 pub(crate) struct GraphLp {
     handled: u64,
@@ -106,7 +106,7 @@ impl GraphLp {
         let links = &model.links[me.index()];
         for child in 0..count.min(budget) {
             let share = budget / count.min(budget) + u64::from(child < budget % count.min(budget));
-            // One more than there are links: the process itself.
+            // The last choice is the LP itself.
             let choice = cx.rng().below(links.len() as u64 + 1) as usize;
             let (to, lookahead) =
                 links.get(choice).map_or((me, 0.0), |&(to, lookahead)| (LpId::new(to), lookahead));

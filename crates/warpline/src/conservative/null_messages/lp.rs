@@ -1,5 +1,5 @@
-//! A process as its worker sees it: what it waits with, how far it may go, and what others know of
-//! it.
+//! An LP as its worker sees it: its pending events, how far it may go, and what the receivers of
+//! its events know of it.
 
 use std::{
     cmp::Reverse,
@@ -11,8 +11,8 @@ use warpline_graph::EdgeId;
 use super::channel_time::ChannelTime;
 use crate::{event::Event, handling::Lp};
 
-/// An event that waits at its receiver, and the edge whose room it takes; none for what it sent
-/// itself.
+/// An event that waits at its receiver, and the edge that it takes a place of; none for an event
+/// that the LP sent to itself.
 pub(super) struct Waiting<B> {
     pub(super) event: Event<B>,
     pub(super) edge: Option<EdgeId>,
@@ -39,27 +39,28 @@ impl<B> Ord for Waiting<B> {
     }
 }
 
-/// See the module.
+/// An LP with its pending events and the state of its channels.
 pub(super) struct LinkedLp<L, B> {
     pub(super) lp: Lp<L>,
     pub(super) pending: BinaryHeap<Reverse<Waiting<B>>>,
-    /// What its last event has sent and found no room for, and the clock of that event.
+    /// What its last event has sent on edges that were full, and the null-message time of that
+    /// event.
     pub(super) outbox: VecDeque<(EdgeId, Event<B>)>,
     pub(super) outbox_cause: ChannelTime,
-    /// Nothing arrives before this any more.
-    pub(super) bound: ChannelTime,
-    /// The incoming edge that holds the bound back, if it has any.
+    /// The EIT (earliest input time): nothing arrives before it any more.
+    pub(super) eit: ChannelTime,
+    /// The incoming edge with the least channel bound, which limits the EIT; none without edges.
     pub(super) lowest: Option<EdgeId>,
     /// The least lookahead of its incoming edges.
     pub(super) lookahead: f64,
-    /// The clock that the receivers of its events know.
-    pub(super) published: ChannelTime,
-    /// Where it is in the queue of those that are ready; never if it is not.
+    /// The null-message time that the receivers of its events know.
+    pub(super) announced: ChannelTime,
+    /// Its place in the queue of ready LPs; never if it is not in there.
     pub(super) queued: ChannelTime,
-    /// The bound that it had when it asked for more.
-    pub(super) asked_at: Option<ChannelTime>,
-    /// Whether somebody waits for its clock.
-    pub(super) is_asked: bool,
+    /// The EIT that it had when it last requested a null message.
+    pub(super) requested_at: Option<ChannelTime>,
+    /// Whether another LP has requested a null message from it.
+    pub(super) is_requested: bool,
     pub(super) is_in_review: bool,
     pub(super) has_failed: bool,
 }
@@ -71,47 +72,52 @@ impl<L, B> LinkedLp<L, B> {
             pending: BinaryHeap::new(),
             outbox: VecDeque::new(),
             outbox_cause: ChannelTime::START,
-            bound: if lowest.is_some() { ChannelTime::START } else { ChannelTime::NEVER },
+            eit: if lowest.is_some() { ChannelTime::START } else { ChannelTime::NEVER },
             lowest,
             lookahead: lookahead.unwrap_or(0.0),
-            published: ChannelTime::START,
+            announced: ChannelTime::START,
             queued: ChannelTime::NEVER,
-            asked_at: None,
-            is_asked: false,
+            requested_at: None,
+            is_requested: false,
             is_in_review: false,
             has_failed: false,
         }
     }
 
-    /// Where its next event is; never if it has none.
+    /// Whether it is in the queue of ready LPs.
     #[inline]
-    pub(super) fn next(&self) -> ChannelTime {
-        self.pending
-            .peek()
-            .map_or(ChannelTime::NEVER, |Reverse(first)| ChannelTime::of(&first.event.key))
+    pub(super) fn is_queued(&self) -> bool {
+        self.queued != ChannelTime::NEVER
     }
 
-    /// Its clock: no cause of what it will send is before that. Events at the end are never
-    /// handled.
-    pub(super) fn clock(&self, end: f64) -> ChannelTime {
+    /// The position of its next event; never if it has none.
+    #[inline]
+    pub(super) fn next(&self) -> ChannelTime {
+        let first = self.pending.peek();
+        first.map_or(ChannelTime::NEVER, |Reverse(first)| ChannelTime::of(&first.event.key))
+    }
+
+    /// Its null-message time: nothing that it will send has an earlier cause. Events at the end of
+    /// the run or later are never handled, so they send nothing.
+    pub(super) fn null_message_time(&self, end: f64) -> ChannelTime {
         if self.has_failed {
-            return self.published;
+            return self.announced;
         }
         if !self.outbox.is_empty() {
             return self.outbox_cause;
         }
-        let next = self.next().min(self.bound);
+        let next = self.next().min(self.eit);
         if next.is_before(end) { next.as_cause() } else { ChannelTime::NEVER }
     }
 
-    /// Its clock, if its receivers should hear of it: it has grown. That it has grown by steps
-    /// alone, because its bound has, is no news: in a cycle of links without lookahead the
-    /// processes would tell each other so without end.
-    pub(super) fn news(&self, end: f64) -> Option<ChannelTime> {
-        let clock = self.clock(end);
-        debug_assert!(clock >= self.published, "CMB-B: {clock:?} after {:?}", self.published);
-        let is_own = !self.outbox.is_empty() || self.next() <= self.bound;
-        let has_grown = clock > self.published && (is_own || clock.is_later_than(self.published));
-        has_grown.then_some(clock)
+    /// Its null-message time, if that has grown and its receivers should know it. They need not
+    /// know a time that has grown by steps alone because the EIT has: in a cycle of links without
+    /// lookahead the LPs would send each other null messages without end.
+    pub(super) fn unannounced(&self, end: f64) -> Option<ChannelTime> {
+        let time = self.null_message_time(end);
+        debug_assert!(time >= self.announced, "CMB-B: {time:?} after {:?}", self.announced);
+        let is_own = !self.outbox.is_empty() || self.next() <= self.eit;
+        let has_grown = time > self.announced && (is_own || time.is_later_than(self.announced));
+        has_grown.then_some(time)
     }
 }

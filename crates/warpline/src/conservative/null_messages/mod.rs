@@ -1,73 +1,75 @@
-//! Null messages: each process goes on by itself, as far as the links to it allow (Chandy, Misra
-//! and Bryant).
+//! Null messages: each LP goes on by itself, as far as the links to it allow (Chandy, Misra and
+//! Bryant).
 //!
-//! A model declares its links, the ways that its events take, each with a lookahead. Every process
-//! is a node of an event graph and every link an edge. A process may handle its next event when
-//! nothing that is still to come on any edge can be before it. There is no window, and workers
-//! never meet; where the links are few, a process depends on its neighbours and on nobody else.
+//! A model declares its links, the channels that its events take, each with a lookahead. Every LP
+//! is a node of an event graph and every link is an edge. An LP may handle its next event when
+//! nothing that will still arrive on any edge can be before it. There is no window and no barrier:
+//! an LP depends on its neighbors only.
 //!
-//! | module      | what it does                                                                   |
-//! |-------------|--------------------------------------------------------------------------------|
-//! | `worker`    | the main loop: which process handles events, and what becomes of its sends     |
-//! | `process`   | what a process waits with, and how far it may go                               |
-//! | `clocks`    | bounds, null messages, questions                                               |
-//! | `detection` | deadlocks, failures, I/O, and the end: what all workers agree on               |
-//! | `moment`    | times, and steps within them                                                   |
-//! | `send_buffer`      | checks what a handler sends                                                    |
-//! | `departure` | an event on its way                                                            |
-//! | `shared`    | what the workers of a rank share                                               |
+//! | module               | what it has                                                         |
+//! |----------------------|---------------------------------------------------------------------|
+//! | `worker`             | the main loop: which LP handles events, and where its sends go      |
+//! | `lp`                 | an LP's pending events and the state of its channels                |
+//! | `bounds`             | channel bounds and EITs: which events an LP may handle              |
+//! | `null_message`       | null messages, and requests for them                                |
+//! | `channel_time`       | virtual times, and steps within them                                |
+//! | `deadlock_detection` | deadlocks, failures, I/O, and the end: what all workers agree on    |
+//! | `send_buffer`        | what a handler sends, checked                                       |
+//! | `remote`             | all that concerns other ranks                                       |
+//! | `shared`             | what the workers of a rank share                                    |
 //!
 //! # Invariants, and why they hold
 //!
-//! The *clock* of a process is a moment that no cause of what it is still going to send is before:
-//! the lesser of its next event and its bound, or, while its outbox is not empty, the event that it
-//! sent that for. What it sends to itself is due after its cause (KEY-A).
+//! The *null-message time* of an LP is a lower bound on the causes of all that it will still send:
+//! the lesser of its next event and its EIT, or, while its outbox is not empty, the event whose
+//! sends are in there. What an LP sends to itself is due after its cause (KEY-A).
 //!
-//! - **CMB-A.** Nothing arrives at a process before its bound. The bound is the least bound of its
-//!   edges, or what a recovery allows. The bound of an edge is the effect, by the link's lookahead
-//!   (CHANNEL-A), of a clock of its sender: either of the cause of an event that came on the edge,
-//!   or of a null message. The sender handles events in the order of their keys, and what comes
-//!   later on the edge was sent later (GRAPH-A and GRAPH-D), so it has no earlier cause. It does
-//!   not matter in which order events on one edge are due. Checked.
-//! - **CMB-B.** Clocks never go back: events come after bounds (CMB-A), and bounds only grow.
-//!   Checked.
-//! - **CMB-C.** Each process handles its events in the order of their keys: one is handled only if
-//!   its time and step are before the bound, and of those that have come the first.
-//! - **CMB-D.** Every event that was sent was handled once, or is pending at the end. Checked.
+//! - **CMB-A.** Nothing arrives at an LP before its EIT (earliest input time). The EIT is the least
+//!   bound of its channels, or what a recovery allows. The bound of a channel is the effect, by the
+//!   link's lookahead (CHANNEL-A), of a null-message time of its sender, which came with an event
+//!   or with a null message. The sender handles events in the order of their keys, and what comes
+//!   later on the edge was sent later (GRAPH-A and GRAPH-D), so it has no earlier cause. The order
+//!   in which events on one edge are due does not matter. Checked when an event arrives.
+//! - **CMB-B.** Null-message times never decrease: events come after EITs (CMB-A), and EITs only
+//!   grow. Asserted in debug builds.
+//! - **CMB-C.** Each LP handles its events in the order of their keys: it handles only events
+//!   before its EIT, and of those that have arrived the first. Asserted in debug builds.
+//! - **CMB-D.** Every event that was sent was handled once, or is pending at the end. Asserted.
 //!
 //! # Deadlocks
 //!
-//! Processes may wait for each other in a cycle: because lookaheads are 0, because null messages
-//! are not sent, or because edges are full (Figure 4 of the paper). When all workers rest and
-//! nothing is on its algorithm, they freeze the graph and find the *floor*, the least clock of all that
-//! is not handled: of every pending event, and of every outbox, whose cause is what its contents
-//! may follow by a lookahead. Nothing has an earlier cause from then on. So the bound of every
-//! process rises to the effect of the floor by the least lookahead of its edges, which is past
-//! every event whose moment is the floor's: zero-delay effects of it are a step further. And if the
-//! floor is that of an outbox, its contents are sent although the edges are full; nothing else is.
-//! So at least the first event goes on, and edges hold more than they should only where the first
-//! event needs it.
+//! LPs may wait for each other in a cycle: because lookaheads are 0, because null messages are not
+//! sent, or because edges are full (Figure 4 of Wen and Yelick). When all workers rest and nothing
+//! is on its way, they freeze the graph and find the least null-message time of all that is not
+//! handled: of every pending event, and of every outbox, whose contents may be due a lookahead
+//! after their cause. Nothing has an earlier cause from then on. So the EIT of every LP rises to
+//! the effect of that time by the least lookahead of its edges. That is past every event at that
+//! time and step, because zero-delay effects are due a step later. If the least time is that of an
+//! outbox, its contents are sent although the edges are full; no other outbox is. So at least the
+//! first event is handled, and edges exceed their capacity only where the first event needs it.
 //!
 //! # Memory
 //!
-//! An edge holds so many events (`edge_capacity`), counted from when they are sent until they are
-//! handled. A process that finds an edge full keeps what that event has sent, and handles nothing
-//! until it is gone. What a process sends to itself takes room on no edge.
+//! An edge holds a limited number of events (`edge_capacity`), counted from when they are sent
+//! until they are handled. An LP that finds an edge full keeps what the current event has sent in
+//! its outbox, and handles nothing until the outbox is empty. What an LP sends to itself takes no
+//! place on any edge.
 //!
-//! # When a handler makes a mistake
+//! # When a handler fails
 //!
-//! All others handle the events before it, and no others, so that the first mistake in the order of
-//! events is the one that is reported. Blocking I/O events of other processes after it may have
-//! been handled.
+//! All other LPs handle the events before the failed one, and no others, so that the first failure
+//! in the order of events is reported. Blocking I/O events of other LPs after it may have been
+//! handled.
 //!
 //! # When a run is stopped
 //!
-//! Each process has handled a prefix of its events; some are further than others.
+//! Each LP has handled a prefix of its events; some LPs are further than others.
 //!
 //! # I/O
 //!
-//! Blocking events are handled in their turn. Non-blocking ones are kept until a floor has passed
-//! them, and written by the first worker of each rank, in the order of their keys.
+//! Blocking I/O events are handled in their turn. Non-blocking ones are kept until a freeze finds
+//! that nothing can come before them; then the first worker of each rank writes them, in the order
+//! of their keys.
 //!
 //! # References
 //!
@@ -78,8 +80,9 @@
 
 mod bounds;
 mod channel_time;
-mod detection;
+mod deadlock_detection;
 mod lp;
+mod null_message;
 mod remote;
 mod send_buffer;
 mod shared;
@@ -89,18 +92,19 @@ use warpline_core::{Model, Wires};
 use warpline_graph::GraphTraffic;
 
 use super::{
-    algorithm::{Algorithm, Common, WorkerResult},
-    lookout::Lookout,
+    algorithm::{Algorithm, WorkerResult},
+    common::Common,
+    progress::ProgressMonitor,
 };
 use crate::{
     Details, RunError,
     event::{Buffer, Message},
 };
-use remote::ChannelEvent;
+use shared::ChannelEvent;
 pub(super) use shared::Shared;
 use worker::Worker;
 
-/// What a worker counts besides.
+/// What a worker of these algorithms counts beside the common counts.
 pub(super) struct Counters {
     null_messages: u64,
     deadlocks: u64,
@@ -120,9 +124,13 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         &self.common
     }
 
-    fn work(&self, me: usize, lookout: &mut Lookout<'_, '_>) -> WorkerResult<M::Lp, Counters> {
-        let mut worker = Worker::new(self, self.common.directory.global(me).index());
-        let ended = worker.work(lookout);
+    fn work(
+        &self,
+        me: usize,
+        monitor: &mut ProgressMonitor<'_, '_>,
+    ) -> WorkerResult<M::Lp, Counters> {
+        let mut worker = Worker::new(self, me);
+        let ended = worker.work(monitor);
         let Worker { lps: linked, tally, graph, send_buffer, outputs, .. } = worker;
         let traffic = graph.traffic();
         let mut lps = Vec::with_capacity(linked.len());
@@ -137,7 +145,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
             last_time: tally.last_time,
             peak: tally.peak,
             rounds: tally.freezes,
-            count: Counters {
+            counters: Counters {
                 null_messages: tally.null_messages,
                 deadlocks: tally.deadlocks,
                 traffic,
@@ -150,7 +158,8 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
     }
 
     fn details(&self, results: &[WorkerResult<M::Lp, Counters>]) -> Details {
-        let sum = |of: fn(&Counters) -> u64| results.iter().map(|worker| of(&worker.count)).sum();
+        let sum =
+            |of: fn(&Counters) -> u64| results.iter().map(|worker| of(&worker.counters)).sum();
         let counters = vec![
             ("null_messages", sum(|count| count.null_messages)),
             ("deadlocks", sum(|count| count.deadlocks)),

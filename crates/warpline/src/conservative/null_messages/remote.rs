@@ -1,45 +1,151 @@
-//! An event on its way along an edge, and how it travels between ranks.
+//! All that the null-message algorithms know of other ranks.
+//!
+//! The event graph carries events, null messages and control messages between the workers of all
+//! ranks alike. What is left is here: events as bytes ([`EventCodec`]), memory that a remote event
+//! reserves where it arrives, whether all ranks are quiescent, and alerts of ranks that fail.
+//!
+//! The main loop calls it at four points: the graph of a worker gets its connection, a remote event
+//! arrives, a rank is quiescent, and a worker is idle.
 
-use warpline_core::{Model, WireError, Wires, take_bytes};
-use warpline_graph::Codec;
+use warpline_core::{EventKey, LpId, Model, WireError, Wires, take_bytes};
+use warpline_graph::{CONTROL_WORDS, Codec, Control, EdgeId, Remote as Connection};
 use warpline_net::Malformed;
 
-use super::channel_time::ChannelTime;
+use super::{
+    channel_time::ChannelTime,
+    deadlock_detection::QUIESCENT,
+    shared::{ChannelEvent, Shared},
+    worker::Worker,
+};
 use crate::{
     event::{Buffer, Event, Message},
     remote_event::{RemoteEvent, read_event, write_event},
+    run::ENGINE_KINDS,
 };
 
-/// An event, and the clock of its cause: later ones on the same edge have no earlier causes.
-pub(super) struct ChannelEvent<B> {
-    pub(super) event: Event<B>,
-    pub(super) cause: ChannelTime,
+/// An idle worker asks after this number of looks whether another rank fails.
+const ALERT_EVERY: u32 = 16;
+
+/// What a rank says of its quiescence: the number of freezes so far, and the numbers of items that
+/// it has sent to other ranks and received from them.
+type Quiescence = [u64; 3];
+
+/// One worker's view of other ranks.
+pub(super) struct Remote {
+    /// What this rank has last said; used by its first worker.
+    said: Option<Quiescence>,
+    /// What each rank has last said; used by the first worker of all.
+    heard: Vec<Option<Quiescence>>,
 }
 
-/// See the module; on a single rank there are no wires, and nobody asks for bytes.
+impl Remote {
+    /// Nothing if there is only one rank.
+    pub(super) fn new<M: Model, B: Buffer<Message<M>>>(
+        shared: &Shared<'_, M, B>,
+    ) -> Option<Box<Self>> {
+        let ranks = shared.common.ranks.count();
+        (ranks > 1).then(|| Box::new(Self { said: None, heard: vec![None; ranks] }))
+    }
+
+    /// The first worker of all takes what a rank says of its quiescence.
+    pub(super) fn hear_quiescence(&mut self, words: &Control) {
+        let rank = usize::try_from(words[1]).ok().and_then(|rank| self.heard.get_mut(rank));
+        rank.into_iter().for_each(|rank| *rank = Some([words[2], words[3], words[4]]));
+    }
+
+    /// Whether all ranks have said so after this number of freezes, and nothing is on its way
+    /// between them.
+    fn are_all_quiescent(&self, freezes: u64) -> bool {
+        let sums = self.heard.iter().try_fold([0u64; 2], |sums, rank| {
+            let [epoch, sent, received] = (*rank)?;
+            (epoch == freezes).then(|| [sums[0] + sent, sums[1] + received])
+        });
+        sums.is_some_and(|[sent, received]| sent == received)
+    }
+}
+
+impl<M: Model, B: Buffer<Message<M>>> Shared<'_, M, B> {
+    /// What connects the event graph of a worker with other ranks, if there are any.
+    pub(super) fn connection(&self) -> Option<Connection<'_, ChannelEvent<B>>> {
+        let transport = self.common.ranks.transport()?;
+        Some(Connection { transport, codec: &self.codec, kind: ENGINE_KINDS })
+    }
+
+    /// Whether an LP lives at this rank. An event for it reserves memory when it is sent; a remote
+    /// event reserves memory when it arrives.
+    pub(super) fn is_here(&self, lp: LpId) -> bool {
+        let directory = &self.common.directory;
+        directory.local(directory.place(lp).worker).is_some()
+    }
+}
+
+impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
+    /// Reserves memory for an event that has arrived on an edge, if it comes from another rank.
+    pub(super) fn reserve_for_remote(&mut self, edge: EdgeId, key: &EventKey) {
+        let shared = self.shared;
+        let sender = LpId::new(shared.plan.topology().from(edge).0);
+        if shared.common.memory.is_limited() && !shared.is_here(sender) {
+            self.guard(|worker| {
+                let context = &mut worker.send_buffer.error_context;
+                (context.lp, context.event) = (Some(key.sender()), Some(*key));
+                shared.common.memory.reserve(context);
+            });
+        }
+    }
+
+    /// The first worker of a rank that is quiescent tells the first worker of all. Returns whether
+    /// all ranks are quiescent, as far as this worker knows: only the first one of all ever does.
+    pub(super) fn are_ranks_quiescent(&mut self, [sent, received]: [u64; 2]) -> bool {
+        let freezes = self.detection.freezes;
+        let now = [freezes, sent, received];
+        let Some(remote) = &mut self.remote else { return true };
+        if remote.said != Some(now) {
+            remote.said = Some(now);
+            let mut words = [0; CONTROL_WORDS];
+            words[..2].copy_from_slice(&[QUIESCENT, self.shared.common.ranks.me() as u64]);
+            words[2..5].copy_from_slice(&now);
+            self.graph.send_control(0, words);
+            self.graph.flush();
+        }
+        remote.are_all_quiescent(freezes)
+    }
+
+    /// The first worker of a rank ends the run if another rank fails. Called when it is idle.
+    pub(super) fn watch_ranks(&self) {
+        if self.is_first() && self.waited.is_multiple_of(ALERT_EVERY) {
+            match self.shared.common.ranks.is_alerted() {
+                Ok(false) => {}
+                Ok(true) => self.shared.set_broken(),
+                Err(error) => self.abandon(error),
+            }
+        }
+    }
+}
+
+/// Makes bytes of the events for other ranks. On a single rank it has no wires, and is not used.
 pub(super) struct EventCodec<M: Model>(pub(super) Option<Wires<M>>);
 
 impl<M: Model, B: Buffer<Message<M>>> Codec<ChannelEvent<B>> for EventCodec<M> {
-    fn write(&self, departure: &ChannelEvent<B>, bytes: &mut Vec<u8>) {
-        let Event { key, to, io, message } = &departure.event;
+    fn write(&self, sent: &ChannelEvent<B>, bytes: &mut Vec<u8>) {
+        let Event { key, to, io, message } = &sent.event;
         if let Some(wires) = &self.0 {
-            let words = departure.cause.to_words().map(u64::to_le_bytes);
+            let words = sent.cause.to_words().map(u64::to_le_bytes);
             bytes.extend_from_slice(words.as_flattened());
             write_event(bytes, &wires.message, (key, *to, *io), message.get());
         }
     }
 
     fn read(&self, bytes: &mut &[u8]) -> Result<ChannelEvent<B>, Malformed> {
-        self.departure(bytes).map_err(|error| Malformed::Body(error.to_string()))
+        self.read_event(bytes).map_err(|error| Malformed::Body(error.to_string()))
     }
 }
 
 impl<M: Model> EventCodec<M> {
-    fn departure<B: Buffer<Message<M>>>(
+    fn read_event<B: Buffer<Message<M>>>(
         &self,
         bytes: &mut &[u8],
     ) -> Result<ChannelEvent<B>, WireError> {
-        let no_wires = || WireError::new("the model does not say how its messages travel");
+        let no_wires = || WireError::new("the model does not say how its messages become bytes");
         let wires = self.0.as_ref().ok_or_else(no_wires)?;
         let mut words = [0; 2];
         for (word, bytes) in words.iter_mut().zip(take_bytes(bytes, 16)?.as_chunks().0) {
@@ -47,9 +153,7 @@ impl<M: Model> EventCodec<M> {
         }
         let RemoteEvent { key, to, io, message } = read_event(bytes, &wires.message)?;
         let message = B::store(message, &mut Vec::new());
-        Ok(ChannelEvent {
-            event: Event { key, to, io, message },
-            cause: ChannelTime::from_words(words),
-        })
+        let event = Event { key, to, io, message };
+        Ok(ChannelEvent { event, cause: ChannelTime::from_words(words) })
     }
 }

@@ -1,27 +1,28 @@
-//! Where the events go that a handler sends: onto the send_buffer, until the handler is done.
+//! The send buffer: what a handler sends is checked and kept here until the handler is done.
+//!
+//! It is the [`Sink`] of every handler that [`Worker`](super::worker::Worker) calls.
 
 use warpline_core::{EventKey, Fault, Io, LpId, Model};
 use warpline_graph::EdgeId;
 
 use super::{
-    super::{algorithm::ErrorContext, memory::SpareBuffers},
+    super::{common::ErrorContext, memory::SpareBuffers},
     shared::Shared,
 };
 use crate::{
     event::{Buffer, Event, Message},
-    handling::Admission,
-    handling::{Halt, Sink},
+    handling::{Admission, Halt, Sink},
 };
 
-/// See the module.
+/// One worker's send buffer.
 pub(super) struct SendBuffer<'a, M: Model, B> {
     shared: &'a Shared<'a, M, B>,
-    /// What the current handler has sent; without an edge, to its own process.
+    /// What the current handler has sent, with the edge; an event to the same LP takes no edge.
     pub(super) sent: Vec<(Option<EdgeId>, Event<B>)>,
     /// Buffers of handled events, for the next sends.
     pub(super) spares: SpareBuffers<B>,
     pub(super) error_context: ErrorContext,
-    /// Events sent.
+    /// How many events were sent.
     pub(super) count: u64,
 }
 
@@ -36,7 +37,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> SendBuffer<'a, M, B> {
         }
     }
 
-    /// The edge that an event takes, if the model has declared it and keeps its lookahead.
+    /// The edge that an event takes, if the model has declared the link and keeps its lookahead.
     #[inline]
     fn edge(&mut self, key: &EventKey, to: LpId) -> EdgeId {
         let now = self.error_context.event.map_or(0.0, |event| event.time_value());
@@ -45,7 +46,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> SendBuffer<'a, M, B> {
             self.error_context.halt(Halt::Fault(Fault::NoSuchLink { to, delay }))
         };
         let lookahead = self.shared.lookaheads[edge.index()];
-        // As the bound of a link is computed, so that both round alike.
+        // As `ChannelTime::after` computes it, so that both round alike.
         if key.time_value() < now + lookahead {
             self.error_context.halt(Halt::Fault(Fault::BrokenLink { to, delay, lookahead }))
         }
@@ -62,12 +63,9 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for SendBuffer<'_, M, B> 
     #[inline]
     fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: Message<M>) {
         let edge = if key.sender() == to { None } else { Some(self.edge(&key, to)) };
-        let common = &self.shared.common;
-        // What is for another rank takes room there.
-        if common.memory.is_limited()
-            && common.directory.local(common.directory.place(to).worker).is_some()
-        {
-            common.memory.reserve(&mut self.error_context);
+        let memory = &self.shared.common.memory;
+        if memory.is_limited() && self.shared.is_here(to) {
+            memory.reserve(&mut self.error_context);
         }
         self.count += 1;
         let message = self.spares.store(message);

@@ -1,32 +1,37 @@
-//! What the workers of a rank share: read-only tables, mailboxes, and how the run is to end.
+//! What the workers of a rank share: read-only tables, the hub of the event graph, and whether the
+//! run is broken off.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use warpline_core::{LpId, Model, VirtualTime, Wires};
 use warpline_graph::{EdgeId, Hub, NodeId, Plan, PlanError, Topology};
 
-use super::{
-    super::algorithm::Common,
-    remote::{ChannelEvent, EventCodec},
-};
+use super::{super::common::Common, channel_time::ChannelTime, remote::EventCodec};
 use crate::{
     ConfigError, RunError, Synchronization,
-    event::{Buffer, Message},
-    placement::{WorkerId, links_from},
+    event::{Buffer, Event, Message},
+    placement::links_from,
     settings::Settings,
 };
 
-/// One for all workers of a rank.
+/// What an edge carries: an event, and the null-message time of its cause. Later events on the same
+/// edge have no earlier causes, so each event is a null message, too.
+pub(super) struct ChannelEvent<B> {
+    pub(super) event: Event<B>,
+    pub(super) cause: ChannelTime,
+}
+
+/// The state of the null-message algorithms that all workers of a rank share.
 pub(in crate::conservative) struct Shared<'m, M: Model, B> {
     pub(super) common: Common<'m, M, B>,
     pub(super) codec: EventCodec<M>,
     pub(super) plan: Plan,
-    /// Of every edge.
+    /// By edge.
     pub(super) lookaheads: Vec<f64>,
     pub(super) hub: Hub<ChannelEvent<B>>,
-    /// Nobody can go on: a rank is lost, or fails outside of its main loop.
+    /// Nobody can go on, because a rank is lost, or fails outside of its main loop.
     broken: AtomicBool,
-    /// By worker of the rank: nothing of its will be handled before this time (ordered bits).
+    /// By worker of this rank: the bits of a time before which it will not handle anything.
     pub(super) reached: Box<[AtomicU64]>,
 }
 
@@ -49,24 +54,13 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
         })
     }
 
-    /// The processes of a worker of this rank.
-    pub(super) fn residents_of(&self, worker: usize) -> &[LpId] {
-        let directory = &self.common.directory;
-        directory.local(WorkerId::new(worker)).map_or(&[], |me| directory.lps_of(me))
-    }
-
-    /// Whether a worker is one of this rank's.
-    pub(super) fn is_here(&self, worker: usize) -> bool {
-        self.common.directory.local(WorkerId::new(worker)).is_some()
-    }
-
-    /// The place of a process at its worker.
+    /// The place of an LP at its worker.
     #[inline]
     pub(super) fn local_of(&self, node: NodeId) -> usize {
         self.common.directory.place(LpId::new(node.0)).index as usize
     }
 
-    /// The edge from one process to another one.
+    /// The edge from one LP to another one.
     #[inline]
     pub(super) fn edge(&self, from: LpId, to: LpId) -> Option<EdgeId> {
         let topology = self.plan.topology();
@@ -97,17 +91,17 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
     }
 }
 
-/// The processes and their links as a graph, with the lookahead of each.
+/// The LPs and their links as a graph, and the lookahead of each link.
 fn network<M: Model>(
     model: &M,
     mode: Synchronization,
     lps: usize,
 ) -> Result<(Topology, Vec<f64>), RunError> {
-    let of_all = model.lookahead().unwrap_or(0.0);
+    let of_model = model.lookahead().unwrap_or(0.0);
     let (mut edges, mut lookaheads) = (Vec::new(), Vec::new());
     for from in (0..lps).map(LpId::from_index) {
         let mut links = links_from(model, from, ("synchronization", &mode), "windows")?;
-        // Of two links to the same process the one with the shorter lookahead counts.
+        // Of two links to the same LP, the one with the shorter lookahead counts.
         links.retain(|link| link.to != from);
         links.sort_by(|a, b| a.to.cmp(&b.to).then(a.lookahead.total_cmp(&b.lookahead)));
         links.dedup_by_key(|link| link.to);
@@ -118,7 +112,7 @@ fn network<M: Model>(
                 return Err(ConfigError::new("lookahead", link.lookahead, allowed).into());
             }
             edges.push((from.index(), link.to.index()));
-            lookaheads.push(link.lookahead.max(of_all));
+            lookaheads.push(link.lookahead.max(of_model));
         }
     }
     let topology = Topology::new(lps, edges);

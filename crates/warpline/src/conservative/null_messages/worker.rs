@@ -1,6 +1,7 @@
-//! One worker: its lps, and when each of them may go on.
+//! One worker: its LPs, and when each of them handles events.
 //!
-//! [`Worker::work`] is the main loop.
+//! [`Worker::work`] is the main loop, called on the thread of the worker: take what has arrived,
+//! look for a deadlock, let LPs that are ready handle events, send null messages.
 
 use std::{
     cmp::Reverse,
@@ -8,87 +9,96 @@ use std::{
     sync::atomic::Ordering,
 };
 
-use warpline_core::{Io, LogicalProcess, Model, VirtualTime};
-use warpline_graph::{EventGraph, NodeId, Remote, Taken};
+use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model, VirtualTime};
+use warpline_graph::{EventGraph, NodeId, Taken};
 use warpline_net::{Aggregation, NetError};
 
 use super::{
     super::{
-        algorithm::{Ended, YIELDS},
-        lookout::Lookout,
+        algorithm::Ended,
+        common::{ErrorContext, HasErrorContext, YIELDS},
+        progress::ProgressMonitor,
     },
     channel_time::ChannelTime,
-    detection::Detection,
+    deadlock_detection::DeadlockDetection,
     lp::{LinkedLp, Waiting},
-    remote::ChannelEvent,
+    remote::Remote,
     send_buffer::SendBuffer,
-    shared::Shared,
+    shared::{ChannelEvent, Shared},
 };
 use crate::{
-    RunError, Synchronization,
+    RunError,
     event::{Buffer, Event, Message},
-    handling::Cause,
-    handling::{Core, Handling, Lp},
+    handling::{Cause, Core, Handling, Lp},
     panics,
-    run::{ENGINE_KINDS, FailureOrder, threads},
+    run::{FailureOrder, threads},
 };
 
-/// Events of one process in a row, and processes in a row, before the worker looks for what has
-/// arrived.
+/// The most events of one LP in a row.
 const TURN_EVENTS: u32 = 32;
+/// The most turns in a row, before the worker looks for what has arrived.
 const SLICE_TURNS: u32 = 64;
-/// After so many events what has gathered for others is sent, even if there is more to do here: who
-/// waits for it would wait until all is done here, and then the other way round. (On a hypercube of
-/// dimension 7, 2 workers have 1.5 times the rate of sending every 512, and are level from 32 to
-/// 128; on demand, 32 is best.)
+/// After this number of events the worker sends what it has gathered for others, even if it has
+/// more to do. Otherwise the receivers would wait until this worker has no work, and then the other
+/// way round. (On a hypercube of dimension 7, 2 workers have 1.5 times the rate of sending every
+/// 512 events, and are level from 32 to 128; on demand, 32 is best.)
 const FLUSH_EVENTS: u64 = 32;
-/// How far the processes have come is told after so many slices, at the least.
+/// The least number of slices between two reports of progress.
 const PROGRESS_SLICES: u32 = 8;
 
 /// What a worker counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub(super) committed: u64,
-    /// Messages that carried a clock to another worker, or to processes of this one.
+    /// Null messages to other workers and to LPs of this one.
     pub(super) null_messages: u64,
     /// Freezes, and how many of them ended a deadlock.
     pub(super) freezes: u64,
     pub(super) deadlocks: u64,
-    /// Events that are pending at this worker's lps, and the most at one time.
+    /// Events that are pending at this worker's LPs, and the most at one time.
     pub(super) pending: u64,
     pub(super) peak: u64,
     pub(super) last_time: VirtualTime,
 }
 
-/// See the module.
+/// A worker of the null-message algorithms.
 pub(super) struct Worker<'a, M: Model, B> {
     pub(super) shared: &'a Shared<'a, M, B>,
-    /// Its number among all workers of all ranks.
+    /// Its number among all workers, as the event graph has it.
     pub(super) me: usize,
+    /// Its number among the workers that share [`Shared`].
+    pub(super) here: usize,
     pub(super) lps: Vec<LinkedLp<M::Lp, B>>,
     pub(super) graph: EventGraph<'a, ChannelEvent<B>>,
-    /// Of the edges that lead to this worker, by their place: nothing arrives before that any
-    /// more.
-    pub(super) bounds: Vec<ChannelTime>,
-    /// Processes that may handle their next event, by where that is. One that has got an earlier
-    /// event is in here twice.
+    /// Other ranks, if there are any.
+    pub(super) remote: Option<Box<Remote>>,
+    /// Of the edges to this worker, by their place: nothing arrives before that any more.
+    pub(super) channel_bounds: Vec<ChannelTime>,
+    /// LPs that may handle their next event, by its position. An LP that has got an earlier event
+    /// since then is in here twice.
     pub(super) ready: BinaryHeap<Reverse<(ChannelTime, u32)>>,
-    /// Processes whose clock may have grown, or that may have to ask.
+    /// LPs that may have to send or request null messages.
     pub(super) review: VecDeque<u32>,
-    /// Null messages that may be sent until the next event is handled: where there are no events,
-    /// clocks grow in small steps, and it is faster to look for the next event of all.
+    /// The null messages that may be sent until the next event is handled. Where there are no
+    /// events, null-message times grow in small steps, and deadlock recovery is faster.
     pub(super) allowance: usize,
     pub(super) send_buffer: SendBuffer<'a, M, B>,
     /// Non-blocking I/O events that were handled and are not written.
     pub(super) outputs: Vec<Event<B>>,
-    pub(super) detection: Detection,
-    /// Events after the first failure are not handled.
+    pub(super) detection: DeadlockDetection,
+    /// The first failure that is known: events after it are not handled.
     pub(super) limit: FailureOrder,
     pub(super) tally: Tally,
-    /// How many events it had committed when it last sent what had gathered.
+    /// The number of events that it had committed when it last sent what it had gathered.
     flushed: u64,
     slices: u32,
-    waited: u32,
+    pub(super) waited: u32,
+}
+
+impl<M: Model, B> HasErrorContext for Worker<'_, M, B> {
+    fn error_context(&mut self) -> &mut ErrorContext {
+        &mut self.send_buffer.error_context
+    }
 }
 
 impl<'a, M, B> Worker<'a, M, B>
@@ -96,23 +106,23 @@ where
     M: Model,
     B: Buffer<Message<M>>,
 {
-    pub(super) fn new(shared: &'a Shared<'a, M, B>, me: usize) -> Self {
-        let far = shared.common.ranks.transport();
-        let far =
-            far.map(|transport| Remote { transport, codec: &shared.codec, kind: ENGINE_KINDS });
-        let mode = shared.common.mode as u64;
+    pub(super) fn new(shared: &'a Shared<'a, M, B>, here: usize) -> Self {
+        let (directory, mode) = (&shared.common.directory, shared.common.mode as u64);
+        let me = directory.global(here).index();
         Self {
             shared,
             me,
-            lps: Vec::with_capacity(shared.residents_of(me).len()),
-            graph: EventGraph::make(&shared.plan, &shared.hub, me, far, mode),
-            bounds: vec![ChannelTime::START; shared.plan.incoming_count(me)],
+            here,
+            lps: Vec::with_capacity(directory.lps_of(here).len()),
+            graph: EventGraph::make(&shared.plan, &shared.hub, me, shared.connection(), mode),
+            remote: Remote::new(shared),
+            channel_bounds: vec![ChannelTime::START; shared.plan.incoming_count(me)],
             ready: BinaryHeap::new(),
             review: VecDeque::new(),
             allowance: 0,
             send_buffer: SendBuffer::new(shared),
             outputs: Vec::new(),
-            detection: Detection::new(shared),
+            detection: DeadlockDetection::new(),
             limit: FailureOrder::End,
             tally: Tally::default(),
             flushed: 0,
@@ -121,65 +131,61 @@ where
         }
     }
 
-    /// From the first event to the last.
-    pub(super) fn work(&mut self, lookout: &mut Lookout<'_, '_>) -> Ended {
-        self.start(lookout);
+    /// Runs from the first event to the last.
+    pub(super) fn work(&mut self, monitor: &mut ProgressMonitor<'_, '_>) -> Ended {
+        self.start(monitor);
         self.renew_allowance();
         while !self.shared.is_broken() {
-            let ended = self.take_in().and_then(|()| self.detect(lookout));
+            let ended = self.receive().and_then(|()| self.detect(monitor));
             match ended {
                 Ok(None) => {}
                 Ok(Some(ended)) => return ended,
-                Err(error) => self.lose(error),
+                Err(error) => self.abandon(error),
             }
             let works =
-                !self.graph.is_freezing() && (self.handle_ready(lookout) || self.review_clocks());
+                !self.graph.is_freezing() && (self.handle_ready(monitor) || self.review_lps());
             if works {
                 self.waited = 0;
             } else {
-                self.rest(lookout);
+                self.idle(monitor);
             }
         }
         Ended::Failed
     }
 
     /// Has nothing to do until something arrives.
-    fn rest(&mut self, lookout: &mut Lookout<'_, '_>) {
+    fn idle(&mut self, monitor: &mut ProgressMonitor<'_, '_>) {
         if self.graph.is_freezing() {
             self.graph.flush();
         } else {
             self.graph.set_idle();
         }
-        lookout.cuts_off();
-        // Alone, there is nothing to wait for: the next look finds that all is quiet.
+        monitor.cuts_off();
+        // A single worker has nothing to wait for: it finds at once that all is quiescent.
         if self.shared.plan.workers() > 1 {
             threads::wait(self.waited, self.shared.common.spins, YIELDS);
         }
         self.waited = self.waited.saturating_add(1);
-        if self.me == self.detection.first && self.waited.is_multiple_of(16) {
-            match self.shared.common.ranks.is_alerted() {
-                Ok(false) => {}
-                Ok(true) => self.shared.set_broken(),
-                Err(error) => self.lose(error),
-            }
+        if self.remote.is_some() {
+            self.watch_ranks();
         }
     }
 
-    /// Ranks cannot talk any more.
+    /// Ends the run, because workers cannot talk to each other any more.
     #[cold]
-    pub(super) fn lose(&self, error: NetError) {
+    pub(super) fn abandon(&self, error: NetError) {
         self.shared.common.failure.note(FailureOrder::End, RunError::Net(error));
         self.shared.set_broken();
     }
 
-    /// Makes the processes and lets each send its first events.
-    fn start(&mut self, lookout: &mut Lookout<'_, '_>) {
+    /// Makes the LPs and lets each send its first events.
+    fn start(&mut self, monitor: &mut ProgressMonitor<'_, '_>) {
         let mut made = 0;
         let (shared, topology) = (self.shared, self.shared.plan.topology());
         self.guard(|worker| {
-            while let Some(&id) = shared.residents_of(worker.me).get(made) {
+            while let Some(&id) = worker.residents().get(made) {
                 made += 1;
-                if lookout.cuts_off() {
+                if monitor.cuts_off() {
                     return;
                 }
                 worker.send_buffer.error_context.lp = Some(id);
@@ -199,9 +205,9 @@ where
         }
     }
 
-    /// Takes in what has arrived, if anything has, and what was sent within this worker.
-    fn take_in(&mut self) -> Result<(), NetError> {
-        // Reading events is the model's code.
+    /// Takes what has arrived from other workers, and what was sent within this one.
+    fn receive(&mut self) -> Result<(), NetError> {
+        // Code of the model reads the bytes of events.
         let polled = panics::catch(|| self.graph.poll());
         if polled.unwrap_or_else(|fault| Err(NetError::Failed(fault.to_string())))? {
             self.waited = 0;
@@ -213,26 +219,27 @@ where
         Ok(())
     }
 
-    /// Gives events, clocks and room to the processes that they are for.
+    /// Gives events, null messages and free places on edges to the LPs that they are for.
     pub(super) fn settle(&mut self) {
-        // One that could not start all its processes has nothing to give it to, and the run ends.
-        if self.lps.len() < self.shared.residents_of(self.me).len() {
+        // If an LP could not start, the ones after it do not exist, and the run ends.
+        if self.lps.len() < self.residents().len() {
             return;
         }
         while let Some(edge) = self.graph.next_arrival() {
             let local = self.shared.local_of(self.shared.plan.topology().to(edge));
             while let Some(taken) = self.graph.take(edge) {
                 match taken {
-                    Taken::Own(departure) => self.arrive(local, edge, departure),
-                    Taken::Shared(_) => self.lose(NetError::Failed(
-                        "an event came for all links of its sender, but each is sent on one"
+                    Taken::Own(arrived) => self.arrive(local, edge, arrived),
+                    Taken::Shared(_) => self.abandon(NetError::Failed(
+                        "an event arrived that was sent on all links of its sender, but an engine \
+                         sends each event on one link"
                             .to_owned(),
                     )),
                 }
             }
         }
         while let Some(clock) = self.graph.next_clock() {
-            self.hear_clock(&clock);
+            self.hear_null_message(&clock);
         }
         while let Some(node) = self.graph.next_unblocked() {
             let local = self.shared.local_of(node);
@@ -244,9 +251,8 @@ where
         }
     }
 
-    /// Lets processes that are ready handle events, the first one first; says whether there was
-    /// one.
-    fn handle_ready(&mut self, lookout: &mut Lookout<'_, '_>) -> bool {
+    /// Lets LPs that are ready handle events, the earliest first; returns whether there was one.
+    fn handle_ready(&mut self, monitor: &mut ProgressMonitor<'_, '_>) -> bool {
         if self.ready.is_empty() {
             return false;
         }
@@ -259,7 +265,7 @@ where
                 continue;
             }
             self.lps[local].queued = ChannelTime::NEVER;
-            self.take_turn(local, lookout);
+            self.take_turn(local, monitor);
             self.settle();
             self.enqueue(local);
             self.finish_turn(local);
@@ -269,18 +275,16 @@ where
         }
         if self.tally.committed > before {
             self.renew_allowance();
+            let committed = &self.shared.common.committed;
             // Ordering: Relaxed; a count for people.
-            self.shared
-                .common
-                .committed
-                .fetch_add(self.tally.committed - before, Ordering::Relaxed);
+            committed.fetch_add(self.tally.committed - before, Ordering::Relaxed);
         }
         let is_enough = self.tally.committed - self.flushed >= FLUSH_EVENTS;
         if is_enough && self.shared.common.settings.aggregation == Aggregation::Adaptive {
             self.flushed = self.tally.committed;
             self.graph.flush();
         }
-        self.show_progress(lookout);
+        self.show_progress(monitor);
         true
     }
 
@@ -289,29 +293,29 @@ where
         self.shared.common.stop.soon.load(Ordering::Relaxed)
     }
 
-    /// Now and then notes how far the processes of this worker, and of the rank, have come.
-    fn show_progress(&mut self, lookout: &mut Lookout<'_, '_>) {
-        // So seldom that the sum is small.
+    /// Now and then notes how far the LPs of this worker, and of all that share [`Shared`], have
+    /// come.
+    fn show_progress(&mut self, monitor: &mut ProgressMonitor<'_, '_>) {
+        // With more LPs less often, so that the scan of all LPs costs little per event.
         let every = PROGRESS_SLICES * (1 + self.lps.len() as u32 / SLICE_TURNS);
         self.slices += 1;
         if !self.slices.is_multiple_of(every) {
             return;
         }
         let end = self.shared.common.end;
-        let clocks = self.lps.iter().map(|process| process.clock(end));
-        let reached = clocks.min().and_then(ChannelTime::time).unwrap_or(f64::MAX).min(end);
+        let times = self.lps.iter().map(|lp| lp.null_message_time(end));
+        let reached = times.min().and_then(ChannelTime::time).unwrap_or(f64::MAX).min(end);
         // Ordering: Relaxed; for people.
-        self.shared.reached[self.me - self.detection.first]
-            .store(reached.to_bits(), Ordering::Relaxed);
+        self.shared.reached[self.here].store(reached.to_bits(), Ordering::Relaxed);
         let all = self.shared.reached.iter().map(|one| one.load(Ordering::Relaxed)).min();
-        lookout.reaches(f64::from_bits(all.unwrap_or_default()));
+        monitor.reaches(f64::from_bits(all.unwrap_or_default()));
     }
 
-    /// Lets one process handle some of the events that it may handle.
-    fn take_turn(&mut self, local: usize, lookout: &mut Lookout<'_, '_>) {
+    /// Lets one LP handle some of the events that it may handle.
+    fn take_turn(&mut self, local: usize, monitor: &mut ProgressMonitor<'_, '_>) {
         let is_sound = self.guard(|worker| {
             for _ in 0..TURN_EVENTS {
-                if !worker.is_ready(local) || lookout.cuts_off() {
+                if !worker.is_ready(local) || monitor.cuts_off() {
                     break;
                 }
                 let Some(Reverse(waiting)) = worker.lps[local].pending.pop() else { break };
@@ -325,22 +329,12 @@ where
         }
     }
 
-    /// Whether a process may handle its next event.
-    #[inline]
-    pub(super) fn is_ready(&self, local: usize) -> bool {
-        let process = &self.lps[local];
-        let Some(Reverse(Waiting { event, .. })) = process.pending.peek() else { return false };
-        ChannelTime::of(&event.key) < process.bound
-            && event.key.time_value() < self.shared.common.end
-            && process.outbox.is_empty()
-            && FailureOrder::Event(event.key) < self.limit
-            && !process.has_failed
-    }
-
-    /// Handles an event and commits it, frees its room, and sends what the handler has sent.
+    /// Handles an event and commits it, frees its place on its edge, and sends what the handler has
+    /// sent.
     #[inline]
     fn handle(&mut self, local: usize, waiting: Waiting<B>) {
         let Waiting { event: Event { key, to, io, message }, edge } = waiting;
+        debug_assert!(self.is_next(local, &key), "CMB-C: {to:?} handles {key:?} out of order");
         let (model, send_buffer) = (self.shared.common.model, &mut self.send_buffer);
         let Lp { state, core: Core { rng, sent, digest } } = &mut self.lps[local].lp;
         (send_buffer.error_context.lp, send_buffer.error_context.event) = (Some(to), Some(key));
@@ -348,7 +342,7 @@ where
         match io {
             None => state.handle(model, message.get(), &mut cx),
             Some(Io::Blocking) => state.handle_io(model, message.get(), &mut cx),
-            // Written once all that comes before it is handled.
+            // It is written once all events before it are handled.
             Some(Io::NonBlocking) => {}
         }
         digest.commit(&key, M::Lp::fingerprint(message.get()));
@@ -366,60 +360,81 @@ where
         self.deliver(local, ChannelTime::of(&key).as_cause());
     }
 
-    /// Sends what is on the send_buffer; what finds no room stays in the process's outbox.
+    /// Whether an event of an LP is before its EIT and before all others that are pending.
+    fn is_next(&self, local: usize, key: &EventKey) -> bool {
+        let (at, lp) = (ChannelTime::of(key), &self.lps[local]);
+        at < lp.eit && lp.pending.peek().is_none_or(|next| *key < next.0.event.key)
+    }
+
+    /// Sends what is in the send buffer. Events for edges that are full stay in the LP's outbox.
     #[inline]
     fn deliver(&mut self, local: usize, cause: ChannelTime) {
-        let process = &mut self.lps[local];
+        let lp = &mut self.lps[local];
         for (edge, event) in self.send_buffer.sent.drain(..) {
             let Some(edge) = edge else {
-                process.pending.push(Reverse(Waiting { event, edge: None }));
+                lp.pending.push(Reverse(Waiting { event, edge: None }));
                 self.tally.pending += 1;
                 continue;
             };
             if let Err(refused) = self.graph.send(edge, ChannelEvent { event, cause }) {
-                process.outbox.push_back((edge, refused.event.event));
-                process.outbox_cause = cause;
+                lp.outbox.push_back((edge, refused.event.event));
+                lp.outbox_cause = cause;
                 self.tally.pending += 1;
             }
         }
         self.tally.peak = self.tally.peak.max(self.tally.pending);
     }
 
-    /// Sends what is in the outbox as far as there is room; or all of it, to end a deadlock. What
-    /// is sent on one edge keeps its order: an edge that is full stays so meanwhile.
-    pub(super) fn send_outbox(&mut self, local: usize, over: bool) {
-        let process = &mut self.lps[local];
-        let cause = process.outbox_cause;
-        for _ in 0..process.outbox.len() {
-            let Some((edge, event)) = process.outbox.pop_front() else { break };
-            // Between ranks it is the model that writes it.
-            (self.send_buffer.error_context.lp, self.send_buffer.error_context.event) =
-                (Some(event.key.sender()), Some(event.key));
-            let departure = ChannelEvent { event, cause };
-            let sent = match over {
-                true => self.graph.send_over(edge, departure),
-                false => self.graph.send(edge, departure),
+    /// Sends what is in the outbox, as far as its edges have free places, or all of it to end a
+    /// deadlock. Events on one edge keep their order, because an edge that is full stays full
+    /// meanwhile.
+    pub(super) fn send_outbox(&mut self, local: usize, exceeds_capacity: bool) {
+        let lp = &mut self.lps[local];
+        let cause = lp.outbox_cause;
+        for _ in 0..lp.outbox.len() {
+            let Some((edge, event)) = lp.outbox.pop_front() else { break };
+            // Code of the model may write the event as bytes, and fail.
+            let context = &mut self.send_buffer.error_context;
+            (context.lp, context.event) = (Some(event.key.sender()), Some(event.key));
+            let event = ChannelEvent { event, cause };
+            let sent = match exceeds_capacity {
+                true => self.graph.send_over(edge, event),
+                false => self.graph.send(edge, event),
             };
             match sent {
                 Ok(()) => self.tally.pending -= 1,
-                Err(refused) => process.outbox.push_back((edge, refused.event.event)),
+                Err(refused) => lp.outbox.push_back((edge, refused.event.event)),
             }
         }
     }
 
-    /// Runs code of the model's: its mistakes and its panics are noted as the run's failure. Says
+    /// Runs code of the model: its faults and its panics are noted as the run's failure. Returns
     /// whether there was none.
     pub(super) fn guard(&mut self, code: impl FnOnce(&mut Self)) -> bool {
-        let (shared, me) = (self.shared, self.me - self.detection.first);
-        let order =
-            shared.common.guard(me, self, |worker| &mut worker.send_buffer.error_context, code);
+        let (shared, here) = (self.shared, self.here);
+        let order = shared.common.guard(here, self, code);
         self.limit = order.map_or(self.limit, |order| order.min(self.limit));
         order.is_none()
     }
 
-    /// Whether clocks are of any use.
+    /// Whether an event comes before the first failure that is known.
     #[inline]
-    pub(super) fn has_clocks(&self) -> bool {
-        self.shared.common.mode != Synchronization::DeadlockRecovery
+    pub(super) fn is_before_failure(&self, key: &EventKey) -> bool {
+        FailureOrder::Event(*key) < self.limit
+    }
+
+    /// Whether it is the first worker of those that share [`Shared`].
+    pub(super) const fn is_first(&self) -> bool {
+        self.here == 0
+    }
+
+    /// The LPs of this worker.
+    pub(super) fn residents(&self) -> &'a [LpId] {
+        self.shared.common.directory.lps_of(self.here)
+    }
+
+    /// An LP of this worker as a node of the event graph.
+    pub(super) fn node_of(&self, local: usize) -> NodeId {
+        NodeId(self.residents()[local].get())
     }
 }

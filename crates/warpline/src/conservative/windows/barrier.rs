@@ -1,62 +1,75 @@
-//! Where workers meet at the end of a window: each leaves mail for the others, and says where it
-//! goes on.
+//! The barrier at the end of a window, with a reduction: each worker contributes the first window
+//! in which it has an event, and flags; all of them get the least window (LBTS, the lower bound on
+//! the time stamps that are still to be handled) and the union of the flags.
+//!
+//! Called by [`Worker`](super::worker::Worker) once per window, or more often.
 //!
 //! # Invariants
 //!
-//! - **MEET-A.** What a worker has put down before [`Barrier::meet`] all others find after it, and
-//!   they find nothing newer: places are used in turn for even and odd rounds, and nobody is a
-//!   whole round ahead.
+//! - **BARRIER-A.** After [`Barrier::wait`] each worker sees what all others wrote before they came
+//!   to the same round, and nothing that they wrote for a later round: even and odd rounds use
+//!   places of their own, and no worker is a whole round ahead. Checked by `tests/loom_barrier.rs`.
 //!
 //! # Happens-before edges
 //!
-//! | Edge   | Release side                        | Acquire side                    | Publishes     |
-//! |--------|-------------------------------------|---------------------------------|---------------|
-//! | MEET-1 | each worker, `arrived` (read-modify-write) | the last one, `arrived`  | what it put down |
-//! | MEET-2 | the last one, `rounds`            | the others, `rounds`          | the same, of all |
+//! | Edge      | Release side                | Acquire side            | Publishes         |
+//! |-----------|-----------------------------|-------------------------|-------------------|
+//! | BARRIER-1 | each worker, `arrived`      | the last one, `arrived` | its contribution  |
+//! | BARRIER-2 | the last one, `rounds`      | the others, `rounds`    | all contributions |
+//!
+//! `arrived` is changed by read-modify-write operations only, until the last worker resets it.
 
 use warpline_memory::CachePadded;
 
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// What a worker says at a round.
+/// What one worker contributes at a barrier, and what all workers get from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reduction {
-    /// The first window in which it has an event, or has sent one; all ones for none.
-    pub(crate) first: u64,
-    /// Whatever one bit each is enough for; a round gives the union.
+    /// The first window in which the worker has an event, or has sent one; all ones for none. The
+    /// least of all is the LBTS.
+    pub(crate) lbts: u64,
+    /// One bit for each question with a yes or no answer. The result is the union.
     pub(crate) flags: u64,
 }
 
 impl Reduction {
-    pub(crate) const IDENTITY: Self = Self { first: u64::MAX, flags: 0 };
+    /// The contribution of a worker that has no events and no flags.
+    pub(crate) const IDENTITY: Self = Self { lbts: u64::MAX, flags: 0 };
+
+    /// Reduces two contributions to one.
+    pub(crate) fn combine(self, other: Self) -> Self {
+        Self { lbts: self.lbts.min(other.lbts), flags: self.flags | other.flags }
+    }
 }
 
-/// One worker's place, of even or of odd rounds.
+/// The place for one worker's contribution to an even or an odd round.
 #[derive(Debug)]
 struct Place {
-    first: AtomicU64,
+    lbts: AtomicU64,
     flags: AtomicU64,
 }
 
-/// See the module.
+/// A barrier for all workers of a rank, used round after round.
 #[derive(Debug)]
 pub(crate) struct Barrier {
-    /// Of even and of odd rounds, by worker.
+    /// For even and for odd rounds, by worker.
     places: [Box<[CachePadded<Place>]>; 2],
     arrived: CachePadded<AtomicUsize>,
+    /// How many rounds are complete.
     rounds: CachePadded<AtomicU64>,
-    /// A worker is gone: nobody waits any more.
+    /// A worker will not come any more, so the others must not wait.
     broken: AtomicBool,
 }
 
-/// A worker has died, so that no round will ever be complete.
+/// A worker has died, so no barrier will ever be complete.
 #[derive(Debug)]
 pub(crate) struct Broken;
 
 impl Barrier {
     pub(crate) fn new(workers: usize) -> Self {
         let places = || {
-            let place = || Place { first: AtomicU64::new(0), flags: AtomicU64::new(0) };
+            let place = || Place { lbts: AtomicU64::new(0), flags: AtomicU64::new(0) };
             (0..workers).map(|_| CachePadded::new(place())).collect()
         };
         Self {
@@ -67,50 +80,52 @@ impl Barrier {
         }
     }
 
-    /// Says a word, as worker `me` at its `round`-th round, waits for all others, and gives
-    /// back the least window and all flags. `wait` is called as long as others are missing,
-    /// with a number that grows.
-    pub(crate) fn meet(
+    /// Waits as worker `me` until all workers have come to this round, and reduces what they
+    /// contribute. Calls `idle` while others are missing, with a number that grows.
+    pub(crate) fn wait(
         &self,
         me: usize,
         round: u64,
-        word: Reduction,
-        mut wait: impl FnMut(u32),
+        contribution: Reduction,
+        mut idle: impl FnMut(u32),
     ) -> Result<Reduction, Broken> {
         let places = &self.places[(round % 2) as usize];
-        // Ordering: Relaxed; edges MEET-1 and MEET-2 publish it.
-        places[me].first.store(word.first, Ordering::Relaxed);
-        places[me].flags.store(word.flags, Ordering::Relaxed);
-        // Ordering: AcqRel, edge MEET-1.
+        // Ordering: Relaxed; edges BARRIER-1 and BARRIER-2 publish it.
+        places[me].lbts.store(contribution.lbts, Ordering::Relaxed);
+        places[me].flags.store(contribution.flags, Ordering::Relaxed);
+        // Ordering: AcqRel, edge BARRIER-1.
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == places.len() {
-            // Ordering: Relaxed; the others look at it after edge MEET-2.
+            // Ordering: Relaxed; the others look at it after edge BARRIER-2.
             self.arrived.store(0, Ordering::Relaxed);
-            // Ordering: Release, edge MEET-2.
+            // Ordering: Release, edge BARRIER-2.
             self.rounds.store(round + 1, Ordering::Release);
         } else {
             let mut waited = 0;
-            // Ordering: Acquire, edge MEET-2.
+            // Ordering: Acquire, edge BARRIER-2.
             while self.rounds.load(Ordering::Acquire) <= round {
                 if self.is_broken() {
                     return Err(Broken);
                 }
-                wait(waited);
+                idle(waited);
                 waited = waited.saturating_add(1);
             }
         }
-        Ok(places.iter().fold(Reduction::IDENTITY, |all, place| Reduction {
-            first: all.first.min(place.first.load(Ordering::Relaxed)),
-            flags: all.flags | place.flags.load(Ordering::Relaxed),
-        }))
+        // Ordering: Relaxed; edges BARRIER-1 and BARRIER-2 have published it.
+        let contribution = |place: &Place| Reduction {
+            lbts: place.lbts.load(Ordering::Relaxed),
+            flags: place.flags.load(Ordering::Relaxed),
+        };
+        let contributions = places.iter().map(|place| contribution(place));
+        Ok(contributions.fold(Reduction::IDENTITY, Reduction::combine))
     }
 
-    /// Whether somebody will not come.
+    /// Whether a worker will not come any more.
     pub(crate) fn is_broken(&self) -> bool {
         // Ordering: Relaxed; it publishes nothing but itself.
         self.broken.load(Ordering::Relaxed)
     }
 
-    /// Lets nobody wait any more: a worker will not come.
+    /// Releases all workers that wait, because one will not come any more.
     pub(crate) fn set_broken(&self) {
         // Ordering: Relaxed; it publishes nothing but itself.
         self.broken.store(true, Ordering::Relaxed);

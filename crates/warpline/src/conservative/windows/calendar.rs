@@ -1,20 +1,20 @@
-//! Pending events by the window they are due in.
+//! A worker's pending events, by the window in which they are due.
 //!
-//! A worker appends what is sent, in any order, and takes whole windows out, in theirs. So there is
-//! no priority queue: an event is written once, to the end of a list, and read once. Each worker
-//! has a calendar of its own.
+//! A worker inserts events in any order, and takes them out one whole window after the other. So no
+//! priority queue is needed: an event is appended to a list once, and read once. The worker inserts
+//! what it sends and receives through its [`Sender`](super::sending::Sender).
 //!
-//! Windows come in blocks. Within the current block there is a bucket for each window and each
-//! *tile* of the worker's processes: so many neighbours that their states and their events of a
-//! window fit into the cache together. Later blocks have one bucket each, whose events are dealt
-//! when their block begins. Buckets are lists of chunks, which are used again.
+//! Windows are grouped into blocks. The current block has a bucket for each window and each *tile*.
+//! A tile is a group of neighboring LPs whose states and events of a window fit into the cache
+//! together. A later block has one bucket; its events go to the buckets of windows and tiles when
+//! the block becomes the current one. A bucket is a list of chunks, which are used again.
 //!
 //! # Invariants
 //!
-//! - **CAL-A.** Every event is in one bucket: that of its window and tile, if its window is in the
-//!   current block, or else that of its block.
-//! - **CAL-B.** No bucket is ahead of the current block in time; a window is taken only if all
-//!   before it are empty.
+//! - **CAL-A.** Every event is in one bucket: in that of its window and tile if its window is in
+//!   the current block, or else in that of its block.
+//! - **CAL-B.** All events are due in the current block or later, and a window is opened only if
+//!   all windows before it are empty.
 
 use std::{collections::BTreeMap, ops::Index};
 
@@ -32,9 +32,9 @@ const BLOCK: usize = 256;
 /// The events of a window and a tile, in no order.
 #[derive(Debug)]
 pub(super) struct Bucket<E> {
-    /// All but the last are full.
+    /// Full chunks.
     chunks: Vec<Vec<E>>,
-    /// The last one.
+    /// The last chunk, to which events are appended.
     tail: Vec<E>,
 }
 
@@ -67,25 +67,25 @@ impl<E> Bucket<E> {
     }
 }
 
-/// Empty chunks.
+/// Empty chunks, to be used again.
 #[derive(Debug)]
 struct Spares<E> {
     chunks: Vec<Vec<E>>,
 }
 
 impl<E> Spares<E> {
-    /// Appends to a bucket. The event is made in its place: one that is put together elsewhere, in
-    /// small pieces, and then copied in large ones takes longer than all the rest.
+    /// Appends an event to a bucket. `make` makes it in its place: an event that is assembled
+    /// elsewhere in small stores, and then copied by large loads, takes longer than all the rest.
     #[inline]
     fn append(&mut self, bucket: &mut Bucket<E>, make: impl FnOnce() -> E) {
         if bucket.tail.len() == bucket.tail.capacity().min(CHUNK) {
             self.extend(bucket);
         }
         bucket.tail.extend(std::iter::once_with(make));
-        // The next event of the bucket comes after hundreds for others, and its line is in no
-        // cache. (W3 with one worker: 1.09 times the rate; W2, where all is in a cache,
-        // 0.985 times. Buckets that do not straddle lines, and loading the beginning of the
-        // next chunk when reading one, gain nothing.)
+        // Before the next event of this bucket there are hundreds for other buckets, so its cache
+        // line would not be in any cache. (W3 with one worker: 1.09 times the rate; W2, where
+        // everything is in a cache: 0.985 times. Aligning buckets to cache lines gains nothing, nor
+        // does prefetching the beginning of the next chunk while one is read.)
         if let Some(next) = bucket.tail.spare_capacity_mut().get(const { LINE / size_of::<E>() }) {
             prefetch(next);
         }
@@ -110,19 +110,20 @@ impl<E> Spares<E> {
     }
 }
 
-/// Windows of virtual time: window `n` begins at `n` times their length, as rounding has it.
+/// The windows of virtual time: window `n` begins at `n` times their length, up to rounding.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grid {
     windows_per_time: f64,
 }
 
 impl Grid {
-    /// Beyond so many windows, rounding may let a lookahead end in the window in which it begins.
+    /// Beyond this window, a time and the time one lookahead later may be in the same window,
+    /// because of rounding.
     pub(super) const WINDOWS_MAX: u64 = 1 << 47;
 
-    /// Windows a little shorter than `lookahead`: what is sent that far ahead, computed with
-    /// rounding, is then due in a later window. A sixteenth covers the rounding up to
-    /// [`WINDOWS_MAX`](Self::WINDOWS_MAX).
+    /// Windows that are a sixteenth shorter than `lookahead`: an event that is sent with a delay of
+    /// at least `lookahead` is then due in a later window than its cause, in spite of rounding, up
+    /// to [`WINDOWS_MAX`](Self::WINDOWS_MAX).
     pub(super) fn new(lookahead: f64) -> Option<Self> {
         let windows_per_time = 1.0625 / lookahead;
         (lookahead > 0.0 && windows_per_time.is_finite()).then_some(Self { windows_per_time })
@@ -136,42 +137,42 @@ impl Grid {
     /// The window that a time lies in. It never decreases with time.
     #[inline]
     pub(super) fn window(self, time: f64) -> u64 {
-        // The last number says that there is none.
+        // The greatest number means "no window".
         ((time * self.windows_per_time) as u64).min(u64::MAX - 1)
     }
 }
 
-/// A later block.
+/// The events of a later block.
 #[derive(Debug)]
 struct Later<E> {
-    /// The first of its windows that has an event.
+    /// The first window of the block that has an event.
     first: u64,
     bucket: Bucket<E>,
 }
 
-/// See the module.
+/// A worker's pending events by window and tile.
 #[derive(Debug)]
 pub(super) struct Calendar<E> {
     grid: Grid,
-    /// A tile has two to this power of processes.
+    /// The number of LPs in a tile is two to this power.
     tile_bits: u32,
     tiles: usize,
     block: u64,
-    /// Of the current block, by window and then by tile.
+    /// The buckets of the current block, by window and then by tile.
     buckets: Vec<Bucket<E>>,
-    /// A bit for each window that is not empty.
+    /// A bit for each window of the current block: whether it has events.
     occupied: [u64; BLOCK / 64],
     later: BTreeMap<u64, Later<E>>,
-    /// A bucket for the next later block; kept for its memory.
+    /// An empty bucket for the next later block; kept for its memory.
     blank: Bucket<E>,
     spares: Spares<E>,
     len: usize,
 }
 
 impl<E: Entry> Calendar<E> {
-    /// For so many processes, in tiles of two to the power of `tile_bits`.
-    pub(super) fn new(grid: Grid, processes: usize, tile_bits: u32) -> Self {
-        let tiles = processes.div_ceil(1 << tile_bits).max(1);
+    /// A calendar for this number of LPs, in tiles of two to the power of `tile_bits` LPs.
+    pub(super) fn new(grid: Grid, lps: usize, tile_bits: u32) -> Self {
+        let tiles = lps.div_ceil(1 << tile_bits).max(1);
         let buckets = (0..BLOCK * tiles).map(|_| Bucket::default()).collect();
         let spares = Spares { chunks: Vec::new() };
         let (later, blank, occupied) = (BTreeMap::new(), Bucket::default(), [0; _]);
@@ -187,14 +188,14 @@ impl<E: Entry> Calendar<E> {
         self.tiles
     }
 
-    /// Appends to a bucket that is not of the calendar.
+    /// Appends an event to a bucket outside of the calendar.
     #[inline]
     pub(super) fn append(&mut self, bucket: &mut Bucket<E>, make: impl FnOnce() -> E) {
         self.spares.append(bucket, make);
     }
 
-    /// Takes an event that `make` makes and that is due in `window`, which is not before the
-    /// current block, for the process at place `local`.
+    /// Inserts the event that `make` makes. It is due in `window`, which is not before the current
+    /// block, and it is for the LP at place `local`.
     #[inline]
     pub(super) fn insert(&mut self, window: u64, local: u32, make: impl FnOnce() -> E) {
         self.len += 1;
@@ -214,7 +215,7 @@ impl<E: Entry> Calendar<E> {
     #[cold]
     fn insert_later(&mut self, window: u64, event: E) {
         let block = window / BLOCK as u64;
-        debug_assert!(block > self.block, "CAL-B: window {window} is over");
+        debug_assert!(block > self.block, "CAL-B: an event for window {window}, which is over");
         let blank = &mut self.blank;
         let later = || Later { first: window, bucket: std::mem::take(blank) };
         let later = self.later.entry(block).or_insert_with(later);
@@ -232,9 +233,12 @@ impl<E: Entry> Calendar<E> {
         }
     }
 
-    /// Opens `window`, before which there are no events: they are to be taken out now.
+    /// Opens `window`, the first one that has events, so that [`take`](Self::take) can take them.
     pub(super) fn open(&mut self, window: u64, local_of: impl Fn(&E) -> u32) {
-        debug_assert!(self.first().is_none_or(|first| first >= window), "CAL-B");
+        debug_assert!(
+            self.first().is_none_or(|first| first >= window),
+            "CAL-B: {window} is not first"
+        );
         let (block, place) = (window / BLOCK as u64, (window % BLOCK as u64) as usize);
         if block != self.block {
             self.block = block;
@@ -248,21 +252,25 @@ impl<E: Entry> Calendar<E> {
         self.occupied[place / 64] &= !(1 << (place % 64));
     }
 
-    /// Takes the events of the open window and a tile into `bucket`, which is empty.
+    /// Moves the events of the open window and a tile into `bucket`, which is empty.
     pub(super) fn take(&mut self, window: u64, tile: usize, bucket: &mut Bucket<E>) {
         let place = (window % BLOCK as u64) as usize;
         std::mem::swap(&mut self.buckets[place * self.tiles + tile], bucket);
         self.len -= bucket.len();
+        debug_assert!(
+            bucket.iter().all(|event| self.grid.window(event.time()) == window),
+            "CAL-A: an event of another window in the bucket of window {window}"
+        );
     }
 
-    /// Takes events from elsewhere, and leaves their chunks empty.
+    /// Inserts all events of a bucket, and leaves its chunks empty.
     pub(super) fn insert_all(&mut self, bucket: &mut Bucket<E>, local_of: impl Fn(&E) -> u32) {
         for event in bucket.drain() {
             self.insert(self.grid.window(event.time()), local_of(&event), || event);
         }
     }
 
-    /// Takes empty chunks back.
+    /// Takes the empty chunks of a bucket, to use them again.
     pub(super) fn reclaim(&mut self, bucket: &mut Bucket<E>) {
         self.spares.reclaim(bucket);
     }
@@ -299,7 +307,8 @@ mod tests {
     }
 
     proptest! {
-        /// Windows come out in order, each with all that was put into it, however long before.
+        /// CAL-A, CAL-B: windows come out in their order, and each has all events that were
+        /// inserted for it, however long before.
         #[test]
         fn windows_come_in_order(delays in prop::collection::vec((times(), 0..4_usize), 1..800)) {
             let grid = Grid::new(0.1).expect("a lookahead");
@@ -320,7 +329,8 @@ mod tests {
                     calendar.open(window, local_of);
                     for tile in 0..calendar.tiles() {
                         calendar.take(window, tile, &mut bucket);
-                        prop_assert!(bucket.iter().zip(0..).all(|(e, place)| bucket.get(place) == e));
+                        let is_at = |(event, place)| bucket.get(place) == event;
+                        prop_assert!(bucket.iter().zip(0..).all(is_at));
                         for event in bucket.drain() {
                             prop_assert_eq!(local_of(&event) as usize / 4, tile);
                             prop_assert!(model.remove(&(window, event.1)));
@@ -334,8 +344,8 @@ mod tests {
             prop_assert_eq!(calendar.len(), model.len());
         }
 
-        /// What is due a lookahead after its cause, as the rules of sending compute that, is in a later
-        /// window: whatever both numbers are, up to [`Grid::WINDOWS_MAX`].
+        /// CONS-A: an event that is due a lookahead after its cause, as `Admission::admit` computes
+        /// it, is in a later window than its cause, up to [`Grid::WINDOWS_MAX`].
         #[test]
         fn a_lookahead_leaves_the_window(
             lookahead in prop_oneof![1e-9..1e9, Just(0.1), Just(1.0), Just(1.0 / 3.0)],

@@ -1,46 +1,50 @@
-//! Windows: virtual time is cut into windows, a little shorter than the model's lookahead. What a
-//! process sends to another one is due in a later window than its cause; so within a window
-//! processes do not depend on each other. A worker takes one process after the other, each with all
-//! its events of the window in the order of their keys. Then the workers meet, exchange what they
-//! have sent, and agree on the next window that has events: the least that any of them knows.
+//! Windows: all workers handle the same window of virtual time, then wait at a barrier.
+//!
+//! A window is a little shorter than the model's lookahead. An event that one LP sends to another
+//! is due in a later window than its cause, so LPs do not depend on each other within a window. A
+//! worker takes one LP after the other, and handles all its events of the window in the order of
+//! their keys. At the barrier the workers exchange the events that they have sent, and compute the
+//! first window in which any of them has an event: the LBTS, the lower bound on the time stamps
+//! that are still to be handled.
 //!
 //! That is YAWNS (D. M. Nicol, *The cost of conservative synchronization in parallel discrete event
-//! simulations*, Journal of the ACM 40(2), 1993) on windows with fixed borders. Fixed borders need
-//! no priority queue: an event is appended to its window's list, in any order. That, and that each
-//! process is loaded once for all its events of a window, makes this engine faster than the
-//! sequential one even with a single worker.
+//! simulations*, Journal of the ACM 40(2), 1993) with windows at fixed borders. Fixed borders need
+//! no priority queue: an event is appended to the list of its window, in any order. For this
+//! reason, and because each LP is loaded once for all its events of a window, this engine is faster
+//! than the sequential one even with a single worker.
 //!
-//! | module     | what it does                                                          |
+//! | module     | what it has                                                           |
 //! |------------|-----------------------------------------------------------------------|
-//! | `worker`   | the main loop: meet, handle a window                                  |
+//! | `worker`   | the main loop: synchronize, handle a window                           |
 //! | `calendar` | pending events, by window                                             |
-//! | `schedule`   | a window's events, by process                                         |
-//! | `sender`     | where sent events go                                                  |
-//! | `exchange` | where workers meet                                                    |
-//! | `remote`   | mail between ranks                                                    |
+//! | `schedule` | a window's events, by LP                                              |
+//! | `sending`  | where sent events go                                                  |
+//! | `barrier`  | the barrier and its reduction                                         |
+//! | `remote`   | all that concerns other ranks                                         |
 //! | `shared`   | what workers share                                                    |
 //!
 //! # Invariants
 //!
-//! - **CONS-A.** An event to another process is due in a later window than its cause. The rules of
-//!   sending see to it (`Admission::admit` computes a lookahead's end as `Grid` assumes); `Sender`
-//!   checks it.
-//! - **CONS-B.** Each process handles its events in the order of their keys.
-//! - **CONS-C.** Every event that was sent was handled once, or is pending at the end. Checked.
+//! - **CONS-A.** An event to another LP is due in a later window than its cause. The rules of
+//!   sending ensure it: `Admission::admit` rounds a lookahead's end as `Grid` does. `Sender` checks
+//!   it, and the run fails where it does not hold.
+//! - **CONS-B.** Each LP handles its events in the order of their keys. Asserted in debug builds.
+//! - **CONS-C.** Every event that was sent was handled once, or is pending at the end. Asserted.
+//! - `remote` has CONS-D and CONS-E: what other ranks send is of the current round, and is checked.
 //!
-//! # When a handler makes a mistake
+//! # When a handler fails
 //!
-//! The other processes finish the window, so that the first mistake in the order of events is the
-//! one that is reported, as by every engine; but nobody handles what comes after one that is known.
-//! Non-blocking I/O events after it are not written. A blocking one of another process in the same
-//! window may have been handled.
+//! The other LPs finish the window, so that the first failure in the order of events is the one
+//! that is reported, as with every engine; but no event after a known failure is handled, and no
+//! non-blocking I/O event after it is written. A blocking I/O event of another LP in the same
+//! window may have been handled already.
 //!
 //! # When a run is stopped
 //!
-//! It ends after the window, so that what was committed is a prefix of the run. A window that does
-//! not end self_sent is cut off within: then some processes are further than others.
+//! It ends after the window, so what was committed is a prefix of the run. A window that does not
+//! end soon is cut off: then some LPs are further than others.
 
-pub(crate) mod barrier;
+mod barrier;
 mod calendar;
 mod remote;
 mod schedule;
@@ -51,8 +55,9 @@ mod worker;
 use warpline_core::{Model, Wires};
 
 use super::{
-    algorithm::{Algorithm, Common, WorkerResult},
-    lookout::Lookout,
+    algorithm::{Algorithm, WorkerResult},
+    common::Common,
+    progress::ProgressMonitor,
 };
 use crate::{
     Details, RunError,
@@ -61,15 +66,15 @@ use crate::{
 pub(super) use shared::Shared;
 use worker::Worker;
 
-/// What a worker counts besides.
+/// What a worker of this algorithm counts beside the common counts.
 pub(super) struct Counters {
     windows: u64,
-    /// Events for other workers.
+    /// Events for other workers of this rank.
     mail: u64,
     /// Events that are still pending.
     pending: u64,
-    /// Events that it sent to, less those that it got from, other ranks.
-    remote: i64,
+    /// Events sent to other ranks, less those received from them.
+    balance: i64,
 }
 
 impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<'m, M, B> {
@@ -85,14 +90,21 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         &self.common
     }
 
-    fn work(&self, me: usize, lookout: &mut Lookout<'_, '_>) -> WorkerResult<M::Lp, Counters> {
+    fn work(
+        &self,
+        me: usize,
+        monitor: &mut ProgressMonitor<'_, '_>,
+    ) -> WorkerResult<M::Lp, Counters> {
         let mut worker = Worker::new(self, me);
-        let ended = worker.work(lookout);
-        let Worker { lps, sender, tally, bucket, due_outputs, .. } = worker;
-        let pending = sender.calendar.len() as u64 + tally.left;
-        let count =
-            Counters { windows: tally.windows, mail: sender.mail, pending, remote: sender.remote };
-        self.common.drop_guarded(move || drop((sender, bucket, due_outputs)));
+        let ended = worker.work(monitor);
+        let Worker { lps, sender, tally, bucket, outputs, .. } = worker;
+        let counters = Counters {
+            windows: tally.windows,
+            mail: sender.mail,
+            pending: sender.calendar.len() as u64 + tally.left,
+            balance: sender.remote.as_ref().map_or(0, |remote| remote.balance),
+        };
+        self.common.drop_guarded(move || drop((sender, bucket, outputs)));
         WorkerResult {
             lps,
             ended,
@@ -100,7 +112,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
             last_time: tally.last_time,
             peak: tally.peak,
             rounds: tally.barriers,
-            count,
+            counters,
         }
     }
 
@@ -114,13 +126,14 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         };
         let committed = sum(|worker| worker.committed);
         let sent = sum(|worker| worker.lps.iter().map(|lp| lp.core.sent).sum());
-        let pending = sum(|worker| worker.count.pending);
-        let remote: i64 = results.iter().map(|worker| worker.count.remote).sum();
-        let here = sent.wrapping_add_signed(-remote);
-        assert_eq!(here, committed + pending, "CONS-C: events were lost or doubled");
-        let windows = results.iter().map(|worker| worker.count.windows).max().unwrap_or_default();
+        let pending = sum(|worker| worker.counters.pending);
+        let balance: i64 = results.iter().map(|worker| worker.counters.balance).sum();
+        let received = sent.wrapping_add_signed(-balance);
+        assert_eq!(received, committed + pending, "CONS-C: events were lost or doubled");
+        let windows =
+            results.iter().map(|worker| worker.counters.windows).max().unwrap_or_default();
         Details {
-            counters: vec![("windows", windows), ("mail", sum(|worker| worker.count.mail))],
+            counters: vec![("windows", windows), ("mail", sum(|worker| worker.counters.mail))],
             remarks: remarks(self.workers, committed, windows),
             costs: Vec::new(),
         }
@@ -129,14 +142,14 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
 
 /// Why the run was slow, if it was.
 fn remarks(workers: usize, committed: u64, windows: u64) -> Vec<String> {
-    /// A round of workers takes as long as some ten events.
+    /// A barrier takes as long as about ten events.
     const FEW: u64 = 100;
     let each = committed / windows.max(1) / workers as u64;
     let few = workers > 1 && windows > 0 && each < FEW;
     let remark = || {
         format!(
             "a worker had {each} events between two barriers: the lookahead is short for so few \
-             events; a greater one, more events at the same time, or fewer workers would help"
+             events; a longer lookahead, more events at the same time, or fewer workers would help"
         )
     };
     few.then(remark).into_iter().collect()

@@ -1,17 +1,21 @@
-//! The order of work in a window: LP after LP, so that each is loaded into the cache once.
+//! The order in which a worker handles the events of a window: LP after LP, so that each LP is
+//! loaded into the cache once.
+//!
+//! [`Worker`](super::worker::Worker) makes a schedule for each bucket that it takes from the
+//! calendar.
 
 use warpline_core::EventKey;
 
 use super::calendar::Bucket;
 
-/// An event of a window: its LP's place at this worker in the upper half, its own place in the
-/// lower.
+/// An event of a window: the upper half is its LP's place at this worker, the lower half is the
+/// event's place in the bucket.
 pub(super) type Item = u64;
 
-/// Counting by LP pays when there are at least so many LPs for each event; sorting pays otherwise.
+/// Above this number of LPs per event, sorting the items is faster than counting them by LP.
 const SPARSE: usize = 8;
 
-/// See the module; kept from window to window for its memory.
+/// The schedule of one bucket; kept from window to window for its memory.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     items: Vec<Item>,
@@ -39,8 +43,8 @@ pub(super) const fn local(item: Item) -> usize {
 }
 
 impl Schedule {
-    /// Makes the schedule of a bucket; `local_of` says at which place an event's LP is: one of `lps`
-    /// from `first` on.
+    /// Makes the schedule of a bucket. Its events are for the `lps` LPs from place `first` on;
+    /// `local_of` returns the place of an event's LP.
     pub(super) fn plan<E>(
         &mut self,
         bucket: &Bucket<E>,
@@ -58,7 +62,7 @@ impl Schedule {
         }
     }
 
-    /// Sorts the items by LP, by counting them.
+    /// Sorts the items by LP with a counting sort.
     fn count(&mut self, first: usize, lps: usize) {
         self.places.clear();
         self.places.resize(lps, 0);
@@ -83,7 +87,7 @@ impl Schedule {
         self.sorted.len()
     }
 
-    /// The items of the LP whose first one is at `place`, in the order of their keys.
+    /// The items of the LP whose first item is at `place`, in the order of their keys.
     #[inline]
     pub(super) fn group(&mut self, place: usize, key: impl Fn(Item) -> EventKey) -> &[Item] {
         let lp = local(self.sorted[place]);
@@ -91,7 +95,7 @@ impl Schedule {
         let group = &mut self.sorted[place..place + len];
         match group {
             [_] => {}
-            // Most have one or two.
+            // Most LPs have one or two events in a window.
             [a, b] => {
                 if key(*b) < key(*a) {
                     std::mem::swap(a, b);

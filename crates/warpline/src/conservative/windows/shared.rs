@@ -1,4 +1,4 @@
-//! What the workers of a run share: read-only tables, and the places where they meet.
+//! What the workers of a rank share: read-only tables, the mailboxes, and the barrier.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,21 +6,20 @@ use warpline_core::{LpId, Model, Wires};
 use warpline_memory::CachePadded;
 
 use super::{
-    super::algorithm::Common,
+    super::common::Common,
     barrier::Barrier,
     calendar::{Bucket, Grid},
-    remote::Remote,
+    remote::RankBarrier,
 };
 use crate::{
     ConfigError, Engine, RunError,
     event::{Buffer, Event, Message},
-    placement::WorkerId,
 };
 
-/// What one worker has for another one.
+/// What one worker has sent to another one.
 type Mailbox<B> = CachePadded<Mutex<Bucket<Event<B>>>>;
 
-/// One for all workers.
+/// The state of the windows algorithm that all workers of a rank share.
 pub(in crate::conservative) struct Shared<'m, M: Model, B> {
     pub(super) common: Common<'m, M, B>,
     pub(super) workers: usize,
@@ -28,9 +27,9 @@ pub(in crate::conservative) struct Shared<'m, M: Model, B> {
     pub(super) last_window: u64,
     pub(super) grid: Grid,
     pub(super) barrier: Barrier,
-    /// Mail to other ranks, if there are any.
-    pub(super) remote: Option<Remote<'m, M>>,
-    /// For even and for odd barriers: by receiver, and then by sender.
+    /// The barrier with other ranks, if there are any.
+    pub(super) ranks: Option<RankBarrier<'m, M>>,
+    /// For even and for odd rounds of the barrier: by receiver, and then by sender.
     mail: [Box<[Mailbox<B>]>; 2],
 }
 
@@ -44,34 +43,36 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
             last_window: grid.window(common.end_time().get()),
             grid,
             barrier: Barrier::new(workers),
-            remote: wires
-                .zip(common.ranks.transport())
-                .map(|(wires, transport)| Remote::new(transport, wires, workers)),
+            ranks: RankBarrier::new(&common, wires),
             mail: [mail(), mail()],
             common,
         })
     }
 
-    /// Whether there is only one worker in all: then nobody asks where a process lives.
+    /// Whether there is only one worker in all: then no table of places is needed.
     #[inline]
     fn is_alone(&self) -> bool {
-        self.workers == 1 && self.remote.is_none()
+        self.workers == 1 && self.ranks.is_none()
     }
 
-    /// The worker that has an LP.
+    /// The worker of this rank that has an LP; nothing if another rank has it.
     #[inline]
-    pub(super) fn worker_of(&self, lp: LpId) -> WorkerId {
-        if self.is_alone() { WorkerId::default() } else { self.common.directory.place(lp).worker }
+    pub(super) fn worker_of(&self, lp: LpId) -> Option<usize> {
+        if self.is_alone() {
+            return Some(0);
+        }
+        let directory = &self.common.directory;
+        directory.local(directory.place(lp).worker)
     }
 
-    /// The place of a process at its worker.
+    /// The place of an LP at its worker.
     #[inline]
     pub(super) fn local_of(&self, lp: LpId) -> u32 {
         if self.is_alone() { lp.get() } else { self.common.directory.place(lp).index }
     }
 
-    /// Does something with the mail of one worker to another one. The sender has it before a
-    /// round, the receiver after it, so nobody waits for the lock.
+    /// Lets `work` use the mailbox from one worker to another one. The sender uses it before a
+    /// barrier and the receiver after it, so nobody waits for the lock.
     pub(super) fn mail<R>(
         &self,
         round: u64,
@@ -87,9 +88,9 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
 /// The windows that the model's lookahead allows.
 fn grid<M: Model>(model: &M) -> Result<Grid, ConfigError> {
     let Some(lookahead) = model.lookahead().filter(|&lookahead| lookahead > 0.0) else {
-        let allowed = "sequential or timewarp for a model that declares no lookahead (to declare one, \
-                       give its Model a `lookahead`: a delay above 0 that no event between two \
-                       processes goes below)";
+        let allowed = "sequential or timewarp for a model that declares no lookahead (to \
+                       declare one, give its Model a `lookahead`: a delay above 0 that no event \
+                       between two LPs goes below)";
         return Err(ConfigError::new("engine", Engine::Conservative, allowed));
     };
     Grid::new(lookahead)

@@ -1,4 +1,8 @@
-//! Looks at the clock now and then, shows the progress of a run, and hears whether it is to stop.
+//! The progress monitor: it looks at the clock now and then, shows the progress of the run, and
+//! notices that the run is to stop.
+//!
+//! Every worker has one and calls it all the time; only that of the first worker of a rank has an
+//! observer and a stop flag ([`Watch`]). The others hear of the end through [`Stop`].
 
 use std::{
     any::Any,
@@ -10,20 +14,20 @@ use std::{
 
 use warpline_core::{Model, VirtualTime};
 
-use super::algorithm::{Common, Stop};
+use super::common::{Common, Stop};
 use crate::{
     panics,
     watch::{Progress, Timer, Watch},
 };
 
-/// Questions between two looks at the clock, at the most.
+/// The most calls between two looks at the clock.
 const SLICE_MAX: u32 = 4096;
-/// A run that is to stop does so at the end of a window, unless that takes longer than this: then
-/// it is cut off within.
+/// A run that is to stop does so at the end of its window. If that takes longer than this, the
+/// window is cut off.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// One worker's; only the first one's has somebody to show the progress to.
-pub(super) struct Lookout<'a, 'w> {
+/// One worker's progress monitor.
+pub(super) struct ProgressMonitor<'a, 'w> {
     watch: &'a mut Watch<'w>,
     stop: &'a Stop,
     committed: &'a AtomicU64,
@@ -31,11 +35,11 @@ pub(super) struct Lookout<'a, 'w> {
     now: VirtualTime,
     timer: Timer,
     stopped: Option<Instant>,
-    /// A panic of the observer's: it is not the model's.
+    /// A panic of the observer. It is not the model's, so it goes to the caller of the run.
     panic: Option<Box<dyn Any + Send>>,
 }
 
-impl<'a, 'w> Lookout<'a, 'w> {
+impl<'a, 'w> ProgressMonitor<'a, 'w> {
     pub(super) fn new<M: Model, B>(
         watch: &'a mut Watch<'w>,
         common: &'a Common<'_, M, B>,

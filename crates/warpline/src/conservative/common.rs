@@ -1,0 +1,185 @@
+//! What the workers of a rank share in both algorithms: the model and the settings, where LPs are,
+//! failures, outputs, memory.
+//!
+//! Made by [`execute`](super::algorithm::execute); each algorithm has it in its own `Shared`.
+
+use std::sync::{
+    Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, AtomicU64},
+};
+
+use warpline_core::{EventKey, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime};
+
+use super::memory::MemoryBudget;
+use crate::{
+    Engine, RunError, Synchronization,
+    event::{Buffer, Event, Message},
+    handling::{Admission, CutOff, Halt},
+    panics,
+    placement::LpDirectory,
+    run::{FailureOrder, FirstFailure, Ranks, threads},
+    settings::Settings,
+};
+
+/// A worker that waits looks this often before it lets other threads have the core.
+const SPINS: u32 = 2_000;
+/// The same if there are more workers than cores.
+const SPINS_FEW: u32 = 16;
+/// After this number of looks, it sleeps.
+pub(super) const YIELDS: u32 = 4_000;
+
+/// What all workers of a rank share.
+pub(super) struct Common<'m, M: Model, B> {
+    pub(super) model: &'m M,
+    pub(super) settings: &'m Settings,
+    pub(super) ranks: &'m Ranks<'m>,
+    pub(super) mode: Synchronization,
+    /// How often a worker that waits looks before it lets other threads have the core.
+    pub(super) spins: u32,
+    pub(super) end: f64,
+    pub(super) admission: Admission,
+    pub(super) directory: LpDirectory,
+    /// Non-blocking I/O events that are to be written.
+    outputs: Mutex<Vec<Event<B>>>,
+    pub(super) failure: FirstFailure,
+    pub(super) stop: Stop,
+    /// The number of committed events so far, for the progress.
+    pub(super) committed: AtomicU64,
+    pub(super) memory: MemoryBudget,
+}
+
+/// Whether the run is to end early.
+#[derive(Debug, Default)]
+pub(super) struct Stop {
+    /// At the end of the window.
+    pub(super) soon: AtomicBool,
+    /// Within the window.
+    pub(super) at_once: AtomicBool,
+}
+
+/// Which of the model's code a worker runs: what an error tells as its place.
+#[derive(Default)]
+pub(super) struct ErrorContext {
+    /// The LP whose code runs, and the event that it handles.
+    pub(super) lp: Option<LpId>,
+    pub(super) event: Option<EventKey>,
+    /// Why the engine has cut the code off.
+    cut_off: CutOff,
+}
+
+/// A worker, or whatever runs code of the model.
+pub(super) trait HasErrorContext {
+    fn error_context(&mut self) -> &mut ErrorContext;
+}
+
+impl ErrorContext {
+    /// Cuts off the code that runs. If it was cut off before, the first reason counts.
+    #[cold]
+    pub(super) fn halt(&mut self, halt: Halt) -> ! {
+        self.cut_off.halt(halt)
+    }
+}
+
+impl<'m, M: Model, B> Common<'m, M, B> {
+    pub(super) fn new(
+        model: &'m M,
+        settings: &'m Settings,
+        ranks: &'m Ranks<'m>,
+        mode: Synchronization,
+        event_bytes: u64,
+    ) -> Result<Self, RunError> {
+        settings.timewarp.validate()?;
+        let admission = Admission::new(model)?;
+        let (all, here) = (ranks.workers(settings), ranks.here(settings));
+        let lps = admission.lp_count();
+        Ok(Self {
+            model,
+            settings,
+            ranks,
+            mode,
+            spins: if all > threads::cores() { SPINS_FEW } else { SPINS },
+            end: settings.checked_end()?,
+            directory: LpDirectory::new(model, lps, &settings.placement, all, here)?,
+            admission,
+            outputs: Mutex::default(),
+            failure: FirstFailure::default(),
+            stop: Stop::default(),
+            committed: AtomicU64::new(0),
+            memory: MemoryBudget::new(settings.memory, event_bytes),
+        })
+    }
+
+    /// The number of workers of this rank.
+    pub(super) const fn workers(&self) -> usize {
+        self.settings.timewarp.workers
+    }
+
+    /// Where the run ends; the greatest time if it has no end.
+    pub(super) fn end_time(&self) -> VirtualTime {
+        VirtualTime::new(self.end).unwrap_or(VirtualTime::MAX)
+    }
+
+    /// The non-blocking I/O events that workers have handled, to be written in the order of keys.
+    pub(super) fn lock_outputs(&self) -> MutexGuard<'_, Vec<Event<B>>> {
+        self.outputs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs code of the model at worker `me` of this rank. If it fails or panics, that is noted as
+    /// the run's failure, and its place is returned.
+    pub(super) fn guard<T: HasErrorContext>(
+        &self,
+        me: usize,
+        worker: &mut T,
+        code: impl FnOnce(&mut T),
+    ) -> Option<FailureOrder> {
+        let outcome = panics::catch(|| code(worker));
+        let context = worker.error_context();
+        let halt = context.cut_off.settle(outcome).err()?;
+        Some(self.fail(me, context, halt))
+    }
+
+    /// Notes as the run's failure why code of the model could not go on.
+    #[cold]
+    fn fail(&self, me: usize, context: &ErrorContext, halt: Halt) -> FailureOrder {
+        let (engine, seed) = (Engine::Conservative.name(), self.settings.seed);
+        let place = Place { lp: context.lp, event: context.event, engine, worker: me, seed };
+        let error = match halt {
+            Halt::Fault(fault) => ModelError { fault, place }.into(),
+            Halt::OutOfBuffers => self.memory.out_of_buffers(place),
+        };
+        let start = FailureOrder::Start(context.lp.unwrap_or_default());
+        let order = context.event.map_or(start, FailureOrder::Event);
+        self.failure.note(order, error);
+        order
+    }
+
+    /// Writes non-blocking I/O events in the order of their keys, up to a failure at `limit`.
+    pub(super) fn write_outputs<T: HasErrorContext>(
+        &self,
+        me: usize,
+        worker: &mut T,
+        mut outputs: Vec<Event<B>>,
+        limit: FailureOrder,
+    ) -> Option<FailureOrder>
+    where
+        B: Buffer<Message<M>>,
+    {
+        outputs.sort_unstable_by_key(|event| event.key);
+        // The closure owns them, so that they are dropped where a panic is caught.
+        self.guard(me, worker, |worker| {
+            let outputs = outputs;
+            for event in outputs.iter().filter(|event| FailureOrder::Event(event.key) < limit) {
+                let context = worker.error_context();
+                (context.lp, context.event) = (Some(event.to), Some(event.key));
+                M::Lp::output(self.model, event.to, &event.key, event.message.get());
+            }
+        })
+    }
+
+    /// Runs code that drops values of the model, which may panic.
+    pub(super) fn drop_guarded(&self, code: impl FnOnce()) {
+        if let Err(fault) = panics::catch(code) {
+            self.failure.note(FailureOrder::End, super::model_error(fault, self.settings));
+        }
+    }
+}
