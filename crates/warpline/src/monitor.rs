@@ -1,9 +1,9 @@
-//! What the workers of a run are doing, for whoever wonders whether it still moves: [`Monitor`].
+//! What the workers of a run are doing, readable from any thread: [`Monitor`].
 //!
-//! Workers write it down where that costs nothing: when they take part in a computation of global
-//! virtual time, and when they have been idle for a while. Nobody is asked, so a worker that hangs
-//! in a handler holds up no answer; it is found by the computation that all others have taken part
-//! in.
+//! The workers of Time Warp write it where that costs nothing: when they report in a GVT
+//! computation, and when they have been idle for a while. A reader waits for no worker, so one that
+//! hangs in a handler delays no answer: it is the one that has not reported in the latest GVT
+//! computation.
 
 use std::{
     fmt,
@@ -20,7 +20,7 @@ use warpline_memory::CachePadded;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Activity {
-    /// It makes its processes, and lets each send its first events.
+    /// It makes its LPs, and lets each send its first events.
     #[default]
     Starting,
     /// It handles events.
@@ -29,15 +29,15 @@ pub enum Activity {
     NoEvents,
     /// It has no event before the end of the run.
     AtEnd,
-    /// Its processes wait for global virtual time: to reach a blocking I/O event, or to show
-    /// whether a handler that failed was in a state that really was.
+    /// Its LPs wait for GVT to reach a blocking I/O event, or to show whether a handler that failed
+    /// was in a state that is not rolled back.
     Blocked,
-    /// Its events are too far ahead: of the window, the time barrier, the throttle, or what a
-    /// shortage of buffers allows.
+    /// Its events are too far ahead: beyond the window, the time barrier, the throttle, or the
+    /// limit that a shortage of buffers sets.
     TooFarAhead,
     /// It waits until all workers have sent their first events.
     TooEarly,
-    /// It has handled so many events that are not committed that it waits for global virtual time.
+    /// It has handled the most events that may be uncommitted, and waits for GVT.
     Full,
     /// It found no buffer for an event, and waits for some to be reclaimed.
     OutOfBuffers,
@@ -48,7 +48,7 @@ pub enum Activity {
 }
 
 impl Activity {
-    /// All of them, each at the place of its number.
+    /// All activities, each at the place of its number.
     const ALL: [Self; 11] = [
         Self::Starting,
         Self::Working,
@@ -82,14 +82,14 @@ impl fmt::Display for Activity {
     }
 }
 
-/// What a worker shows to the others and to the world; on a line of its own.
+/// What a worker shows to other threads; on a cache line of its own.
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
     /// The time of the worker's next or last event, as ordered bits.
     pub(crate) next: AtomicU64,
     pub(crate) committed: AtomicU64,
     pub(crate) processed: AtomicU64,
-    /// The computations of GVT that it has reported in.
+    /// The number of GVT computations that it has reported in.
     pub(crate) reports: AtomicU64,
     activity: AtomicU8,
 }
@@ -97,14 +97,15 @@ pub(crate) struct Shown {
 impl Shown {
     /// Shows what the worker does.
     pub(crate) fn show(&self, activity: Activity) {
-        // Ordering: Relaxed; for people. The line stays with those who read it unless it changes.
+        // Ordering: Relaxed; for people. The store is skipped where it changes nothing, so the line
+        // stays in the caches of its readers.
         if self.activity.load(Ordering::Relaxed) != activity as u8 {
             self.activity.store(activity as u8, Ordering::Relaxed);
         }
     }
 }
 
-/// The workers of a run, each on its line.
+/// What the workers of a run show.
 pub(crate) type Board = Arc<[CachePadded<Shown>]>;
 
 /// What a worker has shown last.
@@ -113,18 +114,18 @@ pub(crate) type Board = Arc<[CachePadded<Shown>]>;
 pub struct WorkerStatus {
     /// Its number, from 0.
     pub worker: usize,
-    /// Whether the others wait for it: they have reported in a computation of global virtual time,
-    /// and it has not. A worker that is awaited again later, with as many reports, hangs in a
-    /// handler or gets no core; where reports go on and the run gets nowhere, it is not one
-    /// worker's fault.
+    /// Whether the others wait for it: they have reported in a GVT computation, and it has not. If
+    /// it is still awaited later, with the same number of reports, it hangs in a handler or
+    /// gets no core. If the numbers of reports grow and the run still makes no progress, the
+    /// cause is not one worker.
     pub is_awaited: bool,
-    /// What it does; if it is awaited, what it did before.
+    /// What it does; if it is awaited, what it did when it last reported.
     pub activity: Activity,
-    /// The time of the event it is at; `None` if it has none.
+    /// The time of its next or last event; `None` if it has none.
     pub virtual_time: Option<VirtualTime>,
-    /// The computations of global virtual time that it has reported in.
+    /// The number of GVT computations that it has reported in.
     pub gvt_reports: u64,
-    /// Events processed, when it last reported.
+    /// The number of events that it had processed when it last reported.
     pub processed_events: u64,
 }
 
@@ -144,7 +145,7 @@ impl fmt::Display for WorkerStatus {
     }
 }
 
-/// Tells, from any thread and at any time, what the workers of a run are doing.
+/// Shows what the workers of a run are doing, from any thread and at any time.
 ///
 /// ```no_run
 /// # fn example<M: warpline::Model + 'static>(model: M) {
@@ -163,8 +164,8 @@ impl fmt::Display for WorkerStatus {
 pub struct Monitor(Arc<Mutex<Option<Board>>>);
 
 impl Monitor {
-    /// What each worker of the latest run has shown last; nothing before a run, and nothing of
-    /// engines without workers.
+    /// What each worker of the latest run has shown last. Empty before a run, and with engines
+    /// other than Time Warp.
     #[must_use]
     pub fn workers(&self) -> Vec<WorkerStatus> {
         let board = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -187,13 +188,13 @@ impl Monitor {
         workers
     }
 
-    /// Looks at another run from now on.
+    /// Shows another run from now on.
     pub(crate) fn attach(&self, board: &Board) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(board));
     }
 }
 
-/// Whom the computation of global virtual time waits for, and a line for each worker.
+/// Which workers the GVT computation waits for, and a line for each worker.
 impl fmt::Display for Monitor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let workers = self.workers();
@@ -213,7 +214,7 @@ impl fmt::Display for Monitor {
 mod tests {
     use super::*;
 
-    /// What is stored as a number comes back as what it was.
+    /// Each activity has the number under which `ALL` has it.
     #[test]
     fn activities_have_their_numbers() {
         for (number, activity) in Activity::ALL.into_iter().enumerate() {

@@ -1,9 +1,9 @@
-//! Catches the panics of a model's code, so that they are reported like any other fault.
+//! Catches the panics of a model's code, so that they are reported like other faults.
 //!
-//! While a thread runs a model's code, the process's panic hook keeps what it would have printed
-//! for that thread: an engine decides later whether the panic really happened. The hook is put in
-//! place by the first run, in front of the one that was there; a program that sets a hook of its
-//! own later than that will see the panics of models printed by it, too.
+//! Every engine runs code of a model through [`catch`]. Meanwhile the panic hook prints nothing for
+//! that thread and keeps the place of the panic, because Time Warp may undo the event later. The
+//! first run installs the hook in front of the one that was there. If a program sets another hook
+//! after that, the other hook prints the panics of models, too.
 
 use std::{
     cell::{Cell, RefCell},
@@ -20,8 +20,8 @@ thread_local! {
 
 /// Runs `code`, and turns a panic in it into a fault.
 ///
-/// After a panic, whatever `code` was changing is in an unknown state: the caller may only read
-/// from it where the run was, and drop it.
+/// After a panic, the values that `code` was changing are in an unknown state: the caller may only
+/// drop them, and read the place of the error.
 pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Fault> {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -42,8 +42,8 @@ pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Fault> {
     })
 }
 
-/// Runs code that is not the model's within code that [`catch`] runs: its panics are printed as
-/// usual.
+/// Runs code that is not the model's, such as an observer, within code that [`catch`] runs. Its
+/// panics are printed as usual.
 pub(crate) fn outside<T>(code: impl FnOnce() -> T) -> T {
     struct Restore(bool);
     impl Drop for Restore {
@@ -55,13 +55,13 @@ pub(crate) fn outside<T>(code: impl FnOnce() -> T) -> T {
     code()
 }
 
-/// Ends the code that [`catch`] runs, from within it: nothing is printed, and `catch` gives a fault
-/// that says nothing. The caller has noted the reason before.
+/// Unwinds out of the code that [`catch`] runs. Nothing is printed, and the fault that `catch`
+/// returns has no meaning: the caller has noted the reason before.
 pub(crate) fn cut_off() -> ! {
     panic::resume_unwind(Box::new("the handler was cut off"))
 }
 
-/// Keeps the place of a panic that is being caught; false if it is none of ours.
+/// Keeps the place of a panic that will be caught; false if it will not be caught here.
 fn keep(info: &PanicHookInfo<'_>) -> bool {
     if CATCHING.get() {
         LOCATION.set(info.location().map(ToString::to_string));

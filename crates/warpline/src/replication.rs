@@ -1,4 +1,4 @@
-//! Independent replications of a run, in parallel, and what they estimate.
+//! Independent replications of a run, in parallel, and the estimates that they yield.
 
 use rayon::prelude::*;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -9,7 +9,7 @@ use crate::{
     watch::Watch,
 };
 
-/// The most replications of one run: all their reports are held in memory.
+/// The most replications of one run: all their reports are kept in memory.
 const REPLICATIONS_MAX: usize = 1_000_000;
 
 /// The mean of a quantity over replications, with its 95 % confidence interval.
@@ -24,7 +24,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Estimates the mean of what independent samples are drawn from. NaNs are left out.
+    /// Estimates the mean of a quantity from independent samples. NaNs are left out.
     #[must_use]
     pub fn of(samples: impl IntoIterator<Item = f64>) -> Self {
         let samples: Vec<f64> = samples.into_iter().filter(|sample| !sample.is_nan()).collect();
@@ -52,14 +52,14 @@ impl Estimate {
 /// The reports of independent replications, in the order of their numbers.
 #[derive(Clone, Debug)]
 pub struct Replications<O> {
-    /// One report per replication; after an interruption, of those that were complete by then.
+    /// One report per replication; after an interruption, of those that were complete.
     pub reports: Vec<Report<O>>,
     /// Whether the replications were stopped before all of them were complete.
     pub interrupted: bool,
 }
 
 impl<O: Results> Replications<O> {
-    /// The estimate of every figure of the result, each with the figure it belongs to.
+    /// The estimate of every figure of the result, with that figure of the first replication.
     #[must_use]
     pub fn estimates(&self) -> Vec<(Figure, Estimate)> {
         let samples: Vec<Vec<Figure>> =
@@ -73,16 +73,16 @@ impl<O: Results> Replications<O> {
 
 impl<M: Runnable> Simulation<'_, M> {
     /// Runs `count` replications with independent random streams, in parallel on the threads of
-    /// the current `rayon` pool, and calls `done` after each, from the thread that ran it.
+    /// the current `rayon` pool. Calls `done` after each replication, on the thread that ran it.
     ///
     /// Replication 0 has the seed of the simulation, and the same digest as [`run`](Self::run).
-    /// An observer is not called; [`stop_when`](Self::stop_when) ends the replications that run
-    /// and leaves out the ones that have not begun.
+    /// The observer is not called. [`stop_when`](Self::stop_when) ends the replications that run
+    /// and skips those that have not begun.
     ///
     /// # Errors
     ///
-    /// That of the first replication (by number) that failed; and [`RunError::Config`] for a count
-    /// of zero or above a million.
+    /// The error of the first replication (by number) that failed; and [`RunError::Config`] for a
+    /// count of zero or above a million.
     pub fn replicate(
         self,
         count: usize,
@@ -100,7 +100,7 @@ impl<M: Runnable> Simulation<'_, M> {
                     return None;
                 }
                 let mut settings = settings.clone();
-                // Several runs at the same time would all be bound to the same cores.
+                // Otherwise all runs that run at the same time would be bound to the same cores.
                 settings.timewarp.pin = false;
                 settings.seed = Stream::replication_seed(settings.seed, number as u64);
                 Some(run(engine, &model, &settings, &mut watch).inspect(&done))

@@ -1,4 +1,4 @@
-//! What a run tells at its end: the report.
+//! The report of a run: how it went, and the model's result.
 
 use std::{borrow::Cow, ops::Deref, time::Duration};
 
@@ -15,30 +15,30 @@ pub struct Report<O> {
     pub model: String,
     /// The engine that ran it.
     pub engine: Engine,
-    /// How many ranks took part.
+    /// The number of ranks.
     pub ranks: usize,
-    /// How many workers took part, of all ranks.
+    /// The number of workers of all ranks.
     pub workers: usize,
     /// The seed of the random streams.
     pub seed: u64,
-    /// The virtual time up to which the model ran: the end that was asked for, the time of the
-    /// last event if they ran out and no end was given, or where the run was interrupted.
+    /// The virtual time up to which the model ran: the given end; or the time of the last event if
+    /// no end was given; or where the run was interrupted.
     pub end_time: VirtualTime,
     /// Whether the run was stopped before its end.
     pub interrupted: bool,
-    /// Wall time from before the first process was made until after the last one finished.
+    /// Wall time from before the first LP is made until after the last one has finished.
     pub wall: Duration,
     /// Counts over all ranks, and the digest. They can be read as fields of the report:
     /// `report.committed_events`.
     pub totals: Totals,
-    /// How the run went beyond that; by default nothing.
+    /// More about how the run went, for engines with several workers.
     pub details: Details,
     /// The model's own result.
     pub output: O,
 }
 
 impl<O> Report<O> {
-    /// The same report with something else made of the result.
+    /// The same report with another result, made from this one's.
     #[must_use]
     pub fn map<P>(self, make: impl FnOnce(O) -> P) -> Report<P> {
         Report {
@@ -77,8 +77,8 @@ impl<O> Deref for Report<O> {
     }
 }
 
-/// What a run counts, on one rank or on all of them: its numbers are sums over ranks, unless a field
-/// says otherwise.
+/// What a run counts, on one rank or on all of them: its numbers are sums over ranks, unless a
+/// field says otherwise.
 ///
 /// To add a number to reports, add it here, and fill it in where an engine knows it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -165,16 +165,16 @@ mod digest_as_bits {
     }
 }
 
-/// What engines with several workers tell about themselves.
+/// What engines with several workers report beyond the common numbers.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Details {
-    /// Counters, by their names in reports.
+    /// Counters, with their names in reports.
     pub counters: Vec<(&'static str, u64)>,
     /// Why the run was slow, if it was, and what to change: the most important first.
     pub remarks: Vec<String>,
     /// Nanoseconds per committed event, over all workers, by part of the engine; empty unless they
-    /// were asked for ([`Simulation::measure_costs`](crate::Simulation::measure_costs)).
+    /// are measured ([`Simulation::measure_costs`](crate::Simulation::measure_costs)).
     pub costs: Vec<(&'static str, f64)>,
 }
 
@@ -185,18 +185,18 @@ fn ratio_or(events: u64, by: f64, otherwise: f64) -> f64 {
 /// One number of a model's result, with its unit and its meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// The key it has in reports: lower case, with underscores.
+    /// Its key in reports: lower case, with underscores.
     pub name: Cow<'static, str>,
-    /// The number; NaN where the run did not yield any (no call was made, say).
+    /// The number; NaN if the run did not yield any (for example, if no call was made).
     pub value: f64,
     /// The unit, or an empty string for a count, a ratio or a probability.
     pub unit: Cow<'static, str>,
-    /// What it says, in a few words.
+    /// Its meaning, in a few words.
     pub meaning: Cow<'static, str>,
 }
 
 impl Figure {
-    /// A number with its name, its unit and its meaning, in the order of the fields.
+    /// Makes a figure; the arguments are in the order of the fields.
     #[must_use]
     pub fn new(
         name: impl Into<Cow<'static, str>>,
@@ -208,7 +208,7 @@ impl Figure {
     }
 }
 
-/// A result that consists of numbers: reports, replications and sweeps print them.
+/// A result that consists of numbers, which reports, replications and sweeps print.
 pub trait Results {
     /// The numbers, always the same ones in the same order.
     fn figures(&self) -> Vec<Figure>;

@@ -1,19 +1,19 @@
 //! The engine `reverse-check`: every event forward, back and forward again.
 //!
-//! Called by [`Simulation`](crate::Simulation). It is the sequential engine with another way to
-//! handle an ordinary event. It finds the first process and field that a reverse handler does not
-//! restore, while the model is being written; an engine that relies on reverse handlers would only
-//! show that its results are wrong. What it commits is what the sequential engine commits.
+//! Called by [`Simulation`](crate::Simulation). It is the sequential engine with another
+//! [`Execution`] of ordinary events, and commits the same events. It names the first LP and field
+//! that a reverse handler does not restore. Time Warp with reverse handlers would only show that
+//! the results are wrong.
 //!
-//! It is slow on purpose: it handles every event twice, reverses it once, and prints the state
-//! three or four times (`{:#?}`), so an event costs microseconds, and milliseconds where the state
-//! is large. A short run of a small model finds what there is to find.
+//! It is slow: it handles every event twice, reverses it once, and prints the state three or four
+//! times (`{:#?}`), so an event takes microseconds, or milliseconds where the state is large. A
+//! short run of a small model is enough.
 //!
 //! # Invariants
 //!
-//! - **REVERSE-A.** What is sent takes effect once, by the second execution, after all is compared.
-//! - **REVERSE-B.** A process is compared by what its `Debug` shows. What that hides is seen only
-//!   where it makes the second execution differ.
+//! - **REVERSE-A.** Sends take effect once: those of the second execution, after all comparisons.
+//! - **REVERSE-B.** The state of an LP is compared as its `Debug` shows it. A field that `Debug`
+//!   hides is noticed only if it makes the second execution differ.
 
 mod difference;
 
@@ -41,7 +41,7 @@ pub(crate) fn run<M: Model>(
         let allowed = "another engine for this model: it has no reverse handler to check";
         return Err(ConfigError::new("engine", Engine::ReverseCheck, allowed).into());
     }
-    // The checks take so long that the choice of the pending set makes no difference.
+    // The checks take so long that the choice of the pending set does not matter.
     sequential::execute::<M, family::Heap, ThereAndBack>(model, settings, watch)
 }
 
@@ -79,7 +79,7 @@ impl<M: Model> Execution<M> for ThereAndBack {
     }
 }
 
-/// What came of an execution whose sends have not taken effect.
+/// The outcome of an execution whose sends have not taken effect.
 struct Outcome<T> {
     state: String,
     rng: Stream,
@@ -87,7 +87,7 @@ struct Outcome<T> {
     note: u64,
 }
 
-/// An event that is sent for the time being.
+/// An event that was sent and has not taken effect.
 struct Sent<T> {
     key: EventKey,
     to: LpId,
@@ -95,7 +95,7 @@ struct Sent<T> {
     message: T,
 }
 
-/// Handles an event; what is sent is kept back.
+/// Handles an event, and holds back what it sends.
 fn forward<M: Model>(
     model: &M,
     event: &Arrival<'_, Message<M>>,
@@ -116,7 +116,7 @@ fn show(state: &impl LogicalProcess) -> String {
 }
 
 impl<T> Outcome<T> {
-    /// How a second execution differs from this one, if it does.
+    /// The first difference between this execution and a second one, if there is any.
     fn compare<L: LogicalProcess<Message = T>>(&self, second: &Self) -> Option<Discrepancy> {
         if let Some(difference) = difference::between(&self.state, &second.state) {
             return Some(difference);
@@ -136,7 +136,7 @@ impl<T> Outcome<T> {
 }
 
 impl<T> Sent<T> {
-    /// All that two executions have to agree in.
+    /// All parts of it that must be equal in two executions.
     fn show<L: LogicalProcess<Message = T>>(&self) -> String {
         let Self { key, to, io, message } = self;
         let contents = (L::identity(message), L::fingerprint(message));
@@ -149,7 +149,7 @@ impl<T> Sent<T> {
     }
 }
 
-/// Keeps back what is sent.
+/// A sink that holds back what is sent.
 struct Trial<'k, K, T> {
     sink: &'k mut K,
     sent: Vec<Sent<T>>,
@@ -162,7 +162,7 @@ impl<T, K: BoundedSink<T>> Sink<T> for Trial<'_, K, T> {
     }
 
     fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: T) {
-        // A handler that sends for ever has to be stopped here.
+        // Otherwise a handler that sends for ever would not be stopped.
         if !self.sink.has_room_for(self.sent.len() + 1) {
             self.halt(Halt::OutOfBuffers);
         }

@@ -1,12 +1,12 @@
 //! The nodes of a binary tree in one vector, linked by index. Used by the skew heap and the splay
 //! tree.
 //!
-//! A node that is given back is the next one to be used, while it is still in the cache.
+//! The node that was freed last is the next one to be used, while it is still in the cache.
 //!
 //! # Invariants
 //!
-//! - **ARENA-A.** Node [`NIL`] has no entry. It stands for "no node", and it lends its links to a
-//!   tree that is being put together.
+//! - **NODE-A.** Node [`NIL`] has no entry. It stands for "no node", and its links serve as the
+//!   ends of a tree that is under construction.
 
 /// No node.
 pub(super) const NIL: u32 = 0;
@@ -39,7 +39,7 @@ impl<E> Default for Arena<E> {
 }
 
 impl<E> Arena<E> {
-    /// How many nodes hold an entry.
+    /// The number of nodes that hold an entry.
     #[inline]
     pub(super) fn count(&self) -> usize {
         self.count
@@ -48,6 +48,7 @@ impl<E> Arena<E> {
     /// Makes a node.
     #[inline]
     pub(super) fn add(&mut self, entry: E, links: [u32; 2]) -> u32 {
+        debug_assert!(self.nodes[NIL as usize].entry.is_none(), "NODE-A: NIL has an entry");
         self.count += 1;
         let node = Node { entry: Some(entry), links };
         let at = self.free;
@@ -61,7 +62,7 @@ impl<E> Arena<E> {
         at
     }
 
-    /// Gives a node back, for its entry and its links.
+    /// Frees a node, and returns its entry and its links.
     #[inline]
     pub(super) fn take(&mut self, at: u32) -> Option<(E, [u32; 2])> {
         let node = &mut self.nodes[at as usize];
@@ -84,7 +85,7 @@ impl<E> Arena<E> {
         self.nodes[at as usize].links[side]
     }
 
-    /// Both of a node's links, to be changed.
+    /// Both of a node's links, mutable.
     #[inline]
     pub(super) fn links_mut(&mut self, at: u32) -> &mut [u32; 2] {
         &mut self.nodes[at as usize].links
@@ -95,9 +96,9 @@ impl<E> Arena<E> {
 mod tests {
     use super::*;
 
-    /// Without it, a run's memory would grow with the events handled.
+    /// Otherwise a run's memory would grow with the number of events that it handles.
     #[test]
-    fn nodes_given_back_are_used_again() {
+    fn freed_nodes_are_used_again() {
         let mut arena = Arena::default();
         for round in 0..100 {
             let nodes = [round, 10 + round, 20 + round].map(|entry| arena.add(entry, [NIL; 2]));

@@ -1,23 +1,23 @@
-//! A calendar queue: one bucket per day of a year, into which the events of all years are filed.
+//! A calendar queue: one bucket per day of a year, for the events of that day in all years.
 //!
-//! The length of a day is estimated from the gaps between the next events, so that few events
-//! share a day and few days are empty; the number of days follows the number of events. Both make
-//! an operation cost the same however many events there are.
+//! The length of a day is estimated from the gaps between the next events, so that few events share
+//! a day and few days are empty. The number of days follows the number of events. Together they
+//! keep the cost of an operation independent of the number of events.
 //!
-//! Three things differ from the paper. A bucket is sorted only when its day is opened, so filing an
-//! event is one write. An event for a day that is already open goes into a heap beside the sorted
-//! ones, so ties and rollbacks cost a logarithm, not a scan. And the length of the day is estimated
-//! again not only when the number of events has changed, but also when the queue notices that it
-//! strains: that it looks at many empty days, or at many events of another year, or opens crowded
+//! Three things differ from the paper. A bucket is sorted only when its day is opened, so an insert
+//! is one write. An event for a day that is already open goes into a heap beside the sorted ones,
+//! so ties and rollbacks have logarithmic cost, not that of a scan. And the length of the day is
+//! estimated again not only when the number of events has changed, but also when the queue is
+//! strained: when it looks at many empty days, or at many events of another year, or opens crowded
 //! days.
 //!
 //! # Invariants
 //!
 //! - **CALENDAR-A.** Every entry in a bucket is of day `next` or later, and every entry in the run
-//!   and in `late` is of an earlier day. So the latter sort first, because the day of a time is a
-//!   non-decreasing function of the time.
-//! - **CALENDAR-B.** An entry in a bucket is in bucket (day mod number of buckets), which is a
-//!   power of two.
+//!   and in `late` is of an earlier day. So the latter come first, because the day of a time never
+//!   decreases with the time.
+//! - **CALENDAR-B.** An entry in a bucket is in bucket (day mod number of buckets). That number is
+//!   a power of two.
 //!
 //! # References
 //!
@@ -28,22 +28,24 @@ use std::{cmp::Reverse, collections::BinaryHeap, iter};
 
 use super::{Entry, PendingSet};
 
-/// So many entries per bucket are aimed at; twice as many double the buckets, half halve them.
+/// The aim for the number of entries per bucket. With twice as many, the number of buckets is
+/// doubled; with half as many, it is halved.
 const ENTRIES_PER_BUCKET: usize = 4;
-/// A day is so many times as long as the gap between two events. Three times the above, so that
-/// most events lie within a year.
+/// The length of a day, in gaps between two events: three times the number above, so that most
+/// events are due within a year.
 const GAPS_PER_DAY: f64 = 12.0;
-/// The gaps are measured between so many of the next events.
+/// The gaps are measured between this number of next events.
 const SAMPLE: usize = 64;
 const BUCKETS_MIN: usize = 2;
-/// A day, or the heap beside it, is crowded from so many entries on.
+/// A day, or the heap beside it, is crowded with more entries than this.
 const CROWD: usize = 128;
-/// Looking at so many empty days or foreign entries is fair for each entry that is found.
+/// The number of looks at empty days, or at entries of other days, that is fair for each entry
+/// found.
 const FAIR_LOOKS: usize = 2;
-/// All days from this one on are one. Days fit into a `u64` with room for a year beyond the last.
+/// All later times count as this day. Days fit into a `u64`, even a year after the last one.
 const DAY_MAX: u64 = 1 << 62;
-/// A day is at least this part of the time at which it is estimated, so that times next to each
-/// other do not lie a great many days apart.
+/// The least length of a day, as a fraction of the time at which it is estimated: otherwise
+/// neighboring times could be a great many days apart.
 const RESOLUTION: f64 = 1.0 / (1_u64 << 48) as f64;
 
 /// A calendar queue that resizes itself.
@@ -54,7 +56,7 @@ pub struct CalendarQueue<E> {
     /// Entries that arrived when their day had already been opened.
     late: BinaryHeap<Reverse<E>>,
     buckets: Vec<Vec<E>>,
-    /// How many entries are in the buckets.
+    /// The number of entries in the buckets.
     filed: usize,
     /// The day to be opened next.
     next: u64,
@@ -154,6 +156,7 @@ impl<E: Entry> CalendarQueue<E> {
     /// Puts an entry of day `next` or later into its bucket.
     #[inline]
     fn file(&mut self, day: u64, entry: E) {
+        debug_assert!(day >= self.next, "CALENDAR-A: day {day} is open");
         let bucket = self.bucket_of(day);
         self.buckets[bucket].push(entry);
         self.filed += 1;
@@ -170,12 +173,12 @@ impl<E: Entry> CalendarQueue<E> {
         }
     }
 
-    /// Whether looking around has cost about as much as a rebuild would.
+    /// Whether the looks have cost about as much as a rebuild would.
     fn is_strained(&self) -> bool {
         self.strain > self.len() + self.buckets.len()
     }
 
-    /// Opens the next day that has entries, when none are open; false if there are none at all.
+    /// Opens the next day that has entries, when none is open; false if there are no entries.
     #[inline(never)]
     fn refill(&mut self) -> bool {
         if self.filed == 0 {
@@ -200,7 +203,7 @@ impl<E: Entry> CalendarQueue<E> {
                 return;
             }
         }
-        // Nothing for a whole year: find the day directly instead of turning the pages.
+        // Nothing for a whole year: find the day directly instead of looking at every day.
         let days = self.buckets.iter().flatten().map(|entry| self.day_of(entry.time()));
         if let Some(day) = days.min() {
             self.open(day);
@@ -215,6 +218,10 @@ impl<E: Entry> CalendarQueue<E> {
         let index = self.bucket_of(day);
         let days_per_time = self.days_per_time;
         let mut bucket = std::mem::take(&mut self.buckets[index]);
+        debug_assert!(
+            bucket.iter().all(|filed| self.bucket_of(self.day_of(filed.time())) == index),
+            "CALENDAR-B: an entry of another bucket in bucket {index}"
+        );
         for position in (0..bucket.len()).rev() {
             if day_of(bucket[position].time(), days_per_time) == day {
                 self.run.push(bucket.swap_remove(position));
@@ -232,7 +239,7 @@ impl<E: Entry> CalendarQueue<E> {
         !self.run.is_empty()
     }
 
-    /// Estimates the length of the day, and files every entry anew.
+    /// Estimates the length of the day, and puts every entry into its new bucket.
     #[cold]
     fn rebuild(&mut self) {
         let run = std::mem::take(&mut self.run);
@@ -256,8 +263,8 @@ impl<E: Entry> CalendarQueue<E> {
     }
 }
 
-/// Non-decreasing in `time`, which is all that CALENDAR-A needs: the product rounds monotonically,
-/// and the conversion to an integer saturates.
+/// The day of a time. It never decreases with the time, as CALENDAR-A needs: the product rounds
+/// monotonically, and the conversion to an integer saturates.
 #[inline]
 fn day_of(time: f64, days_per_time: f64) -> u64 {
     ((time * days_per_time) as u64).min(DAY_MAX)
@@ -293,6 +300,6 @@ fn typical_gap(sorted: &[f64], mean: f64) -> f64 {
     let (sum, count) = gaps
         .filter(|gap| *gap <= 2.0 * mean)
         .fold((0.0, 0_usize), |(sum, count), gap| (sum + gap, count + 1));
-    // A sample of ties with one outlier has no other gap than the one left out.
+    // A sample of ties with one outlier has no gap but the one that was filtered out.
     if sum > 0.0 { sum / count as f64 } else { mean }
 }

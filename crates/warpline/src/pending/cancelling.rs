@@ -1,8 +1,9 @@
-//! Cancellation for any queue: a removed entry is noted, and dropped when it comes to the front.
+//! Cancellation for any queue: the removal of an entry is noted, and the entry is dropped when it
+//! comes to the front.
 //!
-//! The removed entries are kept in a heap of their own. The queue's front is cancelled
-//! exactly when it equals the least removed entry, because the removed entries are among the
-//! queue's. When most of the queue is cancelled, it is rebuilt without those.
+//! The removed entries are kept in a second heap. The queue's front is canceled exactly when it
+//! equals the least removed entry, because all removed entries are in the queue, too. When most of
+//! the queue's entries are canceled, it is rebuilt without them.
 //!
 //! # Invariants
 //!
@@ -10,17 +11,17 @@
 
 use super::{DaryHeap, Entry, PendingSet};
 
-/// A priority queue without cancellation; [`Cancelling`] adds it.
+/// A priority queue without cancellation, which [`Cancelling`] adds.
 pub trait MinQueue<E: Entry>: Default {
     /// Adds an entry.
     fn push(&mut self, entry: E);
-    /// Takes out a least entry.
+    /// Removes a least entry and returns it.
     fn pop_min(&mut self) -> Option<E>;
-    /// Shows the entry that [`pop_min`](Self::pop_min) would take.
+    /// Shows the entry that [`pop_min`](Self::pop_min) would remove.
     fn peek_min(&mut self) -> Option<&E>;
-    /// How many entries there are.
+    /// The number of entries.
     fn count(&self) -> usize;
-    /// Shows an entry that will probably be taken after `distance` others, if that is cheap.
+    /// Shows an entry that will probably be removed after `distance` others, if that is cheap.
     fn near(&self, _distance: usize) -> Option<&E> {
         None
     }
@@ -39,7 +40,7 @@ impl<Q: Default, E> Default for Cancelling<Q, E> {
     }
 }
 
-/// Fewer cancelled entries than this are not worth a rebuild.
+/// Fewer canceled entries than this are not worth a rebuild.
 const COMPACT_MIN: usize = 1024;
 
 impl<Q: MinQueue<E>, E: Entry> Cancelling<Q, E> {
@@ -54,7 +55,7 @@ impl<Q: MinQueue<E>, E: Entry> Cancelling<Q, E> {
         self.queue = live;
     }
 
-    /// Drops cancelled entries from the front until the front is a live one.
+    /// Drops canceled entries from the front until the front is a live one.
     #[inline(never)]
     fn settle(&mut self) {
         while let Some(least) = self.removed.peek_min() {
@@ -98,6 +99,10 @@ impl<Q: MinQueue<E>, E: Entry> PendingSet<E> for Cancelling<Q, E> {
 
     #[inline]
     fn len(&self) -> usize {
+        debug_assert!(
+            self.removed.count() <= self.queue.count(),
+            "CANCEL-A: more removed than there"
+        );
         self.queue.count() - self.removed.count()
     }
 }

@@ -1,6 +1,6 @@
 //! An implicit 4-ary heap: one array, no pointers, logarithmic at worst.
 //!
-//! Four children instead of two halve the depth, and the four lie in two or three cache lines.
+//! Four children instead of two halve the depth, and the four are in two or three cache lines.
 //!
 //! # References
 //!
@@ -25,8 +25,8 @@ impl<E> Default for DaryHeap<E> {
 }
 
 impl<E: Entry> DaryHeap<E> {
-    /// Moves the entry that was added last to its place. Kept out of line, and without the entry as
-    /// an argument, so that a caller can keep that in registers.
+    /// Moves the entry that was added last to its place. It is not inlined and does not get the
+    /// entry as an argument, so that a caller can keep the entry in registers.
     #[inline(never)]
     fn sift_up_last(&mut self) {
         let mut position = self.entries.len() - 1;

@@ -1,29 +1,28 @@
-//! A ladder queue: events are sorted only when their turn is near, and in small portions.
+//! A ladder queue: events are sorted shortly before they are popped, a few at a time.
 //!
-//! Far events lie unsorted in the *top*. When nearer ones run out, the top is dealt into the
-//! buckets of a *rung*, by time; a bucket with many events, when its turn comes, is dealt into a
-//! finer rung. The last rung, the *calendar*, has buckets so narrow that they hold a few events
-//! each. Those are sorted, a handful of buckets at a time, into the *run*, from which events are
-//! taken. So an event is moved a few times, and compared only with a few neighbours, however many
-//! events there are.
+//! Events of the far future are unsorted in the *top*. When the nearer ones run out, the top is
+//! distributed by time to the buckets of a *rung*. A bucket with many events is distributed to a
+//! finer rung when its turn comes. The last rung, the *calendar*, has buckets so narrow that they
+//! hold a few events each. They are sorted, a few buckets at a time, into the *run*, from which
+//! events are popped. So an event is moved a few times, and compared only with a few neighbors,
+//! whatever the number of events is.
 //!
-//! The buckets above the calendar are lists of chunks: they are written and read in sequence, and
-//! may be far larger than the caches. The calendar's are lists of single nodes: it is kept small
-//! enough for the caches, where compactness counts.
+//! The buckets above the calendar are lists of chunks, because they are written and read in
+//! sequence, and may be far larger than the caches. The buckets of the calendar are lists of single
+//! nodes, because the calendar has to fit into the caches, where compactness counts.
 //!
 //! Three things differ from the paper. An event that arrives below the current bucket goes into a
-//! small heap beside the run, not into a sorted list; so ties, bursts and tiny delays cost a
-//! logarithm, where the paper's Bottom costs a scan or another rung. A rung spans the times that
-//! its events really have, not the nominal width of the bucket, so that a far outlier costs one
-//! level and no more; and what is far beyond the bulk of the top stays there for another turn. And
-//! the calendar's bucket width follows from how full its buckets were found before, so that it
-//! suits skewed times too.
+//! small heap beside the run, not into a sorted list; so ties, bursts and tiny delays have
+//! logarithmic cost, where the paper's Bottom needs a scan or another rung. A rung spans the times
+//! of its events, not the nominal width of the bucket, so a far outlier costs one level and no
+//! more; and events far beyond most of the top stay in the top. And the calendar's bucket width is
+//! adapted to how full its buckets were before, so it suits skewed times, too.
 //!
 //! # Invariants
 //!
 //! - **LADDER-A.** Every entry in the run and in `late` sorts before every entry of the calendar,
 //!   those before every entry on a rung, finer rungs before coarser ones, and all before the top.
-//!   It holds because the bucket of a time is a non-decreasing function of the time.
+//!   It holds because the bucket of a time never decreases with the time.
 //! - **LADDER-B.** On each rung, and in the calendar, buckets below `next` are empty.
 //!
 //! # References
@@ -37,16 +36,16 @@ mod buckets;
 
 use buckets::{Bucket, Calendar, Scale, Spares};
 
-/// Up to so many entries go into the calendar at once: a few hundred kilobytes.
+/// The most entries that go into the calendar at once: a few hundred kilobytes.
 const CALENDAR_MAX: usize = 1 << 15;
-/// A rung has so many buckets, so that the open ends of all of them stay in the cache.
+/// The number of buckets of a rung: the open ends of all of them stay in the cache.
 const RUNG_BUCKETS: usize = 1024;
-/// At most so many rungs; a bucket of the last one goes into the calendar whatever its size.
+/// The most rungs; a bucket of the last one goes into the calendar whatever its size is.
 const RUNGS_MAX: usize = 8;
-/// Entries of the top this many times as far away as the median wait there for another turn: none
-/// to speak of when delays are exponential, many when they have heavy tails.
+/// Entries that are this many times as far away as the median stay in the top: hardly any if delays
+/// are exponential, many if they have heavy tails.
 const REACH: f64 = 16.0;
-/// The run is filled up to so many entries, bucket by bucket.
+/// The run is filled up to this number of entries, bucket by bucket.
 const RUN_MIN: usize = 32;
 
 /// A ladder queue.
@@ -136,7 +135,7 @@ impl<E: Entry> MinQueue<E> for LadderQueue<E> {
 }
 
 impl<E: Entry> LadderQueue<E> {
-    /// Pops when the run alone does not tell the least entry.
+    /// Pops when the least entry may not be in the run.
     #[inline(never)]
     fn pop_or_refill(&mut self) -> Option<E> {
         if self.run.is_empty() && self.late.count() == 0 && !self.refill() {
@@ -150,7 +149,7 @@ impl<E: Entry> LadderQueue<E> {
         }
     }
 
-    /// Sorts the next entries into the empty run; false if there are none at all.
+    /// Sorts the next entries into the empty run; false if there are no entries.
     fn refill(&mut self) -> bool {
         while !self.calendar.sort_into(&mut self.run, RUN_MIN) {
             let Some(bucket) = self.next_bucket() else { return false };
@@ -169,7 +168,7 @@ impl<E: Entry> LadderQueue<E> {
         true
     }
 
-    /// Takes the next bucket that is not empty, at last the top itself.
+    /// Takes the next bucket that is not empty; after all of them the top.
     fn next_bucket(&mut self) -> Option<Bucket<E>> {
         while self.depth > 0 {
             let rung = &mut self.rungs[self.depth - 1];
@@ -184,9 +183,9 @@ impl<E: Entry> LadderQueue<E> {
         self.near_part_of_top()
     }
 
-    /// Takes the top, but for entries so far beyond the others that they would spoil the scale.
+    /// Takes the top, except for entries so far beyond the others that they would spoil the scale.
     ///
-    /// At least half of the entries are taken, so what is left is not looked at too often.
+    /// At least half of the sampled entries are taken, so the rest is not looked at too often.
     fn near_part_of_top(&mut self) -> Option<Bucket<E>> {
         if self.top.len() == 0 {
             return None;
@@ -223,7 +222,7 @@ impl<E: Entry> LadderQueue<E> {
 #[derive(Debug)]
 struct Rung<E> {
     scale: Scale,
-    /// The bucket whose turn comes next; the ones below it are empty (LADDER-B).
+    /// The bucket whose turn comes next; the buckets below it are empty (LADDER-B).
     next: usize,
     buckets: Vec<Bucket<E>>,
 }

@@ -1,7 +1,8 @@
 //! Pending event sets: the events that are not handled yet, by their order.
 //!
-//! The sequential engine and each worker of Time Warp keep their unprocessed events in one of these,
-//! and do not know which one. (The conservative engine keeps events by window or by link instead.)
+//! The sequential engine and each worker of Time Warp keep their unprocessed events in one of
+//! these, and do not know which one. The conservative engine does not use them: it keeps events by
+//! window, or in a heap for each LP.
 //! All of them are driven by the same property test (`tests/pending.rs`) against a `BTreeMap`.
 //! `docs/pending-sets.md` has the measurements that chose the default.
 //!
@@ -24,14 +25,14 @@ pub use splay_tree::SplayTree;
 
 use crate::names::names;
 
-/// What a pending set holds: a totally ordered thing with a time that agrees with its order.
+/// What a pending set holds: a value with a total order, and a time that agrees with the order.
 ///
 /// # Laws
 ///
 /// - `a < b` implies `a.time() <= b.time()`. Times are finite and not negative.
 /// - Entries that compare equal are interchangeable. So where an event may be cancelled and sent
-///   again under the same key (Time Warp re-executes), the order of its entry must end with what
-///   tells the two apart: the buffer that each lies in.
+///   again under the same key (Time Warp re-executes), the order of its entry must end with the
+///   buffer of the event, which tells the two apart.
 pub trait Entry: Ord {
     /// The receive time.
     fn time(&self) -> f64;
@@ -41,44 +42,44 @@ pub trait Entry: Ord {
 ///
 /// # Laws
 ///
-/// - `pop` takes out a least entry; `peek` shows the entry that `pop` would take.
+/// - `pop` removes a least entry; `peek` shows the entry that `pop` would remove.
 /// - Entries may be inserted below what was popped before: Time Warp rolls back.
 /// - `len` is the number of entries inserted and neither popped nor removed.
 pub trait PendingSet<E: Entry>: Default {
     /// Adds an entry.
     fn insert(&mut self, entry: E);
 
-    /// Takes out a least entry.
+    /// Removes a least entry and returns it.
     fn pop(&mut self) -> Option<E>;
 
-    /// Shows the entry that [`pop`](Self::pop) would take.
+    /// Shows the entry that [`pop`](Self::pop) would remove.
     ///
     /// It may reorganize the set, which is why it needs `&mut`.
     fn peek(&mut self) -> Option<&E>;
 
-    /// Takes out an entry that compares equal to `entry`, which must be in the set.
+    /// Removes an entry that compares equal to `entry`. There must be one in the set.
     ///
-    /// The caller says what it knows to be there (a cancelled event records that it is pending), so
-    /// that a set may just note the removal and act on it later. After the removal of an entry that
-    /// is not there, what `pop` and `len` say is unspecified.
+    /// The caller knows that it is there (a canceled event records that it is pending), so a set
+    /// may note the removal and act on it later. After the removal of an entry that is not
+    /// there, the results of `pop` and `len` are unspecified.
     fn remove(&mut self, entry: E);
 
-    /// How many entries there are.
+    /// The number of entries.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Whether there are no entries.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Shows an entry that will probably be taken after `distance` others, if that is cheap to
-    /// tell: a hint, to load what the entry needs into the cache.
+    /// Shows an entry that will probably be popped after `distance` others, if that is cheap to
+    /// find: a hint, so that the caller can prefetch what the entry needs.
     fn upcoming(&self, _distance: usize) -> Option<&E> {
         None
     }
 }
 
-/// A kind of pending set, before it is known what entries it holds.
+/// A kind of pending set, for entries of any type.
 pub trait PendingFamily {
     /// The set for entries of type `E`.
     type Set<E: Entry>: PendingSet<E>;
@@ -90,11 +91,11 @@ pub trait PendingFamily {
     }
 }
 
-/// Something to be done with a pending set whose kind is only known at run time.
+/// An action with a pending set whose kind is known at run time only.
 pub trait WithPending {
-    /// What comes of it.
+    /// The result of the action.
     type Output;
-    /// Does it with the kind `P`.
+    /// Performs the action with the kind `P`.
     fn with<P: PendingFamily>(self) -> Self::Output;
 }
 
@@ -115,7 +116,7 @@ macro_rules! pending_sets {
             impl PendingFamily for $kind { type Set<E: Entry> = $set; })*
         }
 
-        /// A set of a kind that is chosen at run time, where a branch per operation is cheaper than
+        /// A set whose kind is chosen at run time, where a branch per operation costs less than
         /// compiling the engine once per kind.
         #[derive(Debug)]
         pub(crate) enum AnySet<E: Entry> {
@@ -160,7 +161,7 @@ macro_rules! pending_sets {
         }
 
         impl PendingKind {
-            /// Does something with this kind of set, statically dispatched from here on.
+            /// Performs an action with this kind of set, statically dispatched from here on.
             pub fn dispatch<W: WithPending>(self, action: W) -> W::Output {
                 match self { $(Self::$kind => action.with::<family::$kind>()),* }
             }

@@ -1,7 +1,8 @@
-//! A skew heap: a heap-ordered tree that keeps no balance, and adjusts itself at every merge.
+//! A skew heap: a heap-ordered tree without balance information, which adjusts itself at every
+//! merge.
 //!
-//! Both operations are a merge: down the right spines of two trees, swapping the children of each
-//! node on the way. It is logarithmic in the amortised sense.
+//! Both operations are a merge, which goes down the right spines of two trees and swaps the
+//! children of each node on the way. Their amortized cost is logarithmic.
 //!
 //! # Invariants
 //!
@@ -30,7 +31,7 @@ impl<E> Default for SkewHeap<E> {
 }
 
 impl<E: Entry> SkewHeap<E> {
-    /// Merges two trees into one, and gives its root.
+    /// Merges two trees into one, and returns its root.
     #[inline]
     fn merge(&mut self, mut a: u32, mut b: u32) -> u32 {
         // The merged tree grows downwards along left links, from the left link of NIL.
@@ -39,6 +40,7 @@ impl<E: Entry> SkewHeap<E> {
             if second < first {
                 (a, b) = (b, a);
             }
+            debug_assert!(self.nodes.entry(end) <= self.nodes.entry(a), "SKEW-A");
             self.nodes.links_mut(end)[LEFT] = a;
             end = a;
             let links = self.nodes.links_mut(a);

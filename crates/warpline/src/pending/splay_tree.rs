@@ -1,12 +1,13 @@
-//! A splay tree: a search tree that moves what it looks for to its root, and balances itself so.
+//! A splay tree: a search tree that moves the entry it has searched to its root, which keeps it
+//! balanced.
 //!
-//! Events are mostly inserted near those that were looked for last, which makes it quick as a
-//! pending set; and as a search tree it finds and removes a cancelled event at once. It is
-//! logarithmic in the amortised sense.
+//! Most events are inserted near those that were searched last, which makes it fast as a pending
+//! set; and as a search tree it removes a canceled event at once. The amortized cost of all
+//! operations is logarithmic.
 //!
 //! # Invariants
 //!
-//! - **SPLAY-A.** In the order of the tree, entries never decrease. Equal ones may lie on either
+//! - **SPLAY-A.** In the order of the tree, entries never decrease. Equal entries may be on either
 //!   side of each other.
 //!
 //! # References
@@ -35,12 +36,13 @@ impl<E> Default for SplayTree<E> {
 }
 
 impl<E: Entry> SplayTree<E> {
-    /// Splays the tree under `root` for a place in the order, and gives its new root: a node there,
-    /// or one next to it.
+    /// Splays the tree under `root` for a place in the order, and returns its new root: a node at
+    /// the place, or one next to it.
     ///
-    /// `compare` says how the place compares to an entry. The nodes on the way down are taken apart
-    /// into two trees: those before the place, whose greatest node is `ends[LEFT]`, and those after
-    /// it, whose least node is `ends[RIGHT]`. Until the end, the two hang on the links of NIL.
+    /// `compare` compares the place to an entry. The nodes on the way down are split into two
+    /// trees: those before the place, whose greatest node is `ends[LEFT]`, and those after it,
+    /// whose least node is `ends[RIGHT]`. Until the end, the links of NIL have the roots of the
+    /// two.
     #[inline]
     fn splay(&mut self, root: u32, compare: impl Fn(&E) -> Ordering) -> u32 {
         let nodes = &mut self.nodes;
@@ -58,7 +60,7 @@ impl<E: Entry> SplayTree<E> {
             let mut child = nodes.link(at, near);
             way = side(nodes, child);
             if way == Some(near) {
-                // Two steps the same way: rotate, which is what halves the depth of the path.
+                // Two steps to the same side: a rotation, which halves the depth of the path.
                 nodes.links_mut(at)[near] = nodes.link(child, far);
                 nodes.links_mut(child)[far] = at;
                 at = child;
@@ -80,7 +82,7 @@ impl<E: Entry> SplayTree<E> {
         at
     }
 
-    /// Makes the least node of the tree under `root` its root; it then has no left child.
+    /// Makes the least node of the tree under `root` its root, which then has no left child.
     #[inline]
     fn splay_least(&mut self, root: u32) -> u32 {
         if self.nodes.link(root, LEFT) == NIL {
@@ -95,7 +97,7 @@ impl<E: Entry> PendingSet<E> for SplayTree<E> {
     fn insert(&mut self, entry: E) {
         let mut links = [NIL; 2];
         if self.root != NIL {
-            // The place is the one after all entries that are equal.
+            // The place after all equal entries.
             let near = |other: &E| if entry < *other { Ordering::Less } else { Ordering::Greater };
             let root = self.splay(self.root, near);
             let below = self.nodes.entry(root).is_some_and(|other| entry < *other);
@@ -110,6 +112,10 @@ impl<E: Entry> PendingSet<E> for SplayTree<E> {
     fn pop(&mut self) -> Option<E> {
         self.root = self.splay_least(self.root);
         let (least, links) = self.nodes.take(self.root)?;
+        debug_assert!(
+            self.nodes.entry(links[RIGHT]).is_none_or(|greater| least <= *greater),
+            "SPLAY-A"
+        );
         self.root = links[RIGHT];
         Some(least)
     }

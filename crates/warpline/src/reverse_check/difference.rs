@@ -1,14 +1,14 @@
-//! The first difference between two states, found in what `{:#?}` prints of them, with the path of
-//! fields that leads to it.
+//! The first difference between two states in their `{:#?}` texts, with the path of fields that
+//! leads to it.
 //!
-//! Used by the reverse check, which knows no more of a model's state than that it is `Debug`. The
-//! layout is that of derived `Debug`; where an author has written another, the path may be wrong,
+//! Used by the reverse check, which knows only that a model's state is `Debug`. The layout is that
+//! of derived `Debug`. Where a model's author has written another `Debug`, the path may be wrong,
 //! but the values are still those of the first lines that differ.
 
 use warpline_core::Discrepancy;
 
-/// The first difference between two texts, if there is one. What differs is the path of fields, as
-/// in `tally.latencies.bins[3]`; `self` is the state as a whole.
+/// The first difference between two texts, if there is one. Its `what` is the path of fields, as in
+/// `tally.latencies.bins[3]`; `self` is the whole state.
 pub(super) fn between(one: &str, other: &str) -> Option<Discrepancy> {
     if one == other {
         return None;
@@ -27,9 +27,10 @@ pub(super) fn between(one: &str, other: &str) -> Option<Discrepancy> {
 /// A line of a state's text.
 #[derive(Clone, Copy)]
 struct Line<'t> {
-    /// The line closes a container; what it holds besides is the value for a key of several lines.
+    /// Whether the line closes a container. If it has more, that is the value of a key that takes
+    /// several lines.
     closes: bool,
-    /// The part that it shows, or begins to show.
+    /// The part that the line shows, or begins to show.
     part: &'t str,
 }
 
@@ -44,16 +45,17 @@ impl<'t> Line<'t> {
     }
 }
 
-/// The containers that have been opened so far, and not closed.
+/// The containers that are open.
 #[derive(Default)]
 struct Path(Vec<Container>);
 
-/// Something with parts: a struct, a tuple, a list, a map.
+/// A value with parts: a struct, a tuple, a list, a map.
 struct Container {
-    /// How its own container calls it: `.name`, `.0`, `[3]` or `[key]`; nothing for the whole.
+    /// The step to it from its own container: `.name`, `.0`, `[3]` or `[key]`; empty for the
+    /// whole.
     step: String,
     kind: Kind,
-    /// How many of its parts have been passed.
+    /// The number of its parts that were equal.
     passed: usize,
 }
 
@@ -62,14 +64,14 @@ enum Kind {
     Struct,
     Tuple,
     List,
-    /// Or a set.
+    /// A map or a set.
     Map,
-    /// Not worth a step of its own.
+    /// `Some(...)`, which adds no step to the path.
     Some,
 }
 
 impl Path {
-    /// Goes past a line that is the same in both texts.
+    /// Passes a line that is the same in both texts.
     fn pass(&mut self, line: Line<'_>) {
         let (step, value) = self.resolve(line);
         if line.closes {
@@ -82,7 +84,7 @@ impl Path {
         }
     }
 
-    /// How the part that a line shows is called within its container, and its value.
+    /// The step to the part that a line shows, and the part's value.
     fn resolve<'t>(&self, line: Line<'t>) -> (String, &'t str) {
         let part = line.part;
         let Some(Container { kind, passed, step }) = self.0.last() else {
@@ -100,13 +102,13 @@ impl Path {
         }
     }
 
-    /// The difference that two lines make.
+    /// The difference between two lines.
     fn end(&self, one: Option<Line<'_>>, other: Option<Line<'_>>) -> Discrepancy {
         let lines = [one, other];
         let parts = lines.map(|line| line.filter(|line| !line.part.is_empty()));
         let resolved = parts.map(|line| line.map(|line| self.resolve(line)));
         let (step, values) = match &resolved {
-            // The two are parts of different names: neither is the one that differs.
+            // Parts with different names: the difference is in the container.
             [Some((a, _)), Some((b, _))] if a != b => {
                 ("", parts.map(|line| line.map_or("", |line| line.part)))
             }
@@ -115,7 +117,7 @@ impl Path {
                 (step, [a, b].map(|value| value.as_ref().map_or("nothing", |(_, value)| value)))
             }
         };
-        // A line that closes a key belongs where the key does, which is the last step already.
+        // A line that closes a key belongs to the step of that key, which is the last one.
         let step = if lines.iter().flatten().all(|line| line.closes) { "" } else { step };
         let path: String = self.0.iter().map(|container| container.step.as_str()).collect();
         let [first, second] = values.map(without_contents);
@@ -124,7 +126,7 @@ impl Path {
 }
 
 impl Kind {
-    /// The container that a value opens, if it continues in the next line.
+    /// The container that a value opens, if it continues on the next line.
     fn opened_by(value: &str) -> Option<Self> {
         match (value.chars().last()?, value) {
             (_, "Some(") => Some(Self::Some),
@@ -137,7 +139,7 @@ impl Kind {
     }
 }
 
-/// A path as its process would write it, where `self.` goes without saying.
+/// A path as the LP's code would write it, without the `self.` in front of a name.
 fn from_self(path: &str) -> String {
     match path.strip_prefix('.') {
         Some(name) if !name.starts_with(|c: char| c.is_ascii_digit()) => name.to_owned(),
@@ -145,7 +147,7 @@ fn from_self(path: &str) -> String {
     }
 }
 
-/// The first line of a value, for the whole of it.
+/// A value by its first line.
 fn without_contents(value: &str) -> String {
     match value.chars().last() {
         Some('{') => format!("{value} .. }}"),
@@ -234,7 +236,7 @@ mod tests {
         }
     }
 
-    /// States that are enums, newtypes or lists, and texts of which one ends first.
+    /// States that are enums, newtypes or lists, and texts of different lengths.
     #[test]
     fn names_what_has_no_name() {
         let field = |one: &str, other: &str| between(one, other).map(|found| found.what);

@@ -1,5 +1,5 @@
-//! The buckets of a ladder queue: chunked ones for the far future, a calendar of nodes for the
-//! near.
+//! The buckets of a ladder queue: lists of chunks for the far future, and a calendar of nodes for
+//! the near future.
 
 use arrayvec::ArrayVec;
 
@@ -17,13 +17,13 @@ impl Scale {
     /// Spreads the times from `first` to `last` over `buckets` buckets.
     pub(super) fn new(first: f64, last: f64, buckets: usize) -> Self {
         let per_time = buckets as f64 / (last - first);
-        // Equal times, or nearly so, cannot be told apart: they all share the first bucket.
+        // Times that are equal, or nearly so, share the first bucket.
         let buckets_per_time = if per_time.is_finite() { per_time } else { 0.0 };
         Self { start: first, buckets_per_time, last: buckets - 1 }
     }
 
-    /// Non-decreasing in `time`, which is all that LADDER-A needs: each step rounds monotonically,
-    /// and times outside of the span fall into the first or the last bucket.
+    /// The bucket of a time. It never decreases with the time, as LADDER-A needs: each step rounds
+    /// monotonically, and times outside of the span are in the first or the last bucket.
     #[inline]
     pub(super) fn bucket_of(&self, time: f64) -> usize {
         (((time - self.start) * self.buckets_per_time) as usize).min(self.last)
@@ -33,10 +33,10 @@ impl Scale {
 /// Entries per chunk of a bucket.
 const CHUNK: usize = 64;
 
-/// Entries that a median is taken of.
+/// The number of entries in the sample for a median.
 const SAMPLE: usize = 64;
 
-/// An unsorted bucket of any size: a list of chunks, the first one with room.
+/// An unsorted bucket of any size: a list of chunks, of which only the first may not be full.
 #[derive(Debug)]
 pub(super) struct Bucket<E> {
     chunk: Option<Box<Chunk<E>>>,
@@ -87,7 +87,7 @@ impl<E: Entry> Bucket<E> {
         self.len
     }
 
-    // The cold parts are out of line, and do not get the entry: so it stays in registers.
+    // The cold parts are not inlined and do not get the entry, so it stays in registers.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: E, spares: &mut Spares<E>) {
         if self.chunk.as_ref().is_none_or(|chunk| chunk.entries.is_full()) {
@@ -107,7 +107,7 @@ impl<E: Entry> Bucket<E> {
         self.chunk = Some(chunk);
     }
 
-    /// Hands every entry to `sink` and the chunks to the spares, from where `sink` may take them.
+    /// Passes every entry to `sink`, and the chunks to the spares, from which `sink` may take them.
     #[inline]
     pub(super) fn pour(mut self, spares: &mut Spares<E>, mut sink: impl FnMut(E, &mut Spares<E>)) {
         while let Some(mut chunk) = self.chunk.take() {
@@ -155,7 +155,7 @@ impl<E: Entry> Bucket<E> {
     }
 }
 
-/// Takes a list of chunks apart in a loop: dropping it as nested boxes would recurse.
+/// Drops a list of chunks in a loop: nested boxes would be dropped recursively.
 fn drop_chunks<E>(mut chunk: Option<Box<Chunk<E>>>) {
     while let Some(mut first) = chunk {
         chunk = first.next.take();
@@ -178,24 +178,24 @@ impl<E> Drop for Spares<E> {
 const NONE: u32 = u32::MAX;
 /// The calendar aims at buckets with this many entries when their turn comes.
 const BUCKET_ENTRIES: std::ops::Range<f64> = 1.0..3.0;
-/// The calendar has at most so many buckets, so that their heads fit into the cache.
+/// The most buckets of the calendar, so that their heads fit into the cache.
 const CALENDAR_BUCKETS_MAX: usize = 1 << 17;
-/// A bucket with more entries is sorted by the standard library, not by insertion.
+/// A bucket with more entries than this is sorted by the standard library, not by insertion.
 const INSERTION_MAX: usize = 24;
 
 /// The last rung: many narrow buckets, each a list of nodes.
 #[derive(Debug)]
 pub(super) struct Calendar<E> {
     scale: Scale,
-    /// The bucket whose turn comes next; the ones below it are empty (LADDER-B).
+    /// The bucket whose turn comes next; the buckets below it are empty (LADDER-B).
     next: usize,
-    /// The first node of each bucket in use, and `NONE` beyond those.
+    /// The first node of each bucket, `NONE` for an empty one.
     heads: Vec<u32>,
     nodes: Vec<Node<E>>,
     free: u32,
-    /// Buckets for each entry that the calendar is filled with.
+    /// The number of buckets for each entry that the calendar is filled with.
     buckets_per_entry: f64,
-    /// Entries taken out since the calendar was filled, for the width of the next one.
+    /// The number of entries taken since the calendar was filled, for the width of the next one.
     taken: usize,
 }
 
@@ -207,7 +207,7 @@ struct Node<E> {
 
 impl<E> Default for Calendar<E> {
     fn default() -> Self {
-        // One bucket, whose turn is over.
+        // A single bucket, whose turn is over.
         let (scale, heads, next) = (Scale::default(), vec![NONE], 1);
         let (nodes, free) = (Vec::new(), NONE);
         Self { scale, next, heads, nodes, free, buckets_per_entry: 4.0, taken: 0 }
@@ -215,7 +215,7 @@ impl<E> Default for Calendar<E> {
 }
 
 impl<E: Entry> Calendar<E> {
-    /// Makes the empty calendar ready for `len` entries from `first` to `last`.
+    /// Prepares the empty calendar for `len` entries from `first` to `last`.
     pub(super) fn reset(&mut self, first: f64, last: f64, len: usize) {
         let found = self.taken as f64 / self.heads.len() as f64;
         if found > BUCKET_ENTRIES.end {
@@ -223,6 +223,10 @@ impl<E: Entry> Calendar<E> {
         } else if found < BUCKET_ENTRIES.start {
             self.buckets_per_entry = (self.buckets_per_entry / 2.0).max(0.5);
         }
+        debug_assert!(
+            self.heads.iter().all(|&head| head == NONE),
+            "LADDER-B: a bucket is not empty"
+        );
         let buckets = (len as f64 * self.buckets_per_entry) as usize;
         let buckets = buckets.clamp(1, CALENDAR_BUCKETS_MAX.max(len));
         self.heads.resize(buckets, NONE);
@@ -230,7 +234,7 @@ impl<E: Entry> Calendar<E> {
         (self.next, self.taken) = (0, 0);
     }
 
-    /// Files an entry, or gives it back if the turn of its bucket is over.
+    /// Adds an entry, or returns it if the turn of its bucket is over.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: E) -> Result<(), E> {
         let bucket = self.scale.bucket_of(entry.time());
@@ -241,7 +245,7 @@ impl<E: Entry> Calendar<E> {
         Ok(())
     }
 
-    /// Files one of the entries that the calendar was reset for.
+    /// Adds one of the entries that the calendar was reset for.
     #[inline]
     pub(super) fn file(&mut self, entry: E) {
         self.link(self.scale.bucket_of(entry.time()), entry);
@@ -277,6 +281,10 @@ impl<E: Entry> Calendar<E> {
             }
             sort_tail(run, start);
         }
+        debug_assert!(
+            run.iter().all(|entry| self.scale.bucket_of(entry.time()) < self.next),
+            "LADDER-A: an entry of a later bucket in the run"
+        );
         self.taken += run.len();
         run.reverse();
         !run.is_empty()
