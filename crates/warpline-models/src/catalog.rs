@@ -1,9 +1,9 @@
-//! Models by name: what a command, a benchmark or a laboratory chooses from.
+//! Models by name, for commands, benchmarks and laboratories.
 //!
-//! [`Parameters`] is what an author writes beside a model; [`entry`] makes of it a line of a list of
-//! models, and [`ModelParams`] is a model with its parameters whose types are forgotten. All engines
-//! are compiled for a model once, in the crate whose code calls [`AnyModel::new`] in
-//! [`Parameters::model`].
+//! The author of a model implements [`Parameters`] for its parameters. [`entry`] turns them into an
+//! entry of a list of models. [`ModelParams`] are the parameters of any model, without their type. All
+//! engines are compiled for a model once, in the crate whose [`Parameters::model`] calls
+//! [`AnyModel::new`].
 //!
 //! ```
 //! use warpline_models::{catalog::ModelParams, phold::PholdParams};
@@ -23,7 +23,7 @@ use warpline::{AnyModel, ConfigError, Figure};
 
 use crate::phold::PholdParams;
 
-/// The parameters of a model, and what a command needs to know of the model.
+/// The parameters of a model, and what a command needs to know about the model.
 ///
 /// The fields are flags of the command, keys of configuration files and keys of reports, by the same
 /// names; a field's comment is its help.
@@ -34,7 +34,7 @@ pub trait Parameters:
     const MODEL: &'static str;
     /// What the model is, in one line.
     const ABOUT: &'static str;
-    /// The virtual time at which a run ends unless it is told otherwise.
+    /// The virtual time at which a run ends, unless `--end` gives another one.
     const END: f64;
 
     /// Makes the model.
@@ -44,10 +44,10 @@ pub trait Parameters:
     /// When a parameter is out of its range.
     fn model(self) -> Result<AnyModel, ConfigError>;
 
-    /// The figures that a run reports. Their values mean nothing here.
+    /// The figures that a run reports. Their values are not used.
     fn results() -> Vec<Figure>;
 
-    /// The unit and the range of each parameter, by the name of its flag.
+    /// The unit and the range of each parameter.
     fn domains() -> &'static [Domain] {
         &[]
     }
@@ -58,14 +58,14 @@ pub trait Parameters:
     }
 }
 
-/// What values a parameter takes.
+/// The values that a parameter may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Domain {
     /// The parameter's flag, without the dashes.
     pub flag: &'static str,
     /// The unit, or an empty string for a count or a probability.
     pub unit: &'static str,
-    /// The values that are allowed, in words.
+    /// The allowed values, in words.
     pub range: &'static str,
 }
 
@@ -77,12 +77,12 @@ impl Domain {
     }
 }
 
-/// A run that engines are measured with.
+/// A run with which engines are measured.
 #[derive(Clone, Debug)]
 pub struct Workload {
     /// Its short name.
     pub name: &'static str,
-    /// What is run, in one line.
+    /// Its model and the main parameters, in one line.
     pub title: &'static str,
     /// The model.
     pub params: ModelParams,
@@ -92,39 +92,39 @@ pub struct Workload {
     pub bare: PholdParams,
 }
 
-/// A parameter of a model, as [`Entry::parameters`] tells it.
+/// A parameter of a model, as [`Entry::parameters`] describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Parameter {
     /// Its name: a flag without the dashes, and a key of configuration files and reports.
     pub name: String,
-    /// What its values are: `integer`, `number`, or the words that are allowed.
+    /// The type of its values: `integer`, `number`, `text`, or the allowed words.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The value that it has unless another one is given.
+    /// Its default value.
     pub default: Option<String>,
-    /// The values that are allowed, in words.
+    /// The allowed values, in words.
     pub range: String,
     /// The unit, or an empty string.
     pub unit: String,
-    /// What it means.
+    /// Its meaning.
     pub meaning: String,
 }
 
-/// A line of a list of models: a model that can be chosen by its name.
+/// An entry of a list of models: a model that can be chosen by its name.
 pub trait Entry: Send + Sync {
     /// The model's name.
     fn name(&self) -> &'static str;
     /// What the model is, in one line.
     fn about(&self) -> &'static str;
-    /// The virtual time at which a run ends unless it is told otherwise.
+    /// The virtual time at which a run ends, unless `--end` gives another one.
     fn end(&self) -> f64;
     /// Adds the flags of the parameters to a command.
     fn augment(&self, command: clap::Command) -> clap::Command;
-    /// Reads the parameters from what was typed.
+    /// Reads the parameters from the command line.
     ///
     /// # Errors
     ///
-    /// When a value cannot be read. Whether it is in its range shows when the model is made.
+    /// When a value cannot be read. Whether it is in its range is checked when the model is made.
     fn parse(&self, matches: &ArgMatches) -> Result<ModelParams, clap::Error>;
     /// The parameters, in the order of their declaration.
     fn parameters(&self) -> Vec<Parameter>;
@@ -134,7 +134,7 @@ pub trait Entry: Send + Sync {
     fn workloads(&self) -> Vec<Workload>;
 }
 
-/// The line of a list of models for the model with these parameters.
+/// The entry of a list of models for the model with these parameters.
 #[must_use]
 pub const fn entry<P: Parameters>() -> &'static dyn Entry {
     &Of::<P>(PhantomData)
@@ -178,7 +178,7 @@ impl<P: Parameters> Entry for Of<P> {
     }
 }
 
-/// What a flag and its domain say of a parameter.
+/// Describes a parameter by its flag and its domain.
 fn parameter(arg: &clap::Arg, domains: &[Domain]) -> Parameter {
     let name = arg.get_long().unwrap_or_else(|| arg.get_id().as_str()).to_owned();
     let domain = domains.iter().find(|domain| domain.flag == name);
@@ -199,7 +199,7 @@ fn parameter(arg: &clap::Arg, domains: &[Domain]) -> Parameter {
     }
 }
 
-/// The kind of values that a parser reads.
+/// The type of the values that a parser reads, by name.
 fn kind(parser: &ValueParser) -> &'static str {
     let id = parser.type_id();
     if id == TypeId::of::<f64>() {
@@ -212,11 +212,11 @@ fn kind(parser: &ValueParser) -> &'static str {
     }
 }
 
-/// A model with its parameters, chosen by its name.
+/// The parameters of a model that was chosen by its name.
 #[derive(Clone)]
 pub struct ModelParams(Arc<dyn Chosen>);
 
-/// Parameters of a type that is forgotten.
+/// Parameters without their type.
 trait Chosen: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
     fn end(&self) -> f64;
@@ -238,7 +238,7 @@ impl<P: Parameters> Chosen for P {
     }
 
     fn to_json(&self) -> Value {
-        // Plain structures of numbers and words: nothing in them can fail to be serialized.
+        // Plain structures of numbers and strings can always be serialized.
         serde_json::to_value(self).unwrap_or_default()
     }
 }
@@ -256,7 +256,7 @@ impl ModelParams {
         self.0.name()
     }
 
-    /// The virtual time at which a run ends unless it is told otherwise.
+    /// The virtual time at which a run ends, unless `--end` gives another one.
     #[must_use]
     pub fn end(&self) -> f64 {
         self.0.end()
@@ -284,7 +284,7 @@ impl fmt::Debug for ModelParams {
     }
 }
 
-/// The same model with the same parameters.
+/// Equal if they are of the same model and have the same values.
 impl PartialEq for ModelParams {
     fn eq(&self, other: &Self) -> bool {
         self.name() == other.name() && self.to_json() == other.to_json()

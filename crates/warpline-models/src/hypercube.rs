@@ -1,18 +1,19 @@
-//! Hypercube: messages routed for ever through a binary hypercube with first-come-first-served
-//! links.
+//! Hypercube: messages that are routed for ever through a binary hypercube with
+//! first-come-first-served links.
 //!
-//! A process is a node with one outgoing link per dimension. A message waits for the link it needs,
-//! occupies it for its length, and is at the neighbour after that and the switch delay. Routes are
-//! *e-cube*: the lowest dimension in which the node and the destination differ comes first. At its
-//! destination a message is measured and reinserted at once, with a new length, for another node
-//! drawn uniformly.
+//! An LP is a node with one outgoing link per dimension. A message waits for the link it needs,
+//! occupies it for its length, and arrives at the neighbor after the switch delay. Routes are
+//! *e-cube*: a message takes the lowest dimension in which the node and the destination differ. At
+//! its destination a message is measured, and replaced at once by one with a new length for another
+//! node drawn uniformly.
 //!
 //! # Invariants
 //!
-//! - **CUBE-A.** A message arrives at least `min_length + latency` after it was sent on, rounding
-//!   included: that is the lookahead the model declares.
-//! - **CUBE-B.** A link is busy without a gap from the current time up to its `free_at`, if that
-//!   lies ahead. So the busy time beyond the end of a run is what `free_at` exceeds it by.
+//! - **CUBE-A.** A message arrives at least `min_length + latency` after it was forwarded, rounding
+//!   included: that is the lookahead that the model declares. Asserted in debug builds.
+//! - **CUBE-B.** A link is busy without a gap from the current time up to its `free_at`, if that is
+//!   later. So the part of `free_at` beyond the end of a run is the busy time after the end.
+//!   Asserted in debug builds.
 //!
 //! # References
 //!
@@ -34,18 +35,20 @@ mod histogram;
 
 use histogram::{Counts, Histogram};
 
-/// The largest dimension: a node has room for the state of this many links.
+/// The relative error that sums of busy times may have.
+const ROUNDING: f64 = 1e-6;
+
+/// The largest dimension: a node has the state of this number of links.
 pub const DIMENSION_MAX: u32 = 16;
 
-/// The parameters of the hypercube. The defaults are those of the buffer paper, as far as it gives
-/// them.
+/// The parameters of the hypercube. The defaults are those of the buffer paper, where it gives them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HypercubeParams {
     /// Dimension D of the cube: 2^D nodes with D outgoing links each
     #[arg(long, value_name = "D", default_value_t = Self::default().dimension)]
     pub dimension: u32,
-    /// Number of messages in the network, dealt evenly to the nodes at the start
+    /// Number of messages in the network, distributed evenly over the nodes at the start
     #[arg(long, value_name = "N", default_value_t = Self::default().messages)]
     pub messages: usize,
     /// Shortest message, in time units that it occupies a link
@@ -70,7 +73,7 @@ impl HypercubeParams {
     ///
     /// # Errors
     ///
-    /// Names the first parameter that is out of its range.
+    /// When a parameter is out of its range: the error names the first one.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let Self { dimension, min_length, max_length, latency, .. } = *self;
         let finite = |x: f64| x.is_finite() && x >= 0.0;
@@ -111,8 +114,8 @@ impl HypercubeParams {
         0.5 * f64::from(self.dimension) * nodes / (nodes - 1.0)
     }
 
-    /// A rough mean latency: without queues where there are few messages; by Little's law, with all
-    /// links busy, where there are many.
+    /// A rough mean latency: with few messages, that without queues; with many messages, that with
+    /// all links busy, by Little's law.
     fn typical_latency(&self) -> f64 {
         let links = self.nodes() as f64 * f64::from(self.dimension);
         let unhindered = self.mean_hops() * (self.mean_length() + self.latency);
@@ -182,17 +185,17 @@ impl Hypercube {
 /// A node: its outgoing links, and what it has measured.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// When the link of each dimension has nothing left to carry.
+    /// By dimension: when the link will have transmitted all messages that wait for it.
     free_at: [f64; DIMENSION_MAX as usize],
     tally: Tally,
 }
 
-/// A message on its way.
+/// A message in the network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Packet {
-    /// The node it is for.
+    /// The node to which it goes.
     pub destination: LpId,
-    /// The links it has passed when it arrives.
+    /// The number of links that it has passed when it arrives.
     pub hops: u32,
     /// The time units that it occupies each link.
     pub length: f64,
@@ -203,13 +206,13 @@ pub struct Packet {
 /// What a node measures.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tally {
-    /// Messages that were for this node, the links they passed, and how long they took.
+    /// The messages delivered to this node, the links they passed, and their latencies in all.
     delivered: u64,
     hops: u64,
     latency: f64,
     latencies: Counts,
-    /// Messages that asked for one of this node's links, how long they waited for it in all, and
-    /// how long they occupy it.
+    /// The messages that took one of this node's links, their waits for it in all, and their times on
+    /// it in all.
     requests: u64,
     waited: f64,
     busy: f64,
@@ -232,26 +235,26 @@ impl Tally {
     }
 }
 
-/// What the hypercube reports. Times are in the model's time units; what was not measured is NaN.
+/// The result of the hypercube. Times are in the model's time units. A number for which there was
+/// nothing to measure is NaN.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HypercubeOutput {
-    /// Messages that reached their destination.
+    /// The number of messages that reached their destination.
     pub delivered: u64,
     /// Messages delivered per time unit.
     pub throughput: f64,
     /// Mean time from insertion to delivery.
     pub latency_mean: f64,
-    /// The latency that half of the messages stay below. Percentiles are taken from a histogram
-    /// with eight bins per octave and interpolated: off by 12.5 % at the most, mostly by under 1
-    /// %.
+    /// The median latency. Percentiles are interpolated in a histogram with eight bins per octave,
+    /// with an error of at most 12.5 %, and mostly of less than 1 %.
     pub latency_p50: f64,
-    /// The latency that 95 % of the messages stay below.
+    /// The 95th percentile of the latency.
     pub latency_p95: f64,
-    /// The latency that 99 % of the messages stay below.
+    /// The 99th percentile of the latency.
     pub latency_p99: f64,
     /// Mean number of links that a delivered message passed.
     pub hops_mean: f64,
-    /// The part of the time that a link is busy, over all links.
+    /// The fraction of the time that a link is busy, over all links.
     pub link_utilisation: f64,
     /// Mean time that a message waits for a link, per hop.
     pub queueing_delay_mean: f64,
@@ -341,14 +344,14 @@ impl Model for Hypercube {
 
     fn links(&self, from: LpId) -> Option<Vec<Link>> {
         let lookahead = self.lookahead().unwrap_or(0.0);
-        let link = |dimension| Link { to: neighbour(from, dimension), lookahead };
+        let link = |dimension| Link { to: neighbor(from, dimension), lookahead };
         Some((0..self.params.dimension).map(link).collect())
     }
 }
 
 /// The node at the other end of a link.
 #[inline]
-const fn neighbour(node: LpId, dimension: u32) -> LpId {
+const fn neighbor(node: LpId, dimension: u32) -> LpId {
     LpId::new(node.get() ^ (1 << dimension))
 }
 
@@ -367,7 +370,7 @@ impl Node {
         self.forward(cube, packet, cx);
     }
 
-    /// Sends a message on over the link that it has to take next.
+    /// Forwards a message over the next link of its route.
     #[inline]
     fn forward(&mut self, cube: &Hypercube, packet: Packet, cx: &mut impl Context<Packet>) {
         let Packet { destination, hops, length, .. } = packet;
@@ -380,10 +383,14 @@ impl Node {
         self.tally.requests += 1;
         self.tally.waited += start - now;
         self.tally.busy += length;
-        // The two delays are added first, as the lookahead was: rounding keeps the order of sums,
-        // so start >= now and length >= min_length give CUBE-A.
+        // CUBE-A: the two delays are added first, as for the lookahead. Rounding keeps the order of
+        // sums, so the arrival is late enough because start >= now and length >= min_length.
         let arrival = start + (length + cube.params.latency);
-        cx.send_at(neighbour(me, dimension), arrival, Packet { hops: hops + 1, ..packet });
+        debug_assert!(
+            arrival >= now + (cube.params.min_length + cube.params.latency),
+            "CUBE-A: a message forwarded at {now} arrives at {arrival}"
+        );
+        cx.send_at(neighbor(me, dimension), arrival, Packet { hops: hops + 1, ..packet });
     }
 }
 
@@ -427,8 +434,14 @@ impl LogicalProcess for Node {
     fn finish(self, _: &Hypercube, end: VirtualTime) -> Tally {
         let Self { free_at, mut tally } = self;
         tally.end = end.get();
-        // CUBE-B: only what was carried before the end counts.
+        // Only the busy time before the end counts (CUBE-B).
         tally.busy -= free_at.iter().map(|free_at| (free_at - tally.end).max(0.0)).sum::<f64>();
+        let most = free_at.iter().filter(|free_at| **free_at > 0.0).count() as f64 * tally.end;
+        debug_assert!(
+            (-ROUNDING * (1.0 + most)..=most + ROUNDING * (1.0 + most)).contains(&tally.busy),
+            "CUBE-B: links that were busy for {} of {most}",
+            tally.busy
+        );
         tally
     }
 

@@ -1,11 +1,11 @@
 //! PCS: a wireless network of cells with a fixed number of channels, and portables that call and
 //! move.
 //!
-//! A process is a cell; a portable is a chain of events. An idle portable calls after a while: it
-//! takes a channel of its cell, or is *blocked* and idle again. A portable that moves in a call
-//! frees its channel and asks the next cell for one: a *hand-off*, without which the call is
-//! *dropped* and the portable idle. All times are minutes; idle times, calls and stays in a cell
-//! are exponential.
+//! An LP is a cell, and a portable is a chain of events. An idle portable calls after a while: it
+//! takes a channel of its cell; if none is free, the call is *blocked* and the portable is idle
+//! again. A portable that moves in a call frees its channel and asks the next cell for one (a
+//! *hand-off*); if none is free, the call is *dropped* and the portable is idle. All times are
+//! minutes. Idle times, calls and stays in a cell are exponential.
 //!
 //! # Invariants
 //!
@@ -13,7 +13,7 @@
 //!   there are channels.
 //! - **PCS-B.** Every portable has exactly one pending event, [`PcsMessage::Leave`] not counted.
 //! - **PCS-C.** A portable that moves in a call frees its channel before it asks for the next one,
-//!   even where a cell is its own neighbour.
+//!   even where a cell is its own neighbor.
 //!
 //! # References
 //!
@@ -36,15 +36,15 @@ mod grid;
 
 pub use grid::{Grid, Topology};
 
-/// The parameters of the wireless network. The defaults are those of the GTW paper; what it does
-/// not give is from the buffer paper.
+/// The parameters of the wireless network. The defaults are those of the GTW paper, or, where it
+/// gives none, those of the buffer paper.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PcsParams {
     /// Size of the grid of cells
     #[arg(long, value_name = "WxH", default_value_t = Self::default().cells)]
     pub cells: Grid,
-    /// Number of portables, dealt evenly to the cells at the start
+    /// Number of portables, distributed evenly over the cells at the start
     #[arg(long, value_name = "N", default_value_t = Self::default().portables)]
     pub portables: usize,
     /// Channels of each cell
@@ -85,7 +85,7 @@ pub enum Mobility {
 }
 
 impl Mobility {
-    /// The mean stay in a cell by the mean length of a call.
+    /// The mean stay in a cell, in mean lengths of a call.
     #[must_use]
     pub const fn calls_per_stay(self) -> f64 {
         match self {
@@ -117,7 +117,7 @@ impl PcsParams {
     ///
     /// # Errors
     ///
-    /// Names the first parameter that is out of its range.
+    /// When a parameter is out of its range: the error names the first one.
     pub fn validate(&self) -> Result<(), ConfigError> {
         ConfigError::check(self.channels > 0, "channels", self.channels, "1 or more")?;
         ConfigError::check(self.stay > 0.0, "stay", self.stay, "greater than 0, or `inf`")?;
@@ -137,7 +137,7 @@ impl PcsParams {
         )
     }
 
-    /// The mean stay of a portable in a cell, in minutes: by its mobility where that is given.
+    /// The mean stay of a portable in a cell, in minutes: by the mobility, if that is given.
     #[must_use]
     pub fn mean_stay(&self) -> f64 {
         self.mobility.map_or(self.stay, |mobility| self.call * mobility.calls_per_stay())
@@ -191,7 +191,7 @@ impl Parameters for PcsParams {
 #[derive(Clone, Debug)]
 pub struct Pcs {
     params: PcsParams,
-    /// The mean stay of a portable that moves at all.
+    /// The mean stay of a portable; none if portables never move.
     stay: Option<f64>,
 }
 
@@ -208,14 +208,14 @@ impl Pcs {
         Ok(Self { params, stay })
     }
 
-    /// When a portable that has just come will move on; infinite if it never does.
+    /// When a portable that has just arrived will move; infinite if it never does.
     #[inline]
     fn draw_move(&self, cx: &mut impl Context<PcsMessage>) -> f64 {
         let Some(stay) = self.stay else { return f64::INFINITY };
         cx.now().get() + cx.rng().exponential(stay)
     }
 
-    /// When a portable that is idle from now on will call.
+    /// When a portable that becomes idle now will call.
     #[inline]
     fn draw_call(&self, cx: &mut impl Context<PcsMessage>) -> f64 {
         cx.now().get() + cx.rng().exponential(self.params.idle)
@@ -234,11 +234,11 @@ impl Pcs {
             };
             return cx.send_at(me, call_at, message);
         }
-        let neighbours = self.params.cells.neighbours(me, self.params.grid);
-        let neighbours = neighbours.as_slice();
-        let to = neighbours[cx.rng().below(neighbours.len() as u64) as usize];
+        let neighbors = self.params.cells.neighbors(me, self.params.grid);
+        let neighbors = neighbors.as_slice();
+        let to = neighbors[cx.rng().below(neighbors.len() as u64) as usize];
         if in_call {
-            // Sent first, so that it has the lower sequence number (PCS-C).
+            // It is sent first, so that it has the lower sequence number (PCS-C).
             cx.send_at(me, move_at, PcsMessage::Leave);
         }
         cx.send_at(to, move_at, PcsMessage::Arrive { in_call, call_at });
@@ -260,26 +260,26 @@ struct Portable {
 pub enum PcsMessage {
     /// A portable calls.
     CallStart {
-        /// When it will move on; infinite if never.
+        /// When it will move; infinite if never.
         move_at: f64,
     },
     /// The call of a portable ends.
     CallEnd {
-        /// When it will move on; infinite if never.
+        /// When it will move; infinite if never.
         move_at: f64,
     },
-    /// A portable leaves in a call, and with it its use of a channel.
+    /// A portable leaves in a call, and frees its channel.
     Leave,
     /// A portable arrives from another cell.
     Arrive {
         /// Whether it is in a call.
         in_call: bool,
-        /// When that call ends, or when it starts its next one.
+        /// When that call ends, or when its next call starts.
         call_at: f64,
     },
 }
 
-/// A cell: how many of its channels are busy, and what it has counted since the warm-up.
+/// A cell: the number of busy channels, and its counts since the warm-up.
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
     busy: u32,
@@ -301,20 +301,21 @@ pub struct Counts {
     minutes: f64,
 }
 
-/// What the wireless network reports, from the warm-up to the end; what was not seen is NaN.
+/// The result of the wireless network, from the warm-up to the end. A number for which there was
+/// nothing to measure is NaN.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PcsOutput {
-    /// The part of the calls that found no free channel.
+    /// The fraction of the calls that found no free channel.
     pub blocking_probability: f64,
-    /// The part of the hand-offs that found no free channel.
+    /// The fraction of the hand-offs that found no free channel.
     pub handoff_drop_probability: f64,
-    /// Attempts to call.
+    /// The number of attempts to call.
     pub calls: u64,
-    /// Moves of a portable in a call.
+    /// The number of moves of a portable in a call.
     pub handoffs: u64,
-    /// The part of the channels that is busy, on average over time.
+    /// The fraction of the channels that is busy, on average over time.
     pub channel_use: f64,
-    /// The busy channels of a cell, on average over time and cells, in Erlang.
+    /// The number of busy channels of a cell, on average over time and cells, in Erlang.
     pub carried_traffic: f64,
 }
 
@@ -384,7 +385,7 @@ impl Model for Pcs {
     }
 
     fn links(&self, from: LpId) -> Option<Vec<Link>> {
-        let mut others = self.params.cells.neighbours(from, self.params.grid).as_slice().to_vec();
+        let mut others = self.params.cells.neighbors(from, self.params.grid).as_slice().to_vec();
         others.retain(|other| *other != from);
         others.sort_unstable();
         others.dedup();
@@ -419,7 +420,7 @@ impl Cell {
         self.since = until;
     }
 
-    /// A portable calls: gives back whether it gets a channel.
+    /// A portable calls; returns whether it gets a channel.
     #[inline]
     fn call(&mut self, pcs: &Pcs, now: f64) -> bool {
         let accepted = self.take_channel(pcs, now);
@@ -430,7 +431,7 @@ impl Cell {
         accepted
     }
 
-    /// A portable arrives in a call: gives back whether the call goes on.
+    /// A portable arrives in a call; returns whether the call goes on.
     #[inline]
     fn hand_off(&mut self, pcs: &Pcs, now: f64) -> bool {
         let accepted = self.take_channel(pcs, now);
@@ -484,13 +485,13 @@ impl LogicalProcess for Cell {
         pcs.schedule(portable, cx);
     }
 
-    // No `reverse`: an event adds to `busy_minutes`, a sum of floating-point numbers, and
-    // overwrites `since`. The sum cannot be taken back exactly, and there is room to note one
-    // word, not two.
+    // There is no `reverse`: an event adds to `busy_minutes`, a sum of floating-point numbers, and
+    // overwrites `since`. The sum cannot be restored exactly, and a handler can note one word only,
+    // not both values.
 
     #[inline]
     fn identity(message: &PcsMessage) -> Option<u64> {
-        // It covers the whole message.
+        // The fingerprint covers the whole message.
         Some(Self::fingerprint(message))
     }
 

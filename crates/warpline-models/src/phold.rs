@@ -1,9 +1,9 @@
-//! PHOLD: a fixed population of events, each of which sends the next one to a process at random.
+//! PHOLD: a fixed population of events, each of which sends the next one to an LP at random.
 //!
 //! # References
 //!
 //! R. M. Fujimoto, *Performance of Time Warp under synthetic workloads*, SCS Multiconference on
-//! Distributed Simulation, 1990. Neighbourhoods: Fujimoto and Panesar, *Buffer Management in
+//! Distributed Simulation, 1990. Neighborhoods: Fujimoto and Panesar, *Buffer Management in
 //! Shared-Memory Time Warp Systems*, 1995, section 4.
 
 use std::{
@@ -22,7 +22,7 @@ use crate::catalog::{Domain, Parameters, Workload};
 /// The largest payload of a message, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 65_536;
 
-/// The most links of a process that the model declares.
+/// The most links of an LP that the model declares.
 const LINKS_MAX: usize = 64;
 
 /// The parameters of PHOLD. The defaults are the workload of the buffer paper's figure 3.
@@ -32,7 +32,7 @@ pub struct PholdParams {
     /// Number of logical processes
     #[arg(long, value_name = "N", default_value_t = Self::default().lps)]
     pub lps: usize,
-    /// Number of events in the system, dealt evenly
+    /// Number of events in the system, distributed evenly over the LPs
     #[arg(long, value_name = "N", default_value_t = Self::default().population)]
     pub population: usize,
     /// Probability that an event goes to a random LP and not to its sender
@@ -79,7 +79,7 @@ impl PholdParams {
     ///
     /// # Errors
     ///
-    /// Names the first parameter that is out of its range.
+    /// When a parameter is out of its range: the error names the first one.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let finite = |x: f64| x.is_finite() && x >= 0.0;
         let Self { lps, blocks, neighborhood, payload, .. } = *self;
@@ -191,7 +191,7 @@ impl Parameters for PholdParams {
     }
 }
 
-/// PHOLD with messages that have room for `CAPACITY` bytes.
+/// PHOLD with messages of `CAPACITY` bytes.
 #[derive(Clone, Debug)]
 pub struct Phold<const CAPACITY: usize> {
     params: PholdParams,
@@ -209,7 +209,7 @@ impl<const CAPACITY: usize> Phold<CAPACITY> {
             params.payload <= CAPACITY,
             "payload",
             params.payload,
-            &format!("at most {CAPACITY} bytes, the room in a message"),
+            &format!("at most {CAPACITY} bytes, the size of a message"),
         )?;
         Ok(Self { params })
     }
@@ -223,37 +223,38 @@ impl<const CAPACITY: usize> Phold<CAPACITY> {
         LpId::from_index(block.start + rng.below(block.len() as u64) as usize)
     }
 
-    /// The processes of a block in the neighbourhood of a process.
+    /// The LPs of a block in the neighborhood of an LP.
     fn block(&self, me: LpId, ahead: usize) -> Range<usize> {
         let PholdParams { lps, blocks, .. } = self.params;
-        // The blocks' borders are rounded as in `Model::placement`: `blocks` workers hold one each.
+        // The blocks' borders are rounded as in `Model::placement`, so that each of `blocks` workers
+        // has one block.
         let block = (me.index() * blocks / lps + 1 + ahead) % blocks;
         let border = |block: usize| (block * lps).div_ceil(blocks);
         border(block)..border(block + 1)
     }
 }
 
-/// A process of PHOLD: counts what it handles.
+/// An LP of PHOLD: it counts the events that it handles.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Node<const CAPACITY: usize> {
     handled: u64,
     remote: u64,
 }
 
-/// What an event carries: `CAPACITY` bytes, of which the model uses `--payload`.
+/// A message: `CAPACITY` bytes, of which the model uses `--payload`.
 #[derive(Clone, Debug)]
 pub struct Payload<const CAPACITY: usize>([u8; CAPACITY]);
 
-/// What PHOLD reports.
+/// The result of PHOLD.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PholdOutput {
-    /// Events handled by all processes.
+    /// The number of events that all LPs have handled.
     pub handled: u64,
-    /// Handled events whose successor went to a process drawn at random.
+    /// The number of handled events whose successor went to a random LP.
     pub remote: u64,
-    /// The most and the fewest events that one process handled.
+    /// The most events that one LP has handled.
     pub handled_max: u64,
-    /// The fewest events that one process handled.
+    /// The fewest events that one LP has handled.
     pub handled_min: u64,
 }
 
@@ -313,7 +314,7 @@ impl<const CAPACITY: usize> Model for Phold<CAPACITY> {
         Some(Wires { message, summary: Wire::serde() })
     }
 
-    /// Only where they are few: with as many links as there are LPs, each depends on all.
+    /// Declared only where they are few: with a link to every other LP, each LP would depend on all.
     fn links(&self, from: LpId) -> Option<Vec<Link>> {
         let PholdParams { lps, neighborhood, blocks, lookahead, remote, .. } = self.params;
         let receivers: Vec<usize> = if remote <= 0.0 {
@@ -366,11 +367,11 @@ impl<const CAPACITY: usize> LogicalProcess for Node<CAPACITY> {
     ) {
         let PholdParams { remote, mean, lookahead, payload, grain, .. } = phold.params;
         self.handled += 1;
-        // Without a way out of the loop it reads several bytes per instruction.
+        // Without an early exit, the loop reads several bytes per instruction.
         let received = &message.0[..payload];
         let first = received.first().copied().unwrap_or(0);
         if received.iter().fold(0, |differs, byte| differs | (byte ^ first)) != 0 {
-            cx.fail(format_args!("received a payload that no process has sent"));
+            cx.fail(format_args!("received a payload that no LP has sent"));
         }
         if grain > 0 {
             keep_busy(Duration::from_nanos(grain));
@@ -413,7 +414,7 @@ impl<const CAPACITY: usize> LogicalProcess for Node<CAPACITY> {
     }
 }
 
-/// Keeps this core busy. The time it takes is not part of the model and changes no result.
+/// Keeps this core busy. The wall time is not part of the model and changes no result.
 fn keep_busy(grain: Duration) {
     let start = Instant::now();
     while start.elapsed() < grain {

@@ -182,7 +182,7 @@ fn lookahead_survives_rounding() {
 }
 
 #[test]
-fn links_are_the_neighbours() {
+fn links_are_the_neighbors() {
     let params = HypercubeParams { dimension: 3, min_length: 0.5, ..HypercubeParams::default() };
     let links = Hypercube::new(params).expect("valid parameters").links(LpId::new(0b101));
     let link = |to| Link { to: LpId::new(to), lookahead: 0.5 };

@@ -219,7 +219,7 @@ fn rules_of_a_cell_one_by_one() {
 }
 
 /// PCS-A and PCS-B at every event, from the outside: one chain per portable, and in no cell more
-/// calls than channels. Small tori have cells that are their own neighbours.
+/// calls than channels. Small tori have cells that are their own neighbors.
 #[test]
 fn every_portable_stays_and_no_channel_is_used_twice() {
     for (size, topology) in [
@@ -286,7 +286,7 @@ fn check_chains(params: PcsParams) {
 
 /// PCS-C: a portable that comes back to its own cell finds the channel it has just freed.
 #[test]
-fn a_cell_that_is_its_own_neighbour_drops_nothing() {
+fn a_cell_that_is_its_own_neighbor_drops_nothing() {
     let params = PcsParams {
         cells: grid("1x1"),
         portables: 31,

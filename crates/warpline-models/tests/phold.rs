@@ -50,7 +50,7 @@ fn remote_events_are_as_many_as_asked_for() {
 ///
 /// Method: handle the initial event of a process by hand, often, and see where the next ones go.
 #[test]
-fn neighbourhoods_are_the_next_blocks() {
+fn neighborhoods_are_the_next_blocks() {
     for (blocks, neighborhood) in [(4, 1), (8, 1), (8, 2), (8, 4), (7, 3)] {
         let params = phold(|params| (params.blocks, params.neighborhood) = (blocks, neighborhood));
         let model = Phold::<64>::new(params).expect("valid parameters");

@@ -1,20 +1,20 @@
-//! A histogram of latencies that is part of a process's state, and the largest part of it: engines
-//! that save incrementally save the one bin that changes.
+//! A histogram of latencies, the largest part of an LP's state: with incremental state saving, an
+//! engine saves only the bin that changes.
 //!
-//! Used by the hypercube's nodes, one each. A bin is an eighth of an octave: the top three bits of
-//! the mantissa below the exponent, so that finding it takes no logarithm.
+//! Each node of the hypercube has one. A bin is an eighth of an octave: the exponent and the top
+//! three bits of the mantissa are its number, so no logarithm is needed to find it.
 //!
 //! # Invariants
 //!
-//! - **HIST-A.** Bin `b` holds what lies in `border(b) <= x < border(b + 1)`, in units of the
-//!   histogram; the first bin also holds all below it, the last one all above it.
+//! - **BIN-A.** Bin `b` counts the values `x` with `border(b) <= x < border(b + 1)`, in units of the
+//!   histogram; the first bin also counts all values below it, the last one all above it.
 
 use serde::{Deserialize, Serialize};
 use warpline::{Context, TrackedVec, Undo};
 
 /// Bins per octave, as a number of mantissa bits.
 const BITS_PER_OCTAVE: u32 = 3;
-/// What the range of the bins ends at, in units of the histogram: two to this power.
+/// The end of the last bin, in units of the histogram, is two to this power.
 const OCTAVES: usize = 12;
 const BINS: usize = OCTAVES << BITS_PER_OCTAVE;
 const SHIFT: u32 = f64::MANTISSA_DIGITS - 1 - BITS_PER_OCTAVE;
@@ -33,12 +33,12 @@ fn bin(value: f64) -> usize {
     bin.min(BINS - 1)
 }
 
-/// The unit that puts `typical` into the middle of the range: from 1/64 to 64 times it.
+/// The unit with which the bins reach from 1/64 to 64 times `typical`.
 pub(super) fn unit_for(typical: f64) -> f64 {
     typical / (1_u64 << (OCTAVES / 2)) as f64
 }
 
-/// One process's counts. A count that has reached its largest value stays there.
+/// The counts of one LP. A count that has reached the largest value stays there.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Counts(TrackedVec<u32>);
 
@@ -59,7 +59,7 @@ impl Counts {
     }
 }
 
-/// The counts of all processes.
+/// The counts of all LPs.
 #[derive(Debug)]
 pub(super) struct Histogram([u64; BINS]);
 
@@ -74,11 +74,11 @@ impl Histogram {
         }
     }
 
-    /// The value below which a fraction `p` of the counted values lies, in units of the histogram;
-    /// NaN when nothing was counted.
+    /// The value below which a fraction `p` of the counted values is, in units of the histogram; NaN
+    /// if nothing was counted.
     ///
-    /// It lies in the same bin as the exact value, so it is off by 12.5 % at the most, and by far
-    /// less where the values in the bin are spread evenly.
+    /// It is in the same bin as the exact value, so its error is at most 12.5 %, and much less if the
+    /// values in the bin are spread evenly.
     pub(super) fn quantile(&self, p: f64) -> f64 {
         let total: u64 = self.0.iter().sum();
         let rank = p * total as f64;
@@ -111,7 +111,7 @@ mod tests {
         histogram
     }
 
-    /// HIST-A: a border belongs to the bin above it, the number before it to the bin below.
+    /// BIN-A: a border belongs to the bin above it, and the number before it to the bin below.
     #[test]
     fn borders_belong_to_the_bin_above() {
         for bin in 1..BINS {
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!((counts[0], counts[BINS - 1]), (2, 2));
     }
 
-    /// Evenly spread values, up to a border: the interpolation finds the exact quantiles, nearly.
+    /// With evenly spread values up to a border, interpolation finds nearly the exact quantiles.
     #[test]
     fn quantiles_of_an_even_spread() {
         let even = histogram((0..102_400).map(|i| f64::from(i) * 0.01));
@@ -137,7 +137,7 @@ mod tests {
         }
     }
 
-    /// Equal values are the worst case: the answer is in their bin, and no better.
+    /// Equal values are the worst case: the result is in their bin, and no better.
     #[test]
     fn quantiles_of_equal_values() {
         let equal = histogram([70.0; 1000]);

@@ -1,4 +1,4 @@
-//! The grid of cells of a wireless network, and which cells are neighbours.
+//! The grid of cells of a wireless network, and which cells are neighbors.
 
 use std::{fmt, str::FromStr};
 
@@ -20,17 +20,17 @@ pub struct Grid {
 #[serde(rename_all = "kebab-case")]
 #[derive(clap::ValueEnum)]
 pub enum Topology {
-    /// The opposite border: each cell has four neighbours
+    /// The opposite border: each cell has four neighbors
     #[default]
     Torus,
-    /// Nothing: a cell at the border has fewer neighbours
+    /// Nothing: a cell at the border has fewer neighbors
     Bounded,
 }
 
-/// The neighbours of a cell. A small torus has cells that are their own neighbours, or the
-/// neighbours of the same cell twice.
+/// The neighbors of a cell. In a small torus a cell may be its own neighbor, or that of another cell
+/// twice.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Neighbours {
+pub(super) struct Neighbors {
     cells: [LpId; 4],
     count: usize,
 }
@@ -40,39 +40,39 @@ impl Grid {
     ///
     /// # Errors
     ///
-    /// When there is no cell in it, or more than have a number.
+    /// When it has no cells, or 2^32 or more of them.
     pub fn new(width: u32, height: u32) -> Result<Self, ConfigError> {
         let cells = width.checked_mul(height).unwrap_or(0);
         ConfigError::check(cells > 0, "cells", format!("{width}x{height}"), ALLOWED)?;
         Ok(Self { width, height })
     }
 
-    /// How many cells there are.
+    /// The number of cells.
     #[must_use]
     pub const fn cells(self) -> usize {
         self.width as usize * self.height as usize
     }
 
-    /// The neighbours of a cell: west, east, north, south, as far as they exist.
-    pub(super) fn neighbours(self, cell: LpId, topology: Topology) -> Neighbours {
+    /// The neighbors of a cell that exist, in the order west, east, north, south.
+    pub(super) fn neighbors(self, cell: LpId, topology: Topology) -> Neighbors {
         let Self { width, height } = self;
         let (x, y) = (cell.get() % width, cell.get() / width);
-        let mut neighbours = Neighbours { cells: [cell; 4], count: 0 };
+        let mut neighbors = Neighbors { cells: [cell; 4], count: 0 };
         let mut add = |exists: bool, x: u32, y: u32| {
             if exists || topology == Topology::Torus {
-                neighbours.cells[neighbours.count] = LpId::new(y * width + x);
-                neighbours.count += 1;
+                neighbors.cells[neighbors.count] = LpId::new(y * width + x);
+                neighbors.count += 1;
             }
         };
         add(x > 0, x.checked_sub(1).unwrap_or(width - 1), y);
         add(x + 1 < width, if x + 1 < width { x + 1 } else { 0 }, y);
         add(y > 0, x, y.checked_sub(1).unwrap_or(height - 1));
         add(y + 1 < height, x, if y + 1 < height { y + 1 } else { 0 });
-        neighbours
+        neighbors
     }
 }
 
-impl Neighbours {
+impl Neighbors {
     pub(super) fn as_slice(&self) -> &[LpId] {
         &self.cells[..self.count]
     }
@@ -122,27 +122,27 @@ impl fmt::Display for Topology {
 mod tests {
     use super::*;
 
-    fn neighbours(size: &str, cell: u32, topology: Topology) -> Vec<u32> {
+    fn neighbors(size: &str, cell: u32, topology: Topology) -> Vec<u32> {
         let grid: Grid = size.parse().expect("a grid");
-        let neighbours = grid.neighbours(LpId::new(cell), topology);
-        neighbours.as_slice().iter().map(|cell| cell.get()).collect()
+        let neighbors = grid.neighbors(LpId::new(cell), topology);
+        neighbors.as_slice().iter().map(|cell| cell.get()).collect()
     }
 
     /// By hand, on `0 1 2 / 3 4 5 / 6 7 8` and on small grids.
     #[test]
-    fn neighbours_by_hand() {
+    fn neighbors_by_hand() {
         use Topology::{Bounded, Torus};
-        assert_eq!(neighbours("3x3", 4, Torus), [3, 5, 1, 7]);
-        assert_eq!(neighbours("3x3", 4, Bounded), [3, 5, 1, 7]);
-        assert_eq!(neighbours("3x3", 0, Torus), [2, 1, 6, 3]);
-        assert_eq!(neighbours("3x3", 0, Bounded), [1, 3]);
-        assert_eq!(neighbours("3x3", 8, Torus), [7, 6, 5, 2]);
-        assert_eq!(neighbours("3x3", 8, Bounded), [7, 5]);
-        assert_eq!(neighbours("3x2", 4, Torus), [3, 5, 1, 1]);
-        assert_eq!(neighbours("4x1", 3, Torus), [2, 0, 3, 3]);
-        assert_eq!(neighbours("4x1", 3, Bounded), [2]);
-        assert_eq!(neighbours("1x1", 0, Torus), [0; 4]);
-        assert!(neighbours("1x1", 0, Bounded).is_empty());
+        assert_eq!(neighbors("3x3", 4, Torus), [3, 5, 1, 7]);
+        assert_eq!(neighbors("3x3", 4, Bounded), [3, 5, 1, 7]);
+        assert_eq!(neighbors("3x3", 0, Torus), [2, 1, 6, 3]);
+        assert_eq!(neighbors("3x3", 0, Bounded), [1, 3]);
+        assert_eq!(neighbors("3x3", 8, Torus), [7, 6, 5, 2]);
+        assert_eq!(neighbors("3x3", 8, Bounded), [7, 5]);
+        assert_eq!(neighbors("3x2", 4, Torus), [3, 5, 1, 1]);
+        assert_eq!(neighbors("4x1", 3, Torus), [2, 0, 3, 3]);
+        assert_eq!(neighbors("4x1", 3, Bounded), [2]);
+        assert_eq!(neighbors("1x1", 0, Torus), [0; 4]);
+        assert!(neighbors("1x1", 0, Bounded).is_empty());
     }
 
     #[test]
