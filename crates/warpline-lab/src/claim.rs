@@ -1,10 +1,16 @@
-//! What a paper claims, held against the samples by a rule that stands in the text (LAB-B).
+//! Claims and their verdicts: a statement about the data, held against what was found by a rule that
+//! the text prints beside it (LAB-B).
 //!
-//! A claim is tested at places, each a comparison of two points: their ratio within each round,
-//! because a change in the speed of the machine hits both. A ratio is beyond a threshold when it is
-//! so in more rounds than chance would explain (a sign test at [`CHANCE`], one-sided): five rounds
-//! of five, eight of nine. So noise alone seldom gets a verdict, and fewer than five rounds never
-//! do.
+//! Figures make [`Claim`]s, the paper's and our own, and test each at one or more places: a number
+//! and the [`Bounds`] that it should keep. Texts count the two kinds of claims apart, because only
+//! the paper's say whether it was right. A claim that could not fail is not counted as confirmed: its
+//! [`Basis`] says which parameter was fitted to the paper's result, or which of the paper's own
+//! numbers went in.
+//!
+//! Where a number is sampled, the bounds are held against its value in each round, because a change
+//! in the speed of the machine hits both sides of a ratio. A value keeps a bound if it does so in
+//! more rounds than chance would explain (a sign test at [`CHANCE`], one-sided): five rounds of
+//! five, eight of nine. So noise alone seldom gets a verdict, and fewer than five rounds never do.
 //!
 //! # References
 //!
@@ -38,6 +44,94 @@ impl From<bool> for Outcome {
     }
 }
 
+/// The rule of a test: where a number has to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bounds {
+    /// Greater than this.
+    Above(f64),
+    /// This or less.
+    AtMost(f64),
+    /// Between these, or one of them.
+    Within(f64, f64),
+}
+
+impl Bounds {
+    /// What a ratio of rates has to be: beyond what is [`LEVEL`].
+    pub const FASTER: Self = Self::Above(1.0 + LEVEL);
+
+    fn low_holds(self, number: f64) -> bool {
+        match self {
+            Self::Above(low) => number > low,
+            Self::AtMost(_) => true,
+            Self::Within(low, _) => number >= low,
+        }
+    }
+
+    fn high_holds(self, number: f64) -> bool {
+        match self {
+            Self::Above(_) => true,
+            Self::AtMost(high) | Self::Within(_, high) => number <= high,
+        }
+    }
+
+    /// Whether a number without noise keeps both ends.
+    fn judge(self, number: f64) -> Outcome {
+        (self.low_holds(number) && self.high_holds(number)).into()
+    }
+
+    /// Whether a number that was sampled once per round keeps both ends.
+    fn judge_rounds(self, samples: &[f64]) -> Outcome {
+        let count = |holds: &dyn Fn(f64) -> bool| samples.iter().filter(|&&n| holds(n)).count();
+        let low = || sign_test(count(&|n| self.low_holds(n)), samples.len());
+        let high = || sign_test(count(&|n| self.high_holds(n)), samples.len());
+        match self {
+            Self::Above(_) => low(),
+            Self::AtMost(_) => high(),
+            Self::Within(..) => match (low(), high()) {
+                (Outcome::Fails, _) | (_, Outcome::Fails) => Outcome::Fails,
+                (Outcome::Holds, Outcome::Holds) => Outcome::Holds,
+                _ => Outcome::Open,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Above(low) => write!(f, "above {}", Short(low)),
+            Self::AtMost(high) => write!(f, "at most {}", Short(high)),
+            Self::Within(low, high) => write!(f, "from {} to {}", Short(low), Short(high)),
+        }
+    }
+}
+
+/// A number with three decimals at most.
+struct Short(f64);
+
+impl fmt::Display for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", (self.0 * 1e3).round() / 1e3)
+    }
+}
+
+/// What `holds` of `rounds` rounds tell, if chance explains an outcome with probability [`CHANCE`]
+/// at most.
+fn sign_test(holds: usize, rounds: usize) -> Outcome {
+    let more_than_chance = |count: usize| {
+        let coins = Binomial::new(0.5, rounds as u64);
+        // The probability that this many of the coins or more show heads.
+        coins.is_ok_and(|coins| count > 0 && coins.sf(count as u64 - 1) <= CHANCE)
+    };
+    if more_than_chance(holds) {
+        Outcome::Holds
+    } else if more_than_chance(rounds - holds) {
+        Outcome::Fails
+    } else {
+        Outcome::Open
+    }
+}
+
 /// A place where a claim was tested.
 #[derive(Clone, Debug)]
 pub struct Test {
@@ -45,8 +139,30 @@ pub struct Test {
     pub place: String,
     /// The number found: for samples, the median over the rounds.
     pub found: f64,
+    /// The rule: where the number has to be.
+    pub wanted: Bounds,
     /// Whether that is as claimed.
     pub outcome: Outcome,
+}
+
+/// Whose claim it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The paper's.
+    Paper,
+    /// Ours: about a pool, an algorithm or a machine that the paper does not have.
+    Own,
+}
+
+/// What the outcome of a claim rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// What was found here: it can come out either way.
+    Found,
+    /// A parameter that was fitted to the paper's result: which one, and to what.
+    Fitted(&'static str),
+    /// One of the paper's own numbers: which one.
+    Input(&'static str),
 }
 
 /// Whether a claim was found to be true.
@@ -54,12 +170,16 @@ pub struct Test {
 pub enum Verdict {
     /// At every place.
     Yes,
-    /// At so many of so many places.
+    /// At the first number of places, of the second number.
     Partly(usize, usize),
     /// At no place.
     No,
     /// The samples tell at no place.
     Unknown,
+    /// At every place, because a parameter was fitted to that: it confirms nothing.
+    Fitted,
+    /// At every place, because the paper's number went in: it confirms nothing.
+    Input,
 }
 
 impl fmt::Display for Verdict {
@@ -69,55 +189,82 @@ impl fmt::Display for Verdict {
             Self::Partly(holds, of) => write!(f, "in part: at {holds} of {of} places"),
             Self::No => f.pad("no"),
             Self::Unknown => f.pad("cannot be told from these samples"),
+            Self::Fitted => f.pad("fitted"),
+            Self::Input => f.pad("an input"),
         }
     }
 }
 
-/// A claim of a paper and what was found.
+/// A claim and what was found.
 #[derive(Clone, Debug)]
 pub struct Claim {
     /// The claim, as a statement about the data.
     pub text: String,
+    /// Whose it is.
+    pub origin: Origin,
+    /// What its outcome rests on.
+    pub basis: Basis,
     /// Where it was tested.
     pub tests: Vec<Test>,
 }
 
 impl Claim {
-    /// A claim that is yet to be tested.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), tests: Vec::new() }
+    /// A claim of the paper that is yet to be tested.
+    pub fn of_paper(text: impl Into<String>) -> Self {
+        let (origin, basis) = (Origin::Paper, Basis::Found);
+        Self { text: text.into(), origin, basis, tests: Vec::new() }
     }
 
-    /// Tests the claim at one place: the number found there, and whether that is as claimed.
+    /// A claim of our own that is yet to be tested.
+    pub fn own(text: impl Into<String>) -> Self {
+        Self { origin: Origin::Own, ..Self::of_paper(text) }
+    }
+
+    /// The same claim with an outcome that rests on something else than what was found.
     #[must_use]
-    pub fn test(mut self, place: impl Into<String>, found: f64, outcome: Outcome) -> Self {
-        self.tests.push(Test { place: place.into(), found, outcome });
+    pub fn with_basis(self, basis: Basis) -> Self {
+        Self { basis, ..self }
+    }
+
+    /// Tests the claim at one place, by a number without noise.
+    #[must_use]
+    pub fn test(mut self, place: impl Into<String>, found: f64, wanted: Bounds) -> Self {
+        let outcome = wanted.judge(found);
+        self.tests.push(Test { place: place.into(), found, wanted, outcome });
         self
     }
 
-    /// Tests at one place that a ratio, which was sampled once per round, is above a threshold;
-    /// without samples, nothing.
+    /// Tests the claim at one place, by a number that was sampled once per round; without samples,
+    /// not at all.
     #[must_use]
-    pub fn test_above(self, place: impl Into<String>, ratios: &[f64], threshold: f64) -> Self {
-        if ratios.is_empty() {
-            return self;
+    pub fn test_rounds(
+        mut self,
+        place: impl Into<String>,
+        samples: &[f64],
+        wanted: Bounds,
+    ) -> Self {
+        if !samples.is_empty() {
+            let found = median(samples.iter().copied());
+            let outcome = wanted.judge_rounds(samples);
+            self.tests.push(Test { place: place.into(), found, wanted, outcome });
         }
-        self.test(place, median(ratios.iter().copied()), above(ratios, threshold))
+        self
     }
 
-    /// The curve `upper` lies above `lower` at every place that is `wanted`.
+    /// Tests that the curve `upper` is [`Bounds::FASTER`] than `lower` at every place that is
+    /// `wanted`.
     #[must_use]
-    pub fn above(
-        text: impl Into<String>,
+    pub fn test_faster(
+        self,
         points: &[Point],
         [upper, lower]: [&str; 2],
         wanted: impl Fn(f64) -> bool,
     ) -> Self {
         let of_upper = points.iter().filter(|point| point.curve == upper && wanted(point.x));
-        of_upper.fold(Self::new(text), |claim, point| {
+        of_upper.fold(self, |claim, point| {
             let other = points.iter().find(|other| other.curve == lower && other.x == point.x);
             let ratios = other.map(|other| ratios(point, other)).unwrap_or_default();
-            claim.test_above(format!("{upper} / {lower} at {}", point.x), &ratios, 1.0 + LEVEL)
+            claim.test_rounds(format!("{upper} / {lower} at {}", point.x), &ratios, Bounds::FASTER)
         })
     }
 
@@ -128,37 +275,71 @@ impl Claim {
         match (count(Outcome::Holds), count(Outcome::Fails), self.tests.len()) {
             (0, 0, _) => Verdict::Unknown,
             (0, ..) => Verdict::No,
-            (n, _, all) if n == all => Verdict::Yes,
+            (n, _, all) if n == all => match self.basis {
+                Basis::Found => Verdict::Yes,
+                Basis::Fitted(_) => Verdict::Fitted,
+                Basis::Input(_) => Verdict::Input,
+            },
             (n, _, all) => Verdict::Partly(n, all),
         }
     }
 
-    /// Whether a figure with these claims agrees with its paper, as a sentence.
+    /// How the claims of a figure came out: a sentence about the paper's, and one about our own.
     #[must_use]
     pub fn summary(claims: &[Self]) -> String {
-        let verdicts: Vec<_> = claims.iter().map(Self::verdict).collect();
-        let count = |verdict| verdicts.iter().filter(|&&other| other == verdict).count();
-        let (yes, no) = (count(Verdict::Yes), count(Verdict::No));
-        let (unknown, all) = (count(Verdict::Unknown), verdicts.len());
-        match all {
-            all if unknown == all => {
-                "The samples do not tell whether the paper is right.".to_owned()
-            }
-            all if yes == all => format!("Agrees with the paper: all {all} claims hold."),
-            all if no == all => format!("Disagrees with the paper: none of {all} claims holds."),
-            all => {
-                let partly = all - yes - no - unknown;
-                let counts = [(yes, "held"), (partly, "held in part"), (no, "not held")];
-                let told =
-                    counts.into_iter().chain([(unknown, "not to be told from these samples")]);
-                let told: Vec<_> = told
-                    .filter(|(count, _)| *count > 0)
-                    .map(|(count, what)| format!("{count} {what}"))
-                    .collect();
-                format!("Claims of the paper, {all} in all: {}.", told.join(", "))
-            }
+        let verdicts = |origin| -> Vec<_> {
+            let of = claims.iter().filter(|claim| claim.origin == origin);
+            of.map(Self::verdict).collect()
+        };
+        let (paper, own) = (verdicts(Origin::Paper), verdicts(Origin::Own));
+        let mut told = Vec::new();
+        if !paper.is_empty() {
+            told.push(of_paper(&paper));
         }
+        if !own.is_empty() {
+            told.push(counts("Claims of our own", &own));
+        }
+        told.join(" ")
     }
+}
+
+/// How the paper's claims came out: whether it was right, if they all say the same.
+fn of_paper(verdicts: &[Verdict]) -> String {
+    let all = verdicts.len();
+    let all_are = |verdict| verdicts.iter().all(|&other| other == verdict);
+    if all_are(Verdict::Yes) {
+        match all {
+            1 => "Agrees with the paper: its claim holds.".to_owned(),
+            all => format!("Agrees with the paper: all {all} claims hold."),
+        }
+    } else if all_are(Verdict::No) {
+        match all {
+            1 => "Disagrees with the paper: its claim does not hold.".to_owned(),
+            all => format!("Disagrees with the paper: none of {all} claims holds."),
+        }
+    } else if all_are(Verdict::Unknown) {
+        "The samples do not tell whether the paper is right.".to_owned()
+    } else {
+        counts("Claims of the paper", verdicts)
+    }
+}
+
+/// How many claims got which verdict.
+fn counts(what: &str, verdicts: &[Verdict]) -> String {
+    let count = |wanted: fn(&Verdict) -> bool| verdicts.iter().filter(|&v| wanted(v)).count();
+    let told: Vec<_> = [
+        (count(|v| *v == Verdict::Yes), "held"),
+        (count(|v| matches!(v, Verdict::Partly(..))), "held in part"),
+        (count(|v| *v == Verdict::No), "not held"),
+        (count(|v| *v == Verdict::Unknown), "not to be told from these samples"),
+        (count(|v| *v == Verdict::Fitted), "fitted"),
+        (count(|v| *v == Verdict::Input), "an input"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, verdict)| format!("{count} {verdict}"))
+    .collect();
+    format!("{what}, {} in all: {}.", verdicts.len(), told.join(", "))
 }
 
 /// The ratio of two points' rates within each round.
@@ -167,29 +348,14 @@ pub(crate) fn ratios(upper: &Point, lower: &Point) -> Vec<f64> {
     pairs.map(|(a, b)| a / b).filter(|ratio| ratio.is_finite()).collect()
 }
 
-/// Whether a number that was sampled once per round is above a threshold.
-fn above(samples: &[f64], threshold: f64) -> Outcome {
-    let more_than_chance = |rounds: usize| {
-        let coins = Binomial::new(0.5, samples.len() as u64);
-        // The probability that so many of the coins or more show heads.
-        coins.is_ok_and(|coins| rounds > 0 && coins.sf(rounds as u64 - 1) <= CHANCE)
-    };
-    let higher = samples.iter().filter(|&&sample| sample > threshold).count();
-    if more_than_chance(higher) {
-        Outcome::Holds
-    } else if more_than_chance(samples.len() - higher) {
-        Outcome::Fails
-    } else {
-        Outcome::Open
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::figures::testing::point;
 
-    /// A verdict takes more rounds than chance explains; noise alone does not get one.
+    const YES: [f64; 5] = [1.5; 5];
+
+    /// A verdict takes more rounds than chance explains; noise alone does not get one (LAB-B).
     #[test]
     fn noise_gets_no_verdict() {
         let high = |high: usize, of: usize| -> Vec<f64> {
@@ -206,8 +372,30 @@ mod tests {
             (4, 4, Outcome::Open),
             (0, 1, Outcome::Open),
         ] {
-            assert_eq!(above(&high(rounds, of), 1.0), outcome, "{rounds} of {of}");
+            let judged = Bounds::Above(1.0).judge_rounds(&high(rounds, of));
+            assert_eq!(judged, outcome, "{rounds} of {of}");
         }
+    }
+
+    /// A range has two ends, for samples and for numbers without noise: beyond either is a failure.
+    #[test]
+    fn a_range_has_both_ends() {
+        let (up_to_60_percent, at_most) = (Bounds::Within(1.0, 1.6), Bounds::AtMost(1.6));
+        for (found, in_range, below) in [
+            (0.5, Outcome::Fails, Outcome::Holds),
+            (1.0, Outcome::Holds, Outcome::Holds),
+            (1.6, Outcome::Holds, Outcome::Holds),
+            (36.0, Outcome::Fails, Outcome::Fails),
+            (f64::NAN, Outcome::Fails, Outcome::Fails),
+        ] {
+            assert_eq!(up_to_60_percent.judge(found), in_range, "{found}");
+            assert_eq!(at_most.judge(found), below, "{found}");
+            assert_eq!(up_to_60_percent.judge_rounds(&[found; 5]), in_range, "{found}");
+        }
+        let across_the_upper_end = [1.1, 1.2, 1.3, 2.0, 2.0];
+        assert_eq!(up_to_60_percent.judge_rounds(&across_the_upper_end), Outcome::Open);
+        assert_eq!(up_to_60_percent.to_string(), "from 1 to 1.6");
+        assert_eq!(Bounds::Above(1.0 / 0.9).to_string(), "above 1.111");
     }
 
     /// Ratios are taken within rounds, and what is level is not above.
@@ -224,33 +412,64 @@ mod tests {
             point("a", 4.0, &[9.0, 9.0, 9.0, 9.0, 9.0]),
             point("b", 4.0, &drifting),
         ];
-        let verdict = |wanted: fn(f64) -> bool| {
-            Claim::above("a above b", &points, ["a", "b"], wanted).verdict()
+        let claim = |wanted: fn(f64) -> bool| {
+            Claim::of_paper("a above b").test_faster(&points, ["a", "b"], wanted)
         };
-        assert_eq!(verdict(|_| true), Verdict::Partly(1, 3));
-        assert_eq!(verdict(|x| x == 1.0), Verdict::Yes);
-        assert_eq!(verdict(|x| x == 2.0), Verdict::No);
-        assert_eq!(verdict(|x| x == 3.0), Verdict::Unknown);
-        assert_eq!(verdict(|x| x == 4.0), Verdict::Unknown);
-        let claim = Claim::above("a above b", &points, ["a", "b"], |x| x == 1.0);
-        assert!((claim.tests[0].found - 1.1).abs() < 1e-9, "{claim:?}");
+        assert_eq!(claim(|_| true).verdict(), Verdict::Partly(1, 3));
+        assert_eq!(claim(|x| x == 1.0).verdict(), Verdict::Yes);
+        assert_eq!(claim(|x| x == 2.0).verdict(), Verdict::No);
+        assert_eq!(claim(|x| x == 3.0).verdict(), Verdict::Unknown);
+        assert_eq!(claim(|x| x == 4.0).verdict(), Verdict::Unknown);
+        let found = claim(|x| x == 1.0).tests[0].found;
+        assert!((found - 1.1).abs() < 1e-9, "{found}");
+    }
+
+    /// A claim that holds because of a fitted parameter, or because the paper's number went in, is
+    /// not a confirmation; one that fails all the same is a failure.
+    #[test]
+    fn what_was_put_in_is_not_confirmed() {
+        let claim = |basis, samples: &[f64]| {
+            let claim = Claim::of_paper("a").with_basis(basis);
+            claim.test_rounds("here", samples, Bounds::Above(1.0)).verdict()
+        };
+        let (fitted, input) = (Basis::Fitted("the time of a miss"), Basis::Input("the lock"));
+        assert_eq!(claim(Basis::Found, &YES), Verdict::Yes);
+        assert_eq!(claim(fitted, &YES), Verdict::Fitted);
+        assert_eq!(claim(input, &YES), Verdict::Input);
+        assert_eq!(claim(fitted, &[0.5; 5]), Verdict::No);
     }
 
     #[test]
     fn summaries_count_verdicts() {
-        let claim = |outcome| Claim::new("a").test("here", 1.0, outcome);
-        let [yes, no, open] = [Outcome::Holds, Outcome::Fails, Outcome::Open];
-        let summary = |outcomes: &[Outcome]| {
-            let claims: Vec<_> = outcomes.iter().map(|&outcome| claim(outcome)).collect();
+        const NO: [f64; 5] = [0.5; 5];
+        const OPEN: [f64; 1] = [1.5];
+        let tested =
+            |claim: Claim, samples: &[f64]| claim.test_rounds("here", samples, Bounds::Above(1.0));
+        let summary = |outcomes: &[&[f64]]| {
+            let claims: Vec<_> =
+                outcomes.iter().map(|samples| tested(Claim::of_paper("a"), samples)).collect();
             Claim::summary(&claims)
         };
-        assert!(summary(&[yes, yes]).starts_with("Agrees with the paper"));
-        assert!(summary(&[no]).starts_with("Disagrees"));
-        assert!(summary(&[open, open]).starts_with("The samples do not tell"));
-        let mixed = summary(&[yes, yes, yes, no, no, open]);
-        assert!(
-            mixed.ends_with("6 in all: 3 held, 2 not held, 1 not to be told from these samples."),
-            "{mixed}"
+        assert!(summary(&[&YES, &YES]).starts_with("Agrees with the paper"));
+        assert!(summary(&[&NO]).starts_with("Disagrees"));
+        assert!(summary(&[&OPEN, &OPEN]).starts_with("The samples do not tell"));
+        assert_eq!(
+            summary(&[&YES, &YES, &YES, &NO, &NO, &OPEN]),
+            "Claims of the paper, 6 in all: 3 held, 2 not held, 1 not to be told from these samples."
+        );
+        let mixed = [
+            tested(Claim::of_paper("a"), &YES),
+            tested(Claim::of_paper("b").with_basis(Basis::Input("c")), &YES),
+            tested(Claim::own("d"), &NO),
+        ];
+        assert_eq!(
+            Claim::summary(&mixed),
+            "Claims of the paper, 2 in all: 1 held, 1 an input. Claims of our own, 1 in all: 1 not held."
+        );
+        assert_eq!(
+            Claim::summary(&mixed[..1]),
+            "Agrees with the paper: its claim holds.",
+            "our own claims say nothing about the paper"
         );
     }
 }

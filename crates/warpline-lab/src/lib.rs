@@ -36,7 +36,7 @@ pub mod sends;
 mod settings;
 mod text;
 
-pub use claim::{CHANCE, Claim, LEVEL, Outcome, Test, Verdict};
+pub use claim::{Basis, Bounds, CHANCE, Claim, LEVEL, Origin, Outcome, Test, Verdict};
 pub use error::LabError;
 pub use figure::{Figure, Findings, Lab, Source, Table};
 pub use host::{Host, cores, processor};

@@ -5,8 +5,8 @@ use std::fmt::Write;
 #[cfg(not(feature = "plots"))]
 use crate::run::Piece;
 use crate::{
-    CHANCE, Claim, Figure, Findings, Host, LEVEL, Outcome, PLOTS_HINT, Plot, Settings, Source,
-    Test, counters,
+    Basis, CHANCE, Claim, Figure, Findings, Host, LEVEL, Origin, Outcome, PLOTS_HINT, Plot,
+    Settings, Source, Test, counters,
 };
 
 /// A figure's text, without its heading and plot: the page of all figures has its own.
@@ -33,16 +33,18 @@ pub(crate) fn of(
     host: &Host,
 ) -> Text {
     let Findings { plot, paper, setup, source, claims, remarks, .. } = findings;
-    let mut text = format!("## The paper\n\n{paper}\n\n## Here\n\n");
-    for claim in claims {
-        // Writing to a string does not fail.
-        let _ = write!(text, "- {}: **{}**", claim.text, claim.verdict());
-        let found: Vec<_> = claim.tests.iter().map(told).collect();
-        let _ = match found.as_slice() {
-            [] => writeln!(text, "."),
-            found => writeln!(text, ". {}.", found.join("; ")),
-        };
+    let mut text = format!("## The paper\n\n{paper}\n\n");
+    for (origin, heading) in [
+        (Origin::Paper, "Here: the paper's claims"),
+        (Origin::Own, "Here: our own claims, which no paper makes"),
+    ] {
+        let mut lines = claims.iter().filter(|claim| claim.origin == origin).map(line).peekable();
+        if lines.peek().is_some() {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "## {heading}\n\n{}", lines.collect::<String>());
+        }
     }
+    text += "## Here: the numbers\n\n";
     for remark in remarks {
         let _ = writeln!(text, "- {remark}");
     }
@@ -53,9 +55,9 @@ pub(crate) fn of(
         Source::Samples => writeln!(text, "{}\n\n{machine}{}", rule_of_samples(), reservations()),
         Source::Computed => writeln!(
             text,
-            "The rule of the verdicts: two curves are compared at each place by their values, which are \
-             computed and have no noise. A claim holds if it does at every place named.\n\n\
-             {machine} The numbers do not depend on it."
+            "The rule of the verdicts stands beside each claim. The numbers are computed and have no \
+             noise. A claim holds if every number is as wanted.\n\n{machine} The numbers do not depend \
+             on it."
         ),
     };
     let _ = writeln!(text, "\nAgain: `warpline lab {}{}`", figure.name(), settings.flags());
@@ -64,13 +66,32 @@ pub(crate) fn of(
 
 fn rule_of_samples() -> String {
     format!(
-        "The rule of the verdicts: two curves are compared at each place by the ratio of their values \
-         within a round. The number told is the median over the rounds. One is above the other where that \
-         ratio is more than {} % above 1 in so many rounds that chance would do it with a probability of at \
-         most {CHANCE} (sign test); so fewer than five rounds tell nothing. Where a \
-         claim names another threshold, that one counts. A claim holds if it does at every place named.",
+        "The rule of the verdicts stands beside each claim. The number told is the median over the \
+         rounds; rates are compared by their ratio within a round, and are level up to {} %. A number is \
+         as wanted if it is so in more rounds than chance would explain with a probability above \
+         {CHANCE} (sign test, for each end of a range), so fewer than five rounds tell nothing. A claim \
+         holds if every number is as wanted.",
         LEVEL * 100.0
     )
+}
+
+/// A claim with its verdict, its rule and what was found.
+fn line(claim: &Claim) -> String {
+    let Claim { text, basis, tests, .. } = claim;
+    let mut line = format!("- {text}: **{}**", claim.verdict());
+    let _ = match basis {
+        Basis::Found => Ok(()),
+        Basis::Fitted(why) | Basis::Input(why) => write!(line, ". It confirms nothing: {why}"),
+    };
+    if let [first, others @ ..] = tests.as_slice() {
+        let same = others.iter().all(|test| test.wanted == first.wanted);
+        if same {
+            let _ = write!(line, ". Wanted {}", first.wanted);
+        }
+        let found: Vec<_> = tests.iter().map(|test| told(test, !same)).collect();
+        let _ = write!(line, ". {}", found.join("; "));
+    }
+    line + ".\n"
 }
 
 /// What a reader has to know about this machine and this program.
@@ -85,13 +106,16 @@ fn reservations() -> String {
     text
 }
 
-fn told(test: &Test) -> String {
-    let outcome = match test.outcome {
+/// What was found at one place, with its rule where places differ in it.
+fn told(test: &Test, with_rule: bool) -> String {
+    let Test { place, found, wanted, outcome } = test;
+    let rule = if with_rule { format!(", wanted {wanted}") } else { String::new() };
+    let outcome = match outcome {
         Outcome::Holds => "",
-        Outcome::Fails => " (not as claimed)",
+        Outcome::Fails => " (not as wanted)",
         Outcome::Open => " (open)",
     };
-    format!("{}: {:.2}{outcome}", test.place, test.found)
+    format!("{place}: {found:.2}{rule}{outcome}")
 }
 
 /// The text as a file of its own: beside its plot, or with the hint how to get one.

@@ -7,7 +7,7 @@ use super::{
     MIB, RECEIVER, SENDER,
     memory_system::{self, BufferRun, MemorySystem, Query},
 };
-use crate::{Axis, Figure, Findings, Lab, LabError, Source};
+use crate::{Axis, Claim, Figure, Findings, Lab, LabError, Source};
 
 /// The figure, with the memory system that has the misses.
 #[derive(Debug)]
@@ -50,8 +50,9 @@ impl<S: MemorySystem> Figure for Fig2<S> {
         let axes = [Axis::new("message size (KiB)"), Axis::new("cache misses, in millions")];
         let title = "PHOLD, 64 LPs, 256 events, 8 workers";
         let (plot, table) = memory_system::plot(&self.0, title, axes, &SIZES, &queries)?;
-        let text = "receiver pools have more cache misses than sender pools";
-        let claims = vec![memory_system::higher(text, &plot.curves, [RECEIVER, SENDER], |_| true)];
+        let claim = Claim::of_paper("receiver pools have more cache misses than sender pools");
+        let claims =
+            vec![memory_system::test_higher(claim, &plot.curves, [RECEIVER, SENDER], |_| true)];
         Ok(Findings {
             plot,
             table,

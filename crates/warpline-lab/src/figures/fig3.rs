@@ -21,12 +21,10 @@ impl Figure for Fig3 {
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
         let end = lab.settings.shortened(4_000.0);
         let points = pools::by_workers(lab, &phold(lab), end, None)?;
-        let mut claims = vec![Claim::above(
+        let claim = Claim::of_paper(
             "sender pools are faster than receiver pools, with 2 workers up to as many as cores",
-            &points,
-            [SENDER, RECEIVER],
-            pools::comparable,
-        )];
+        );
+        let mut claims = vec![claim.test_faster(&points, [SENDER, RECEIVER], pools::comparable)];
         claims.extend(pools::partitioned_is_fastest(&points));
         Ok(Findings {
             paper: "Fujimoto and Panesar 1995, figure 3: PHOLD with 256 LPs and 1024 messages on up to \

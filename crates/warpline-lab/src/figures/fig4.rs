@@ -2,7 +2,8 @@
 
 use super::{MIB, PARTITIONED, RECEIVER, SENDER, fig3};
 use crate::{
-    Axis, Claim, Executor, Figure, Findings, Lab, LabError, Point, Setup, TimeWarp, claim::ratios,
+    Axis, Bounds, Claim, Executor, Figure, Findings, Lab, LabError, Point, Setup, TimeWarp,
+    claim::ratios,
 };
 use warpline::PoolKind;
 
@@ -67,7 +68,7 @@ fn claims(points: &[Point]) -> Vec<Claim> {
     let places = || points.iter().filter(|point| !point.samples.is_empty()).map(|point| point.x);
     let (least, most) = (places().fold(f64::INFINITY, f64::min), places().fold(0.0, f64::max));
     let above = |text: &str, curves, place: Option<f64>| {
-        Claim::above(text, points, curves, |x| place.is_none_or(|place| place == x))
+        Claim::of_paper(text).test_faster(points, curves, |x| place.is_none_or(|place| place == x))
     };
     let rate = |point: &&Point| point.median(|sample| sample.rate);
     let decline = |curve: &str, wanted: bool| {
@@ -76,15 +77,17 @@ fn claims(points: &[Point]) -> Vec<Claim> {
         let best = rates().max_by(|a, b| rate(a).total_cmp(&rate(b)));
         let last = rates().find(|point| point.x == most);
         let Some((best, last)) = best.zip(last) else {
-            return Claim::new(format!("{curve} pools decline or not"));
+            return Claim::of_paper(format!("{curve} pools decline or not"));
         };
         let place = |a: &Point, b: &Point| format!("rate at {} / {} MiB", a.x, b.x);
         if wanted {
             let text = format!("{curve} pools decline by a tenth or more from their best");
-            Claim::new(text).test_above(place(best, last), &ratios(best, last), 1.0 / DECLINED)
+            let wanted = Bounds::Above(1.0 / DECLINED);
+            Claim::of_paper(text).test_rounds(place(best, last), &ratios(best, last), wanted)
         } else {
             let text = format!("{curve} pools decline by less than a tenth from their best");
-            Claim::new(text).test_above(place(last, best), &ratios(last, best), DECLINED)
+            let wanted = Bounds::Above(DECLINED);
+            Claim::of_paper(text).test_rounds(place(last, best), &ratios(last, best), wanted)
         }
     };
     vec![

@@ -3,7 +3,7 @@
 use warpline_models::{catalog::ModelParams, hypercube::HypercubeParams};
 
 use super::{PARTITIONED, RECEIVER, SENDER, pools};
-use crate::{Claim, Figure, Findings, Lab, LabError, Point, Workload, claim::ratios};
+use crate::{Bounds, Claim, Figure, Findings, Lab, LabError, Point, Workload, claim::ratios};
 
 /// The figure.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Figure for Fig7 {
 
 /// That the lead of partitioned pools over others grows from each number of workers to the next.
 fn lead_grows(points: &[Point], other: &str, wanted: fn(f64) -> bool) -> Claim {
-    let claim = Claim::new(format!(
+    let claim = Claim::of_paper(format!(
         "the lead of partitioned over {other} pools grows with the number of workers, up to as many as cores"
     ));
     let curve = |name| points.iter().filter(move |p| p.curve == name && wanted(p.x));
@@ -56,7 +56,8 @@ fn lead_grows(points: &[Point], other: &str, wanted: fn(f64) -> bool) -> Claim {
         let (fewer, more) = (&pair[0], &pair[1]);
         let growth: Vec<_> =
             more.1.iter().zip(&fewer.1).map(|(more, fewer)| more / fewer).collect();
-        claim.test_above(format!("lead at {} / lead at {}", more.0, fewer.0), &growth, 1.0)
+        let place = format!("lead at {} / lead at {}", more.0, fewer.0);
+        claim.test_rounds(place, &growth, Bounds::Above(1.0))
     })
 }
 

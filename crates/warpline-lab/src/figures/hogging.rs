@@ -156,7 +156,7 @@ impl Figure for HoggingFigure {
             let text =
                 format!("with little memory, partitioned pools are faster than {other} pools");
             let least = memory[0] as f64;
-            Claim::above(text, &points, [PARTITIONED, other], |x| x == least)
+            Claim::of_paper(text).test_faster(&points, [PARTITIONED, other], |x| x == least)
         });
         Ok(Findings {
             paper: "Fujimoto and Panesar 1995, section 5, in words: a source process that only sends is \

@@ -1,5 +1,8 @@
-//! What figures 1, 2, 5 and 6 share: they show what a memory system does with the buffers of a run,
-//! and leave it to a [`MemorySystem`] to say so.
+//! What figures 1, 2, 5 and 6 share: they show what a memory system does with the buffers of a run.
+//!
+//! They ask a [`MemorySystem`] for it: [`Replay`](crate::replay::Replay), which is a model of the
+//! paper's machine, or one that a test makes up. (Counters of this machine are not one: they cannot
+//! tell a send's lock from its misses. Figures of real runs have them in their tables.)
 
 use std::fmt;
 use warpline::PoolKind;
@@ -7,10 +10,9 @@ use warpline::PoolKind;
 use warpline_models::phold::PholdParams;
 
 use super::MIB;
-use crate::{Axis, Claim, Curve, Dot, LabError, Plot, Settings, Table};
+use crate::{Axis, Bounds, Claim, Curve, Dot, LabError, Plot, Settings, Table};
 
-/// Something that knows what a run of Time Warp does to caches and pages: a model of a machine, or
-/// counters.
+/// Something that knows what a run of Time Warp does to caches and pages: a model of a machine.
 pub trait MemorySystem: fmt::Debug + Sync {
     /// What the run costs.
     ///
@@ -72,7 +74,7 @@ impl SendTime {
     }
 }
 
-/// A curve that is yet to be found: its name, and the run and the number at each place.
+/// A curve to compute: its name, and the run and the number at each place.
 pub(super) struct Query<'a> {
     pub(super) name: String,
     pub(super) run: &'a dyn Fn(f64) -> BufferRun,
@@ -114,10 +116,10 @@ pub(super) fn plot(
     Ok((Plot { title: title.to_owned(), x, y, curves }, table))
 }
 
-/// The curve `upper` lies above `lower` at every place that is `wanted`: by any amount, because a
-/// memory system that is computed has no noise. Places where both are zero have nothing to say.
-pub(super) fn higher(
-    text: &str,
+/// Tests that the curve `upper` lies above `lower` at every place that is `wanted`: by any amount,
+/// because a memory system that is computed has no noise. A place where both are zero is no test.
+pub(super) fn test_higher(
+    claim: Claim,
     curves: &[Curve],
     [upper, lower]: [&str; 2],
     wanted: impl Fn(f64) -> bool,
@@ -128,9 +130,25 @@ pub(super) fn higher(
     };
     let pairs = dots(upper).iter().zip(dots(lower));
     let pairs = pairs.filter(|(a, b)| wanted(a.x) && (a.y, b.y) != (0.0, 0.0));
-    pairs.fold(Claim::new(text), |claim, (a, b)| {
-        claim.test(format!("{upper} / {lower} at {}", a.x), a.y / b.y, (a.y > b.y).into())
+    pairs.fold(claim, |claim, (a, b)| {
+        claim.test(format!("{upper} / {lower} at {}", a.x), a.y / b.y, Bounds::Above(1.0))
     })
+}
+
+/// A curve rises where it is this many times what it is at its first place.
+const RISES: f64 = 2.0;
+
+/// The last place before a curve rises; none if it does not.
+pub(super) fn knee(curve: &Curve) -> Option<f64> {
+    let first = curve.dots.first()?.y;
+    let rise = curve.dots.windows(2).find(|pair| pair[1].y > RISES * first)?;
+    Some(rise[0].x)
+}
+
+/// Tests where the knee of a curve is; one without a knee is not where it should be.
+pub(super) fn test_knee(claim: Claim, curve: &Curve, wanted: Bounds) -> Claim {
+    let place = format!("{}, last memory before misses more than double (MiB)", curve.name);
+    claim.test(place, knee(curve).unwrap_or(f64::INFINITY), wanted)
 }
 
 /// The run of figures 5 and 6: PHOLD as in figure 4 on eight processors, about a million events.

@@ -56,6 +56,6 @@ pub(super) fn partitioned_is_fastest(points: &[Point]) -> [Claim; 2] {
         let text = format!(
             "partitioned pools are faster than {other} pools, with 2 workers up to as many as cores"
         );
-        Claim::above(text, points, [PARTITIONED, other], comparable)
+        Claim::of_paper(text).test_faster(points, [PARTITIONED, other], comparable)
     })
 }

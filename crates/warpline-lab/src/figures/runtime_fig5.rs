@@ -5,7 +5,7 @@ use warpline_models::{catalog::ModelParams, hypercube::HypercubeParams};
 
 use super::pools;
 use crate::{
-    Claim, Conservative, Executor, Figure, Findings, Lab, LabError, Point, Setup, Workload,
+    Bounds, Claim, Conservative, Executor, Figure, Findings, Lab, LabError, Point, Setup, Workload,
     claim::ratios, sampling::median,
 };
 
@@ -16,7 +16,7 @@ pub struct RuntimeFig5;
 const NULL_MESSAGES: &str = Synchronization::NullMessages.name();
 const WINDOWS: &str = Synchronization::Windows.name();
 const SEQUENTIAL: &str = "sequential";
-/// The paper's least speed-up by its number of processors: 5 on the 8 nodes of a Paragon.
+/// The paper's least speed-up by its number of processors: over 5 on the 8 nodes of a Paragon.
 const PER_WORKER: f64 = 5.0 / 8.0;
 
 impl Figure for RuntimeFig5 {
@@ -103,21 +103,23 @@ fn beside_sequential(parallel: &[Point], sequential: &[Point]) -> Vec<String> {
     parallel.iter().filter_map(told).collect()
 }
 
+/// The paper has null messages; that windows do as well is our claim.
 fn claims(parallel: &[Point]) -> Vec<Claim> {
-    let claim = |curve: &str| {
+    let claim = |new: fn(String) -> Claim, curve: &str| {
         let of_curve = || parallel.iter().filter(|point| point.curve == curve);
-        let mut claim = Claim::new(format!(
-            "{curve}: against one worker the speed-up is at least {PER_WORKER:.2} per worker (5 on 8)"
+        let mut claim = new(format!(
+            "{curve}: against one worker the speed-up is above {PER_WORKER:.3} per worker (over 5 on 8)"
         ));
         let one = of_curve().find(|point| point.x == 1.0);
         for point in of_curve().filter(|point| point.x > 1.0 && !point.oversubscribed()) {
             let Some(one) = one else { continue };
             let parts: Vec<_> = ratios(point, one).iter().map(|ratio| ratio / point.x).collect();
-            claim = claim.test_above(format!("with {} workers", point.x), &parts, PER_WORKER);
+            let place = format!("with {} workers", point.x);
+            claim = claim.test_rounds(place, &parts, Bounds::Above(PER_WORKER));
         }
         claim
     };
-    vec![claim(NULL_MESSAGES), claim(WINDOWS)]
+    vec![claim(Claim::of_paper, NULL_MESSAGES), claim(Claim::own, WINDOWS)]
 }
 
 #[cfg(test)]

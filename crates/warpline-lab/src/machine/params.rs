@@ -1,6 +1,6 @@
-//! What a machine is like: sizes, protocol, costs, and the presets, each figure with its source.
+//! What a machine is like: sizes, protocol, costs, and the presets, each number with its source.
 //!
-//! Made by whoever sets up an experiment; [`Machine::new`](super::Machine::new) checks them once.
+//! An experiment chooses the parameters; [`Machine::new`](super::Machine::new) checks them once.
 
 use warpline::ConfigError;
 
@@ -21,18 +21,18 @@ pub enum Protocol {
     Update,
 }
 
-/// Which line of a full set leaves for a new one; of pages, too.
+/// Which line (or page) of a full set is evicted for a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Replacement {
     /// The least recently used.
     Lru,
-    /// Any, by a stream of random numbers with this seed; each worker has its own.
+    /// A random one; each worker has its own stream of random numbers from this seed.
     Random(u64),
 }
 
-/// How many lines or pages there is room for, and where each may lie.
+/// The capacity for lines or pages, and the places where each may lie.
 ///
-/// Number `n` lies in set `n % sets`, in any of its `ways` places. Looking one up takes time in
+/// Number `n` lies in set `n % sets`, in any of its `ways` places. A lookup takes time in
 /// proportion to its depth in the set, so large sets are for small experiments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Geometry {
@@ -49,14 +49,14 @@ impl Geometry {
         Self { sets: 1, ways: places }
     }
 
-    /// How many lines or pages there is room for.
+    /// The capacity, in lines or pages.
     #[must_use]
     pub const fn places(self) -> u64 {
         self.sets as u64 * self.ways as u64
     }
 }
 
-/// What a lock or an unlock takes, in nanoseconds.
+/// How long a lock or an unlock takes, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LockCosts {
     /// If nobody else uses the lock.
@@ -67,7 +67,7 @@ pub struct LockCosts {
     pub far_ns: f64,
 }
 
-/// What things take, in nanoseconds. [`Counts::time_ns`](super::Counts::time_ns) adds them up.
+/// How long each kind of access takes, in nanoseconds. [`Counts::time_ns`](super::Counts::time_ns) adds them up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     /// A line that the worker's own cache holds.
@@ -76,23 +76,23 @@ pub struct Costs {
     pub remote_miss_ns: f64,
     /// A line that no worker's cache holds.
     pub memory_miss_ns: f64,
-    /// A write to a line that the own cache holds and others hold, too: on top of the hit.
+    /// A write to a line that other caches hold, too: on top of the hit.
     pub announcement_ns: f64,
-    /// Mapping a page, on top of what its lines take.
+    /// Mapping a page, on top of the time for its lines.
     pub page_miss_ns: f64,
-    /// A lock or an unlock. A trace has no locks; whoever counts them adds them to the estimate.
+    /// A lock or an unlock. A trace has no locks, so the estimate leaves them out.
     pub lock: LockCosts,
 }
 
-/// A machine with shared memory: alike workers, each with a private cache and a map of pages.
+/// A machine with shared memory: equal workers, each with a private cache and a page map.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MachineParams {
     /// The number of workers, at most [`WORKERS_MAX`].
     pub workers: u32,
     /// The unit of transfer and of coherence, in bytes; a power of two.
     pub line_bytes: u32,
-    /// Each worker's cache, in lines. With `None` there is room for every line of every mapped
-    /// page, and lines leave with their page only.
+    /// Each worker's cache, in lines. With `None` it holds every line of every mapped page, and a
+    /// line is evicted only with its page.
     pub cache: Option<Geometry>,
     /// A power of two, at least a line.
     pub page_bytes: u32,
@@ -100,11 +100,11 @@ pub struct MachineParams {
     pub pages: Geometry,
     /// Whether the lines of a page leave a worker's cache when the page is unmapped there.
     pub unmapping_evicts: bool,
-    /// Which line or page leaves.
+    /// Which line or page is evicted.
     pub replacement: Replacement,
     /// How writes reach other copies.
     pub protocol: Protocol,
-    /// What things take.
+    /// How long accesses take.
     pub costs: Costs,
 }
 
@@ -117,27 +117,27 @@ impl MachineParams {
     /// cache runs out of: there is no geometry of lines here, and a page that is unmapped takes its
     /// lines with it.
     ///
-    /// Code, LP states and the event lists share the local cache with the buffers. The paper found
-    /// (section 4) that about 25 MiB of it serve the buffers, so the preset has 1600 frames. It has
-    /// them as 100 sets of the real 16 ways, where the real cache has 128: the rest of the program
-    /// is taken to fill whole sets, instead of some places in each set.
-    ///
-    /// | figure | source |
+    /// | number | source |
     /// |---|---|
     /// | 8 processors on one ring, 40 MHz, 32 MiB, page 16 KiB | buffer paper, 3.4 and 4 |
     /// | frames allocated by page, lines loaded on demand | buffer paper, 4 |
-    /// | 16 ways | U. Ramachandran and others, *Scalability study of the KSR-1*, Parallel Computing 22, 1996: the local cache is the same |
+    /// | 16 ways, hence 128 sets | U. Ramachandran and others, *Scalability study of the KSR-1*, Parallel Computing 22, 1996: the local cache is the same |
     /// | line of 128 bytes | the KSR-1 in netlib's Top 500 report of 1994 |
     /// | hit: 20 cycles of 25 ns | buffer paper, 3.4: access to the local cache |
     /// | miss: 150 cycles | the KSR-1, the same report; 3.75 µs, where the buffer paper measured 3 to 4, in 3.4 |
-    /// | page miss: 0.4 ms | an estimate from the buffer paper's figures 4 and 5, see below |
-    /// | lock: 3, 14 and 32 µs | buffer paper, 3.4 |
+    /// | lock: 3, 14 and 32 µs | buffer paper, 3.4: **an input**, so figure 1 cannot confirm it |
+    /// | page miss: 0.4 ms | **fitted** to the buffer paper's figures 4 and 5, see below |
     ///
-    /// The paper gives no time for a page miss. By the axes of its figures, the event rate falls
-    /// from about 60 000 to about 30 000 per second while page misses grow to about 350 000 in a
-    /// million events. That is 33 s instead of 17 s on 8 processors, so 8 * 16 s / 350 000 = 0.4 ms
-    /// each, within a factor of two or so. It is the system's tables that take so long, not the
-    /// ring.
+    /// All frames serve the buffers here. On the real machine the rest of the program (code, LP
+    /// states, event lists) takes some of them: there the paper found page misses beyond 25 MiB of
+    /// buffers, where this model has them beyond 32 MiB.
+    ///
+    /// The paper gives no time for a page miss, and no other source for one is known to us. By the
+    /// axes of its figures, the event rate falls from about 60 000 to about 30 000 per second while
+    /// page misses grow to about 350 000 in a million events. That is 33 s instead of 17 s on 8
+    /// processors, so 8 * 16 s / 350 000 = 0.4 ms each, within a factor of two or so. It is the
+    /// system's tables that take so long, not the ring. A claim that rests on this time is
+    /// [`Basis::Fitted`](crate::Basis::Fitted); counts of misses do not depend on it.
     ///
     /// A write to a shared line goes round the ring as a miss does. A line in no cache costs the
     /// same again: the real machine never drops the last copy of a line, but moves it to another
@@ -151,7 +151,7 @@ impl MachineParams {
             line_bytes: 128,
             cache: None,
             page_bytes: 16 << 10,
-            pages: Geometry { sets: 100, ways: 16 },
+            pages: Geometry { sets: 128, ways: 16 },
             unmapping_evicts: true,
             replacement: Replacement::Lru,
             protocol: Protocol::Invalidate,
@@ -171,7 +171,7 @@ impl MachineParams {
     /// The private cache is the L2. A miss that no other L2 can serve goes to memory: the shared
     /// L3 is left out, and so are prefetchers. A page that leaves the TLB keeps its lines.
     ///
-    /// | figure | source |
+    /// | number | source |
     /// |---|---|
     /// | line of 64 bytes, pages of 4 KiB | the architecture |
     /// | L2: 2 MiB, 16 ways | Intel, *64 and IA-32 Architectures Optimization Reference Manual*, Golden Cove |
@@ -181,8 +181,8 @@ impl MachineParams {
     /// | page miss: 10 ns | a walk of about 30 cycles whose tables are in the caches, estimated |
     /// | lock: 8, 110 and 250 ns | measured: alone, and half of a line's round trip between two cores; across sockets an estimate |
     ///
-    /// The costs differ between machines by a factor of two: for conclusions about a certain one,
-    /// measure them there. The counts do not depend on them.
+    /// The costs differ between machines by a factor of two: measure them on the machine that you
+    /// want to know about. The counts do not depend on them.
     #[must_use]
     pub const fn server() -> Self {
         Self {
@@ -205,7 +205,7 @@ impl MachineParams {
         }
     }
 
-    /// Refuses what no machine can be.
+    /// Refuses parameters that no machine can have.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         ConfigError::check(
             (1..=WORKERS_MAX).contains(&self.workers),
@@ -239,7 +239,7 @@ impl MachineParams {
         Ok(())
     }
 
-    /// The number of lines in a memory of so many bytes.
+    /// The number of lines in a memory of `memory_bytes` bytes.
     pub(super) fn lines_in(&self, memory_bytes: u64) -> Result<usize, ConfigError> {
         let lines = memory_bytes.div_ceil(u64::from(self.line_bytes));
         ConfigError::check(

@@ -10,11 +10,13 @@ const BUFFER_BYTES: u32 = 512;
 /// A buffer in lines of the KSR-2.
 const BUFFER_LINES: f64 = 4.0;
 
-/// Page experiments are smaller than the paper's by this factor, in pages per cache and in memory,
-/// so that they take a fraction of a second. Sizes in the tests are those of the paper.
-const SCALE: f64 = 5.0;
+/// Page experiments are smaller than the machine by this factor, in pages per cache and in memory,
+/// so that they take a fraction of a second. Sizes in the tests are those of the whole machine: its
+/// cache holds 32 MiB, all for buffers, where the paper found 25 MB left for them.
+const SCALE: f64 = 8.0;
+const CACHE: f64 = 32.0;
 
-/// A KSR-2 with a fifth of the frames.
+/// A KSR-2 with an eighth of the frames.
 fn small_ksr2() -> MachineParams {
     let whole = MachineParams::ksr2();
     let pages = Geometry { sets: whole.pages.sets / SCALE as u32, ..whole.pages };
@@ -37,15 +39,15 @@ fn per_message(
     move |count| count(&total) as f64 / (2 * round) as f64
 }
 
-/// Traffic among 8 workers, with buffer memory as the paper gives it, scaled.
-fn load(pools: Pools, megabytes: f64) -> Workload {
+/// Traffic among 8 workers, with buffer memory for the whole machine, scaled.
+fn load(pools: Pools, mebibytes: f64) -> Workload {
     Workload {
         pools,
         workers: WORKERS,
-        memory_bytes: (megabytes * MIB / SCALE) as u64,
+        memory_bytes: (mebibytes * MIB / SCALE) as u64,
         buffer_bytes: BUFFER_BYTES,
         receiver_writes: BUFFER_BYTES,
-        neighbours: None,
+        neighbors: None,
     }
 }
 
@@ -76,12 +78,12 @@ fn receiver_pools_miss_twice_where_sender_pools_miss_once() {
 }
 
 /// 4: sender and receiver pools have no page misses while all memory fits into every cache, and
-/// many beyond 25 MB; sender pools more than receiver pools, because their buffers are scattered.
+/// many beyond; sender pools more than receiver pools, because their buffers are scattered.
 /// 5: a worker that uses partitioned pools needs a quarter of the memory in its cache, so for it
 /// nothing changes.
 #[test]
 fn page_misses_begin_at_the_knee() {
-    let misses = |pools| [20.0, 24.0, 30.0, 40.0].map(|size| page_misses(load(pools, size)));
+    let misses = |pools| [0.8, 0.96, 1.2, 1.6].map(|part| page_misses(load(pools, part * CACHE)));
     let [sender, receiver, partitioned] =
         [Pools::Sender, Pools::Receiver, Pools::Partitioned].map(misses);
     for (pools, curve) in [("sender", sender), ("receiver", receiver)] {
@@ -108,20 +110,21 @@ fn pools_differ_in_tlb_misses_on_a_server() {
     assert!(receiver > 0.5 && receiver < 0.8 * sender, "{sender}, {receiver}");
 }
 
-/// 4: with receiver pools, a worker needs its own pool and those of its k neighbours: k + 1 of 8
-/// pools in 25 MB. So the knees lie at 100, 67 and 40 MB. The smaller the neighbourhood, the more
+/// 4: with receiver pools, a worker needs its own pool and those of its k neighbors: k + 1 of 8
+/// pools in its cache. So the knees lie at 8 / (k + 1) caches. The smaller the neighborhood, the more
 /// buffers of a page a worker uses at a time, and the fewer misses there can be beyond the knee:
 /// with k = 1, two for the 32 buffers of a page.
 #[test]
-fn smaller_neighbourhoods_move_the_knee() {
-    for (neighbours, knee) in [(1, 100.0), (2, 66.7), (4, 40.0)] {
-        let misses = |megabytes| {
-            let neighbours = Some(neighbours);
-            page_misses(Workload { neighbours, ..load(Pools::Receiver, megabytes) })
+fn smaller_neighborhoods_move_the_knee() {
+    for neighbors in [1, 2, 4] {
+        let knee = f64::from(WORKERS) / f64::from(neighbors + 1) * CACHE;
+        let misses = |mebibytes| {
+            let neighbors = Some(neighbors);
+            page_misses(Workload { neighbors, ..load(Pools::Receiver, mebibytes) })
         };
         let (before, beyond) = (misses(0.95 * knee), misses(1.1 * knee));
-        assert!(before < 0.001, "{neighbours} neighbours, before {knee} MB: {before}");
-        assert!(beyond > 0.03, "{neighbours} neighbours, beyond {knee} MB: {beyond}");
+        assert!(before < 0.001, "{neighbors} neighbors, before {knee} MiB: {before}");
+        assert!(beyond > 0.03, "{neighbors} neighbors, beyond {knee} MiB: {beyond}");
     }
 }
 
@@ -132,16 +135,16 @@ fn smaller_neighbourhoods_move_the_knee() {
 #[test]
 fn needless_updates_are_fewest_with_partitioned_pools() {
     let params = MachineParams { protocol: Protocol::Update, ..small_ksr2() };
-    let needless = |pools, neighbours| {
+    let needless = |pools, neighbors| {
         let line_of_flags = params.line_bytes;
-        let load = Workload { neighbours, receiver_writes: line_of_flags, ..load(pools, 20.0) };
+        let load = Workload { neighbors, receiver_writes: line_of_flags, ..load(pools, 20.0) };
         per_message(params, load, 40)(|counts| counts.needless_updates)
     };
-    for neighbours in [Some(3), None] {
+    for neighbors in [Some(3), None] {
         let [partitioned, receiver, sender] = [Pools::Partitioned, Pools::Receiver, Pools::Sender]
-            .map(|pools| needless(pools, neighbours));
-        assert!(partitioned <= 1.0, "{neighbours:?}: {partitioned}");
-        assert!(receiver > partitioned + BUFFER_LINES, "{neighbours:?}: {receiver}, {partitioned}");
-        assert!(sender > receiver + 1.0, "{neighbours:?}: {sender}, {receiver}");
+            .map(|pools| needless(pools, neighbors));
+        assert!(partitioned <= 1.0, "{neighbors:?}: {partitioned}");
+        assert!(receiver > partitioned + BUFFER_LINES, "{neighbors:?}: {receiver}, {partitioned}");
+        assert!(sender > receiver + 1.0, "{neighbors:?}: {sender}, {receiver}");
     }
 }

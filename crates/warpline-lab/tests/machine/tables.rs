@@ -377,7 +377,7 @@ fn impossible_machines_are_refused() {
 #[test]
 fn presets_have_the_sizes_of_their_sources() {
     let ksr2 = MachineParams::ksr2();
-    assert_eq!(ksr2.pages.places() * u64::from(ksr2.page_bytes), 25 << 20);
+    assert_eq!(ksr2.pages.places() * u64::from(ksr2.page_bytes), 32 << 20);
     let server = MachineParams::server();
     let cache = server.cache.expect("a server's cache holds lines");
     assert_eq!(cache.places() * u64::from(server.line_bytes), 2 << 20);

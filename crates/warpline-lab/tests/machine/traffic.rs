@@ -7,7 +7,7 @@
 //!
 //! # References
 //!
-//! Buffer paper: 3.1 and 3.2 for the pools, 3.4 for the global pool, 4 for neighbourhoods, 5 and 6
+//! Buffer paper: 3.1 and 3.2 for the pools, 3.4 for the global pool, 4 for neighborhoods, 5 and 6
 //! for partitioned pools.
 
 use std::{collections::VecDeque, mem};
@@ -37,7 +37,7 @@ pub(crate) struct Workload {
     /// fetches the buffer for itself, as the paper's executive does.
     pub(crate) receiver_writes: u32,
     /// A worker sends to so many workers after it; if there is no such number, to all others.
-    pub(crate) neighbours: Option<u32>,
+    pub(crate) neighbors: Option<u32>,
 }
 
 /// A message that waits for its receiver, or was processed by it.
@@ -139,8 +139,8 @@ impl Traffic {
 
     fn receiver(&mut self, sender: u32) -> u32 {
         let workers = self.load.workers;
-        let neighbours = self.load.neighbours.unwrap_or(workers - 1);
-        (sender + 1 + self.random.below(neighbours.into()) as u32) % workers
+        let neighbors = self.load.neighbors.unwrap_or(workers - 1);
+        (sender + 1 + self.random.below(neighbors.into()) as u32) % workers
     }
 
     fn pool(&self, sender: u32, receiver: u32) -> usize {
