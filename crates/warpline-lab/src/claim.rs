@@ -455,7 +455,8 @@ mod tests {
         assert!(summary(&[&OPEN, &OPEN]).starts_with("The samples do not tell"));
         assert_eq!(
             summary(&[&YES, &YES, &YES, &NO, &NO, &OPEN]),
-            "Claims of the paper, 6 in all: 3 held, 2 not held, 1 not to be told from these samples."
+            "Claims of the paper, 6 in all: 3 held, 2 not held, 1 not to be told from these \
+             samples."
         );
         let mixed = [
             tested(Claim::of_paper("a"), &YES),
@@ -464,7 +465,8 @@ mod tests {
         ];
         assert_eq!(
             Claim::summary(&mixed),
-            "Claims of the paper, 2 in all: 1 held, 1 an input. Claims of our own, 1 in all: 1 not held."
+            "Claims of the paper, 2 in all: 1 held, 1 an input. Claims of our own, 1 in all: 1 not \
+             held."
         );
         assert_eq!(
             Claim::summary(&mixed[..1]),

@@ -10,7 +10,8 @@ use warpline::{CommitDigest, ConfigError, RunError};
 pub enum LabError {
     /// The directory for the results cannot be made or written.
     #[error(
-        "the directory {} cannot be written: {source}\n  what to do: choose another one with --output",
+        "the directory {} cannot be written: {source}\n  what to do: choose another one with \
+         --output",
         path.display()
     )]
     Directory {

@@ -135,8 +135,8 @@ impl Findings {
 
 /// Every point with the spread of its samples.
 fn rates_table(x: &str, points: &[Point]) -> Table {
-    let columns = "workers,more workers than cores,median events/s,min events/s,max events/s,samples,\
-                   efficiency,committed events,digest";
+    let columns = "workers,more workers than cores,median events/s,min events/s,max \
+                   events/s,samples,efficiency,committed events,digest";
     let mut header = vec!["curve".to_owned(), x.to_owned()];
     header.extend(columns.split(',').map(str::to_owned));
     header.extend(NAMES.map(|name| format!("{name} per event")));

@@ -44,9 +44,9 @@ impl MemorySystem for Replay {
 
     fn describe(&self) -> String {
         format!(
-            "Every access to the buffers of a run of Time Warp, whose workers take turns event by event, \
-             replayed through the caches and page maps of {} (`warpline_lab::machine`). What was touched \
-             for the first time does not count.",
+            "Every access to the buffers of a run of Time Warp, whose workers take turns event by \
+             event, replayed through the caches and page maps of {} (`warpline_lab::machine`). \
+             What was touched for the first time does not count.",
             self.name
         )
     }

@@ -55,9 +55,9 @@ pub(crate) fn of(
         Source::Samples => writeln!(text, "{}\n\n{machine}{}", rule_of_samples(), reservations()),
         Source::Computed => writeln!(
             text,
-            "The rule of the verdicts stands beside each claim. The numbers are computed and have no \
-             noise. A claim holds if every number is as wanted.\n\n{machine} The numbers do not depend \
-             on it."
+            "The rule of the verdicts stands beside each claim. The numbers are computed and have \
+             no noise. A claim holds if every number is as wanted.\n\n{machine} The numbers do not \
+             depend on it."
         ),
     };
     let _ = writeln!(text, "\nAgain: `warpline lab {}{}`", figure.name(), settings.flags());
@@ -67,10 +67,10 @@ pub(crate) fn of(
 fn rule_of_samples() -> String {
     format!(
         "The rule of the verdicts stands beside each claim. The number told is the median over the \
-         rounds; rates are compared by their ratio within a round, and are level up to {} %. A number is \
-         as wanted if it is so in more rounds than chance would explain with a probability above \
-         {CHANCE} (sign test, for each end of a range), so fewer than five rounds tell nothing. A claim \
-         holds if every number is as wanted.",
+         rounds; rates are compared by their ratio within a round, and are level up to {} %. A \
+         number is as wanted if it is so in more rounds than chance would explain with a \
+         probability above {CHANCE} (sign test, for each end of a range), so fewer than five \
+         rounds tell nothing. A claim holds if every number is as wanted.",
         LEVEL * 100.0
     )
 }

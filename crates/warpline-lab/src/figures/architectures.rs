@@ -37,7 +37,8 @@ const MACHINES: [Architecture; 4] = [
     Architecture { name: "KSR-2", params: MachineParams::ksr2, protocol: Protocol::Update },
 ];
 /// Why the KSR-2's times are no evidence where page misses are a part of them.
-const PAGE_MISS_IS_FITTED: &str = "the 0.4 ms of a page miss are fitted to the paper's figures 4 and 5, which give no time for it";
+const PAGE_MISS_IS_FITTED: &str = "the 0.4 ms of a page miss are fitted to the paper's figures 4 \
+                                   and 5, which give no time for it";
 /// Places among them.
 const SERVER: usize = 0;
 const SERVER_UPDATING: usize = 1;
@@ -159,15 +160,16 @@ impl Figure for Architectures {
         Ok(Findings {
             plot,
             table,
-            paper: "Fujimoto and Panesar 1995, sections 3.3 and 8: how the pools do on other machines is \
-                    left open. Under an update protocol, needless updates are expected to be most with \
-                    sender pools and fewest with partitioned ones.",
+            paper: "Fujimoto and Panesar 1995, sections 3.3 and 8: how the pools do on other \
+                    machines is left open. Under an update protocol, needless updates are expected \
+                    to be most with sender pools and fewest with partitioned ones.",
             setup: format!(
-                "PHOLD with {LPS} LPs, {POPULATION} events of {} bytes and {} MiB of event buffers for \
-                 each worker; every access to a buffer is replayed through private caches and page maps \
-                 (`warpline_lab::machine`): of a server of 2023 and of the KSR-2, with an invalidate and \
-                 an update protocol. First touches count. The times are sums of the costs of the accesses, \
-                 without queues and overlap. On the KSR-2 {PAGE_MISS_IS_FITTED}.",
+                "PHOLD with {LPS} LPs, {POPULATION} events of {} bytes and {} MiB of event buffers \
+                 for each worker; every access to a buffer is replayed through private caches and \
+                 page maps (`warpline_lab::machine`): of a server of 2023 and of the KSR-2, with \
+                 an invalidate and an update protocol. First touches count. The times are sums of \
+                 the costs of the accesses, without queues and overlap. On the KSR-2 \
+                 {PAGE_MISS_IS_FITTED}.",
                 lab.settings.payload,
                 MEMORY / MIB
             ),

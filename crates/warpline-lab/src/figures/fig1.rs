@@ -69,10 +69,10 @@ impl<S: MemorySystem> Figure for Fig1<S> {
         Ok(Findings {
             plot,
             table,
-            paper: "Fujimoto and Panesar 1995, figure 1: sends to another processor, PHOLD with 64 LPs and \
-                    128 messages on eight processors of a KSR-2, with 7.6 MB. Receiver pools took longer \
-                    than sender pools, by about 20 microseconds for the lock and by cache misses that grow \
-                    with the message.",
+            paper: "Fujimoto and Panesar 1995, figure 1: sends to another processor, PHOLD with 64 \
+                    LPs and 128 messages on eight processors of a KSR-2, with 7.6 MB. Receiver \
+                    pools took longer than sender pools, by about 20 microseconds for the lock and \
+                    by cache misses that grow with the message.",
             setup: format!(
                 "PHOLD, 64 LPs, 128 events, 8 workers, 7.6 MiB of event buffers. {}",
                 self.0.describe()

@@ -56,9 +56,10 @@ impl<S: MemorySystem> Figure for Fig2<S> {
         Ok(Findings {
             plot,
             table,
-            paper: "Fujimoto and Panesar 1995, figure 2: PHOLD with 64 LPs and 256 messages on eight \
-                    processors of a KSR-2, for about a million committed events. Receiver pools had more \
-                    cache misses than sender pools, and both more with larger messages.",
+            paper: "Fujimoto and Panesar 1995, figure 2: PHOLD with 64 LPs and 256 messages \
+                    on eight processors of a KSR-2, for about a million committed events. Receiver \
+                    pools had more cache misses than sender pools, and both more with larger \
+                    messages.",
             setup: format!(
                 "PHOLD, 64 LPs, 256 events, 8 workers, 16 MiB of event buffers. {}",
                 self.0.describe()

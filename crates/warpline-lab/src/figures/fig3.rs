@@ -27,9 +27,9 @@ impl Figure for Fig3 {
         let mut claims = vec![claim.test_faster(&points, [SENDER, RECEIVER], pools::comparable)];
         claims.extend(pools::partitioned_is_fastest(&points));
         Ok(Findings {
-            paper: "Fujimoto and Panesar 1995, figure 3: PHOLD with 256 LPs and 1024 messages on up to \
-                    eight processors of a KSR-2. Sender pools were significantly faster than receiver \
-                    pools, and partitioned pools were faster than both.",
+            paper: "Fujimoto and Panesar 1995, figure 3: PHOLD with 256 LPs and 1024 messages \
+                    on up to eight processors of a KSR-2. Sender pools were significantly faster \
+                    than receiver pools, and partitioned pools were faster than both.",
             setup: format!(
                 "PHOLD, 256 LPs, 1024 events of {} bytes, all to LPs drawn at random. {}",
                 lab.settings.payload,

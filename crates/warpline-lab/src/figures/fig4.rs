@@ -47,15 +47,16 @@ impl Figure for Fig4 {
             .logarithmic()
             .with_ticks(memory.iter().map(|&mebibytes| mebibytes as f64));
         Ok(Findings {
-            paper: "Fujimoto and Panesar 1995, figure 4: PHOLD with 256 LPs and 1024 messages on eight \
-                    processors of a KSR-2. Partitioned pools were the fastest with any amount of memory. \
-                    Sender and receiver pools became much slower beyond 20 to 25 MB, because the pages in \
-                    use no longer fitted into each processor's cache: sender pools, faster with little \
-                    memory, were slower than receiver pools with much. Partitioned pools did not decline.",
+            paper: "Fujimoto and Panesar 1995, figure 4: PHOLD with 256 LPs and 1024 messages \
+                    on eight processors of a KSR-2. Partitioned pools were the fastest with any \
+                    amount of memory. Sender and receiver pools became much slower beyond 20 to 25 \
+                    MB, because the pages in use no longer fitted into each processor's cache: \
+                    sender pools, faster with little memory, were slower than receiver pools with \
+                    much. Partitioned pools did not decline.",
             setup: format!(
-                "PHOLD, 256 LPs, 1024 events of {} bytes, all to LPs drawn at random, up to virtual time \
-                 {end}, {workers} workers; {} rounds. GVT is computed when buffers run short, so that the \
-                 whole memory is used in turn.",
+                "PHOLD, 256 LPs, 1024 events of {} bytes, all to LPs drawn at random, up to \
+                 virtual time {end}, {workers} workers; {} rounds. GVT is computed when buffers \
+                 run short, so that the whole memory is used in turn.",
                 lab.settings.payload, lab.settings.samples
             ),
             claims: claims(&points),

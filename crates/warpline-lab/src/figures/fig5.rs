@@ -49,10 +49,11 @@ impl<S: MemorySystem> Figure for Fig5<S> {
         Ok(Findings {
             plot,
             table,
-            paper: "Fujimoto and Panesar 1995, figure 5: PHOLD with 256 LPs and 1024 messages on eight \
-                    processors of a KSR-2, about a million events. Page misses of sender and receiver \
-                    pools rose steeply beyond 25 MB: of sender pools, lower at first, higher than of \
-                    receiver pools in the end. Those of partitioned pools stayed low.",
+            paper: "Fujimoto and Panesar 1995, figure 5: PHOLD with 256 LPs and 1024 messages \
+                    on eight processors of a KSR-2, about a million events. Page misses of sender \
+                    and receiver pools rose steeply beyond 25 MB: of sender pools, lower at first, \
+                    higher than of receiver pools in the end. Those of partitioned pools stayed \
+                    low.",
             setup: format!(
                 "PHOLD, 256 LPs, 1024 events of {} bytes, 8 workers. {}",
                 lab.settings.payload,

@@ -54,10 +54,10 @@ impl<S: MemorySystem> Figure for Fig6<S> {
             remarks: Vec::new(),
             plot,
             table,
-            paper: "Fujimoto and Panesar 1995, figure 6: PHOLD in which each of eight processors sends to \
-                    the next k only, with receiver pools on a KSR-2. The larger k, the less memory it took \
-                    for page misses to rise; the paper expects the knees at 100, 67 and 40 MB for k = 1, \
-                    2 and 4.",
+            paper: "Fujimoto and Panesar 1995, figure 6: PHOLD in which each of eight processors \
+                    sends to the next k only, with receiver pools on a KSR-2. The larger k, the \
+                    less memory it took for page misses to rise; the paper expects the knees at \
+                    100, 67 and 40 MB for k = 1, 2 and 4.",
             setup: format!(
                 "PHOLD, 256 LPs, 1024 events of {} bytes, 8 workers, receiver pools. {}",
                 lab.settings.payload,

@@ -26,9 +26,9 @@ impl Figure for Fig7 {
         claims
             .extend([SENDER, RECEIVER].map(|other| lead_grows(&points, other, pools::comparable)));
         Ok(Findings {
-            paper: "Fujimoto and Panesar 1995, figure 7: messages routed through a hypercube of dimension \
-                    7 (128 LPs, 2048 messages) on a KSR-2. Partitioned pools were faster than the others \
-                    in all cases, and the more so the more processors there were.",
+            paper: "Fujimoto and Panesar 1995, figure 7: messages routed through a hypercube of \
+                    dimension 7 (128 LPs, 2048 messages) on a KSR-2. Partitioned pools were faster \
+                    than the others in all cases, and the more so the more processors there were.",
             setup: format!(
                 "Hypercube of dimension 7, 2048 messages. {}",
                 pools::conditions(lab, end)
@@ -46,7 +46,8 @@ impl Figure for Fig7 {
 /// That the lead of partitioned pools over others grows from each number of workers to the next.
 fn lead_grows(points: &[Point], other: &str, wanted: fn(f64) -> bool) -> Claim {
     let claim = Claim::of_paper(format!(
-        "the lead of partitioned over {other} pools grows with the number of workers, up to as many as cores"
+        "the lead of partitioned over {other} pools grows with the number of workers, up to as \
+         many as cores"
     ));
     let curve = |name| points.iter().filter(move |p| p.curve == name && wanted(p.x));
     let leads: Vec<_> = curve(PARTITIONED)

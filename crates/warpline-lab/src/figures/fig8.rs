@@ -32,14 +32,14 @@ impl Figure for Fig8 {
         let model = Workload::Shipped(ModelParams::from(model));
         let points = pools::by_workers(lab, &model, end, Some(LOCAL))?;
         Ok(Findings {
-            paper: "Fujimoto and Panesar 1995, figure 8: a wireless network of 32 x 32 cells with 10 \
-                    channels each and over 25 000 portables, on a KSR-2. Partitioned pools were faster \
-                    than the others, but by less than in other experiments, because over 90 % of the \
-                    messages stay on their processor.",
+            paper: "Fujimoto and Panesar 1995, figure 8: a wireless network of 32 x 32 cells with \
+                    10 channels each and over 25 000 portables, on a KSR-2. Partitioned pools were \
+                    faster than the others, but by less than in other experiments, because over 90 \
+                    % of the messages stay on their processor.",
             setup: format!(
-                "PCS, 32 x 32 cells, 25 600 portables, 10 channels, stays of 75 minutes, calls of 3 and \
-                 6 between calls. Partitioned pools keep {LOCAL} of their buffers for sends to the same \
-                 worker. {}",
+                "PCS, 32 x 32 cells, 25 600 portables, 10 channels, stays of 75 minutes, calls of \
+                 3 and 6 between calls. Partitioned pools keep {LOCAL} of their buffers for sends \
+                 to the same worker. {}",
                 pools::conditions(lab, end)
             ),
             claims: pools::partitioned_is_fastest(&points).to_vec(),

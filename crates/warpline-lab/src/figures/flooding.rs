@@ -211,15 +211,15 @@ impl Figure for FloodingFigure {
         Ok(Findings {
             plot: Plot { title, x, y, curves },
             table,
-            paper: "Fujimoto and Panesar 1995, section 5, in words: a source process that only sends is \
-                    never rolled back, runs far ahead and fills the buffers of all others. With sender \
-                    and receiver pools nothing prevents it; with partitioned pools, communications \
-                    between other processors are not affected.",
+            paper: "Fujimoto and Panesar 1995, section 5, in words: a source process that only \
+                    sends is never rolled back, runs far ahead and fills the buffers of all \
+                    others. With sender and receiver pools nothing prevents it; with partitioned \
+                    pools, communications between other processors are not affected.",
             setup: format!(
-                "Four workers in turn on one thread: a source that sends {STREAM} events per unit of \
-                 virtual time to a sink on the second worker, and PHOLD with {LPS} LPs and {EVENTS_PER_LP} \
-                 events each on the other two, up to virtual time {end}. Nobody is held back but by \
-                 buffers. The rate is counted in turns of all workers."
+                "Four workers in turn on one thread: a source that sends {STREAM} events per unit \
+                 of virtual time to a sink on the second worker, and PHOLD with {LPS} LPs and \
+                 {EVENTS_PER_LP} events each on the other two, up to virtual time {end}. Nobody is \
+                 held back but by buffers. The rate is counted in turns of all workers."
             ),
             source: Source::Computed,
             claims,

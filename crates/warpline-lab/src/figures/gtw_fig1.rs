@@ -50,15 +50,16 @@ impl Figure for GtwFig1 {
         findings.plot.curves.extend(baselines(&sequential, &lab.settings.workers));
         findings.remarks.extend(speed_ups(&parallel, &sequential));
         Ok(Findings {
-            paper: "Das, Fujimoto, Panesar, Allison and Hybinette 1994, figure 1 and section 4: a wireless \
-                    network of 64 x 32 cells and over 50 000 portables on a KSR-2, with portables that \
-                    move at 1/5, 1/9 and 1/25 of the rate at which calls end. The rate fell as mobility \
-                    rose. Against a sequential simulator with a splay tree the speed-up was up to 38 with \
-                    42 processors.",
+            paper: "Das, Fujimoto, Panesar, Allison and Hybinette 1994, figure 1 and section 4: a \
+                    wireless network of 64 x 32 cells and over 50 000 portables on a KSR-2, with \
+                    portables that move at 1/5, 1/9 and 1/25 of the rate at which calls end. The \
+                    rate fell as mobility rose. Against a sequential simulator with a splay tree \
+                    the speed-up was up to 38 with 42 processors.",
             setup: format!(
-                "PCS, 64 x 32 cells, 50 000 portables, 10 channels, calls of 3 minutes and 6 between \
-                 calls, up to minute {end}; {} rounds. Default pool, no limit on memory. The dashed lines \
-                 are sequential engines: one with a splay tree, as the paper has it, and {}.",
+                "PCS, 64 x 32 cells, 50 000 portables, 10 channels, calls of 3 minutes and 6 \
+                 between calls, up to minute {end}; {} rounds. Default pool, no limit on memory. \
+                 The dashed lines are sequential engines: one with a splay tree, as the paper has \
+                 it, and {}.",
                 lab.settings.samples,
                 best_engine()
             ),
@@ -114,8 +115,8 @@ fn speed_ups(parallel: &[Point], sequential: &[Point]) -> Vec<String> {
         let all = of_curve.map(|point| (against(point, splay), point));
         let (greatest, point) = all.max_by(|a, b| a.0.total_cmp(&b.0))?;
         Some(format!(
-            "{name}, {} worker(s): speed-up {greatest:.2} against the sequential engine with a splay \
-             tree, {:.2} against {}.",
+            "{name}, {} worker(s): speed-up {greatest:.2} against the sequential engine with a \
+             splay tree, {:.2} against {}.",
             point.x,
             against(point, best),
             best_engine()
@@ -149,8 +150,8 @@ fn claims(parallel: &[Point], sequential: &[Point]) -> Vec<Claim> {
 /// a splay tree, and ours is not, so that the first number alone would be the difference of the two.
 fn per_worker(most: Option<&Point>, sequential: &[Point]) -> Claim {
     let claim = Claim::of_paper(format!(
-        "with as many workers as there are cores, the speed-up at low mobility against a sequential \
-         engine is above {PER_WORKER:.2} per worker (38 with 42)"
+        "with as many workers as there are cores, the speed-up at low mobility against a \
+         sequential engine is above {PER_WORKER:.2} per worker (38 with 42)"
     ));
     let Some(point) = most else { return claim };
     let (_, [_, splay, best]) = MOBILITIES[0];

@@ -159,14 +159,15 @@ impl Figure for HoggingFigure {
             Claim::of_paper(text).test_faster(&points, [PARTITIONED, other], |x| x == least)
         });
         Ok(Findings {
-            paper: "Fujimoto and Panesar 1995, section 5, in words: a source process that only sends is \
-                    never rolled back, runs far ahead and fills the buffers of all others. With sender \
-                    and receiver pools nothing prevents it; partitioned pools give some protection, \
-                    because the pools between other processors stay theirs.",
+            paper: "Fujimoto and Panesar 1995, section 5, in words: a source process that only \
+                    sends is never rolled back, runs far ahead and fills the buffers of all \
+                    others. With sender and receiver pools nothing prevents it; partitioned pools \
+                    give some protection, because the pools between other processors stay theirs.",
             setup: format!(
-                "PHOLD, {} LPs, {} events each, and a source that sends {} events per unit of virtual \
-                 time to LPs drawn at random, up to virtual time {end}, {workers} workers; {} rounds. \
-                 Workers are not held back, neither for rolling back much nor for having few free buffers.",
+                "PHOLD, {} LPs, {} events each, and a source that sends {} events per unit of \
+                 virtual time to LPs drawn at random, up to virtual time {end}, {workers} workers; \
+                 {} rounds. Workers are not held back, neither for rolling back much nor for \
+                 having few free buffers.",
                 model.lps, model.events_per_lp, model.stream, lab.settings.samples
             ),
             claims: claims.into(),

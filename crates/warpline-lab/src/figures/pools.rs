@@ -33,7 +33,8 @@ pub(super) fn by_workers(
 /// How long and with how much memory it was measured, for the text.
 pub(super) fn conditions(lab: &Lab<'_>, end: f64) -> String {
     format!(
-        "Up to virtual time {end}, with {MEBIBYTES} MiB of event buffers for each worker; {} rounds.",
+        "Up to virtual time {end}, with {MEBIBYTES} MiB of event buffers for each worker; {} \
+         rounds.",
         lab.settings.samples
     )
 }

@@ -39,9 +39,10 @@ impl Figure for RuntimeFig5 {
             Findings::of_rates("Hypercube of dimension 7", pools::workers_axis(lab), &points).table;
         findings.remarks.extend(beside_sequential(&parallel, &sequential));
         Ok(Findings {
-            paper: "Wen and Yelick 1995, figure 5: circuits on a CM5, SP2 and Paragon. Against the parallel \
-                    program on one processor the speed-up was over 5 on 8 nodes of the Paragon, over 20 on \
-                    32 of the CM5, and over 33 on 64 of the SP2; nearly linear for the larger circuit.",
+            paper: "Wen and Yelick 1995, figure 5: circuits on a CM5, SP2 and Paragon. Against the \
+                    parallel program on one processor the speed-up was over 5 on 8 nodes of the \
+                    Paragon, over 20 on 32 of the CM5, and over 33 on 64 of the SP2; nearly linear \
+                    for the larger circuit.",
             setup: format!(
                 "{} up to virtual time {end}; {} rounds. The circuit simulator is not there yet.",
                 describe(),
@@ -60,8 +61,8 @@ pub(super) fn model() -> Workload {
 
 /// What the model is, for the text.
 pub(super) fn describe() -> &'static str {
-    "Hypercube of dimension 7 with 2048 messages: 128 processes with 7 links each, of lookahead 0.5, a mean \
-     time of 1 to pass one"
+    "Hypercube of dimension 7 with 2048 messages: 128 processes with 7 links each, of lookahead \
+     0.5, a mean time of 1 to pass one"
 }
 
 /// The engine's defaults.
@@ -108,7 +109,8 @@ fn claims(parallel: &[Point]) -> Vec<Claim> {
     let claim = |new: fn(String) -> Claim, curve: &str| {
         let of_curve = || parallel.iter().filter(|point| point.curve == curve);
         let mut claim = new(format!(
-            "{curve}: against one worker the speed-up is above {PER_WORKER:.3} per worker (over 5 on 8)"
+            "{curve}: against one worker the speed-up is above {PER_WORKER:.3} per worker (over 5 \
+             on 8)"
         ));
         let one = of_curve().find(|point| point.x == 1.0);
         for point in of_curve().filter(|point| point.x > 1.0 && !point.oversubscribed()) {

@@ -173,10 +173,10 @@ impl Figure for RuntimeFig6 {
         );
         findings.remarks.extend([EAGER, ON_DEMAND].map(|curve| null_messages(&points, curve)));
         Ok(Findings {
-            paper: "Wen and Yelick 1995, figure 6: without aggregation the running time of the circuit with small \
-                    subcircuits rose by more than a factor of 3; it was least at about 2 KiB, and rose again \
-                    beyond. A larger edge capacity let more run at the same time and took fewer null \
-                    messages; a small one cost up to 60 %.",
+            paper: "Wen and Yelick 1995, figure 6: without aggregation the running time of the \
+                    circuit with small subcircuits rose by more than a factor of 3; it was least \
+                    at about 2 KiB, and rose again beyond. A larger edge capacity let more run at \
+                    the same time and took fewer null messages; a small one cost up to 60 %.",
             setup: format!(
                 "{}, up to virtual time {end}, {}; {} rounds.",
                 describe(),
