@@ -1,13 +1,15 @@
-//! Hardware counters of this process and its threads, where the machine offers them.
+//! Counters of this process and its threads, of the hardware and of the system, where the machine
+//! offers them.
 //!
-//! A sample opens its own counters before it starts threads, which inherit them, and reads them
-//! after the threads have ended. Many virtual machines and containers have no counters: then there
-//! are no numbers, and [`unavailable`] says why.
+//! Sampling counts each real run with [`count`], and the tables have the counts per event. The
+//! counters are opened before the run starts its threads, which inherit them, and read after the
+//! threads have ended. Many virtual machines and containers offer no hardware counters: then the
+//! cells of the tables are empty, and [`unavailable`] has the system's reason for the text.
 
 /// The names of the counters, in the order of [`Counts`].
 pub(crate) const NAMES: [&str; 3] = ["cache misses", "dTLB misses", "page faults"];
 
-/// What was counted during a sample; `None` for a counter that the machine does not offer.
+/// The counts of a sample; `None` for a counter that the machine does not offer.
 pub(crate) type Counts = [Option<u64>; NAMES.len()];
 
 #[cfg(target_os = "linux")]
@@ -19,7 +21,7 @@ mod system {
         events::{Cache, CacheId, CacheOp, CacheResult, Hardware, Software},
     };
 
-    /// Opens the counters, each by itself: a machine may offer some of them.
+    /// Opens each counter by itself, because a machine may offer only some of them.
     pub(super) fn open() -> [io::Result<Counter>; 3] {
         let dtlb =
             Cache { which: CacheId::DTLB, operation: CacheOp::READ, result: CacheResult::MISS };
@@ -54,7 +56,7 @@ mod system {
     }
 }
 
-/// Does `work`, and counts meanwhile.
+/// Does `work`, and counts while it runs.
 pub(crate) fn count<T>(work: impl FnOnce() -> T) -> (T, Counts) {
     let mut counters = system::open().map(|counter| {
         let mut counter = counter.ok()?;
@@ -75,7 +77,7 @@ pub(crate) fn unavailable() -> Vec<(&'static str, String)> {
 mod tests {
     use super::*;
 
-    /// Every counter counts or has a reason why not, and those that count do so in started threads,
+    /// Every counter counts or has a reason why it does not; the threads that are started count,
     /// too.
     #[test]
     fn a_counter_counts_or_says_why_not() {

@@ -1,4 +1,4 @@
-//! Why a figure could not be made.
+//! The errors of the laboratory; the command prints them.
 
 use std::{io, path::PathBuf};
 
@@ -17,7 +17,7 @@ pub enum LabError {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A file could not be written.
@@ -25,10 +25,10 @@ pub enum LabError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A parameter is not allowed.
+    /// A parameter has a value that is not allowed.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// A run failed.
@@ -47,11 +47,11 @@ pub enum LabError {
     Differs {
         /// Figure, curve and place on the x axis of the later run.
         what: String,
-        /// What it committed.
+        /// The digest of its events.
         digest: CommitDigest,
         /// The earlier run.
         other: String,
-        /// What that one committed.
+        /// The digest of that run's events.
         expected: CommitDigest,
     },
     /// A machine could not replay a trace.
@@ -66,10 +66,10 @@ pub enum LabError {
     Plot {
         /// The plot's title.
         title: String,
-        /// What the drawing library says.
+        /// The drawing library's error.
         reason: String,
     },
-    /// The watch said to stop.
+    /// The [`Watch`](crate::Watch) asked to stop.
     #[error("interrupted")]
     Interrupted,
 }

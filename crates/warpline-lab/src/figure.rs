@@ -1,4 +1,7 @@
-//! What a figure is, and what it has to say: the frame that all figures share.
+//! What a figure is, and what it finds: the frame that all figures share.
+//!
+//! Files in `figures/` implement [`Figure`]; [`run()`](crate::run()) calls them and writes their
+//! [`Findings`].
 
 use std::fmt;
 
@@ -8,13 +11,13 @@ use crate::{
 
 /// A figure of a paper, or an experiment that a paper describes in words.
 pub trait Figure: fmt::Debug + Sync {
-    /// The name that the command line has for it; its files are called so.
+    /// Its name on the command line, and the name of its files.
     fn name(&self) -> &'static str;
 
-    /// What it shows, in a line.
+    /// A line that says what it shows.
     fn title(&self) -> &'static str;
 
-    /// Runs what is to be run, and holds it against the paper.
+    /// Runs the experiment, and tests the claims.
     ///
     /// # Errors
     ///
@@ -22,7 +25,7 @@ pub trait Figure: fmt::Debug + Sync {
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError>;
 }
 
-/// What a figure found.
+/// The results of a figure.
 #[derive(Clone, Debug)]
 pub struct Findings {
     /// The picture.
@@ -35,9 +38,9 @@ pub struct Findings {
     pub setup: String,
     /// Where the numbers are from.
     pub source: Source,
-    /// The paper's claims, held against what was found.
+    /// The paper's claims and our own, tested.
     pub claims: Vec<Claim>,
-    /// What else a reader has to know.
+    /// Other things that a reader has to know.
     pub remarks: Vec<String>,
 }
 
@@ -46,7 +49,7 @@ pub struct Findings {
 pub enum Source {
     /// Runs on this machine, sampled in rounds.
     Samples,
-    /// A memory system that is computed, the same on every machine.
+    /// A computation that has the same result on every machine.
     Computed,
 }
 
@@ -71,11 +74,11 @@ impl Table {
     }
 }
 
-/// What a figure has at hand while it is measured.
+/// The means of a figure while it is measured.
 #[derive(Clone, Copy)]
 pub struct Lab<'a> {
     figure: &'a str,
-    /// What the user chose.
+    /// The user's settings.
     pub settings: &'a Settings,
     watch: &'a dyn Watch,
 }
@@ -102,8 +105,8 @@ impl fmt::Debug for Lab<'_> {
 }
 
 impl Findings {
-    /// The rates of all points over `x`: their plot and their table. The rest is the figure's to
-    /// say.
+    /// Findings with the plot and the table of all points' rates over `x`; the figure fills in the
+    /// rest.
     #[must_use]
     pub fn of_rates(title: impl Into<String>, x: Axis, points: &[Point]) -> Self {
         let mut curves: Vec<Curve> = Vec::new();
@@ -133,12 +136,23 @@ impl Findings {
     }
 }
 
+/// The columns of a table of rates, between the place and the counters.
+const COLUMNS: [&str; 9] = [
+    "workers",
+    "more workers than cores",
+    "median events/s",
+    "min events/s",
+    "max events/s",
+    "samples",
+    "efficiency",
+    "committed events",
+    "digest",
+];
+
 /// Every point with the spread of its samples.
 fn rates_table(x: &str, points: &[Point]) -> Table {
-    let columns = "workers,more workers than cores,median events/s,min events/s,max \
-                   events/s,samples,efficiency,committed events,digest";
     let mut header = vec!["curve".to_owned(), x.to_owned()];
-    header.extend(columns.split(',').map(str::to_owned));
+    header.extend(COLUMNS.map(str::to_owned));
     header.extend(NAMES.map(|name| format!("{name} per event")));
     let row = |point: &Point| {
         let rates = point.rates();

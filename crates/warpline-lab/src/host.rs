@@ -1,4 +1,4 @@
-//! The machine that a figure was measured on, and when: for the texts.
+//! The machine and the date of a measurement, for the texts; the command shows the machine, too.
 
 use std::{env::consts, fs};
 
@@ -7,7 +7,7 @@ use std::{env::consts, fs};
 pub struct Host {
     /// The processor's model name.
     pub processor: String,
-    /// Cores that this process may use.
+    /// The number of cores that this process may use.
     pub cores: usize,
     /// The operating system and architecture.
     pub system: String,
@@ -28,13 +28,13 @@ impl Host {
     }
 }
 
-/// How many cores this process may use.
+/// The number of cores that this process may use.
 #[must_use]
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The processor's model name, where the system tells.
+/// The processor's model name, if the system has it.
 #[must_use]
 pub fn processor() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -1,20 +1,21 @@
 //! The laboratory: measures the papers' figures again, and says whether it finds what they found.
 //!
 //! `warpline lab FIGURE` calls [`run()`]. For each [`Figure`] it leaves a table (CSV) and a text
-//! (Markdown) in a directory, and with the feature `plots` also a plot (SVG and PNG). A figure is one file in `figures/` and one line
-//! in [`figures::ALL`]; it says what to run and what the paper claims, and the rest is the same for
-//! all.
+//! (Markdown) in a directory, and with the feature `plots` also a plot (SVG and PNG). A figure is
+//! one file in `figures/` and one line in [`figures::ALL`]: it says what to run and what the paper
+//! claims. The rest is the same for all figures.
 //!
-//! Where an experiment was done on a machine that is no longer built, [`machine`] replays a trace
-//! of memory accesses through such a machine's caches, and counts what its hardware monitors would
-//! have counted.
+//! Some of the papers' experiments depend on a machine that is no longer built. For these,
+//! [`machine`] replays a trace of memory accesses through a model of its caches, and counts what
+//! the machine's hardware monitors would have counted.
 //!
 //! # Invariants
 //!
-//! - **LAB-A.** Runs of the same model to the same end commit the same events, or there is no
-//!   figure.
-//! - **LAB-B.** A verdict is computed from the samples, by a rule that stands beside it.
-//! - **LAB-C.** That the results cannot be written is found out before anything runs.
+//! - **LAB-A.** Runs of the same model to the same end commit the same events; otherwise the
+//!   figure fails.
+//! - **LAB-B.** A verdict is computed from what was found, by a rule that the text prints beside
+//!   it.
+//! - **LAB-C.** A directory that cannot be written is refused before anything runs.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! The directory that results go to: found to be writable before anything runs (LAB-C).
+//! The directory for the results. [`run()`](crate::run()) creates it, and finds out whether it can be
+//! written, before anything runs (LAB-C).
 
 use std::{
     fs,
@@ -7,7 +8,7 @@ use std::{
 
 use crate::error::LabError;
 
-/// A directory that files can be written to.
+/// A directory that was found to be writable.
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
@@ -16,7 +17,7 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Makes the directory if it does not exist, and a file in it that is gone again.
+    /// Makes the directory if it does not exist, and tries it with a temporary file.
     pub(crate) fn create(path: &Path) -> Result<Self, LabError> {
         let tried = fs::create_dir_all(path).and_then(|()| tempfile::tempfile_in(path));
         tried.map_err(|source| LabError::Directory { path: path.to_owned(), source })?;

@@ -1,12 +1,12 @@
-//! Traced runs on a machine that is not at hand: Time Warp runs here, and every access to its event
-//! buffers is replayed through a [`Machine`].
+//! Traced runs for a machine that is not available: Time Warp runs here, and every access to its
+//! event buffers is replayed through a [`Machine`]. Figures 1, 2, 5, 6 and `architectures` use it.
 //!
-//! The workers take turns on one thread, one event each, so the trace interleaves them as fairly as
-//! processors of the same speed would, and is the same wherever it is taken. GVT is computed when a
-//! worker has run out of buffers, as in the paper, so all of the memory is used in turn. Of a
-//! buffer only what the message fills is touched. Receivers fetch a buffer for writing when they
-//! read it, as both of the paper's systems do (section 3.4), for they change its pointers and
-//! flags.
+//! The workers take turns on one thread, one event each. So the trace interleaves them as fairly as
+//! processors of the same speed would, and is the same on every machine. GVT is computed when a
+//! worker has run out of buffers, as in the paper, so all of the memory is used in turn. Only those
+//! bytes of a buffer are touched that the message fills. Receivers fetch a buffer for writing when
+//! they read it, as both of the paper's systems do (section 3.4), because they change its pointers
+//! and flags.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,12 +19,12 @@ use crate::{
     machine::{Access, AccessKind, Counts, Machine, MachineParams},
 };
 
-/// What the engine writes into a buffer beside the message, in bytes, rounded up.
+/// The bytes that the engine writes into a buffer beside the message, rounded up.
 const HEADER: u32 = 8;
-/// Never, by the number of events.
+/// A number of events that no run reaches: GVT is computed only when buffers run short.
 const NEVER: usize = 1 << 24;
 
-/// A machine that traced runs are replayed on.
+/// A machine on which traced runs are replayed.
 #[derive(Debug)]
 pub struct Replay {
     name: &'static str,
@@ -44,24 +44,25 @@ impl MemorySystem for Replay {
 
     fn describe(&self) -> String {
         format!(
-            "Every access to the buffers of a run of Time Warp, whose workers take turns event by \
-             event, replayed through the caches and page maps of {} (`warpline_lab::machine`). \
-             What was touched for the first time does not count.",
+            "The workers of a run of Time Warp take turns event by event, and every access to its \
+             buffers is replayed through the caches and page maps of {} (`warpline_lab::machine`). \
+             The first touch of a line or page does not count. Buffers have the whole cache of a \
+             worker; on the real machine they share it with the rest of the program.",
             self.name
         )
     }
 }
 
-/// What a replayed run has counted.
+/// The counts of a replayed run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Replayed {
-    /// All workers together.
+    /// The counts of all workers.
     pub total: Counts,
-    /// Messages to other workers.
+    /// The number of messages to other workers.
     pub remote_sends: u64,
-    /// What writing those took of the machine.
+    /// The counts of writing these messages.
     pub remote_fills: Counts,
-    /// Events that the run committed.
+    /// The number of events that the run committed.
     pub committed: u64,
 }
 
@@ -69,7 +70,7 @@ impl Replayed {
     fn costs(&self, pool: PoolKind, params: &MachineParams) -> MemoryCosts {
         let (prices, lines) = (&params.costs, &self.remote_fills);
         let lines_per_send = lines.line_accesses() as f64 / self.remote_sends.max(1) as f64;
-        // A lock that others use, too, and the unlock that follows.
+        // A lock that others use, too, and its unlock. Both times are the paper's own numbers.
         let lock = prices.lock.near_ns + prices.lock.alone_ns;
         let copy = lines_per_send * prices.hit_ns;
         let known = (lines.line_accesses() - lines.cold_misses).max(1) as f64;
@@ -91,7 +92,7 @@ impl Replayed {
     }
 }
 
-/// The machines that a trace goes through, and what was counted on the way.
+/// Replays a trace through several machines at once.
 struct Player {
     machines: Vec<(Machine, Replayed)>,
     /// The bytes of a buffer that a message fills, header included.
@@ -162,7 +163,7 @@ pub fn replay(run: &BufferRun, machines: &[MachineParams]) -> Result<Vec<Replaye
     Ok(player.machines.iter().map(replayed).collect())
 }
 
-/// A replay that failed has left the player as it was.
+/// Locks the player. A replay that panicked has left it as it was.
 fn lock(player: &Mutex<Player>) -> MutexGuard<'_, Player> {
     player.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
 //! From figures to files: measures each figure and writes its table, its text and, with the feature
-//! `plots`, its plot.
+//! `plots`, its plot. The command calls [`run`].
 
 use std::path::PathBuf;
 
@@ -26,15 +26,15 @@ pub(crate) struct Piece {
     pub(crate) svg: String,
 }
 
-/// Measures the figures in turn and writes their files; with `index`, also a page that shows or
-/// names them all. Returns the files that were written.
+/// Measures the figures in turn and writes their files; with `index`, also an index of them: a page
+/// that shows them all, or without the feature `plots` a list. Returns the files that were written.
 ///
 /// # Errors
 ///
-/// - [`LabError::Directory`] when the results cannot be written; nothing has run then.
-/// - [`LabError::Differs`] when two runs of a model committed different events.
-/// - [`LabError::Interrupted`] when it was told to stop; the figures that were finished are there.
-/// - Otherwise, what went wrong in a run or with a file.
+/// - [`LabError::Directory`] if the results cannot be written; nothing has run then.
+/// - [`LabError::Differs`] if two runs of a model committed different events.
+/// - [`LabError::Interrupted`] if the watch asked to stop; the files of finished figures are there.
+/// - Otherwise, the error of a run or of a file.
 pub fn run(
     figures: &[&dyn Figure],
     settings: &Settings,

@@ -1,7 +1,8 @@
-//! Samples of runs: figures say what to run, and get points with all their samples.
+//! Samples of runs: a figure makes [`Point`]s that say what to run, and gets them back with their
+//! samples.
 //!
 //! The points are sampled in turn, round after round, so that a change in the speed of the machine
-//! hits all of them. Runs of the same model to the same end must commit the same (LAB-A).
+//! hits all of them. Runs of the same model to the same end must commit the same events (LAB-A).
 
 use statrs::statistics::{Data, OrderStatistics};
 use warpline::{
@@ -17,7 +18,7 @@ use crate::{
     figures::hogging::Hogging,
 };
 
-/// What executes the events of a run.
+/// The engine of a run, with its settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Executor {
     /// The sequential engine.
@@ -33,13 +34,13 @@ pub enum Executor {
 pub struct Conservative {
     /// Ranks, as threads of this process.
     pub ranks: usize,
-    /// Threads of each rank that share its processes.
+    /// Threads of each rank, which share its LPs.
     pub workers: usize,
-    /// How they know what they may handle.
+    /// How workers find out which events are safe.
     pub synchronization: Synchronization,
-    /// Events that a link holds which are not handled yet.
+    /// The most events that a link holds before they are handled.
     pub edge_capacity: usize,
-    /// Bytes of messages to one worker of another rank that are sent together.
+    /// When messages to a worker of another rank are sent.
     pub aggregation: Aggregation,
 }
 
@@ -54,22 +55,21 @@ impl Conservative {
     }
 }
 
-/// Time Warp and its policies.
+/// Time Warp and its settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeWarp {
-    /// Threads that share the processes.
+    /// Threads, which share the LPs.
     pub workers: usize,
-    /// Who owns free buffers.
+    /// The kind of buffer pool.
     pub pool: PoolKind,
-    /// The most bytes of event buffers; no limit if there is none.
+    /// The most bytes of event buffers; `None` is no limit.
     pub memory: Option<u64>,
-    /// Events that a worker processes before it asks for GVT; the engine's default if there is
-    /// none.
+    /// Events that a worker processes before it requests GVT; `None` is the engine's default.
     pub gvt_interval: Option<usize>,
-    /// The part of its buffers that a worker of a partitioned pool keeps for sends to itself; an
-    /// equal part for each receiver if there is none.
+    /// The part of its buffers that a worker of a partitioned pool keeps for sends to itself; `None`
+    /// is an equal part for each receiver.
     pub local_share: Option<f64>,
-    /// Whether workers that roll back much, or have few free buffers, are held back.
+    /// Whether flow control slows down workers that roll back much or have few free buffers.
     pub flow_control: bool,
 }
 
@@ -108,7 +108,7 @@ impl TimeWarp {
 }
 
 impl Executor {
-    /// How many threads it keeps busy.
+    /// The number of threads that it keeps busy.
     #[must_use]
     pub const fn workers(self) -> usize {
         match self {
@@ -118,7 +118,7 @@ impl Executor {
         }
     }
 
-    /// How many ranks it has.
+    /// The number of ranks.
     const fn ranks(self) -> usize {
         match self {
             Self::Conservative(Conservative { ranks, .. }) => ranks,
@@ -127,12 +127,12 @@ impl Executor {
     }
 }
 
-/// A model that is run.
+/// The model of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Workload {
     /// One that Warpline ships.
     Shipped(ModelParams),
-    /// PHOLD beside a source process.
+    /// PHOLD beside a source.
     Hogging(Hogging),
 }
 
@@ -145,18 +145,18 @@ impl Workload {
     }
 }
 
-/// A run: what, how long, and by which engine.
+/// A run: the model, the end and the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
     /// The model.
     pub model: Workload,
     /// The virtual time at which the run ends.
     pub end: f64,
-    /// The engine and its policies.
+    /// The engine and its settings.
     pub executor: Executor,
 }
 
-/// One run's numbers.
+/// The numbers of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// Committed events per second of wall time.
@@ -175,13 +175,13 @@ pub struct Point {
     pub curve: String,
     /// Its place on the x axis.
     pub x: f64,
-    /// What was run.
+    /// The run.
     pub setup: Setup,
     /// The samples, in the order of the rounds.
     pub samples: Vec<Sample>,
-    /// Events that each run committed.
+    /// The number of events that each run committed.
     pub committed: u64,
-    /// What each run committed; `None` if the memory was too little for the run.
+    /// The digest of those events; `None` if the memory was too little for the run.
     pub digest: Option<CommitDigest>,
 }
 
@@ -197,12 +197,12 @@ impl Point {
         self.samples.iter().map(|sample| sample.rate).collect()
     }
 
-    /// The median of something over the samples; NaN without any.
+    /// The median of a number over the samples; NaN without samples.
     pub(crate) fn median(&self, of: impl Fn(&Sample) -> f64) -> f64 {
         median(self.samples.iter().map(of))
     }
 
-    /// The median of a counter per committed event, where the machine has it.
+    /// The median of a counter per committed event, if the machine offers the counter.
     pub(crate) fn per_event(&self, counter: usize) -> Option<f64> {
         let count = self.median(|sample| sample.counts[counter].map_or(f64::NAN, |n| n as f64));
         Some(count / self.committed as f64).filter(|count| count.is_finite())
@@ -213,14 +213,14 @@ impl Point {
         self.setup.executor.workers() > crate::cores()
     }
 
-    /// What it is, for people.
+    /// A name for the progress display and for errors.
     fn name(&self, figure: &str) -> String {
         let workers = self.setup.executor.workers();
         format!("{figure}, {}, {workers} worker(s), at {}", self.curve, self.x)
     }
 }
 
-/// The median; NaN of nothing.
+/// The median; NaN without values.
 pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     Data::new(values.collect::<Vec<_>>()).median()
 }
@@ -245,7 +245,7 @@ pub(crate) fn sample(
             let model = model.model()?;
             let (outcome, counts) = counters::count(|| run.of(model));
             let outcome = match outcome {
-                // Too little memory for this model: a gap in the curve, which the text explains.
+                // Too little memory for this model: the curve has a gap, which the text explains.
                 Err(RunError::OutOfBuffers { .. }) => continue,
                 other => other.map_err(|source| LabError::Run {
                     what: name.clone(),
@@ -265,7 +265,7 @@ pub(crate) fn sample(
     Ok(points)
 }
 
-/// Compares a digest with that of the first point that ran the same model to the same end.
+/// Compares a digest with that of the first point that ran the same model to the same end (LAB-A).
 fn check(
     figure: &str,
     what: &str,
@@ -286,7 +286,7 @@ fn check(
     }
 }
 
-/// What a run told.
+/// The results of a run.
 struct Outcome {
     committed: u64,
     digest: CommitDigest,

@@ -1,10 +1,10 @@
-//! What a message between two workers costs on this machine, pool by pool: `warpline bench
-//! --sends`.
+//! The cost of a message between two workers on this machine, for each pool: `warpline bench
+//! --sends` calls [`measure`].
 //!
-//! Two threads, each on a core where there are two, send each other messages as fast as they can: a
-//! worker fills buffers for the other one, sends their numbers in blocks through an inbox, reads
-//! every word of what came, and frees it. That is the whole way of a remote message in Time Warp
-//! but for the pending set.
+//! Two threads, each on a core of its own if there are two, send each other messages as fast as they
+//! can: a worker fills buffers for the other one, sends their numbers in blocks through an inbox,
+//! reads every word of the messages that it receives, and frees them. This is the whole way of a
+//! remote message in Time Warp except for the pending set.
 
 use std::{
     hint::{black_box, spin_loop},
@@ -20,17 +20,17 @@ use warpline_memory::{
 
 use crate::sampling::median;
 
-/// Blocks of messages that a worker sends before it looks what has come.
+/// Blocks of messages that a worker sends before it looks into its inbox.
 const BLOCKS_PER_TURN: usize = 4;
-/// A worker redistributes its buffers after so many turns, as at a GVT.
+/// Turns after which a worker redistributes its buffers, as it does at GVT.
 const TURNS_PER_GVT: usize = 8;
-/// Blocks under way in one direction, at the most.
+/// The most blocks that are in transit in one direction.
 const BLOCKS_MAX: usize = 64;
 
-/// A message of so many words.
+/// A message of `WORDS` words.
 type Message<const WORDS: usize> = [u64; WORDS];
 
-/// What messages of one size cost with one pool.
+/// The cost of messages of one size with one pool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SendCost {
     /// The pool.
@@ -74,23 +74,23 @@ pub fn measure(messages: usize, rounds: usize) -> Vec<SendCost> {
     costs
 }
 
-/// A block on its way, where inboxes link it.
-type Mail = Box<Block<BufferId>>;
+/// A block of messages in transit.
+type BoxedBlock = Box<Block<BufferId>>;
 
-/// One worker's place.
+/// One of the two workers.
 struct Worker<'a, const WORDS: usize> {
     me: usize,
     buffers: Buffers<'a, Message<WORDS>>,
     inboxes: &'a [CachePadded<Inbox<BufferId>>; 2],
-    /// Emptied blocks on their way back to who sent them.
+    /// Emptied blocks on their way back to their senders.
     returned: &'a [CachePadded<Inbox<BufferId>>; 2],
-    blank: Vec<Mail>,
+    blank: Vec<BoxedBlock>,
     sent: usize,
     received: usize,
 }
 
 impl<const WORDS: usize> Worker<'_, WORDS> {
-    /// Sends a block full of messages, unless too many are under way.
+    /// Sends a block full of messages, unless too many are in transit.
     fn send(&mut self) {
         if self.blank.is_empty() {
             self.blank.extend(self.returned[self.me].drain());
@@ -106,7 +106,7 @@ impl<const WORDS: usize> Worker<'_, WORDS> {
         self.inboxes[to].push(block);
     }
 
-    /// Reads and frees what has come.
+    /// Reads and frees the messages that have arrived.
     fn receive(&mut self) {
         for mut block in self.inboxes[self.me].drain() {
             for buffer in block.items.drain(..) {
@@ -119,7 +119,7 @@ impl<const WORDS: usize> Worker<'_, WORDS> {
         }
     }
 
-    /// Sends and receives so many messages.
+    /// Goes on until `messages` messages in all were sent, and as many received.
     fn work(&mut self, messages: usize) {
         let mut turns = 0;
         while self.sent < messages || self.received < messages {
@@ -154,8 +154,7 @@ fn exchange<const WORDS: usize>(plan: PoolPlan, messages: usize) -> f64 {
         let buffers = arena.buffers(me);
         let (inboxes, returned) = (&inboxes, &returned);
         let mut worker = Worker { me, buffers, inboxes, returned, blank, sent: 0, received: 0 };
-        // The first tenth warms up: buffers are drawn from the stock, and written for the first
-        // time.
+        // The first tenth is a warm-up: buffers are allocated, and written for the first time.
         let warm = (messages / 10).next_multiple_of(BLOCK_ITEMS);
         worker.work(warm);
         ready.wait();
@@ -175,7 +174,7 @@ fn exchange<const WORDS: usize>(plan: PoolPlan, messages: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// Every pool carries messages of every size, and it takes time.
+    /// Messages of every size are measured with every pool.
     #[test]
     fn every_pool_is_measured() {
         let costs = measure(1_000, 2);

@@ -1,21 +1,23 @@
-//! What a user can choose for all figures, and who watches while they are measured.
+//! The settings of all figures, which the command makes from its flags, and the interface through
+//! which it shows progress and stops a measurement.
 
 use std::{path::PathBuf, sync::atomic::AtomicBool};
 
 use crate::host;
 
-/// What a user can choose. The defaults are the papers'.
+/// The user's choices; the defaults follow the papers.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The directory for the results; it is made if it does not exist.
     pub output: PathBuf,
-    /// Short runs, few samples and few points: to see that it works, not to learn something.
+    /// Short runs, few samples and few points: this shows that everything works, and measures
+    /// nothing.
     pub quick: bool,
     /// Numbers of workers, the least first; more than there are cores are allowed, and marked.
     pub workers: Vec<usize>,
     /// Rounds, each with one sample of every point.
     pub samples: usize,
-    /// Bytes that each event of PHOLD carries. Without any, no buffer is touched.
+    /// Bytes in each event of PHOLD; without any, no buffer would be touched.
     pub payload: usize,
     /// The seed of all random streams.
     pub seed: u64,
@@ -47,7 +49,7 @@ impl Settings {
         self.workers.iter().copied().max().unwrap_or(1)
     }
 
-    /// The flags that ask for the same again.
+    /// The flags that repeat the measurement.
     pub(crate) fn flags(&self) -> String {
         let Self { quick, workers, samples, payload, seed, .. } = self;
         let workers: Vec<_> = workers.iter().map(usize::to_string).collect();
@@ -65,18 +67,18 @@ impl Settings {
     }
 }
 
-/// 1, 2, … up to `cores`; of more than eight, the powers of two and the last one.
+/// 1, 2, … up to `cores`; above eight, the powers of two and the last one.
 fn up_to(cores: usize) -> Vec<usize> {
     (1..=cores).filter(|&n| n <= 8 || n.is_power_of_two() || n == cores).collect()
 }
 
-/// Who watches a laboratory at work.
+/// The progress display of a measurement, and its stop flag.
 pub trait Watch {
-    /// A figure begins, and will take so many samples.
+    /// A figure begins; it takes `samples` samples.
     fn begins(&self, figure: &str, samples: usize);
-    /// The next sample is of this.
+    /// The next sample begins, a run of `what`.
     fn samples(&self, what: &str);
-    /// Set when the work is to stop.
+    /// The flag that is set to stop the measurement.
     fn stop(&self) -> &AtomicBool;
 }
 

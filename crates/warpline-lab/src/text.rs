@@ -1,4 +1,5 @@
-//! A figure's text: what the paper found, what was found here, where and how, in Markdown.
+//! A figure's text in Markdown: what the paper found, the claims with their verdicts, the numbers, and
+//! how they were measured. [`run()`](crate::run()) writes it to a file; the HTML page contains it.
 
 use std::fmt::Write;
 
@@ -12,9 +13,9 @@ use crate::{
 /// A figure's text, without its heading and plot: the page of all figures has its own.
 #[derive(Debug)]
 pub(crate) struct Text {
-    /// How the claims came out, in a line.
+    /// A line about how the claims came out.
     pub(crate) summary: String,
-    /// Everything below it.
+    /// Everything below that line.
     body: String,
 }
 
@@ -94,14 +95,14 @@ fn line(claim: &Claim) -> String {
     line + ".\n"
 }
 
-/// What a reader has to know about this machine and this program.
+/// What limits the numbers: a debug build, and counters that this machine does not offer.
 fn reservations() -> String {
     let mut text = String::new();
     if cfg!(debug_assertions) {
-        text += " **This is a debug build: its speed tells nothing.**";
+        text += " **This is a debug build: its speed means nothing.**";
     }
     for (name, reason) in counters::unavailable() {
-        let _ = write!(text, "\nNo {name}: the machine does not offer this counter ({reason}).");
+        let _ = write!(text, "\nNo {name}: this machine does not offer the counter ({reason}).");
     }
     text
 }
@@ -138,7 +139,7 @@ pub(crate) fn index(pieces: &[Piece]) -> String {
     index
 }
 
-/// A table of what is plotted: a row for each place on the x axis, a column for each curve.
+/// A table of the plotted numbers: a row for each place on the x axis, a column for each curve.
 fn medians(plot: &Plot) -> String {
     let mut places: Vec<f64> =
         plot.curves.iter().flat_map(|curve| &curve.dots).map(|dot| dot.x).collect();

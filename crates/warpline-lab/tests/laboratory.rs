@@ -15,7 +15,7 @@ use warpline_lab::{
     },
 };
 
-/// Notes what is sampled.
+/// Records what is sampled.
 #[derive(Default)]
 struct Notes {
     stop: AtomicBool,
@@ -231,7 +231,7 @@ fn more_workers_than_cores_are_marked() {
     }
 }
 
-/// A directory that cannot be made is found out before anything runs (LAB-C).
+/// A directory that cannot be made is refused before anything runs (LAB-C).
 #[test]
 fn an_unusable_directory_is_found_first() {
     let file = tempfile::NamedTempFile::new().expect("a file");
@@ -242,7 +242,7 @@ fn an_unusable_directory_is_found_first() {
     assert!(notes.samples.into_inner().is_empty());
 }
 
-/// A machine made up so that the papers' claims hold: pages fit up to 25 MiB per worker's reach.
+/// A made-up machine on which the paper's claims hold: a worker can map 25 MiB.
 #[derive(Debug)]
 struct LikeThePapers;
 
@@ -276,7 +276,7 @@ impl MemorySystem for LikeThePapers {
     }
 }
 
-/// The same with senders and receivers exchanged, and all memory within reach.
+/// The same with senders and receivers exchanged, and without a limit of the mapped memory.
 #[derive(Debug)]
 struct UnlikeThePapers;
 
@@ -295,8 +295,7 @@ impl MemorySystem for UnlikeThePapers {
     }
 }
 
-/// The figures of memory systems are ready for one: they tell a machine like the paper's from
-/// another.
+/// The figures of memory systems tell a machine like the paper's from another.
 #[test]
 fn memory_systems_are_plotted_and_judged() {
     let directory = tempfile::tempdir().expect("a directory");

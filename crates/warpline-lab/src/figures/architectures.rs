@@ -1,10 +1,10 @@
-//! The effect on other machine architectures, which the buffer paper leaves open (section 8): runs
-//! of more and more workers, replayed on the KSR-2 and on a server of today, where writes
-//! invalidate other copies and where they update them.
+//! The effect of pools on other machines, which the buffer paper leaves open (section 8): runs of
+//! more and more workers, replayed on the KSR-2 and on a server of today, with a protocol that
+//! invalidates other copies and with one that updates them.
 //!
-//! Each worker brings the same memory for buffers with it. A pool that sends every buffer
-//! everywhere makes each worker touch all of the memory in the end; one that keeps them between two
-//! workers does not.
+//! The memory for buffers grows with the number of workers. If a pool lets buffers migrate to all
+//! workers, each worker touches all of the memory in the end; if it keeps them between two workers,
+//! it does not.
 
 use warpline::PoolKind;
 use warpline_models::phold::PholdParams;
@@ -22,12 +22,12 @@ use crate::{
 
 /// The numbers of workers.
 const WORKERS: [usize; 4] = [2, 8, 32, 64];
-/// Of PHOLD, for each worker.
+/// LPs and events of PHOLD, for each worker.
 const LPS: usize = 32;
 const POPULATION: usize = 128;
 /// Bytes of event buffers, for each worker.
 const MEMORY: u64 = MIB;
-/// The virtual time at which runs end: by then, every buffer was used some ten times.
+/// The virtual time at which runs end; by then every buffer was used about ten times.
 const END: f64 = 400.0;
 /// The machines.
 const MACHINES: [Architecture; 4] = [
@@ -39,7 +39,7 @@ const MACHINES: [Architecture; 4] = [
 /// Why the KSR-2's times are no evidence where page misses are a part of them.
 const PAGE_MISS_IS_FITTED: &str = "the 0.4 ms of a page miss are fitted to the paper's figures 4 \
                                    and 5, which give no time for it";
-/// Places among them.
+/// Indices of machines.
 const SERVER: usize = 0;
 const SERVER_UPDATING: usize = 1;
 const KSR2: usize = 2;
@@ -63,7 +63,7 @@ impl Architecture {
     }
 }
 
-/// What a run was like on each of [`MACHINES`].
+/// The counts of a run on each of [`MACHINES`].
 struct Run {
     pool: PoolKind,
     workers: usize,
@@ -71,7 +71,7 @@ struct Run {
 }
 
 impl Run {
-    /// A count of one machine, by committed event.
+    /// A count of one machine per committed event.
     fn per_event(&self, machine: usize, count: impl Fn(&Replayed) -> f64) -> f64 {
         let replayed = &self.replayed[machine];
         count(replayed) / replayed.committed.max(1) as f64
@@ -126,7 +126,7 @@ const HEADER: [&str; 12] = [
     "part of it for page misses",
 ];
 
-/// The experiment.
+/// The experiment: a curve per pool, on several machines.
 #[derive(Debug)]
 pub struct Architectures;
 
@@ -136,7 +136,7 @@ impl Figure for Architectures {
     }
 
     fn title(&self) -> &'static str {
-        "Buffer pools on other machines: what they wait for memory, by workers"
+        "Buffer pools on other machines: waiting for memory, by workers"
     }
 
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {

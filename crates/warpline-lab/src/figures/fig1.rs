@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{Axis, Basis, Bounds, Claim, Figure, Findings, Lab, LabError, Plot, Source};
 
-/// The figure, with the memory system that has the times.
+/// Figure 1 with the memory system that it asks for the times.
 #[derive(Debug)]
 pub struct Fig1<S>(pub S);
 

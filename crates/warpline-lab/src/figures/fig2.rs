@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{Axis, Claim, Figure, Findings, Lab, LabError, Source};
 
-/// The figure, with the memory system that has the misses.
+/// Figure 2 with the memory system that it asks for the misses.
 #[derive(Debug)]
 pub struct Fig2<S>(pub S);
 

@@ -5,7 +5,7 @@ use warpline_models::{catalog::ModelParams, phold::PholdParams};
 use super::{RECEIVER, SENDER, pools};
 use crate::{Claim, Figure, Findings, Lab, LabError, Workload};
 
-/// The figure.
+/// Figure 3 of the buffer paper.
 #[derive(Debug)]
 pub struct Fig3;
 

@@ -7,13 +7,14 @@ use crate::{
 };
 use warpline::PoolKind;
 
-/// The figure.
+/// Figure 4 of the buffer paper.
 #[derive(Debug)]
 pub struct Fig4;
 
-/// GVT is computed when buffers run short, as in the paper: so all of the memory is used in turn.
+/// So many events that GVT is computed when buffers run short, as in the paper: then all of the
+/// memory is used in turn.
 const GVT_WHEN_SHORT: usize = 1 << 24;
-/// A rate that is below this part of the best one has declined.
+/// A rate below this part of the best one has declined. The threshold is ours.
 const DECLINED: f64 = 0.9;
 
 impl Figure for Fig4 {

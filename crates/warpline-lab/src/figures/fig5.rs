@@ -1,4 +1,7 @@
 //! Figure 5 of the buffer paper: page misses by the memory for event buffers.
+//!
+//! The paper finds them rising beyond 25 MB. On the model of the machine, where buffers have all 32
+//! MiB of a cache, they rise beyond 32 MiB, so that claim fails here.
 
 use super::{
     ADAPTIVE, PARTITIONED, RECEIVER, SENDER,
@@ -7,7 +10,7 @@ use super::{
 use crate::{Axis, Bounds, Claim, Curve, Figure, Findings, Lab, LabError, Plot, Source};
 use warpline::PoolKind;
 
-/// The figure, with the memory system that has the misses.
+/// Figure 5 with the memory system that it asks for the misses.
 #[derive(Debug)]
 pub struct Fig5<S>(pub S);
 

@@ -1,4 +1,8 @@
 //! Figure 6 of the buffer paper: page misses of receiver pools by neighborhood and memory.
+//!
+//! The paper expects a knee where a worker's pool and those of its k neighbors fill 25 MB. On the
+//! model of the machine they fill 32 MiB. So one claim compares the knees with each other, which the
+//! size of the cache does not decide, and another one with the paper's megabytes.
 
 use warpline::PoolKind;
 use warpline_models::phold::PholdParams;
@@ -6,7 +10,7 @@ use warpline_models::phold::PholdParams;
 use super::memory_system::{self, BufferRun, MemorySystem, Query};
 use crate::{Axis, Bounds, Claim, Figure, Findings, Lab, LabError, Plot, Source};
 
-/// The figure, with the memory system that has the misses.
+/// Figure 6 with the memory system that it asks for the misses.
 #[derive(Debug)]
 pub struct Fig6<S>(pub S);
 
@@ -14,11 +18,11 @@ pub struct Fig6<S>(pub S);
 /// of a cache of 32 MiB that holds nothing but buffers (51, 85 and 128).
 const MEMORY: [f64; 14] =
     [20.0, 36.0, 40.0, 44.0, 50.0, 54.0, 60.0, 67.0, 74.0, 84.0, 90.0, 100.0, 126.0, 134.0];
-/// Sizes of neighborhoods: processors that each one sends to.
+/// Sizes of neighborhoods: the number of processors to which each one sends.
 const NEIGHBORHOODS: [usize; 3] = [4, 2, 1];
 /// Where the paper expects the knees, for [`NEIGHBORHOODS`], in MB.
 const EXPECTED: [f64; 3] = [40.0, 67.0, 100.0];
-/// A knee is where it is expected if it is no further from there, by the expected one.
+/// How far from the expected place a knee may be, as a part of that.
 const NEAR: f64 = 0.1;
 
 impl<S: MemorySystem> Figure for Fig6<S> {

@@ -5,7 +5,7 @@ use warpline_models::{catalog::ModelParams, hypercube::HypercubeParams};
 use super::{PARTITIONED, RECEIVER, SENDER, pools};
 use crate::{Bounds, Claim, Figure, Findings, Lab, LabError, Point, Workload, claim::ratios};
 
-/// The figure.
+/// Figure 7 of the buffer paper.
 #[derive(Debug)]
 pub struct Fig7;
 
@@ -43,7 +43,8 @@ impl Figure for Fig7 {
     }
 }
 
-/// That the lead of partitioned pools over others grows from each number of workers to the next.
+/// The claim that the lead of partitioned pools over others grows from each number of workers to the
+/// next.
 fn lead_grows(points: &[Point], other: &str, wanted: fn(f64) -> bool) -> Claim {
     let claim = Claim::of_paper(format!(
         "the lead of partitioned over {other} pools grows with the number of workers, up to as \

@@ -8,12 +8,12 @@ use warpline_models::{
 use super::pools;
 use crate::{Figure, Findings, Lab, LabError, Workload};
 
-/// The figure.
+/// Figure 8 of the buffer paper.
 #[derive(Debug)]
 pub struct Fig8;
 
-/// The part of the messages that stay on their worker, by the paper: pools are as large as the
-/// traffic.
+/// The part of the messages that stay on their worker, by the paper. Partitioned pools are divided
+/// in proportion to the traffic.
 const LOCAL: f64 = 0.9;
 
 impl Figure for Fig8 {

@@ -1,10 +1,11 @@
-//! Buffer hogging (buffer paper, section 5), seen from the others: how fast two workers are that
-//! have nothing to do with a source process and its receiver, but share the memory with them.
+//! Buffer hogging (buffer paper, section 5), isolated: the rate of two workers that have nothing to
+//! do with a source and its receiver, but share the memory with them.
 //!
-//! Four workers take turns on one thread, so that the rate is counted in turns and is the same
-//! everywhere. On the first worker is a source, which sends to a sink on the second one; on the
-//! other two is PHOLD, which stays among them. The source has less to do than they have, and runs
-//! ahead as far as buffers let it.
+//! Four workers take turns on one thread, so the rate is counted in turns and is the same on every
+//! machine. The first worker has a source, which sends to a sink on the second one. The other two
+//! have PHOLD, which sends nothing to the first two. The source has less to do than PHOLD, and runs
+//! ahead as far as its buffers allow. In [`hogging`](super::hogging) the source sends to all workers,
+//! and time is measured.
 
 use warpline::{
     Context, Engine, Figure as Number, LogicalProcess, LpId, Model, PoolKind, Results, Simulation,
@@ -17,17 +18,19 @@ use crate::{
 };
 
 const WORKERS: usize = 4;
-/// Processes of PHOLD, and events of each.
+/// LPs of PHOLD, and events of each.
 const LPS: u32 = 128;
 const EVENTS_PER_LP: u32 = 8;
 /// Events of the source in each unit of virtual time: a fifth of what each of PHOLD's workers
 /// handles.
 const STREAM: f64 = 100.0;
-/// Buffers in all, for every worker.
+/// Buffers of all workers together.
 const BUFFERS: [u64; 5] = [1_500, 2_000, 3_000, 6_000, 12_000];
-/// The part of their rate that the others keep if they are protected: our threshold, the paper has none.
+/// The part of their rate that the others keep if the pool protects them. The threshold is ours; the
+/// paper names none.
 const KEPT: f64 = 0.8;
-/// How much slower than the best pool the adaptive one may be: beyond this it would be a poor default.
+/// How much slower than the best pool the adaptive one may be; beyond this it would be a poor
+/// default.
 const WORSE: f64 = 0.05;
 
 /// PHOLD on some workers, and perhaps a source and a sink on two others.
@@ -118,7 +121,7 @@ impl LogicalProcess for Process {
     }
 }
 
-/// How many turns it takes to commit all of PHOLD's events; `None` if there is too little memory.
+/// The number of turns until all of PHOLD's events are committed; `None` if the memory is too little.
 fn turns(pool: PoolKind, buffers: u64, has_source: bool, end: f64, seed: u64) -> Option<f64> {
     let simulation = Simulation::new(Flooding { has_source })
         .engine(Engine::TimeWarp)
@@ -136,7 +139,7 @@ fn turns(pool: PoolKind, buffers: u64, has_source: bool, end: f64, seed: u64) ->
     turns.map(|&(_, turns)| turns as f64)
 }
 
-/// How many turns a run took with one pool and so many buffers.
+/// The turns of two runs with one pool and one number of buffers: without the source and beside it.
 struct Sample {
     pool: PoolKind,
     buffers: u64,
@@ -162,7 +165,7 @@ impl Sample {
     }
 }
 
-/// The experiment.
+/// The experiment with a source that sends to one worker.
 #[derive(Debug)]
 pub struct FloodingFigure;
 

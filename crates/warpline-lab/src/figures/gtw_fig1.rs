@@ -12,7 +12,7 @@ use crate::{
     Workload, claim::ratios, sampling::median,
 };
 
-/// The figure.
+/// Figure 1 of the GTW paper.
 #[derive(Debug)]
 pub struct GtwFig1;
 
@@ -25,7 +25,7 @@ const MOBILITIES: [(Mobility, [&str; 3]); 3] = [
 ];
 /// The places of the sequential engines among those names.
 const SEQUENTIAL: [usize; 2] = [1, 2];
-/// The paper's best speed-up by its number of processors.
+/// The paper's best speed-up, per processor.
 const PER_WORKER: f64 = 38.0 / 42.0;
 
 impl Figure for GtwFig1 {

@@ -1,9 +1,10 @@
-//! Buffer hogging (buffer paper, section 5): PHOLD beside a source process that takes all buffers
-//! it can get.
+//! Buffer hogging (buffer paper, section 5): PHOLD beside a source that takes all buffers it can
+//! get, measured in time.
 //!
-//! The paper describes it in words, without a figure: a process that receives nothing is never
-//! rolled back, runs far ahead of the others, and fills their memory with its messages. Partitioned
-//! pools limit it to the buffers from its worker to each other one.
+//! The paper describes it in words, without a figure: an LP that receives nothing is never rolled
+//! back, runs far ahead of the others, and fills their memory with its messages. Partitioned pools
+//! limit it to the buffers from its worker to each other one. Here the source sends to all LPs, so
+//! every worker feels it; [`flooding`](super::flooding) has workers that it sends nothing to.
 
 use warpline::{
     Context, Figure as Number, LogicalProcess, LpId, Model, PoolKind, Results, VirtualTime,
@@ -14,10 +15,10 @@ use crate::{
     Axis, Claim, Executor, Figure, Findings, Lab, LabError, Point, Setup, TimeWarp, Workload,
 };
 
-/// PHOLD beside a source process: process 0 is the source.
+/// PHOLD beside a source, which is LP 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hogging {
-    /// Processes of PHOLD.
+    /// LPs of PHOLD.
     pub lps: u32,
     /// Events of PHOLD for each of them.
     pub events_per_lp: u32,
@@ -25,22 +26,22 @@ pub struct Hogging {
     pub stream: u32,
 }
 
-/// A process: counts what it handles.
+/// An LP, which counts its events.
 #[derive(Clone, Debug, Default)]
 pub struct Process(u64);
 
-/// What an event is for, with as many bytes as figures 3 and 4 have.
+/// An event, with as many bytes as in figures 3 and 4.
 #[derive(Clone, Debug)]
 pub enum Message {
-    /// The source is to send.
+    /// The source sends its next event.
     Tick,
-    /// One of the source's events: it is counted, and that is all.
+    /// An event of the source, which is only counted.
     Stream([u8; 63]),
-    /// One of PHOLD's events: it is sent on.
+    /// An event of PHOLD, which is sent on.
     Hold([u8; 63]),
 }
 
-/// Events handled.
+/// The number of events that were handled.
 #[derive(Clone, Copy, Debug)]
 pub struct Handled(u64);
 
@@ -117,7 +118,7 @@ impl LogicalProcess for Process {
     }
 }
 
-/// The experiment.
+/// The experiment with a source that sends to all.
 #[derive(Debug)]
 pub struct HoggingFigure;
 
@@ -182,8 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// The source sends as many events as it is to, beside PHOLD's own, which stay as many as they
-    /// were.
+    /// The source sends its stream, and the number of PHOLD's events stays the same.
     #[test]
     fn the_source_sends_its_stream() {
         let model = Hogging { lps: 8, events_per_lp: 2, stream: 128 };

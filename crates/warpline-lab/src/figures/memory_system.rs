@@ -1,8 +1,9 @@
-//! What figures 1, 2, 5 and 6 share: they show what a memory system does with the buffers of a run.
+//! The common part of figures 1, 2, 5 and 6, which show how a memory system serves the buffers of a
+//! run.
 //!
-//! They ask a [`MemorySystem`] for it: [`Replay`](crate::replay::Replay), which is a model of the
-//! paper's machine, or one that a test makes up. (Counters of this machine are not one: they cannot
-//! tell a send's lock from its misses. Figures of real runs have them in their tables.)
+//! They ask a [`MemorySystem`]: [`Replay`](crate::replay::Replay), which has a model of the paper's
+//! machine, or one that a test makes up. Counters of this machine are no memory system, because
+//! they cannot tell a send's lock from its misses; they are in the tables of real runs.
 
 use std::fmt;
 use warpline::PoolKind;
@@ -12,20 +13,20 @@ use warpline_models::phold::PholdParams;
 use super::MIB;
 use crate::{Axis, Bounds, Claim, Curve, Dot, LabError, Plot, Settings, Table};
 
-/// Something that knows what a run of Time Warp does to caches and pages: a model of a machine.
+/// A model of a machine's caches and pages, which tells what a run of Time Warp costs there.
 pub trait MemorySystem: fmt::Debug + Sync {
-    /// What the run costs.
+    /// The costs of the run.
     ///
     /// # Errors
     ///
     /// When the run fails.
     fn costs(&self, run: &BufferRun) -> Result<MemoryCosts, LabError>;
 
-    /// What machine it is, for the text.
+    /// The machine and the method, for the text.
     fn describe(&self) -> String;
 }
 
-/// A run whose event buffers are looked at.
+/// A run whose accesses to event buffers are studied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BufferRun {
     /// PHOLD; the payload is the size of a message.
@@ -34,22 +35,22 @@ pub struct BufferRun {
     pub end: f64,
     /// The seed of all random streams.
     pub seed: u64,
-    /// How many workers share the processes.
+    /// The number of workers that share the LPs.
     pub workers: usize,
-    /// Who owns free buffers.
+    /// The kind of buffer pool.
     pub pool: PoolKind,
     /// Bytes of event buffers, of all workers together.
     pub memory: u64,
 }
 
-/// What a memory system did in a run.
+/// The costs of a run on a memory system.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MemoryCosts {
     /// References that missed the worker's cache.
     pub cache_misses: f64,
     /// References to pages that were not mapped to the worker's cache.
     pub page_misses: f64,
-    /// What a send to another worker took on average.
+    /// The average time of a send to another worker.
     pub remote_send: SendTime,
 }
 
@@ -81,7 +82,7 @@ pub(super) struct Query<'a> {
     pub(super) number: fn(&MemoryCosts) -> f64,
 }
 
-/// Asks the memory system for every curve at every place.
+/// Asks the memory system for every curve at every place; returns the plot and the table.
 pub(super) fn plot(
     system: &dyn MemorySystem,
     title: &str,

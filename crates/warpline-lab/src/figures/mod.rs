@@ -1,4 +1,4 @@
-//! The figures: one file each, and one line in [`ALL`].
+//! The figures: one file each, and one line in [`ALL`], which the command reads.
 //!
 //! | figure | file | data |
 //! |---|---|---|
@@ -7,8 +7,12 @@
 //! | 1 of the GTW paper | `gtw_fig1` | real runs |
 //! | 5 and 6 of the portable-runtime paper | `runtime_fig5`, `runtime_fig6` | real runs |
 //! | other machines (buffer paper, section 8) | `architectures` | traced runs on several machines |
-//! | buffer hogging (buffer paper, section 5) | `hogging` | real runs |
-//! | buffer hogging, as others feel it | `flooding` | runs in turn |
+//! | buffer hogging (buffer paper, section 5) | `hogging` | real runs, of a source that sends to all |
+//! | the same, isolated | `flooding` | runs in turn, of a source that sends to one |
+//!
+//! Buffer hogging has two figures because it has two effects: `hogging` measures what a source costs
+//! the workers that it sends to, in time; `flooding` counts what it costs workers that have nothing
+//! to do with it, in turns, which only the pool decides.
 
 use crate::{Figure, replay::Replay};
 use warpline::PoolKind;
@@ -32,7 +36,7 @@ pub mod runtime_fig6;
 #[cfg(test)]
 pub(crate) mod testing;
 
-/// Every figure that can be measured.
+/// All figures, in the order of the command's list.
 pub const ALL: &[&dyn Figure] = &[
     &fig1::Fig1(Replay::KSR2),
     &fig2::Fig2(Replay::KSR2),

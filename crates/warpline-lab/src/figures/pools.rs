@@ -1,4 +1,5 @@
-//! What figures 3, 7 and 8 share: the rate of a model by the number of workers, a curve per pool.
+//! The common part of figures 3, 7 and 8: the rate of a model by the number of workers, a curve per
+//! pool.
 
 use crate::{
     Axis, Claim, Executor, Lab, LabError, Point, Setup, TimeWarp, Workload,
@@ -30,7 +31,7 @@ pub(super) fn by_workers(
     lab.sample(points)
 }
 
-/// How long and with how much memory it was measured, for the text.
+/// The length of the runs and their memory, for the text.
 pub(super) fn conditions(lab: &Lab<'_>, end: f64) -> String {
     format!(
         "Up to virtual time {end}, with {MEBIBYTES} MiB of event buffers for each worker; {} \
@@ -45,13 +46,13 @@ pub(super) fn workers_axis(lab: &Lab<'_>) -> Axis {
     Axis::new("workers (threads)").with_ticks(workers.map(|&n| n as f64))
 }
 
-/// Where claims are tested: one worker sends nothing to another, so that all pools are the same
-/// there, and more workers than cores wait for each other.
+/// Whether claims are tested with this number of workers. One worker sends nothing to another, so all pools
+/// are the same there; and more workers than cores wait for each other.
 pub(super) fn comparable(workers: f64) -> bool {
     workers > 1.0 && workers <= crate::cores() as f64
 }
 
-/// That partitioned pools are the fastest.
+/// The claims that partitioned pools are the fastest.
 pub(super) fn partitioned_is_fastest(points: &[Point]) -> [Claim; 2] {
     [SENDER, RECEIVER].map(|other| {
         let text = format!(

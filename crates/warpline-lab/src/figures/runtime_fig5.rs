@@ -9,7 +9,7 @@ use crate::{
     claim::ratios, sampling::median,
 };
 
-/// The figure.
+/// Figure 5 of the portable-runtime paper.
 #[derive(Debug)]
 pub struct RuntimeFig5;
 
@@ -59,13 +59,13 @@ pub(super) fn model() -> Workload {
     Workload::Shipped(ModelParams::from(HypercubeParams::default()))
 }
 
-/// What the model is, for the text.
+/// A description of the model, for the text.
 pub(super) fn describe() -> &'static str {
-    "Hypercube of dimension 7 with 2048 messages: 128 processes with 7 links each, of lookahead \
+    "Hypercube of dimension 7 with 2048 messages: 128 LPs with 7 links each, of lookahead \
      0.5, a mean time of 1 to pass one"
 }
 
-/// The engine's defaults.
+/// The conservative engine with its default settings.
 pub(super) fn engine(workers: usize, synchronization: Synchronization) -> Conservative {
     Conservative {
         ranks: 1,
@@ -91,7 +91,7 @@ fn points(lab: &Lab<'_>, end: f64) -> Vec<Point> {
     points
 }
 
-/// Every point beside the sequential engine.
+/// The rate of every point by that of the sequential engine, for the text.
 fn beside_sequential(parallel: &[Point], sequential: &[Point]) -> Vec<String> {
     let told = |point: &Point| {
         let sequential = sequential.first()?;
@@ -104,7 +104,7 @@ fn beside_sequential(parallel: &[Point], sequential: &[Point]) -> Vec<String> {
     parallel.iter().filter_map(told).collect()
 }
 
-/// The paper has null messages; that windows do as well is our claim.
+/// The paper has null messages. The claim about windows is ours.
 fn claims(parallel: &[Point]) -> Vec<Claim> {
     let claim = |new: fn(String) -> Claim, curve: &str| {
         let of_curve = || parallel.iter().filter(|point| point.curve == curve);

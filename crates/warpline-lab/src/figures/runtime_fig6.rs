@@ -23,16 +23,16 @@ enum Half {
     Capacity,
 }
 
-/// Bytes that are sent together; the first stands for none.
+/// Bytes of messages that are sent together; the first stands for no aggregation.
 const THRESHOLDS: [usize; 8] = [1, 64, 256, 1024, 2048, 4096, 16_384, 65_536];
 const CAPACITIES: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 256, 1024];
 const EAGER: &str = "null messages";
 const ON_DEMAND: &str = "null messages on demand";
 /// The threshold that the paper found best.
 const BEST: f64 = 2048.0;
-/// By how much a run takes longer that is not level with another.
+/// The factor of a run that takes longer: the rates are not level.
 const LONGER: Bounds = Bounds::FASTER;
-/// What the paper says of a small edge capacity, both ends of it.
+/// The cost of a small edge capacity in the paper, with both ends.
 const UP_TO_60_PERCENT: Bounds = Bounds::Within(1.0, 1.6);
 
 impl RuntimeFig6 {
@@ -107,12 +107,12 @@ impl RuntimeFig6 {
     }
 }
 
-/// What a place of a curve was sampled at.
+/// The point of a curve at a place.
 fn at<'p>(points: &'p [Point], curve: &str, place: f64) -> Option<&'p Point> {
     points.iter().find(|point| point.curve == curve && point.x == place)
 }
 
-/// That a run takes longer at one place than at another, by this factor.
+/// The claim that a run takes longer at one place than at another, by the wanted factor.
 fn takes(text: &str, points: &[Point], [slow, fast]: [f64; 2], wanted: Bounds) -> Claim {
     [EAGER, ON_DEMAND].into_iter().fold(Claim::of_paper(text), |claim, curve| {
         match at(points, curve, fast).zip(at(points, curve, slow)) {
@@ -129,7 +129,7 @@ fn nulls_per_event(point: &Point) -> f64 {
     point.median(|sample| sample.null_messages as f64) / point.committed as f64
 }
 
-/// That a greater edge capacity takes fewer null messages.
+/// The claim that a greater edge capacity takes fewer null messages.
 fn fewer(points: &[Point], [great, small]: [f64; 2]) -> Claim {
     let claim = Claim::of_paper("a greater edge capacity takes fewer null messages");
     match at(points, EAGER, great).zip(at(points, EAGER, small)) {
@@ -142,7 +142,7 @@ fn fewer(points: &[Point], [great, small]: [f64; 2]) -> Claim {
     }
 }
 
-/// The null messages of a curve, for the text.
+/// The null messages per event of a curve, for the text.
 fn null_messages(points: &[Point], curve: &str) -> String {
     let of_curve = points.iter().filter(|point| point.curve == curve);
     let told: Vec<_> =
@@ -163,7 +163,7 @@ impl Figure for RuntimeFig6 {
         let end = lab.settings.shortened(300.0);
         let points = lab.sample(self.points(lab, end))?;
         let x = match self.half {
-            Half::Aggregation => "bytes that are sent together",
+            Half::Aggregation => "bytes of messages that are sent together",
             Half::Capacity => "edge capacity, in events",
         };
         let mut findings = Findings::of_rates(

@@ -1,4 +1,4 @@
-//! What tests of figures share: points with samples that were never taken.
+//! Points with made-up samples, for the tests of figures and claims.
 
 use warpline::PendingKind;
 use warpline_models::{catalog::ModelParams, phold::PholdParams};

@@ -1,15 +1,15 @@
-//! What is counted while a trace is replayed, and how long that would have taken.
+//! The counts of a replay, and an estimate of the time that it would have taken.
 //!
 //! [`Machine`](super::Machine) keeps one [`Counts`] per worker; experiments read and add them.
 //!
 //! # Invariants
 //!
-//! Each holds for every worker, at any time, also after a reset:
+//! These hold for every worker at any time, and after a reset:
 //!
 //! - **COUNT-A.** `remote_misses` is at most [`Counts::misses`]; `cold_page_misses` is at most
 //!   `page_misses`.
 //! - **COUNT-B.** `needless_updates` is at most `updates_received`.
-//! - **COUNT-C.** Over all workers, what was sent was received: invalidations and updates.
+//! - **COUNT-C.** Over all workers, as many invalidations were sent as received, and as many updates.
 
 use std::{
     iter::Sum,
@@ -20,45 +20,46 @@ use super::Costs;
 
 /// Counts of one worker, or of all.
 ///
-/// An access that spans several lines counts once in `accesses`, and once per line in everything
-/// else; a copy is a line in a worker's cache.
+/// An access that spans several lines counts once in `accesses`, and once per line in all other
+/// counts. A copy is a line in a worker's cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Accesses, as the trace has them.
+    /// Accesses of the trace.
     pub accesses: u64,
     /// Lines that were in the worker's cache.
     pub hits: u64,
     /// Lines that never were in the worker's cache before.
     pub cold_misses: u64,
-    /// Lines that had been there, and had to make room for others; with their page, too.
+    /// Lines that had been there until they were evicted, alone or with their page.
     pub capacity_misses: u64,
     /// Lines that had been there until another worker's write invalidated them.
     pub coherence_misses: u64,
-    /// Those of the misses that another worker's cache could serve.
+    /// Those misses that another worker's cache could serve.
     pub remote_misses: u64,
-    /// Writes that hit while others had a copy, so that they had to be told. A write that misses
-    /// tells them on its way.
+    /// Writes that hit a line of which others had a copy, so that the write had to be announced to
+    /// them. A write that misses is announced by its miss.
     pub announcements: u64,
     /// Copies of others that this worker's writes invalidated.
     pub invalidations_sent: u64,
-    /// Copies of this worker that the writes of others invalidated.
+    /// Copies in this worker's cache that the writes of others invalidated.
     pub invalidations_received: u64,
     /// Copies of others that this worker's writes brought up to date.
     pub updates_sent: u64,
-    /// Times that the writes of others brought a copy of this worker up to date.
+    /// Updates of copies in this worker's cache by the writes of others.
     pub updates_received: u64,
-    /// Those of `updates_received` that this worker neither read nor wrote the copy after, before
-    /// the next update reached it or it left the cache. An update whose fate is still open is not
-    /// among them, nor one from before the last reset.
+    /// Those of `updates_received` whose copy this worker neither read nor wrote before the next
+    /// update, or before the copy was evicted. An update counts only when that has happened, and
+    /// only if it came after the last reset.
     ///
     /// # References
     ///
     /// Buffer paper, 3.3.
     pub needless_updates: u64,
-    /// Modified lines that memory had to take back from this worker: because they left the last
-    /// cache that had them, or, when writes invalidate, because another worker read them.
+    /// Modified lines that were written back to memory from this worker's cache: because the last
+    /// copy was evicted, or, when writes invalidate, because another worker read them.
     pub write_backs: u64,
-    /// Lines whose page was not mapped at this worker; the others on the page then find it mapped.
+    /// Lines whose page was not mapped at this worker. The miss maps it, so the next lines of the
+    /// page find it mapped.
     pub page_misses: u64,
     /// Those of `page_misses` whose page had never been mapped here before.
     pub cold_page_misses: u64,
@@ -77,12 +78,12 @@ impl Counts {
         self.hits + self.misses()
     }
 
-    /// An estimate of the time spent on memory, in nanoseconds: each access waits for its own costs
-    /// and for nothing else.
+    /// An estimate of the time spent on memory, in nanoseconds: the sum of the costs of all
+    /// accesses.
     ///
-    /// So it knows of no queues (on the ring, at a cache that many write to) and of no overlap.
-    /// Needless updates are paid by their writer, once per write; what they cost the cache that
-    /// receives them is not in it. Locks are not in it either: see [`Costs::lock`].
+    /// It has no queues (on the ring, or at a cache that many write to) and no overlap. A needless
+    /// update costs its writer time, once per write, but not the cache that receives it. Locks are
+    /// left out: see [`Costs::lock`].
     #[must_use]
     pub fn time_ns(&self, costs: &Costs) -> f64 {
         [
@@ -101,7 +102,7 @@ impl Counts {
 impl Sub for Counts {
     type Output = Self;
 
-    /// What was counted since an `earlier` look at the same counts.
+    /// The counts since the `earlier` state of the same counts.
     fn sub(self, earlier: Self) -> Self {
         Self {
             accesses: self.accesses - earlier.accesses,

@@ -3,25 +3,26 @@
 //!
 //! An experiment makes a [`Machine`] from [`MachineParams`], replays the accesses of a warm-up,
 //! calls [`Machine::reset_counts`], replays the rest and reads the [`Counts`].
+//! [`replay`](crate::replay) does so with the buffer accesses of Time Warp.
 //!
-//! | module | sentence |
+//! | module | contents |
 //! |---|---|
 //! | this one | [`Machine`]: the page map, then the cache, then the other caches. |
-//! | `params` | What a machine is like; the KSR-2 and a present-day server. |
-//! | `trace` | What is replayed. |
-//! | `counts` | What is counted, and the time estimate. |
-//! | `sets` | Which lines or pages are here, and which one leaves. |
+//! | `params` | The parameters of a machine; the KSR-2 and a present-day server. |
+//! | `trace` | The accesses that are replayed. |
+//! | `counts` | The counts, and the time estimate. |
+//! | `sets` | The lines or pages that a cache or page map holds, and which one is evicted. |
 //!
-//! # What an access does
+//! # The steps of an access
 //!
-//! An access is dealt with line by line, in the order of addresses; the trace is the only order
-//! among workers, and each line is finished before the next begins.
+//! An access is replayed line by line, in the order of addresses. Workers are ordered by the trace
+//! alone, and each line is finished before the next begins.
 //!
-//! 1. If the line's page is not mapped at the worker, it is mapped, and may unmap another one. If
-//!    the parameters say so, the lines of that one leave the worker's cache.
-//! 2. If the line is not in the worker's cache, it is a miss, and the line comes in; another may
-//!    have to leave. A cache whose copy is invalidated has an empty place again.
-//! 3. A write then reaches the copies in other caches: they are invalidated or brought up to date.
+//! 1. If the line's page is not mapped at the worker, it is mapped, and another one may be unmapped.
+//!    Depending on the parameters, the lines of that page are then evicted from the worker's cache.
+//! 2. If the line is not in the worker's cache, it is a miss: the line is loaded, and another may be
+//!    evicted. An invalidated copy leaves an empty place.
+//! 3. A write then reaches the copies in other caches: they are invalidated or updated.
 //!
 //! # States of a line
 //!
@@ -32,15 +33,15 @@
 //! | `Exclusive` | in this cache only, as memory has it | the same |
 //! | `Modified` | in this cache only, newer than memory | in this cache, perhaps in others, newer than memory |
 //!
-//! It differs from real machines in that a cache knows when it has become the only one with a copy,
-//! because the other has left. (Real MESI would leave it `Shared`, and announce its next write to
+//! Unlike in real machines, a cache knows when the other copies have been evicted and its own is the
+//! only one. (With real MESI the line would stay `Shared`, and its next write would be announced to
 //! nobody.)
 //!
 //! # Invariants
 //!
-//! - **MACHINE-A.** A worker is among a line's `holders` just when the line is in its cache.
+//! - **MACHINE-A.** A worker is among a line's `holders` if and only if its cache has the line.
 //! - **MACHINE-B.** When writes invalidate, a modified line has one holder.
-//! - **MACHINE-C.** Where unmapping evicts, a worker holds lines of mapped pages only.
+//! - **MACHINE-C.** If unmapping evicts, a worker holds lines of mapped pages only.
 //! - **MACHINE-D.** A modified line has a holder.
 //!
 //! # References
@@ -64,30 +65,30 @@ pub use params::{
 use sets::{Sets, Touched};
 pub use trace::{Access, AccessKind, TraceError};
 
-/// A line as one worker's cache has it; the [module](self) tells what the states mean.
+/// The state of a line in one worker's cache; the [module](self) has a table of the states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CopyState {
-    /// It is not there.
+    /// The cache does not have it.
     Absent,
     /// Other caches have it, too.
     Shared,
     /// No other cache has it.
     Exclusive,
-    /// It is newer than memory.
+    /// The copy is newer than memory.
     Modified,
 }
 
-/// A line of memory. Each mask has a bit per worker.
+/// The state of a line of memory. Each mask has a bit per worker.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    /// Whose caches have a copy.
+    /// Workers whose caches have a copy.
     holders: u64,
-    /// Whose caches have ever had one.
+    /// Workers whose caches have ever had one.
     seen: u64,
-    /// Who lost the latest copy to another worker's write.
+    /// Workers that lost their latest copy to another worker's write.
     invalidated: u64,
-    /// Of the holders: whose copy was brought up to date, and not touched by its holder since. The
-    /// bits of others mean nothing; a copy that comes in is touched.
+    /// Holders that have not touched their copy since it was updated. The bits of other workers mean
+    /// nothing; loading a copy touches it.
     untouched: u64,
     /// Whether the copies are newer than memory.
     modified: bool,
@@ -101,7 +102,7 @@ struct Worker {
     counts: Counts,
 }
 
-/// A machine that replays a trace; see the [module](self).
+/// A machine with shared memory that replays a trace and counts.
 ///
 /// # Examples
 ///
@@ -121,20 +122,20 @@ struct Worker {
 pub struct Machine {
     params: MachineParams,
     memory_bytes: u64,
-    /// Accesses since the machine was made: what an error calls the position in the trace.
+    /// Accesses since the machine was made: the position in the trace, for errors.
     position: u64,
     lines: Vec<Line>,
-    /// For each page, by a bit per worker: who has ever mapped it.
+    /// For each page, a mask of the workers that have ever mapped it.
     pages_seen: Vec<u64>,
     workers: Vec<Worker>,
 }
 
 impl Machine {
-    /// A machine with cold caches, and memory for the addresses below `memory_bytes`.
+    /// A machine with empty caches, and memory for the addresses below `memory_bytes`.
     ///
     /// # Errors
     ///
-    /// Parameters that no machine can have, or more memory than [`LINES_MAX`] lines.
+    /// If no machine can have the parameters, or the memory has more than [`LINES_MAX`] lines.
     pub fn new(params: MachineParams, memory_bytes: u64) -> Result<Self, ConfigError> {
         params.check()?;
         let lines = params.lines_in(memory_bytes)?;
@@ -154,13 +155,13 @@ impl Machine {
         })
     }
 
-    /// What the machine is like.
+    /// The parameters of the machine.
     #[must_use]
     pub const fn params(&self) -> &MachineParams {
         &self.params
     }
 
-    /// What one worker has counted since the last reset.
+    /// The counts of one worker since the last reset.
     ///
     /// # Panics
     ///
@@ -170,15 +171,15 @@ impl Machine {
         &self.workers[worker as usize].counts
     }
 
-    /// What all workers together have counted since the last reset.
+    /// The counts of all workers together since the last reset.
     #[must_use]
     pub fn total(&self) -> Counts {
         self.workers.iter().map(|worker| worker.counts).sum()
     }
 
-    /// Begins to count anew; caches and page maps stay as they are.
+    /// Sets all counts to 0; caches and page maps stay as they are.
     ///
-    /// Updates from before are forgotten: whether they turn out to be needless counts nowhere.
+    /// Earlier updates are forgotten: they are not counted, even if they turn out to be needless.
     pub fn reset_counts(&mut self) {
         for worker in &mut self.workers {
             worker.counts = Counts::default();
@@ -188,7 +189,7 @@ impl Machine {
         }
     }
 
-    /// The line at an address, as a worker's cache has it.
+    /// The state of the line at an address in a worker's cache.
     ///
     /// # Panics
     ///
@@ -213,7 +214,7 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// The first access that the machine cannot replay; those before it are replayed.
+    /// The error of the first access that the machine cannot replay; those before it are replayed.
     pub fn replay(&mut self, trace: impl IntoIterator<Item = Access>) -> Result<(), TraceError> {
         trace.into_iter().try_for_each(|access| self.access(access))
     }
@@ -222,8 +223,8 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// If there is no such worker, or the access reaches beyond the memory. Nothing has changed
-    /// then.
+    /// If there is no such worker, or the access reaches beyond the memory. Then nothing has
+    /// changed.
     pub fn access(&mut self, access: Access) -> Result<(), TraceError> {
         let Access { worker, kind, address, bytes } = access;
         let end = self.check(&access)?;
@@ -243,7 +244,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Where the access ends, if the machine can replay it.
+    /// The end of the access, if the machine can replay it.
     fn check(&self, access: &Access) -> Result<u64, TraceError> {
         let (position, workers) = (self.position, self.params.workers);
         let &Access { worker, address, bytes, .. } = access;
@@ -294,7 +295,10 @@ impl Machine {
         let me = 1 << worker;
         let others = *holders & !me;
         let hit = *holders & me != 0;
-        debug_assert!(touched.is_none_or(|touched| (touched == Touched::Present) == hit));
+        debug_assert!(
+            touched.is_none_or(|touched| (touched == Touched::Present) == hit),
+            "MACHINE-A: the cache of worker {worker} has line {line} if it is a holder"
+        );
         let counts = &mut self.workers[worker].counts;
         if hit {
             counts.hits += 1;
@@ -328,7 +332,7 @@ impl Machine {
         }
     }
 
-    /// Memory takes back what one of `others` modified, now that it is read elsewhere.
+    /// Writes a line that one of `others` modified back to memory, because it is read elsewhere.
     fn read_elsewhere(&mut self, line: u32, others: u64) {
         let modified = &mut self.lines[line as usize].modified;
         if *modified && others != 0 {
@@ -337,7 +341,7 @@ impl Machine {
         }
     }
 
-    /// Takes the copies of `others` away, because `writer` has written.
+    /// Invalidates the copies of `others`, because `writer` has written.
     fn invalidate(&mut self, writer: usize, line: u32, others: u64) {
         self.workers[writer].counts.invalidations_sent += u64::from(others.count_ones());
         for other in bits(others) {
@@ -350,9 +354,10 @@ impl Machine {
         let state = &mut self.lines[line as usize];
         state.holders &= !others;
         state.invalidated |= others;
+        debug_assert_eq!(state.holders, 1 << writer, "MACHINE-B: line {line} has one holder");
     }
 
-    /// Brings the copies of `others` up to date, because `writer` has written.
+    /// Updates the copies of `others`, because `writer` has written.
     fn update(&mut self, writer: usize, line: u32, others: u64) {
         self.workers[writer].counts.updates_sent += u64::from(others.count_ones());
         let untouched = &mut self.lines[line as usize].untouched;
@@ -364,7 +369,7 @@ impl Machine {
         *untouched |= others;
     }
 
-    /// Settles what it means that a line has left a worker's cache to make room.
+    /// Accounts for a line that was evicted from a worker's cache.
     fn leave(&mut self, worker: usize, line: u32) {
         let Line { holders, untouched, modified, .. } = &mut self.lines[line as usize];
         let counts = &mut self.workers[worker].counts;
@@ -375,6 +380,7 @@ impl Machine {
             *modified = false;
             counts.write_backs += 1;
         }
+        debug_assert!(!*modified || *holders != 0, "MACHINE-D: line {line} is modified nowhere");
     }
 }
 

@@ -117,16 +117,19 @@ impl MachineParams {
     /// cache runs out of: there is no geometry of lines here, and a page that is unmapped takes its
     /// lines with it.
     ///
-    /// | number | source |
-    /// |---|---|
-    /// | 8 processors on one ring, 40 MHz, 32 MiB, page 16 KiB | buffer paper, 3.4 and 4 |
-    /// | frames allocated by page, lines loaded on demand | buffer paper, 4 |
-    /// | 16 ways, hence 128 sets | U. Ramachandran and others, *Scalability study of the KSR-1*, Parallel Computing 22, 1996: the local cache is the same |
-    /// | line of 128 bytes | the KSR-1 in netlib's Top 500 report of 1994 |
-    /// | hit: 20 cycles of 25 ns | buffer paper, 3.4: access to the local cache |
-    /// | miss: 150 cycles | the KSR-1, the same report; 3.75 µs, where the buffer paper measured 3 to 4, in 3.4 |
-    /// | lock: 3, 14 and 32 µs | buffer paper, 3.4: **an input**, so figure 1 cannot confirm it |
-    /// | page miss: 0.4 ms | **fitted** to the buffer paper's figures 4 and 5, see below |
+    /// The numbers and their sources:
+    ///
+    /// - 8 processors on one ring, 40 MHz, 32 MiB of local cache, pages of 16 KiB: buffer paper, 3.4
+    ///   and 4.
+    /// - Frames are allocated by page, and lines loaded on demand: buffer paper, 4.
+    /// - 16 ways, hence 128 sets: U. Ramachandran and others, *Scalability study of the KSR-1*,
+    ///   Parallel Computing 22, 1996; the local cache is the same.
+    /// - Lines of 128 bytes: the KSR-1 in netlib's Top 500 report of 1994.
+    /// - Hit, 20 cycles of 25 ns: buffer paper, 3.4, access to the local cache.
+    /// - Miss, 150 cycles: the KSR-1, the same report. This is 3.75 µs; the buffer paper measured 3
+    ///   to 4, in 3.4.
+    /// - Lock, 3, 14 and 32 µs: buffer paper, 3.4. It is **an input**, so figure 1 cannot confirm it.
+    /// - Page miss, 0.4 ms: **fitted** to the buffer paper's figures 4 and 5, see below.
     ///
     /// All frames serve the buffers here. On the real machine the rest of the program (code, LP
     /// states, event lists) takes some of them: there the paper found page misses beyond 25 MiB of
@@ -171,15 +174,18 @@ impl MachineParams {
     /// The private cache is the L2. A miss that no other L2 can serve goes to memory: the shared
     /// L3 is left out, and so are prefetchers. A page that leaves the TLB keeps its lines.
     ///
-    /// | number | source |
-    /// |---|---|
-    /// | line of 64 bytes, pages of 4 KiB | the architecture |
-    /// | L2: 2 MiB, 16 ways | Intel, *64 and IA-32 Architectures Optimization Reference Manual*, Golden Cove |
-    /// | second-level TLB: 2048 entries, 16 ways | the same |
-    /// | hit: 5 ns | 15 cycles of L2 at 3 GHz, the same |
-    /// | miss: 80 ns from another core, 115 ns from memory | round figures of the order that is published for such processors |
-    /// | page miss: 10 ns | a walk of about 30 cycles whose tables are in the caches, estimated |
-    /// | lock: 8, 110 and 250 ns | measured: alone, and half of a line's round trip between two cores; across sockets an estimate |
+    /// The numbers and their sources:
+    ///
+    /// - Lines of 64 bytes, pages of 4 KiB: the architecture.
+    /// - L2 of 2 MiB with 16 ways: Intel, *64 and IA-32 Architectures Optimization Reference
+    ///   Manual*, Golden Cove.
+    /// - Second-level TLB of 2048 entries with 16 ways: the same.
+    /// - Hit, 5 ns: 15 cycles of L2 at 3 GHz, the same.
+    /// - Miss, 80 ns from another core and 115 ns from memory: round numbers of the order that is
+    ///   published for such processors.
+    /// - Page miss, 10 ns: a walk of about 30 cycles whose tables are in the caches, estimated.
+    /// - Lock, 8, 110 and 250 ns: measured alone, and as half of a line's round trip between two
+    ///   cores; across sockets an estimate.
     ///
     /// The costs differ between machines by a factor of two: measure them on the machine that you
     /// want to know about. The counts do not depend on them.

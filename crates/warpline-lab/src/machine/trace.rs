@@ -1,28 +1,28 @@
-//! What a machine replays: accesses to memory, and what can be wrong with one.
+//! The accesses to memory that a machine replays, and the errors of accesses that it cannot.
 //!
-//! Recorded by whoever runs the program under study, and given to
+//! [`replay`](crate::replay) and the tests make them, for
 //! [`Machine::replay`](super::Machine::replay). Addresses are offsets into one block of memory, so
 //! they are dense, and the same from run to run.
 
-/// What an access does with its bytes.
+/// Whether an access changes its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AccessKind {
-    /// Looks at them.
+    /// It does not.
     Read,
-    /// Changes them.
+    /// It does.
     Write,
 }
 
-/// One entry of a trace: who touched which bytes.
+/// One entry of a trace: a worker and the bytes that it touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
     /// The worker, from 0.
     pub worker: u32,
-    /// Whether it read or wrote.
+    /// Whether it was a read or a write.
     pub kind: AccessKind,
     /// The first byte, counted from the beginning of the memory.
     pub address: u64,
-    /// The number of bytes. They may span lines and pages; without any, no line is touched.
+    /// The number of bytes. They may span lines and pages; 0 bytes touch no line.
     pub bytes: u32,
 }
 
@@ -30,13 +30,13 @@ pub struct Access {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// It is by a worker that the machine does not have.
+    /// The machine has no such worker.
     #[error(
         "access {position} of the trace is by worker {worker}, but the machine has {workers}, \
-         numbered from 0\n  what to do: raise `workers` to what the trace was recorded with"
+         numbered from 0\n  what to do: give the machine as many workers as the recorded run had"
     )]
     NoSuchWorker {
-        /// Which access of the trace, counted from 0.
+        /// The number of the access in the trace, from 0.
         position: u64,
         /// The worker that it names.
         worker: u32,
@@ -46,11 +46,11 @@ pub enum TraceError {
     /// It reaches beyond the memory.
     #[error(
         "access {position} of the trace touches {bytes} bytes from {address} on, but the memory \
-         ends at {memory_bytes}\n  what to do: give the machine as much memory as the run had that \
-         the trace was recorded in; addresses count from the beginning of that memory"
+         ends at {memory_bytes}\n  what to do: give the machine as much memory as the recorded run \
+         had; addresses count from the beginning of that memory"
     )]
     BeyondMemory {
-        /// Which access of the trace, counted from 0.
+        /// The number of the access in the trace, from 0.
         position: u64,
         /// Its first byte.
         address: u64,

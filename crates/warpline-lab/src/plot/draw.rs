@@ -1,4 +1,4 @@
-//! Draws a plot: axes with a grid, curves with markers and whiskers, a legend beside them.
+//! Draws a plot as SVG: axes with a grid, curves with markers and whiskers, a legend beside them.
 
 use std::{io, sync::Once};
 
@@ -27,8 +27,8 @@ const MARKER: i32 = 5;
 /// The font of all texts: the viewer's own in the SVG, Noto Sans in the PNG.
 const FONT: &str = "sans-serif";
 const TEXT: RGBColor = RGBColor(40, 40, 40);
-/// Colours that people with any kind of colour blindness can tell apart (Okabe and Ito 2008).
-const COLOURS: [RGBColor; 7] = [
+/// Colors that people with any kind of color blindness can tell apart (Okabe and Ito 2008).
+const COLORS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -45,7 +45,7 @@ type Place = (i32, i32);
 
 /// The plot as an SVG document.
 pub(super) fn svg(plot: &Plot) -> Drawn<String> {
-    // Texts are measured with this font, so that they have the room they need.
+    // The library measures texts with this font, so that each gets the width it needs.
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
         let registered = register_font(FONT, FontStyle::Normal, notosans::REGULAR_TTF);
@@ -64,7 +64,7 @@ pub(super) fn svg(plot: &Plot) -> Drawn<String> {
     Ok(svg)
 }
 
-/// Where a point of a curve is in the picture: its median, its least and its greatest sample.
+/// The places of a point in the picture: its median, its least and its greatest sample.
 #[derive(Clone, Copy, Debug)]
 struct Whisker {
     dot: Place,
@@ -72,7 +72,7 @@ struct Whisker {
     high: Place,
 }
 
-/// Draws title and axes, and says where the points of each curve are.
+/// Draws title and axes, and returns the places of each curve's points.
 fn axes(plot: &Plot, picture: &Area<'_>) -> Drawn<Vec<Vec<Whisker>>> {
     let dots = || plot.curves.iter().flat_map(|curve| &curve.dots);
     let x = Ruler::new(&plot.x, dots().map(|dot| dot.x));
@@ -116,9 +116,9 @@ fn curve(picture: &Area<'_>, n: usize, curve: &Curve, whiskers: &[Whisker]) -> D
         return Ok(());
     }
     for (&Whisker { dot, low, high }, Dot { hollow, .. }) in whiskers.iter().zip(&curve.dots) {
-        // Beside those of the other curves, and still within the marker.
+        // Beside the whiskers of other curves, and still within the width of the marker.
         let beside = |(x, y): Place| (x + 2 * (n % 5) as i32 - MARKER + 1, y);
-        picture.draw(&PathElement::new([beside(low), beside(high)], colour(n).stroke_width(1)))?;
+        picture.draw(&PathElement::new([beside(low), beside(high)], color(n).stroke_width(1)))?;
         marker(picture, n, dot, *hollow)?;
     }
     Ok(())
@@ -148,38 +148,38 @@ fn legend(plot: &Plot, picture: &Area<'_>) -> Drawn<()> {
     Ok(())
 }
 
-/// Draws a line in the manner of curve `n`.
+/// Draws a line in the style of curve `n`.
 fn line(picture: &Area<'_>, n: usize, curve: &Curve, places: Vec<Place>) -> Drawn<()> {
     match curve.baseline_of {
         Some(other) => {
-            let style = colour(other).stroke_width(2);
+            let style = color(other).stroke_width(2);
             picture.draw(&DashedPathElement::new(places, 6, 4, style))
         }
-        None => picture.draw(&PathElement::new(places, colour(n).stroke_width(2))),
+        None => picture.draw(&PathElement::new(places, color(n).stroke_width(2))),
     }
 }
 
-/// Draws the marker of curve `n`: every curve has a shape and a colour.
+/// Draws the marker of curve `n`: every curve has a shape and a color.
 fn marker(picture: &Area<'_>, n: usize, (x, y): Place, hollow: bool) -> Drawn<()> {
     const M: i32 = MARKER;
     let corners: Vec<Place> = match n % 4 {
         0 => {
             let circle = |style: ShapeStyle| Circle::new((x, y), M, style);
-            picture.draw(&circle(if hollow { WHITE.filled() } else { colour(n).filled() }))?;
-            return picture.draw(&circle(colour(n).stroke_width(2)));
+            picture.draw(&circle(if hollow { WHITE.filled() } else { color(n).filled() }))?;
+            return picture.draw(&circle(color(n).stroke_width(2)));
         }
         1 => vec![(x - M, y - M), (x + M, y - M), (x + M, y + M), (x - M, y + M)],
         2 => vec![(x, y - M - 1), (x + M + 1, y + M), (x - M - 1, y + M)],
         _ => vec![(x, y - M - 2), (x + M + 2, y), (x, y + M + 2), (x - M - 2, y)],
     };
-    let inside = if hollow { WHITE } else { colour(n) };
+    let inside = if hollow { WHITE } else { color(n) };
     picture.draw(&Polygon::new(corners.clone(), inside.filled()))?;
     let outline = corners.iter().chain(&corners[..1]).copied().collect::<Vec<_>>();
-    picture.draw(&PathElement::new(outline, colour(n).stroke_width(2)))
+    picture.draw(&PathElement::new(outline, color(n).stroke_width(2)))
 }
 
-fn colour(n: usize) -> RGBColor {
-    COLOURS[n % COLOURS.len()]
+fn color(n: usize) -> RGBColor {
+    COLORS[n % COLORS.len()]
 }
 
 fn text(size: i32) -> TextStyle<'static> {

@@ -1,6 +1,6 @@
 //! Plots: curves between two axes.
 //!
-//! Figures describe a [`Plot`], which texts also read their tables from. With the feature `plots`,
+//! Figures make a [`Plot`], and texts print its numbers as a table. With the feature `plots`,
 //! `draw` draws it as SVG, `ticks` chooses the numbers at its axes, and `png` renders the SVG.
 
 #[cfg(feature = "plots")]
@@ -13,24 +13,24 @@ mod ticks;
 #[cfg(feature = "plots")]
 pub(crate) use png::to_png;
 
-/// How places on an axis follow from numbers.
+/// How numbers are mapped to places on an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// Equal distances are equal differences; the axis starts at 0.
+    /// Equal differences are equally far apart; the axis starts at 0.
     #[default]
     Linear,
-    /// Equal distances are equal ratios; every number on the axis is positive.
+    /// Equal ratios are equally far apart; all numbers are positive.
     Logarithmic,
 }
 
 /// An axis.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What is on it, with the unit.
+    /// What the numbers are, with the unit.
     pub label: String,
-    /// How places follow from numbers.
+    /// How numbers are mapped to places.
     pub scale: Scale,
-    /// The numbers that stand at it; round ones of their own accord if there are none.
+    /// The numbers at the axis; if there are none, round numbers are chosen.
     pub ticks: Vec<f64>,
 }
 
@@ -75,8 +75,8 @@ pub struct Curve {
     pub name: String,
     /// Its points, from left to right.
     pub dots: Vec<Dot>,
-    /// For something to compare a curve with: the number of that curve. It is a dashed line in its
-    /// colour, without markers.
+    /// For a baseline: the number of the curve that it belongs to. It is drawn as a dashed line in
+    /// that curve's color, without markers.
     pub baseline_of: Option<usize>,
 }
 
@@ -90,7 +90,7 @@ impl Curve {
 /// Curves between two axes.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// What stands above it.
+    /// The title above it.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,

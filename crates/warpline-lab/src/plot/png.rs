@@ -1,5 +1,5 @@
-//! The picture of a plot for programs that show no SVG: a rendering of the plot's SVG, with an
-//! embedded font, so that it needs none of the system's.
+//! Renders the SVG of a plot as PNG, for programs that show no SVG. The font is embedded, so that
+//! no font need be installed.
 
 use resvg::{
     tiny_skia::{Pixmap, Transform},
@@ -15,7 +15,7 @@ pub(crate) fn to_png(svg: &str) -> Result<Vec<u8>, LabError> {
     let mut options = Options::default();
     let fonts = options.fontdb_mut();
     fonts.load_font_data(notosans::REGULAR_TTF.to_vec());
-    // The SVG asks for any sans-serif font; of the fonts here there is one.
+    // The SVG asks for any sans-serif font; this is the only one that is loaded.
     fonts.set_sans_serif_family("Noto Sans");
     let tree = Tree::from_str(svg, &options).map_err(|error| failed(error.to_string()))?;
     let size = tree.size().to_int_size().scale_by(ZOOM);
@@ -45,24 +45,24 @@ mod tests {
         }
     }
 
-    /// How many pixels have a colour.
-    fn pixels(plot: &Plot, colour: impl Fn([u8; 3]) -> bool) -> usize {
+    /// The number of pixels of a color.
+    fn pixels(plot: &Plot, color: impl Fn([u8; 3]) -> bool) -> usize {
         let svg = plot.to_svg().expect("it can be drawn");
         let png = to_png(&svg).expect("it can be rendered");
         let picture = Pixmap::decode_png(&png).expect("it is a picture");
-        picture.pixels().iter().filter(|p| colour([p.red(), p.green(), p.blue()])).count()
+        picture.pixels().iter().filter(|p| color([p.red(), p.green(), p.blue()])).count()
     }
 
     /// The line from one corner to the other is there, and the dashed one has gaps and no markers.
     #[test]
     fn lines_are_drawn() {
         let [solid, dashed] = [None, Some(0)].map(|of| pixels(&plot("a", of), |p| p == BLUE));
-        // 1400 pixels and more, three of them side by side in full colour.
+        // 1400 pixels and more, three of them side by side in full color.
         assert!(solid > 4_000, "{solid} pixels");
         assert!((2_000..solid * 3 / 4).contains(&dashed), "{dashed} of {solid} pixels");
     }
 
-    /// Texts are in the PNG on a machine without fonts: here none is looked for.
+    /// Texts are in the PNG although no font of the system is loaded.
     #[test]
     fn texts_are_drawn() {
         let dark = |label| pixels(&plot(label, None), |pixel| pixel.iter().all(|&part| part < 60));

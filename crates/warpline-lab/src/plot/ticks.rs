@@ -1,4 +1,4 @@
-//! The numbers at an axis, and where they are.
+//! The numbers at an axis, and their places; `draw` makes one ruler for each axis.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 
 use super::{Axis, Scale};
 
-/// An axis that knows its range: the drawing library asks it where numbers are.
+/// An axis with its range; the drawing library asks it for the places of numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Ruler {
     scale: Scale,
@@ -17,7 +17,7 @@ pub(super) struct Ruler {
 }
 
 impl Ruler {
-    /// An axis with room for all these numbers.
+    /// An axis whose range holds all these numbers.
     pub(super) fn new(axis: &Axis, numbers: impl Iterator<Item = f64>) -> Self {
         let numbers = numbers.chain(axis.ticks.iter().copied());
         let (least, most) = ends(numbers);
@@ -41,7 +41,7 @@ impl Ruler {
         Self { scale, range, ticks }
     }
 
-    /// How far along the axis a number is, in any unit.
+    /// The distance of a number along the axis, in any unit.
     fn along(&self, number: f64) -> f64 {
         match self.scale {
             Scale::Linear => number,
@@ -69,7 +69,7 @@ impl Ranged for Ruler {
     }
 }
 
-/// A number for people: three digits, and no zeros after them.
+/// The text of a number: three digits, without zeros at the end.
 pub(super) fn label(number: f64) -> String {
     let digits = (2.0 - number.abs().max(1e-9).log10().floor()).clamp(0.0, 9.0);
     let text = format!("{number:.0$}", digits as usize);

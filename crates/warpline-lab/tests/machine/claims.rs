@@ -1,4 +1,4 @@
-//! What the buffer paper says of pools and caches, found again with synthetic traffic.
+//! The buffer paper's claims about pools and caches, found again with synthetic traffic.
 
 use warpline_lab::machine::{Counts, Geometry, Machine, MachineParams, Protocol};
 
@@ -57,10 +57,10 @@ fn page_misses(load: Workload) -> f64 {
     per_message(small_ksr2(), load, 3)(|counts| counts.page_misses - counts.cold_page_misses)
 }
 
-/// 3.1 and 3.2: with receiver pools a buffer moves to its sender and back, two rounds of misses and
-/// of invalidations; with sender pools the sender's accesses hit, and one round is left. Only a
-/// buffer that has come through the global pool, about every seventh, is in another cache than its
-/// sender's.
+/// 3.1 and 3.2: with receiver pools a buffer moves to its sender and back, which takes two rounds of
+/// misses and of invalidations. With sender pools the sender's accesses hit, and one round is left.
+/// Only a buffer that has come through the global pool, about every seventh, is in another cache
+/// than its sender's.
 #[test]
 fn receiver_pools_miss_twice_where_sender_pools_miss_once() {
     let table =
@@ -94,7 +94,7 @@ fn page_misses_begin_at_the_knee() {
     assert_eq!(partitioned, [0.0; 4], "partitioned pools stay flat");
 }
 
-/// 4: on other machines it is the TLB that runs out of pages. A server's reaches 8 MiB: half of the
+/// 4: on other machines the TLB runs out of pages. A server's TLB reaches 8 MiB, which is half of the
 /// memory here, so one of a message's two uses of a scattered buffer misses.
 #[test]
 fn pools_differ_in_tlb_misses_on_a_server() {
@@ -128,10 +128,11 @@ fn smaller_neighborhoods_move_the_knee() {
     }
 }
 
-/// 3.3 and 5: with an update protocol, copies stay with everybody who ever used a buffer. Receiver
-/// pools keep to the senders of one receiver, sender pools to nobody, partitioned ones to a pair.
-/// What is left with a pair is the line of the receiver's flags, which is next written by the same
-/// worker if the buffer carries an answer. Copies spread slowly, so the warm-up is long.
+/// 3.3 and 5: with an update protocol, all workers that ever used a buffer keep a copy. The buffers of
+/// a receiver pool are used by the senders of one receiver, those of sender pools by all workers,
+/// and those of partitioned pools by a pair. A pair has needless updates only of the line of the
+/// receiver's flags, which the same worker writes next if the buffer carries an answer. Copies
+/// spread slowly, so the warm-up is long.
 #[test]
 fn needless_updates_are_fewest_with_partitioned_pools() {
     let params = MachineParams { protocol: Protocol::Update, ..small_ksr2() };

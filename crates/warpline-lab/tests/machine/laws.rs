@@ -19,7 +19,7 @@ fn geometry() -> impl Strategy<Value = Geometry> {
 }
 
 prop_compose! {
-    /// Small caches, small maps, and either of them the narrower one.
+    /// Machines with small caches and small page maps, of which either may be the smaller one.
     fn machines(replacement: Replacement, most_workers: u32)(
         workers in 1..=most_workers,
         line_shift in 3..6_u32,
@@ -69,7 +69,8 @@ fn replayed(params: MachineParams, trace: &[Access]) -> Machine {
 
 proptest! {
     /// The machine agrees with the reference model on every count of every worker and on every
-    /// state, also when the counts are reset on the way.
+    /// state, also after a reset of the counts. The model evicts lines with their page, so the
+    /// agreement checks MACHINE-C.
     #[test]
     fn agrees_with_the_reference(
         (params, trace) in runs(Replacement::Lru),
@@ -97,8 +98,8 @@ proptest! {
         }
     }
 
-    /// COUNT-A to COUNT-C, with either replacement, also after a reset; and line accesses are hits
-    /// and misses: as many as the trace touches.
+    /// COUNT-A, COUNT-B and COUNT-C, with either replacement, also after a reset. Line accesses are
+    /// hits and misses: as many as the trace touches.
     #[test]
     fn counts_add_up(
         (params, trace) in prop_oneof![runs(Replacement::Lru), runs(Replacement::Random(1))],
@@ -128,7 +129,7 @@ proptest! {
         prop_assert_eq!(total.updates_sent, total.updates_received);
     }
 
-    /// One worker has nobody to share with.
+    /// One worker shares lines with no other.
     #[test]
     fn one_worker_has_no_coherence_traffic(
         params in machines(Replacement::Lru, 1),
@@ -146,8 +147,8 @@ proptest! {
         prop_assert_eq!(traffic, [0; 6]);
     }
 
-    /// Invalidate: after every access, a modified line is in one cache and in no other. Update:
-    /// nothing is ever invalidated, so no miss is one of coherence.
+    /// Invalidate (MACHINE-B): after every access, a modified line is in one cache and in no other.
+    /// Update: nothing is ever invalidated, so there are no coherence misses.
     #[test]
     fn protocols_keep_their_promises((params, trace) in runs(Replacement::Lru)) {
         let mut machine = replayed(params, &[]);
@@ -176,7 +177,7 @@ proptest! {
     }
 
     /// LRU inclusion: a bigger fully associative cache never misses more, and neither does a bigger
-    /// page map. It holds with invalidations, too, since they free the same place in both.
+    /// page map. This holds with invalidations, too, because they free the same place in both.
     #[test]
     fn a_bigger_lru_cache_never_misses_more(
         (params, trace) in runs(Replacement::Lru),
@@ -184,8 +185,9 @@ proptest! {
         more in 1..12_u32,
     ) {
         let with = |places| {
-            let room = Geometry::fully_associative(places);
-            MachineParams { cache: Some(room), pages: room, unmapping_evicts: false, ..params }
+            let geometry = Geometry::fully_associative(places);
+            let cache = Some(geometry);
+            MachineParams { cache, pages: geometry, unmapping_evicts: false, ..params }
         };
         let small = replayed(with(places), &trace);
         let big = replayed(with(places + more), &trace);
@@ -196,10 +198,10 @@ proptest! {
         }
     }
 
-    /// A cache of lines that has room for all of a worker's page frames is like none, and the seed
-    /// of a replacement that never replaces does not matter.
+    /// A cache that holds the lines of all mapped pages never evicts, as if there were none, and the
+    /// seed of a replacement that never replaces does not matter.
     #[test]
-    fn room_for_everything_is_no_limit(
+    fn a_cache_for_everything_is_no_limit(
         (params, trace) in runs(Replacement::Lru),
         seed: u64,
     ) {
@@ -216,8 +218,8 @@ proptest! {
     }
 }
 
-/// Random replacement removes any line, not always the least recently used: going round one line
-/// more than there is room for, LRU always misses, and random replacement hits at times.
+/// Random replacement evicts any line, not always the least recently used one. In a cycle of one
+/// line more than the cache holds, LRU always misses, and random replacement sometimes hits.
 #[test]
 fn random_replacement_is_not_lru() {
     let rounds = |replacement| {
@@ -239,7 +241,7 @@ fn random_replacement_is_not_lru() {
     assert_ne!(hits, rounds(Replacement::Random(8)), "another seed makes others");
 }
 
-/// Workers 0 and 63 are the ends of a mask.
+/// Workers 0 and 63 have the first and the last bit of a mask.
 #[test]
 fn sixty_four_workers_share_a_line() {
     for protocol in [Protocol::Invalidate, Protocol::Update] {

@@ -1,5 +1,5 @@
-//! The machine once more, written to be believed at sight: it keeps the history of every copy and
-//! of every mapping, and looks up whatever it wants to know.
+//! A reference model of the machine, as simple as possible: it keeps the history of every copy and
+//! of every mapping, and looks everything up there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,16 +7,16 @@ use warpline_lab::machine::{
     Access, AccessKind, CopyState, Counts, Geometry, MachineParams, Protocol,
 };
 
-/// Something that happened to a line in a worker's cache, or to a page in its map.
+/// An event in the history of a line in a worker's cache, or of a page in its map.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mark {
     /// The worker read or wrote it.
     Touched,
-    /// Another worker's write brought it up to date.
+    /// Another worker's write updated it.
     Updated,
-    /// It made room.
+    /// It was evicted.
     Left,
-    /// Another worker's write took it away.
+    /// Another worker's write invalidated it.
     Invalidated,
 }
 
@@ -38,7 +38,7 @@ impl History {
         touched.expect("what is here was touched").0
     }
 
-    /// Who has to leave so that there is room for `number`.
+    /// The line or page that is evicted for `number`, if the set is full.
     fn victim(&self, worker: u32, number: u64, geometry: Geometry) -> Option<u64> {
         let sets = u64::from(geometry.sets);
         let rivals: Vec<u64> = self
@@ -85,7 +85,7 @@ impl Reference {
         self.reset_at = self.now;
     }
 
-    /// The counts, with the needless updates found by hindsight: an update that is followed by
+    /// The counts. The needless updates are found in the histories: those that are followed by
     /// anything but a touch.
     pub(crate) fn counts(&self, worker: u32) -> Counts {
         let marks = self.lines.0.iter().filter(|((of, _), _)| *of == worker);
@@ -172,7 +172,7 @@ impl Reference {
         }
     }
 
-    /// Finds the line here, or brings it here.
+    /// Hits the line in the worker's cache, or loads it.
     fn fetch(&mut self, worker: u32, line: u64) {
         if self.lines.is_here(worker, line) {
             self.counts[worker as usize].hits += 1;
@@ -193,7 +193,7 @@ impl Reference {
         }
     }
 
-    /// When writes invalidate, a line that is read by two is as memory has it.
+    /// When writes invalidate, a modified line that another worker reads is written back.
     fn read(&mut self, worker: u32, line: u64) {
         if self.params.protocol == Protocol::Invalidate
             && let [owner] = self.others(worker, line)[..]

@@ -1,4 +1,4 @@
-//! Small cases, computed by hand: after every access, the state of a line in every cache.
+//! Small cases that were computed by hand: the state of a line in every cache after every access.
 
 use warpline_lab::machine::{
     Access,
@@ -8,7 +8,7 @@ use warpline_lab::machine::{
 
 const LINE: u32 = 16;
 
-/// Room for everything; costs are powers of ten, so that a sum shows its terms.
+/// A machine that holds everything; its costs are powers of ten, so that a sum shows its terms.
 fn roomy(workers: u32, protocol: Protocol) -> MachineParams {
     MachineParams {
         workers,
@@ -50,7 +50,7 @@ fn states(machine: &Machine, line: u32) -> String {
     (0..machine.params().workers).map(state).collect()
 }
 
-/// What became of one access: what the worker found, and what it did to others.
+/// The outcome of one access: what the worker found, and what it did to others.
 fn outcome(before: &Counts, after: &Counts) -> String {
     let changes = [
         ("hit", after.hits - before.hits),
@@ -74,7 +74,7 @@ fn outcome(before: &Counts, after: &Counts) -> String {
     words.join(" ")
 }
 
-/// Replays a table: who does what to line 0, the states after it, and what was counted for it.
+/// Replays a table of accesses to line 0: the worker, the kind, the states afterwards and the counts.
 fn replay_table(mut machine: Machine, table: &[(u32, AccessKind, &str, &str)]) -> Machine {
     for worker in 0..machine.params().workers {
         machine.access(on_line(worker, Read, 3)).expect("line 3 is on the same page");
@@ -113,13 +113,13 @@ fn invalidate_protocol_follows_mesi() {
     assert_eq!([sent(0), sent(1), sent(2)], [2, 2, 3]);
     let received = |worker| machine.counts(worker).invalidations_received;
     assert_eq!([received(0), received(1), received(2)], [2, 3, 2]);
-    // Whoever had modified the line pays when another one reads it.
+    // The worker that had modified the line writes it back when another one reads it.
     assert_eq!(machine.counts(0).write_backs, 2);
 }
 
-/// An exclusive line becomes modified without a word to anybody.
+/// An exclusive line becomes modified without an announcement.
 #[test]
-fn a_line_that_nobody_shares_is_written_in_silence() {
+fn a_line_that_is_not_shared_is_written_in_silence() {
     for (protocol, shared) in [(Protocol::Invalidate, "SS"), (Protocol::Update, "MM")] {
         let back =
             if protocol == Protocol::Invalidate { "cold remote back" } else { "cold remote" };
@@ -135,8 +135,8 @@ fn a_line_that_nobody_shares_is_written_in_silence() {
     }
 }
 
-/// An update is needless when the next thing that happens to the copy is another update, whoever
-/// wrote it; reads and writes of the holder both make use of it.
+/// An update is needless when the next event of the copy is another update, by any worker. Reads and
+/// writes of the holder both use the update.
 #[test]
 fn update_protocol_counts_needless_updates() {
     let machine = replay_table(
@@ -144,15 +144,15 @@ fn update_protocol_counts_needless_updates() {
         &[
             (0, Write, "MAA", "cold"),
             (1, Read, "MMA", "cold remote"),
-            // Worker 1 has an update that it has not looked at; then it looks.
+            // Worker 1 gets an update, and reads it.
             (0, Write, "MMA", "hit announced updates"),
             (1, Read, "MMA", "hit"),
             (0, Write, "MMA", "hit announced updates"),
-            // The second of two in a row finds the first one untouched.
+            // The second of two updates in a row makes the first one needless.
             (0, Write, "MMA", "hit announced updates needless"),
-            // A write uses what it finds, too; and sends an update of its own.
+            // A write uses the update that it finds, too, and sends an update itself.
             (1, Write, "MMA", "hit announced updates"),
-            // A miss updates the other two. Worker 0 had not touched what worker 1 wrote.
+            // A miss updates the other two. Worker 0 had not touched the update from worker 1.
             (2, Write, "MMM", "cold remote updates*2 needless"),
             (2, Write, "MMM", "hit announced updates*2 needless*2"),
             (0, Read, "MMM", "hit"),
@@ -165,15 +165,15 @@ fn update_protocol_counts_needless_updates() {
     assert_eq!([sent(0), sent(1), sent(2)], [3, 3, 4]);
 }
 
-/// An update is needless, too, when its copy leaves untouched; memory gets the line back only when
-/// the last copy leaves.
+/// An update is needless, too, when its copy is evicted untouched. The line is written back only when
+/// the last copy is evicted (MACHINE-D).
 #[test]
-fn an_update_is_needless_when_its_copy_leaves() {
+fn an_update_is_needless_when_its_copy_is_evicted() {
     let mut machine = machine(MachineParams {
         cache: Some(Geometry::fully_associative(1)),
         ..roomy(2, Protocol::Update)
     });
-    // Who does what to which line, the states of line 0, and what was counted.
+    // The worker, the kind and the line of an access; the states of line 0, and the counts.
     let table = [
         (0, Write, 0, "MA", "cold page cold-page"),
         (1, Read, 0, "MM", "cold remote page cold-page"),
@@ -196,11 +196,12 @@ fn an_update_is_needless_when_its_copy_leaves() {
     }
 }
 
-/// Two page frames, pages of four lines, one worker: what is mapped, and what goes with a page.
+/// One worker with two page frames and pages of four lines: what is mapped, and what is evicted with
+/// a page (MACHINE-C).
 #[test]
 fn pages_are_mapped_and_take_their_lines_with_them() {
-    // The line that is read or written, what is counted if lines leave with their page, and what if
-    // they stay.
+    // The kind and the line of an access; the counts if lines are evicted with their page, and the
+    // counts if they stay.
     let table = [
         (Read, 0, "cold page cold-page", "cold page cold-page"),
         (Write, 1, "cold", "cold"),
@@ -210,7 +211,7 @@ fn pages_are_mapped_and_take_their_lines_with_them() {
         (Read, 8, "cold page cold-page", "cold page cold-page"),
         (Read, 1, "hit", "hit"),
         (Read, 4, "capacity page", "hit page"),
-        // Now page 2 has left; page 0 leaves next, and its modified line goes to memory.
+        // Now page 2 is unmapped. Page 0 is next, and its modified line is written back.
         (Read, 9, "cold back page", "cold page"),
         (Read, 10, "cold", "cold"),
         (Read, 1, "capacity page", "hit page"),
@@ -227,12 +228,12 @@ fn pages_are_mapped_and_take_their_lines_with_them() {
             machine.access(on_line(0, kind, line)).expect("the access is in order");
             let expected = if unmapping_evicts { leaving } else { staying };
             let outcome = outcome(&before, &machine.total());
-            assert_eq!(outcome, expected, "row {row}, lines leave: {unmapping_evicts}");
+            assert_eq!(outcome, expected, "row {row}, unmapping evicts: {unmapping_evicts}");
         }
     }
 }
 
-/// A cache of two sets with one way: even and odd lines do not get in each other's way.
+/// In a cache of two sets with one way, even lines do not evict odd ones.
 #[test]
 fn a_line_has_its_set() {
     let mut machine = machine(MachineParams {
@@ -247,7 +248,7 @@ fn a_line_has_its_set() {
     assert_eq!(hits, [false, false, true, true, false, true, false, true]);
 }
 
-/// A copy that was invalidated leaves its place to the next line: nobody has to leave for it.
+/// A copy that was invalidated leaves its place to the next line, so that none is evicted for it.
 #[test]
 fn an_invalidated_copy_frees_its_place() {
     let mut machine = machine(MachineParams {
@@ -261,7 +262,7 @@ fn an_invalidated_copy_frees_its_place() {
     assert_eq!([0, 1, 2].map(|line| states(&machine, line)), ["EA", "AM", "EA"]);
 }
 
-/// An access counts once, and each line that it has a byte of counts.
+/// An access counts once, and so does each line that has one of its bytes.
 #[test]
 fn an_access_counts_each_line_that_it_touches() {
     // First byte, number of bytes, lines touched.
@@ -274,7 +275,7 @@ fn an_access_counts_each_line_that_it_touches() {
     }
 }
 
-/// A reset clears the counts and nothing else; updates from before it count nowhere.
+/// A reset clears the counts and nothing else; earlier updates are counted nowhere.
 #[test]
 fn a_reset_keeps_the_caches() {
     let mut machine = machine(roomy(2, Protocol::Update));
@@ -288,7 +289,7 @@ fn a_reset_keeps_the_caches() {
     assert_eq!(outcome(&Counts::default(), &machine.total()), "hit announced updates");
 }
 
-/// The time is the sum of what happened times what it costs.
+/// The time is the sum of the counts times their costs.
 #[test]
 fn time_adds_up() {
     let mut machine = machine(roomy(2, Protocol::Invalidate));
@@ -302,7 +303,7 @@ fn time_adds_up() {
     assert_eq!(time(*machine.counts(1)), 10_020.0);
 }
 
-/// Sums leave nothing out.
+/// A sum adds every count.
 #[test]
 fn every_count_is_added() {
     let counts = |unit| Counts {
@@ -325,7 +326,8 @@ fn every_count_is_added() {
     assert_eq!([counts(1), counts(3)].into_iter().sum::<Counts>(), counts(4));
 }
 
-/// What the machine cannot replay is refused with its place in the trace, and changes nothing.
+/// An access that the machine cannot replay is refused with its place in the trace, and changes
+/// nothing.
 #[test]
 fn errors_name_the_access() {
     let mut machine = machine(roomy(2, Protocol::Invalidate));
@@ -373,7 +375,7 @@ fn impossible_machines_are_refused() {
     Machine::new(MachineParams { workers: 64, ..good }, 1024).expect("64 workers are fine");
 }
 
-/// The presets are machines, and of the sizes that their sources tell.
+/// The presets are valid, and have the sizes of their sources.
 #[test]
 fn presets_have_the_sizes_of_their_sources() {
     let ksr2 = MachineParams::ksr2();

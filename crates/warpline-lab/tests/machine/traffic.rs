@@ -1,9 +1,9 @@
-//! Buffer traffic as the buffer paper's executive makes it, for the tests: who allocates which
-//! buffer, writes it, receives it and frees it.
+//! Synthetic traffic of buffers like that of the buffer paper's executive: workers allocate buffers,
+//! write, receive and free them.
 //!
-//! Processed buffers are kept until a pool runs dry; then all of them are fossil collected at once.
+//! Processed buffers are kept until a pool is empty; then all of them are fossil collected at once.
 //! Pools are first-in-first-out, so between two collections every free buffer is used before one is
-//! used again. It has the paper's memory traffic and nothing else of Time Warp.
+//! used again. This is the paper's memory traffic without the rest of Time Warp.
 //!
 //! # References
 //!
@@ -15,32 +15,32 @@ use std::{collections::VecDeque, mem};
 use warpline::{LpId, Stream};
 use warpline_lab::machine::{Access, AccessKind, Machine};
 
-/// Where a sender takes its buffer from.
+/// The pool from which a sender takes a buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pools {
-    /// From the receiver's pool, to which it returns.
+    /// The receiver's pool, to which the buffer returns.
     Receiver,
-    /// From its own; the receiver frees it into its own. A global pool evens out what gathers.
+    /// The sender's pool; the receiver frees the buffer into its own. A global pool balances them.
     Sender,
-    /// From `B(sender, receiver)`; the receiver frees it into `B(receiver, sender)`.
+    /// `B(sender, receiver)`; the receiver frees the buffer into `B(receiver, sender)`.
     Partitioned,
 }
 
-/// What traffic there is.
+/// The parameters of the traffic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Workload {
     pub(crate) pools: Pools,
     pub(crate) workers: u32,
     pub(crate) memory_bytes: u64,
     pub(crate) buffer_bytes: u32,
-    /// How many bytes of a buffer the receiver writes: its pointers and flags, or everything if it
-    /// fetches the buffer for itself, as the paper's executive does.
+    /// The number of bytes of a buffer that the receiver writes: its pointers and flags, or
+    /// everything if it fetches the buffer exclusively, as the paper's executive does.
     pub(crate) receiver_writes: u32,
-    /// A worker sends to so many workers after it; if there is no such number, to all others.
+    /// The number of next workers that a worker sends to; `None` is all others.
     pub(crate) neighbors: Option<u32>,
 }
 
-/// A message that waits for its receiver, or was processed by it.
+/// A message that waits for its receiver, or has been processed.
 #[derive(Clone, Copy, Debug)]
 struct Message {
     buffer: u32,
@@ -54,16 +54,16 @@ pub(crate) struct Traffic {
     random: Stream,
     /// One free list per worker, or per ordered pair of workers when partitioned.
     free: Vec<VecDeque<u32>>,
-    /// How many buffers each free list began with.
+    /// The number of buffers in each free list at the start.
     fair_share: usize,
     global: VecDeque<u32>,
     waiting: Vec<Vec<Message>>,
     processed: Vec<Vec<Message>>,
 }
 
-/// The paper's executive asks for more buffers when so few are left (3.4).
+/// The paper's executive asks for more buffers when this number is left (3.4).
 const SENDER_POOL_LOW: usize = 5;
-/// Messages under way for each worker: PHOLD with a population of 1024 on 8 workers.
+/// Messages in transit for each worker: PHOLD with a population of 1024 on 8 workers.
 const WAITING: u32 = 128;
 
 impl Traffic {
@@ -92,7 +92,7 @@ impl Traffic {
         traffic
     }
 
-    /// Sends so many messages, each while another one is received.
+    /// Sends `sends` messages, and receives one before each.
     pub(crate) fn run(&mut self, machine: &mut Machine, sends: u64) {
         for _ in 0..sends {
             let worker = self.busy_worker();
@@ -110,7 +110,7 @@ impl Traffic {
         }
     }
 
-    /// One message of many, since time stamps are not in the order of sending.
+    /// Receives a random message, because time stamps are not in the order of sending.
     fn receive(&mut self, machine: &mut Machine, worker: u32) {
         let waiting = &mut self.waiting[worker as usize];
         let chosen = self.random.below(waiting.len() as u64) as usize;
@@ -178,7 +178,7 @@ impl Traffic {
         }
     }
 
-    /// Pools that are nearly empty are restored to what they began with (3.4).
+    /// Pools that are nearly empty are restored to their initial size (3.4).
     fn take_from_global(&mut self) {
         for pool in self.free.iter_mut().filter(|pool| pool.len() <= SENDER_POOL_LOW) {
             let wanted = (self.fair_share - pool.len()).min(self.global.len());
@@ -186,14 +186,14 @@ impl Traffic {
         }
     }
 
-    /// What a pool has beyond what it began with leaves it (3.4): what was freed last.
+    /// A pool gives up the buffers beyond its initial size, which are those freed last (3.4).
     fn give_to_global(&mut self) {
         for pool in self.free.iter_mut().filter(|pool| pool.len() > self.fair_share) {
             self.global.extend(pool.split_off(self.fair_share));
         }
     }
 
-    /// A pool that has gained more than a quarter returns its gain to its partner (6).
+    /// A pool that has gained more than a quarter returns the gain to its partner (6).
     fn share_in_pairs(&mut self) {
         for owner in 0..self.load.workers {
             for partner in 0..self.load.workers {
