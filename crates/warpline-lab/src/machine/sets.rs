@@ -104,8 +104,8 @@ mod tests {
                 model.insert(0, number);
                 model.truncate(3);
             }
-            for set in 0..2 {
-                let mut places = used[set].clone();
+            for (set, numbers) in used.iter().enumerate() {
+                let mut places = numbers.clone();
                 places.resize(3, EMPTY);
                 assert_eq!(sets.set(set as u32), places, "SETS-A, SETS-B: after {number}");
             }
