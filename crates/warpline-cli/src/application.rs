@@ -13,6 +13,7 @@ use crate::{
     info::{self, InfoArgs},
     interrupt,
     lab::{self, LabArgs},
+    reads::{self, Unread},
     run, sweep,
 };
 
@@ -28,12 +29,12 @@ pub struct Application {
     is_warpline: bool,
 }
 
-/// What was typed.
+/// What was typed; for runs, also the flags that they do not read.
 pub(crate) enum Request {
     /// Nothing: the demonstration, where there is one.
     Demo,
-    Run(ModelParams, RunArgs),
-    Sweep(ModelParams, SweepArgs),
+    Run(ModelParams, RunArgs, Vec<Unread>),
+    Sweep(ModelParams, SweepArgs, Vec<Unread>),
     Info(InfoArgs),
     Bench(BenchArgs),
     Lab(LabArgs),
@@ -68,8 +69,11 @@ impl Application {
         let (words, matches) = configuration::parse(self, words)?;
         match self.request(&matches)? {
             Request::Demo => run::demo(self),
-            Request::Run(params, args) => run::execute(&params, &args),
-            Request::Sweep(_, args) => sweep::execute(self, &words, &args),
+            Request::Run(params, args, unread) => {
+                reads::refuse(unread)?;
+                run::execute(&params, &args)
+            }
+            Request::Sweep(_, args, _) => sweep::execute(self, &words, &args),
             Request::Info(args) => info::execute(self, &args),
             Request::Bench(args) => bench::execute(&args),
             Request::Lab(args) => lab::execute(&args),
@@ -153,12 +157,14 @@ impl Application {
         Ok(match matches.subcommand() {
             None => Request::Demo,
             Some(("run", run)) => {
-                let (params, args) = self.model(run)?;
-                Request::Run(params, args)
+                let (params, args, matches) = self.model::<RunArgs>(run)?;
+                let unread = reads::unread(matches, &args.common);
+                Request::Run(params, args, unread)
             }
             Some(("sweep", sweep)) => {
-                let (params, args) = self.model(sweep)?;
-                Request::Sweep(params, args)
+                let (params, args, matches) = self.model::<SweepArgs>(sweep)?;
+                let unread = reads::unread(matches, &args.common);
+                Request::Sweep(params, args, unread)
             }
             Some(("info", info)) => Request::Info(InfoArgs::from_arg_matches(info)?),
             Some(("bench", bench)) => Request::Bench(BenchArgs::from_arg_matches(bench)?),
@@ -167,15 +173,15 @@ impl Application {
         })
     }
 
-    /// The model that was chosen, and the flags of the command it is given to.
-    fn model<C: FromArgMatches>(
+    /// The model that was chosen, the flags of the command it is given to, and the words of both.
+    fn model<'m, C: FromArgMatches>(
         &self,
-        matches: &ArgMatches,
-    ) -> Result<(ModelParams, C), clap::Error> {
+        matches: &'m ArgMatches,
+    ) -> Result<(ModelParams, C, &'m ArgMatches), clap::Error> {
         let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
         let (name, matches) = matches.subcommand().ok_or_else(missing)?;
         let entry = self.models.iter().find(|model| model.name() == name).ok_or_else(missing)?;
-        Ok((entry.parse(matches)?, C::from_arg_matches(matches)?))
+        Ok((entry.parse(matches)?, C::from_arg_matches(matches)?, matches))
     }
 }
 

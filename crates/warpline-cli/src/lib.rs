@@ -31,6 +31,7 @@ mod lab;
 mod output;
 mod progress;
 mod ranks;
+mod reads;
 mod report;
 mod run;
 mod sweep;

@@ -68,6 +68,11 @@ fn placement(text: &str) -> Result<Placement, String> {
     table.map(Placement::Table)
 }
 
+/// Whether this is one of several processes that `mpirun` has started.
+pub(crate) fn is_one_of_many() -> bool {
+    launched_by_mpi().is_some_and(|processes| processes > 1)
+}
+
 /// Refuses what is not done by several processes together.
 pub(crate) fn refuse_mpi_for(command: &str) -> Result<(), Failure> {
     match launched_by_mpi() {

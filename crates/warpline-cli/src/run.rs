@@ -28,7 +28,7 @@ pub(crate) fn demo(application: &Application) -> Result<(), Failure> {
         DEMO[1..].join(" ")
     );
     let matches = application.command().try_get_matches_from(DEMO)?;
-    if let Request::Run(params, args) = application.request(&matches)? {
+    if let Request::Run(params, args, _) = application.request(&matches)? {
         execute(&params, &args)?;
     }
     eprintln!(

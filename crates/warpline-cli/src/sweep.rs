@@ -17,6 +17,7 @@ use crate::{
     output::Output,
     progress,
     ranks::{Launch, refuse_mpi_for},
+    reads::{self, Unread},
     report::RunReport,
     run::pool,
 };
@@ -55,6 +56,7 @@ pub(crate) fn execute(
     refuse_mpi_for("sweep")?;
     check_keys(application, words, &args.vary)?;
     let points = points(application, words, &args.vary)?;
+    reads::refuse_for_all(points.iter().map(|point| &point.unread[..]))?;
     let runs: Vec<(&Point, usize)> = points
         .iter()
         .flat_map(|point| (0..args.common.replications).map(move |number| (point, number)))
@@ -115,6 +117,7 @@ struct Point {
     values: Vec<(String, String)>,
     params: ModelParams,
     common: CommonArgs,
+    unread: Vec<Unread>,
 }
 
 /// All combinations; the last list varies fastest. Each is checked as if it had been typed.
@@ -150,10 +153,10 @@ fn point(
     let flags = values.iter().map(|(key, value)| OsString::from(format!("--{key}={value}")));
     let matches = parser.try_get_matches_from_mut(words.iter().cloned().chain(flags))?;
     match application.request(&matches)? {
-        Request::Sweep(params, SweepArgs { common, .. }) => {
+        Request::Sweep(params, SweepArgs { common, .. }, unread) => {
             // A parameter that is out of its range is found before anything runs.
             params.model()?;
-            Ok(Point { values, params, common })
+            Ok(Point { values, params, common, unread })
         }
         _ => unreachable!("the words of a sweep are a sweep"),
     }

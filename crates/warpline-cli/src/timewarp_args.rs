@@ -1,7 +1,7 @@
 //! The flags of the parallel engines: nearly all of them are Time Warp's.
 
 use clap::{
-    Args,
+    Args, FromArgMatches,
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use warpline::{
@@ -131,8 +131,23 @@ impl Policies {
         }
     }
 
-    /// The flags that say the same to another process.
+    /// The policies of a command line without any flag.
+    fn defaults() -> Result<Self, clap::Error> {
+        let command = Self::augment_args(clap::Command::new("policies"));
+        Self::from_arg_matches(&command.try_get_matches_from(["policies"])?)
+    }
+
+    /// The flags that say the same to another process: those that are not as they are by default,
+    /// because a process refuses flags that its engine does not read.
     pub(crate) fn flags(&self) -> Vec<String> {
+        let defaults =
+            Self::defaults().map_or_else(|_| Vec::new(), |policies| policies.all_flags());
+        let mut flags = self.all_flags();
+        flags.retain(|flag| !defaults.contains(flag));
+        flags
+    }
+
+    fn all_flags(&self) -> Vec<String> {
         let Self { batch, saving, checkpoint_interval, cancellation, gvt_interval, .. } = self;
         let Self { fossil, pool, global_share, .. } = self;
         let word = |on| if on { "on" } else { "off" };

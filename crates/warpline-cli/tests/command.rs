@@ -85,6 +85,34 @@ fn pcs_reports_its_figures() {
 }
 
 /// Flags and values that are wrong: status 2, the name, the value, what is allowed.
+/// `info` names the models, and tells of each what its parameters, results and workloads are; nothing is
+/// left open.
+#[test]
+fn info_describes_every_model() {
+    let all: Value = serde_json::from_str(&stdout("info --format json")).expect("JSON");
+    let models = all.as_array().expect("a list");
+    for model in models {
+        let name = model["model"].as_str().expect("a name");
+        for parameter in model["parameters"].as_array().expect("a list") {
+            for key in ["name", "type", "range", "meaning"] {
+                let told = parameter[key].as_str().is_some_and(|text| !text.is_empty());
+                assert!(told, "{name}: {parameter} does not say its {key}");
+            }
+        }
+        let report = json(&format!("run {name} --end 1 --format json"));
+        let results = model["results"].as_array().expect("a list").iter();
+        let names: Vec<_> =
+            results.map(|result| result["name"].as_str().expect("a name")).collect();
+        let reported: Vec<_> = report["results"].as_object().expect("results").keys().collect();
+        assert_eq!(names, reported, "{name}");
+        assert!(stdout(&format!("info {name}")).contains("Standard workloads"), "{name}");
+    }
+    let named =
+        |list: &str| models.iter().all(|model| list.contains(model["model"].as_str().expect("")));
+    assert!(named(&stdout("info")));
+    refuses("info phld", 2, &["phold"]);
+}
+
 #[test]
 fn wrong_usage_is_explained() {
     refuses("run fold", 2, &["fold", "phold"]);

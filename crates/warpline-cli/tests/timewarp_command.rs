@@ -196,6 +196,45 @@ fn configuration_files_equal_flags() {
     refuses(&line, 2, &["phold.toml", "--batch"]);
 }
 
+/// A flag that the engine or a policy does not read is refused, and the refusal says who reads it:
+/// typed, from a configuration file, and in a sweep.
+#[test]
+fn flags_that_nobody_reads_are_refused() {
+    let engine = |flag: &str, says: &str| {
+        refuses(&format!("{PHOLD} {flag}"), 2, &[flag.split(' ').next().unwrap_or(flag), says]);
+    };
+    for flag in ["--pool sender", "--batch 3", "--saving copy", "--throttle off", "--costs"] {
+        engine(flag, "--engine timewarp");
+    }
+    engine("--workers 2", "--engine conservative or --engine timewarp");
+    engine("--synchronization windows", "--engine conservative");
+    engine("--engine timewarp --synchronization windows", "--engine conservative");
+    engine("--engine conservative --pending heap", "--engine sequential or --engine timewarp");
+    for (flags, needs) in [
+        ("--saving reverse --checkpoint-interval 4", "--saving copy"),
+        ("--free1 0.2", "--memory"),
+        ("--memory 1MiB --global-share 0.2", "--pool sender"),
+        ("--pool sender --local-pool on", "--pool receiver"),
+        ("--aggregation off", "--ranks"),
+    ] {
+        refuses(&format!("{PHOLD} --engine timewarp {flags}"), 2, &["is read only", needs]);
+    }
+    let windows = "--engine conservative --synchronization windows --edge-capacity 4";
+    refuses(&format!("{PHOLD} {windows}"), 2, &["--edge-capacity", "null-messages"]);
+
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("pool.toml");
+    fs::write(&file, "pool = \"sender\"").expect("writable");
+    let line = format!("{PHOLD} --config {}", file.display());
+    refuses(&line, 2, &["--pool", "--engine timewarp"]);
+    stdout(&format!("{line} --engine timewarp"));
+
+    let sweep = "sweep phold --lps 16 --population 64 --end 5";
+    refuses(&format!("{sweep} --vary pool=sender,receiver"), 2, &["--pool", "--engine timewarp"]);
+    // One of the runs reads it: that is enough.
+    stdout(&format!("{sweep} --vary engine=sequential,timewarp --workers 2 --pool sender"));
+}
+
 /// Engines and workers can be varied: every row has the same digest, and the same columns.
 #[test]
 fn sweeps_vary_engine_and_workers() {

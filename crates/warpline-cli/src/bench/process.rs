@@ -42,7 +42,8 @@ pub(super) fn report(
     };
     if let Some((engine, workers)) = engine {
         command.args([format!("--engine={engine}"), format!("--workers={workers}")]);
-        command.args(policies.flags());
+        let is_read = |flag: &String| engine == Engine::TimeWarp || flag.starts_with("--pin");
+        command.args(policies.flags().into_iter().filter(is_read));
     }
     if let Value::Object(params) = params.to_json() {
         for (key, value) in params.iter().filter(|(_, value)| !value.is_null()) {
