@@ -1,18 +1,18 @@
-//! A log of what happens, written while the model runs: I/O events.
+//! A log that is written while the model runs, by I/O events.
 //!
 //! Customers go from desk to desk. A handler must not write a line itself, because an engine that
 //! speculates may undo it and run it again. So a desk sends the line as a *non-blocking I/O event*:
-//! the engine hands it to [`Desk::output`] once nothing can undo it any more, and in the order of
+//! the engine passes it to [`Desk::output`] once nothing can undo it any more, in the order of
 //! virtual time over all desks. The log is the same on every engine, line by line.
 //!
 //! The first desk also moves the *time barrier*, with *blocking I/O events*: no desk runs ahead by
-//! more than a window of virtual time. With a barrier that moves on when all have come up to it,
+//! more than a window of virtual time. With a barrier that moves when all desks have reached it,
 //! this is Bounded Time Warp (S. Turner and M. Xu, *Performance Evaluation of the Bounded Time Warp
 //! Algorithm*, Workshop on Parallel and Distributed Simulation, 1992). It limits how much is undone
 //! and changes no line of the log.
 //!
 //! Run it with `cargo run --release --example event_log -- --engine timewarp --workers 2 FILE`,
-//! with all of these left out as you like; the test `event_log` checks what it writes.
+//! in which every argument is optional; the test `event_log` checks the log.
 
 use std::{
     env,
@@ -32,19 +32,19 @@ pub(crate) struct Office {
     pub(crate) customers: u32,
     /// Mean of the exponential time that a customer spends at a desk.
     pub(crate) mean_service: f64,
-    /// How far a desk may run ahead of what is final, in virtual time.
+    /// How far a desk may run ahead of global virtual time.
     pub(crate) window: f64,
-    /// Where the lines go.
+    /// The destination of the lines.
     pub(crate) log: Mutex<Box<dyn Write + Send>>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum Message {
-    /// An ordinary event: a customer is done at another desk, and comes to this one.
+    /// An ordinary event: a customer arrives from another desk.
     Arrival { customer: u32 },
     /// A non-blocking I/O event: a line for the log.
     Line { customer: u32, visits: u32 },
-    /// A blocking I/O event: the run has come to the end of a window.
+    /// A blocking I/O event: the run has reached the end of a window.
     WindowEnd,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Desk {
 
 impl Model for Office {
     type Lp = Desk;
-    /// The visits to all desks.
+    /// The number of visits to all desks.
     type Output = u64;
 
     fn name(&self) -> &'static str {
@@ -93,7 +93,7 @@ impl LogicalProcess for Desk {
         }
     }
 
-    /// Called for ordinary events: may be undone, so it writes nothing.
+    /// Called for ordinary events. It may be undone, so it writes nothing.
     fn handle(&mut self, office: &Office, message: &Message, cx: &mut impl Context<Message>) {
         let Message::Arrival { customer } = *message else {
             return cx.fail(format_args!("got {message:?} as an ordinary event"));

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Jobs enter at the source, wait at each queue for one of its servers, and leave at the sink. Each
-//! of these is a logical process: a state of its own that changes only when an event arrives. The
+//! of these is a logical process: it has a state, which changes only when an event arrives. The
 //! three kinds are the variants of one enum, and all their events the variants of another.
 //!
 //! Run it with `cargo run --release --example queueing_network`; the test `queueing` compares its
@@ -17,7 +17,7 @@ use warpline::{
     Context, Figure, LogicalProcess, LpId, Model, Results, RunError, Simulation, VirtualTime,
 };
 
-/// The model: what all processes may read while it runs. All times are in seconds.
+/// The model, which all LPs can read. All times are in seconds.
 pub(crate) struct Network {
     /// Mean of the exponential time between two jobs.
     pub(crate) mean_interarrival: f64,
@@ -34,18 +34,18 @@ pub(crate) struct Station {
     pub(crate) mean_service: f64,
 }
 
-/// What happens in the network. `entered` is when the job left the source.
+/// The messages of the network. `entered` is when the job left the source.
 pub(crate) enum Event {
     /// To the source, from itself: the next job is due.
     NextJob,
     /// To a queue or the sink: a job is here.
     Arrival { entered: f64 },
-    /// To a queue, from itself: a server is done with a job.
+    /// To a queue, from itself: a server has finished a job.
     ServiceEnd { entered: f64 },
 }
 
 /// A logical process. Number 0 is the source, then come the queues, and the last one is the sink,
-/// so everyone hands its jobs to the process with the next number.
+/// so each LP sends its jobs to the LP with the next number.
 #[derive(Clone, Debug)]
 pub(crate) enum Process {
     Source,
@@ -60,7 +60,7 @@ pub(crate) struct Queue {
     /// The jobs that wait: when each entered the network, and when it arrived here.
     waiting: VecDeque<(f64, f64)>,
     busy: usize,
-    /// How many jobs have been given to a server, and the sum of their waiting times.
+    /// The number of jobs that have been given to a server, and the sum of their waiting times.
     served: u64,
     waits: f64,
     /// Integrals over time, up to `measured`, of the jobs that are here and of the busy servers.
@@ -91,7 +91,7 @@ impl Model for Network {
         }
     }
 
-    /// Makes the results from the final states of all processes.
+    /// Makes the results from the final states of all LPs.
     fn reduce(&self, processes: impl Iterator<Item = Process>) -> NetworkResults {
         let mut results = NetworkResults::default();
         for process in processes {
@@ -101,7 +101,7 @@ impl Model for Network {
                     let time = queue.measured - self.warm_up;
                     let servers = self.stations[queue.station].servers as f64;
                     results.waiting_times.push(queue.waits / queue.served as f64);
-                    results.utilisations.push(queue.busy_integral / (time * servers));
+                    results.utilizations.push(queue.busy_integral / (time * servers));
                     results.jobs += queue.jobs_integral / time;
                 }
                 Process::Sink { jobs, sojourns } => results.sojourn_time = sojourns / jobs as f64,
@@ -116,7 +116,7 @@ impl LogicalProcess for Process {
     type Message = Event;
     type Summary = Self;
 
-    /// Called for each process at time zero: the source sends itself the first event of all.
+    /// Called for each LP at time zero: the source sends itself the first event.
     fn start(&mut self, network: &Network, cx: &mut impl Context<Event>) {
         if let Self::Source = self {
             let delay = cx.rng().exponential(network.mean_interarrival);
@@ -155,7 +155,7 @@ impl LogicalProcess for Process {
         }
     }
 
-    /// Called for each process at the end: what it returns goes to `reduce`.
+    /// Called for each LP at the end; `reduce` gets the returned values.
     fn finish(mut self, _: &Network, end: VirtualTime) -> Self {
         if let Self::Queue(queue) = &mut self {
             queue.measure(end.get());
@@ -165,7 +165,7 @@ impl LogicalProcess for Process {
 }
 
 impl Queue {
-    /// Brings the integrals up to `now`, before anything changes.
+    /// Updates the integrals to `now`, before the state changes.
     fn measure(&mut self, now: f64) {
         let elapsed = (now - self.measured).max(0.0);
         self.jobs_integral += elapsed * (self.busy + self.waiting.len()) as f64;
@@ -173,7 +173,7 @@ impl Queue {
         self.measured = self.measured.max(now);
     }
 
-    /// Gives the next job to a server, if there are both.
+    /// Gives the next job to a server, if there is a job and a free server.
     fn serve(&mut self, network: &Network, cx: &mut impl Context<Event>) {
         let Station { servers, mean_service } = network.stations[self.station];
         if self.busy < servers
@@ -195,7 +195,7 @@ pub(crate) struct NetworkResults {
     /// One per queue.
     pub(crate) waiting_times: Vec<f64>,
     /// One per queue.
-    pub(crate) utilisations: Vec<f64>,
+    pub(crate) utilizations: Vec<f64>,
     pub(crate) jobs: f64,
     pub(crate) sojourn_time: f64,
 }
@@ -203,10 +203,10 @@ pub(crate) struct NetworkResults {
 impl Results for NetworkResults {
     fn figures(&self) -> Vec<Figure> {
         let figure = Figure::new;
-        let (wait, busy) = (self.waiting_times[0], self.utilisations[0]);
+        let (wait, busy) = (self.waiting_times[0], self.utilizations[0]);
         vec![
             figure("waiting_time", wait, "s", "mean wait at the first queue"),
-            figure("utilisation", busy, "", "busy servers of the first queue, by all"),
+            figure("utilization", busy, "", "busy servers of the first queue, by all"),
             figure("jobs_in_network", self.jobs, "jobs", "mean number of jobs in all queues"),
             figure("sojourn_time", self.sojourn_time, "s", "mean time from source to sink"),
         ]

@@ -1,5 +1,5 @@
-//! Models that make mistakes: every mistake ends the run with an error that names the place, and
-//! nothing leaks, hangs or escapes.
+//! Models that make mistakes: every mistake ends the run with an error that names its place, and no
+//! message leaks, no run hangs, and no panic escapes.
 
 mod scripted;
 
@@ -28,12 +28,12 @@ fn error_of(model: impl Fn() -> Scripted<0>) -> (RunError, String) {
     let mut errors = PendingKind::ALL.iter().map(run);
     let first = errors.next().expect("there is a pending set");
     let text = first.to_string();
-    // By their texts, because a NaN in them differs from itself.
+    // Compared as text, because a NaN differs from itself.
     errors.for_each(|error| assert_eq!(error.to_string(), text));
     (first, text)
 }
 
-/// A mistake that process 2 makes at time 3.5, on the second event that process 1 has sent.
+/// A mistake of LP 2 at time 3.5, on the second event that LP 1 has sent.
 fn fault_of(mistake: Act, lookahead: f64) -> Fault {
     let (error, text) = error_of(|| {
         let script = move |lp, n| match (lp, n) {
@@ -74,7 +74,7 @@ fn times_that_are_not_finite() {
 
 #[test]
 fn events_into_the_past() {
-    // The last one is too small to change the time, the one before it is in the past of the start.
+    // The last one is too small to change the time; the one before it is before the start.
     let delays = [-1.0, -3.5, -100.0, -1e-9, -1e-300];
     for delay in delays {
         assert_eq!(fault_of(Act::Send(3, delay), 0.0), Fault::Past { to: LpId::new(3), delay });
@@ -96,7 +96,7 @@ fn no_such_process() {
     }
 }
 
-/// Exactly the lookahead is allowed, and a process may send to itself sooner.
+/// A delay equal to the lookahead is allowed, and an LP may send to itself sooner.
 #[test]
 fn broken_lookahead() {
     let fault = fault_of(Act::Send(3, 0.125), 0.5);
@@ -111,8 +111,8 @@ fn broken_lookahead() {
     assert_eq!(report.committed_events, 5);
 }
 
-/// Both a delay of zero and one that is too small to change the time. (The script gives up in the
-/// end, so that an engine without a limit fails here and does not hang.)
+/// Delays of zero, and delays that are too small to change the time. (The script ends, so that an
+/// engine without a limit fails here and does not hang.)
 #[test]
 fn endless_chain_at_one_instant() {
     for (at, delay) in [(5.0, 0.0), (1e6, 1e-12)] {
@@ -149,7 +149,7 @@ fn panics_in_handlers() {
     }
 }
 
-/// Outside of handlers there is no event to name, but still a process, an engine and a seed.
+/// An error outside of handlers has no event, but an LP, an engine and a seed.
 #[test]
 fn panics_elsewhere() {
     let stages = [(Stage::MakeLp, 2), (Stage::Start, 2), (Stage::Finish, 0)];
@@ -178,7 +178,7 @@ fn panics_elsewhere() {
     }
 }
 
-/// A message that was never handled panics when it goes.
+/// A message that was never handled panics when it is dropped.
 #[test]
 fn panics_when_pending_messages_are_dropped() {
     let run = |end| {
@@ -190,7 +190,7 @@ fn panics_when_pending_messages_are_dropped() {
     assert!(matches!(fault, Fault::Panicked { message, .. } if message == "a literal"));
 }
 
-/// The first mistake of an event counts, also when a panic follows.
+/// The first mistake of an event is reported, even if a panic follows.
 #[test]
 fn a_panic_does_not_hide_an_earlier_mistake() {
     for mistake in [Act::Fail, Act::Send(0, f64::NAN), Act::Send(9, 1.0)] {
@@ -206,7 +206,7 @@ fn a_panic_does_not_hide_an_earlier_mistake() {
     }
 }
 
-/// A mistake before the first event names the process that was starting.
+/// A mistake before the first event names the LP that was starting.
 #[test]
 fn mistakes_in_start() {
     for (mistake, fault) in [
@@ -223,7 +223,7 @@ fn mistakes_in_start() {
     }
 }
 
-/// Each event doubles, without bounds as far as these tests are concerned.
+/// Each event sends two, with no bound that these tests reach.
 fn flood() -> Scripted<0> {
     scripted(|lp, n| match (lp, n) {
         (0, 0) => vec![Act::Send(0, 1.0)],
@@ -301,7 +301,7 @@ fn settings_out_of_range_are_refused() {
     assert_eq!(error.key, "lp_count");
 }
 
-/// What is committed lies before the end; all else stays pending and is let go of.
+/// Committed events are before the end; all others stay pending and are dropped.
 #[test]
 fn the_edges_of_what_is_allowed() {
     let run = |model: Scripted<0>, end| Simulation::new(model).end(end).run().expect("sound");
@@ -341,10 +341,10 @@ fn messages_are_dropped_once() {
     no_message_survives::<100>();
 }
 
-/// An end of a run that is never reached.
+/// An end that no run reaches.
 const FAR: f64 = 1e12;
 
-/// Ten events that go round for ever. They are due at multiples of 1/16, never two at once.
+/// Ten events that circulate for ever. They are due at multiples of 1/16, never two at once.
 fn endless() -> Scripted<0> {
     scripted(|lp, n| match (lp, n) {
         (0, 0) => (0..10).map(|i| Act::Send(i % 4, f64::from(i) / 16.0)).collect(),
@@ -353,7 +353,7 @@ fn endless() -> Scripted<0> {
     })
 }
 
-/// What was done until a run was interrupted is a sound run that ends there.
+/// An interrupted run reports the same as a run that ends there.
 fn assert_sound_until_interrupted(report: &Report<(u64, u64)>) {
     assert!(report.interrupted);
     assert!(report.committed_events > 0 && report.end_time.get() < FAR);
@@ -389,13 +389,13 @@ fn interrupted_by_a_flag() {
     let report = Simulation::new(endless()).end(FAR).stop_when(&stop).observe(observer).run();
     assert_sound_until_interrupted(&report.expect("sound"));
 
-    // Told to stop before it began, a run makes no process and handles nothing.
+    // A run that is stopped before it begins makes no LP and handles no event.
     let report = Simulation::new(endless()).end(FAR).stop_when(&stop).run().expect("sound");
     assert!(report.interrupted);
     assert_eq!((report.committed_events, report.output), (0, (0, 0)));
 }
 
-/// A handler that would send for ever is cut off by its first mistake, and by the memory limit.
+/// A handler that would send for ever ends at its first mistake or at the memory limit.
 #[test]
 fn handlers_that_never_return() {
     struct Gusher;

@@ -1,8 +1,7 @@
-//! Both parallel engines on several ranks when something goes wrong: a model, a rank, or what a
-//! rank sends.
+//! Both parallel engines on several ranks with a failure: of a model, of a rank, or of a parcel.
 //!
-//! What goes well is compared with the sequential engine in `random_models.rs` and in the models'
-//! own tests.
+//! `random_models.rs` and the tests of the models compare runs without failures with the sequential
+//! engine.
 
 #[allow(dead_code, reason = "the tests need a part of it")]
 mod random;
@@ -27,7 +26,7 @@ use warpline_net::{Address, Faulty, Parcel, Received, ThreadTransport, network};
 /// The kind of Time Warp's parcels with events; those for the rounds of GVT come after it.
 const EVENTS: u16 = 16;
 
-/// How the workers of a run agree.
+/// The algorithm of a run.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     TimeWarp,
@@ -42,7 +41,7 @@ const WAYS: [Way; 5] = [
     Way::Conservative(Synchronization::DeadlockRecovery),
 ];
 
-/// Events go on and on, mostly to other processes, and are undone often.
+/// A model whose events never end, go mostly to other LPs, and are often undone.
 fn spec(wrong: Option<(Where, Mistake)>) -> Spec {
     Spec {
         habits: vec![Habit::FanOut(1); 8],
@@ -66,14 +65,14 @@ fn simulation(way: Way, spec: &Spec, workers: usize, end: f64) -> Simulation<'st
     }
 }
 
-/// All that was written, whoever wrote it.
+/// The lines of all ranks.
 fn lines(spec: &Spec) -> Vec<random::Line> {
     let mut lines = spec.lines.lock().unwrap().clone();
     lines.sort_unstable();
     lines
 }
 
-/// Whatever the network does with parcels short of losing them: nothing is lost or doubled.
+/// Whatever a network does with parcels except losing them, no event is lost or doubled.
 #[test]
 fn delays_and_reordering_change_nothing() {
     let spec = Spec { io: [0.05, 0.1], ..spec(None) };
@@ -95,14 +94,14 @@ fn delays_and_reordering_change_nothing() {
     }
 }
 
-/// A rank's end of a network, and somebody between the two.
+/// The end of a network at a rank, with an interceptor between the two.
 #[derive(Debug)]
 struct Between<W> {
     inner: ThreadTransport,
     who: W,
 }
 
-/// What somebody between a rank and the network does; nothing, if not said otherwise.
+/// What an interceptor does to parcels; by default nothing.
 trait Meddler: fmt::Debug + Send + Sync {
     fn send(&self, inner: &ThreadTransport, to: Address, parcel: Parcel) -> Result<(), NetError> {
         inner.send(to, parcel)
@@ -139,16 +138,15 @@ impl<W: Meddler> Transport for Between<W> {
     }
 }
 
-/// A rank that gets what engines send long after what ranks say at their ends.
+/// A rank that receives the parcels of engines long after those that end the run.
 #[derive(Debug)]
 struct Slow {
     calls: u32,
-    /// By port: a parcel, and for how many more calls it is held back.
+    /// By port: a parcel that is held back, and for how many more calls.
     held: Vec<Mutex<Option<(Received, u32)>>>,
 }
 
-/// More calls than a worker makes before it lets others have the core, which then come to their
-/// end.
+/// More calls than a worker makes before it yields its core to others, which then end.
 const HELD: u32 = 2_200;
 
 impl Meddler for Slow {
@@ -166,9 +164,9 @@ impl Meddler for Slow {
     }
 }
 
-/// That another rank has come to its end is no alarm.
+/// The end of another rank is not a failure.
 #[test]
-fn a_rank_that_is_late_comes_to_its_end() {
+fn a_rank_that_is_late_ends() {
     let expected = Simulation::new(spec(None)).end(1.0).run().expect("sound");
     for way in &WAYS[..2] {
         for slow in 0..2 {
@@ -186,7 +184,7 @@ fn a_rank_that_is_late_comes_to_its_end() {
     }
 }
 
-/// A rank dies, at whatever moment: every other one ends, and says which rank is lost.
+/// If a rank dies at any moment, every other rank ends and says which rank is lost.
 #[test]
 fn a_rank_that_dies_ends_the_others() {
     let seed = 7;
@@ -209,9 +207,9 @@ fn a_rank_that_dies_ends_the_others() {
     }
 }
 
-/// What only one rank refuses ends all of them, and all say why.
+/// A setting that only one rank refuses ends all ranks, and all say why.
 #[test]
-fn what_one_rank_refuses_ends_all() {
+fn a_refusal_of_one_rank_ends_all() {
     let modes = WAYS
         .into_iter()
         .filter(|way| !matches!(way, Way::TimeWarp | Way::Conservative(Synchronization::Windows)));
@@ -232,7 +230,7 @@ fn what_one_rank_refuses_ends_all() {
     }
 }
 
-/// WIRE-B: ranks with different settings find out before the first event, and all refuse to run.
+/// WIRE-B: ranks with different settings refuse to run before the first event.
 #[test]
 fn ranks_with_different_settings_refuse_to_run() {
     for way in WAYS {
@@ -244,10 +242,10 @@ fn ranks_with_different_settings_refuse_to_run() {
     }
 }
 
-/// The rank with the mistake says what the sequential engine says, and the others that it was that
-/// rank.
+/// The rank with the mistake reports the same error as the sequential engine, and the other ranks
+/// name that rank.
 #[test]
-fn the_mistake_of_one_rank_is_told_by_all() {
+fn the_mistake_of_one_rank_is_reported_by_all() {
     let mistakes = [(0, 0), (3, 40), (7, 40), (5, 0)];
     for (way, (lp, n)) in WAYS.iter().flat_map(|way| mistakes.map(|mistake| (*way, mistake))) {
         let spec = spec(Some((Where::Event(lp, n), Mistake::Fail)));
@@ -274,7 +272,7 @@ fn the_mistake_of_one_rank_is_told_by_all() {
     }
 }
 
-/// One rank is told to stop, and all do.
+/// If one rank is told to stop, all ranks stop.
 #[test]
 fn a_run_that_one_rank_stops_is_interrupted_on_all() {
     for (ranks, workers) in [(2, 1), (3, 2)] {
@@ -293,7 +291,7 @@ fn a_run_that_one_rank_stops_is_interrupted_on_all() {
         let report = outcomes.next().expect("rank 0").expect("sound").expect("a report");
         assert!(report.interrupted && report.committed_events > 500);
         assert!(outcomes.all(|outcome| matches!(outcome, Ok(None))));
-        // What is committed is the beginning of what the sequential engine does.
+        // The committed events are the first of those of the sequential engine.
         let end = report.end_time.get();
         let more = Simulation::new(spec(None)).end(end + 1e-9).run().expect("sound");
         let less = Simulation::new(spec(None)).end(end).run().expect("sound");
@@ -302,7 +300,7 @@ fn a_run_that_one_rank_stops_is_interrupted_on_all() {
     }
 }
 
-/// A rank that panics takes its end of the network with it; the others hear of it.
+/// A rank that panics drops its end of the network, and the other ranks notice.
 #[test]
 fn a_rank_that_panics_ends_the_others() {
     for (way, culprit) in WAYS.iter().flat_map(|way| [(*way, 0), (*way, 1), (*way, 2)]) {
@@ -326,10 +324,10 @@ fn a_rank_that_panics_ends_the_others() {
     }
 }
 
-/// The same network serves one run after the other, however the first one ends.
+/// A network can be used for another run, however the first one ends.
 #[test]
 fn a_network_can_be_used_again() {
-    // At rank 0, which is the first to know that a run fails; the other one goes on for a while.
+    // At rank 0, which is the first to notice that a run fails; the other one goes on for a while.
     let broken = spec(Some((Where::Event(1, 30), Mistake::Panic)));
     let expected = Simulation::new(spec(None)).end(20.0).run().expect("sound");
     let ends = network(2, 2);
@@ -337,8 +335,8 @@ fn a_network_can_be_used_again() {
         for end in &ends {
             let (broken, expected) = (&broken, &expected);
             scope.spawn(move || {
-                // What fails leaves most behind where it sends most: each event by itself, and
-                // undone often.
+                // A run that fails leaves the most parcels if it sends many: each event alone, and
+                // often undone.
                 for turn in 0..60 {
                     let way = if turn % 2 == 0 { Way::TimeWarp } else { WAYS[1 + turn / 2 % 4] };
                     let good = simulation(way, &spec(None), 1, 20.0).run_across(end);
@@ -353,10 +351,11 @@ fn a_network_can_be_used_again() {
     });
 }
 
-/// A rank whose parcels are changed on their way.
+/// A rank whose parcels are changed in transit.
 #[derive(Debug)]
 struct Garbled {
-    /// Of the engine's parcels that it sends, or gets, this one; and what happens to it.
+    /// The number of the parcel, among those of the engine that it sends or receives, and the
+    /// change.
     nth: u64,
     what: Garbling,
     sent: AtomicU64,
@@ -371,13 +370,13 @@ impl Garbled {
 
 #[derive(Clone, Copy, Debug)]
 enum Garbling {
-    /// So many bytes are missing, but no whole letter: nobody could know.
+    /// This many bytes are missing, but not a whole remote event, which no check could notice.
     Cut(usize),
-    /// A bit is another one: not in what the rounds of GVT count by, for the same reason.
+    /// A bit is inverted, but not in the counts of GVT rounds, for the same reason.
     Flip(usize, u8),
     Twice,
     Kind(u16),
-    /// So many bytes of the parcel itself are missing when it arrives.
+    /// This many bytes of the parcel itself are missing when it arrives.
     Short(usize),
     Nothing,
 }
@@ -448,10 +447,10 @@ fn a_doubled_parcel_of_windows_is_an_error() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
-    /// Whatever is changed: all ranks come to an end, and none panics. Unless an error says what is wrong, the
-    /// change was to what the model itself has written.
+    /// Whatever is changed, all ranks end and none panics. If no error reports the change, it was in
+    /// the message of the model.
     #[test]
-    fn what_is_garbled_for_time_warp_hangs_nobody(
+    fn changed_parcels_of_time_warp_end_all_ranks(
         what in garbling(),
         nth in 0..60_u64,
         culprit in 0..2_usize,
@@ -476,7 +475,7 @@ proptest! {
     /// CONS-E: a parcel that is too short, or of another kind, is an error on all ranks, unless it
     /// arrived when the run was over.
     #[test]
-    fn what_is_garbled_for_the_conservative_engine_hangs_nobody(
+    fn changed_parcels_of_the_conservative_engine_end_all_ranks(
         what in prop_oneof![
             (1..60_usize).prop_map(Garbling::Short),
             (17..40_u16).prop_map(Garbling::Kind),

@@ -1,5 +1,5 @@
-//! A panic of a model is told once, in the run's error, and not by the process's panic hook; every
-//! other panic still reaches the hook.
+//! A panic of a model is reported once, in the error of the run, and not by the panic hook of the
+//! process. Every other panic still reaches the hook.
 //!
 //! Hooks belong to the whole process, so this is the only test of its file.
 
@@ -62,7 +62,7 @@ fn only_the_panics_of_models_are_kept_from_the_hook() {
     let undisturbed = Simulation::new(elsewhere).run().is_ok();
     let from_other_threads = told();
 
-    // What an observer does is no part of the model, and its panic goes to the caller.
+    // An observer is not part of the model, so its panic goes to the caller.
     let observed = || {
         let endless = scripted(|_, _| vec![Act::Send(0, 1.0)]);
         Simulation::new(endless).observe(|_| panic!("the observer broke")).run()
@@ -70,7 +70,7 @@ fn only_the_panics_of_models_are_kept_from_the_hook() {
     let escaped = panic::catch_unwind(observed).is_err();
     let from_the_observer = told();
 
-    // Failed assertions print through the hook that is put back here.
+    // Failed assertions print through the hook that is restored here.
     drop(panic::take_hook());
     assert!(in_handler_failed && others_failed && replications_failed);
     assert_eq!(from_models, 0, "panics of models were printed");

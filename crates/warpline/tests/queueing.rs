@@ -32,7 +32,7 @@ fn mean_wait(Station { servers, mean_service }: &Station) -> f64 {
     must_wait * mean_service / (servers - offered)
 }
 
-/// Runs the stations in a row with arrivals of rate 1, and compares everything with theory.
+/// Runs the stations in a row with arrivals of rate 1, and compares all results with theory.
 fn assert_agrees_with_theory(stations: Vec<Station>, jobs: f64) {
     let waits: Vec<f64> = stations.iter().map(mean_wait).collect();
     let loads: Vec<f64> = stations.iter().map(|s| s.mean_service / s.servers as f64).collect();
@@ -41,12 +41,12 @@ fn assert_agrees_with_theory(stations: Vec<Station>, jobs: f64) {
     let network = Network { mean_interarrival: 1.0, stations, warm_up: WARM_UP };
     let end = WARM_UP + jobs / REPLICATIONS as f64;
     let simulation = Simulation::new(network).seed(SEED).end(end);
-    let replications = simulation.replicate(REPLICATIONS, |_| {}).expect("the model is sound");
+    let replications = simulation.replicate(REPLICATIONS, |_| {}).expect("the model is correct");
 
     // Little's law: with arrivals of rate 1, jobs in the network and sojourn time are equal.
     let theory = [
         ("waiting_time", waits[0]),
-        ("utilisation", loads[0]),
+        ("utilization", loads[0]),
         ("jobs_in_network", sojourn),
         ("sojourn_time", sojourn),
     ];
@@ -57,9 +57,9 @@ fn assert_agrees_with_theory(stations: Vec<Station>, jobs: f64) {
     for (queue, (&wait, &load)) in waits.iter().zip(&loads).enumerate() {
         let outputs = || replications.reports.iter().map(|report| &report.output);
         let waited = Estimate::of(outputs().map(|output| output.waiting_times[queue]));
-        let used = Estimate::of(outputs().map(|output| output.utilisations[queue]));
+        let used = Estimate::of(outputs().map(|output| output.utilizations[queue]));
         assert_covers(&format!("wait at queue {queue}"), &waited, wait);
-        assert_covers(&format!("utilisation of queue {queue}"), &used, load);
+        assert_covers(&format!("utilization of queue {queue}"), &used, load);
     }
 }
 
@@ -70,7 +70,7 @@ fn assert_covers(name: &str, estimate: &Estimate, theory: f64) {
     assert!(half_width < 0.05 * theory, "{name}: {mean} +- {half_width} is too wide");
 }
 
-/// The formula itself, against M/M/1's closed form and a value worked out by hand for M/M/2:
+/// The formula itself, against the closed form of M/M/1 and a value computed by hand for M/M/2:
 /// with offered load 1, C = 1/3, so the mean wait is 1/3 of a mean service time.
 #[test]
 fn erlang_c_by_hand() {

@@ -1,8 +1,9 @@
-//! Random small models, sound and broken, against a second executor that is as plain as can be.
+//! Random small models, correct and broken, compared with a second executor that is as simple as
+//! possible.
 //!
-//! A run either commits exactly what the plain executor commits, or ends with the error of the one
-//! mistake that was put into the model, at the place where it was put; the engine and its settings
-//! and the pending set change neither, and nothing hangs or panics.
+//! A run commits exactly the events that the simple executor commits, or it ends with the error of
+//! the one mistake in the model, at its place. The engine, its settings and the pending set change
+//! neither, and no run hangs or panics.
 //!
 //! # Mutations of Time Warp, each seen red
 //!
@@ -13,10 +14,10 @@
 //!
 //! # Mutations of the conservative engine, each seen red
 //!
-//! - `Worker::write_outputs` writes what comes after the first mistake, or in no order
-//! - `Worker::exchange` is not called again after output: the mistake of an output is passed over
-//! - `Worker::handle_groups` handles what a process sends to itself in a window last, or loses it
-//!   at the end
+//! - `Worker::write_outputs` writes lines after the first mistake, or in the wrong order
+//! - `Worker::exchange` is not called again after output: the mistake of an output is missed
+//! - `Worker::handle_groups` handles an event that an LP sends to itself in a window last, or loses
+//!   it at the end
 //! - `Agenda::group` sorts no groups, or none of two
 //! - `Hand::handle` handles events at the end
 //! - `Grid::new` makes windows longer than the lookahead
@@ -87,8 +88,8 @@ fn spec() -> impl Strategy<Value = Spec> {
     )
 }
 
-/// Where the error is to be: the process, and the event if it is in one. `None` if the model never
-/// comes to the mistake, or it is none in this model.
+/// The expected place of the error: the LP, and the event if there is one. `None` if the model
+/// never reaches the mistake, or it is not a mistake in this model.
 fn expected_error(spec: &Spec, plain: &Plain) -> Option<(Option<LpId>, Option<EventKey>)> {
     let (place, mistake) = spec.wrong?;
     match place {
@@ -182,7 +183,7 @@ impl Settings {
     }
 }
 
-/// Compares a run with the plain executor's; gives the error, if there had to be one.
+/// Compares a run with that of the simple executor; returns the error, if one is expected.
 fn check(
     run: Result<Report<Output>, RunError>,
     lines: &[Line],
@@ -200,7 +201,7 @@ fn check(
             prop_assert_eq!(error.place.event, event, "{}", error);
             prop_assert!(lp.is_none_or(|lp| Some(lp) == error.place.lp), "{}", error);
             prop_assert!(spec.wrong.is_some_and(|w| is_told_as(w, &error.fault)), "{}", error);
-            // What came before the mistake was put out, and nothing else.
+            // The lines before the mistake were written, and no others.
             let is_before = |(key, _): &&Line| match spec.wrong {
                 Some((Where::Finish(_) | Where::Reduce, _)) => true,
                 _ => event.is_some_and(|event| *key < event),
@@ -213,8 +214,8 @@ fn check(
     }
 }
 
-/// The same on several ranks: the lines of each are in order, and the error is that of one of them,
-/// which the others repeat.
+/// The same on several ranks: the lines of each rank are in order, and the error is that of one
+/// rank, which the others repeat.
 fn check_ranks(
     runs: Vec<(Spec, rankwise::Outcome<Spec>)>,
     spec: &Spec,
@@ -239,7 +240,7 @@ fn check_ranks(
     Ok(())
 }
 
-/// A model that writes its lines to a place of its own.
+/// A copy of a model that has its own list of lines.
 fn apart(spec: &Spec) -> Spec {
     Spec { lines: Arc::default(), ..spec.clone() }
 }

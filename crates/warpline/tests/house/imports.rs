@@ -86,8 +86,8 @@ fn code(text: &str) -> String {
     text.lines().map(without_comment).collect()
 }
 
-/// The items of the crate's root that a file names, with the lines: those after `crate::`, and after
-/// as many `super::` as lead to the root.
+/// The items of the crate's root that a file names, with the lines: those after `crate::`, and
+/// after as many `super::` as lead to the root.
 fn imported(file: &Source) -> Vec<(usize, String)> {
     let code = code(&file.text);
     let to_root = "super::".repeat(modules_of(file).len());
@@ -167,8 +167,8 @@ fn a_circle_is_seen() {
         let sources = [root.clone(), a.clone(), b, deep, c];
         circles(&sources).iter().map(|problem| problem.what.clone()).collect::<Vec<_>>()
     };
-    let circle = "a circle: a imports b (crates/x/src/a.rs:3), b imports c (crates/x/src/b/deep.rs:1), \
-                  c imports a (crates/x/src/c.rs:2)";
+    let circle = "a circle: a imports b (crates/x/src/a.rs:3), \
+                  b imports c (crates/x/src/b/deep.rs:1), c imports a (crates/x/src/c.rs:2)";
     let through_root = "use super::super::D;\n";
     assert_eq!(seen(b(""), deep(through_root), c("\nfn f() { crate::a::g() }\n")), [circle]);
     // Comments and tests import nothing, and modules below the same one may import each other.

@@ -1,4 +1,4 @@
-//! Random small models, and an executor of events that is as plain as can be.
+//! Random small models, and an executor of events that is as simple as possible.
 
 use std::{
     collections::BTreeMap,
@@ -12,17 +12,17 @@ use warpline::{
     Stream, VirtualTime, Wire, Wires,
 };
 
-/// Where in the model something is wrong.
+/// The place of the mistake in the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Where {
     MakeLp(u32),
-    /// On the `n`-th event of a process, counted from 1; 0 is its start.
+    /// On the `n`-th event of an LP, counted from 1; 0 is its start.
     Event(u32, u64),
     Finish(u32),
     Reduce,
 }
 
-/// What is wrong there. An endless chain is not among them: it takes a million events.
+/// The mistake. An endless chain is not among them, because it takes a million events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mistake {
     Delay(f64),
@@ -33,35 +33,35 @@ pub(crate) enum Mistake {
     Panic,
 }
 
-/// What a process does with an event.
+/// The reaction of an LP to an event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Habit {
-    /// Lets the event end here.
+    /// Sends nothing.
     Idle,
-    /// Sends so many events, if the budget allows.
+    /// Sends this many events, if the budget allows.
     FanOut(u64),
-    /// Sends as many events as the budget allows until it has handled so many.
+    /// Sends as many events as the budget allows until it has handled this many.
     FloodUntil(u64),
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Spec {
     pub(crate) habits: Vec<Habit>,
-    /// The delays to draw from; a negative one stands for an exponential delay of that mean.
+    /// The delays to draw from; a negative one means an exponential delay with that mean.
     pub(crate) delays: Vec<f64>,
     pub(crate) lookahead: Option<f64>,
-    /// Events that each process sends at its start, and the events that each may lead to.
+    /// The number of events that each LP sends at its start, and the budget of each.
     pub(crate) first: u64,
     pub(crate) budget: u64,
-    /// The parts of all events that are blocking and non-blocking I/O events.
+    /// The fractions of events that are blocking and non-blocking I/O events.
     pub(crate) io: [f64; 2],
     pub(crate) wrong: Option<(Where, Mistake)>,
-    /// What `output` was called with, in order.
+    /// The calls of `output`, in order.
     pub(crate) lines: Arc<Mutex<Vec<Line>>>,
 }
 
 pub(crate) type Line = (EventKey, LpId);
-/// What `Spec` makes of a run.
+/// The result of a run of `Spec`.
 pub(crate) type Output = Vec<(u64, Vec<Position>)>;
 
 #[derive(Clone, Debug)]
@@ -71,22 +71,22 @@ pub(crate) struct Process {
     pub(crate) handled: Vec<Position>,
 }
 
-/// Time and step: all of an event's key that a receiver can work out.
+/// Time and step: the part of an event's key that its receiver can compute.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 pub(crate) struct Position(f64, u32);
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Message {
-    /// What its sender expects of it: where it takes effect, and where its cause did.
+    /// Where its sender expects it to take effect, and where the event took effect that sent it.
     pub(crate) due: Position,
     pub(crate) cause: Option<Position>,
     #[serde(with = "io")]
     pub(crate) io: Option<Io>,
-    /// How many events it may still lead to, itself included: so every model comes to an end.
+    /// How many events it may still cause, including itself, so that every model ends.
     pub(crate) budget: u64,
 }
 
-/// Kinds of I/O as numbers.
+/// The kinds of I/O events as numbers.
 mod io {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use warpline::Io;
@@ -103,7 +103,7 @@ mod io {
 
 impl Model for Spec {
     type Lp = Process;
-    /// For each process: how many events it sent, and where those it handled took effect.
+    /// For each LP: how many events it sent, and where those that it handled took effect.
     type Output = Output;
 
     fn name(&self) -> &'static str {
@@ -144,7 +144,7 @@ impl Spec {
         assert!(self.wrong.is_none_or(|(wrong, _)| wrong != place), "broken on purpose");
     }
 
-    /// A promise can be broken if there is one and somebody to whom it is given.
+    /// A lookahead can be broken if the model declares one and has a second LP.
     pub(crate) fn can_break_lookahead(&self) -> bool {
         self.lookahead.unwrap_or(0.0) > 0.0 && self.lp_count() > 1
     }
@@ -152,7 +152,7 @@ impl Spec {
     fn delay(&self, to_itself: bool, rng: &mut Stream) -> f64 {
         let delay = self.delays[rng.below(self.delays.len() as u64) as usize];
         let delay = if delay < 0.0 { rng.exponential(-delay) } else { delay };
-        // An event to another process keeps the promise of the lookahead.
+        // An event to another LP respects the lookahead.
         if to_itself { delay } else { delay + self.lookahead.unwrap_or(0.0) }
     }
 
@@ -210,7 +210,7 @@ impl Process {
         }
     }
 
-    /// All that an ordinary event and a blocking I/O event have in common.
+    /// Handles an ordinary event or a blocking I/O event.
     fn work(&mut self, spec: &Spec, message: &Message, cx: &mut impl Context<Message>) {
         assert_eq!(self.me, cx.me().get(), "someone else's event");
         assert_eq!(message.due.0, cx.now().get(), "not when it was due");
@@ -280,11 +280,11 @@ impl LogicalProcess for Process {
     }
 }
 
-/// The plain executor: one ordered map of events, for models without mistakes.
+/// The simple executor: one ordered map of events, for models without mistakes.
 pub(crate) struct Plain {
     pub(crate) pending: BTreeMap<EventKey, (LpId, Message)>,
     pub(crate) lps: Vec<(Process, Stream, u64, LpDigest)>,
-    /// Every event that was handled, in order, and every one that was put out.
+    /// Every event that was handled, in order, and every line that was written.
     pub(crate) history: Vec<(LpId, EventKey)>,
     pub(crate) lines: Vec<Line>,
 }

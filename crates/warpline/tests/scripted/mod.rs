@@ -1,12 +1,12 @@
 //! A model that does what a script says: sends, and mistakes of every kind.
 //!
-//! Used by the integration tests that are about a model's mistakes.
+//! The integration tests about mistakes of models use it.
 
 use std::{panic, sync::Arc};
 
 use warpline::{Context, LogicalProcess, LpId, Model, VirtualTime};
 
-/// What a process does on an event.
+/// The action of an LP on an event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Act {
     Send(u32, f64),
@@ -15,7 +15,7 @@ pub(crate) enum Act {
     Panic(Payload),
 }
 
-/// What a panic carries.
+/// The payload of a panic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Payload {
     Str,
@@ -27,7 +27,7 @@ impl Payload {
     fn throw(self) -> ! {
         match self {
             Self::Str => panic!("a literal"),
-            // Not a constant: that would be put into the text, and the text be a literal again.
+            // Not a constant: the compiler would format it into a literal.
             Self::Text => panic!("LP {} broke", std::hint::black_box(1)),
             Self::Other => panic::panic_any(7_i32),
         }
@@ -42,7 +42,7 @@ impl Payload {
     }
 }
 
-/// Where in the model's code, other than its handlers, a panic happens.
+/// Places of a panic in the code of the model, outside of its handlers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Stage {
     MakeLp,
@@ -51,25 +51,25 @@ pub(crate) enum Stage {
     LpCount,
     Lookahead,
     Name,
-    /// Before the first process's summary is taken.
+    /// Before the first summary is taken.
     ReduceFirst,
-    /// After the last one is.
+    /// After the last summary is taken.
     Reduce,
-    /// When a message goes that was never handled.
+    /// When a message is dropped that was never handled.
     DropOfMessage,
 }
 
-/// A model of four processes that follow a script, with messages that carry `BYTES` bytes.
+/// A model of four LPs that follow a script, with messages of `BYTES` bytes.
 pub(crate) struct Scripted<const BYTES: usize> {
     lps: usize,
     script: Box<Script>,
     lookahead: Option<f64>,
     breaks: Option<(Stage, Payload)>,
-    /// One reference is in every message: when all others are gone, every message was dropped.
+    /// Every message has a reference: if no other reference is left, every message was dropped.
     pub(crate) token: Arc<()>,
 }
 
-/// The script: what process `lp` does on its `n`-th event, counted from 1; 0 is the start.
+/// The script: the action of LP `lp` on its `n`-th event, counted from 1; 0 is the start.
 pub(crate) type Script = dyn Fn(u32, u64) -> Vec<Act> + Send + Sync;
 
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ pub(crate) fn scripted(
     }
 }
 
-/// A sound model: process 0 sends an event to 1, which sends one to 3.
+/// A correct model: LP 0 sends an event to LP 1, which sends one to LP 3.
 pub(crate) fn two_events() -> Scripted<0> {
     scripted(|lp, n| match (lp, n) {
         (0, 0) => vec![Act::Send(1, 1.0)],
@@ -131,7 +131,7 @@ impl<const BYTES: usize> Scripted<BYTES> {
         Scripted { lps, script, lookahead, breaks, token }
     }
 
-    /// Breaks if it is this process's and this stage's turn.
+    /// Panics if the script names this LP and this stage.
     fn reach(&self, stage: Stage, at_work: bool) {
         if let Some((breaks_in, payload)) = self.breaks
             && breaks_in == stage
@@ -144,7 +144,7 @@ impl<const BYTES: usize> Scripted<BYTES> {
 
 impl<const BYTES: usize> Model for Scripted<BYTES> {
     type Lp = Process<BYTES>;
-    /// Events handled and events sent, by the count of the processes.
+    /// Events handled and events sent, as the LPs count them.
     type Output = (u64, u64);
 
     fn name(&self) -> &'static str {
@@ -178,7 +178,7 @@ impl<const BYTES: usize> Model for Scripted<BYTES> {
 impl<const BYTES: usize> Process<BYTES> {
     fn act(&mut self, model: &Scripted<BYTES>, cx: &mut impl Context<Message<BYTES>>) {
         for act in (model.script)(cx.me().get(), self.handled) {
-            // Of `two_events`, the one sent last: it is pending when a run ends before time 2.
+            // The later one of `two_events`: it is pending when a run ends before time 2.
             let breaks = match model.breaks {
                 Some((Stage::DropOfMessage, payload)) if self.handled > 0 => Some(payload),
                 _ => None,
