@@ -1,14 +1,15 @@
 //! Models by name, for commands, benchmarks and laboratories.
 //!
 //! The author of a model implements [`Parameters`] for its parameters. [`entry`] turns them into an
-//! entry of a list of models. [`ModelParams`] are the parameters of any model, without their type. All
-//! engines are compiled for a model once, in the crate whose [`Parameters::model`] calls
+//! entry of a list of models. [`ModelParams`] are the parameters of any model, without their type.
+//! All engines are compiled for a model once, in the crate whose [`Parameters::model`] calls
 //! [`AnyModel::new`].
 //!
 //! ```
 //! use warpline_models::{catalog::ModelParams, phold::PholdParams};
 //!
-//! let params = ModelParams::from(PholdParams { lps: 8, population: 16, ..PholdParams::default() });
+//! let params = PholdParams { lps: 8, population: 16, ..PholdParams::default() };
+//! let params = ModelParams::from(params);
 //! let report = warpline::Simulation::new(params.model()?).end(10.0).run()?;
 //! assert_eq!(report.model, params.name());
 //! # Ok::<(), warpline::RunError>(())
@@ -25,8 +26,8 @@ use crate::phold::PholdParams;
 
 /// The parameters of a model, and what a command needs to know about the model.
 ///
-/// The fields are flags of the command, keys of configuration files and keys of reports, by the same
-/// names; a field's comment is its help.
+/// The fields are flags of the command, keys of configuration files and keys of reports, by the
+/// same names; a field's comment is its help.
 pub trait Parameters:
     clap::Args + Serialize + Clone + fmt::Debug + Send + Sync + Sized + 'static
 {

@@ -41,7 +41,8 @@ const ROUNDING: f64 = 1e-6;
 /// The largest dimension: a node has the state of this number of links.
 pub const DIMENSION_MAX: u32 = 16;
 
-/// The parameters of the hypercube. The defaults are those of the buffer paper, where it gives them.
+/// The parameters of the hypercube. The defaults are those of the buffer paper, where it gives
+/// them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HypercubeParams {
@@ -211,8 +212,8 @@ pub struct Tally {
     hops: u64,
     latency: f64,
     latencies: Counts,
-    /// The messages that took one of this node's links, their waits for it in all, and their times on
-    /// it in all.
+    /// The messages that took one of this node's links, their waits for it in all, and their times
+    /// on it in all.
     requests: u64,
     waited: f64,
     busy: f64,
@@ -255,7 +256,7 @@ pub struct HypercubeOutput {
     /// Mean number of links that a delivered message passed.
     pub hops_mean: f64,
     /// The fraction of the time that a link is busy, over all links.
-    pub link_utilisation: f64,
+    pub link_utilization: f64,
     /// Mean time that a message waits for a link, per hop.
     pub queueing_delay_mean: f64,
 }
@@ -273,8 +274,9 @@ impl Results for HypercubeOutput {
             figure("latency_p99", self.latency_p99, time, "insertion to delivery, 99th percentile"),
             figure("hops_mean", self.hops_mean, "hops", "links that a delivered message passed"),
             figure(
+                // The key keeps its spelling: scripts read it.
                 "link_utilisation",
-                self.link_utilisation,
+                self.link_utilization,
                 "",
                 "part of the time a link is busy",
             ),
@@ -332,7 +334,7 @@ impl Model for Hypercube {
             latency_p95: percentile(0.95),
             latency_p99: percentile(0.99),
             hops_mean: sum.hops as f64 / delivered,
-            link_utilisation: sum.busy / (links * sum.end),
+            link_utilization: sum.busy / (links * sum.end),
             queueing_delay_mean: sum.waited / sum.requests as f64,
         }
     }

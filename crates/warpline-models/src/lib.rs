@@ -3,9 +3,9 @@
 //! One file per model: its parameters (the same names on the command line, in configuration files
 //! and here), its LPs, its results with units. [`ALL`] is the list of them.
 //!
-//! | model | what it is | taken from |
+//! | model | what it is | source |
 //! |---|---|---|
-//! | [`phold`] | synthetic load with a fixed population of events | Fujimoto 1990; buffer paper, 3.4 and 4 |
+//! | [`phold`] | a fixed population of events | Fujimoto 1990; buffer paper, 3.4 and 4 |
 //! | [`hypercube`] | messages routed through a binary hypercube | buffer paper, 7.1 |
 //! | [`pcs`] | a wireless network with moving portables | GTW paper, 4; buffer paper, 7.2 |
 //!

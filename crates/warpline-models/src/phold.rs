@@ -226,8 +226,8 @@ impl<const CAPACITY: usize> Phold<CAPACITY> {
     /// The LPs of a block in the neighborhood of an LP.
     fn block(&self, me: LpId, ahead: usize) -> Range<usize> {
         let PholdParams { lps, blocks, .. } = self.params;
-        // The blocks' borders are rounded as in `Model::placement`, so that each of `blocks` workers
-        // has one block.
+        // The blocks' borders are rounded as in `Model::placement`, so that each of `blocks`
+        // workers has one block.
         let block = (me.index() * blocks / lps + 1 + ahead) % blocks;
         let border = |block: usize| (block * lps).div_ceil(blocks);
         border(block)..border(block + 1)
@@ -314,7 +314,8 @@ impl<const CAPACITY: usize> Model for Phold<CAPACITY> {
         Some(Wires { message, summary: Wire::serde() })
     }
 
-    /// Declared only where they are few: with a link to every other LP, each LP would depend on all.
+    /// Declared only where they are few: with a link to every other LP, each LP would depend on
+    /// all.
     fn links(&self, from: LpId) -> Option<Vec<Link>> {
         let PholdParams { lps, neighborhood, blocks, lookahead, remote, .. } = self.params;
         let receivers: Vec<usize> = if remote <= 0.0 {

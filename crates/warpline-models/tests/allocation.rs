@@ -1,8 +1,8 @@
-//! Sends and handlers take nothing from the global allocator once a run is warm.
+//! After warm-up, sends and handlers take nothing from the global allocator.
 //!
-//! Method: count the calls of a short run and of one ten times as long. The long one may grow a few
-//! buffers more, as queues reach new peaks; anything that every event or every round did would be
-//! counted in thousands.
+//! Method: count the calls of a short run and of one ten times as long. The long run may grow a few
+//! more buffers, as queues reach new peaks; a call for every event or every GVT round would add
+//! thousands.
 
 #![expect(
     unsafe_code,
@@ -23,16 +23,16 @@ static CALLS: AtomicU64 = AtomicU64::new(0);
 struct Counting;
 
 fn count() {
-    // Ordering: Relaxed; joining the threads of a run orders what they counted before what is read.
+    // Ordering: Relaxed; the threads of a run are joined before the count is read.
     CALLS.fetch_add(1, Ordering::Relaxed);
 }
 
-// SAFETY: every method hands its arguments to the system's allocator and gives back what that
-// gives; counting neither allocates nor unwinds.
+// SAFETY: every method passes its arguments to the system's allocator and returns its result;
+// counting neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller keeps the contract of this method, which is the same.
+        // SAFETY: the caller keeps the contract of this method, which is that of the system's.
         unsafe { System.alloc(layout) }
     }
 
@@ -44,7 +44,7 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
-        // SAFETY: as above; `block` came from the system's allocator, as all do.
+        // SAFETY: as above; `block` came from the system's allocator, as all blocks do.
         unsafe { System.realloc(block, layout, size) }
     }
 
@@ -57,7 +57,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Calls of the allocator, and events committed, in a run to `end`.
+/// The calls of the allocator and the committed events of a run to `end`.
 fn calls(engine: Engine, workers: usize, pool: PoolKind, end: f64) -> (u64, u64) {
     let lookahead = if engine == Engine::Conservative { LOOKAHEAD } else { 0.0 };
     let params = PholdParams { lps: 64, population: 256, lookahead, ..PholdParams::default() };
@@ -70,12 +70,12 @@ fn calls(engine: Engine, workers: usize, pool: PoolKind, end: f64) -> (u64, u64)
 
 /// For the conservative engine.
 const LOOKAHEAD: f64 = 0.1;
-/// How many calls more the long run may make.
+/// The number of calls that the long run may make beyond those of the short one.
 const MORE: u64 = 64;
-/// The conservative engine may make one for so many windows, as its calendar turns a page.
+/// With windows, one call is allowed for this number of windows: its calendar begins a new block.
 const PAGE: f64 = 256.0;
 
-/// One test for all engines: the counter is the process's.
+/// One test for all engines, because the counter is that of the whole program.
 #[test]
 fn a_longer_run_allocates_no_more() {
     let pools = || PoolKind::ALL.iter().copied();
@@ -90,8 +90,8 @@ fn a_longer_run_allocates_no_more() {
         assert!(more_events > 8 * events);
         assert!(
             long <= short + MORE,
-            "{engine}, {workers} worker(s), {pool}: {short} calls for {events} events, but {long} for \
-             {more_events}"
+            "{engine}, {workers} worker(s), {pool}: {short} calls for {events} events, but {long} \
+             for {more_events}"
         );
     }
 }

@@ -80,8 +80,9 @@ fn commits_what_the_sequential_engine_does() {
     }
 }
 
-/// A model that promises nothing is refused before it runs, with what to declare; links alone,
-/// without any lookahead, are not taken for a wish to have a deadlock after every event.
+/// A model without a lookahead is refused before it runs, and the error says what to declare. A
+/// model whose links have no lookahead is refused, too, because it would deadlock after every
+/// event.
 #[test]
 fn asks_for_a_lookahead_or_links() {
     let models = [phold(PholdParams::default()), ModelParams::from(PcsParams::default())];
@@ -93,7 +94,7 @@ fn asks_for_a_lookahead_or_links() {
     }
 }
 
-/// Along their links, with every algorithm, at one rank and at two, the models commit the same.
+/// With every algorithm that uses links, on one rank and on two, the models commit the same.
 #[test]
 fn links_commit_what_the_sequential_engine_does() {
     let lookahead = |lookahead, neighborhood| {

@@ -1,7 +1,7 @@
-//! Golden digests: every model commits, bit for bit, what it committed when they were recorded.
+//! Golden digests: every model commits exactly what it committed when the digests were recorded.
 //!
-//! They change when a model, the order of events, the random numbers or the digest changes. No
-//! pending set, no optimisation and no platform may change them.
+//! They change when a model, the order of events, the random numbers or the digest changes. A
+//! pending set, an optimization or a platform must not change them.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use warpline_models::{
     phold::PholdParams,
 };
 
-/// A run and the digest it has always had.
+/// A run and its recorded digest.
 struct Golden {
     name: &'static str,
     model: ModelParams,

@@ -17,7 +17,8 @@ fn replicate(params: HypercubeParams, end: f64) -> Replications<HypercubeOutput>
     typed::replicate(params, 1, end, 16)
 }
 
-/// Asserts that the confidence interval covers the theory and is narrow: a wide one covers much.
+/// Asserts that the confidence interval covers the theory and is narrow; a wide one would show
+/// little.
 #[track_caller]
 fn assert_estimates(
     runs: &Replications<HypercubeOutput>,
@@ -41,8 +42,9 @@ fn mean_distance_by_hand() {
     assert_eq!([1, 2, 3].map(mean_distance), [1.0, 4.0 / 3.0, 12.0 / 7.0]);
 }
 
-/// Messages pass as many links as the distance of two random nodes, whatever the load. The runs are
-/// long because the messages that are under way at the end are those with more links to pass.
+/// The mean number of links that messages pass is the mean distance of two nodes, whatever the load
+/// is. The runs are long because messages with many hops are overrepresented among those that are
+/// not delivered at the end.
 #[test]
 fn hops_are_the_distance() {
     for (dimension, messages, end) in [(1, 3, 500.0), (3, 8, 2_000.0), (5, 64, 4_000.0)] {
@@ -57,7 +59,7 @@ fn hops_are_the_distance() {
     }
 }
 
-/// A message that has the network for itself never waits: its latency is its hops by its length.
+/// A message that is alone in the network never waits: its latency is its hops times its length.
 #[test]
 fn one_message_does_not_wait() {
     let params =
@@ -67,12 +69,12 @@ fn one_message_does_not_wait() {
     assert_estimates(&runs, |output| output.latency_mean, latency, 0.01);
     assert_estimates(&runs, |output| output.throughput, 1.0 / latency, 0.01);
     // Of each hop's 1.25 time units, one is spent on one of 6 * 64 links.
-    assert_estimates(&runs, |output| output.link_utilisation, 0.8 / 384.0, 0.01);
+    assert_estimates(&runs, |output| output.link_utilization, 0.8 / 384.0, 0.01);
     assert!(runs.reports.iter().all(|report| report.output.queueing_delay_mean == 0.0));
 }
 
 /// Little's law, at a light and at a heavy load: messages = throughput * mean latency. And a hop
-/// takes the mean length and the mean wait.
+/// takes the mean length plus the mean wait.
 #[test]
 fn littles_law() {
     for (messages, end) in [(32, 2_000.0), (2_048, 1_500.0)] {
@@ -84,8 +86,8 @@ fn littles_law() {
         let expected = 1.0 + output.queueing_delay_mean;
         assert!((hop / expected - 1.0).abs() < 0.02, "{hop} and not {expected}: {output:?}");
         let carried = output.throughput * output.hops_mean / (7.0 * 128.0);
-        let relative = output.link_utilisation / carried - 1.0;
-        assert!(relative.abs() < 0.02, "utilisation against {carried}: {output:?}");
+        let relative = output.link_utilization / carried - 1.0;
+        assert!(relative.abs() < 0.02, "utilization against {carried}: {output:?}");
     }
 }
 
@@ -112,7 +114,7 @@ fn two_nodes_by_hand() {
     assert_eq!(output.throughput, 6.0 / 3.5);
     assert_eq!(output.latency_mean, 8.0 / 6.0);
     assert_eq!(output.hops_mean, 1.0);
-    assert_eq!(output.link_utilisation, 1.0);
+    assert_eq!(output.link_utilization, 1.0);
     assert_eq!(output.queueing_delay_mean, 4.0 / 9.0);
     // Four latencies of 1 and two of 2, each to within the width of a bin.
     assert!((output.latency_p50 - 1.0).abs() <= 0.125, "{output:?}");
@@ -120,7 +122,7 @@ fn two_nodes_by_hand() {
 }
 
 /// One message of length 2 and a switch delay of 0.5 between two nodes: it starts at 0, 2.5, 5, …
-/// A link is busy for 2 of each 2.5, and no longer than to the end of the run.
+/// CUBE-B: a link is busy for 2 of each 2.5, and busy times after the end of the run do not count.
 #[test]
 fn busy_time_ends_with_the_run() {
     let params = HypercubeParams {
@@ -132,14 +134,14 @@ fn busy_time_ends_with_the_run() {
     };
     for (end, busy) in [(1.0, 1.0), (2.25, 2.0), (4.0, 3.5), (5.0, 4.0), (5.5, 4.5)] {
         let output = run(params.clone(), 1, end).output;
-        assert_eq!(output.link_utilisation, busy / (2.0 * end), "at {end}");
+        assert_eq!(output.link_utilization, busy / (2.0 * end), "at {end}");
         if output.delivered > 0 {
             assert_eq!(output.latency_mean, 2.5);
         }
     }
 }
 
-/// E-cube routing, lowest dimension first; each dimension has a queue of its own.
+/// E-cube routing, lowest dimension first; each dimension has its own queue.
 #[test]
 fn routes_by_hand() {
     let params = HypercubeParams { dimension: 3, latency: 0.5, ..HypercubeParams::default() };
@@ -162,8 +164,8 @@ fn routes_by_hand() {
     assert_eq!((next.hops, next.injected_at), (1, 4.0));
 }
 
-/// The lookahead holds under rounding too: an engine ends the run where it does not. Every length
-/// is the shortest one here, and the times grow to where the delays lose half of their bits.
+/// CUBE-A: the lookahead holds in spite of rounding; otherwise the engine ends the run. Every
+/// length is the shortest one here, and the times grow until the delays lose half of their bits.
 #[test]
 fn lookahead_survives_rounding() {
     for (length, latency) in [(0.1, 0.2), (0.3, 0.7), (1e-3, 0.1), (0.1, 1e6)] {
@@ -207,7 +209,7 @@ fn refusals_name_the_parameter() {
 #[test]
 fn nothing_measured_is_not_a_number() {
     let output = run(HypercubeParams { messages: 0, ..HypercubeParams::default() }, 1, 5.0).output;
-    assert_eq!((output.delivered, output.throughput, output.link_utilisation), (0, 0.0, 0.0));
+    assert_eq!((output.delivered, output.throughput, output.link_utilization), (0, 0.0, 0.0));
     assert!(output.latency_mean.is_nan() && output.latency_p99.is_nan());
 }
 

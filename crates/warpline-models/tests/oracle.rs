@@ -1,11 +1,11 @@
 //! Time Warp against the sequential engine: every model, with every policy and every limit.
 //!
-//! Small axes are crossed in full; what a cross product of all of them would have too many of is
-//! spread over its cells by a counter, so that every pair of values meets often. Digests cover the
-//! keys, the order and the random streams of all committed events; the results of the models are
-//! compared to the last bit.
+//! The small axes are crossed in full. The values of the other axes are assigned to the cells by a
+//! counter, so that every pair of values occurs often, without the cross product of all axes.
+//! Digests cover the keys, the order and the random streams of all committed events; the results of
+//! the models are compared to the last bit.
 //!
-//! # Mutations of the engine, each found
+//! # Mutations of the engine, each seen red
 //!
 //! - `Worker::notice` looks for the result before the flag: "GVT-2: a report before the last result
 //!   was seen". Only real threads come there: the simulated runs take both looks in one step.
@@ -30,7 +30,7 @@ use warpline_models::{
 
 const SEED: u64 = 11;
 
-/// How a run differs from the others.
+/// The settings in which runs differ.
 #[derive(Clone, Copy, Debug)]
 struct Policy {
     workers: usize,
@@ -48,7 +48,7 @@ struct Policy {
     spare: Option<u64>,
 }
 
-/// A model, where it ends, and what it came to on the sequential engine.
+/// A model, its end, and its outcome with the sequential engine.
 struct Case {
     name: &'static str,
     model: ModelParams,
@@ -56,7 +56,7 @@ struct Case {
     reversible: bool,
 }
 
-/// A digest, the results as text (every bit of them), and the most bytes that events took.
+/// A digest, the results as text with every bit, and the most bytes that events took.
 type Outcome = (CommitDigest, String, u64);
 
 struct Run {

@@ -21,7 +21,8 @@ fn estimate(runs: &Replications<PcsOutput>, figure: impl Fn(&PcsOutput) -> f64) 
     Estimate::of(runs.reports.iter().map(|report| figure(&report.output)))
 }
 
-/// Asserts that the confidence interval covers the theory and is narrow: a wide one covers much.
+/// Asserts that the confidence interval covers the theory and is narrow; a wide one would show
+/// little.
 #[track_caller]
 fn assert_estimates(name: &str, found: Estimate, theory: f64, relative_half_width: f64) {
     assert!(found.covers(theory), "{name}: {found:?}, but theory says {theory}");
@@ -39,7 +40,7 @@ fn engset_terms(n: u32, c: u32, a: f64) -> Vec<f64> {
     terms
 }
 
-/// The part of the calls that is blocked: n sources, of which one that calls sees n - 1 others.
+/// The fraction of calls that are blocked: with n sources, a caller sees n - 1 others.
 fn engset_blocking(n: u32, c: u32, a: f64) -> f64 {
     let terms = engset_terms(n - 1, c, a);
     terms[c as usize] / terms.iter().sum::<f64>()
@@ -60,7 +61,7 @@ fn engset_by_hand() {
     assert!(engset_blocking(4, 4, 1.0) == 0.0);
 }
 
-/// Without mobility every cell is a system of its own, with as many sources as it has portables.
+/// Without mobility every cell is an independent system, whose sources are its portables.
 #[test]
 fn engset_without_mobility() {
     // portables per cell, channels, mean call, mean idle, end
@@ -93,7 +94,7 @@ fn engset_without_mobility() {
     }
 }
 
-/// With a channel for everybody the portables are independent: each is in a call for
+/// With a channel for each portable, the portables are independent: each is in a call for
 /// `call / (call + idle)` of the time, and then moves at the rate `1 / stay`.
 #[test]
 fn nobody_is_refused_where_there_are_channels_for_all() {
@@ -122,7 +123,7 @@ fn nobody_is_refused_where_there_are_channels_for_all() {
     }
 }
 
-/// The more often portables move, the more of the calls are cut off.
+/// The more often portables move, the more calls are dropped.
 #[test]
 fn faster_moves_drop_more_calls() {
     let drops = [Mobility::Low, Mobility::Medium, Mobility::High].map(|mobility| {
@@ -160,7 +161,7 @@ fn statistics_start_after_the_warm_up() {
     assert!(none.output.blocking_probability.is_nan() && none.output.channel_use.is_nan());
 }
 
-/// One cell with one channel, by hand: who gets it, who does not, and what becomes of them.
+/// One cell with one channel, by hand: which portables get it, and what the others do.
 #[test]
 fn rules_of_a_cell_one_by_one() {
     const NEVER: f64 = f64::INFINITY;
@@ -174,11 +175,11 @@ fn rules_of_a_cell_one_by_one() {
     cell.handle(&pcs, &PcsMessage::CallStart { move_at: NEVER }, cx.at(10.0));
     let (to, time, message) = cx.only();
     assert!(to == 0 && time > 10.0 && *message == PcsMessage::CallEnd { move_at: NEVER });
-    // The second is blocked: idle again, to call again.
+    // The second call is blocked: its portable is idle, and calls again later.
     cell.handle(&pcs, &PcsMessage::CallStart { move_at: NEVER }, cx.at(11.0));
     let (to, time, message) = cx.only();
     assert!(to == 0 && time > 11.0 && *message == PcsMessage::CallStart { move_at: NEVER });
-    // A call that is handed off to here is dropped, and its portable goes on as an idle one.
+    // A call that is handed off to this cell is dropped, and its portable is idle.
     cell.handle(&pcs, &PcsMessage::Arrive { in_call: true, call_at: 900.0 }, cx.at(12.0));
     let (_, time, message) = cx.only();
     match *message {
@@ -201,7 +202,7 @@ fn rules_of_a_cell_one_by_one() {
     let (to, time, message) = cx.only();
     assert!(to == 1 && time == 13.5);
     assert!(matches!(message, PcsMessage::Arrive { in_call: false, call_at } if *call_at > 13.5));
-    // A move in a call tells both cells, this one first.
+    // A move in a call sends an event to both cells, first to this one.
     cell.handle(&pcs, &PcsMessage::CallStart { move_at: 14.0 }, cx.at(14.0));
     let [(first, time, PcsMessage::Leave), (second, also, PcsMessage::Arrive { in_call, .. })] =
         cx.sent[..]
@@ -218,8 +219,8 @@ fn rules_of_a_cell_one_by_one() {
     assert_eq!(output.carried_traffic, (3.0 + 0.25 + 6.0) / 20.0);
 }
 
-/// PCS-A and PCS-B at every event, from the outside: one chain per portable, and in no cell more
-/// calls than channels. Small tori have cells that are their own neighbors.
+/// PCS-A and PCS-B at every event, observed from outside: one chain of events per portable, and in
+/// no cell more calls than channels. Small tori have cells that are their own neighbors.
 #[test]
 fn every_portable_stays_and_no_channel_is_used_twice() {
     for (size, topology) in [
@@ -343,7 +344,7 @@ mod flags {
     }
 }
 
-/// Every field of a message counts for its identity, and its kind does.
+/// The identity of a message depends on its kind and on every field.
 #[test]
 fn messages_have_an_identity() {
     let times = [0.0, 1.5, f64::INFINITY];

@@ -1,4 +1,4 @@
-//! PHOLD: its rate against theory, where its events go, and what it says of broken payloads.
+//! PHOLD: its rate against theory, the receivers of its events, and its errors for broken payloads.
 
 mod common;
 mod typed;
@@ -46,9 +46,9 @@ fn remote_events_are_as_many_as_asked_for() {
     }
 }
 
-/// A process sends to the next `neighborhood` blocks, to all of them, and to no other.
+/// An LP sends to all of the next `neighborhood` blocks, and to no other block.
 ///
-/// Method: handle the initial event of a process by hand, often, and see where the next ones go.
+/// Method: handle the initial event of an LP by hand, often, and note the receivers.
 #[test]
 fn neighborhoods_are_the_next_blocks() {
     for (blocks, neighborhood) in [(4, 1), (8, 1), (8, 2), (8, 4), (7, 3)] {
@@ -76,7 +76,7 @@ fn neighborhoods_are_the_next_blocks() {
     assert_eq!(refused(300, 2), "neighborhood");
 }
 
-/// The digest depends on what the events carry, and results do not.
+/// The digest depends on the payload of the events, and results do not.
 #[test]
 fn payloads_travel_and_are_part_of_the_digest() {
     let report = |payload| run(phold(|params| params.payload = payload), 20.0);
@@ -85,8 +85,8 @@ fn payloads_travel_and_are_part_of_the_digest() {
     assert!(Phold::<64>::new(PholdParams { payload: 65, ..PholdParams::default() }).is_err());
 }
 
-/// Slow handlers must not keep a run from being watched: each event here takes as long as a dozen
-/// looks at the clock are apart.
+/// Slow handlers must not keep a run from being observed: each event takes about twelve times as
+/// long as the interval between two looks at the clock.
 #[test]
 fn slow_events_can_be_interrupted() {
     let params = phold(|params| params.grain = 12_000_000);
@@ -96,7 +96,7 @@ fn slow_events_can_be_interrupted() {
     assert!(report.committed_events < 50, "{} events", report.committed_events);
 }
 
-/// The reverse handler restores every process, with and without a draw for the receiver.
+/// The reverse handler restores every LP, with and without a draw for the receiver.
 #[test]
 fn events_are_reversible() {
     for (remote, neighborhood) in [(1.0, 0), (0.5, 2), (0.0, 0)] {
@@ -111,11 +111,12 @@ fn events_are_reversible() {
     }
 }
 
-/// Messages are told apart by the byte they are filled with, and by how much of them is.
+/// The identity of a message depends on the byte it is filled with, and on how much of it is
+/// filled.
 #[test]
 fn messages_have_an_identity() {
     fn identity(payload: usize, me: usize) -> Option<u64> {
-        // Not a multiple of 8, so that the last bytes are no word.
+        // Not a multiple of 8, so that the last bytes are not a whole word.
         let params = PholdParams { lps: 64, population: 256, payload, ..PholdParams::default() };
         let model = Phold::<60>::new(params).expect("valid parameters");
         let mut cx = Sends::new(&model, me);

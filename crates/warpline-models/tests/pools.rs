@@ -1,4 +1,4 @@
-//! Pools with the messages of real models: large ones, and what a trace shows of small ones.
+//! Buffer pools with the messages of real models: large messages, and traces of small ones.
 
 use std::sync::{Arc, Mutex};
 
@@ -77,8 +77,8 @@ fn traced(pool: PoolKind) -> ((CommitDigest, u64, u64), Vec<BufferAccess>) {
     (result, seen)
 }
 
-/// Workers that take turns roll back, and do the same when they do it again; every event is written
-/// once by its sender, read by its receiver when it is handled, and its buffer freed there.
+/// Workers that take turns roll back, and do the same in a second run. Every event is written once
+/// by its sender and read by its receiver when it is handled; its buffer is freed there.
 #[test]
 fn runs_in_turn_repeat_themselves() {
     let expected = run(64, SEQUENTIAL).0;

@@ -1,4 +1,4 @@
-//! Fossil collection keeps up, whatever the state saving: sparse copies keep records for longer,
+//! Fossil collection keeps up with every kind of state saving: sparse copies keep records longer,
 //! but not for ever.
 //!
 //! Mutations that turn this red: `may_drop` looks at the next record only; `may_drop` always says
@@ -33,7 +33,7 @@ fn the_processed_list_stays_short() {
                 let counters = &report.details.counters;
                 let peak = counters.iter().find(|(name, _)| *name == "processed_list_peak");
                 let peak = peak.expect("the length is counted").1;
-                // The events of a few GVT rounds, and of 64 processes back to the last copy.
+                // The events of a few GVT rounds, and those of 64 LPs since their last copies.
                 let enough = 4 * 1024 + 64 * 64 + 4096;
                 assert!(
                     peak <= enough && report.committed_events > 5 * enough,

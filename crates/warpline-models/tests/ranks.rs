@@ -1,11 +1,11 @@
-//! Several ranks commit what the sequential engine does, wherever the processes are placed.
+//! Several ranks commit what the sequential engine does, however the LPs are placed.
 
 use std::sync::Arc;
 
 use warpline::{AnyModel, Engine, Placement, Results, Simulation};
 use warpline_models::{catalog::ModelParams, hypercube::HypercubeParams, phold::PholdParams};
 
-/// What a run commits, and what it says.
+/// What a run commits, and its results.
 type Found = (String, u64, u64, Vec<u64>);
 
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl Run {
     }
 }
 
-/// Workloads with a lookahead; the number of processes of each.
+/// Workloads with a lookahead, and the number of LPs of each.
 fn workloads() -> Vec<(ModelParams, usize, f64)> {
     let phold = |lps, population, remote, lookahead, payload| {
         let other = PholdParams::default();

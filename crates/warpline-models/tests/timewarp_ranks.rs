@@ -20,7 +20,7 @@ use warpline_models::{
 /// No run of these tests takes this long, on however busy a machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How a run differs from the others.
+/// The settings in which runs differ.
 #[derive(Clone, Copy, Debug)]
 struct Policy {
     ranks: usize,
@@ -41,7 +41,7 @@ struct Policy {
     memory: Option<u64>,
 }
 
-/// A model, and where it ends.
+/// A model and its end.
 struct Case {
     name: &'static str,
     model: ModelParams,
@@ -49,7 +49,7 @@ struct Case {
     reversible: bool,
 }
 
-/// What a run came to; the results are text, every bit of them.
+/// The outcome of a run; the results are text, with every bit of the numbers.
 #[derive(Debug)]
 struct Outcome {
     digest: CommitDigest,
@@ -57,7 +57,7 @@ struct Outcome {
     results: String,
     /// The most bytes that events took.
     peak: u64,
-    /// Letters to other ranks.
+    /// Remote events.
     sent: u64,
 }
 

@@ -1,8 +1,11 @@
 //! One test for every pending set: scripts of operations, checked against a `BTreeMap`.
 //!
-//! A script says what to do without naming a set, so each runs unchanged on every kind. After every
-//! step the set must agree with the model on what came out and on how many entries are left; at the
-//! end, everything is popped in order, and no set may have kept an entry that it handed out.
+//! A script does not name a set, so each runs unchanged on every kind. After every step the set and
+//! the model must agree on the entry that was popped and on the number of entries. At the end all
+//! entries are popped in order, and no set may have kept an entry that it has returned.
+//!
+//! These scripts run the assertions of the sets' invariants: NODE-A, CANCEL-A, SKEW-A, SPLAY-A,
+//! CALENDAR-A, CALENDAR-B, LADDER-A and LADDER-B.
 
 use std::{cmp::Ordering, collections::BTreeMap, rc::Rc, thread};
 
@@ -12,7 +15,7 @@ use warpline::{
     pending::{Entry, PendingFamily, PendingSet, WithPending},
 };
 
-/// What an entry is ordered by; times are not negative, so their bits order as they do.
+/// The order of an entry. Times are not negative, so their bits compare as the times do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     time_bits: u64,
@@ -31,7 +34,7 @@ impl Key {
     }
 }
 
-/// An entry that owns a share of something, so that those still alive can be counted.
+/// An entry that owns a reference to a counter, so that the live entries can be counted.
 #[derive(Debug)]
 struct Item {
     key: Key,
@@ -66,26 +69,26 @@ impl Entry for Item {
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// Inserts this entry, be there an equal one or not.
+    /// Inserts this entry, whether there is an equal one or not.
     Insert(Key),
-    /// Inserts at the time popped last, plus or minus so much, with a new id.
+    /// Inserts at the time popped last, plus or minus this, with a new id.
     InsertNear(f64),
     Pop,
     Peek,
-    /// A pop, and an insert so much after what was popped: the hold model.
+    /// A pop, and an insert at this delay after the popped entry: the hold model.
     Hold(f64),
     /// Removes the least pending entry that is at or after this key, or the first one.
     Remove(Key),
-    /// Inserts again what was removed last.
+    /// Inserts the entry that was removed last again.
     InsertRemoved,
     /// Pops the least entry and inserts it again, as an engine does at the end of a run.
     PutBack,
 }
 
-/// A set and its model, which hold the same.
+/// A set and its model, which have the same entries.
 struct Checked<S> {
     set: S,
-    /// How many there are of each entry.
+    /// The number of equal entries, by entry.
     model: BTreeMap<Key, usize>,
     len: usize,
     alive: Rc<()>,
@@ -102,7 +105,7 @@ impl<S: PendingSet<Item>> Checked<S> {
             len: 0,
             alive: Rc::new(()),
             now: 0.0,
-            // Above the ids that scripts use.
+            // Above all ids that scripts use.
             next_id: 1 << 31,
             removed: None,
         }
@@ -199,7 +202,7 @@ impl WithPending for Script<'_> {
     type Output = ();
 
     fn with<P: PendingFamily>(self) {
-        // Once drained by pops, and once dropped with all that is left in it.
+        // Once drained by pops, and once dropped with the rest of its entries.
         let mut checked = Checked::<P::Set<Item>>::new();
         self.0.iter().for_each(|op| checked.apply(*op));
         checked.drain();
@@ -212,7 +215,7 @@ impl WithPending for Script<'_> {
     }
 }
 
-/// Runs a script on every kind; a failing kind names its thread, and so its message.
+/// Runs a script on every kind, on a thread with the name of the kind, which a panic shows.
 fn check(script: &[Op]) {
     for kind in PendingKind::ALL {
         let ran = thread::scope(|scope| {
@@ -261,7 +264,7 @@ proptest! {
         check(&script);
     }
 
-    /// The same with thousands of entries pending, so that resizes and rungs take part.
+    /// The same with thousands of pending entries, so that sets are resized and rungs are used.
     #[test]
     fn agrees_when_populous(
         first in prop::collection::vec(any_key(), 500..3000),
@@ -295,7 +298,7 @@ fn hold(population: u32, holds: u32, mut delay: impl FnMut(&mut Stream) -> f64) 
     fill.into_iter().chain(steps.flatten()).collect()
 }
 
-/// Anywhere: the exponent is uniform, so near and far entries are as likely.
+/// Any time: the exponent is uniform, so near and far entries are equally likely.
 fn random_key(rng: &mut Stream) -> Key {
     Key { time_bits: rng.below(f64::MAX.to_bits()), id: 0 }
 }
@@ -357,7 +360,7 @@ fn populations_of_all_sizes() {
 }
 
 /// Enough entries for rungs below rungs of a ladder: most of them in a thousandth of the time span,
-/// with inserts into what is open, what is closed, and what has not been looked at yet.
+/// with inserts into parts that are open, closed, or not yet reached.
 #[test]
 fn large_skewed_population() {
     let mut crowd = 0_u32;
@@ -404,7 +407,7 @@ fn growing_and_shrinking_population() {
     check(&script);
 }
 
-/// Time Warp: what was popped, and more, comes back below the last popped time, over and over.
+/// Time Warp: popped entries, and new ones, are inserted below the last popped time, repeatedly.
 #[test]
 fn inserts_below_the_last_popped() {
     let mut rng = random();
@@ -431,13 +434,13 @@ fn removed_entries_come_back() {
         script.extend([Op::Remove(victim), Op::InsertRemoved, Op::Remove(victim), Op::Peek]);
         script.extend([Op::InsertRemoved, Op::Remove(front), Op::InsertRemoved, Op::Hold(delay)]);
     }
-    // All of them, so that the set is empty but for what it may only have noted.
+    // All of them, so that the set is empty except for entries whose removal it has only noted.
     script.extend([Op::Remove(Key::MAX); 2000]);
     script.extend([Op::Peek, Op::Pop, Op::InsertRemoved, Op::Peek]);
     check(&script);
 }
 
-/// Cancels far entries for as long as a thousand near ones are live.
+/// Cancels far entries while a thousand near ones are live.
 struct CancelFar;
 
 impl WithPending for CancelFar {
@@ -454,7 +457,7 @@ impl WithPending for CancelFar {
             set.remove(item(far, 2000 + round));
             assert_eq!(set.len(), 1000);
         }
-        assert!(Rc::strong_count(&alive) < 10_000, "cancelled entries pile up");
+        assert!(Rc::strong_count(&alive) < 10_000, "canceled entries pile up");
         let left: Vec<_> = std::iter::from_fn(|| set.pop()).map(|item| item.key.id).collect();
         assert!(left.iter().copied().eq(0..1000), "{left:?}");
     }
@@ -462,7 +465,7 @@ impl WithPending for CancelFar {
 
 /// A set that only notes removals must still not grow with them.
 #[test]
-fn cancelled_entries_do_not_pile_up() {
+fn canceled_entries_do_not_pile_up() {
     for kind in PendingKind::ALL {
         kind.dispatch(CancelFar);
     }
@@ -474,7 +477,8 @@ fn extreme_times() {
     let all: Vec<_> = keys.map(|(id, time)| Op::Insert(Key::new(*time, id as u32))).collect();
     check(&all.repeat(300));
     for &base in EXTREMES {
-        // A crowd at one extreme decides on the widths; then the others come and go.
+        // Many entries at one extreme determine the widths; then the others are inserted and
+        // popped.
         let mut rng = random();
         let crowd = |id: u32| Key::new((base * (1.0 + rng.uniform())).min(f64::MAX), 100 + id);
         let mut script: Vec<_> = (0..1000).map(crowd).map(Op::Insert).collect();
@@ -502,7 +506,7 @@ impl WithPending for DropMany {
             let time = f64::from(if self.ascending { index } else { count - index });
             set.insert(Item { key: Key::new(time, index), _alive: Rc::clone(&alive) });
         }
-        // Some are opened, so that the parts of a set that are made by looking exist as well.
+        // Some are popped, so that the parts of a set that a pop makes exist as well.
         for _ in 0..100 {
             drop(set.pop());
         }

@@ -1,5 +1,5 @@
-//! The reverse check: passes sound models and commits what the sequential engine commits; finds
-//! what is planted, and names process, time and field.
+//! The reverse check passes sound models and commits the same as the sequential engine. In a broken
+//! model it finds the bug, and names LP, time and field.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,13 +13,13 @@ const SEED: u64 = 12;
 /// A bank of accounts that send each other money, with one bug or none.
 struct Bank {
     bug: Option<Bug>,
-    /// What a handler has no business to change.
+    /// A count of handler calls; a sound handler does not depend on it.
     calls: AtomicU64,
-    /// How many I/O events were handled.
+    /// The number of I/O events that were handled.
     written: AtomicU64,
 }
 
-/// All of them strike at account 3 only.
+/// Bugs, all of them at account 3 only.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bug {
     ForgetsAField,
@@ -28,7 +28,7 @@ enum Bug {
     DrawsAnotherNumber,
     /// Changes a field that `Debug` does not show, and does not restore it.
     HidesAField,
-    /// What it does depends on how often handlers were called.
+    /// Depends on the count of handler calls, as do the following ones.
     SendsAnotherDelay,
     SendsAnotherAmount,
     SendsMore,
@@ -75,7 +75,7 @@ impl Bank {
         me.get() == 3 && self.bug == Some(bug)
     }
 
-    /// How often it was called, if that is to matter.
+    /// The count of handler calls, for an account with this bug.
     fn calls(&self, me: LpId, bug: Bug) -> u64 {
         if self.has(me, bug) { self.calls.fetch_add(1, Ordering::Relaxed) } else { 0 }
     }
@@ -190,7 +190,7 @@ fn check(bug: Option<Bug>) -> Simulation<'static, Bank> {
     Simulation::new(Bank::new(bug)).engine(Engine::ReverseCheck).seed(SEED).end(50.0)
 }
 
-/// What the check says of a bug, which is to be at account 3.
+/// The fault that the check reports for a bug, which must be at account 3.
 fn fault_of(bug: Bug) -> Fault {
     let error = check(Some(bug)).run().expect_err("the bug is found");
     let text = error.to_string();
@@ -223,6 +223,7 @@ fn what_is_not_restored_is_named() {
     assert!(what.starts_with("`history.log"), "{what}");
 }
 
+/// REVERSE-B: a field that `Debug` hides is noticed by what the second execution does.
 #[test]
 fn what_is_different_the_second_time_is_named() {
     for (bug, name, [first, second]) in [
@@ -242,7 +243,8 @@ fn what_is_different_the_second_time_is_named() {
     }
 }
 
-/// Each send and each I/O event takes effect once, so all is as on the sequential engine.
+/// REVERSE-A: each send and each I/O event takes effect once, so the results are those of the
+/// sequential engine.
 #[test]
 fn commits_what_the_sequential_engine_commits() {
     let checked = check(None).run().expect("sound");
@@ -254,7 +256,8 @@ fn commits_what_the_sequential_engine_commits() {
     assert!(plain.output.0 > 100);
 }
 
-/// What is sent on trial is limited, too, to exactly what the sequential engine needs.
+/// Events that are held back count, too: the memory that the sequential engine needs is enough, and
+/// less is not.
 #[test]
 fn memory_is_limited() {
     let error = check(Some(Bug::SendsForEver)).memory(100_000).run().expect_err("no end");

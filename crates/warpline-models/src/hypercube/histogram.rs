@@ -6,8 +6,8 @@
 //!
 //! # Invariants
 //!
-//! - **BIN-A.** Bin `b` counts the values `x` with `border(b) <= x < border(b + 1)`, in units of the
-//!   histogram; the first bin also counts all values below it, the last one all above it.
+//! - **BIN-A.** Bin `b` counts the values `x` with `border(b) <= x < border(b + 1)`, in units of
+//!   the histogram; the first bin also counts all values below it, the last one all above it.
 
 use serde::{Deserialize, Serialize};
 use warpline::{Context, TrackedVec, Undo};
@@ -74,11 +74,11 @@ impl Histogram {
         }
     }
 
-    /// The value below which a fraction `p` of the counted values is, in units of the histogram; NaN
-    /// if nothing was counted.
+    /// The value below which a fraction `p` of the counted values is, in units of the histogram;
+    /// NaN if nothing was counted.
     ///
-    /// It is in the same bin as the exact value, so its error is at most 12.5 %, and much less if the
-    /// values in the bin are spread evenly.
+    /// It is in the same bin as the exact value, so its error is at most 12.5 %, and much less if
+    /// the values in the bin are spread evenly.
     pub(super) fn quantile(&self, p: f64) -> f64 {
         let total: u64 = self.0.iter().sum();
         let rank = p * total as f64;

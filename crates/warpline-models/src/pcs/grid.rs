@@ -27,8 +27,8 @@ pub enum Topology {
     Bounded,
 }
 
-/// The neighbors of a cell. In a small torus a cell may be its own neighbor, or that of another cell
-/// twice.
+/// The neighbors of a cell. In a small torus a cell may be its own neighbor, or that of another
+/// cell twice.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Neighbors {
     cells: [LpId; 4],

@@ -1,4 +1,4 @@
-//! Drives a single handler by hand: a context that keeps what is sent.
+//! A context for calling a single handler by hand; it keeps what is sent.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ impl<M: fmt::Debug> Sends<M> {
         Self { now: VirtualTime::ZERO, me, lp_count: model.lp_count(), rng, sent: Vec::new() }
     }
 
-    /// Forgets what was sent, and goes to a time.
+    /// Forgets what was sent, and sets the time.
     pub(crate) fn at(&mut self, now: f64) -> &mut Self {
         self.now = VirtualTime::new(now).expect("a time");
         self.sent.clear();

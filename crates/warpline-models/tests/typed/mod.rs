@@ -1,7 +1,7 @@
-//! Runs of shipped models whose results have their own types again.
+//! Runs of the shipped models, with their typed results.
 //!
-//! Engines are compiled for the models once, in the library; a test that makes a simulation of a model
-//! itself compiles them again.
+//! Engines are compiled for the models once, in the library; a test that makes a simulation of a
+//! model itself compiles them again.
 
 use warpline::{AnyModel, AnyOutput, Replications, Report, Simulation};
 use warpline_models::catalog::Parameters;
@@ -11,12 +11,12 @@ pub(crate) fn simulation(params: impl Parameters) -> Simulation<'static, AnyMode
     Simulation::new(params.model().expect("valid parameters"))
 }
 
-/// A report with the result of the model's own.
+/// A report with the model's typed result.
 pub(crate) fn typed<O: Clone + 'static>(report: Report<AnyOutput>) -> Report<O> {
     report.map(|output| output.get::<O>().expect("the output of this model").clone())
 }
 
-/// Replications with the results of the model's own.
+/// Replications with the model's typed results.
 pub(crate) fn replicate<O: Clone + 'static>(
     params: impl Parameters,
     seed: u64,

@@ -57,7 +57,7 @@ pub(super) struct Stop {
     pub(super) at_once: AtomicBool,
 }
 
-/// Which of the model's code a worker runs: what an error tells as its place.
+/// Which code of the model a worker runs: the place that an error names.
 #[derive(Default)]
 pub(super) struct ErrorContext {
     /// The LP whose code runs, and the event that it handles.

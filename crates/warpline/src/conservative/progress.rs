@@ -70,7 +70,7 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
         self.stop.at_once.load(Ordering::Relaxed)
     }
 
-    /// Looks at the clock now and then; says whether the window is to be cut off.
+    /// Looks at the clock now and then; returns whether the window is to be cut off.
     #[inline]
     pub(super) fn cuts_off(&mut self) -> bool {
         if self.timer.is_due() {
@@ -104,7 +104,7 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
         }
     }
 
-    /// Goes on with a panic of the observer's, if there was one.
+    /// Resumes a panic of the observer, if there was one.
     pub(super) fn resume_panic(&mut self) {
         if let Some(panic) = self.panic.take() {
             std::panic::resume_unwind(panic);

@@ -10,14 +10,14 @@
 
 mod arena;
 mod calendar;
-mod cancelling;
+mod canceling;
 mod dary_heap;
 mod ladder;
 mod skew_heap;
 mod splay_tree;
 
 pub use calendar::CalendarQueue;
-pub use cancelling::{Cancelling, MinQueue};
+pub use canceling::{Canceling, MinQueue};
 pub use dary_heap::DaryHeap;
 pub use ladder::LadderQueue;
 pub use skew_heap::SkewHeap;
@@ -30,7 +30,7 @@ use crate::names::names;
 /// # Laws
 ///
 /// - `a < b` implies `a.time() <= b.time()`. Times are finite and not negative.
-/// - Entries that compare equal are interchangeable. So where an event may be cancelled and sent
+/// - Entries that compare equal are interchangeable. So where an event may be canceled and sent
 ///   again under the same key (Time Warp re-executes), the order of its entry must end with the
 ///   buffer of the event, which tells the two apart.
 pub trait Entry: Ord {
@@ -182,13 +182,13 @@ impl PendingFamily for AnyFamily {
 
 pending_sets! {
     /// Ladder queue (Tang, Goh and Thng 2005), with a heap for late arrivals.
-    Ladder = "ladder" => Cancelling<LadderQueue<E>, E>;
+    Ladder = "ladder" => Canceling<LadderQueue<E>, E>;
     /// Implicit 4-ary heap.
-    Heap = "heap" => Cancelling<DaryHeap<E>, E>;
+    Heap = "heap" => Canceling<DaryHeap<E>, E>;
     /// Calendar queue (Brown 1988), self-resizing.
     Calendar = "calendar" => CalendarQueue<E>;
     /// Skew heap (Sleator and Tarjan 1986).
-    Skew = "skew" => Cancelling<SkewHeap<E>, E>;
+    Skew = "skew" => Canceling<SkewHeap<E>, E>;
     /// Splay tree (Sleator and Tarjan 1985).
     Splay = "splay" => SplayTree<E>;
 }

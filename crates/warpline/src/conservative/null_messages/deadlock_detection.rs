@@ -123,7 +123,7 @@ where
             || self.is_first() && self.is_quiescent()
     }
 
-    /// Whether nobody can go on and nothing is on its way, as far as this worker knows.
+    /// Whether no LP can go on and nothing is on its way, as far as this worker knows.
     fn is_quiescent(&mut self) -> bool {
         let Some(crossings) = self.graph.quiescent() else { return false };
         let is_quiescent = self.remote.is_none() || self.are_ranks_quiescent(crossings);

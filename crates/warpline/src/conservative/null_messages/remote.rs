@@ -26,16 +26,16 @@ use crate::{
 /// An idle worker asks after this number of looks whether another rank fails.
 const ALERT_EVERY: u32 = 16;
 
-/// What a rank says of its quiescence: the number of freezes so far, and the numbers of items that
+/// A quiescent rank's report: the number of freezes so far, and the numbers of items that
 /// it has sent to other ranks and received from them.
 type Quiescence = [u64; 3];
 
 /// One worker's view of other ranks.
 pub(super) struct Remote {
-    /// What this rank has last said; used by its first worker.
-    said: Option<Quiescence>,
-    /// What each rank has last said; used by the first worker of all.
-    heard: Vec<Option<Quiescence>>,
+    /// The last report of this rank; used by its first worker.
+    sent: Option<Quiescence>,
+    /// The last report of each rank; used by the first worker of all.
+    received: Vec<Option<Quiescence>>,
 }
 
 impl Remote {
@@ -44,19 +44,19 @@ impl Remote {
         shared: &Shared<'_, M, B>,
     ) -> Option<Box<Self>> {
         let ranks = shared.common.ranks.count();
-        (ranks > 1).then(|| Box::new(Self { said: None, heard: vec![None; ranks] }))
+        (ranks > 1).then(|| Box::new(Self { sent: None, received: vec![None; ranks] }))
     }
 
-    /// The first worker of all takes what a rank says of its quiescence.
+    /// The first worker of all takes the report of a quiescent rank.
     pub(super) fn hear_quiescence(&mut self, words: &Control) {
-        let rank = usize::try_from(words[1]).ok().and_then(|rank| self.heard.get_mut(rank));
+        let rank = usize::try_from(words[1]).ok().and_then(|rank| self.received.get_mut(rank));
         rank.into_iter().for_each(|rank| *rank = Some([words[2], words[3], words[4]]));
     }
 
-    /// Whether all ranks have said so after this number of freezes, and nothing is on its way
+    /// Whether all ranks are quiescent after this number of freezes, and nothing is on its way
     /// between them.
     fn are_all_quiescent(&self, freezes: u64) -> bool {
-        let sums = self.heard.iter().try_fold([0u64; 2], |sums, rank| {
+        let sums = self.received.iter().try_fold([0u64; 2], |sums, rank| {
             let [epoch, sent, received] = (*rank)?;
             (epoch == freezes).then(|| [sums[0] + sent, sums[1] + received])
         });
@@ -99,8 +99,8 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let freezes = self.detection.freezes;
         let now = [freezes, sent, received];
         let Some(remote) = &mut self.remote else { return true };
-        if remote.said != Some(now) {
-            remote.said = Some(now);
+        if remote.sent != Some(now) {
+            remote.sent = Some(now);
             let mut words = [0; CONTROL_WORDS];
             words[..2].copy_from_slice(&[QUIESCENT, self.shared.common.ranks.me() as u64]);
             words[2..5].copy_from_slice(&now);

@@ -257,7 +257,7 @@ impl<'t, M: Model> RankBarrier<'t, M> {
     /// Sends a parcel to every other rank and waits for theirs. The first worker does so, after a
     /// barrier before which all workers of its rank have posted their remote events. `outputs` go
     /// to the first rank, which gets those of all others. Calls `idle` while a parcel is missing;
-    /// it returns whether to go on waiting. Returns nothing if it says no.
+    /// it returns whether to go on waiting. If not, nothing is returned.
     fn exchange(
         &self,
         mine: RankReduction,
@@ -319,7 +319,7 @@ impl<'t, M: Model> RankBarrier<'t, M> {
         parcel
     }
 
-    /// The next parcel of a rank; nothing if `idle` says to stop waiting.
+    /// The next parcel of a rank; nothing if `idle` returns that there is no reason to wait.
     fn next_of(
         &self,
         rank: usize,

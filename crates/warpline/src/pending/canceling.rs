@@ -11,7 +11,7 @@
 
 use super::{DaryHeap, Entry, PendingSet};
 
-/// A priority queue without cancellation, which [`Cancelling`] adds.
+/// A priority queue without cancellation, which [`Canceling`] adds.
 pub trait MinQueue<E: Entry>: Default {
     /// Adds an entry.
     fn push(&mut self, entry: E);
@@ -29,12 +29,12 @@ pub trait MinQueue<E: Entry>: Default {
 
 /// A [`MinQueue`] made into a [`PendingSet`].
 #[derive(Debug)]
-pub struct Cancelling<Q, E> {
+pub struct Canceling<Q, E> {
     queue: Q,
     removed: DaryHeap<E>,
 }
 
-impl<Q: Default, E> Default for Cancelling<Q, E> {
+impl<Q: Default, E> Default for Canceling<Q, E> {
     fn default() -> Self {
         Self { queue: Q::default(), removed: DaryHeap::default() }
     }
@@ -43,7 +43,7 @@ impl<Q: Default, E> Default for Cancelling<Q, E> {
 /// Fewer canceled entries than this are not worth a rebuild.
 const COMPACT_MIN: usize = 1024;
 
-impl<Q: MinQueue<E>, E: Entry> Cancelling<Q, E> {
+impl<Q: MinQueue<E>, E: Entry> Canceling<Q, E> {
     /// Rebuilds the queue from its live entries. At least as many entries are dropped as are moved,
     /// so a removal pays for it with a constant number of moves.
     #[inline(never)]
@@ -68,7 +68,7 @@ impl<Q: MinQueue<E>, E: Entry> Cancelling<Q, E> {
     }
 }
 
-impl<Q: MinQueue<E>, E: Entry> PendingSet<E> for Cancelling<Q, E> {
+impl<Q: MinQueue<E>, E: Entry> PendingSet<E> for Canceling<Q, E> {
     #[inline(always)]
     fn insert(&mut self, entry: E) {
         self.queue.push(entry);
