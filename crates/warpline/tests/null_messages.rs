@@ -299,7 +299,7 @@ fn broken_links_are_told() {
         for (mistake, text) in [
             (Mistake::SendTo(0), "LP 2 at virtual time"),
             (Mistake::SendTo(0), "sent an event to LP 0 with delay 1, but has no link to it"),
-            (Mistake::SendTo(0), "add the link to what the model's `links` gives"),
+            (Mistake::SendTo(0), "add the link to those that `links` of the model returns"),
             (
                 Mistake::TooSoon,
                 "sent an event to LP 3 with delay 0.25, below lookahead 0.5 of their link",
