@@ -1,5 +1,5 @@
-//! The unit tests of modules that are private to models, which are compiled here a second time: a build
-//! of the whole library for its unit tests would compile every model with every engine again.
+//! The unit tests of modules that are private to models, which are compiled here a second time: a
+//! build of the whole library for its unit tests would compile every model with every engine again.
 
 #![expect(
     dead_code,

@@ -166,6 +166,7 @@ const CIRCLES: &[&str] = &[
     "crates/warpline-core/",
     "crates/warpline-graph/",
     "crates/warpline-lab/",
+    "crates/warpline-models/",
 ];
 
 /// A module can be read with nothing in mind but what it stands on.
