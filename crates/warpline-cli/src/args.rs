@@ -3,7 +3,7 @@
 use std::{path::PathBuf, str::FromStr};
 
 use clap::{Args, ValueEnum, builder::PossibleValuesParser, builder::TypedValueParser};
-use warpline::{AnyModel, Engine, PendingKind, Simulation};
+use warpline::{AnyModel, Engine, EngineKind, PendingKind, Sequential, Simulation, TimeWarp};
 use warpline_models::catalog::ModelParams;
 
 use crate::{interrupt, ranks::RankArgs, sweep::Vary, system, timewarp_args::TimeWarpArgs};
@@ -14,7 +14,7 @@ use crate::{interrupt, ranks::RankArgs, sweep::Vary, system, timewarp_args::Time
 pub(crate) struct CommonArgs {
     /// Engine that executes the events
     #[arg(long, value_name = "NAME", default_value_t, value_parser = engines())]
-    pub(crate) engine: Engine,
+    pub(crate) engine: EngineKind,
     /// Virtual time at which the run ends [default: the model's]
     #[arg(long, value_name = "T", value_parser = end_time)]
     pub(crate) end: Option<f64>,
@@ -59,7 +59,9 @@ impl CommonArgs {
     /// The threads that a run keeps busy.
     pub(crate) fn threads(&self) -> usize {
         match self.engine {
-            Engine::Conservative | Engine::TimeWarp => self.timewarp.workers() * self.ranks.ranks,
+            EngineKind::Conservative | EngineKind::TimeWarp => {
+                self.timewarp.workers() * self.ranks.ranks
+            }
             _ => 1,
         }
     }
@@ -69,21 +71,30 @@ impl CommonArgs {
         self.jobs.unwrap_or_else(|| (system::cores() / threads).max(1))
     }
 
-    /// Whether workers are bound to cores when so many runs go on at one time: those of several
-    /// runs would all be bound to the same ones.
-    pub(crate) fn pin_when(&self, jobs: usize) -> bool {
-        self.timewarp.policies.pin && jobs == 1
+    /// The engine with its settings, when this many runs go on at one time: the workers of several
+    /// runs would all be bound to the same cores.
+    pub(crate) fn engine(&self, jobs: usize) -> Engine {
+        let (ranks, pending) = (&self.ranks, self.pending);
+        let (workers, pin) = (self.timewarp.workers(), self.timewarp.policies.pin);
+        let engine = match self.engine {
+            EngineKind::Sequential => Sequential { pending }.into(),
+            EngineKind::Conservative => ranks.conservative(workers, pin).into(),
+            EngineKind::TimeWarp => {
+                let (placement, aggregation) = (ranks.placement.clone(), ranks.aggregation);
+                TimeWarp { pending, placement, aggregation, ..self.timewarp.time_warp() }.into()
+            }
+            other => Engine::from(other),
+        };
+        if jobs == 1 { engine } else { engine.unpinned() }
     }
 
     /// A simulation with these settings, which an interrupt ends.
     pub(crate) fn simulation<'a>(&self, model: AnyModel, end: f64) -> Simulation<'a, AnyModel> {
         let simulation = Simulation::new(model)
-            .engine(self.engine)
+            .engine(self.engine(1))
             .seed(self.seed)
             .end(end)
-            .pending(self.pending)
             .stop_when(interrupt::flag());
-        let simulation = self.ranks.apply(self.timewarp.apply(simulation));
         match self.memory {
             Some(Bytes(bytes)) => simulation.memory(bytes),
             None => simulation,
@@ -164,9 +175,9 @@ impl FromStr for Bytes {
     }
 }
 
-fn engines() -> impl TypedValueParser<Value = Engine> {
-    PossibleValuesParser::new(Engine::ALL.iter().map(|engine| engine.name()))
-        .try_map(|name| name.parse::<Engine>())
+fn engines() -> impl TypedValueParser<Value = EngineKind> {
+    PossibleValuesParser::new(EngineKind::ALL.iter().map(|engine| engine.name()))
+        .try_map(|name| name.parse::<EngineKind>())
 }
 
 fn pending_sets() -> impl TypedValueParser<Value = PendingKind> {

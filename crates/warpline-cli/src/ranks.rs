@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use warpline::{
-    Aggregation, AnyModel, AnyOutput, Placement, Report, RunError, Simulation, Synchronization,
+    Aggregation, AnyModel, AnyOutput, Conservative, Placement, Report, RunError, Simulation,
+    Synchronization, SynchronizationKind,
 };
 use warpline_net::launched_by_mpi;
 
@@ -23,8 +24,8 @@ pub(crate) struct RankArgs {
     #[arg(long, value_name = "NAME|FILE", default_value = "model", value_parser = placement)]
     pub(crate) placement: Placement,
     /// How the conservative engine's workers know what they may handle
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = named(Synchronization::ALL, Synchronization::name))]
-    pub(crate) synchronization: Synchronization,
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = named(SynchronizationKind::ALL, SynchronizationKind::name))]
+    pub(crate) synchronization: SynchronizationKind,
     /// With null messages: events that a link holds which are not handled yet
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = one_to::<1_000_000>)]
     pub(crate) edge_capacity: usize,
@@ -35,16 +36,15 @@ pub(crate) struct RankArgs {
 }
 
 impl RankArgs {
-    /// The simulation with these settings.
-    pub(crate) fn apply<'a>(
-        &self,
-        simulation: Simulation<'a, AnyModel>,
-    ) -> Simulation<'a, AnyModel> {
-        simulation
-            .placement(self.placement.clone())
-            .synchronization(self.synchronization)
-            .edge_capacity(self.edge_capacity)
-            .aggregation(self.aggregation)
+    /// The conservative engine with these settings.
+    pub(crate) fn conservative(&self, workers: usize, pin: bool) -> Conservative {
+        Conservative {
+            workers,
+            synchronization: Synchronization::new(self.synchronization, self.edge_capacity),
+            placement: self.placement.clone(),
+            aggregation: self.aggregation,
+            pin,
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! by then. In a sweep, it is enough that one of the runs reads a flag.
 
 use clap::{ArgMatches, parser::ValueSource};
-use warpline::{Engine, PoolKind, StateSaving, Synchronization};
+use warpline::{EngineKind, PoolKind, StateSavingKind, SynchronizationKind};
 
 use crate::{args::CommonArgs, failure::Failure, ranks::is_one_of_many};
 
@@ -12,7 +12,7 @@ use crate::{args::CommonArgs, failure::Failure, ranks::is_one_of_many};
 struct Rule {
     flag: &'static str,
     /// The engines that read it.
-    engines: &'static [Engine],
+    engines: &'static [EngineKind],
     /// What else it takes to be read: whether that is so, and what to type for it.
     needs: &'static [Need],
 }
@@ -23,20 +23,20 @@ struct Need {
     flags: &'static str,
 }
 
-const ORDERED: &[Engine] = &[Engine::Sequential, Engine::TimeWarp];
-const PARALLEL: &[Engine] = &[Engine::Conservative, Engine::TimeWarp];
-const CONSERVATIVE: &[Engine] = &[Engine::Conservative];
-const TIME_WARP: &[Engine] = &[Engine::TimeWarp];
+const ORDERED: &[EngineKind] = &[EngineKind::Sequential, EngineKind::TimeWarp];
+const PARALLEL: &[EngineKind] = &[EngineKind::Conservative, EngineKind::TimeWarp];
+const CONSERVATIVE: &[EngineKind] = &[EngineKind::Conservative];
+const TIME_WARP: &[EngineKind] = &[EngineKind::TimeWarp];
 
 const MEMORY: Need = Need { holds: |args| args.memory.is_some(), flags: "--memory BYTES" };
 const RANKS: Need =
     Need { holds: |args| args.ranks.ranks > 1 || is_one_of_many(), flags: "--ranks N or mpirun" };
 const NOT_WINDOWS: Need = Need {
-    holds: |args| args.ranks.synchronization != Synchronization::Windows,
+    holds: |args| args.ranks.synchronization != SynchronizationKind::Windows,
     flags: "--synchronization null-messages",
 };
 const COPIES: Need = Need {
-    holds: |args| args.timewarp.policies.saving == StateSaving::Copy,
+    holds: |args| args.timewarp.policies.saving == StateSavingKind::Copy,
     flags: "--saving copy",
 };
 const SENDER: Need =
@@ -50,7 +50,7 @@ const RECEIVER: Need = Need {
     flags: "--pool receiver",
 };
 
-const fn rule(flag: &'static str, engines: &'static [Engine], needs: &'static [Need]) -> Rule {
+const fn rule(flag: &'static str, engines: &'static [EngineKind], needs: &'static [Need]) -> Rule {
     Rule { flag, engines, needs }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
-use warpline::{Engine, Estimate, Figure, Report, Results};
+use warpline::{EngineKind, Estimate, Figure, Report, Results};
 use warpline_models::catalog::ModelParams;
 
 use crate::system;
@@ -29,7 +29,7 @@ impl RunReport {
     /// What `--verify` compares this run with.
     pub(crate) fn compared_with(&self) -> &'static str {
         match self.report.engine {
-            Engine::Sequential => "with another pending set",
+            EngineKind::Sequential => "with another pending set",
             _ => "on the sequential engine",
         }
     }
@@ -70,10 +70,12 @@ impl RunReport {
             "parameters": parameters,
             "results": results,
         });
-        match object {
-            Value::Object(object) => object,
-            _ => unreachable!("json! was given an object"),
+        let Value::Object(mut object) = object else { unreachable!("json! was given an object") };
+        // A number that is new in reports need not be listed above.
+        for (name, number) in report.totals.numbers() {
+            object.entry(name).or_insert(json!(number));
         }
+        object
     }
 
     /// The report for people.

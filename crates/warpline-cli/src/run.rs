@@ -3,7 +3,7 @@
 use std::{ops::ControlFlow, time::Instant};
 
 use serde_json::Value;
-use warpline::{AnyModel, AnyOutput, Engine, PendingKind, Report, Simulation};
+use warpline::{AnyModel, AnyOutput, EngineKind, PendingKind, Report, Sequential, Simulation};
 use warpline_models::catalog::ModelParams;
 
 use crate::{
@@ -104,15 +104,12 @@ fn run_again(
     simulation: Simulation<'_, AnyModel>,
     common: &CommonArgs,
 ) -> Result<Report<AnyOutput>, Failure> {
-    let other = match common.pending {
-        PendingKind::Heap => PendingKind::Ladder,
-        _ => PendingKind::Heap,
+    let pending = match (common.engine, common.pending) {
+        (EngineKind::Sequential, PendingKind::Heap) => PendingKind::Ladder,
+        (EngineKind::Sequential, _) => PendingKind::Heap,
+        (_, pending) => pending,
     };
-    let mut simulation = match common.engine {
-        Engine::Sequential => simulation.pending(other),
-        _ => simulation.engine(Engine::Sequential),
-    };
-    Ok(simulation.run()?)
+    Ok(simulation.engine(Sequential { pending }).run()?)
 }
 
 /// What two runs that should have committed the same differ in, if in anything.
@@ -175,7 +172,7 @@ fn replications(
     let started = Instant::now();
     let bar = progress::of_pieces(common.quiet, common.replications, "replicating");
     let jobs = common.jobs_of(common.threads());
-    let simulation = common.simulation(model, end).pin(common.pin_when(jobs));
+    let simulation = common.simulation(model, end).engine(common.engine(jobs));
     let replications =
         pool(jobs)?.install(|| simulation.replicate(common.replications, |_| bar.inc(1)))?;
     bar.finish_and_clear();

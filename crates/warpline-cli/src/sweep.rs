@@ -170,10 +170,11 @@ impl Point {
         format!("{}, replication {number}", values.join(" "))
     }
 
-    fn report(&self, seed: u64, pin: bool) -> Result<RunReport, Failure> {
+    fn report(&self, seed: u64, jobs: usize) -> Result<RunReport, Failure> {
         let Self { common, params, .. } = self;
         let simulation = common.simulation(params.model()?, common.end_of(params)).seed(seed);
-        let report = Launch::Here(common.ranks.ranks).run(&mut simulation.pin(pin))?;
+        let report =
+            Launch::Here(common.ranks.ranks).run(&mut simulation.engine(common.engine(jobs)))?;
         Ok(RunReport::new(report.ok_or(Failure::Silent)?, params))
     }
 
@@ -183,7 +184,7 @@ impl Point {
             return Ok(None);
         }
         let seed = Stream::replication_seed(self.common.seed, number as u64);
-        let run = self.report(seed, self.common.pin_when(jobs));
+        let run = self.report(seed, jobs);
         let run = run.map_err(|failure| failure.of(&self.name(number)))?;
         if run.report.interrupted {
             return Ok(None);

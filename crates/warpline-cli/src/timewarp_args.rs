@@ -5,8 +5,8 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use warpline::{
-    AnyModel, Cancellation, CheckpointInterval, FossilCollection, PoolKind, Simulation,
-    StateSaving, VirtualTime,
+    Cancellation, CheckpointInterval, FossilCollection, Pool, PoolKind, StateSaving,
+    StateSavingKind, TimeWarp, VirtualTime,
 };
 
 use crate::{args::one_to, system};
@@ -46,8 +46,8 @@ pub(crate) struct Policies {
     #[arg(long, value_name = "W", value_parser = window)]
     pub(crate) window: Option<f64>,
     /// How the states of processes are saved
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = named(StateSaving::ALL, StateSaving::name))]
-    pub(crate) saving: StateSaving,
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = named(StateSavingKind::ALL, StateSavingKind::name))]
+    pub(crate) saving: StateSavingKind,
     /// Events of a process from one copy of its state to the next, or `auto`
     #[arg(long, value_name = "N|auto", default_value_t)]
     pub(crate) checkpoint_interval: CheckpointInterval,
@@ -91,43 +91,41 @@ impl TimeWarpArgs {
         self.workers.unwrap_or_else(system::cores)
     }
 
-    /// The simulation with these settings.
-    pub(crate) fn apply<'a>(
-        &self,
-        simulation: Simulation<'a, AnyModel>,
-    ) -> Simulation<'a, AnyModel> {
-        let simulation = simulation
-            .workers(self.workers())
-            .free_fractions(self.free1, self.free2)
-            .in_turn(self.in_turn)
-            .measure_costs(self.costs);
-        self.policies.apply(simulation)
+    /// Time Warp with these settings.
+    pub(crate) fn time_warp(&self) -> TimeWarp {
+        TimeWarp {
+            workers: self.workers(),
+            free_fractions: [self.free1, self.free2],
+            in_turn: self.in_turn,
+            measure_costs: self.costs,
+            ..self.policies.time_warp()
+        }
     }
 }
 
 impl Policies {
-    /// The simulation with these policies.
-    pub(crate) fn apply<'a>(
-        &self,
-        simulation: Simulation<'a, AnyModel>,
-    ) -> Simulation<'a, AnyModel> {
-        let simulation = simulation
-            .batch(self.batch)
-            .window(self.window.unwrap_or(f64::INFINITY))
-            .saving(self.saving)
-            .checkpoint_interval(self.checkpoint_interval)
-            .cancellation(self.cancellation)
-            .fossil_collection(self.fossil)
-            .gvt_interval(self.gvt_interval)
-            .throttle(self.throttle)
-            .pool(self.pool)
-            .global_share(self.global_share)
-            .local_share(self.local_share)
-            .local_pool(self.local_pool)
-            .pin(self.pin);
-        match self.time_barrier.and_then(|time| VirtualTime::new(time).ok()) {
-            Some(time) => simulation.time_barrier(time),
-            None => simulation,
+    /// Time Warp with these policies.
+    pub(crate) fn time_warp(&self) -> TimeWarp {
+        TimeWarp {
+            batch: self.batch,
+            window: self.window.unwrap_or(f64::INFINITY),
+            saving: match self.saving {
+                StateSavingKind::Copy => StateSaving::Copy { interval: self.checkpoint_interval },
+                other => other.into(),
+            },
+            cancellation: self.cancellation,
+            fossil_collection: self.fossil,
+            gvt_interval: self.gvt_interval,
+            throttle: self.throttle,
+            time_barrier: self.time_barrier.and_then(|time| VirtualTime::new(time).ok()),
+            pool: match self.pool {
+                PoolKind::Sender => Pool::Sender { global_share: self.global_share },
+                PoolKind::Receiver => Pool::Receiver { local_pool: self.local_pool },
+                PoolKind::Partitioned => Pool::Partitioned { local_share: self.local_share },
+                PoolKind::Adaptive => Pool::Adaptive,
+            },
+            pin: self.pin,
+            ..TimeWarp::default()
         }
     }
 

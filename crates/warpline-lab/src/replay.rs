@@ -10,7 +10,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use warpline::{BufferAccess, BufferAction, BufferTrace, Engine, PoolKind, Simulation};
+use warpline::{BufferAccess, BufferAction, BufferTrace, PoolKind, Simulation, TimeWarp};
 use warpline_models::catalog::ModelParams;
 
 use crate::{
@@ -125,8 +125,7 @@ impl Player {
 /// When the run fails, or a machine cannot replay it.
 pub fn replay(run: &BufferRun, machines: &[MachineParams]) -> Result<Vec<Replayed>, LabError> {
     let simulation = Simulation::new(ModelParams::from(run.model.clone()).model()?)
-        .engine(Engine::TimeWarp)
-        .workers(run.workers);
+        .engine(TimeWarp { workers: run.workers, ..TimeWarp::default() });
     let bytes = simulation.buffer_bytes();
     let buffers = run.memory / bytes.max(1);
     let machine = |&params| Ok((Machine::new(params, buffers * bytes)?, Replayed::default()));
@@ -134,16 +133,18 @@ pub fn replay(run: &BufferRun, machines: &[MachineParams]) -> Result<Vec<Replaye
     let filled = HEADER + run.model.payload as u32;
     let player = Arc::new(Mutex::new(Player { machines, filled, failed: None }));
     let sink = Arc::clone(&player);
-    let simulation = simulation
-        .in_turn(true)
-        .batch(1)
-        .gvt_interval(NEVER)
-        .throttle(false)
-        .free_fractions(0.0, 0.0)
-        .pool(run.pool)
-        .seed(run.seed)
-        .end(run.end)
-        .trace_buffers(BufferTrace::new(move |access| lock(&sink).play(access)));
+    let engine = TimeWarp {
+        workers: run.workers,
+        in_turn: true,
+        batch: 1,
+        gvt_interval: NEVER,
+        throttle: false,
+        free_fractions: [0.0; 2],
+        pool: run.pool.into(),
+        trace: Some(BufferTrace::new(move |access| lock(&sink).play(access))),
+        ..TimeWarp::default()
+    };
+    let simulation = simulation.engine(engine).seed(run.seed).end(run.end);
     let event_bytes = simulation.event_bytes();
     let failed = |source| LabError::Run {
         what: format!("{} pool, {} workers, a trace", run.pool, run.workers),

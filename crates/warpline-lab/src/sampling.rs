@@ -6,8 +6,8 @@
 
 use statrs::statistics::{Data, OrderStatistics};
 use warpline::{
-    Aggregation, AnyModel, CommitDigest, ConfigError, Engine, PendingKind, PoolKind, RunError,
-    Simulation, Synchronization,
+    Aggregation, AnyModel, CommitDigest, ConfigError, Engine, PendingKind, Pool, PoolKind,
+    RunError, Simulation, Synchronization, SynchronizationKind,
 };
 use warpline_models::catalog::ModelParams;
 
@@ -37,7 +37,7 @@ pub struct Conservative {
     /// Threads of each rank, which share its LPs.
     pub workers: usize,
     /// How workers find out which events are safe.
-    pub synchronization: Synchronization,
+    pub synchronization: SynchronizationKind,
     /// The most events that a link holds before they are handled.
     pub edge_capacity: usize,
     /// When messages to a worker of another rank are sent.
@@ -45,13 +45,11 @@ pub struct Conservative {
 }
 
 impl Conservative {
-    fn apply(self, simulation: Simulation<'_, AnyModel>) -> Simulation<'_, AnyModel> {
-        simulation
-            .engine(Engine::Conservative)
-            .workers(self.workers)
-            .synchronization(self.synchronization)
-            .edge_capacity(self.edge_capacity)
-            .aggregation(self.aggregation)
+    fn engine(self) -> Engine {
+        let Self { workers, synchronization, edge_capacity, aggregation, .. } = self;
+        let synchronization = Synchronization::new(synchronization, edge_capacity);
+        let defaults = warpline::Conservative::default();
+        warpline::Conservative { workers, synchronization, aggregation, ..defaults }.into()
     }
 }
 
@@ -87,23 +85,20 @@ impl TimeWarp {
         }
     }
 
-    fn apply(self, simulation: Simulation<'_, AnyModel>) -> Simulation<'_, AnyModel> {
-        let Self { workers, pool, memory, gvt_interval, local_share, flow_control } = self;
-        let mut simulation = simulation
-            .engine(Engine::TimeWarp)
-            .workers(workers)
-            .pool(pool)
-            .local_share(local_share);
-        if let Some(bytes) = memory {
-            simulation = simulation.memory(bytes);
+    fn engine(self) -> Engine {
+        let Self { workers, pool, gvt_interval, local_share, flow_control, .. } = self;
+        let defaults = warpline::TimeWarp::default();
+        let pool = match pool {
+            PoolKind::Partitioned => Pool::Partitioned { local_share },
+            other => other.into(),
+        };
+        let gvt_interval = gvt_interval.unwrap_or(defaults.gvt_interval);
+        let engine = warpline::TimeWarp { workers, pool, gvt_interval, ..defaults };
+        if flow_control {
+            engine.into()
+        } else {
+            warpline::TimeWarp { throttle: false, free_fractions: [0.0; 2], ..engine }.into()
         }
-        if let Some(events) = gvt_interval {
-            simulation = simulation.gvt_interval(events);
-        }
-        if !flow_control {
-            simulation = simulation.throttle(false).free_fractions(0.0, 0.0);
-        }
-        simulation
     }
 }
 
@@ -115,6 +110,23 @@ impl Executor {
             Self::Sequential(_) => 1,
             Self::Conservative(Conservative { ranks, workers, .. }) => ranks * workers,
             Self::TimeWarp(TimeWarp { workers, .. }) => workers,
+        }
+    }
+
+    /// The engine with its settings.
+    fn engine(self) -> Engine {
+        match self {
+            Self::Sequential(pending) => warpline::Sequential { pending }.into(),
+            Self::Conservative(conservative) => conservative.engine(),
+            Self::TimeWarp(time_warp) => time_warp.engine(),
+        }
+    }
+
+    /// The most bytes of event buffers, if they are limited.
+    const fn memory(self) -> Option<u64> {
+        match self {
+            Self::TimeWarp(TimeWarp { memory, .. }) => memory,
+            Self::Sequential(_) | Self::Conservative(_) => None,
         }
     }
 
@@ -306,15 +318,14 @@ struct Run<'a> {
 impl Run<'_> {
     /// Runs the model; `None` if the run was interrupted.
     fn of(self, model: AnyModel) -> Result<Option<Outcome>, RunError> {
-        let simulation = Simulation::new(model)
+        let mut simulation = Simulation::new(model)
+            .engine(self.executor.engine())
             .seed(self.settings.seed)
             .end(self.end)
             .stop_when(self.watch.stop());
-        let mut simulation = match self.executor {
-            Executor::Sequential(pending) => simulation.pending(pending),
-            Executor::Conservative(conservative) => conservative.apply(simulation),
-            Executor::TimeWarp(time_warp) => time_warp.apply(simulation),
-        };
+        if let Some(bytes) = self.executor.memory() {
+            simulation = simulation.memory(bytes);
+        }
         let report = match self.executor.ranks() {
             1 => simulation.run()?,
             ranks => simulation.run_on_ranks(ranks)?,

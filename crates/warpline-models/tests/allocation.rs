@@ -14,7 +14,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use warpline::{Engine, PoolKind, Simulation};
+use warpline::{Conservative, Engine, EngineKind, PoolKind, Simulation, TimeWarp};
 use warpline_models::{catalog::Parameters, phold::PholdParams};
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
@@ -58,11 +58,12 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// The calls of the allocator and the committed events of a run to `end`.
-fn calls(engine: Engine, workers: usize, pool: PoolKind, end: f64) -> (u64, u64) {
-    let lookahead = if engine == Engine::Conservative { LOOKAHEAD } else { 0.0 };
+fn calls(engine: Engine, end: f64) -> (u64, u64) {
+    let is_conservative = engine.kind() == EngineKind::Conservative;
+    let lookahead = if is_conservative { LOOKAHEAD } else { 0.0 };
     let params = PholdParams { lps: 64, population: 256, lookahead, ..PholdParams::default() };
     let model = params.model().expect("valid parameters");
-    let mut simulation = Simulation::new(model).engine(engine).workers(workers).pool(pool).end(end);
+    let mut simulation = Simulation::new(model).engine(engine).end(end);
     let before = CALLS.load(Ordering::Relaxed);
     let report = simulation.run().expect("the model is sound");
     (CALLS.load(Ordering::Relaxed) - before, report.committed_events)
@@ -78,20 +79,27 @@ const PAGE: f64 = 256.0;
 /// One test for all engines, because the counter is that of the whole program.
 #[test]
 fn a_longer_run_allocates_no_more() {
-    let pools = || PoolKind::ALL.iter().copied();
-    let parallel = [1, 2].into_iter().flat_map(|n| pools().map(move |p| (Engine::TimeWarp, n, p)));
-    let conservative = [1, 2].map(|n| (Engine::Conservative, n, PoolKind::default()));
-    let others = [(Engine::Sequential, 1, PoolKind::default())].into_iter().chain(conservative);
-    for (engine, workers, pool) in others.chain(parallel) {
-        let (short, events) = calls(engine, workers, pool, 100.0);
-        let (long, more_events) = calls(engine, workers, pool, 1000.0);
+    let time_warp = |workers| {
+        let with = move |&pool: &PoolKind| {
+            TimeWarp { workers, pool: pool.into(), ..TimeWarp::default() }.into()
+        };
+        PoolKind::ALL.iter().map(with)
+    };
+    let parallel = [1, 2].into_iter().flat_map(time_warp);
+    let conservative =
+        [1, 2].map(|workers| Conservative { workers, ..Conservative::default() }.into());
+    let others = [Engine::default()].into_iter().chain(conservative);
+    for engine in others.chain(parallel) {
+        let (short, events) = calls(engine.clone(), 100.0);
+        let (long, more_events) = calls(engine.clone(), 1000.0);
+        let workers = engine.workers();
         let pages = (workers as f64 * 900.0 / LOOKAHEAD / PAGE) as u64;
-        let short = short + if engine == Engine::Conservative { pages } else { 0 };
+        let short = short + if engine.kind() == EngineKind::Conservative { pages } else { 0 };
         assert!(more_events > 8 * events);
         assert!(
             long <= short + MORE,
-            "{engine}, {workers} worker(s), {pool}: {short} calls for {events} events, but {long} \
-             for {more_events}"
+            "{engine:?}: {short} calls for {events} events, but {long} for \
+             {more_events}"
         );
     }
 }

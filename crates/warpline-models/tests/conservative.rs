@@ -1,24 +1,23 @@
 //! The conservative engine commits what the sequential one does, at every number of workers.
 
-use warpline::{AnyModel, CommitDigest, Engine, RunError, Simulation, Synchronization};
+use warpline::{
+    AnyModel, CommitDigest, Conservative, Engine, RunError, Sequential, Simulation,
+    Synchronization, SynchronizationKind,
+};
 use warpline_models::{
     catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
 };
 
 struct Run {
     engine: Engine,
-    workers: usize,
     seed: u64,
     end: f64,
 }
 
 impl Run {
     fn of(self, model: AnyModel) -> Result<(CommitDigest, u64, u64), RunError> {
-        let mut simulation = Simulation::new(model)
-            .engine(self.engine)
-            .workers(self.workers)
-            .seed(self.seed)
-            .end(self.end);
+        let mut simulation =
+            Simulation::new(model).engine(self.engine).seed(self.seed).end(self.end);
         let report = simulation.run()?;
         let end = report.end_time.get().to_bits();
         Ok((report.digest, report.committed_events, end))
@@ -27,12 +26,11 @@ impl Run {
 
 fn run(
     params: &ModelParams,
-    engine: Engine,
-    workers: usize,
+    engine: impl Into<Engine>,
     seed: u64,
     end: f64,
 ) -> Result<(CommitDigest, u64, u64), RunError> {
-    let run = Run { engine, workers, seed, end };
+    let run = Run { engine: engine.into(), seed, end };
     run.of(params.model().expect("sound parameters"))
 }
 
@@ -70,10 +68,10 @@ fn workloads() -> Vec<(ModelParams, f64)> {
 fn commits_what_the_sequential_engine_does() {
     for (place, (params, end)) in workloads().into_iter().enumerate() {
         for seed in 1..4 {
-            let oracle = run(&params, Engine::Sequential, 1, seed, end).expect("a sound run");
+            let oracle = run(&params, Sequential::default(), seed, end).expect("a sound run");
             for workers in [1, 2, 3, 4] {
-                let found =
-                    run(&params, Engine::Conservative, workers, seed, end).expect("a sound run");
+                let engine = Conservative { workers, ..Conservative::default() };
+                let found = run(&params, engine, seed, end).expect("a sound run");
                 assert_eq!(found, oracle, "workload {place}, {workers} workers, seed {seed}");
             }
         }
@@ -87,7 +85,7 @@ fn commits_what_the_sequential_engine_does() {
 fn asks_for_a_lookahead_or_links() {
     let models = [phold(PholdParams::default()), ModelParams::from(PcsParams::default())];
     for params in models {
-        let error = run(&params, Engine::Conservative, 1, 1, 10.0).expect_err("no lookahead");
+        let error = run(&params, Conservative::default(), 1, 10.0).expect_err("no lookahead");
         let text = error.to_string();
         let parts = ["lookahead", "links", "engine"];
         assert!(parts.iter().all(|part| text.contains(part)), "{text}");
@@ -113,8 +111,8 @@ fn links_commit_what_the_sequential_engine_does() {
         (ModelParams::from(pcs), 30.0),
     ];
     for (params, end) in workloads {
-        let oracle = run(&params, Engine::Sequential, 1, 1, end).expect("a sound run");
-        for &synchronization in &Synchronization::ALL[2..] {
+        let oracle = run(&params, Sequential::default(), 1, end).expect("a sound run");
+        for &synchronization in &SynchronizationKind::ALL[2..] {
             for [ranks, workers] in [[1, 1], [1, 2], [1, 4], [2, 1], [2, 2], [3, 1], [3, 2]] {
                 let run = Along { synchronization, ranks, workers, end };
                 let found = run.of(params.model().expect("sound parameters"));
@@ -129,7 +127,7 @@ fn links_commit_what_the_sequential_engine_does() {
 }
 
 struct Along {
-    synchronization: Synchronization,
+    synchronization: SynchronizationKind,
     ranks: usize,
     workers: usize,
     end: f64,
@@ -137,13 +135,13 @@ struct Along {
 
 impl Along {
     fn of(self, model: AnyModel) -> Result<(CommitDigest, u64, u64), RunError> {
-        let mut simulation = Simulation::new(model)
-            .engine(Engine::Conservative)
-            .synchronization(self.synchronization)
-            .edge_capacity(8)
-            .workers(self.workers)
-            .pin(false)
-            .end(self.end);
+        let engine = Conservative {
+            workers: self.workers,
+            synchronization: Synchronization::new(self.synchronization, 8),
+            pin: false,
+            ..Conservative::default()
+        };
+        let mut simulation = Simulation::new(model).engine(engine).end(self.end);
         let report = match self.ranks {
             1 => simulation.run()?,
             ranks => simulation.run_on_ranks(ranks)?,

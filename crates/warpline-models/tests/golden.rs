@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use warpline::{AnyModel, CommitDigest, PendingKind, Simulation};
+use warpline::{AnyModel, CommitDigest, PendingKind, Sequential, Simulation};
 use warpline_models::{
     catalog::ModelParams,
     hypercube::HypercubeParams,
@@ -99,7 +99,7 @@ struct Digest {
 impl Digest {
     fn of(self, model: AnyModel) -> CommitDigest {
         let Self { seed, end, pending } = self;
-        let run = Simulation::new(model).seed(seed).end(end).pending(pending).run();
+        let run = Simulation::new(model).seed(seed).end(end).engine(Sequential { pending }).run();
         let report = run.expect("a run without errors");
         assert!(report.committed_events > 1_000, "too short a run to say anything");
         report.digest

@@ -21,8 +21,8 @@ use std::fmt::Write;
 
 use matrix::exactly;
 use warpline::{
-    AnyModel, Cancellation, CheckpointInterval, CommitDigest, Engine, FossilCollection,
-    PendingKind, PoolKind, RunError, Simulation, StateSaving,
+    AnyModel, Cancellation, CheckpointInterval, CommitDigest, Engine, EngineKind, FossilCollection,
+    PendingKind, Pool, PoolKind, RunError, Sequential, Simulation, StateSaving, TimeWarp,
 };
 use warpline_models::{
     catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
@@ -36,7 +36,6 @@ struct Policy {
     workers: usize,
     batch: usize,
     saving: StateSaving,
-    every: CheckpointInterval,
     cancellation: Cancellation,
     fossil: FossilCollection,
     pending: PendingKind,
@@ -61,7 +60,7 @@ type Outcome = (CommitDigest, String, u64);
 
 struct Run {
     end: f64,
-    engine: Engine,
+    engine: EngineKind,
     policy: Policy,
     memory: Option<u64>,
 }
@@ -69,23 +68,28 @@ struct Run {
 impl Run {
     fn of(self, model: AnyModel) -> Result<Outcome, RunError> {
         let Self { end, engine, policy, memory } = self;
-        let mut simulation = Simulation::new(model)
-            .engine(engine)
-            .seed(SEED)
-            .end(end)
-            .pending(policy.pending)
-            .workers(policy.workers)
-            .batch(policy.batch)
-            .saving(policy.saving)
-            .checkpoint_interval(policy.every)
-            .cancellation(policy.cancellation)
-            .fossil_collection(policy.fossil)
-            .gvt_interval(policy.gvt_interval)
-            .window(policy.window)
-            .throttle(policy.throttle)
-            .pool(policy.pool)
-            .local_pool(policy.batch == 1)
-            .pin(false);
+        let engine = match engine {
+            EngineKind::TimeWarp => TimeWarp {
+                workers: policy.workers,
+                batch: policy.batch,
+                saving: policy.saving,
+                cancellation: policy.cancellation,
+                fossil_collection: policy.fossil,
+                gvt_interval: policy.gvt_interval,
+                window: policy.window,
+                pending: policy.pending,
+                throttle: policy.throttle,
+                pool: match policy.pool {
+                    PoolKind::Receiver => Pool::Receiver { local_pool: policy.batch == 1 },
+                    other => other.into(),
+                },
+                pin: false,
+                ..TimeWarp::default()
+            }
+            .into(),
+            _ => Engine::from(Sequential { pending: policy.pending }),
+        };
+        let mut simulation = Simulation::new(model).engine(engine).seed(SEED).end(end);
         if let Some(bytes) = memory {
             simulation = simulation.memory(bytes);
         }
@@ -110,16 +114,16 @@ fn cases() -> [Case; 4] {
     ]
 }
 
-fn savings(reversible: bool) -> Vec<(StateSaving, CheckpointInterval)> {
+fn savings(reversible: bool) -> Vec<StateSaving> {
     use CheckpointInterval::{Auto, Every};
     let mut all = vec![
-        (StateSaving::Copy, Every(1)),
-        (StateSaving::Copy, Every(4)),
-        (StateSaving::Copy, Auto),
-        (StateSaving::Incremental, Every(1)),
+        StateSaving::COPY,
+        StateSaving::Copy { interval: Every(4) },
+        StateSaving::Copy { interval: Auto },
+        StateSaving::Incremental,
     ];
     if reversible {
-        all.push((StateSaving::Reverse, Every(1)));
+        all.push(StateSaving::Reverse);
     }
     all
 }
@@ -129,7 +133,7 @@ fn policies(reversible: bool) -> Vec<Policy> {
     let mut all = Vec::new();
     for workers in [1, 2, 4, 8] {
         for batch in [1, 16] {
-            for (saving, every) in savings(reversible) {
+            for saving in savings(reversible) {
                 for &cancellation in Cancellation::ALL {
                     for spare in [None, Some(24), Some(300)] {
                         let turn = all.len();
@@ -137,7 +141,6 @@ fn policies(reversible: bool) -> Vec<Policy> {
                             workers,
                             batch,
                             saving,
-                            every,
                             cancellation,
                             fossil: FossilCollection::ALL[turn / 3 % 2],
                             pending: PendingKind::ALL[turn % PendingKind::ALL.len()],
@@ -165,16 +168,16 @@ fn every_policy_commits_what_the_sequential_engine_does() {
         };
         let all = policies(case.reversible);
         let (digest, results, peak) =
-            run(Engine::Sequential, all[0], None).expect("a run without errors");
+            run(EngineKind::Sequential, all[0], None).expect("a run without errors");
         let event_bytes = |engine, policy| match run(engine, policy, Some(0)) {
             Err(RunError::OutOfBuffers { event_bytes, .. }) => event_bytes,
             other => panic!("there is no room for an event, but {other:?}"),
         };
-        let peak = peak / event_bytes(Engine::Sequential, all[0]);
+        let peak = peak / event_bytes(EngineKind::Sequential, all[0]);
         for policy in all {
-            let bytes = event_bytes(Engine::TimeWarp, policy);
+            let bytes = event_bytes(EngineKind::TimeWarp, policy);
             let memory = policy.spare.map(|spare| (peak + spare) * bytes);
-            match run(Engine::TimeWarp, policy, memory) {
+            match run(EngineKind::TimeWarp, policy, memory) {
                 Ok(found) if (found.0, &found.1) == (digest, &results) => {}
                 found => {
                     writeln!(wrong, "  {} {policy:?}: {found:?}", case.name).expect("a string");

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, ops::ControlFlow};
 
 use common::Sends;
 use typed::{replicate, simulation, typed};
-use warpline::{Engine, Estimate, LogicalProcess, Model, Replications, Report};
+use warpline::{Estimate, LogicalProcess, Model, Replications, Report, ReverseCheck};
 use warpline_models::phold::{Node, Phold, PholdOutput, PholdParams};
 
 fn phold(change: impl FnOnce(&mut PholdParams)) -> PholdParams {
@@ -105,7 +105,7 @@ fn events_are_reversible() {
         });
         let mut simulation = simulation(params).end(20.0);
         let plain: Report<PholdOutput> = typed(simulation.run().expect("sound"));
-        let checked = simulation.engine(Engine::ReverseCheck).run().expect("reversible");
+        let checked = simulation.engine(ReverseCheck).run().expect("reversible");
         let checked: Report<PholdOutput> = typed(checked);
         assert_eq!((checked.digest, checked.output), (plain.digest, plain.output));
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use warpline::{
     AnyModel, BufferAccess, BufferAction, BufferTrace, CommitDigest, Engine, PoolKind, RunError,
-    Simulation,
+    Sequential, Simulation, TimeWarp,
 };
 use warpline_models::{
     catalog::ModelParams,
@@ -15,25 +15,11 @@ use warpline_models::{
 #[derive(Clone)]
 struct Run {
     engine: Engine,
-    workers: usize,
-    pool: PoolKind,
-    in_turn: bool,
-    trace: Option<BufferTrace>,
 }
 
 impl Run {
     fn of(self, model: AnyModel) -> Result<(CommitDigest, u64, u64), RunError> {
-        let Self { engine, workers, pool, in_turn, trace } = self;
-        let mut simulation = Simulation::new(model)
-            .engine(engine)
-            .workers(workers)
-            .pool(pool)
-            .in_turn(in_turn)
-            .end(20.0);
-        if let Some(trace) = trace {
-            simulation = simulation.trace_buffers(trace);
-        }
-        let report = simulation.run()?;
+        let report = Simulation::new(model).engine(self.engine).end(20.0).run()?;
         Ok((report.digest, report.committed_events, report.rolled_back_events))
     }
 }
@@ -44,23 +30,16 @@ fn phold(payload: usize) -> ModelParams {
     ModelParams::from(params)
 }
 
-fn run(payload: usize, run: Run) -> (CommitDigest, u64, u64) {
+fn run(payload: usize, engine: impl Into<Engine>) -> (CommitDigest, u64, u64) {
+    let run = Run { engine: engine.into() };
     run.of(phold(payload).model().expect("valid parameters")).expect("a sound run")
 }
 
-const SEQUENTIAL: Run = Run {
-    engine: Engine::Sequential,
-    workers: 1,
-    pool: PoolKind::Sender,
-    in_turn: false,
-    trace: None,
-};
-
 #[test]
 fn messages_of_64_kib_go_through_every_pool() {
-    let expected = run(PAYLOAD_BYTES_MAX, SEQUENTIAL).0;
+    let expected = run(PAYLOAD_BYTES_MAX, Sequential::default()).0;
     for &pool in PoolKind::ALL {
-        let parallel = Run { engine: Engine::TimeWarp, workers: 3, pool, ..SEQUENTIAL };
+        let parallel = TimeWarp { workers: 3, pool: pool.into(), ..TimeWarp::default() };
         assert_eq!(run(PAYLOAD_BYTES_MAX, parallel).0, expected, "{pool}");
     }
 }
@@ -70,8 +49,8 @@ fn traced(pool: PoolKind) -> ((CommitDigest, u64, u64), Vec<BufferAccess>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&seen);
     let trace = BufferTrace::new(move |access| sink.lock().unwrap().push(access));
-    let parallel =
-        Run { engine: Engine::TimeWarp, workers: 4, pool, in_turn: true, trace: Some(trace) };
+    let (pool, trace) = (pool.into(), Some(trace));
+    let parallel = TimeWarp { workers: 4, pool, in_turn: true, trace, ..TimeWarp::default() };
     let result = run(64, parallel);
     let seen = std::mem::take(&mut *seen.lock().unwrap());
     (result, seen)
@@ -81,7 +60,7 @@ fn traced(pool: PoolKind) -> ((CommitDigest, u64, u64), Vec<BufferAccess>) {
 /// by its sender and read by its receiver when it is handled; its buffer is freed there.
 #[test]
 fn runs_in_turn_repeat_themselves() {
-    let expected = run(64, SEQUENTIAL).0;
+    let expected = run(64, Sequential::default()).0;
     for &pool in PoolKind::ALL {
         let (result, trace) = traced(pool);
         assert_eq!(result.0, expected, "{pool}");

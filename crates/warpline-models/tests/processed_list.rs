@@ -4,31 +4,26 @@
 //! Mutations that turn this red: `may_drop` looks at the next record only; `may_drop` always says
 //! no.
 
-use warpline::{CheckpointInterval, Engine, FossilCollection, Simulation, StateSaving};
+use warpline::{CheckpointInterval, FossilCollection, Simulation, StateSaving, TimeWarp};
 use warpline_models::{catalog::Parameters, phold::PholdParams};
 
 #[test]
 fn the_processed_list_stays_short() {
     let params = PholdParams { lps: 64, population: 256, ..PholdParams::default() };
     let savings = [
-        (StateSaving::Copy, CheckpointInterval::Every(1)),
-        (StateSaving::Copy, CheckpointInterval::Every(2)),
-        (StateSaving::Copy, CheckpointInterval::Every(64)),
-        (StateSaving::Copy, CheckpointInterval::Auto),
-        (StateSaving::Incremental, CheckpointInterval::Every(1)),
-        (StateSaving::Reverse, CheckpointInterval::Every(1)),
+        StateSaving::COPY,
+        StateSaving::Copy { interval: CheckpointInterval::Every(2) },
+        StateSaving::Copy { interval: CheckpointInterval::Every(64) },
+        StateSaving::Copy { interval: CheckpointInterval::Auto },
+        StateSaving::Incremental,
+        StateSaving::Reverse,
     ];
-    for (saving, interval) in savings {
-        for fossil in [FossilCollection::Block, FossilCollection::OnTheFly] {
+    for saving in savings {
+        for fossil_collection in [FossilCollection::Block, FossilCollection::OnTheFly] {
             for workers in [1, 2] {
                 let phold = params.clone().model().expect("the parameters are valid");
-                let mut simulation = Simulation::new(phold)
-                    .engine(Engine::TimeWarp)
-                    .workers(workers)
-                    .saving(saving)
-                    .checkpoint_interval(interval)
-                    .fossil_collection(fossil)
-                    .end(400.0);
+                let engine = TimeWarp { workers, saving, fossil_collection, ..TimeWarp::default() };
+                let mut simulation = Simulation::new(phold).engine(engine).end(400.0);
                 let report = simulation.run().expect("the run succeeds");
                 let counters = &report.details.counters;
                 let peak = counters.iter().find(|(name, _)| *name == "processed_list_peak");
@@ -37,7 +32,7 @@ fn the_processed_list_stays_short() {
                 let enough = 4 * 1024 + 64 * 64 + 4096;
                 assert!(
                     peak <= enough && report.committed_events > 5 * enough,
-                    "{saving}, {interval}, {fossil}, {workers} worker(s): {peak} records at the \
+                    "{saving:?}, {fossil_collection}, {workers} worker(s): {peak} records at the \
                      peak of {} events",
                     report.committed_events
                 );

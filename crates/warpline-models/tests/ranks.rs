@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use warpline::{AnyModel, Engine, Placement, Results, Simulation};
+use warpline::{
+    AnyModel, Conservative, Engine, EngineKind, Placement, Results, Simulation, TimeWarp,
+};
 use warpline_models::{catalog::ModelParams, hypercube::HypercubeParams, phold::PholdParams};
 
 /// What a run commits, and its results.
@@ -10,7 +12,7 @@ type Found = (String, u64, u64, Vec<u64>);
 
 #[derive(Clone, Debug)]
 struct Run {
-    engine: Engine,
+    engine: EngineKind,
     ranks: usize,
     workers: usize,
     placement: Placement,
@@ -20,12 +22,15 @@ struct Run {
 
 impl Run {
     fn of(self, model: AnyModel) -> Found {
-        let mut simulation = Simulation::new(model)
-            .engine(self.engine)
-            .workers(self.workers)
-            .placement(self.placement)
-            .seed(self.seed)
-            .end(self.end);
+        let (workers, placement) = (self.workers, self.placement);
+        let engine = match self.engine {
+            EngineKind::Conservative => {
+                Conservative { workers, placement, ..Conservative::default() }.into()
+            }
+            EngineKind::TimeWarp => TimeWarp { workers, placement, ..TimeWarp::default() }.into(),
+            other => Engine::from(other),
+        };
+        let mut simulation = Simulation::new(model).engine(engine).seed(self.seed).end(self.end);
         let report =
             if self.ranks == 1 { simulation.run() } else { simulation.run_on_ranks(self.ranks) };
         let report = report.expect("a sound run");
@@ -67,7 +72,7 @@ fn placements(lps: usize, workers: usize) -> Vec<Placement> {
 fn any_ranks_and_placements_commit_the_same() {
     for (place, (params, lps, end)) in workloads().into_iter().enumerate() {
         let alone = Run {
-            engine: Engine::Sequential,
+            engine: EngineKind::Sequential,
             ranks: 1,
             workers: 1,
             placement: Placement::Model,
@@ -78,7 +83,7 @@ fn any_ranks_and_placements_commit_the_same() {
         for ranks in 1..4 {
             for workers in 1..3 {
                 let placements = placements(lps, ranks * workers);
-                for engine in [Engine::Conservative, Engine::TimeWarp] {
+                for engine in [EngineKind::Conservative, EngineKind::TimeWarp] {
                     for placement in placements.iter().cloned() {
                         let run = Run { engine, ranks, workers, placement, ..alone.clone() };
                         let found = run.clone().of(params.model().expect("sound parameters"));
@@ -94,8 +99,8 @@ fn any_ranks_and_placements_commit_the_same() {
 #[test]
 fn a_build_without_metis_refuses_placement_by_graph_and_says_how_to_build_it() {
     let phold = ModelParams::from(PholdParams::default()).model().expect("sound parameters");
-    let simulation = Simulation::new(phold).engine(Engine::TimeWarp).workers(2);
-    let report = simulation.placement(Placement::Graph).run();
+    let engine = TimeWarp { placement: Placement::Graph, ..TimeWarp::default() };
+    let report = Simulation::new(phold).engine(engine).run();
     let error = report.map(|_| ()).expect_err("this placement is refused").to_string();
     assert!(error.contains("`placement` is graph"), "{error}");
     assert!(error.contains("--features metis"), "{error}");

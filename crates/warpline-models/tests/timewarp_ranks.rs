@@ -10,8 +10,8 @@ use std::{fmt::Write, sync::mpsc, thread, time::Duration};
 
 use matrix::exactly;
 use warpline::{
-    Aggregation, AnyModel, Cancellation, CheckpointInterval, CommitDigest, Engine,
-    FossilCollection, PoolKind, RunError, Simulation, StateSaving,
+    Aggregation, AnyModel, Cancellation, CheckpointInterval, CommitDigest, Engine, EngineKind,
+    FossilCollection, PoolKind, RunError, Simulation, StateSaving, TimeWarp,
 };
 use warpline_models::{
     catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
@@ -28,7 +28,6 @@ struct Policy {
     seed: u64,
     batch: usize,
     saving: StateSaving,
-    every: CheckpointInterval,
     cancellation: Cancellation,
     fossil: FossilCollection,
     gvt_interval: usize,
@@ -63,34 +62,37 @@ struct Outcome {
 
 struct Run {
     end: f64,
-    engine: Engine,
+    engine: EngineKind,
     policy: Policy,
 }
 
 impl Run {
     fn of(self, model: AnyModel) -> Result<Outcome, RunError> {
-        let Self { end, engine, policy } = self;
-        let mut simulation = Simulation::new(model)
-            .engine(engine)
-            .seed(policy.seed)
-            .end(end)
-            .workers(policy.workers)
-            .batch(policy.batch)
-            .saving(policy.saving)
-            .checkpoint_interval(policy.every)
-            .cancellation(policy.cancellation)
-            .fossil_collection(policy.fossil)
-            .gvt_interval(policy.gvt_interval)
-            .window(policy.window)
-            .pool(policy.pool)
-            .aggregation(policy.aggregation)
-            .in_turn(policy.in_turn)
-            .pin(false);
+        let Self { end, engine: kind, policy } = self;
+        let engine = match kind {
+            EngineKind::TimeWarp => TimeWarp {
+                workers: policy.workers,
+                batch: policy.batch,
+                saving: policy.saving,
+                cancellation: policy.cancellation,
+                fossil_collection: policy.fossil,
+                gvt_interval: policy.gvt_interval,
+                window: policy.window,
+                pool: policy.pool.into(),
+                aggregation: policy.aggregation,
+                in_turn: policy.in_turn,
+                pin: false,
+                ..TimeWarp::default()
+            }
+            .into(),
+            other => Engine::from(other),
+        };
+        let mut simulation = Simulation::new(model).engine(engine).seed(policy.seed).end(end);
         if let Some(bytes) = policy.memory {
             simulation = simulation.memory(bytes);
         }
-        let report = match engine {
-            Engine::Sequential => simulation.run()?,
+        let report = match kind {
+            EngineKind::Sequential => simulation.run()?,
             _ => simulation.run_on_ranks(policy.ranks)?,
         };
         let results = exactly(&report.output);
@@ -118,7 +120,7 @@ impl Outcome {
 }
 
 /// Runs it on a thread that is left behind if it hangs.
-fn run(case: &Case, engine: Engine, policy: Policy) -> Result<Outcome, RunError> {
+fn run(case: &Case, engine: EngineKind, policy: Policy) -> Result<Outcome, RunError> {
     let (done, outcome) = mpsc::channel();
     let (model, run) = (case.model.clone(), Run { end: case.end, engine, policy });
     thread::spawn(move || drop(done.send(run.of(model.model().expect("valid parameters")))));
@@ -142,15 +144,12 @@ fn cases() -> [Case; 4] {
     ]
 }
 
-fn savings(reversible: bool) -> Vec<(StateSaving, CheckpointInterval)> {
+fn savings(reversible: bool) -> Vec<StateSaving> {
     use CheckpointInterval::Every;
-    let mut all = vec![
-        (StateSaving::Copy, Every(1)),
-        (StateSaving::Copy, Every(3)),
-        (StateSaving::Incremental, Every(1)),
-    ];
+    let mut all =
+        vec![StateSaving::COPY, StateSaving::Copy { interval: Every(3) }, StateSaving::Incremental];
     if reversible {
-        all.push((StateSaving::Reverse, Every(1)));
+        all.push(StateSaving::Reverse);
     }
     all
 }
@@ -160,7 +159,7 @@ fn policies(reversible: bool) -> Vec<Policy> {
     let mut all = Vec::new();
     for ranks in [1, 2, 3] {
         for workers in [1, 2] {
-            for (saving, every) in savings(reversible) {
+            for saving in savings(reversible) {
                 for &cancellation in Cancellation::ALL {
                     for &pool in PoolKind::ALL {
                         let turn = all.len();
@@ -170,7 +169,6 @@ fn policies(reversible: bool) -> Vec<Policy> {
                             seed: 1 + turn as u64 / 7 % 3,
                             batch: [1, 16, 64][turn / 5 % 3],
                             saving,
-                            every,
                             cancellation,
                             fossil: FossilCollection::ALL[turn / 3 % 2],
                             gvt_interval: [16, 256, 1024][turn % 3],
@@ -198,7 +196,8 @@ fn every_policy_commits_what_the_sequential_engine_does() {
     for case in cases() {
         let all = policies(case.reversible);
         let truth = |seed| {
-            run(&case, Engine::Sequential, Policy { seed, ..all[0] }).expect("a run without errors")
+            run(&case, EngineKind::Sequential, Policy { seed, ..all[0] })
+                .expect("a run without errors")
         };
         let truths: Vec<_> = (0..4).map(truth).collect();
         let event_bytes = |engine, policy| match run(&case, engine, policy) {
@@ -206,14 +205,14 @@ fn every_policy_commits_what_the_sequential_engine_does() {
             other => panic!("there is no room for an event, but {other:?}"),
         };
         let none = Policy { memory: Some(0), ..all[0] };
-        let sequential = event_bytes(Engine::Sequential, none);
+        let sequential = event_bytes(EngineKind::Sequential, none);
         for policy in all {
             let truth = &truths[policy.seed as usize];
             let none = Policy { memory: Some(0), ranks: 1, ..policy };
             let memory = policy.memory.map(|spare| {
-                (truth.peak / sequential + spare) * event_bytes(Engine::TimeWarp, none)
+                (truth.peak / sequential + spare) * event_bytes(EngineKind::TimeWarp, none)
             });
-            match run(&case, Engine::TimeWarp, Policy { memory, ..policy }) {
+            match run(&case, EngineKind::TimeWarp, Policy { memory, ..policy }) {
                 Ok(found) if found.is_like(truth) && (found.sent > 0) == (policy.ranks > 1) => {}
                 found => {
                     writeln!(wrong, "  {} {policy:?}: {found:?}", case.name).expect("a string");

@@ -23,7 +23,8 @@ use std::{
 };
 
 use warpline::{
-    Context, Engine, EventKey, Io, IoContext, LogicalProcess, LpId, Model, Simulation, VirtualTime,
+    Conservative, Context, Engine, EngineKind, EventKey, Io, IoContext, LogicalProcess, LpId,
+    Model, Simulation, TimeWarp, VirtualTime,
 };
 
 /// The model. All times are in minutes.
@@ -133,7 +134,7 @@ impl LogicalProcess for Desk {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (mut engine, mut workers) = (Engine::default(), 1);
+    let (mut engine, mut workers) = (EngineKind::default(), 1);
     let mut log: Box<dyn Write + Send> = Box::new(io::stdout());
     let mut args = env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -147,12 +148,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let log = Mutex::new(Box::new(BufWriter::new(log)) as Box<dyn Write + Send>);
     let office = Office { desks: 8, customers: 20, mean_service: 4.0, window: 10.0, log };
     let first_barrier = VirtualTime::new(office.window)?;
-    let report = Simulation::new(office)
-        .engine(engine)
-        .workers(workers)
-        .time_barrier(first_barrier)
-        .end(60.0)
-        .run()?;
+    let engine = match engine {
+        EngineKind::TimeWarp => {
+            let time_barrier = Some(first_barrier);
+            TimeWarp { workers, time_barrier, ..TimeWarp::default() }.into()
+        }
+        EngineKind::Conservative => Conservative { workers, ..Conservative::default() }.into(),
+        other => Engine::from(other),
+    };
+    let report = Simulation::new(office).engine(engine).end(60.0).run()?;
     eprintln!("{} visits on {}, digest {}", report.output, report.engine, report.digest);
     Ok(())
 }

@@ -28,7 +28,7 @@ pub trait Runnable: Sync {
 
     /// How many bytes of a memory limit one event takes.
     #[doc(hidden)]
-    fn event_bytes(&self, engine: Engine, workers: usize) -> u64;
+    fn event_bytes(&self, engine: &Engine) -> u64;
 
     /// The bytes of the buffer that a message lies in.
     #[doc(hidden)]
@@ -42,8 +42,8 @@ impl<M: Model> Runnable for M {
         engines::run(self, job)
     }
 
-    fn event_bytes(&self, engine: Engine, workers: usize) -> u64 {
-        engines::event_bytes::<M>(engine, workers)
+    fn event_bytes(&self, engine: &Engine) -> u64 {
+        engines::event_bytes::<M>(engine)
     }
 
     fn buffer_bytes(&self, workers: usize) -> u64 {
@@ -126,7 +126,7 @@ trait Erased: Send + Sync {
     fn lp_count(&self) -> usize;
     fn lookahead(&self) -> Option<f64>;
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError>;
-    fn event_bytes(&self, engine: Engine, workers: usize) -> u64;
+    fn event_bytes(&self, engine: &Engine) -> u64;
     fn buffer_bytes(&self, workers: usize) -> u64;
 }
 
@@ -148,8 +148,8 @@ impl<M: Model<Output: Results + 'static>> Erased for M {
         Ok(report.map(|report| report.map(|output| AnyOutput(Box::new(output)))))
     }
 
-    fn event_bytes(&self, engine: Engine, workers: usize) -> u64 {
-        Runnable::event_bytes(self, engine, workers)
+    fn event_bytes(&self, engine: &Engine) -> u64 {
+        Runnable::event_bytes(self, engine)
     }
 
     fn buffer_bytes(&self, workers: usize) -> u64 {
@@ -164,8 +164,8 @@ impl Runnable for AnyModel {
         self.0.execute(job)
     }
 
-    fn event_bytes(&self, engine: Engine, workers: usize) -> u64 {
-        self.0.event_bytes(engine, workers)
+    fn event_bytes(&self, engine: &Engine) -> u64 {
+        self.0.event_bytes(engine)
     }
 
     fn buffer_bytes(&self, workers: usize) -> u64 {

@@ -11,9 +11,8 @@ use crate::{
     settings::Settings, timewarp, watch::Watch,
 };
 
-/// A run that is to be made: the engine, the settings, who watches, and the other ranks.
+/// A run that is to be made: the engine and the settings, the watch, and the other ranks.
 pub struct Job<'r, 'w> {
-    pub(crate) engine: Engine,
     pub(crate) settings: &'r Settings,
     pub(crate) watch: &'r mut Watch<'w>,
     pub(crate) ranks: &'r Ranks<'r>,
@@ -21,35 +20,39 @@ pub struct Job<'r, 'w> {
 
 impl fmt::Debug for Job<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { engine, settings, .. } = self;
-        f.debug_struct("Job")
-            .field("engine", engine)
-            .field("settings", settings)
-            .finish_non_exhaustive()
+        f.debug_struct("Job").field("settings", self.settings).finish_non_exhaustive()
     }
 }
 
 /// Runs a model on the engine of the job.
 pub(crate) fn run<M: Model>(
     model: &M,
-    Job { engine, settings, watch, ranks }: Job<'_, '_>,
+    Job { settings, watch, ranks }: Job<'_, '_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
-    match engine {
-        Engine::Conservative => conservative::run(model, settings, watch, ranks),
-        Engine::TimeWarp => timewarp::run(model, settings, watch, ranks),
-        Engine::Sequential | Engine::ReverseCheck if ranks.count() > 1 => {
-            let allowed = "conservative or timewarp for a run on several ranks";
-            Err(ConfigError::new("engine", engine, allowed).into())
+    match &settings.engine {
+        Engine::Conservative(engine) => {
+            conservative::run(model, &settings.with(engine.clone()), watch, ranks)
         }
-        Engine::Sequential => sequential::run(model, settings, watch).map(Some),
-        Engine::ReverseCheck => reverse_check::run(model, settings, watch).map(Some),
+        Engine::TimeWarp(engine) => {
+            timewarp::run(model, &settings.with(engine.clone()), watch, ranks)
+        }
+        engine @ (Engine::Sequential(_) | Engine::ReverseCheck(_)) if ranks.count() > 1 => {
+            let allowed = "conservative or timewarp for a run on several ranks";
+            Err(ConfigError::new("engine", engine.kind(), allowed).into())
+        }
+        &Engine::Sequential(engine) => {
+            sequential::run(model, &settings.with(engine), watch).map(Some)
+        }
+        &Engine::ReverseCheck(engine) => {
+            reverse_check::run(model, &settings.with(engine), watch).map(Some)
+        }
     }
 }
 
 /// How many bytes of a memory limit one event takes.
-pub(crate) fn event_bytes<M: Model>(engine: Engine, workers: usize) -> u64 {
+pub(crate) fn event_bytes<M: Model>(engine: &Engine) -> u64 {
     match engine {
-        Engine::Conservative => conservative::event_bytes::<M>(),
-        _ => timewarp::event_bytes::<M>(workers),
+        Engine::Conservative(_) => conservative::event_bytes::<M>(),
+        _ => timewarp::event_bytes::<M>(engine.workers()),
     }
 }

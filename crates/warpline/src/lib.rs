@@ -52,8 +52,9 @@ pub use pending::PendingKind;
 pub use replication::{Estimate, Replications};
 pub use report::{Details, Figure, Report, Results, Totals};
 pub use settings::{
-    Cancellation, CheckpointInterval, Engine, FossilCollection, Placement, PoolKind, StateSaving,
-    Synchronization,
+    Cancellation, CheckpointInterval, Conservative, Engine, EngineKind, FossilCollection,
+    Placement, Pool, PoolKind, ReverseCheck, Sequential, StateSaving, StateSavingKind,
+    Synchronization, SynchronizationKind, TimeWarp,
 };
 pub use simulation::Simulation;
 pub use warpline_core::{

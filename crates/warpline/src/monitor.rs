@@ -149,10 +149,10 @@ impl fmt::Display for WorkerStatus {
 ///
 /// ```no_run
 /// # fn example<M: warpline::Model + 'static>(model: M) {
-/// use warpline::{Engine, Monitor, Simulation};
+/// use warpline::{Monitor, Simulation, TimeWarp};
 ///
 /// let monitor = Monitor::default();
-/// let mut simulation = Simulation::new(model).engine(Engine::TimeWarp).monitor(&monitor);
+/// let mut simulation = Simulation::new(model).engine(TimeWarp::default()).monitor(&monitor);
 /// let run = std::thread::spawn(move || simulation.run().map(|report| report.digest));
 /// // Much later, when it should long have ended:
 /// if !run.is_finished() {

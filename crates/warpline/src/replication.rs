@@ -90,7 +90,7 @@ impl<M: Runnable> Simulation<'_, M> {
     ) -> Result<Replications<M::Output>, RunError> {
         let ok = (1..=REPLICATIONS_MAX).contains(&count);
         ConfigError::check(ok, "replications", count, &format!("from 1 to {REPLICATIONS_MAX}"))?;
-        let Self { model, engine, settings, watch } = self;
+        let Self { model, settings, watch } = self;
         let stop = watch.stop;
         let outcomes: Vec<_> = (0..count)
             .into_par_iter()
@@ -99,11 +99,10 @@ impl<M: Runnable> Simulation<'_, M> {
                 if watch.stopped() {
                     return None;
                 }
-                let mut settings = settings.clone();
                 // Otherwise all runs that run at the same time would be bound to the same cores.
-                settings.timewarp.pin = false;
+                let mut settings = settings.with(settings.engine.clone().unpinned());
                 settings.seed = Stream::replication_seed(settings.seed, number as u64);
-                Some(run(engine, &model, &settings, &mut watch).inspect(&done))
+                Some(run(&model, &settings, &mut watch).inspect(&done))
             })
             .collect();
         let mut reports = outcomes.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;

@@ -5,7 +5,7 @@ use std::{borrow::Cow, ops::Deref, time::Duration};
 use serde::{Deserialize, Serialize};
 use warpline_core::{CommitDigest, VirtualTime};
 
-use crate::Engine;
+use crate::EngineKind;
 
 /// The outcome of a run: how it went, and the model's own result.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct Report<O> {
     /// The model's name.
     pub model: String,
     /// The engine that ran it.
-    pub engine: Engine,
+    pub engine: EngineKind,
     /// The number of ranks.
     pub ranks: usize,
     /// The number of workers of all ranks.
@@ -174,7 +174,7 @@ pub struct Details {
     /// Why the run was slow, if it was, and what to change: the most important first.
     pub remarks: Vec<String>,
     /// Nanoseconds per committed event, over all workers, by part of the engine; empty unless they
-    /// are measured ([`Simulation::measure_costs`](crate::Simulation::measure_costs)).
+    /// are measured ([`TimeWarp::measure_costs`](crate::TimeWarp::measure_costs)).
     pub costs: Vec<(&'static str, f64)>,
 }
 

@@ -22,34 +22,35 @@ use warpline_core::{
 };
 
 use crate::{
-    ConfigError, Engine, Report, RunError,
+    ConfigError, EngineKind, PendingKind, Report, RunError,
     event::Message,
     handling::{Admission, Cause, Core, Halt, Handling, Lp, Sink},
     pending::family,
     sequential::{self, Arrival, BoundedSink, Execution},
-    settings::Settings,
+    settings::{ReverseCheck, Sequential, Settings},
     watch::Watch,
 };
 
 /// Runs `model` from its start to its end.
 pub(crate) fn run<M: Model>(
     model: &M,
-    settings: &Settings,
+    settings: &Settings<ReverseCheck>,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
     if !M::Lp::REVERSIBLE {
         let allowed = "another engine for this model: it has no reverse handler to check";
-        return Err(ConfigError::new("engine", Engine::ReverseCheck, allowed).into());
+        return Err(ConfigError::new("engine", EngineKind::ReverseCheck, allowed).into());
     }
     // The checks take so long that the choice of the pending set does not matter.
-    sequential::execute::<M, family::Heap, ThereAndBack>(model, settings, watch)
+    let settings = settings.with(Sequential { pending: PendingKind::Heap });
+    sequential::execute::<M, family::Heap, ThereAndBack>(model, &settings, watch)
 }
 
 /// Handles an event, reverses it, and handles it again.
 struct ThereAndBack;
 
 impl<M: Model> Execution<M> for ThereAndBack {
-    const ENGINE: Engine = Engine::ReverseCheck;
+    const ENGINE: EngineKind = EngineKind::ReverseCheck;
 
     fn handle(
         model: &M,

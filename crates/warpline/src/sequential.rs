@@ -16,12 +16,12 @@ use warpline_core::{
 };
 
 use crate::{
-    ConfigError, Details, Engine, PendingKind, Progress, Report, RunError, Totals,
+    ConfigError, Details, EngineKind, PendingKind, Progress, Report, RunError, Totals,
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
     handling::{Admission, Cause, Core, CutOff, Halt, Handling, Lp},
     panics,
     pending::{AnyFamily, PendingFamily, PendingSet, family},
-    settings::Settings,
+    settings::{self, Settings},
     watch::{Timer, Watch},
 };
 
@@ -30,18 +30,21 @@ mod sending;
 pub(crate) use sending::BoundedSink;
 use sending::Sender;
 
+/// What a sequential run reads.
+type OwnSettings = Settings<settings::Sequential>;
+
 /// Events handled between two looks at the clock, at the most.
 const SLICE_EVENTS_MAX: u32 = 4096;
 
 /// Runs `model` from its start to its end, with the pending set that the settings name.
 pub(crate) fn run<M: Model>(
     model: &M,
-    settings: &Settings,
+    settings: &OwnSettings,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
     // The default set is compiled into the loop. For each other kind that would take as long to build
     // again, and a branch per operation is all it would save.
-    match settings.pending {
+    match settings.engine.pending {
         PendingKind::Ladder => execute::<M, family::Ladder, Once>(model, settings, watch),
         _ => execute::<M, AnyFamily, Once>(model, settings, watch),
     }
@@ -50,16 +53,24 @@ pub(crate) fn run<M: Model>(
 /// Runs `model`, and handles its ordinary events in the manner of `X`.
 pub(crate) fn execute<M: Model, P: PendingFamily, X: Execution<M>>(
     model: &M,
-    settings: &Settings,
+    settings: &OwnSettings,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
     // Small messages travel inside the pending set; large ones stay put in a buffer of their own.
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
-        Sequential::<M, Inline<_>, P::Set<_>, X>::new(model, settings, P::set(settings.pending))?
-            .run(watch)
+        Sequential::<M, Inline<_>, P::Set<_>, X>::new(
+            model,
+            settings,
+            P::set(settings.engine.pending),
+        )?
+        .run(watch)
     } else {
-        Sequential::<M, Boxed<_>, P::Set<_>, X>::new(model, settings, P::set(settings.pending))?
-            .run(watch)
+        Sequential::<M, Boxed<_>, P::Set<_>, X>::new(
+            model,
+            settings,
+            P::set(settings.engine.pending),
+        )?
+        .run(watch)
     }
 }
 
@@ -73,7 +84,7 @@ pub(crate) struct Arrival<'e, T> {
 /// How an ordinary event is handled: once, or forward, back and forward again.
 pub(crate) trait Execution<M: Model> {
     /// The engine that handles events in this manner.
-    const ENGINE: Engine;
+    const ENGINE: EngineKind;
 
     /// Handles the event, as the process's next one.
     fn handle(
@@ -88,7 +99,7 @@ pub(crate) trait Execution<M: Model> {
 struct Once;
 
 impl<M: Model> Execution<M> for Once {
-    const ENGINE: Engine = Engine::Sequential;
+    const ENGINE: EngineKind = EngineKind::Sequential;
 
     #[inline]
     fn handle(
@@ -115,7 +126,7 @@ struct Sequential<'m, M: Model, B, S, X> {
     /// Infinite for a run without an end.
     end: f64,
     committed: u64,
-    settings: Settings,
+    settings: OwnSettings,
     started: Instant,
     execution: PhantomData<X>,
 }
@@ -136,7 +147,7 @@ where
     S: PendingSet<Event<B>>,
     X: Execution<M>,
 {
-    fn new(model: &'m M, settings: &Settings, pending: S) -> Result<Self, RunError> {
+    fn new(model: &'m M, settings: &OwnSettings, pending: S) -> Result<Self, RunError> {
         let started = Instant::now();
         let (name, admission) = panics::catch(|| (model.name().to_owned(), Admission::new(model)))
             .map_err(|fault| Self::model_error(fault, None, settings))?;
@@ -332,7 +343,7 @@ where
     }
 
     /// Where a run is: at a process and an event, at a process, or at neither.
-    fn place(current: Option<(LpId, Option<EventKey>)>, settings: &Settings) -> Place {
+    fn place(current: Option<(LpId, Option<EventKey>)>, settings: &OwnSettings) -> Place {
         let (lp, event) = (current.map(|(lp, _)| lp), current.and_then(|(_, event)| event));
         Place { lp, event, engine: X::ENGINE.name(), worker: 0, seed: settings.seed }
     }
@@ -340,7 +351,7 @@ where
     fn model_error(
         fault: Fault,
         current: Option<(LpId, Option<EventKey>)>,
-        settings: &Settings,
+        settings: &OwnSettings,
     ) -> RunError {
         ModelError { fault, place: Self::place(current, settings) }.into()
     }

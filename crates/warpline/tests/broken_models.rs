@@ -14,7 +14,7 @@ use std::{
 use scripted::{Act, Payload, Scripted, Stage, scripted, two_events};
 use warpline::{
     ConfigError, Context, Fault, LogicalProcess, LpId, Model, ModelError, PendingKind, Report,
-    RunError, STEP_MAX, Simulation, VirtualTime,
+    RunError, STEP_MAX, Sequential, Simulation, VirtualTime,
 };
 
 const SEED: u64 = 41;
@@ -22,7 +22,7 @@ const SEED: u64 = 41;
 /// The error of a run, which must be the same for every pending set.
 fn error_of(model: impl Fn() -> Scripted<0>) -> (RunError, String) {
     let run = |&pending: &PendingKind| {
-        let run = Simulation::new(model()).seed(SEED).end(1e9).pending(pending).run();
+        let run = Simulation::new(model()).seed(SEED).end(1e9).engine(Sequential { pending }).run();
         run.expect_err("the model is broken")
     };
     let mut errors = PendingKind::ALL.iter().map(run);
@@ -234,7 +234,10 @@ fn flood() -> Scripted<0> {
 
 fn flood_with_memory<const BYTES: usize>(bytes: u64) {
     for &pending in PendingKind::ALL {
-        let run = Simulation::new(flood().payload::<BYTES>()).pending(pending).memory(bytes).run();
+        let run = Simulation::new(flood().payload::<BYTES>())
+            .engine(Sequential { pending })
+            .memory(bytes)
+            .run();
         let error = run.expect_err("the memory is not enough");
         let text = error.to_string();
         let RunError::OutOfBuffers { place, limit, events, event_bytes } = error else {
@@ -259,7 +262,8 @@ fn a_flood_is_stopped_by_the_memory_limit() {
 
 fn just_enough<const BYTES: usize>() {
     for &pending in PendingKind::ALL {
-        let run = || Simulation::new(flood().payload::<BYTES>()).end(11.0).pending(pending);
+        let run =
+            || Simulation::new(flood().payload::<BYTES>()).end(11.0).engine(Sequential { pending });
         let free = run().run().expect("no limit");
         let peak = free.peak_buffer_bytes;
         let tight = run().memory(peak).run().expect("just enough");
@@ -329,7 +333,7 @@ fn no_message_survives<const BYTES: usize>() {
         });
         let model = model.payload::<BYTES>();
         let token = model.token.clone();
-        let run = Simulation::new(model).end(19.5).pending(pending).run();
+        let run = Simulation::new(model).end(19.5).engine(Sequential { pending }).run();
         assert_eq!(run.is_err(), last.is_some());
         assert_eq!(Arc::strong_count(&token), 1, "messages leaked after {last:?}");
     }

@@ -17,7 +17,7 @@ mod watchdog;
 use std::ops::ControlFlow;
 
 use warpline::{
-    Context, Engine, Fault, LogicalProcess, LpId, Model, RunError, Simulation, VirtualTime,
+    Conservative, Context, Fault, LogicalProcess, LpId, Model, RunError, Simulation, VirtualTime,
 };
 
 /// What the LPs of a model do.
@@ -108,7 +108,7 @@ impl LogicalProcess for HabitLp {
 }
 
 fn run(habit: Habit, workers: usize) -> Simulation<'static, Habit> {
-    Simulation::new(habit).engine(Engine::Conservative).workers(workers)
+    Simulation::new(habit).engine(Conservative { workers, ..Conservative::default() })
 }
 
 /// The first failure in the order of events is reported, whichever LP fails first in wall time.

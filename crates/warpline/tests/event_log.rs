@@ -19,7 +19,8 @@ use std::{
 
 use event_log::Office;
 use warpline::{
-    Cancellation, Engine, Fault, ModelError, PendingKind, Report, RunError, Simulation, VirtualTime,
+    Cancellation, Engine, Fault, ModelError, PendingKind, Report, RunError, Sequential, Simulation,
+    TimeWarp, VirtualTime,
 };
 
 const END: f64 = 100.0;
@@ -47,39 +48,32 @@ impl Write for Paper {
     }
 }
 
-/// Runs the example with the settings that `set` makes, and gives its log.
-fn run_with(
-    room: usize,
-    set: impl FnOnce(Simulation<'static, Office>) -> Simulation<'static, Office>,
-) -> (Result<Report<u64>, RunError>, String) {
+/// Runs the example on an engine, and gives its log.
+fn run_with(room: usize, engine: impl Into<Engine>) -> (Result<Report<u64>, RunError>, String) {
     let text = Arc::default();
     let log: Box<dyn Write + Send> = Box::new(Paper { text: Arc::clone(&text), room });
     let log = Mutex::new(log);
     let office = Office { desks: 5, customers: 12, mean_service: 1.5, window: WINDOW, log };
-    let run = watchdog::run(set(Simulation::new(office).end(END)));
+    let run = watchdog::run(Simulation::new(office).engine(engine).end(END));
     let text = text.lock().unwrap().clone();
     (run, text)
 }
 
 fn run(pending: PendingKind, room: usize) -> (Result<Report<u64>, RunError>, String) {
-    run_with(room, |simulation| simulation.pending(pending))
+    run_with(room, Sequential { pending })
 }
 
 /// Time Warp with each number of workers, batch and way to cancel.
 fn on_time_warp(room: usize, mut check: impl FnMut(Result<Report<u64>, RunError>, String, &str)) {
     let first_barrier = VirtualTime::new(WINDOW).ok();
     for workers in [1, 2, 3, 8] {
-        for (batch, barrier) in [(1, None), (16, None), (16, first_barrier)] {
+        for (batch, time_barrier) in [(1, None), (16, None), (16, first_barrier)] {
             for &cancellation in Cancellation::ALL {
-                let (run, log) = run_with(room, |simulation| {
-                    let simulation = simulation.engine(Engine::TimeWarp).workers(workers);
-                    let simulation = simulation.batch(batch).cancellation(cancellation);
-                    match barrier {
-                        None => simulation,
-                        Some(barrier) => simulation.time_barrier(barrier),
-                    }
-                });
-                let what = format!("{workers} workers, batch {batch}, {cancellation}, {barrier:?}");
+                let defaults = TimeWarp::default();
+                let engine = TimeWarp { workers, batch, time_barrier, cancellation, ..defaults };
+                let (run, log) = run_with(room, engine);
+                let what =
+                    format!("{workers} workers, batch {batch}, {cancellation}, {time_barrier:?}");
                 check(run, log, &what);
             }
         }

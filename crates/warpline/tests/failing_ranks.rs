@@ -19,7 +19,8 @@ use std::{
 use proptest::prelude::*;
 use random::{Habit, Mistake, Spec, Where};
 use warpline::{
-    Aggregation, Cancellation, Engine, NetError, RunError, Simulation, Synchronization, Transport,
+    Aggregation, Cancellation, Conservative, Engine, NetError, RunError, Simulation,
+    Synchronization, SynchronizationKind, TimeWarp, Transport,
 };
 use warpline_net::{Address, Faulty, Parcel, Received, ThreadTransport, network};
 
@@ -30,15 +31,15 @@ const EVENTS: u16 = 16;
 #[derive(Clone, Copy, Debug)]
 enum Way {
     TimeWarp,
-    Conservative(Synchronization),
+    Conservative(SynchronizationKind),
 }
 
 const WAYS: [Way; 5] = [
     Way::TimeWarp,
-    Way::Conservative(Synchronization::Windows),
-    Way::Conservative(Synchronization::NullMessages),
-    Way::Conservative(Synchronization::NullMessagesOnDemand),
-    Way::Conservative(Synchronization::DeadlockRecovery),
+    Way::Conservative(SynchronizationKind::Windows),
+    Way::Conservative(SynchronizationKind::NullMessages),
+    Way::Conservative(SynchronizationKind::NullMessagesOnDemand),
+    Way::Conservative(SynchronizationKind::DeadlockRecovery),
 ];
 
 /// A model whose events never end, go mostly to other LPs, and are often undone.
@@ -56,13 +57,31 @@ fn spec(wrong: Option<(Where, Mistake)>) -> Spec {
 }
 
 fn simulation(way: Way, spec: &Spec, workers: usize, end: f64) -> Simulation<'static, Spec> {
-    let simulation = Simulation::new(spec.clone()).workers(workers).end(end).pin(false);
+    Simulation::new(spec.clone()).engine(engine(way, workers, 16)).end(end)
+}
+
+fn engine(way: Way, workers: usize, edge_capacity: usize) -> Engine {
     match way {
-        Way::TimeWarp => simulation.engine(Engine::TimeWarp).gvt_interval(64),
+        Way::TimeWarp => time_warp(workers).into(),
         Way::Conservative(how) => {
-            simulation.engine(Engine::Conservative).synchronization(how).edge_capacity(16)
+            let synchronization = Synchronization::new(how, edge_capacity);
+            Conservative { workers, synchronization, pin: false, ..Conservative::default() }.into()
         }
     }
+}
+
+/// Every event leaves by itself.
+fn without_aggregation(way: Way) -> Engine {
+    let aggregation = Aggregation::Off;
+    match engine(way, 1, 16) {
+        Engine::TimeWarp(engine) => TimeWarp { aggregation, ..engine }.into(),
+        Engine::Conservative(engine) => Conservative { aggregation, ..engine }.into(),
+        other => other,
+    }
+}
+
+fn time_warp(workers: usize) -> TimeWarp {
+    TimeWarp { workers, gvt_interval: 64, pin: false, ..TimeWarp::default() }
 }
 
 /// The lines of all ranks.
@@ -210,14 +229,14 @@ fn a_rank_that_dies_ends_the_others() {
 /// A setting that only one rank refuses ends all ranks, and all say why.
 #[test]
 fn a_refusal_of_one_rank_ends_all() {
-    let modes = WAYS
-        .into_iter()
-        .filter(|way| !matches!(way, Way::TimeWarp | Way::Conservative(Synchronization::Windows)));
+    let modes = WAYS.into_iter().filter(|way| {
+        !matches!(way, Way::TimeWarp | Way::Conservative(SynchronizationKind::Windows))
+    });
     for way in modes {
         for culprit in 0..2 {
             let run = |rank| {
                 let run = simulation(way, &spec(None), 1, f64::INFINITY);
-                if rank == culprit { run.edge_capacity(0) } else { run }
+                if rank == culprit { run.engine(engine(way, 1, 0)) } else { run }
             };
             for (rank, outcome) in
                 rankwise::run(1, (0..2).map(run).collect()).into_iter().enumerate()
@@ -343,7 +362,8 @@ fn a_network_can_be_used_again() {
                     let good = good.expect("sound");
                     assert_eq!(good.is_some(), end.rank() == 0);
                     assert!(good.is_none_or(|report| report.digest == expected.digest));
-                    let mut broken = simulation(way, broken, 1, 1e9).aggregation(Aggregation::Off);
+                    let mut broken =
+                        simulation(way, broken, 1, 1e9).engine(without_aggregation(way));
                     assert!(broken.run_across(end).is_err());
                 }
             });
@@ -436,7 +456,7 @@ fn a_doubled_parcel_of_windows_is_an_error() {
         let what = if rank == 1 { Garbling::Twice } else { Garbling::Nothing };
         Between { inner, who: Garbled::new(3, what) }
     });
-    let way = Way::Conservative(Synchronization::Windows);
+    let way = Way::Conservative(SynchronizationKind::Windows);
     let all = (0..2).map(|_| simulation(way, &spec(None), 1, 20.0)).collect();
     let outcomes = rankwise::run_on(ends.collect(), all);
     let text = format!("{outcomes:?}");
@@ -461,7 +481,10 @@ proptest! {
             Between { inner, who: Garbled::new(nth, what) }
         });
         let cancellation = Cancellation::ALL[usize::from(lazy)];
-        let all = (0..2).map(|_| simulation(Way::TimeWarp, &spec(None), 1, 20.0).cancellation(cancellation));
+        let all = (0..2).map(|_| {
+            let engine = TimeWarp { cancellation, ..time_warp(1) };
+            simulation(Way::TimeWarp, &spec(None), 1, 20.0).engine(engine)
+        });
         let outcomes = rankwise::run_on(ends.collect(), all.collect());
         let [Some(first), Some(second)] = &outcomes[..] else {
             return Err(TestCaseError::fail(format!("a rank has panicked: {outcomes:?}")));

@@ -17,17 +17,22 @@ use std::{collections::BTreeMap, panic, sync::Mutex};
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use warpline::{
-    Cancellation, CommitDigest, Context, Engine, EventKey, Fault, Io, IoContext, LogicalProcess,
-    LpDigest, LpId, Model, ModelError, PendingKind, Reversal, RunError, Simulation, StateSaving,
-    Stream, VirtualTime,
+    Cancellation, CommitDigest, Conservative, Context, Engine, EngineKind, EventKey, Fault, Io,
+    IoContext, LogicalProcess, LpDigest, LpId, Model, ModelError, PendingKind, Reversal, RunError,
+    Sequential, Simulation, StateSavingKind, Stream, TimeWarp, VirtualTime,
 };
 
 const SEED: u64 = 3;
 const LPS: u32 = 3;
-const ENGINES: [Engine; 3] = [Engine::Sequential, Engine::ReverseCheck, Engine::TimeWarp];
+const ENGINES: [EngineKind; 3] =
+    [EngineKind::Sequential, EngineKind::ReverseCheck, EngineKind::TimeWarp];
 /// For models with a lookahead.
-const ALL_ENGINES: [Engine; 4] =
-    [Engine::Sequential, Engine::ReverseCheck, Engine::TimeWarp, Engine::Conservative];
+const ALL_ENGINES: [EngineKind; 4] = [
+    EngineKind::Sequential,
+    EngineKind::ReverseCheck,
+    EngineKind::TimeWarp,
+    EngineKind::Conservative,
+];
 
 /// An event: what its handler does, and what it sends. Non-blocking ones send nothing.
 #[derive(Clone, Debug)]
@@ -208,11 +213,11 @@ struct Settings {
     batch: usize,
     gvt_interval: usize,
     cancellation: Cancellation,
-    saving: StateSaving,
+    saving: StateSavingKind,
 }
 
 fn settings() -> impl Strategy<Value = Settings> {
-    let policies = (select(Cancellation::ALL), select(StateSaving::ALL));
+    let policies = (select(Cancellation::ALL), select(StateSavingKind::ALL));
     (1..=4_usize, select(&[1, 2, 16][..]), select(&[1, 16, 1024][..]), policies).prop_map(
         |(workers, batch, gvt_interval, (cancellation, saving))| Settings {
             workers,
@@ -225,10 +230,24 @@ fn settings() -> impl Strategy<Value = Settings> {
 }
 
 impl Settings {
-    fn set<M: Model>(self, simulation: Simulation<'static, M>) -> Simulation<'static, M> {
+    /// The engine with these settings, as far as it reads them.
+    fn engine(self, kind: EngineKind, pending: PendingKind) -> Engine {
         let Self { workers, batch, gvt_interval, cancellation, saving } = self;
-        let simulation = simulation.workers(workers).batch(batch).gvt_interval(gvt_interval);
-        simulation.cancellation(cancellation).saving(saving)
+        let saving = saving.into();
+        match kind {
+            EngineKind::Sequential => Sequential { pending }.into(),
+            EngineKind::TimeWarp => TimeWarp {
+                workers,
+                batch,
+                gvt_interval,
+                cancellation,
+                saving,
+                pending,
+                ..TimeWarp::default()
+            }
+            .into(),
+            other => other.into(),
+        }
     }
 }
 
@@ -254,13 +273,14 @@ proptest! {
     fn io_events_keep_the_order_of_all(first in acts(), settings in settings()) {
         let Expected { actors, lines, digest, events } = expected(&first);
         for engine in ENGINES {
-            // Time Warp has enough else to choose from.
+            // The others do not read it, or have enough else to choose from.
             let pendings = PendingKind::ALL;
-            let pendings = if engine == Engine::TimeWarp { &pendings[..1] } else { pendings };
+            let pendings = if engine == EngineKind::Sequential { pendings } else { &pendings[..1] };
             for &pending in pendings {
                 let script = Script::new(first.clone());
-                let run = Simulation::new(script).seed(SEED).engine(engine).pending(pending);
-                let report = watchdog::run(settings.set(run)).expect("sound");
+                let engine = settings.engine(engine, pending);
+                let run = Simulation::new(script).seed(SEED).engine(engine);
+                let report = watchdog::run(run).expect("sound");
                 prop_assert_eq!(&report.output.0, &actors);
                 prop_assert_eq!(&report.output.1, &lines);
                 prop_assert_eq!(report.digest, digest);
@@ -272,12 +292,16 @@ proptest! {
 
 /// The error of a run in which process 0 sends, from an event at time 2, an event to process 1
 /// with delay 1.5 that leads to `last`.
-fn error_after(io: Option<Io>, what: What, last: Option<Act>, engine: Engine) -> ModelError {
+fn error_after(io: Option<Io>, what: What, last: Option<Act>, engine: EngineKind) -> ModelError {
     let then = last.into_iter().collect();
     let bad = Act { io, to: 1, delay: 1.5, what, then };
     let cause = Act { io: None, to: 0, delay: 2.0, what: What::Nothing, then: vec![bad] };
     let script = Script { lookahead: 0.25, ..Script::new(vec![cause]) };
-    let run = Simulation::new(script).seed(SEED).engine(engine).workers(3);
+    let run = Simulation::new(script).seed(SEED).engine(match engine {
+        EngineKind::TimeWarp => TimeWarp { workers: 3, ..TimeWarp::default() }.into(),
+        EngineKind::Conservative => Conservative { workers: 3, ..Conservative::default() }.into(),
+        other => Engine::from(other),
+    });
     let error = watchdog::run(run).expect_err("a mistake");
     let text = error.to_string();
     let RunError::Model(error) = error else { panic!("{text}") };
@@ -371,7 +395,7 @@ impl LogicalProcess for Plain {
 
 #[test]
 fn blocking_events_need_a_handler_and_others_do_not() {
-    for engine in [Engine::Sequential, Engine::TimeWarp] {
+    for engine in [EngineKind::Sequential, EngineKind::TimeWarp] {
         let run = |io| watchdog::run(Simulation::new(Careless(io)).engine(engine));
         let text = run(Io::Blocking).expect_err("there is no handler").to_string();
         assert!(text.contains("LP 1 at virtual time 0.5 got a blocking I/O event"), "{text}");

@@ -32,19 +32,25 @@ use std::{
 use flood::Flood;
 use hooked_phold::{HandlerCall, HookedPhold, Lines, truth};
 use warpline::{
-    Cancellation, Engine, FossilCollection, Model, PoolKind, Report, RunError, Simulation,
+    Cancellation, Engine, FossilCollection, Model, PoolKind, Report, RunError, Sequential,
+    Simulation, TimeWarp,
 };
 
 const END: f64 = 600.0;
 
 /// The bytes that an event takes in a run with so many workers: it says so when there is no room
 /// for one.
-fn event_bytes<M: Model<Output: Debug> + 'static>(model: M, engine: Engine, workers: usize) -> u64 {
-    let run = Simulation::new(model).engine(engine).workers(workers).memory(0).end(END);
+fn event_bytes<M: Model<Output: Debug> + 'static>(model: M, engine: impl Into<Engine>) -> u64 {
+    let run = Simulation::new(model).engine(engine).memory(0).end(END);
     match watchdog::run(run) {
         Err(RunError::OutOfBuffers { event_bytes, events: 0, limit: 0, .. }) => event_bytes,
         other => panic!("there is no room for an event, but {other:?}"),
     }
+}
+
+/// Time Warp with so many workers, and the default settings.
+fn time_warp(workers: usize) -> TimeWarp {
+    TimeWarp { workers, ..TimeWarp::default() }
 }
 
 /// What the sequential engine makes of a model, and the most events that are pending in it at a
@@ -52,7 +58,7 @@ fn event_bytes<M: Model<Output: Debug> + 'static>(model: M, engine: Engine, work
 fn sequential(flood: &Flood) -> (Report<Vec<u64>>, u64) {
     let quick = Flood { at_sink: |_| (), ..flood.clone() };
     let report = Simulation::new(quick).end(END).run().expect("sound");
-    let peak = report.peak_buffer_bytes / event_bytes(Flood::new(|_| ()), Engine::Sequential, 1);
+    let peak = report.peak_buffer_bytes / event_bytes(Flood::new(|_| ()), Sequential::default());
     (report, peak)
 }
 
@@ -71,10 +77,10 @@ fn wait_for_the_source(ticks: &AtomicU64, at_most: Duration) {
 fn a_flood_stays_within_its_banks() {
     let flood = Flood::new(|ticks| wait_for_the_source(ticks, watchdog::PATIENCE / 2));
     let (expected, peak) = sequential(&flood);
-    let run = Simulation::new(flood).engine(Engine::TimeWarp).workers(3).end(END);
+    let run = Simulation::new(flood).engine(time_warp(3)).end(END);
     let unlimited = watchdog::run(run).expect("sound");
     assert_eq!(unlimited.digest, expected.digest);
-    let events = unlimited.peak_buffer_bytes / event_bytes(Flood::new(|_| ()), Engine::TimeWarp, 3);
+    let events = unlimited.peak_buffer_bytes / event_bytes(Flood::new(|_| ()), time_warp(3));
     // Mostly 4 800; fewer when ticks are undone and counted again, which opens the gate early.
     assert!(events > 10 * peak, "no flood: {events} events, sequentially {peak}");
 
@@ -89,13 +95,15 @@ fn a_flood_stays_within_its_banks() {
                 let fossil = FossilCollection::ALL[place % 2];
                 let cancellation = Cancellation::ALL[(round + place) % 2];
                 let events = peak + 2 * workers as u64 + 8;
-                let memory = events * event_bytes(Flood::new(|_| ()), Engine::TimeWarp, workers);
+                let memory = events * event_bytes(Flood::new(|_| ()), time_warp(workers));
+                let engine = TimeWarp {
+                    fossil_collection: fossil,
+                    cancellation,
+                    pool: pool.into(),
+                    ..time_warp(workers)
+                };
                 let run = Simulation::new(Flood { ticks: Default::default(), ..flood.clone() })
-                    .engine(Engine::TimeWarp)
-                    .workers(workers)
-                    .fossil_collection(fossil)
-                    .cancellation(cancellation)
-                    .pool(pool)
+                    .engine(engine)
                     .memory(memory)
                     .end(END);
                 let report =
@@ -120,9 +128,9 @@ fn less_than_the_least_is_an_error() {
     for workers in [1, 2, 4, 8] {
         let few = [1, peak / 4, peak - 2];
         for (events, pool) in few.iter().flat_map(|&n| PoolKind::ALL.iter().map(move |&p| (n, p))) {
-            let memory = events * event_bytes(Flood::new(|_| ()), Engine::TimeWarp, workers);
-            let run = Simulation::new(flood.clone()).engine(Engine::TimeWarp).workers(workers);
-            let run = run.pool(pool);
+            let memory = events * event_bytes(Flood::new(|_| ()), time_warp(workers));
+            let engine = TimeWarp { pool: pool.into(), ..time_warp(workers) };
+            let run = Simulation::new(flood.clone()).engine(engine);
             let outcome = watchdog::run(run.memory(memory).end(END));
             let Err(RunError::OutOfBuffers { place, limit, events: most, .. }) = outcome else {
                 panic!("{events} of {peak} events are enough for {workers} workers: {outcome:?}");
@@ -139,11 +147,11 @@ fn first_events_fit_if_they_do_sequentially() {
     let flood = Flood { first: 1001, ..Flood::new(|_| ()) };
     let (expected, peak) = sequential(&flood);
     for workers in [1, 2, 4, 8] {
-        let memory = (peak + 2 * workers as u64 + 8)
-            * event_bytes(Flood::new(|_| ()), Engine::TimeWarp, workers);
+        let memory =
+            (peak + 2 * workers as u64 + 8) * event_bytes(Flood::new(|_| ()), time_warp(workers));
         for &pool in PoolKind::ALL {
-            let run = Simulation::new(flood.clone()).engine(Engine::TimeWarp).workers(workers);
-            let run = run.pool(pool).memory(memory).end(END);
+            let engine = TimeWarp { pool: pool.into(), ..time_warp(workers) };
+            let run = Simulation::new(flood.clone()).engine(engine).memory(memory).end(END);
             let report =
                 watchdog::run(run).unwrap_or_else(|error| panic!("{pool}, {workers}: {error}"));
             assert_eq!(report.digest, expected.digest, "{workers} workers, {pool}");
@@ -161,7 +169,7 @@ fn io_and_mistakes_with_little_memory() {
     let expected_lines = Lines::clone(&model.lines);
     let expected = Simulation::new(model).end(END).run().expect("a sound model");
     let expected_lines = expected_lines.lock().unwrap();
-    let bytes = event_bytes(HookedPhold::sound(LPS), Engine::Sequential, 1);
+    let bytes = event_bytes(HookedPhold::sound(LPS), Sequential::default());
     let peak = expected.peak_buffer_bytes / bytes;
     let known = Arc::new(truth(LPS, END));
     for workers in [1, 2, 4, 8, 32] {
@@ -174,10 +182,10 @@ fn io_and_mistakes_with_little_memory() {
                 strange.then_some("this never was")
             });
             let lines = Lines::clone(&model.lines);
-            let bytes = event_bytes(HookedPhold::sound(LPS), Engine::TimeWarp, workers);
+            let bytes = event_bytes(HookedPhold::sound(LPS), time_warp(workers));
             let memory = (peak + 2 * workers as u64 + 8) * bytes;
-            let run = Simulation::new(model).engine(Engine::TimeWarp).workers(workers);
-            let run = run.cancellation(cancellation).pool(pool).memory(memory).end(END);
+            let engine = TimeWarp { cancellation, pool: pool.into(), ..time_warp(workers) };
+            let run = Simulation::new(model).engine(engine).memory(memory).end(END);
             let report =
                 watchdog::run(run).unwrap_or_else(|error| panic!("{pool}, {workers}: {error}"));
             let what = format!("{workers} workers, {pool}, {cancellation}");

@@ -28,31 +28,31 @@ use std::{
 use proptest::{collection::vec, prelude::*, sample::select};
 use random_graph::{Mistake, RandomGraph};
 use warpline::{
-    Aggregation, Context, Engine, Link, LogicalProcess, LpId, Model, Report, RunError, Simulation,
-    Synchronization, Transport, VirtualTime,
+    Aggregation, Conservative, Context, Link, LogicalProcess, LpId, Model, Report, RunError,
+    Simulation, Synchronization, SynchronizationKind, Transport, VirtualTime,
 };
 
 /// The algorithms that use links.
-const MODES: [Synchronization; 3] = [
-    Synchronization::NullMessages,
-    Synchronization::NullMessagesOnDemand,
-    Synchronization::DeadlockRecovery,
+const MODES: [SynchronizationKind; 3] = [
+    SynchronizationKind::NullMessages,
+    SynchronizationKind::NullMessagesOnDemand,
+    SynchronizationKind::DeadlockRecovery,
 ];
 
 type Outcome = Result<Report<Vec<(u64, u64)>>, RunError>;
 
 fn simulation(
     model: &RandomGraph,
-    mode: Synchronization,
+    mode: SynchronizationKind,
     workers: usize,
     capacity: usize,
 ) -> Simulation<'static, RandomGraph> {
-    Simulation::new(model.clone())
-        .engine(Engine::Conservative)
-        .synchronization(mode)
-        .workers(workers)
-        .edge_capacity(capacity)
-        .pin(false)
+    Simulation::new(model.clone()).engine(engine(mode, workers, capacity))
+}
+
+fn engine(mode: SynchronizationKind, workers: usize, capacity: usize) -> Conservative {
+    let synchronization = Synchronization::new(mode, capacity);
+    Conservative { workers, synchronization, pin: false, ..Conservative::default() }
 }
 
 /// What a run reports, without what may differ between engines.
@@ -70,7 +70,13 @@ fn told(run: &Outcome) -> String {
 }
 
 /// A run commits and writes the same as a run of the sequential engine.
-fn check(model: &RandomGraph, mode: Synchronization, workers: usize, capacity: usize, end: f64) {
+fn check(
+    model: &RandomGraph,
+    mode: SynchronizationKind,
+    workers: usize,
+    capacity: usize,
+    end: f64,
+) {
     let oracle = model.apart();
     let expected = Simulation::new(oracle.clone()).end(end).run();
     let model = model.apart();
@@ -121,12 +127,18 @@ fn model() -> impl Strategy<Value = RandomGraph> {
 
 /// Runs a model on several ranks, which are threads, and returns the outcome of rank 0. A rank that
 /// does not end fails the test.
-fn run_across(model: &RandomGraph, mode: Synchronization, shape: [usize; 3], end: f64) -> Outcome {
+fn run_across(
+    model: &RandomGraph,
+    mode: SynchronizationKind,
+    shape: [usize; 3],
+    end: f64,
+) -> Outcome {
     let [ranks, workers, capacity] = shape;
     let (done, outcomes) = mpsc::channel();
     for transport in warpline_net::network(ranks, workers + 1) {
-        let simulation = simulation(model, mode, workers, capacity).end(end);
-        let mut simulation = simulation.aggregation(Aggregation::Bytes(200));
+        let aggregation = Aggregation::Bytes(200);
+        let engine = Conservative { aggregation, ..engine(mode, workers, capacity) };
+        let mut simulation = Simulation::new(model.clone()).engine(engine).end(end);
         let done = done.clone();
         std::thread::spawn(move || {
             let outcome = simulation.run_across(&transport);
@@ -258,22 +270,20 @@ impl LogicalProcess for Subcircuit {
 #[test]
 fn the_deadlock_of_figure_4() {
     let run = |mode, workers, capacity| {
-        let simulation =
-            Simulation::new(Figure4).engine(Engine::Conservative).synchronization(mode);
-        let simulation = simulation.workers(workers).edge_capacity(capacity).pin(false).end(75.0);
+        let simulation = Simulation::new(Figure4).engine(engine(mode, workers, capacity)).end(75.0);
         let report = watchdog::run(simulation).expect("a sound model");
         assert_eq!(report.output, [7, 7, 8]);
         report.details.counters.iter().find(|(name, _)| *name == "deadlocks").expect("counted").1
     };
     for workers in [1, 2, 3] {
-        assert!(run(Synchronization::DeadlockRecovery, workers, 3) > 0);
+        assert!(run(SynchronizationKind::DeadlockRecovery, workers, 3) > 0);
     }
     // A single worker is quiescent only when no LP can go on.
-    assert_eq!(run(Synchronization::NullMessages, 1, 3), 0);
-    assert_eq!(run(Synchronization::NullMessagesOnDemand, 1, 3), 0);
+    assert_eq!(run(SynchronizationKind::NullMessages, 1, 3), 0);
+    assert_eq!(run(SynchronizationKind::NullMessagesOnDemand, 1, 3), 0);
     // At 30 the edge to r3 is full, and r3 has waited since 10.
-    let blocked = run(Synchronization::DeadlockRecovery, 1, 3);
-    let free = run(Synchronization::DeadlockRecovery, 1, 64);
+    let blocked = run(SynchronizationKind::DeadlockRecovery, 1, 3);
+    let free = run(SynchronizationKind::DeadlockRecovery, 1, 64);
     assert!(
         free < blocked,
         "{free} deadlocks with capacity for all, {blocked} with capacity for three"
@@ -382,17 +392,17 @@ fn what_does_not_fit_is_refused() {
         run => panic!("{run:?}"),
     };
     let ring = RandomGraph::ring(3, 0.5);
-    let error = refusal(simulation(&ring, Synchronization::NullMessages, 1, 0));
+    let error = refusal(simulation(&ring, SynchronizationKind::NullMessages, 1, 0));
     assert!(error.contains("`edge-capacity` is 0"), "{error}");
     let mut model = ring.clone();
     model.links[1] = vec![(3, 0.5)];
-    let error = refusal(simulation(&model, Synchronization::NullMessages, 1, 8));
+    let error = refusal(simulation(&model, SynchronizationKind::NullMessages, 1, 8));
     assert!(error.contains("`links`"), "{error}");
     model.links[1] = vec![(2, f64::NAN)];
-    let error = refusal(simulation(&model, Synchronization::NullMessages, 1, 8));
+    let error = refusal(simulation(&model, SynchronizationKind::NullMessages, 1, 8));
     assert!(error.contains("on the link from LP 1 to LP 2"), "{error}");
     // The model has links, but no lookahead of the whole model as windows need it.
-    assert!(watchdog::run(simulation(&ring, Synchronization::Auto, 2, 8)).is_ok());
-    let error = refusal(simulation(&ring, Synchronization::Windows, 1, 8));
+    assert!(watchdog::run(simulation(&ring, SynchronizationKind::Auto, 2, 8)).is_ok());
+    let error = refusal(simulation(&ring, SynchronizationKind::Windows, 1, 8));
     assert!(error.contains("lookahead"), "{error}");
 }

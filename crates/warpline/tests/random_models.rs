@@ -36,8 +36,8 @@ use std::{
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use random::{Habit, Line, Mistake, Output, Plain, Spec, Where};
 use warpline::{
-    Cancellation, CheckpointInterval, Engine, EventKey, Fault, FossilCollection, LpId, ModelError,
-    PendingKind, Report, RunError, Simulation,
+    Cancellation, CheckpointInterval, Conservative, EventKey, Fault, FossilCollection, LpId,
+    ModelError, PendingKind, Report, RunError, Sequential, Simulation, StateSaving, TimeWarp,
 };
 
 fn mistake() -> impl Strategy<Value = Mistake> {
@@ -135,19 +135,7 @@ fn check_report(report: &Report<Output>, plain: &Plain) -> Result<(), TestCaseEr
     Ok(())
 }
 
-/// Settings of Time Warp.
-#[derive(Clone, Copy, Debug)]
-struct Settings {
-    workers: usize,
-    batch: usize,
-    gvt_interval: usize,
-    window: f64,
-    cancellation: Cancellation,
-    fossil_collection: FossilCollection,
-    checkpoint_interval: CheckpointInterval,
-}
-
-fn settings() -> impl Strategy<Value = Settings> {
+fn time_warp() -> impl Strategy<Value = TimeWarp> {
     let numbers = (
         prop_oneof![1 => Just(1), 9 => 2..=8_usize],
         select(&[1, 3, 16][..]),
@@ -157,30 +145,18 @@ fn settings() -> impl Strategy<Value = Settings> {
     let policies = (select(Cancellation::ALL), select(FossilCollection::ALL), 1..=4_u32);
     (numbers, window, policies).prop_map(|((workers, batch, gvt_interval), window, policies)| {
         let (cancellation, fossil_collection, every) = policies;
-        let checkpoint_interval = CheckpointInterval::Every(every);
-        Settings {
+        let saving = StateSaving::Copy { interval: CheckpointInterval::Every(every) };
+        TimeWarp {
             workers,
             batch,
             gvt_interval,
             window,
             cancellation,
             fossil_collection,
-            checkpoint_interval,
+            saving,
+            ..TimeWarp::default()
         }
     })
-}
-
-impl Settings {
-    fn set(self, simulation: Simulation<'static, Spec>) -> Simulation<'static, Spec> {
-        let simulation = simulation.engine(Engine::TimeWarp).workers(self.workers);
-        simulation
-            .batch(self.batch)
-            .gvt_interval(self.gvt_interval)
-            .window(self.window)
-            .cancellation(self.cancellation)
-            .fossil_collection(self.fossil_collection)
-            .checkpoint_interval(self.checkpoint_interval)
-    }
 }
 
 /// Compares a run with that of the simple executor; returns the error, if one is expected.
@@ -254,14 +230,14 @@ proptest! {
         spec in spec(),
         seed in any::<u64>(),
         end in prop_oneof![1 => Just(0.0), 9 => select(&[f64::INFINITY, 1.0, 4.5, 50.0][..])],
-        settings in settings(),
+        time_warp in time_warp(),
     ) {
         let plain = Plain::run(&spec, seed, end);
         let mut errors = Vec::new();
         for &pending in PendingKind::ALL.iter().chain(PendingKind::ALL) {
             let spec = apart(&spec);
             let simulation = || Simulation::new(spec.clone()).seed(seed).end(end);
-            let run = panic::catch_unwind(AssertUnwindSafe(|| simulation().pending(pending).run()));
+            let run = panic::catch_unwind(AssertUnwindSafe(|| simulation().engine(Sequential { pending }).run()));
             let Ok(run) = run else {
                 return Err(TestCaseError::fail(format!("a panic escaped from {pending}")));
             };
@@ -272,12 +248,13 @@ proptest! {
 
         let spec = apart(&spec);
         let simulation = Simulation::new(spec.clone()).seed(seed).end(end);
-        let run = watchdog::run(settings.set(simulation));
+        let run = watchdog::run(simulation.engine(time_warp.clone()));
         check(run, &spec.lines.lock().unwrap(), &spec, &plain)?;
 
         let spec = apart(&spec);
         let simulation = Simulation::new(spec.clone()).seed(seed).end(end);
-        let run = simulation.engine(Engine::Conservative).workers(settings.workers);
+        let conservative = Conservative { workers: time_warp.workers, ..Conservative::default() };
+        let run = simulation.engine(conservative);
         let run = watchdog::run(run);
         if spec.lookahead.is_some_and(|lookahead| lookahead > 0.0) {
             check(run, &spec.lines.lock().unwrap(), &spec, &plain)?;
@@ -297,13 +274,16 @@ proptest! {
         seed in any::<u64>(),
         end in prop_oneof![1 => Just(0.0), 9 => select(&[f64::INFINITY, 1.0, 4.5, 50.0][..])],
         ranks in 2..=3_usize,
-        settings in settings(),
+        time_warp in time_warp(),
     ) {
         let plain = Plain::run(&spec, seed, end);
-        let settings = Settings { workers: 1 + settings.workers % 2, ..settings };
+        let workers = 1 + time_warp.workers % 2;
+        let time_warp = TimeWarp { workers, ..time_warp };
         let all: Vec<Spec> = (0..ranks).map(|_| apart(&spec)).collect();
-        let set = |spec: &Spec| settings.set(Simulation::new(spec.clone()).seed(seed).end(end));
-        let runs = rankwise::run(settings.workers, all.iter().map(set).collect());
+        let set = |spec: &Spec| {
+            Simulation::new(spec.clone()).seed(seed).end(end).engine(time_warp.clone())
+        };
+        let runs = rankwise::run(workers, all.iter().map(set).collect());
         check_ranks(all.into_iter().zip(runs).collect(), &spec, &plain)?;
 
         if spec.lookahead.is_none_or(|lookahead| lookahead == 0.0) {
@@ -312,9 +292,9 @@ proptest! {
         let all: Vec<Spec> = (0..ranks).map(|_| apart(&spec)).collect();
         let set = |spec: &Spec| {
             let simulation = Simulation::new(spec.clone()).seed(seed).end(end);
-            simulation.engine(Engine::Conservative).workers(settings.workers)
+            simulation.engine(Conservative { workers, ..Conservative::default() })
         };
-        let runs = rankwise::run(settings.workers, all.iter().map(set).collect());
+        let runs = rankwise::run(workers, all.iter().map(set).collect());
         // The first rank writes for all.
         prop_assert!(all[1..].iter().all(|spec| spec.lines.lock().unwrap().is_empty()));
         check_ranks(all.into_iter().zip(runs).collect(), &spec, &plain)?;

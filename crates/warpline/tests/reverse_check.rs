@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use warpline::{
-    ConfigError, Context, Discrepancy, Engine, Fault, Io, IoContext, LogicalProcess, LpId, Model,
-    ModelError, Reversal, RunError, Simulation, VirtualTime,
+    ConfigError, Context, Discrepancy, EngineKind, Fault, Io, IoContext, LogicalProcess, LpId,
+    Model, ModelError, Reversal, ReverseCheck, RunError, Sequential, Simulation, VirtualTime,
 };
 
 const SEED: u64 = 12;
@@ -187,7 +187,7 @@ impl LogicalProcess for Account {
 }
 
 fn check(bug: Option<Bug>) -> Simulation<'static, Bank> {
-    Simulation::new(Bank::new(bug)).engine(Engine::ReverseCheck).seed(SEED).end(50.0)
+    Simulation::new(Bank::new(bug)).engine(ReverseCheck).seed(SEED).end(50.0)
 }
 
 /// The fault that the check reports for a bug, which must be at account 3.
@@ -248,8 +248,8 @@ fn what_is_different_the_second_time_is_named() {
 #[test]
 fn commits_what_the_sequential_engine_commits() {
     let checked = check(None).run().expect("sound");
-    let plain = check(None).engine(Engine::Sequential).run().expect("sound");
-    assert_eq!(checked.engine, Engine::ReverseCheck);
+    let plain = check(None).engine(Sequential::default()).run().expect("sound");
+    assert_eq!(checked.engine, EngineKind::ReverseCheck);
     assert_eq!((checked.digest, checked.output), (plain.digest, plain.output));
     assert_eq!(checked.committed_events, plain.committed_events);
     assert_eq!(checked.committed_events, plain.output.0 + plain.output.1);
@@ -306,7 +306,7 @@ impl LogicalProcess for Street {
 
 #[test]
 fn models_without_reverse_handlers_are_refused() {
-    let run = Simulation::new(OneWay).engine(Engine::ReverseCheck).run();
+    let run = Simulation::new(OneWay).engine(ReverseCheck).run();
     let Err(RunError::Config(ConfigError { key, value, allowed })) = run else {
         panic!("not refused");
     };

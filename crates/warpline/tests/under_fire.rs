@@ -34,7 +34,9 @@ use std::{
 };
 
 use hooked_phold::{HandlerCall, HookedPhold, Lines, truth};
-use warpline::{Cancellation, Engine, Model, ModelError, RunError, Simulation, WorkerStatus, mix};
+use warpline::{
+    Cancellation, Model, ModelError, RunError, Simulation, TimeWarp, WorkerStatus, mix,
+};
 
 const LPS: u32 = 16;
 const END: f64 = 100.0;
@@ -45,9 +47,15 @@ fn policies() -> impl Iterator<Item = (usize, Cancellation)> {
     WORKERS.into_iter().flat_map(|w| Cancellation::ALL.iter().map(move |&c| (w, c)))
 }
 
-fn time_warp<M: Model>(model: M, workers: usize) -> Simulation<'static, M> {
+fn time_warp<M: Model>(
+    model: M,
+    workers: usize,
+    cancellation: Cancellation,
+) -> Simulation<'static, M> {
     // Small batches and frequent rounds: more of everything that can go wrong.
-    Simulation::new(model).engine(Engine::TimeWarp).workers(workers).batch(4).gvt_interval(64)
+    let (batch, gvt_interval) = (4, 64);
+    let engine = TimeWarp { workers, cancellation, batch, gvt_interval, ..TimeWarp::default() };
+    Simulation::new(model).engine(engine)
 }
 
 /// Keeps the calling thread off its core, as far as the engine can tell, until `go` or the time is
@@ -87,7 +95,7 @@ fn mistakes_in_states_that_never_were() {
             }
             None
         });
-        let run = time_warp(model, workers).cancellation(cancellation).end(END);
+        let run = time_warp(model, workers, cancellation).end(END);
         let report = watchdog::run(run).expect("nothing goes wrong where it counts");
         assert_eq!(report.digest, expected.digest, "{workers} workers, {cancellation}");
         assert_eq!(report.output, expected.output);
@@ -139,7 +147,7 @@ fn the_first_mistake_in_virtual_time_is_the_error() {
         for (workers, cancellation) in policies() {
             let model = broken(mistakes, Duration::from_millis(5));
             let lines = Lines::clone(&model.lines);
-            let run = time_warp(model, workers).cancellation(cancellation).end(END);
+            let run = time_warp(model, workers, cancellation).end(END);
             let error = error_of(watchdog::run(run));
             let what = |error: &ModelError| {
                 (error.place.lp, error.place.event, error.fault.clone(), error.place.seed)
@@ -168,7 +176,8 @@ fn sixty_four_workers() {
         let expected =
             Simulation::new(HookedPhold::sound(lps)).end(end).run().expect("a sound model");
         let report =
-            watchdog::run(time_warp(HookedPhold::sound(lps), 64).end(end)).expect("a sound model");
+            watchdog::run(time_warp(HookedPhold::sound(lps), 64, Cancellation::default()).end(end))
+                .expect("a sound model");
         assert_eq!(report.digest, expected.digest, "{lps} LPs");
         assert_eq!(report.output, expected.output);
     }
@@ -193,7 +202,7 @@ fn workers_that_are_stopped() {
             }
             None
         });
-        let run = time_warp(model, workers).cancellation(cancellation).end(END);
+        let run = time_warp(model, workers, cancellation).end(END);
         let report = watchdog::run(run).expect("a sound model");
         assert_eq!(report.digest, expected.digest, "{workers} workers, {cancellation}");
         assert_eq!(report.output, expected.output);
@@ -223,7 +232,7 @@ fn stopped_runs_are_beginnings() {
         });
         let lines = Lines::clone(&model.lines);
         // Nothing but the flag ends this run.
-        let run = time_warp(model, workers).cancellation(cancellation).stop_when(stop);
+        let run = time_warp(model, workers, cancellation).stop_when(stop);
         let is_short = cancellation == Cancellation::Lazy;
         // Room for hardly more events than are always pending.
         let run = if is_short { run.memory(32_000) } else { run };
@@ -259,7 +268,7 @@ fn the_watchdog_names_the_worker_that_hangs() {
             }
             None
         });
-        let run = watchdog::start(time_warp(model, 4).end(END));
+        let run = watchdog::start(time_warp(model, 4, Cancellation::default()).end(END));
         let only_it = |workers: &[WorkerStatus]| {
             workers.iter().all(|worker| worker.is_awaited == (worker.worker == stuck as usize))
         };
@@ -321,7 +330,8 @@ fn runs_with_long_events_stop_soon() {
         });
         // Nobody is idle, and asks for a round out of boredom.
         (model.population, model.blocking) = (40, u64::MAX);
-        let run = Simulation::new(model).engine(Engine::TimeWarp).workers(2).throttle(false);
+        let engine = TimeWarp { workers: 2, throttle: false, ..TimeWarp::default() };
+        let run = Simulation::new(model).engine(engine);
         let report = watchdog::run(if by_flag {
             run.stop_when(&STOP)
         } else {

@@ -18,7 +18,7 @@ mod yardstick;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use warpline::{Aggregation, Engine, PendingKind};
+use warpline::{Aggregation, EngineKind, PendingKind};
 
 use crate::{
     args::one_to, failure::Failure, interrupt, output::Output, progress, system,
@@ -131,12 +131,12 @@ impl BenchArgs {
     }
 
     /// An engine on several ranks.
-    fn rank_variants(&self, workload: Workload, engine: Engine) -> Vec<Variant> {
+    fn rank_variants(&self, workload: Workload, engine: EngineKind) -> Vec<Variant> {
         let kind = match engine {
-            Engine::Conservative => Kind::Conservative,
+            EngineKind::Conservative => Kind::Conservative,
             _ => Kind::Timewarp,
         };
-        let can_run = engine != Engine::Conservative || workload.has_lookahead();
+        let can_run = engine != EngineKind::Conservative || workload.has_lookahead();
         let mut variants = Vec::new();
         for &ranks in self.ranks.iter().filter(|_| self.measures(kind) && can_run) {
             for mpi in if cfg!(feature = "mpi") { &[false, true][..] } else { &[false] } {
@@ -166,7 +166,7 @@ impl BenchArgs {
                 variants.extend(self.busy.then_some(Variant::TimeWarp { workers, busy: true }));
             }
         }
-        for engine in [Engine::Conservative, Engine::TimeWarp] {
+        for engine in [EngineKind::Conservative, EngineKind::TimeWarp] {
             variants.extend(self.rank_variants(workload, engine));
         }
         if self.measures(Kind::Bare) {

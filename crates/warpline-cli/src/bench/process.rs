@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use serde_json::Value;
-use warpline::Engine;
+use warpline::EngineKind;
 
 use super::{Variant, Workload};
 use crate::{failure::Failure, timewarp_args::Policies};
@@ -32,8 +32,8 @@ pub(super) fn report(
     };
     command.args(["run", model, "--format=json", "--quiet", &format!("--end={end}")]);
     let engine = match variant {
-        Variant::TimeWarp { workers, .. } => Some((Engine::TimeWarp, workers)),
-        Variant::Conservative { workers } => Some((Engine::Conservative, workers)),
+        Variant::TimeWarp { workers, .. } => Some((EngineKind::TimeWarp, workers)),
+        Variant::Conservative { workers } => Some((EngineKind::Conservative, workers)),
         Variant::Ranks { engine, aggregation, .. } => {
             command.arg(format!("--aggregation={aggregation}"));
             Some((engine, 1))
@@ -42,7 +42,7 @@ pub(super) fn report(
     };
     if let Some((engine, workers)) = engine {
         command.args([format!("--engine={engine}"), format!("--workers={workers}")]);
-        let is_read = |flag: &String| engine == Engine::TimeWarp || flag.starts_with("--pin");
+        let is_read = |flag: &String| engine == EngineKind::TimeWarp || flag.starts_with("--pin");
         command.args(policies.flags().into_iter().filter(is_read));
     }
     if let Value::Object(params) = params.to_json() {

@@ -1,6 +1,6 @@
 //! What is measured: variants, their samples, and the ratios between them.
 
-use warpline::{Aggregation, Engine, PendingKind};
+use warpline::{Aggregation, EngineKind, PendingKind};
 
 use super::{Workload, Yardstick};
 
@@ -19,7 +19,7 @@ pub(super) enum Variant {
     },
     /// One worker each.
     Ranks {
-        engine: Engine,
+        engine: EngineKind,
         ranks: usize,
         /// Whether they are processes, and not threads.
         mpi: bool,

@@ -1,6 +1,9 @@
 //! One sample of one variant, and whether it committed what the others did.
 
-use warpline::{Aggregation, AnyModel, CommitDigest, Engine, PendingKind, Simulation};
+use warpline::{
+    Aggregation, AnyModel, CommitDigest, Conservative, Engine, EngineKind, PendingKind, Sequential,
+    Simulation, TimeWarp,
+};
 
 use super::{Variant, Workload, busy::Spinner, process};
 use crate::{failure::Failure, interrupt, timewarp_args::Policies};
@@ -45,7 +48,7 @@ impl<'a> Sampler<'a> {
             Variant::Sequential(pending) => {
                 let (aggregation, ranks) = (Aggregation::default(), 1);
                 Run {
-                    engine: Engine::Sequential,
+                    engine: EngineKind::Sequential,
                     pending,
                     workers: 1,
                     ranks,
@@ -55,12 +58,12 @@ impl<'a> Sampler<'a> {
                 }
             }
             Variant::Conservative { workers } => {
-                let (engine, pending) = (Engine::Conservative, PendingKind::default());
+                let (engine, pending) = (EngineKind::Conservative, PendingKind::default());
                 let (aggregation, ranks) = (Aggregation::default(), 1);
                 Run { engine, pending, workers, ranks, aggregation, policies, end }
             }
             Variant::TimeWarp { workers, .. } => {
-                let (engine, pending) = (Engine::TimeWarp, PendingKind::default());
+                let (engine, pending) = (EngineKind::TimeWarp, PendingKind::default());
                 let (aggregation, ranks) = (Aggregation::default(), 1);
                 Run { engine, pending, workers, ranks, aggregation, policies, end }
             }
@@ -110,7 +113,7 @@ fn apart(
 
 /// A run of an engine.
 struct Run<'a> {
-    engine: Engine,
+    engine: EngineKind,
     pending: PendingKind,
     workers: usize,
     ranks: usize,
@@ -122,10 +125,21 @@ struct Run<'a> {
 impl Run<'_> {
     /// Events, digest and events per second; `None` if the run was interrupted.
     fn of(self, model: AnyModel) -> Result<Option<(u64, CommitDigest, f64)>, Failure> {
-        let simulation =
-            Simulation::new(model).end(self.end).pending(self.pending).stop_when(interrupt::flag());
-        let simulation = simulation.engine(self.engine).workers(self.workers);
-        let mut simulation = self.policies.apply(simulation).aggregation(self.aggregation);
+        let Self { workers, aggregation, pending, .. } = self;
+        let engine = match self.engine {
+            EngineKind::Sequential => Sequential { pending }.into(),
+            EngineKind::Conservative => {
+                let (pin, defaults) = (self.policies.pin, Conservative::default());
+                Conservative { workers, aggregation, pin, ..defaults }.into()
+            }
+            EngineKind::TimeWarp => {
+                let policies = self.policies.time_warp();
+                TimeWarp { workers, aggregation, pending, ..policies }.into()
+            }
+            other => Engine::from(other),
+        };
+        let mut simulation =
+            Simulation::new(model).engine(engine).end(self.end).stop_when(interrupt::flag());
         let report = match self.ranks {
             1 => simulation.run()?,
             ranks => simulation.run_on_ranks(ranks)?,

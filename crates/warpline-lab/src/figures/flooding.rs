@@ -8,8 +8,8 @@
 //! and time is measured.
 
 use warpline::{
-    Context, Engine, Figure as Number, LogicalProcess, LpId, Model, PoolKind, Results, Simulation,
-    VirtualTime,
+    Context, Figure as Number, LogicalProcess, LpId, Model, PoolKind, Results, Simulation,
+    TimeWarp, VirtualTime,
 };
 
 use super::{ADAPTIVE, PARTITIONED, SENDER};
@@ -123,16 +123,16 @@ impl LogicalProcess for Process {
 
 /// The number of turns until all of PHOLD's events are committed; `None` if the memory is too little.
 fn turns(pool: PoolKind, buffers: u64, has_source: bool, end: f64, seed: u64) -> Option<f64> {
-    let simulation = Simulation::new(Flooding { has_source })
-        .engine(Engine::TimeWarp)
-        .workers(WORKERS)
-        .in_turn(true)
-        .batch(16)
-        .throttle(false)
-        .free_fractions(0.0, 0.0)
-        .pool(pool)
-        .seed(seed)
-        .end(end);
+    let engine = TimeWarp {
+        workers: WORKERS,
+        in_turn: true,
+        batch: 16,
+        throttle: false,
+        free_fractions: [0.0; 2],
+        pool: pool.into(),
+        ..TimeWarp::default()
+    };
+    let simulation = Simulation::new(Flooding { has_source }).engine(engine).seed(seed).end(end);
     let memory = buffers * simulation.event_bytes();
     let report = simulation.memory(memory).run().ok()?;
     let turns = report.details.counters.iter().find(|(name, _)| *name == "turns");

@@ -1,6 +1,6 @@
 //! Figure 5 of the portable-runtime paper: speed-ups of conservative simulation with null messages.
 
-use warpline::{Aggregation, PendingKind, Synchronization};
+use warpline::{Aggregation, PendingKind, SynchronizationKind};
 use warpline_models::{catalog::ModelParams, hypercube::HypercubeParams};
 
 use super::pools;
@@ -13,8 +13,8 @@ use crate::{
 #[derive(Debug)]
 pub struct RuntimeFig5;
 
-const NULL_MESSAGES: &str = Synchronization::NullMessages.name();
-const WINDOWS: &str = Synchronization::Windows.name();
+const NULL_MESSAGES: &str = SynchronizationKind::NullMessages.name();
+const WINDOWS: &str = SynchronizationKind::Windows.name();
 const SEQUENTIAL: &str = "sequential";
 /// The paper's least speed-up by its number of processors: over 5 on the 8 nodes of a Paragon.
 const PER_WORKER: f64 = 5.0 / 8.0;
@@ -66,7 +66,7 @@ pub(super) fn describe() -> &'static str {
 }
 
 /// The conservative engine with its default settings.
-pub(super) fn engine(workers: usize, synchronization: Synchronization) -> Conservative {
+pub(super) fn engine(workers: usize, synchronization: SynchronizationKind) -> Conservative {
     Conservative {
         ranks: 1,
         workers,
@@ -81,7 +81,7 @@ fn points(lab: &Lab<'_>, end: f64) -> Vec<Point> {
     let mut point = |curve: &str, x, executor| {
         points.push(Point::new(curve, x, Setup { model: model(), end, executor }));
     };
-    for synchronization in [Synchronization::NullMessages, Synchronization::Windows] {
+    for synchronization in [SynchronizationKind::NullMessages, SynchronizationKind::Windows] {
         for &workers in &lab.settings.workers {
             let executor = Executor::Conservative(engine(workers, synchronization));
             point(synchronization.name(), workers as f64, executor);

@@ -1,7 +1,7 @@
 //! Figure 6 of the portable-runtime paper: running time by degree of aggregation and by edge
 //! capacity, and null messages by edge capacity.
 
-use warpline::{Aggregation, Synchronization};
+use warpline::{Aggregation, SynchronizationKind};
 
 use super::runtime_fig5::{describe, engine, model};
 use crate::{
@@ -57,7 +57,12 @@ impl RuntimeFig6 {
         places.iter().map(|&place| place as f64).collect()
     }
 
-    fn executor(&self, place: f64, synchronization: Synchronization, workers: usize) -> Executor {
+    fn executor(
+        &self,
+        place: f64,
+        synchronization: SynchronizationKind,
+        workers: usize,
+    ) -> Executor {
         let place = place as usize;
         Executor::Conservative(match self.half {
             Half::Aggregation => {
@@ -73,8 +78,8 @@ impl RuntimeFig6 {
 
     fn points(&self, lab: &Lab<'_>, end: f64) -> Vec<Point> {
         let curves = [
-            (EAGER, Synchronization::NullMessages),
-            (ON_DEMAND, Synchronization::NullMessagesOnDemand),
+            (EAGER, SynchronizationKind::NullMessages),
+            (ON_DEMAND, SynchronizationKind::NullMessagesOnDemand),
         ];
         let workers = lab.settings.most_workers();
         let point = |(curve, synchronization), place| {

@@ -9,7 +9,7 @@ use warpline_core::{CommitDigest, Model, VirtualTime, Wires};
 
 use super::{common::Common, progress::ProgressMonitor};
 use crate::{
-    Details, Engine, Report, RunError, Synchronization, Totals,
+    Conservative, Details, Report, RunError, SynchronizationKind, Totals,
     handling::Lp,
     run::{Alarm, Conclusion, Outcome, Ranks, Run, threads},
     settings::Settings,
@@ -63,13 +63,13 @@ pub(super) struct WorkerResult<L, C> {
 /// Runs a model with algorithm `A`, from its start to its end.
 pub(super) fn execute<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
     model: &'m M,
-    settings: &'m Settings,
+    settings: &'m Settings<Conservative>,
     watch: &mut Watch<'_>,
     ranks: &'m Ranks<'m>,
-    mode: Synchronization,
+    mode: SynchronizationKind,
 ) -> Result<Option<Report<M::Output>>, RunError> {
     let started = Instant::now();
-    let run = Run { model, engine: Engine::Conservative, settings, ranks, started };
+    let run = Run { model, settings: settings.parallel(), ranks, started };
     let make = |wires| A::make(Common::new(model, settings, ranks, mode, A::EVENT_BYTES)?, wires);
     run.carry_out(make, |algorithm: &A| {
         let work = |me, watch: &mut Watch<'_>| work(algorithm, me, watch, started);
@@ -88,7 +88,7 @@ fn work<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
     started: Instant,
 ) -> WorkerResult<M::Lp, A::Counters> {
     let common = algorithm.common();
-    let binding = threads::bind(&common.directory, me, common.settings);
+    let binding = threads::bind(&common.directory, me, &common.settings.parallel());
     // If a bug of the engine lets this worker panic, the others must not wait for it.
     let alarm = Alarm::new(|| algorithm.abort());
     let mut monitor = ProgressMonitor::new(watch, common, started);

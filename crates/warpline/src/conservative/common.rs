@@ -12,7 +12,7 @@ use warpline_core::{EventKey, LogicalProcess, LpId, Model, ModelError, Place, Vi
 
 use super::memory::MemoryBudget;
 use crate::{
-    Engine, RunError, Synchronization,
+    Conservative, EngineKind, RunError, SynchronizationKind,
     event::{Buffer, Event, Message},
     handling::{Admission, CutOff, Halt},
     panics,
@@ -31,9 +31,9 @@ pub(super) const YIELDS: u32 = 4_000;
 /// What all workers of a rank share.
 pub(super) struct Common<'m, M: Model, B> {
     pub(super) model: &'m M,
-    pub(super) settings: &'m Settings,
+    pub(super) settings: &'m Settings<Conservative>,
     pub(super) ranks: &'m Ranks<'m>,
-    pub(super) mode: Synchronization,
+    pub(super) mode: SynchronizationKind,
     /// How often a worker that waits looks before it lets other threads have the core.
     pub(super) spins: u32,
     pub(super) end: f64,
@@ -83,14 +83,15 @@ impl ErrorContext {
 impl<'m, M: Model, B> Common<'m, M, B> {
     pub(super) fn new(
         model: &'m M,
-        settings: &'m Settings,
+        settings: &'m Settings<Conservative>,
         ranks: &'m Ranks<'m>,
-        mode: Synchronization,
+        mode: SynchronizationKind,
         event_bytes: u64,
     ) -> Result<Self, RunError> {
-        settings.timewarp.validate()?;
+        let parallel = settings.parallel();
+        parallel.validate()?;
         let admission = Admission::new(model)?;
-        let (all, here) = (ranks.workers(settings), ranks.here(settings));
+        let (all, here) = (ranks.workers(&parallel), ranks.here(&parallel));
         let lps = admission.lp_count();
         Ok(Self {
             model,
@@ -99,7 +100,7 @@ impl<'m, M: Model, B> Common<'m, M, B> {
             mode,
             spins: if all > threads::cores() { SPINS_FEW } else { SPINS },
             end: settings.checked_end()?,
-            directory: LpDirectory::new(model, lps, &settings.placement, all, here)?,
+            directory: LpDirectory::new(model, lps, parallel.placement, all, here)?,
             admission,
             outputs: Mutex::default(),
             failure: FirstFailure::default(),
@@ -111,7 +112,7 @@ impl<'m, M: Model, B> Common<'m, M, B> {
 
     /// The number of workers of this rank.
     pub(super) const fn workers(&self) -> usize {
-        self.settings.timewarp.workers
+        self.settings.engine.workers
     }
 
     /// Where the run ends; the greatest time if it has no end.
@@ -141,7 +142,7 @@ impl<'m, M: Model, B> Common<'m, M, B> {
     /// Notes as the run's failure why code of the model could not go on.
     #[cold]
     fn fail(&self, me: usize, context: &ErrorContext, halt: Halt) -> FailureOrder {
-        let (engine, seed) = (Engine::Conservative.name(), self.settings.seed);
+        let (engine, seed) = (EngineKind::Conservative.name(), self.settings.seed);
         let place = Place { lp: context.lp, event: context.event, engine, worker: me, seed };
         let error = match halt {
             Halt::Fault(fault) => ModelError { fault, place }.into(),

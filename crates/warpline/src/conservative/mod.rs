@@ -1,6 +1,6 @@
 //! The conservative engine: an event is handled only when no earlier event can arrive any more.
 //!
-//! Two modules decide that, each in its own way; [`Synchronization`] chooses one. In both of them
+//! Two modules decide that, each in its own way; [`SynchronizationKind`] chooses one. In both of them
 //! `mod.rs` has the invariants and a table of modules, `worker.rs` has the main loop, and
 //! `remote.rs` has all that concerns other ranks.
 //!
@@ -26,7 +26,7 @@ pub(crate) mod windows;
 use warpline_core::{Fault, Model};
 
 use crate::{
-    Engine, Report, RunError, Synchronization,
+    Conservative, Report, RunError, SynchronizationKind,
     event::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, Message},
     panics,
     run::{self, Ranks},
@@ -39,7 +39,7 @@ use synchronization::resolve;
 /// Runs `model` from its start to its end.
 pub(crate) fn run<M: Model>(
     model: &M,
-    settings: &Settings,
+    settings: &Settings<Conservative>,
     watch: &mut Watch<'_>,
     ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
@@ -53,13 +53,13 @@ pub(crate) fn run<M: Model>(
 
 fn run_with<M: Model, B: Buffer<Message<M>> + Send>(
     model: &M,
-    settings: &Settings,
+    settings: &Settings<Conservative>,
     watch: &mut Watch<'_>,
     ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
-    let mode = panics::catch(|| resolve(settings.synchronization, model));
+    let mode = panics::catch(|| resolve(settings.engine.synchronization.kind(), model));
     let mode = mode.map_err(|fault| model_error(fault, settings))??;
-    if mode == Synchronization::Windows {
+    if mode == SynchronizationKind::Windows {
         execute::<M, B, windows::Shared<'_, M, B>>(model, settings, watch, ranks, mode)
     } else {
         execute::<M, B, null_messages::Shared<'_, M, B>>(model, settings, watch, ranks, mode)
@@ -75,6 +75,6 @@ pub(crate) const fn event_bytes<M: Model>() -> u64 {
     }
 }
 
-fn model_error(fault: Fault, settings: &Settings) -> RunError {
-    run::model_error(fault, None, Engine::Conservative, settings)
+fn model_error(fault: Fault, settings: &Settings<Conservative>) -> RunError {
+    run::model_error(fault, None, &settings.parallel())
 }

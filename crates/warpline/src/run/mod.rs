@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use warpline_core::{Fault, LpId, Model, VirtualTime, WireError, Wires, take_bytes};
 use warpline_net::{Malformed, NetError};
 
-use crate::{ConfigError, Details, Engine, Report, RunError, Totals, panics, settings::Settings};
+use crate::{ConfigError, Details, Report, RunError, Totals, panics, settings::Parallel};
 pub(crate) use alarm::Alarm;
 pub(crate) use failure::{FailureOrder, FirstFailure};
 pub(crate) use ranks::{ENGINE_KINDS, Ranks};
@@ -28,8 +28,7 @@ pub(crate) use summaries::model_error;
 /// A run on this rank.
 pub(crate) struct Run<'r, M: Model> {
     pub(crate) model: &'r M,
-    pub(crate) engine: Engine,
-    pub(crate) settings: &'r Settings,
+    pub(crate) settings: Parallel<'r>,
     pub(crate) ranks: &'r Ranks<'r>,
     pub(crate) started: Instant,
 }
@@ -99,7 +98,7 @@ impl<M: Model> Run<'_, M> {
         make: impl FnOnce(Option<Wires<M>>) -> Result<S, RunError>,
         work: impl FnOnce(&S) -> Outcome<M>,
     ) -> Result<Option<Report<M::Output>>, RunError> {
-        let connect = || self.ranks.connect(self.model, self.engine, self.settings);
+        let connect = || self.ranks.connect(self.model, &self.settings);
         let wires = panics::catch(connect).map_err(|fault| self.model_error(fault))??;
         let make = panics::catch(|| Ok((self.model.name().to_owned(), make(wires)?)));
         let (name, shared) = match make.unwrap_or_else(|fault| Err(self.model_error(fault))) {
@@ -121,7 +120,7 @@ impl<M: Model> Run<'_, M> {
     }
 
     fn model_error(&self, fault: Fault) -> RunError {
-        summaries::model_error(fault, None, self.engine, self.settings)
+        summaries::model_error(fault, None, &self.settings)
     }
 
     fn conclude(
@@ -202,7 +201,7 @@ impl<M: Model> Run<'_, M> {
         let share = Share { totals, counters };
         let all = if self.ranks.count() == 1 {
             let lps = lps.into_iter();
-            let output = summaries::reduce(self.model, lps, end_time, self.engine, self.settings)?;
+            let output = summaries::reduce(self.model, lps, end_time, &self.settings)?;
             Some((share, output))
         } else {
             self.reduce_across(&share, lps, end_time)?
@@ -211,9 +210,9 @@ impl<M: Model> Run<'_, M> {
         details.counters.iter_mut().zip(total.counters).for_each(|(mine, all)| mine.1 = all);
         Ok(Some(Report {
             model: name,
-            engine: self.engine,
+            engine: self.settings.engine,
             ranks: self.ranks.count(),
-            workers: self.ranks.workers(self.settings),
+            workers: self.ranks.workers(&self.settings),
             seed: self.settings.seed,
             end_time,
             interrupted,
@@ -236,7 +235,7 @@ impl<M: Model> Run<'_, M> {
             return Err(ConfigError::new("ranks", self.ranks.count(), allowed).into());
         };
         let lps = lps.into_iter();
-        let summaries = summaries::summaries(self.model, lps, end_time, self.engine, self.settings);
+        let summaries = summaries::summaries(self.model, lps, end_time, &self.settings);
         let mine = summaries.and_then(|summaries| {
             panics::catch(|| share_bytes::<M>(&wires, share, summaries))
                 .map_err(|fault| self.model_error(fault))
@@ -277,7 +276,7 @@ impl<M: Model> Run<'_, M> {
         }
         summaries.sort_unstable_by_key(|(id, _)| *id);
         let summaries = summaries.into_iter().map(|(_, summary)| summary);
-        let output = summaries::fold(self.model, summaries, self.engine, self.settings)?;
+        let output = summaries::fold(self.model, summaries, &self.settings)?;
         Ok((total, output))
     }
 }

@@ -27,7 +27,7 @@ use warpline_core::{LogicalProcess, Model, Wires};
 use warpline_net::{Address, Malformed, NetError, Parcel, Received, Transport};
 
 use super::threads;
-use crate::{ConfigError, Engine, RunError, settings::Settings};
+use crate::{ConfigError, RunError, settings::Parallel};
 
 /// Kinds of parcels at the control port. Those of engines begin at 16.
 const GATHER: u16 = 1;
@@ -92,13 +92,13 @@ impl<'t> Ranks<'t> {
     }
 
     /// All workers of all ranks.
-    pub(crate) fn workers(&self, settings: &Settings) -> usize {
-        self.count() * settings.timewarp.workers
+    pub(crate) fn workers(&self, settings: &Parallel<'_>) -> usize {
+        self.count() * settings.workers
     }
 
     /// The numbers of this rank's workers among them.
-    pub(crate) fn here(&self, settings: &Settings) -> Range<usize> {
-        let workers = settings.timewarp.workers;
+    pub(crate) fn here(&self, settings: &Parallel<'_>) -> Range<usize> {
+        let workers = settings.workers;
         self.me() * workers..(self.me() + 1) * workers
     }
 
@@ -111,11 +111,10 @@ impl<'t> Ranks<'t> {
     pub(super) fn connect<M: Model>(
         &self,
         model: &M,
-        engine: Engine,
-        settings: &Settings,
+        settings: &Parallel<'_>,
     ) -> Result<Option<Wires<M>>, RunError> {
         let Some(transport) = self.transport else { return Ok(None) };
-        let workers = settings.timewarp.workers;
+        let &Parallel { engine, workers, .. } = settings;
         let refusal = if model.wires().is_none() {
             let allowed = "1 for a model that does not say how its messages travel (to run it on several \
                            ranks, give its Model `wires`)";
@@ -131,7 +130,7 @@ impl<'t> Ranks<'t> {
         }
         let me = format!(
             "Warpline {}, model {} ({} LPs, messages of {} bytes: {}, lookahead {:?}), --engine {engine} \
-             --workers {workers} --seed {} --end {} --placement {:?} --synchronization {}",
+             --workers {workers} --seed {} --end {} --placement {:?}{}",
             env!("CARGO_PKG_VERSION"),
             model.name(),
             model.lp_count(),
@@ -141,7 +140,9 @@ impl<'t> Ranks<'t> {
             settings.seed,
             settings.end,
             settings.placement,
-            settings.synchronization,
+            settings
+                .synchronization
+                .map_or(String::new(), |kind| format!(" --synchronization {kind}")),
         );
         let all = self.dismissing(self.gather_all(me.as_bytes()).map_err(RunError::from))?;
         let differs = all.iter().position(|other| *other != all[0]);

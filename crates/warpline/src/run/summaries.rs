@@ -4,7 +4,7 @@
 
 use warpline_core::{Fault, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime};
 
-use crate::{Engine, RunError, panics, settings::Settings};
+use crate::{RunError, panics, settings::Parallel};
 
 /// What an LP leaves at the end.
 pub(super) type Summary<M> = <<M as Model>::Lp as LogicalProcess>::Summary;
@@ -14,10 +14,9 @@ pub(crate) fn reduce<M: Model>(
     model: &M,
     lps: impl Iterator<Item = (LpId, M::Lp)>,
     end_time: VirtualTime,
-    engine: Engine,
-    settings: &Settings,
+    settings: &Parallel<'_>,
 ) -> Result<M::Output, RunError> {
-    take_apart(model, lps, end_time, engine, settings, |summaries| {
+    take_apart(model, lps, end_time, settings, |summaries| {
         model.reduce(summaries.map(|(_, summary)| summary))
     })
 }
@@ -27,10 +26,9 @@ pub(crate) fn summaries<M: Model>(
     model: &M,
     lps: impl Iterator<Item = (LpId, M::Lp)>,
     end_time: VirtualTime,
-    engine: Engine,
-    settings: &Settings,
+    settings: &Parallel<'_>,
 ) -> Result<Vec<(LpId, Summary<M>)>, RunError> {
-    take_apart(model, lps, end_time, engine, settings, |summaries| summaries.collect())
+    take_apart(model, lps, end_time, settings, |summaries| summaries.collect())
 }
 
 /// Passes the summaries to `consume` one by one: all of them at once may take more memory than the
@@ -39,8 +37,7 @@ fn take_apart<M: Model, R>(
     model: &M,
     lps: impl Iterator<Item = (LpId, M::Lp)>,
     end_time: VirtualTime,
-    engine: Engine,
-    settings: &Settings,
+    settings: &Parallel<'_>,
     consume: impl FnOnce(&mut dyn Iterator<Item = (LpId, Summary<M>)>) -> R,
 ) -> Result<R, RunError> {
     let mut current = None;
@@ -52,27 +49,21 @@ fn take_apart<M: Model, R>(
             (id, summary)
         }))
     });
-    outcome.map_err(|fault| model_error(fault, current, engine, settings))
+    outcome.map_err(|fault| model_error(fault, current, settings))
 }
 
 /// Folds the summaries of the LPs of all ranks.
 pub(crate) fn fold<M: Model>(
     model: &M,
     summaries: impl Iterator<Item = Summary<M>>,
-    engine: Engine,
-    settings: &Settings,
+    settings: &Parallel<'_>,
 ) -> Result<M::Output, RunError> {
     let outcome = panics::catch(|| model.reduce(summaries));
-    outcome.map_err(|fault| model_error(fault, None, engine, settings))
+    outcome.map_err(|fault| model_error(fault, None, settings))
 }
 
 /// The error for a fault of the model outside of any event.
-pub(crate) fn model_error(
-    fault: Fault,
-    lp: Option<LpId>,
-    engine: Engine,
-    settings: &Settings,
-) -> RunError {
-    let (engine, seed) = (engine.name(), settings.seed);
+pub(crate) fn model_error(fault: Fault, lp: Option<LpId>, settings: &Parallel<'_>) -> RunError {
+    let (engine, seed) = (settings.engine.name(), settings.seed);
     ModelError { fault, place: Place { lp, event: None, engine, worker: 0, seed } }.into()
 }

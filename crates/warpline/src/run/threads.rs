@@ -6,15 +6,15 @@ use warpline_core::LpId;
 use warpline_memory::{Binding, bind_worker};
 
 use super::failure::{FailureOrder, FirstFailure};
-use crate::{ConfigError, placement::LpDirectory, settings::Settings, watch::Watch};
+use crate::{ConfigError, placement::LpDirectory, settings::Parallel, watch::Watch};
 
 /// How long a worker sleeps at a time after it has waited for long.
 const SLEEP: Duration = Duration::from_micros(50);
 
 /// Binds the thread of worker `me` of this rank to a core, if the settings say so. Ranks that are
 /// threads of one process share its cores.
-pub(crate) fn bind(directory: &LpDirectory, me: usize, settings: &Settings) -> Option<Binding> {
-    settings.timewarp.pin.then(|| bind_worker(directory.global(me).index(), directory.workers()))
+pub(crate) fn bind(directory: &LpDirectory, me: usize, settings: &Parallel<'_>) -> Option<Binding> {
+    settings.pin.then(|| bind_worker(directory.global(me).index(), directory.workers()))
 }
 
 /// Lets each worker `work` on a thread of its own. The first worker runs on the calling thread, and

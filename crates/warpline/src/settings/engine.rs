@@ -1,11 +1,12 @@
-//! The engines, by name.
+//! The engines: their names, and the settings that each of them reads.
 
-use crate::names::names;
+use super::{Conservative, TimeWarp};
+use crate::{PendingKind, names::names};
 
 names! {
-    /// What executes the events. Every engine commits the same ones.
+    /// The engines by name. Every engine commits the same events.
     #[non_exhaustive]
-    pub enum Engine as "engine", default Sequential;
+    pub enum EngineKind as "engine", default Sequential;
     /// One event after the other in the order of their keys: the oracle for all other engines.
     Sequential = "sequential";
     /// Workers handle only events that no earlier one can precede any more, so nothing is ever
@@ -17,4 +18,109 @@ names! {
     /// The sequential engine, but every event runs forward, back and forward again: finds the first
     /// LP and field that a reverse handler does not restore.
     ReverseCheck = "reverse-check";
+}
+
+/// What executes the events, with its settings. Every engine commits the same events.
+///
+/// [`Simulation::engine`](crate::Simulation::engine) takes the settings of an engine, or its
+/// [kind](EngineKind) for the default settings.
+#[derive(Clone, Debug)]
+pub enum Engine {
+    /// One event after the other.
+    Sequential(Sequential),
+    /// Workers that never undo anything.
+    Conservative(Conservative),
+    /// Workers that run ahead of each other.
+    TimeWarp(TimeWarp),
+    /// The check of reverse handlers.
+    ReverseCheck(ReverseCheck),
+}
+
+/// The sequential engine: one event after the other, in the order of their keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Sequential {
+    /// The pending event set.
+    pub pending: PendingKind,
+}
+
+/// The check of reverse handlers. It is slow: a short run of a small model finds what there is to
+/// find.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ReverseCheck;
+
+impl Engine {
+    /// Its name.
+    #[must_use]
+    pub const fn kind(&self) -> EngineKind {
+        match self {
+            Self::Sequential(_) => EngineKind::Sequential,
+            Self::Conservative(_) => EngineKind::Conservative,
+            Self::TimeWarp(_) => EngineKind::TimeWarp,
+            Self::ReverseCheck(_) => EngineKind::ReverseCheck,
+        }
+    }
+
+    /// How many workers (threads) of each rank handle events.
+    #[must_use]
+    pub const fn workers(&self) -> usize {
+        match self {
+            Self::Conservative(engine) => engine.workers,
+            Self::TimeWarp(engine) => engine.workers,
+            Self::Sequential(_) | Self::ReverseCheck(_) => 1,
+        }
+    }
+
+    /// The same engine, with workers that are not bound to cores: several runs at the same time
+    /// would all be bound to the same cores.
+    #[must_use]
+    pub fn unpinned(mut self) -> Self {
+        match &mut self {
+            Self::Conservative(engine) => engine.pin = false,
+            Self::TimeWarp(engine) => engine.pin = false,
+            Self::Sequential(_) | Self::ReverseCheck(_) => {}
+        }
+        self
+    }
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self::Sequential(Sequential::default())
+    }
+}
+
+/// The engine with its default settings.
+impl From<EngineKind> for Engine {
+    fn from(kind: EngineKind) -> Self {
+        match kind {
+            EngineKind::Sequential => Sequential::default().into(),
+            EngineKind::Conservative => Conservative::default().into(),
+            EngineKind::TimeWarp => TimeWarp::default().into(),
+            EngineKind::ReverseCheck => ReverseCheck.into(),
+        }
+    }
+}
+
+impl From<Sequential> for Engine {
+    fn from(engine: Sequential) -> Self {
+        Self::Sequential(engine)
+    }
+}
+
+impl From<Conservative> for Engine {
+    fn from(engine: Conservative) -> Self {
+        Self::Conservative(engine)
+    }
+}
+
+impl From<TimeWarp> for Engine {
+    fn from(engine: TimeWarp) -> Self {
+        Self::TimeWarp(engine)
+    }
+}
+
+impl From<ReverseCheck> for Engine {
+    fn from(engine: ReverseCheck) -> Self {
+        Self::ReverseCheck(engine)
+    }
 }

@@ -1,56 +1,55 @@
 //! How a run is set up: plain data that engines read, and the names of their choices.
 //!
-//! [`Simulation`](crate::Simulation) fills it in. Nothing of an engine is imported here, so every
-//! module may import this one.
+//! [`Simulation`](crate::Simulation) fills in the [`Settings`]. What only one engine reads is in the
+//! value of that engine, so that a setting that it does not read cannot be written. Where a policy
+//! has values of its own, an enum carries them, and another one, whose name ends in `Kind`, has the
+//! names.
+//!
+//! Nothing of an engine is imported here, so every module may import this one.
 
+mod conservative;
 mod engine;
+mod parallel;
 mod placement;
 mod pool;
-mod synchronization;
 mod timewarp;
 
-use warpline_net::Aggregation;
+use crate::ConfigError;
 
-use crate::{ConfigError, PendingKind};
-
-pub use engine::Engine;
+pub use conservative::{Conservative, Synchronization, SynchronizationKind};
+pub use engine::{Engine, EngineKind, ReverseCheck, Sequential};
+pub(crate) use parallel::Parallel;
 pub use placement::Placement;
 pub use pool::PoolKind;
-pub use synchronization::Synchronization;
-pub(crate) use timewarp::TimeWarp;
-pub use timewarp::{Cancellation, CheckpointInterval, FossilCollection, StateSaving};
+pub use timewarp::{
+    Cancellation, CheckpointInterval, FossilCollection, StateSaving, StateSavingKind, TimeWarp,
+};
+pub use warpline_memory::Pool;
 
-/// The settings that engines read.
+/// The settings of a run: what every engine reads, and what the engine `E` does.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct Settings<E = Engine> {
     pub(crate) seed: u64,
+    /// Infinite for a run without an end.
     pub(crate) end: f64,
-    pub(crate) pending: PendingKind,
+    /// The most bytes of event buffers; `None` for no limit.
     pub(crate) memory: Option<u64>,
-    pub(crate) placement: Placement,
-    pub(crate) aggregation: Aggregation,
-    pub(crate) synchronization: Synchronization,
-    pub(crate) edge_capacity: usize,
-    pub(crate) timewarp: TimeWarp,
+    pub(crate) engine: E,
 }
 
-impl Default for Settings {
+impl<E: Default> Default for Settings<E> {
     fn default() -> Self {
-        Self {
-            seed: 1,
-            end: f64::INFINITY,
-            pending: PendingKind::default(),
-            memory: None,
-            placement: Placement::default(),
-            synchronization: Synchronization::default(),
-            edge_capacity: 64,
-            aggregation: Aggregation::default(),
-            timewarp: TimeWarp::default(),
-        }
+        Self { seed: 1, end: f64::INFINITY, memory: None, engine: E::default() }
     }
 }
 
-impl Settings {
+impl<E> Settings<E> {
+    /// The same settings for another engine.
+    pub(crate) const fn with<F>(&self, engine: F) -> Settings<F> {
+        let &Self { seed, end, memory, .. } = self;
+        Settings { seed, end, memory, engine }
+    }
+
     /// The end as a number; infinite for a run without one.
     pub(crate) fn checked_end(&self) -> Result<f64, ConfigError> {
         let ok = self.end >= 0.0;

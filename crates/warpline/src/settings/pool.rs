@@ -17,7 +17,7 @@ names! {
     Adaptive = "adaptive";
 }
 
-/// The pool of that name, with the values of the paper for what it reads.
+/// The pool of that name, with default values for what it reads.
 impl From<PoolKind> for Pool {
     fn from(kind: PoolKind) -> Self {
         match kind {
@@ -25,6 +25,17 @@ impl From<PoolKind> for Pool {
             PoolKind::Receiver => Self::RECEIVER,
             PoolKind::Partitioned => Self::PARTITIONED,
             PoolKind::Adaptive => Self::Adaptive,
+        }
+    }
+}
+
+impl From<Pool> for PoolKind {
+    fn from(pool: Pool) -> Self {
+        match pool {
+            Pool::Sender { .. } => Self::Sender,
+            Pool::Receiver { .. } => Self::Receiver,
+            Pool::Partitioned { .. } => Self::Partitioned,
+            Pool::Adaptive => Self::Adaptive,
         }
     }
 }

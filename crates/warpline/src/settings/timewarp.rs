@@ -4,114 +4,131 @@ use std::{fmt, str::FromStr};
 
 use warpline_core::VirtualTime;
 use warpline_memory::{BufferTrace, Pool, PoolPlan};
+use warpline_net::Aggregation;
 
-use super::PoolKind;
-use crate::{ConfigError, names::names};
+use super::{Placement, parallel::from_one};
+use crate::{ConfigError, PendingKind, names::names};
 
-/// The most workers of one run.
-pub(crate) const WORKERS_MAX: usize = 1024;
 /// The most events that are handled between two looks at the inbox.
-pub(crate) const BATCH_MAX: usize = 65_536;
+const BATCH_MAX: usize = 65_536;
 
-/// What a run with Time Warp reads besides what every engine reads.
+/// Time Warp: workers run ahead of each other, and undo what turns out to have been too early.
+///
+/// ```no_run
+/// # fn example<M: warpline::Model>(model: M) -> Result<(), warpline::RunError> {
+/// use warpline::{Simulation, TimeWarp};
+///
+/// let engine = TimeWarp { workers: 4, batch: 32, ..TimeWarp::default() };
+/// let report = Simulation::new(model).end(100.0).engine(engine).run()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
-pub(crate) struct TimeWarp {
-    pub(crate) workers: usize,
-    pub(crate) batch: usize,
-    pub(crate) window: f64,
-    pub(crate) throttle: bool,
-    pub(crate) barrier: Option<VirtualTime>,
-    pub(crate) saving: StateSaving,
-    pub(crate) checkpoint_interval: CheckpointInterval,
-    pub(crate) cancellation: Cancellation,
-    pub(crate) fossil_collection: FossilCollection,
-    pub(crate) gvt_interval: usize,
-    pub(crate) free_fractions: [f64; 2],
-    pub(crate) pool: PoolKind,
-    pub(crate) global_share: f64,
-    pub(crate) local_share: Option<f64>,
-    pub(crate) local_pool: bool,
-    /// Whether workers take turns on one thread.
-    pub(crate) in_turn: bool,
-    pub(crate) trace: Option<BufferTrace>,
-    pub(crate) pin: bool,
-    pub(crate) costs: bool,
+pub struct TimeWarp {
+    /// How many workers (threads) share the LPs, of each rank if there are several.
+    pub workers: usize,
+    /// Which worker has which LPs.
+    pub placement: Placement,
+    /// Several ranks: how many bytes of messages to one worker are sent together.
+    pub aggregation: Aggregation,
+    /// Whether workers are bound to cores, where there are enough of them. They let go of a core
+    /// that another program wants, too.
+    pub pin: bool,
+    /// The pending event set.
+    pub pending: PendingKind,
+    /// How many events a worker handles between two looks at its inbox (GTW, 3.6.3).
+    pub batch: usize,
+    /// In units of virtual time: no event further than this ahead of global virtual time is
+    /// handled. Infinite for no limit.
+    pub window: f64,
+    /// Whether workers that roll back much are held back.
+    pub throttle: bool,
+    /// The simulated time barrier at the start (GTW, 2.3); a model moves it by
+    /// [`IoContext::set_time_barrier`](crate::IoContext::set_time_barrier).
+    pub time_barrier: Option<VirtualTime>,
+    /// How the states of LPs are saved.
+    pub saving: StateSaving,
+    /// When the events that an undone event sent are cancelled.
+    pub cancellation: Cancellation,
+    /// When the buffers of committed events are reclaimed.
+    pub fossil_collection: FossilCollection,
+    /// How many events a worker processes before it asks for global virtual time.
+    pub gvt_interval: usize,
+    /// After fossil collection a worker waits while it has less than the first fraction of its
+    /// buffers free, and until it expects to reclaim the second (F_free1 and F_free2 of GTW, 3.4).
+    /// Read where memory is limited.
+    pub free_fractions: [f64; 2],
+    /// Where free buffers are kept.
+    pub pool: Pool,
+    /// Whether all workers take turns on the calling thread. That is slow, but such a run repeats
+    /// itself exactly, rollbacks and all: for the search for bugs, and for traces.
+    pub in_turn: bool,
+    /// Is told every access to an event buffer.
+    pub trace: Option<BufferTrace>,
+    /// Whether the time that each part of the engine takes is measured, which slows the run down a
+    /// little.
+    pub measure_costs: bool,
 }
 
 impl Default for TimeWarp {
     fn default() -> Self {
         Self {
             workers: 2,
+            placement: Placement::default(),
+            aggregation: Aggregation::default(),
+            pin: true,
+            pending: PendingKind::default(),
             batch: 64,
             window: f64::INFINITY,
             throttle: true,
-            barrier: None,
+            time_barrier: None,
             saving: StateSaving::default(),
-            checkpoint_interval: CheckpointInterval::default(),
             cancellation: Cancellation::default(),
             fossil_collection: FossilCollection::default(),
             gvt_interval: 1024,
             free_fractions: [0.1, 0.2],
-            pool: PoolKind::default(),
-            global_share: 0.3,
-            local_share: None,
-            local_pool: false,
+            pool: Pool::default(),
             in_turn: false,
             trace: None,
-            pin: true,
-            costs: false,
+            measure_costs: false,
         }
     }
 }
 
 impl TimeWarp {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        let from_one = |key, value, max| {
-            let allowed = format!("from 1 to {max}");
-            ConfigError::check((1..=max).contains(&value), key, value, &allowed)
-        };
-        from_one("workers", self.workers, WORKERS_MAX)?;
         from_one("batch", self.batch, BATCH_MAX)?;
         from_one("gvt-interval", self.gvt_interval, 1 << 30)?;
-        if let CheckpointInterval::Every(events) = self.checkpoint_interval {
+        if let StateSaving::Copy { interval: CheckpointInterval::Every(events) } = self.saving {
             from_one("checkpoint-interval", events as usize, 1 << 20)?;
         }
         ConfigError::check(self.window >= 0.0, "window", self.window, "0 or more")?;
-        let [free1, free2] = self.free_fractions;
-        let (global, local) = (self.global_share, self.local_share.unwrap_or_default());
-        let fractions =
-            [("free1", free1), ("free2", free2), ("global-share", global), ("local-share", local)];
-        for (key, fraction) in fractions {
+        let fraction = |key, fraction| {
             let ok = (0.0..=1.0).contains(&fraction);
-            ConfigError::check(ok, key, fraction, "a fraction, from 0 to 1")?;
+            ConfigError::check(ok, key, fraction, "a fraction, from 0 to 1")
+        };
+        let [free1, free2] = self.free_fractions;
+        fraction("free1", free1)?;
+        fraction("free2", free2)?;
+        match self.pool {
+            Pool::Sender { global_share } => fraction("global-share", global_share),
+            Pool::Partitioned { local_share: Some(share) } => fraction("local-share", share),
+            Pool::Partitioned { local_share: None } | Pool::Receiver { .. } | Pool::Adaptive => {
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// How the pool is made, with at most `limit` buffers.
-    pub(crate) fn pool_plan(&self, limit: Option<u32>) -> PoolPlan {
-        let pool = match self.pool {
-            PoolKind::Sender => Pool::Sender { global_share: self.global_share },
-            PoolKind::Receiver => Pool::Receiver { local_pool: self.local_pool },
-            PoolKind::Partitioned => Pool::Partitioned { local_share: self.local_share },
-            PoolKind::Adaptive => Pool::Adaptive,
-        };
-        PoolPlan { pool, workers: self.workers, limit, keep: 2 * self.gvt_interval + 256 }
-    }
-
-    /// Whether the state is copied before every event of an LP.
-    pub(crate) const fn copies_all(&self) -> bool {
-        use {
-            CheckpointInterval::Every,
-            StateSaving::{Copy, Incremental},
-        };
-        matches!((self.saving, self.checkpoint_interval), (Incremental, _) | (Copy, Every(1)))
+    pub(crate) const fn pool_plan(&self, limit: Option<u32>) -> PoolPlan {
+        let keep = 2 * self.gvt_interval + 256;
+        PoolPlan { pool: self.pool, workers: self.workers, limit, keep }
     }
 }
 
 names! {
-    /// How Time Warp saves the states of processes (GTW, section 2.1).
-    pub enum StateSaving as "saving", default Copy;
+    /// How Time Warp saves the states of LPs, by name (GTW, section 2.1).
+    pub enum StateSavingKind as "saving", default Copy;
     /// The whole state is copied, before every event or every few of them.
     Copy = "copy";
     /// The whole state without its [`Tracked`](crate::Tracked) fields is copied before every event;
@@ -120,6 +137,59 @@ names! {
     /// Nothing is saved: the model's reverse handler undoes. A sparse copy is kept for handlers
     /// that were cut off in their middle.
     Reverse = "reverse";
+}
+
+/// How Time Warp saves the states of LPs, with what the policy reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StateSaving {
+    /// The whole state is copied.
+    Copy {
+        /// How often.
+        interval: CheckpointInterval,
+    },
+    /// The whole state without its [`Tracked`](crate::Tracked) fields is copied before every event;
+    /// those save what is written to them.
+    Incremental,
+    /// Nothing is saved: the model's reverse handler undoes. A sparse copy is kept for handlers
+    /// that were cut off in their middle.
+    Reverse,
+}
+
+impl StateSaving {
+    /// The whole state is copied before every event.
+    pub const COPY: Self = Self::Copy { interval: CheckpointInterval::Every(1) };
+
+    /// Its name.
+    #[must_use]
+    pub const fn kind(self) -> StateSavingKind {
+        match self {
+            Self::Copy { .. } => StateSavingKind::Copy,
+            Self::Incremental => StateSavingKind::Incremental,
+            Self::Reverse => StateSavingKind::Reverse,
+        }
+    }
+
+    /// Whether the state is copied before every event of an LP.
+    pub(crate) const fn copies_all(self) -> bool {
+        matches!(self, Self::Incremental | Self::Copy { interval: CheckpointInterval::Every(1) })
+    }
+}
+
+impl Default for StateSaving {
+    fn default() -> Self {
+        Self::COPY
+    }
+}
+
+/// The policy of that name; copies are made before every event.
+impl From<StateSavingKind> for StateSaving {
+    fn from(kind: StateSavingKind) -> Self {
+        match kind {
+            StateSavingKind::Copy => Self::COPY,
+            StateSavingKind::Incremental => Self::Incremental,
+            StateSavingKind::Reverse => Self::Reverse,
+        }
+    }
 }
 
 names! {
@@ -141,10 +211,10 @@ names! {
     OnTheFly = "on-the-fly";
 }
 
-/// How many events of a process Time Warp handles between two copies of its state.
+/// How many events of an LP Time Warp handles between two copies of its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CheckpointInterval {
-    /// Always so many; 1 copies before every event.
+    /// Always this many; 1 copies before every event.
     Every(u32),
     /// As many as is best for the rates and costs that the run shows.
     Auto,

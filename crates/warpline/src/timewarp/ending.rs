@@ -6,7 +6,7 @@ use super::{
     shared::Shared,
     worker::{End, Worker},
 };
-use crate::{Engine, RunError, run::FailureOrder};
+use crate::{EngineKind, RunError, run::FailureOrder};
 
 impl<M: Model> Worker<'_, M> {
     /// The run has come to its end. If there are other ranks, what they have sent is waited for.
@@ -65,7 +65,7 @@ impl<M: Model> Worker<'_, M> {
     }
 
     fn place(&self, lp: Option<LpId>, event: Option<EventKey>) -> Place {
-        let (engine, worker) = (Engine::TimeWarp.name(), self.me);
+        let (engine, worker) = (EngineKind::TimeWarp.name(), self.me);
         Place { lp, event, engine, worker, seed: self.shared.settings.seed }
     }
 }

@@ -96,8 +96,8 @@ pub(super) struct Flow {
 
 impl Flow {
     pub(super) fn new<M: Model>(shared: &Shared<M>) -> Self {
-        let settings = &shared.settings.timewarp;
-        let least = if settings.copies_all() { HISTORY_MAX } else { HISTORY_MAX_SPARSE };
+        let settings = &shared.settings.engine;
+        let least = if settings.saving.copies_all() { HISTORY_MAX } else { HISTORY_MAX_SPARSE };
         let needed = HISTORY_MAX_INTERVALS * settings.gvt_interval.max(settings.batch);
         let history_max = least.max(needed);
         let mut flow = Self {
@@ -297,7 +297,7 @@ impl Flow {
         // Ordering: Relaxed; the barrier limits optimism, and that only as soon as it is seen.
         let barrier = shared.barrier.load(Ordering::Relaxed);
         let barrier = if barrier == u64::MAX { f64::INFINITY } else { f64::from_bits(barrier) };
-        let mut limit = shared.end.min(gvt + shared.settings.timewarp.window).min(barrier);
+        let mut limit = shared.end.min(gvt + shared.settings.engine.window).min(barrier);
         if let Some(squeezed) = self.shortage.squeezed() {
             limit = limit.min(gvt + squeezed);
         }
@@ -326,7 +326,7 @@ impl<M: Model> Worker<'_, M> {
         if self.shared.settings.memory.is_none() {
             return;
         }
-        let [blocks_below, _] = self.shared.settings.timewarp.free_fractions;
+        let [blocks_below, _] = self.shared.settings.engine.free_fractions;
         let is_low = |worker: &Self| worker.free_buffers() < blocks_below * worker.quota();
         if self.on_the_fly && is_low(self) {
             // A worker that is held back handles nothing, and so would collect nothing.
@@ -343,7 +343,7 @@ impl<M: Model> Worker<'_, M> {
         if !self.flow.held_back {
             return;
         }
-        let [_, resumes_above] = self.shared.settings.timewarp.free_fractions;
+        let [_, resumes_above] = self.shared.settings.engine.free_fractions;
         let (gvt, snooped) = (self.gvt.time(), self.shared.snooped_gvt());
         let share = ((snooped - gvt) / (self.farthest() - gvt)).clamp(0.0, 1.0);
         let share = if share.is_nan() { 1.0 } else { share };

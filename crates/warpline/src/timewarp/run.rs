@@ -16,12 +16,12 @@ use super::{
     worker::{End, Turn, Worker},
 };
 use crate::{
-    ConfigError, Details, Engine, Progress, Report, RunError, StateSaving, Totals,
+    ConfigError, Details, Progress, Report, RunError, StateSaving, Totals,
     monitor::Activity,
     panics,
     pending::PendingSet,
     run::{Alarm, Conclusion, FailureOrder, Outcome, Ranks, Run, model_error, threads},
-    settings::Settings,
+    settings::{Settings, TimeWarp},
     watch::{Timer, Watch},
 };
 
@@ -49,12 +49,12 @@ struct WorkerResult<L> {
 /// Runs `model` from its start to its end.
 pub(crate) fn run<M: Model>(
     model: &M,
-    settings: &Settings,
+    settings: &Settings<TimeWarp>,
     watch: &mut Watch<'_>,
     ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
     let started = Instant::now();
-    let run = Run { model, engine: Engine::TimeWarp, settings, ranks, started };
+    let run = Run { model, settings: settings.parallel(), ranks, started };
     let make = |wires| {
         refuse_what_the_model_lacks::<M>(settings)?;
         Shared::new(model, settings, ranks, wires)
@@ -63,7 +63,7 @@ pub(crate) fn run<M: Model>(
         if let Some(monitor) = &watch.monitor {
             monitor.attach(&shared.shown);
         }
-        let results = if settings.timewarp.in_turn {
+        let results = if settings.engine.in_turn {
             work_in_turn(model, shared, watch, started, ranks)
         } else {
             work_at_once(model, shared, watch, started, ranks)
@@ -120,8 +120,8 @@ fn work_in_turn<M: Model>(
     workers.into_iter().map(result).collect()
 }
 
-fn refuse_what_the_model_lacks<M: Model>(settings: &Settings) -> Result<(), ConfigError> {
-    let needs_reverse = settings.timewarp.saving == StateSaving::Reverse;
+fn refuse_what_the_model_lacks<M: Model>(settings: &Settings<TimeWarp>) -> Result<(), ConfigError> {
+    let needs_reverse = settings.engine.saving == StateSaving::Reverse;
     let ok = !needs_reverse || M::Lp::REVERSIBLE;
     ConfigError::check(ok, "saving", "reverse", "copy or incremental: the model cannot reverse")
 }
@@ -134,7 +134,7 @@ fn work<M: Model>(
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> WorkerResult<M::Lp> {
-    let mut binding = threads::bind(&shared.directory, me, &shared.settings);
+    let mut binding = threads::bind(&shared.directory, me, &shared.settings.parallel());
     // A bug of the engine's must not leave the others waiting for this worker.
     let alarm = Alarm::new(|| sound_alarm(shared, me));
     let mut worker = Worker::new(model, shared, me, ranks);
@@ -252,8 +252,8 @@ fn progress<M: Model>(shared: &Shared<M>, gvt: Bound, started: Instant) -> Progr
     }
 }
 
-fn own_error(fault: Fault, settings: &Settings) -> RunError {
-    model_error(fault, None, Engine::TimeWarp, settings)
+fn own_error(fault: Fault, settings: &Settings<TimeWarp>) -> RunError {
+    model_error(fault, None, &settings.parallel())
 }
 
 /// Makes the conclusion.

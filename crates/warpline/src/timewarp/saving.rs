@@ -36,9 +36,8 @@ use super::{
     sending::Coasting,
 };
 use crate::{
-    CheckpointInterval, StateSaving,
+    CheckpointInterval, StateSaving, StateSavingKind,
     handling::{Admission, Cause, Core, Handling},
-    settings::TimeWarp,
 };
 
 /// An LP, with all that a rollback restores.
@@ -80,7 +79,7 @@ const TIMED: u64 = 256;
 /// The saved states of a worker's LPs, and the policy.
 #[derive(Debug)]
 pub(super) struct Saving<M: Model> {
-    kind: StateSaving,
+    kind: StateSavingKind,
     admission: Admission,
     /// Copies, each at the place of its record.
     copies: Vec<Option<M::Lp>>,
@@ -96,22 +95,21 @@ pub(super) struct Saving<M: Model> {
 }
 
 impl<M: Model> Saving<M> {
-    pub(super) fn new(settings: &TimeWarp, admission: &Admission, lps: usize) -> Self {
-        let every = match (settings.saving, settings.checkpoint_interval) {
-            (StateSaving::Incremental, _) => 1,
-            (StateSaving::Reverse, _) => REVERSE_COPY_EVERY,
-            (StateSaving::Copy, CheckpointInterval::Every(events)) => events,
-            (StateSaving::Copy, CheckpointInterval::Auto) => 1,
+    pub(super) fn new(saving: StateSaving, admission: &Admission, lps: usize) -> Self {
+        use CheckpointInterval::{Auto, Every};
+        let (every, tuned) = match saving {
+            StateSaving::Incremental => (1, false),
+            StateSaving::Reverse => (REVERSE_COPY_EVERY, false),
+            StateSaving::Copy { interval: Every(events) } => (events, false),
+            StateSaving::Copy { interval: Auto } => (1, true),
         };
-        let tuned = settings.saving == StateSaving::Copy
-            && settings.checkpoint_interval == CheckpointInterval::Auto;
         Self {
-            kind: settings.saving,
+            kind: saving.kind(),
             admission: admission.clone(),
             copies: Vec::new(),
             notes: Vec::new(),
             every,
-            sparse: (!settings.copies_all()).then(|| vec![Copies::default(); lps]),
+            sparse: (!saving.copies_all()).then(|| vec![Copies::default(); lps]),
             tuning: tuned.then(Tuning::default),
             coasted: 0,
             copied: 0,
@@ -119,7 +117,7 @@ impl<M: Model> Saving<M> {
     }
 
     pub(super) const fn undoes_writes(&self) -> bool {
-        matches!(self.kind, StateSaving::Incremental)
+        matches!(self.kind, StateSavingKind::Incremental)
     }
 
     /// Saves `lp` before the event whose record is being made at the back of `history`.
@@ -162,7 +160,7 @@ impl<M: Model> Saving<M> {
         let capacity = history.capacity();
         let (mut copies, mut old) = (Vec::new(), std::mem::take(&mut self.copies));
         copies.resize_with(capacity, || None);
-        let mut notes = vec![0; if self.kind == StateSaving::Reverse { capacity } else { 0 }];
+        let mut notes = vec![0; if self.kind == StateSavingKind::Reverse { capacity } else { 0 }];
         if !old.is_empty() {
             for at in history.front()..back {
                 let (from, to) = (at as usize & (old.len() - 1), at as usize & (capacity - 1));
@@ -195,7 +193,7 @@ impl<M: Model> Saving<M> {
         history: &mut Ring<Record>,
         buffers: &Buffers<'_, Message<M>>,
     ) {
-        if self.kind == StateSaving::Reverse && !cut_off {
+        if self.kind == StateSavingKind::Reverse && !cut_off {
             self.reverse(model, lp, first, history, buffers);
         } else {
             self.coast_forward(model, lp, first, history, buffers);

@@ -61,13 +61,13 @@ impl<'r, M: Model> Sender<'r, M> {
     pub(super) fn new(shared: &'r Shared<M>, me: usize, ranks: &'r Ranks<'r>) -> Self {
         let remote = shared.remote.as_ref();
         let remote = remote.and_then(|remote| Remote::new(remote, &shared.settings, me, ranks));
-        let lazy = shared.settings.timewarp.cancellation == crate::Cancellation::Lazy;
+        let lazy = shared.settings.engine.cancellation == crate::Cancellation::Lazy;
         Self {
             shared,
             me,
             id: shared.directory.global(me),
             admission: shared.admission.clone(),
-            pending: AnySet::new(shared.settings.pending),
+            pending: AnySet::new(shared.settings.engine.pending),
             sent: SentLog::new(lazy),
             open: (0..shared.workers()).map(|_| None).collect(),
             addressed: Vec::new(),
@@ -78,7 +78,7 @@ impl<'r, M: Model> Sender<'r, M> {
             lazy,
             cut_off: CutOff::default(),
             mailed: 0,
-            costs: Costs::new(shared.settings.timewarp.costs),
+            costs: Costs::new(shared.settings.engine.measure_costs),
             remote: remote.map(Box::new),
         }
     }

@@ -19,7 +19,7 @@ use crate::{
     monitor::Board,
     placement::LpDirectory,
     run::{FirstFailure, Ranks},
-    settings::Settings,
+    settings::{Settings, TimeWarp},
 };
 
 /// Mail between workers: events and anti-messages, in the order in which they were sent.
@@ -30,7 +30,7 @@ const _: () = assert!(BLOCK_ITEMS >= 1);
 /// One for all workers.
 #[derive(Debug)]
 pub(super) struct Shared<M: Model> {
-    pub(super) settings: Settings,
+    pub(super) settings: Settings<TimeWarp>,
     pub(super) end: f64,
     pub(super) admission: Admission,
     pub(super) directory: LpDirectory,
@@ -52,27 +52,29 @@ impl<M: Model> Shared<M> {
     /// For one rank of those. If there are several, `wires` write messages as bytes.
     pub(super) fn new(
         model: &M,
-        settings: &Settings,
+        settings: &Settings<TimeWarp>,
         ranks: &Ranks<'_>,
         wires: Option<Wires<M>>,
     ) -> Result<Self, RunError> {
-        settings.timewarp.validate()?;
+        let parallel = settings.parallel();
+        parallel.validate()?;
+        settings.engine.validate()?;
         let admission = Admission::new(model)?;
-        let workers = settings.timewarp.workers;
-        let (all, here) = (ranks.workers(settings), ranks.here(settings));
+        let workers = settings.engine.workers;
+        let (all, here) = (ranks.workers(&parallel), ranks.here(&parallel));
         let lps = admission.lp_count();
-        let directory = LpDirectory::new(model, lps, &settings.placement, all, here)?;
+        let directory = LpDirectory::new(model, lps, &settings.engine.placement, all, here)?;
         let buffers = |bytes| u32::try_from(bytes / Self::buffer_bytes(workers));
         let limit = settings.memory.map(|bytes| buffers(bytes).unwrap_or(u32::MAX));
-        let barrier = settings.timewarp.barrier.map_or(u64::MAX, |time| time.to_ordered_bits());
+        let barrier = settings.engine.time_barrier.map_or(u64::MAX, |time| time.to_ordered_bits());
         let padded = || (0..workers).map(|_| CachePadded::default()).collect();
         Ok(Self {
             settings: settings.clone(),
             end: settings.checked_end()?,
             admission,
             directory,
-            arena: Arena::new(settings.timewarp.pool_plan(limit))
-                .traced(settings.timewarp.trace.clone()),
+            arena: Arena::new(settings.engine.pool_plan(limit))
+                .traced(settings.engine.trace.clone()),
             inboxes: padded(),
             returned: padded(),
             shown: (0..workers).map(|_| CachePadded::default()).collect(),
@@ -85,7 +87,7 @@ impl<M: Model> Shared<M> {
     }
 
     pub(super) const fn workers(&self) -> usize {
-        self.settings.timewarp.workers
+        self.settings.engine.workers
     }
 
     /// Whether several workers run at the same time, at this rank or others.

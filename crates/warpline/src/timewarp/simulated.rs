@@ -88,11 +88,11 @@ use super::{
     worker::{End, Worker},
 };
 use crate::{
-    Aggregation, PendingKind, PoolKind, RunError,
+    Aggregation, Pool, PoolKind, RunError,
     pending::PendingSet,
     run::{FailureOrder, Ranks},
     sequential,
-    settings::{Settings, TimeWarp},
+    settings::{Sequential, Settings, TimeWarp},
     watch::Watch,
 };
 
@@ -127,8 +127,9 @@ struct Truth {
     peak: u64,
 }
 
-fn sequential(toy: &Toy, settings: &Settings) -> Truth {
-    let report = sequential::run(toy, settings, &mut Watch::default());
+fn sequential(toy: &Toy, settings: &Settings<TimeWarp>) -> Truth {
+    let settings = settings.with(Sequential { pending: settings.engine.pending });
+    let report = sequential::run(toy, &settings, &mut Watch::default());
     let peak = report.as_ref().map_or(0, |report| report.peak_buffer_bytes) / event_bytes(toy);
     let result = report.map(|r| (r.digest, r.committed_events, r.end_time));
     Truth { result, log: toy.learn(), peak }
@@ -138,9 +139,7 @@ fn sequential(toy: &Toy, settings: &Settings) -> Truth {
 fn event_bytes(toy: &Toy) -> u64 {
     static BYTES: OnceLock<u64> = OnceLock::new();
     *BYTES.get_or_init(|| {
-        let timewarp = TimeWarp::default();
-        let (end, pending) = (1.0, PendingKind::default());
-        let settings = Settings { end, pending, memory: Some(0), timewarp, ..Settings::default() };
+        let settings = Settings { end: 1.0, memory: Some(0), ..Settings::default() };
         match sequential::run(toy, &settings, &mut Watch::default()) {
             Err(RunError::OutOfBuffers { event_bytes, .. }) => event_bytes,
             other => panic!("there is no room for an event, but {other:?}"),
@@ -152,15 +151,17 @@ fn event_bytes(toy: &Toy) -> u64 {
 fn simulate(seed: u64, pool: PoolKind, ranks: usize) -> u64 {
     let mut dice = Dice(Stream::for_lp(seed, LpId::new(0)));
     let mut settings = settings(&mut dice, seed);
-    settings.timewarp.pool = pool;
-    settings.timewarp.local_pool = seed.is_multiple_of(3);
+    settings.engine.pool = match pool {
+        PoolKind::Receiver => Pool::Receiver { local_pool: seed.is_multiple_of(3) },
+        other => other.into(),
+    };
     if ranks > 1 {
-        settings.timewarp.workers = settings.timewarp.workers.min(3);
+        settings.engine.workers = settings.engine.workers.min(3);
     }
-    let toy = toy(&mut dice, settings.timewarp.saving);
+    let toy = toy(&mut dice, settings.engine.saving);
     let schedule = schedule(&mut dice);
     let truth = sequential(&toy, &settings);
-    let workers = settings.timewarp.workers;
+    let workers = settings.engine.workers;
     let buffer = Shared::<Toy>::buffer_bytes(workers);
     let buffers = dice.one_in(3).then(|| 1 + dice.0.below(60));
     settings.memory = buffers.map(|buffers| buffers * buffer);
@@ -172,18 +173,18 @@ fn simulate(seed: u64, pool: PoolKind, ranks: usize) -> u64 {
 fn simulate_on(
     ranks: usize,
     toy: &Toy,
-    settings: &Settings,
+    settings: &Settings<TimeWarp>,
     dice: &mut Dice,
     schedule: &Schedule,
     truth: &Truth,
 ) -> u64 {
-    let workers = settings.timewarp.workers;
+    let workers = settings.engine.workers;
     let mut settings = settings.clone();
     let mut patience = 1;
     if ranks > 1 {
         patience = dice.pick(&[1, 2, 5]);
         let aggregations = [Aggregation::Off, Aggregation::Adaptive, Aggregation::Bytes(150)];
-        settings.aggregation = dice.pick(&aggregations);
+        settings.engine.aggregation = dice.pick(&aggregations);
     }
     let net = Net::new(ranks, workers + 1, patience, Stream::for_lp(settings.seed, LpId::new(1)));
     let ends = net.ends();

@@ -101,7 +101,7 @@ impl<'r, M: Model> Worker<'r, M> {
         me: usize,
         ranks: &'r Ranks<'r>,
     ) -> Self {
-        let settings = &shared.settings.timewarp;
+        let settings = &shared.settings.engine;
         let buffers = shared.arena.buffers(me);
         let lps = shared.directory.lps_of(me).len();
         Self {
@@ -113,7 +113,7 @@ impl<'r, M: Model> Worker<'r, M> {
             buffers,
             sender: Sender::new(shared, me, ranks),
             history: Ring::default(),
-            saving: Saving::new(settings, &shared.admission, lps),
+            saving: Saving::new(settings.saving, &shared.admission, lps),
             canceled: Vec::new(),
             waiting: Waiting::default(),
             held: BTreeMap::new(),

@@ -10,8 +10,8 @@ use std::{
 };
 
 use warpline::{
-    Context, Engine, EventKey, Io, IoContext, LogicalProcess, LpId, Model, Simulation, VirtualTime,
-    mix,
+    Context, EventKey, Io, IoContext, LogicalProcess, LpId, Model, Sequential, Simulation,
+    VirtualTime, mix,
 };
 
 /// One call of a handler.
@@ -183,7 +183,7 @@ pub(crate) fn truth(lps: u32, end: f64) -> Vec<Vec<u64>> {
         }
         None
     });
-    Simulation::new(model).engine(Engine::Sequential).end(end).run().expect("a sound model");
+    Simulation::new(model).engine(Sequential::default()).end(end).run().expect("a sound model");
     let known = known.lock().unwrap();
     known.clone()
 }

@@ -12,7 +12,7 @@ use warpline_net::NetError;
 
 use super::{channel_time::ChannelTime, lp::Waiting, shared::ChannelEvent, worker::Worker};
 use crate::{
-    Synchronization,
+    SynchronizationKind,
     event::{Buffer, Event, Message},
 };
 
@@ -47,7 +47,7 @@ where
         self.raise_channel_bound(edge, cause);
         if is_first {
             self.enqueue(local);
-            if self.shared.common.mode == Synchronization::NullMessagesOnDemand {
+            if self.shared.common.mode == SynchronizationKind::NullMessagesOnDemand {
                 self.note_for_review(local);
             }
         }

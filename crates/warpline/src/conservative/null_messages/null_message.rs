@@ -13,7 +13,7 @@ use warpline_graph::NodeId;
 
 use super::{deadlock_detection::REQUEST, worker::Worker};
 use crate::{
-    Synchronization,
+    SynchronizationKind,
     event::{Buffer, Message},
 };
 
@@ -34,7 +34,7 @@ where
     /// Whether this algorithm has null messages.
     #[inline]
     fn has_null_messages(&self) -> bool {
-        self.shared.common.mode != Synchronization::DeadlockRecovery
+        self.shared.common.mode != SynchronizationKind::DeadlockRecovery
     }
 
     /// An LP has had its turn: it sends null messages if it has to wait now.
@@ -44,8 +44,8 @@ where
             return;
         }
         match self.shared.common.mode {
-            Synchronization::DeadlockRecovery => {}
-            Synchronization::NullMessagesOnDemand => self.note_for_review(local),
+            SynchronizationKind::DeadlockRecovery => {}
+            SynchronizationKind::NullMessagesOnDemand => self.note_for_review(local),
             _ => self.send_null_messages(local),
         }
     }
@@ -70,7 +70,7 @@ where
             any = true;
             self.lps[local].is_in_review = false;
             match self.shared.common.mode {
-                Synchronization::NullMessagesOnDemand => self.answer_and_request(local),
+                SynchronizationKind::NullMessagesOnDemand => self.answer_and_request(local),
                 _ => self.send_null_messages(local),
             }
             self.settle();

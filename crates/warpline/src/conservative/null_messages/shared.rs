@@ -8,10 +8,9 @@ use warpline_graph::{EdgeId, Hub, NodeId, Plan, PlanError, Topology};
 
 use super::{super::common::Common, channel_time::ChannelTime, remote::EventCodec};
 use crate::{
-    ConfigError, RunError, Synchronization,
+    ConfigError, RunError, SynchronizationKind,
     event::{Buffer, Event, Message},
     placement::links_from,
-    settings::Settings,
 };
 
 /// What an edge carries: an event, and the null-message time of its cause. Later events on the same
@@ -40,9 +39,11 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
         let Common { model, settings, ranks, mode, directory, .. } = &common;
         let (topology, lookaheads) = network(*model, *mode, common.admission.lp_count())?;
         let shape = [ranks.count(), common.workers()];
-        let plan = Plan::new(topology, &directory.partition(), shape, settings.edge_capacity);
-        let plan =
-            plan.map_err(|error| refused(&error, settings))?.aggregation(settings.aggregation);
+        // An algorithm without edges never gets here.
+        let capacity = settings.engine.synchronization.edge_capacity().unwrap_or_default();
+        let plan = Plan::new(topology, &directory.partition(), shape, capacity);
+        let plan = plan.map_err(|error| refused(&error, capacity))?;
+        let plan = plan.aggregation(settings.engine.aggregation);
         Ok(Self {
             codec: EventCodec(wires),
             plan,
@@ -94,7 +95,7 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
 /// The LPs and their links as a graph, and the lookahead of each link.
 fn network<M: Model>(
     model: &M,
-    mode: Synchronization,
+    mode: SynchronizationKind,
     lps: usize,
 ) -> Result<(Topology, Vec<f64>), RunError> {
     let of_model = model.lookahead().unwrap_or(0.0);
@@ -120,6 +121,6 @@ fn network<M: Model>(
     Ok((topology.map_err(refused)?, lookaheads))
 }
 
-fn refused(error: &PlanError, settings: &Settings) -> ConfigError {
-    ConfigError::new("edge-capacity", settings.edge_capacity, format!("1 or more ({error})"))
+fn refused(error: &PlanError, edge_capacity: usize) -> ConfigError {
+    ConfigError::new("edge-capacity", edge_capacity, format!("1 or more ({error})"))
 }

@@ -280,7 +280,7 @@ where
             committed.fetch_add(self.tally.committed - before, Ordering::Relaxed);
         }
         let is_enough = self.tally.committed - self.flushed >= FLUSH_EVENTS;
-        if is_enough && self.shared.common.settings.aggregation == Aggregation::Adaptive {
+        if is_enough && self.shared.common.settings.engine.aggregation == Aggregation::Adaptive {
             self.flushed = self.tally.committed;
             self.graph.flush();
         }

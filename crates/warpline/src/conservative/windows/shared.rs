@@ -12,7 +12,7 @@ use super::{
     remote::RankBarrier,
 };
 use crate::{
-    ConfigError, Engine, RunError,
+    ConfigError, EngineKind, RunError,
     event::{Buffer, Event, Message},
 };
 
@@ -91,7 +91,7 @@ fn grid<M: Model>(model: &M) -> Result<Grid, ConfigError> {
         let allowed = "sequential or timewarp for a model that declares no lookahead (to \
                        declare one, give its Model a `lookahead`: a delay above 0 that no event \
                        between two LPs goes below)";
-        return Err(ConfigError::new("engine", Engine::Conservative, allowed));
+        return Err(ConfigError::new("engine", EngineKind::Conservative, allowed));
     };
     Grid::new(lookahead)
         .ok_or_else(|| ConfigError::new("lookahead", lookahead, "large enough to divide 1 by"))

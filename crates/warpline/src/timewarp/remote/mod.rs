@@ -49,7 +49,7 @@ use super::{
 use crate::{
     placement::{LpPlace, WorkerId},
     run::{FailureOrder, Ranks},
-    settings::Settings,
+    settings::{Settings, TimeWarp},
 };
 
 /// While a worker has events to handle, it sends parcels that are not full every so many turns.
@@ -124,7 +124,7 @@ impl<'r, T> Remote<'r, T> {
     /// That of the worker `me`, if there are other ranks.
     pub(super) fn new(
         shared: &'r RemoteShared<T>,
-        settings: &Settings,
+        settings: &Settings<TimeWarp>,
         me: usize,
         ranks: &'r Ranks<'r>,
     ) -> Option<Self> {
@@ -278,7 +278,7 @@ impl<M: Model> Worker<'_, M> {
     #[inline]
     pub(super) fn flush_remote(&mut self, worked: bool) {
         if let Some(remote) = &mut self.sender.remote {
-            let adapts = self.shared.settings.aggregation == Aggregation::Adaptive;
+            let adapts = self.shared.settings.engine.aggregation == Aggregation::Adaptive;
             if !worked || adapts && self.statistics.turns.is_multiple_of(FLUSH_TURNS) {
                 remote.outgoing.flush();
             }

@@ -13,7 +13,10 @@ use super::{
     Counts,
     message::{Color, EVENTS, RemoteMessage},
 };
-use crate::{settings::Settings, timewarp::event::Event};
+use crate::{
+    settings::{Settings, TimeWarp},
+    timewarp::event::Event,
+};
 use warpline_core::{LpId, Wire};
 
 /// What a worker sends to other ranks.
@@ -35,11 +38,11 @@ impl<'r, T> Outgoing<'r, T> {
         transport: &'r dyn Transport,
         port: usize,
         wire: Wire<T>,
-        settings: &Settings,
+        settings: &Settings<TimeWarp>,
     ) -> Self {
         Self {
             wire,
-            outbox: Outbox::new(transport, EVENTS, port, settings.aggregation),
+            outbox: Outbox::new(transport, EVENTS, port, settings.engine.aggregation),
             serial: 0,
             since_cut: vec![0; transport.ranks()],
             counts: Counts::default(),

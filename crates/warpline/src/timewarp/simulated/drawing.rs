@@ -6,7 +6,7 @@ use warpline_core::{Stream, VirtualTime};
 
 use super::model::{Habit, Mistake, Toy};
 use crate::{
-    Cancellation, CheckpointInterval, FossilCollection, PendingKind, StateSaving,
+    Cancellation, CheckpointInterval, FossilCollection, PendingKind, StateSaving, StateSavingKind,
     settings::{Settings, TimeWarp},
 };
 
@@ -58,34 +58,32 @@ pub(super) fn toy(dice: &mut Dice, saving: StateSaving) -> Toy {
     }
 }
 
-pub(super) fn settings(dice: &mut Dice, seed: u64) -> Settings {
-    let saving = dice.pick(StateSaving::ALL);
+pub(super) fn settings(dice: &mut Dice, seed: u64) -> Settings<TimeWarp> {
+    let saving = dice.pick(StateSavingKind::ALL);
     let every = [1, 2, 3, 4, 9].map(CheckpointInterval::Every);
     let window = dice.pick(&[f64::INFINITY, f64::INFINITY, 0.0, 0.7, 3.0]);
-    let barrier = dice.pick(&[None, None, None, VirtualTime::new(2.0).ok()]);
-    let timewarp = TimeWarp {
+    let time_barrier = dice.pick(&[None, None, None, VirtualTime::new(2.0).ok()]);
+    let engine = TimeWarp {
         workers: dice.pick(&[1, 2, 2, 3, 3, 4, 5, 8]),
         batch: 1 + dice.0.below(16) as usize,
         window,
         throttle: dice.one_in(2),
-        barrier,
-        saving,
-        checkpoint_interval: dice.pick(&[every[0], every[1], every[2], every[3], every[4]]),
+        time_barrier,
+        saving: match (saving, dice.pick(&[every[0], every[1], every[2], every[3], every[4]])) {
+            (StateSavingKind::Copy, interval) => StateSaving::Copy { interval },
+            (other, _) => other.into(),
+        },
         cancellation: dice.pick(Cancellation::ALL),
         fossil_collection: dice.pick(FossilCollection::ALL),
         gvt_interval: 1 + dice.0.below(64) as usize,
         free_fractions: dice.pick(&[[0.1, 0.2], [0.0, 0.0], [0.5, 0.9], [0.9, 0.1]]),
         pin: false,
-        costs: false,
+        measure_costs: false,
         ..TimeWarp::default()
     };
-    Settings {
-        seed,
-        end: if dice.one_in(3) { dice.pick(&[0.0, 2.5, 6.0]) } else { f64::INFINITY },
-        pending: dice.pick(PendingKind::ALL),
-        timewarp,
-        ..Settings::default()
-    }
+    let end = if dice.one_in(3) { dice.pick(&[0.0, 2.5, 6.0]) } else { f64::INFINITY };
+    let engine = TimeWarp { pending: dice.pick(PendingKind::ALL), ..engine };
+    Settings { seed, end, memory: None, engine }
 }
 
 /// What the scheduler does with the workers.
