@@ -57,10 +57,10 @@ fn page_misses(load: Workload) -> f64 {
     per_message(small_ksr2(), load, 3)(|counts| counts.page_misses - counts.cold_page_misses)
 }
 
-/// 3.1 and 3.2: with receiver pools a buffer moves to its sender and back, which takes two rounds of
-/// misses and of invalidations. With sender pools the sender's accesses hit, and one round is left.
-/// Only a buffer that has come through the global pool, about every seventh, is in another cache
-/// than its sender's.
+/// 3.1 and 3.2: with receiver pools a buffer moves to its sender and back, which takes two rounds
+/// of misses and of invalidations. With sender pools the sender's accesses hit, and one round is
+/// left. Only a buffer that has come through the global pool, about every seventh, is in another
+/// cache than its sender's.
 #[test]
 fn receiver_pools_miss_twice_where_sender_pools_miss_once() {
     let table =
@@ -94,8 +94,8 @@ fn page_misses_begin_at_the_knee() {
     assert_eq!(partitioned, [0.0; 4], "partitioned pools stay flat");
 }
 
-/// 4: on other machines the TLB runs out of pages. A server's TLB reaches 8 MiB, which is half of the
-/// memory here, so one of a message's two uses of a scattered buffer misses.
+/// 4: on other machines the TLB runs out of pages. A server's TLB reaches 8 MiB, which is half of
+/// the memory here, so one of a message's two uses of a scattered buffer misses.
 #[test]
 fn pools_differ_in_tlb_misses_on_a_server() {
     let page_misses = |pools| {
@@ -111,9 +111,9 @@ fn pools_differ_in_tlb_misses_on_a_server() {
 }
 
 /// 4: with receiver pools, a worker needs its own pool and those of its k neighbors: k + 1 of 8
-/// pools in its cache. So the knees lie at 8 / (k + 1) caches. The smaller the neighborhood, the more
-/// buffers of a page a worker uses at a time, and the fewer misses there can be beyond the knee:
-/// with k = 1, two for the 32 buffers of a page.
+/// pools in its cache. So the knees lie at 8 / (k + 1) caches. The smaller the neighborhood, the
+/// more buffers of a page a worker uses at a time, and the fewer misses there can be beyond the
+/// knee: with k = 1, two for the 32 buffers of a page.
 #[test]
 fn smaller_neighborhoods_move_the_knee() {
     for neighbors in [1, 2, 4] {
@@ -128,17 +128,17 @@ fn smaller_neighborhoods_move_the_knee() {
     }
 }
 
-/// 3.3 and 5: with an update protocol, all workers that ever used a buffer keep a copy. The buffers of
-/// a receiver pool are used by the senders of one receiver, those of sender pools by all workers,
-/// and those of partitioned pools by a pair. A pair has needless updates only of the line of the
-/// receiver's flags, which the same worker writes next if the buffer carries an answer. Copies
-/// spread slowly, so the warm-up is long.
+/// 3.3 and 5: with an update protocol, all workers that ever used a buffer keep a copy. The buffers
+/// of a receiver pool are used by the senders of one receiver, those of sender pools by all
+/// workers, and those of partitioned pools by a pair. A pair has needless updates only of the line
+/// of the receiver's flags, which the same worker writes next if the buffer carries an answer.
+/// Copies spread slowly, so the warm-up is long.
 #[test]
 fn needless_updates_are_fewest_with_partitioned_pools() {
     let params = MachineParams { protocol: Protocol::Update, ..small_ksr2() };
     let needless = |pools, neighbors| {
         let line_of_flags = params.line_bytes;
-        let load = Workload { neighbors, receiver_writes: line_of_flags, ..load(pools, 20.0) };
+        let load = Workload { neighbors, receiver_writes: line_of_flags, ..load(pools, CACHE) };
         per_message(params, load, 40)(|counts| counts.needless_updates)
     };
     for neighbors in [Some(3), None] {
