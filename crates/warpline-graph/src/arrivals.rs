@@ -1,4 +1,6 @@
-//! What happens to what comes from other workers.
+//! Handles what other workers have sent.
+//!
+//! A part of [`EventGraph`].
 
 use std::rc::Rc;
 
@@ -6,12 +8,12 @@ use warpline_net::{Malformed, NetError, Parcel};
 
 use crate::{EdgeId, EventGraph, NodeId, Taken, item::Item};
 
-/// A node's clock, as it was published.
+/// A clock that a node has published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     node: NodeId,
     edge: Option<EdgeId>,
-    /// What was published.
+    /// The published value.
     pub words: [u64; 2],
 }
 
@@ -20,13 +22,13 @@ impl Clock {
         Self { node, edge: None, words }
     }
 
-    /// The node.
+    /// The node that has published it.
     #[must_use]
     pub const fn node(&self) -> NodeId {
         self.node
     }
 
-    /// The one edge that it is for; none if it is for all that lead from the node to this worker
+    /// The edge that it is for, or none if it is for all edges from the node to this worker
     /// ([`Plan::listeners`](crate::Plan::listeners)).
     #[must_use]
     pub const fn edge(&self) -> Option<EdgeId> {
@@ -35,20 +37,20 @@ impl Clock {
 }
 
 impl<E> EventGraph<'_, E> {
-    /// Takes in all that has arrived from other workers; says whether that was anything.
+    /// Handles all that has arrived from other workers, and returns whether anything has.
     ///
     /// # Errors
     ///
-    /// When ranks cannot talk any more, now or when something was sent.
+    /// When the network fails, or has failed in a send since the last poll.
     pub fn poll(&mut self) -> Result<bool, NetError> {
         if let Some(error) = &self.error {
             return Err(error.clone());
         }
-        let near = self.collect();
-        Ok(self.receive_parcels()? || near)
+        let has_local = self.collect();
+        Ok(self.receive_parcels()? || has_local)
     }
 
-    /// Takes in what other workers of the rank have posted.
+    /// Handles what other workers of this rank have posted.
     fn collect(&mut self) -> bool {
         let posted = self.hub.posted(self.port);
         if posted == self.collected {
@@ -71,6 +73,7 @@ impl<E> EventGraph<'_, E> {
         true
     }
 
+    /// Handles what other ranks have sent.
     fn receive_parcels(&mut self) -> Result<bool, NetError> {
         let Some(remote) = self.remote.as_ref().filter(|_| self.outbox.is_some()) else {
             return Ok(false);
@@ -103,45 +106,46 @@ impl<E> EventGraph<'_, E> {
         Ok(any)
     }
 
-    /// Refuses what another rank has no business to send to this worker.
+    /// Refuses an item that its sender may not send to this worker.
     fn check(&self, from: usize, item: &Item<E>) -> Result<(), Malformed> {
         let topology = self.plan.topology();
-        let home = |node| self.plan.worker_of(node);
+        let worker_of = |node| self.plan.worker_of(node);
         let fits = match *item {
             Item::Event(edge, _) | Item::EdgeClock(edge, _) => {
-                [home(topology.from(edge)), home(topology.to(edge))] == [from, self.me]
+                [worker_of(topology.from(edge)), worker_of(topology.to(edge))] == [from, self.me]
             }
             Item::Credit(edge, count) => {
-                [home(topology.to(edge)), home(topology.from(edge))] == [from, self.me]
+                [worker_of(topology.to(edge)), worker_of(topology.from(edge))] == [from, self.me]
                     && u64::from(count) <= self.plan.capacity() as u64
             }
-            Item::Fanout(node, _) | Item::Clock(node, _) => home(node) == from,
+            Item::Fanout(node, _) | Item::Clock(node, _) => worker_of(node) == from,
             Item::Ack(node) => {
                 self.unacknowledged.get(node.index()).is_some_and(|&missing| missing > 0)
             }
             Item::Hello(fingerprint) => {
                 if fingerprint != self.fingerprint {
-                    let what = "another event graph (do all ranks have the same settings?)";
+                    let what =
+                        "its event graph is another one (do all ranks have the same settings?)";
                     return Err(Malformed::Body(what.to_owned()));
                 }
                 true
             }
             Item::Marker | Item::Control(_) => true,
         };
-        let what = || Malformed::Body("an item of an event graph for somebody else".to_owned());
-        if fits { Ok(()) } else { Err(what()) }
+        let what = "an item of an event graph that its sender may not send to this worker";
+        if fits { Ok(()) } else { Err(Malformed::Body(what.to_owned())) }
     }
 
-    /// Takes in an item; or keeps it for later, if its sender has frozen before.
+    /// Handles an item, or keeps it for later if its sender's marker has arrived before it.
     pub(crate) fn admit(&mut self, from: usize, item: Item<E>) {
         match item {
             Item::Control(words) => self.control.push_back((from, *words)),
             item if self.freezing.is_closed(from) => self.freezing.keep(from, item),
-            item => self.take_in(from, item),
+            item => self.handle(from, item),
         }
     }
 
-    fn take_in(&mut self, from: usize, item: Item<E>) {
+    fn handle(&mut self, from: usize, item: Item<E>) {
         let plan = self.plan;
         match item {
             Item::Event(edge, event) => {
@@ -166,8 +170,7 @@ impl<E> EventGraph<'_, E> {
             }
             Item::Marker => self.freezing.close(from),
             Item::Hello(_) => self.unconfirmed = self.unconfirmed.saturating_sub(1),
-            // `admit` has taken it.
-            Item::Control(words) => self.control.push_back((from, *words)),
+            Item::Control(_) => unreachable!("`admit` has handled it"),
         }
     }
 
@@ -177,7 +180,7 @@ impl<E> EventGraph<'_, E> {
         }
     }
 
-    /// An event has come to an edge of this worker's.
+    /// Puts an event into an edge that leads to this worker.
     #[inline]
     pub(crate) fn receive_into(&mut self, edge: EdgeId, event: Taken<E>) {
         if self.fifos.push(self.plan.place(edge), event) {
@@ -185,7 +188,7 @@ impl<E> EventGraph<'_, E> {
         }
     }
 
-    /// One event has come to several edges of this worker's.
+    /// Puts one event into several edges that lead to this worker.
     pub(crate) fn spread(&mut self, edges: &[EdgeId], event: E) {
         if let [edge] = edges {
             return self.receive_into(*edge, Taken::Own(event));

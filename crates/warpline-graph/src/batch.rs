@@ -1,13 +1,14 @@
-//! Message aggregation within a rank: items for another worker gather in a list until there are
-//! enough of them.
+//! Message aggregation within a rank: items for another worker gather in a list until they are
+//! enough to be posted.
 //!
-//! Used by handles, once per other worker of the rank. Between ranks an [`Outbox`](warpline_net::Outbox)
-//! does the same.
+//! Used by handles, once per other worker of the rank. Between ranks an
+//! [`Outbox`](warpline_net::Outbox) does the same.
 
 use warpline_net::{Aggregation, Threshold};
 
 use crate::item::Item;
 
+/// The items that one worker has gathered for another one.
 #[derive(Debug)]
 pub(crate) struct Batch<E> {
     pub(crate) items: Vec<Item<E>>,
@@ -23,14 +24,14 @@ impl<E> Batch<E> {
         self.items.len() * size_of::<Item<E>>()
     }
 
-    /// Puts in an item; says whether there are enough now.
+    /// Adds an item; returns whether the batch should be posted now.
     #[inline]
     pub(crate) fn put(&mut self, item: Item<E>) -> bool {
         self.items.push(item);
         self.threshold.is_reached(self.bytes())
     }
 
-    /// The items are about to be posted although they are not enough.
+    /// Notes that the batch is posted before it is full.
     pub(crate) fn flush(&mut self) {
         self.threshold.is_not_awaited(self.bytes());
     }

@@ -1,14 +1,14 @@
 //! The edges that lead to one worker: queues that share one store of events.
 //!
-//! Used by one worker's handle only. Nothing is allocated once the store has been as full as it
-//! gets.
+//! Used by one worker's handle only. The store never shrinks, so nothing is allocated once it has
+//! been as full as it gets.
 
 use std::{ops::Deref, rc::Rc};
 
-/// An event that was received.
+/// An event that was taken from an edge.
 #[derive(Debug)]
 pub enum Taken<E> {
-    /// Nobody else has it.
+    /// The only copy.
     Own(E),
     /// Other edges of the same worker have it, too.
     Shared(Rc<E>),
@@ -27,7 +27,7 @@ impl<E> Deref for Taken<E> {
 }
 
 impl<E: Clone> Taken<E> {
-    /// The event itself; a copy if other edges still have it.
+    /// The event itself, cloned if other edges still have it.
     #[must_use]
     pub fn into_inner(self) -> E {
         match self {
@@ -37,9 +37,10 @@ impl<E: Clone> Taken<E> {
     }
 }
 
-/// No place.
+/// Stands for no index.
 const NONE: u32 = u32::MAX;
 
+/// One edge: a linked list through the store.
 #[derive(Clone, Copy, Debug)]
 struct Queue {
     first: u32,
@@ -47,11 +48,12 @@ struct Queue {
     len: u32,
 }
 
-/// See the module.
+/// The queues of all edges that lead to one worker.
 #[derive(Debug)]
 pub(crate) struct Fifos<E> {
     queues: Vec<Queue>,
-    /// Events, each with the place of the next one of its edge; or the next free place.
+    /// Each entry is an event and the index of the next one of its edge, or free and the index of
+    /// the next free entry.
     store: Vec<(Option<Taken<E>>, u32)>,
     free: u32,
 }
@@ -62,7 +64,7 @@ impl<E> Fifos<E> {
         Self { queues, store: Vec::new(), free: NONE }
     }
 
-    /// Appends an event; says whether the edge was empty.
+    /// Appends an event; returns whether the edge was empty.
     #[inline]
     pub(crate) fn push(&mut self, edge: usize, event: Taken<E>) -> bool {
         let place = self.free;

@@ -1,23 +1,24 @@
-//! Freezing: all workers stop sending, and all that is on its way arrives.
+//! Freezing: all workers stop sending, and everything in transit arrives.
 //!
-//! Each worker tells all others when it stops, by a marker that overtakes nothing. Who has the
-//! markers of all others has all that they have sent (GRAPH-C). What comes after a marker was sent
-//! by a worker that has unfrozen already; it is kept apart until this one unfreezes, too. Nobody
-//! can be ahead by more than that: the next freeze needs this worker's marker.
+//! Each worker that stops sends all others a marker, which overtakes nothing. A worker that has the
+//! markers of all others has received all that they have sent (GRAPH-C). An item that comes after a
+//! marker was sent by a worker that has unfrozen already; it is kept apart until this worker
+//! unfreezes, too. No worker can be ahead by more than that, because the next freeze needs this
+//! worker's marker.
 
 use std::collections::VecDeque;
 
 use crate::{EventGraph, item::Item};
 
-/// How far a freeze has come, at one worker.
+/// The progress of a freeze at one worker.
 #[derive(Debug)]
 pub(crate) struct Freezing<E> {
-    /// Whether this worker has stopped.
+    /// Whether this worker has stopped sending.
     stopped: bool,
-    /// By worker: whether its marker has come.
+    /// By worker: whether its marker has arrived.
     closed: Vec<bool>,
     markers: usize,
-    /// By worker: what came after it.
+    /// By worker: the items that came after its marker.
     kept: Vec<VecDeque<Item<E>>>,
 }
 
@@ -28,7 +29,7 @@ impl<E> Freezing<E> {
     }
 
     #[inline]
-    pub(crate) const fn is_under_way(&self) -> bool {
+    pub(crate) const fn has_stopped(&self) -> bool {
         self.stopped
     }
 
@@ -48,14 +49,15 @@ impl<E> Freezing<E> {
 }
 
 impl<E> EventGraph<'_, E> {
-    /// Whether another worker freezes the graph, so that this one has to do so, too.
+    /// Whether another worker freezes the graph, so that this one has to freeze it, too.
     #[inline]
     #[must_use]
     pub const fn is_freeze_requested(&self) -> bool {
         self.freezing.markers > 0 && !self.freezing.stopped
     }
 
-    /// Begins to freeze (Freeze): from now on nothing is sent. All workers have to call it.
+    /// Begins to freeze (Freeze): this worker sends nothing from now on. All workers have to call
+    /// it.
     pub fn freeze(&mut self) {
         if !std::mem::replace(&mut self.freezing.stopped, true) {
             let me = self.me;
@@ -66,32 +68,31 @@ impl<E> EventGraph<'_, E> {
         }
     }
 
-    /// Whether this worker has stopped sending: it is frozen, or about to be.
+    /// Whether this worker has stopped sending: it is frozen, or waits for the others' markers.
     #[inline]
     #[must_use]
     pub const fn is_freezing(&self) -> bool {
         self.freezing.stopped
     }
 
-    /// Whether everything has arrived: see GRAPH-C.
+    /// Whether everything that was sent to this worker has arrived (GRAPH-C).
     #[must_use]
     pub fn is_frozen(&self) -> bool {
         self.freezing.stopped && self.freezing.markers + 1 == self.plan.workers()
     }
 
-    /// Goes on (UnFreeze), once it [`is_frozen`](Self::is_frozen).
+    /// Allows sending again (UnFreeze), once the graph [`is_frozen`](Self::is_frozen).
     ///
     /// # Panics
     ///
     /// If it is not.
     pub fn unfreeze(&mut self) {
-        assert!(self.is_frozen(), "unfreezes while it is not frozen");
+        assert!(self.is_frozen(), "unfreeze was called before the graph was frozen");
         self.freezing.stopped = false;
         self.freezing.markers = 0;
         self.freezing.closed.fill(false);
         for worker in 0..self.freezing.kept.len() {
-            // The marker of the next freeze may be among them, and what came after that is kept
-            // again.
+            // The marker of the next freeze may be among them; items after it are kept again.
             let mut kept = std::mem::take(&mut self.freezing.kept[worker]);
             while let Some(item) = kept.pop_front() {
                 self.admit(worker, item);

@@ -1,7 +1,7 @@
 //! One worker's operations on the event graph.
 //!
-//! Used by one thread only. What cannot be sent to another rank is remembered, and told by the next
-//! [`poll`](EventGraph::poll).
+//! Used by one thread only. When a send to another rank fails, the next [`poll`](EventGraph::poll)
+//! returns the error.
 
 use std::{collections::VecDeque, fmt};
 
@@ -12,13 +12,13 @@ use crate::{
     freeze::Freezing, hub::RemoteItems, item::Item,
 };
 
-/// The way to other ranks.
+/// How a handle reaches other ranks.
 pub struct Remote<'g, E> {
-    /// What carries parcels.
+    /// Carries the parcels.
     pub transport: &'g dyn Transport,
-    /// What makes bytes of events.
+    /// Turns events into bytes and back.
     pub codec: &'g dyn Codec<E>,
-    /// The kind of the graph's parcels: they have the workers' ports for themselves.
+    /// The kind of the graph's parcels. No other parcels may arrive at the workers' ports.
     pub kind: u16,
 }
 
@@ -28,70 +28,71 @@ impl<E> fmt::Debug for Remote<'_, E> {
     }
 }
 
-/// Why an event was not sent.
+/// The reason why an event was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// An edge has no room.
+    /// This edge is full.
     Full(EdgeId),
-    /// The node's last send is not complete: see [`EventGraph::is_complete`].
+    /// The node's last send is not [complete](EventGraph::is_complete).
     Incomplete,
-    /// The graph is frozen, or about to be.
+    /// The graph is freezing or frozen.
     Frozen,
 }
 
-/// An event that was not sent, and why.
+/// An event that was not sent, and the reason.
 #[derive(Debug)]
 pub struct Refused<E> {
-    /// Why.
+    /// The reason.
     pub refusal: Refusal,
     /// The event.
     pub event: E,
 }
 
-/// What a handle has done so far.
+/// Counts of what a handle has sent so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GraphTraffic {
-    /// Events that were sent, once for each edge.
+    /// Events sent, counted once for each edge.
     pub events: u64,
-    /// Events, or copies of them, that went to other workers.
+    /// Events, or copies of them, sent to other workers.
     pub copies: u64,
-    /// Clocks that went to other workers.
+    /// Clocks sent to other workers.
     pub clocks: u64,
-    /// Messages that gave back room.
+    /// Messages that returned credits.
     pub credits: u64,
-    /// Batches and parcels for other workers.
+    /// Batches and parcels sent to other workers.
     pub batches: u64,
 }
 
-/// See the module.
+/// One worker's handle on the event graph.
 #[derive(Debug)]
 pub struct EventGraph<'g, E> {
     pub(crate) plan: &'g Plan,
     pub(crate) hub: &'g Hub<E>,
     pub(crate) me: usize,
-    /// The worker's number at its rank, and the first worker of that.
+    /// This worker's number at its rank, and the rank's first worker.
     pub(crate) port: usize,
     pub(crate) first: usize,
     pub(crate) remote: Option<Remote<'g, E>>,
     pub(crate) outbox: Option<Outbox<'g>>,
     pub(crate) batches: Vec<Batch<E>>,
     pub(crate) fifos: Fifos<E>,
-    /// By place among the edges that leave from this worker: how many events more they hold.
+    /// By index among the edges that leave from this worker: for how many more events they have
+    /// room.
     pub(crate) credits: Vec<i32>,
-    /// By place among the edges that lead to this worker: events removed whose room was not given
-    /// back.
+    /// By index among the edges that lead to this worker: credits that were not returned yet.
     pub(crate) owed: Vec<u32>,
+    /// The edges of which some credits are not returned.
     pub(crate) owing: Vec<EdgeId>,
-    /// By node: acknowledgements that are missing. Empty if sends are lazy.
+    /// By node: how many acknowledgements are missing. Empty if sends are lazy.
     pub(crate) unacknowledged: Vec<u32>,
-    /// Edges that have something that nobody was told of.
+    /// Edges that were empty and have got events since `next_arrival` has named them.
     pub(crate) arrivals: VecDeque<EdgeId>,
     pub(crate) clocks: VecDeque<Clock>,
     pub(crate) control: VecDeque<(usize, Control)>,
-    /// Nodes that had to wait and can send again.
+    /// Nodes that were refused a send and can send again.
     pub(crate) unblocked: VecDeque<NodeId>,
     pub(crate) freezing: Freezing<E>,
-    /// Fingerprints of other ranks' workers that are missing.
+    /// How many workers of other ranks have not sent their fingerprints.
     pub(crate) unconfirmed: usize,
     pub(crate) fingerprint: u64,
     pub(crate) collected: u64,
@@ -103,13 +104,13 @@ pub struct EventGraph<'g, E> {
 }
 
 impl<'g, E> EventGraph<'g, E> {
-    /// Makes the event graph: all workers call it, with the same plan. It can be used at once, and
-    /// is ready on all workers when it [`is_made`](Self::is_made). `more` is anything else that
-    /// has to be the same on all ranks.
+    /// Makes this worker's handle (MakeEventGraph); all workers call it with the same plan. The
+    /// handle can be used at once, and all others are ready when it [`is_made`](Self::is_made).
+    /// `more` is anything else that has to be the same on all ranks.
     ///
     /// # Panics
     ///
-    /// If the plan is for several ranks, and there is no way to them.
+    /// If the plan is for several ranks and `remote` is `None`.
     #[must_use]
     pub fn make(
         plan: &'g Plan,
@@ -120,7 +121,7 @@ impl<'g, E> EventGraph<'g, E> {
     ) -> Self {
         let (ports, workers) = (plan.ports(), plan.workers());
         let others = workers - ports;
-        assert!(others == 0 || remote.is_some(), "several ranks, and no way to them");
+        assert!(others == 0 || remote.is_some(), "a plan for several ranks needs a transport");
         let outbox = remote.as_ref().filter(|_| others > 0).map(|remote| {
             Outbox::new(remote.transport, remote.kind, me % ports, plan.aggregates())
         });
@@ -161,7 +162,7 @@ impl<'g, E> EventGraph<'g, E> {
         graph
     }
 
-    /// Whether the graph is ready on all workers, as far as this one knows.
+    /// Whether this worker knows that the graph is ready on all workers.
     #[must_use]
     pub const fn is_made(&self) -> bool {
         self.unconfirmed == 0
@@ -173,14 +174,14 @@ impl<'g, E> EventGraph<'g, E> {
         self.plan
     }
 
-    /// What was done so far.
+    /// Counts of what was sent so far.
     #[must_use]
     pub fn traffic(&self) -> GraphTraffic {
         let parcels = self.outbox.as_ref().map_or(0, |outbox| outbox.traffic().parcels);
         GraphTraffic { batches: self.traffic.batches + parcels, ..self.traffic }
     }
 
-    /// Removes the first event of an edge, and frees its room (ReceiveEvent).
+    /// Removes the first event of an edge, and frees its place (ReceiveEvent).
     #[inline]
     pub fn receive(&mut self, edge: EdgeId) -> Option<Taken<E>> {
         let event = self.take(edge)?;
@@ -188,7 +189,7 @@ impl<'g, E> EventGraph<'g, E> {
         Some(event)
     }
 
-    /// Removes the first event of an edge, but keeps its room until it is [freed](Self::free).
+    /// Removes the first event of an edge, but keeps its place until that is [freed](Self::free).
     #[inline]
     pub fn take(&mut self, edge: EdgeId) -> Option<Taken<E>> {
         self.fifos.pop(self.plan.place(edge))
@@ -200,13 +201,13 @@ impl<'g, E> EventGraph<'g, E> {
         self.fifos.peek(self.plan.place(edge))
     }
 
-    /// How many events an edge has.
+    /// The number of events on an edge that have arrived.
     #[must_use]
     pub fn waiting(&self, edge: EdgeId) -> usize {
         self.fifos.len(self.plan.place(edge))
     }
 
-    /// Frees the room of one event that was [taken](Self::take) from an edge.
+    /// Frees the place of one event that was [taken](Self::take) from an edge.
     #[inline]
     pub fn free(&mut self, edge: EdgeId) {
         let plan = self.plan;
@@ -226,7 +227,7 @@ impl<'g, E> EventGraph<'g, E> {
         }
     }
 
-    /// Gives the sender of an edge all the room back that has become free.
+    /// Returns to the sender of an edge all credits that are owed to it.
     pub(crate) fn return_credits(&mut self, edge: EdgeId) {
         let count = std::mem::take(&mut self.owed[self.plan.place(edge)]);
         if count > 0 {
@@ -236,7 +237,7 @@ impl<'g, E> EventGraph<'g, E> {
         }
     }
 
-    /// An edge that leaves from this worker has room again.
+    /// Adds credits to an edge that leaves from this worker.
     #[inline]
     pub(crate) fn add_credits(&mut self, edge: EdgeId, count: u32) {
         let credits = &mut self.credits[self.plan.place_at_sender(edge)];
@@ -247,33 +248,33 @@ impl<'g, E> EventGraph<'g, E> {
         }
     }
 
-    /// The next edge that has something since it was last empty; all of it is to be received before
-    /// the edge is named again.
+    /// The next edge that was empty and has events now. It is named again only after all of its
+    /// events were received.
     #[inline]
     pub fn next_arrival(&mut self) -> Option<EdgeId> {
         self.arrivals.pop_front()
     }
 
-    /// The next clock that was published. All edges named by [`next_arrival`](Self::next_arrival)
-    /// come first (GRAPH-D).
+    /// The next clock that has arrived. Call [`next_arrival`](Self::next_arrival) before, until it
+    /// returns `None` (GRAPH-D).
     #[inline]
     pub fn next_clock(&mut self) -> Option<Clock> {
-        debug_assert!(self.arrivals.is_empty(), "GRAPH-D: a clock is heard before events");
+        debug_assert!(self.arrivals.is_empty(), "GRAPH-D: a clock is received before events");
         self.clocks.pop_front()
     }
 
-    /// The next words that this worker was told, and by whom.
+    /// The next control message for this worker, and the worker that has sent it.
     pub fn next_control(&mut self) -> Option<(usize, Control)> {
         self.control.pop_front()
     }
 
-    /// The next node that had to wait, and can try to send again.
+    /// The next node that was refused a send and can try again.
     #[inline]
     pub fn next_unblocked(&mut self) -> Option<NodeId> {
         self.unblocked.pop_front()
     }
 
-    /// Says that this worker has nothing to do until something arrives.
+    /// Declares that this worker has nothing to do until something arrives.
     pub fn set_idle(&mut self) {
         if !self.is_idle {
             self.flush();
@@ -283,7 +284,7 @@ impl<'g, E> EventGraph<'g, E> {
         }
     }
 
-    /// Says that this worker has something to do.
+    /// Declares that this worker has something to do.
     pub fn set_active(&mut self) {
         if self.is_idle {
             self.is_idle = false;
@@ -291,19 +292,19 @@ impl<'g, E> EventGraph<'g, E> {
         }
     }
 
-    /// Whether this worker has said that it is_idle, and nothing has arrived since.
+    /// Whether this worker has declared itself idle and nothing has arrived since.
     #[must_use]
     pub const fn is_idle(&self) -> bool {
         self.is_idle
     }
 
-    /// Whether all workers of this rank rest, and nothing is on its way between them: if so, how
-    /// many items have gone to other ranks and come from there. A worker that asks may be told
-    /// so a moment too early.
+    /// If all workers of this rank are idle and nothing is in transit between them: the numbers of
+    /// items that went to other ranks and came from there. The answer may be early by a moment
+    /// (HUB-A).
     #[must_use]
     pub fn quiescent(&self) -> Option<[u64; 2]> {
         let before = self.hub.remote_items();
-        let is_quiet = self.hub.is_quiet() && before == self.hub.remote_items();
-        is_quiet.then_some([before.sent, before.received])
+        let is_quiescent = self.hub.is_quiescent() && before == self.hub.remote_items();
+        is_quiescent.then_some([before.sent, before.received])
     }
 }

@@ -1,18 +1,20 @@
-//! The mailboxes of one rank's workers, and whether all of them rest.
+//! The mailboxes of one rank's workers, and whether all of them are idle.
 //!
-//! One per rank and event graph. There is a mailbox for each sender and receiver, so that a batch
-//! is swapped in and out as a whole, and their memory goes back and forth between the two.
+//! One per rank and event graph, shared by the handles of the rank's workers. There is a mailbox
+//! for each pair of sender and receiver: a batch is swapped in and out as a whole, and its memory
+//! goes back and forth between the two.
 //!
 //! # Invariants
 //!
-//! - **HUB-A.** `in_flight` is never below the number of batches that were posted and whose
-//!   receiver has not stopped resting. So when nobody works and nothing is in flight, nobody will
-//!   work until something comes from another rank. Who asks may see the counts at different
-//!   moments; it is a reason to freeze and look, no more.
+//! - **HUB-A.** `in_flight` is never below the number of batches that were posted to a worker that
+//!   has not become active since. So when all workers are idle and nothing is in flight, all stay
+//!   idle until something comes from another rank. A worker may read the two counts at different
+//!   times; the answer is a reason to freeze and look, not a proof.
 //!
 //! # Happens-before edges
 //!
-//! The locks publish the mail. The counters publish nothing: who misses mail comes again.
+//! The locks publish the mail. The counters publish nothing: a worker that misses new mail finds it
+//! at its next poll.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -23,22 +25,22 @@ use crossbeam_utils::CachePadded;
 
 use crate::item::Item;
 
-/// What one worker has for another one.
+/// The items that one worker has posted for another one.
 #[derive(Debug)]
 pub(crate) struct Mail<E> {
     pub(crate) items: Vec<Item<E>>,
-    /// How many batches they were posted in.
+    /// The number of batches that they were posted in.
     pub(crate) batches: usize,
 }
 
-/// Items that went to other ranks, and that came from there.
+/// How many items went to other ranks, and how many came from there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RemoteItems {
     pub(crate) sent: u64,
     pub(crate) received: u64,
 }
 
-/// See the module.
+/// The mailboxes of one rank, and its count of idle workers.
 #[derive(Debug)]
 pub struct Hub<E> {
     ports: usize,
@@ -53,7 +55,7 @@ pub struct Hub<E> {
 }
 
 impl<E> Hub<E> {
-    /// For so many workers.
+    /// A hub for a rank of `ports` workers.
     #[must_use]
     pub fn new(ports: usize) -> Self {
         let mail = || CachePadded::new(Mutex::new(Mail { items: Vec::new(), batches: 0 }));
@@ -68,10 +70,9 @@ impl<E> Hub<E> {
         }
     }
 
-    /// Posts all these items.
+    /// Posts these items, and leaves an empty list.
     pub(crate) fn post(&self, from: usize, to: usize, items: &mut Vec<Item<E>>) {
-        // Ordering: Relaxed; the lock comes after it, and the receiver subtracts after the lock
-        // (HUB-A).
+        // Ordering: Relaxed; the lock below orders this before the receiver's subtraction (HUB-A).
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         let mail = &self.mail[to * self.ports + from];
         let mut mail = mail.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,19 +83,20 @@ impl<E> Hub<E> {
             mail.items.append(items);
         }
         drop(mail);
-        // Ordering: Relaxed; who misses it comes again, and the lock publishes the mail.
+        // Ordering: Relaxed; the lock publishes the mail, and a receiver that misses the count
+        // finds it at its next poll.
         self.posted[to].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many batches were posted for a worker.
+    /// How many batches were posted to a worker so far.
     #[inline]
     pub(crate) fn posted(&self, to: usize) -> u64 {
         // Ordering: Relaxed; see `post`.
         self.posted[to].load(Ordering::Relaxed)
     }
 
-    /// Takes what one worker has posted for another one, into an empty list; gives back in how many
-    /// batches.
+    /// Takes what one worker has posted for another one, into an empty list, and returns the number
+    /// of batches.
     pub(crate) fn collect(&self, from: usize, to: usize, items: &mut Vec<Item<E>>) -> usize {
         let mail = &self.mail[to * self.ports + from];
         let mut mail = mail.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,16 +104,18 @@ impl<E> Hub<E> {
         std::mem::take(&mut mail.batches)
     }
 
-    /// So many batches have arrived, and their receiver does not rest any more.
+    /// Notes that `batches` batches have arrived at a receiver that is active by now.
     pub(crate) fn arrived(&self, batches: usize) {
-        // Ordering: Release; who sees it in `is_quiet` also sees that the receiver works.
-        self.in_flight.fetch_sub(batches, Ordering::Release);
+        // Ordering: Release; a reader that sees it in `is_quiescent` also sees that the receiver is
+        // active.
+        let before = self.in_flight.fetch_sub(batches, Ordering::Release);
+        debug_assert!(before >= batches, "HUB-A: {batches} batches arrived, of {before}");
     }
 
-    /// One more worker is_idle, or one fewer.
+    /// Counts one more idle worker, or one fewer.
     pub(crate) fn set_idle(&self, is_idle: bool) {
-        // Ordering: Relaxed; `arrived` publishes that a receiver works, and a worker that rests
-        // late is seen late.
+        // Ordering: Relaxed; `arrived` publishes that a receiver is active, and it does no harm if
+        // a worker is seen idle late.
         if is_idle {
             self.idle.fetch_add(1, Ordering::Relaxed);
         } else {
@@ -119,21 +123,21 @@ impl<E> Hub<E> {
         }
     }
 
-    /// Whether all workers rest and nothing is on its way between them.
-    pub(crate) fn is_quiet(&self) -> bool {
-        // Ordering: Acquire, see `arrived`; then Relaxed, it publishes nothing but itself.
+    /// Whether all workers are idle and nothing is in transit between them.
+    pub(crate) fn is_quiescent(&self) -> bool {
+        // Ordering: Acquire, see `arrived`; then Relaxed, because it publishes only itself.
         self.in_flight.load(Ordering::Acquire) == 0
             && self.idle.load(Ordering::Relaxed) == self.ports
     }
 
-    /// Counts what has crossed to and from other ranks.
+    /// Counts items that went to or came from other ranks.
     pub(crate) fn count_remote(&self, more: RemoteItems) {
-        // Ordering: Relaxed; counts that are looked at once all rest.
+        // Ordering: Relaxed; the counts matter only when all workers are idle.
         self.sent.fetch_add(more.sent, Ordering::Relaxed);
         self.received.fetch_add(more.received, Ordering::Relaxed);
     }
 
-    /// All that was counted.
+    /// All items counted so far.
     pub(crate) fn remote_items(&self) -> RemoteItems {
         // Ordering: Relaxed; see `count_remote`.
         let [sent, received] =

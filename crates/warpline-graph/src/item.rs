@@ -1,16 +1,17 @@
-//! What workers send each other: events, and what keeps the graph going. Between ranks, as bytes.
+//! What workers send each other: events, clocks, credits, acknowledgements, markers and control
+//! messages. Between ranks they are bytes.
 
 use warpline_net::Malformed;
 
 use crate::{EdgeId, NodeId};
 
-/// How many words a worker says at once.
+/// The number of words in a control message.
 pub const CONTROL_WORDS: usize = 12;
 
-/// What a worker tells another one, past all edges; their meaning is the caller's.
+/// A message from worker to worker that uses no edge. The caller gives it its meaning.
 pub type Control = [u64; CONTROL_WORDS];
 
-/// How events become bytes, and bytes events: needed between ranks only.
+/// Turns events into bytes and back, which is needed between ranks only.
 pub trait Codec<E>: Sync {
     /// Appends the event's bytes.
     fn write(&self, event: &E, bytes: &mut Vec<u8>);
@@ -19,28 +20,30 @@ pub trait Codec<E>: Sync {
     ///
     /// # Errors
     ///
-    /// When they do not mean one.
+    /// When the bytes are not an event.
     fn read(&self, bytes: &mut &[u8]) -> Result<E, Malformed>;
 }
 
+/// One thing that a worker sends to another one.
 #[derive(Debug)]
 pub(crate) enum Item<E> {
-    /// For one edge.
+    /// An event for one edge.
     Event(EdgeId, E),
-    /// For all edges from this node to nodes of the receiving worker.
+    /// An event for all edges from this node to nodes of the receiving worker.
     Fanout(NodeId, E),
-    /// The node's clock, for all edges from there.
+    /// A node's clock, for all edges from this node to nodes of the receiving worker.
     Clock(NodeId, [u64; 2]),
-    /// The same, for one edge.
+    /// The same for one edge.
     EdgeClock(EdgeId, [u64; 2]),
-    /// Room for so many more events.
+    /// The edge has room for this many more events.
     Credit(EdgeId, u32),
-    /// An event, or its copy, that this node has sent has arrived.
+    /// Acknowledges an event, or a copy of it, that this node has sent.
     Ack(NodeId),
-    /// The sender freezes: nothing else comes before it unfreezes.
+    /// The sender freezes, and sends nothing else before it unfreezes.
     Marker,
-    /// The sender is there, and has a plan with this fingerprint.
+    /// The sender is ready, and its plan has this fingerprint.
     Hello(u64),
+    /// A control message.
     Control(Box<Control>),
 }
 
@@ -85,8 +88,8 @@ impl<E> Item<E> {
         }
     }
 
-    /// Takes an item from the front of the bytes; numbers that mean no edge or node of so many are
-    /// refused.
+    /// Takes an item from the front of the bytes, and refuses one that names an edge or a node
+    /// beyond the numbers of `nodes` and `edges`.
     pub(crate) fn read(
         codec: &dyn Codec<E>,
         [nodes, edges]: [usize; 2],
@@ -107,14 +110,20 @@ impl<E> Item<E> {
             7 => Self::Hello(read_words::<1>(bytes)?[0]),
             8 => Self::Control(Box::new(read_words(bytes)?)),
             tag => {
-                return Err(Malformed::Body(format!("an event graph has no items of kind {tag}")));
+                return Err(Malformed::Body(format!(
+                    "an item of an event graph has the unknown kind {tag}"
+                )));
             }
         })
     }
 }
 
 fn bounded(number: u32, count: usize) -> Result<u32, Malformed> {
-    let what = || Malformed::Body(format!("an event graph has no node or edge {number}"));
+    let what = || {
+        Malformed::Body(format!(
+            "an item of an event graph names node or edge {number}, which does not exist"
+        ))
+    };
     if (number as usize) < count { Ok(number) } else { Err(what()) }
 }
 

@@ -1,49 +1,51 @@
 //! The event graph: bounded first-in-first-out edges between the nodes of a static graph, over all
-//! workers of all ranks; and, in [`runtime`], atomic threads and split-phase operations.
+//! workers of all ranks. Beside it, [`runtime`]: atomic threads and split-phase operations.
 //!
-//! A node lives at one worker, and an edge at the worker of the node that it leads to. Each worker
-//! has a handle, [`EventGraph`], which nobody else uses. Events between nodes of one worker are put
-//! straight into their edge; between workers of a rank they move as values, in batches; between
-//! ranks they move as bytes, in parcels. No operation waits: one that cannot be done says why and
-//! gives the event back, and [`SplitPhase`] makes futures of that. Called by the conservative
-//! engine's null messages, and by whoever builds a simulator of another kind.
+//! A node belongs to one worker, and an edge to the worker of the node that it leads to. Each
+//! worker has a handle, [`EventGraph`], which only it uses. Events between nodes of one worker are
+//! put straight into their edge. Between workers of a rank they move as values, in batches; between
+//! ranks they move as bytes, in parcels. No operation waits: one that cannot be done returns the
+//! event and the reason, and [`SplitPhase`] makes futures of that. The conservative engine's null
+//! messages use the event graph, and so can a simulator of another kind.
 //!
 //! | module        | what it is                                                               |
 //! |---------------|--------------------------------------------------------------------------|
 //! | `topology`    | nodes and edges                                                          |
-//! | `plan`        | where they are, how many events an edge holds, and the techniques        |
-//! | `partition`   | ways to deal nodes to workers                                            |
-//! | `min_cut`     | the same with METIS, so that few edges are cut (cargo feature `metis`)   |
-//! | `handle`      | one worker's operations                                                  |
+//! | `plan`        | which worker has which node, the capacity of edges, the techniques       |
+//! | `partition`   | simple ways to assign nodes to workers                                   |
+//! | `min_cut`     | an assignment by METIS that cuts few edges (cargo feature `metis`)       |
+//! | `handle`      | the operations of one worker                                             |
 //! | `sending`     | those that send                                                          |
-//! | `arrivals`    | what happens to what comes from other workers                            |
+//! | `arrivals`    | those that handle what other workers have sent                           |
 //! | `freeze`      | freezing and unfreezing                                                  |
 //! | `fifo`        | the edges that lead to one worker                                        |
 //! | `item`        | what workers send each other, and its bytes                              |
-//! | `hub`         | the mailboxes of a rank's workers, and whether all of them rest          |
+//! | `hub`         | the mailboxes of a rank's workers, and whether all of them are idle      |
 //! | `batch`       | the aggregation of items for another worker of the rank                  |
 //! | `split_phase` | the operations as futures                                                |
 //! | [`runtime`]   | a runtime for asynchronous programs, which does not use the event graph  |
 //!
 //! # Invariants
 //!
-//! - **GRAPH-A.** The events of an edge are received in the order in which they were sent, each
-//!   once.
-//! - **GRAPH-B.** An edge holds at most [`capacity`](Plan::capacity) events, those on their way
+//! - **GRAPH-A.** The events of an edge are received once each, in the order in which they were
+//!   sent.
+//! - **GRAPH-B.** An edge holds at most [`capacity`](Plan::capacity) events, those in transit
 //!   included, and one more for each [`send_over`](EventGraph::send_over) that found it full.
-//! - **GRAPH-C.** When a worker is frozen, every event that was sent to it before its sender froze
-//!   can be received there, and nothing arrives until it unfreezes. So when all are frozen, nothing
-//!   is on its way.
-//! - **GRAPH-D.** A clock is heard after all events that its node has sent before.
+//! - **GRAPH-C.** When a worker is frozen, it can receive every event that was sent to it before
+//!   the sender froze, and nothing arrives until it unfreezes. So when all are frozen, nothing is
+//!   in transit.
+//! - **GRAPH-D.** A clock is received after all events that its node has sent before.
 //!
 //! # Techniques
 //!
-//! Section 4.2 of the paper has three, and each can be switched off to be measured
-//! ([`Techniques`]): *lazy sends* (without, a send is complete when its receivers have acknowledged
-//! it, and its node sends nothing before that), *caching* (one copy of an event for each worker
-//! that it goes to; without, one for each edge), and *replicated flow control* (the sender knows
-//! how much room there is, and hears of more when half of an edge has become free, or its receiver
-//! has nothing else to do; without, at every removal).
+//! Section 4.2 of the paper has three. Each can be switched off to be measured ([`Techniques`]):
+//!
+//! - *lazy sends*: a send is complete at once. Without, it is complete when its receivers have
+//!   acknowledged it, and its node sends nothing before that.
+//! - *caching*: one copy of an event goes to each worker. Without, one goes to each edge.
+//! - *replicated flow control*: the sender keeps a count of free places, and gets them back when
+//!   half of an edge is free, or when the receiver has nothing else to do. Without, it gets one
+//!   back at every removal.
 //!
 //! # References
 //!

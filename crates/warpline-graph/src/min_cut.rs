@@ -1,5 +1,5 @@
-//! Deals nodes to workers so that few edges lead from one worker to another, with METIS; with the
-//! cargo feature `metis`.
+//! Assigns nodes to workers with METIS, so that few edges lead from one worker to another; behind
+//! the cargo feature `metis`.
 
 use std::{
     error::Error,
@@ -8,21 +8,21 @@ use std::{
 
 use crate::{EdgeId, NodeId, PlanError, Topology, round_robin};
 
-/// Up to so many parts METIS divides in halves, which cuts less than dividing at once (its manual,
-/// section 3.1).
+/// Up to this number of parts, METIS bisects recursively, which cuts less than a direct k-way
+/// partition (its manual, section 3.1).
 const HALVES_MAX: usize = 8;
 
-/// So that few edges lead from one worker to another, with about as many nodes at each: what METIS
-/// finds (G. Karypis and V. Kumar, *A fast and high quality multilevel scheme for partitioning
-/// irregular graphs*, SIAM Journal on Scientific Computing 20(1), 1998). The same graph is always
-/// dealt in the same way, at every rank.
+/// Assigns nodes to workers so that few edges lead from one worker to another, and workers have
+/// about equally many nodes: a partition by METIS (G. Karypis and V. Kumar, *A fast and high
+/// quality multilevel scheme for partitioning irregular graphs*, SIAM Journal on Scientific
+/// Computing 20(1), 1998). The same graph gets the same partition every time and at every rank.
 ///
 /// # Errors
 ///
-/// When the graph has 2^30 nodes or edges, or METIS gives up, for lack of memory most likely.
+/// When the graph has 2^30 nodes or edges, or METIS fails, most likely for lack of memory.
 pub fn min_cut(topology: &Topology, workers: usize) -> Result<Vec<usize>, PlanError> {
-    /// METIS draws its random numbers from one generator for the whole process, which each call
-    /// seeds.
+    /// METIS has one random generator for the whole operating-system process, which each call
+    /// seeds: calls must not overlap.
     static METIS: Mutex<()> = Mutex::new(());
     let nodes = topology.nodes();
     if workers <= 1 || nodes <= workers {
@@ -31,10 +31,10 @@ pub fn min_cut(topology: &Topology, workers: usize) -> Result<Vec<usize>, PlanEr
     if nodes.max(topology.edges()) >= 1 << 30 || workers >= 1 << 30 {
         return Err(PlanError::TooLarge);
     }
-    let (offsets, neighbours, weights) = undirected(topology);
+    let (offsets, neighbors, weights) = undirected(topology);
     let mut parts = vec![0; nodes];
     let failed = |error: &dyn Error| PlanError::Partitioner(error.to_string());
-    let graph = metis::Graph::new(1, workers as metis::Idx, &offsets, &neighbours);
+    let graph = metis::Graph::new(1, workers as metis::Idx, &offsets, &neighbors);
     let graph = graph.map_err(|error| failed(&error))?.set_adjwgt(&weights);
     let alone = METIS.lock().unwrap_or_else(PoisonError::into_inner);
     let cut = if workers <= HALVES_MAX {
@@ -47,17 +47,17 @@ pub fn min_cut(topology: &Topology, workers: usize) -> Result<Vec<usize>, PlanEr
     Ok(parts.into_iter().map(|part| part as usize).collect())
 }
 
-/// The graph as METIS wants it: of every node where its neighbours begin, the neighbours in their
-/// order, and how many edges there are to each, in both directions. Edges from a node to itself are
+/// The graph in METIS's form: for each node the index of its first neighbor, then the sorted
+/// neighbors, then the number of edges to each, in both directions. Edges from a node to itself are
 /// left out.
 fn undirected(topology: &Topology) -> (Vec<metis::Idx>, Vec<metis::Idx>, Vec<metis::Idx>) {
     let (mut offsets, mut all, mut weights) = (vec![0], Vec::new(), Vec::new());
     for node in (0..topology.nodes() as u32).map(NodeId) {
         let to = topology.outgoing(node).map(|edge| topology.to(EdgeId(edge)));
         let from = topology.incoming(node).iter().map(|&edge| topology.from(edge));
-        let mut neighbours: Vec<_> = to.chain(from).filter(|other| *other != node).collect();
-        neighbours.sort_unstable();
-        for same in neighbours.chunk_by(|a, b| a == b) {
+        let mut neighbors: Vec<_> = to.chain(from).filter(|other| *other != node).collect();
+        neighbors.sort_unstable();
+        for same in neighbors.chunk_by(|a, b| a == b) {
             all.push(same[0].0 as metis::Idx);
             weights.push(same.len() as metis::Idx);
         }
@@ -78,13 +78,13 @@ mod tests {
         (0..topology.edges() as u32).map(ends).filter(|ends| is_cut(*ends)).count()
     }
 
-    /// A torus whose nodes are numbered at random: numbers say nothing of who is near.
+    /// A torus whose nodes are numbered at random: neighbors do not have neighboring numbers.
     fn torus(side: usize) -> Topology {
         let number = |x: usize, y: usize| ((x % side) * side + y % side) * 7919 % (side * side);
         let nodes = (0..side).flat_map(|x| (0..side).map(move |y| (x, y)));
         let edges = nodes.flat_map(|(x, y)| {
-            let neighbours = [(x + 1, y), (x, y + 1), (x + side - 1, y), (x, y + side - 1)];
-            neighbours.map(|(to_x, to_y)| (number(x, y), number(to_x, to_y)))
+            let neighbors = [(x + 1, y), (x, y + 1), (x + side - 1, y), (x, y + side - 1)];
+            neighbors.map(|(to_x, to_y)| (number(x, y), number(to_x, to_y)))
         });
         Topology::new(side * side, edges).unwrap()
     }
@@ -106,7 +106,7 @@ mod tests {
         }
     }
 
-    /// Ranks that are threads ask at the same time.
+    /// Ranks that are threads call at the same time.
     #[test]
     fn all_threads_get_the_same() {
         let torus = torus(24);
@@ -125,7 +125,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_node_of_any_graph_is_dealt(
+        fn every_node_of_any_graph_is_assigned(
             (nodes, edges) in (1..40_usize)
                 .prop_flat_map(|nodes| (Just(nodes), vec((0..nodes, 0..nodes), 0..120))),
             workers in 1..12_usize,

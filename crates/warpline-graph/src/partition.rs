@@ -1,13 +1,13 @@
-//! Simple ways to deal nodes to workers; `min_cut` has a costlier one. Any other table of numbers
-//! will do as well.
+//! Simple ways to assign nodes to workers; `min_cut` has a costlier one. Any other table of workers
+//! is as good.
 
-/// Equal blocks of neighbouring numbers.
+/// Equal blocks of consecutive nodes.
 #[must_use]
 pub fn blocks(nodes: usize, workers: usize) -> Vec<usize> {
     (0..nodes).map(|node| node * workers / nodes).collect()
 }
 
-/// One after the other, in turn.
+/// Node by node, to each worker in turn.
 #[must_use]
 pub fn round_robin(nodes: usize, workers: usize) -> Vec<usize> {
     (0..nodes).map(|node| node % workers).collect()

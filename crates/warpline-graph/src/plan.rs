@@ -1,21 +1,21 @@
-//! What all workers agree on before there is an event graph: its shape, where its nodes are, and
-//! how it works.
+//! What all workers agree on before there is an event graph: its shape, which worker has which
+//! node, and the techniques.
 //!
-//! Made once per rank, and shared by the rank's workers; all ranks make the same one, which is
-//! checked ([`Plan::fingerprint`]).
+//! Made once per rank, and shared by the rank's workers. All ranks make the same plan, which they
+//! check by its [fingerprint](Plan::fingerprint).
 
 use warpline_net::{Address, Aggregation};
 
 use crate::{EdgeId, NodeId, Topology};
 
-/// The techniques of the paper's section 4.2.
+/// The techniques of the paper's section 4.2, which the crate's documentation describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Techniques {
     /// A send is complete at once, not when it is acknowledged.
     pub lazy_sends: bool,
     /// An event goes to each worker once, not to each node.
     pub caching: bool,
-    /// Room is given back to the sender for many events together, not for each.
+    /// Credits return to the sender for many events together, not for each.
     pub replicated_flow_control: bool,
 }
 
@@ -29,7 +29,7 @@ impl Default for Techniques {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// An edge has no such end.
+    /// An end of an edge is not a node.
     #[error("an edge has node {node} at one end, but there are {nodes} nodes")]
     NoSuchNode {
         /// The node.
@@ -37,36 +37,36 @@ pub enum PlanError {
         /// How many there are.
         nodes: usize,
     },
-    /// Numbers do not fit into 32 bits.
-    #[error("there are 2^32 nodes or edges, or more")]
+    /// The numbers of nodes or edges do not fit.
+    #[error("the graph has more nodes or edges than 32-bit numbers can count")]
     TooLarge,
-    /// The graph partitioner has given up.
+    /// The graph partitioner has failed.
     #[error("METIS cannot partition the graph: {0}")]
     Partitioner(String),
-    /// The partition is for another graph.
-    #[error("the partition has {homes} nodes, but the graph has {nodes}")]
+    /// The partition does not have one entry per node.
+    #[error("the partition has {entries} nodes, but the graph has {nodes}")]
     OtherPartition {
         /// The nodes of the partition.
-        homes: usize,
+        entries: usize,
         /// The nodes of the graph.
         nodes: usize,
     },
-    /// A node is at no worker.
-    #[error("node {node} is at worker {worker}, but there are {workers} workers")]
+    /// A node is assigned to a worker that does not exist.
+    #[error("node {node} is assigned to worker {worker}, but there are {workers} workers")]
     NoSuchWorker {
         /// The node.
         node: usize,
-        /// Where it is said to be.
+        /// The worker it is assigned to.
         worker: usize,
         /// How many there are.
         workers: usize,
     },
-    /// Edges that hold nothing.
+    /// The capacity of edges is out of range.
     #[error("an edge must hold 1 event or more, and at most 2^30")]
     Capacity,
 }
 
-/// One node's edges to one worker: a part of the table of listeners.
+/// The edges from one node to one worker: a range of the table of listeners.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fan {
     pub(crate) worker: u32,
@@ -74,7 +74,7 @@ pub(crate) struct Fan {
     end: u32,
 }
 
-/// See the module.
+/// The shape, the placement and the techniques of an event graph.
 #[derive(Clone, Debug)]
 pub struct Plan {
     topology: Topology,
@@ -84,22 +84,23 @@ pub struct Plan {
     capacity: u32,
     techniques: Techniques,
     aggregation: Aggregation,
-    homes: Vec<u32>,
-    /// Of every edge: its place among those that leave from its sender's worker, and among those
-    /// that lead to its receiver's.
+    /// By node.
+    worker_of: Vec<u32>,
+    /// By edge: its index among those that leave from its sender's worker, and among those that
+    /// lead to its receiver's.
     places: Vec<[u32; 2]>,
-    /// How many of each every worker has.
+    /// By worker: how many edges leave from it, and how many lead to it.
     counts: Vec<[u32; 2]>,
-    /// Of every node: its first fan; and one number more.
+    /// By node: its first fan. One more entry marks the end.
     first_fans: Vec<u32>,
     fans: Vec<Fan>,
-    /// All edges, by sender, and then by the receiver's worker.
+    /// All edges, sorted by sender, and then by the receiver's worker.
     listeners: Vec<EdgeId>,
 }
 
 impl Plan {
-    /// A plan for `ranks` ranks of `ports` workers each; `partition` says at which worker each node
-    /// is (rank after rank), and edges hold `capacity` events.
+    /// A plan for `ranks` ranks of `ports` workers each. `partition` has the worker of each node,
+    /// where workers are numbered rank after rank, and edges hold `capacity` events.
     ///
     /// # Errors
     ///
@@ -112,19 +113,19 @@ impl Plan {
     ) -> Result<Self, PlanError> {
         let (nodes, workers) = (topology.nodes(), ranks * ports);
         if partition.len() != nodes {
-            return Err(PlanError::OtherPartition { homes: partition.len(), nodes });
+            return Err(PlanError::OtherPartition { entries: partition.len(), nodes });
         }
         if let Some(node) = partition.iter().position(|&worker| worker >= workers) {
             return Err(PlanError::NoSuchWorker { node, worker: partition[node], workers });
         }
         let capacity = u32::try_from(capacity).ok().filter(|count| (1..=1 << 30).contains(count));
         let capacity = capacity.ok_or(PlanError::Capacity)?;
-        let homes: Vec<u32> = partition.iter().map(|&worker| worker as u32).collect();
+        let worker_of: Vec<u32> = partition.iter().map(|&worker| worker as u32).collect();
         let mut counts = vec![[0; 2]; workers];
         let place = |edge| {
             let ends = [topology.from(EdgeId(edge)), topology.to(EdgeId(edge))];
             let mut next = |side: usize| {
-                let count: &mut u32 = &mut counts[homes[ends[side].index()] as usize][side];
+                let count: &mut u32 = &mut counts[worker_of[ends[side].index()] as usize][side];
                 *count += 1;
                 *count - 1
             };
@@ -138,7 +139,7 @@ impl Plan {
             capacity,
             techniques: Techniques::default(),
             aggregation: Aggregation::default(),
-            homes,
+            worker_of,
             places,
             counts,
             first_fans: Vec::new(),
@@ -155,7 +156,7 @@ impl Plan {
             self.first_fans.push(self.fans.len() as u32);
             let begin = self.listeners.len();
             self.listeners.extend(self.topology.outgoing(NodeId(node)).map(EdgeId));
-            let worker_of = |edge: &EdgeId| self.homes[self.topology.to(*edge).index()];
+            let worker_of = |edge: &EdgeId| self.worker_of[self.topology.to(*edge).index()];
             self.listeners[begin..].sort_by_key(worker_of);
             let mut first = begin;
             for group in self.listeners[begin..].chunk_by(|a, b| worker_of(a) == worker_of(b)) {
@@ -201,14 +202,14 @@ impl Plan {
         self.workers
     }
 
-    /// The worker that a node is at.
+    /// The worker that has a node.
     #[inline]
     #[must_use]
     pub fn worker_of(&self, node: NodeId) -> usize {
-        self.homes[node.index()] as usize
+        self.worker_of[node.index()] as usize
     }
 
-    /// The place of an edge among all those that lead to the same worker, from 0.
+    /// The index of an edge among those that lead to the same worker.
     #[inline]
     #[must_use]
     pub fn place(&self, edge: EdgeId) -> usize {
@@ -228,8 +229,8 @@ impl Plan {
         fan.map_or(&[], |fan| self.fan(fan))
     }
 
-    /// A number that plans differ in if they are not the same; `more` is anything else that is to
-    /// be the same.
+    /// A hash of the plan and of `more`, by which ranks find out whether they have the same of
+    /// both.
     #[must_use]
     pub fn fingerprint(&self, more: u64) -> u64 {
         let Techniques { lazy_sends, caching, replicated_flow_control } = self.techniques;
@@ -239,10 +240,10 @@ impl Plan {
             let [from, to] = [self.topology.from(edge), self.topology.to(edge)];
             u64::from(from.0) << 32 | u64::from(to.0)
         });
-        let homes = self.homes.iter().map(|&home| u64::from(home));
+        let partition = self.worker_of.iter().map(|&worker| u64::from(worker));
         // FNV-1a, on words.
         let hash = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0100_0000_01b3);
-        let words = techniques.into_iter().chain(sizes).chain(ends).chain(homes);
+        let words = techniques.into_iter().chain(sizes).chain(ends).chain(partition);
         words.fold(0xcbf2_9ce4_8422_2325, hash)
     }
 

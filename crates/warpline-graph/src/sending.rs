@@ -1,13 +1,11 @@
-//! Sending: events on edges, clocks, words; and what carries them to other workers.
+//! Sending: events on edges, clocks, control messages, and how they get to other workers.
 //!
 //! A part of [`EventGraph`].
 
 use warpline_net::NetError;
 
 use crate::{
-    EdgeId, EventGraph, NodeId, Refusal, Refused, Taken,
-    arrivals::Clock,
-    item::{CONTROL_WORDS, Item},
+    Control, EdgeId, EventGraph, NodeId, Refusal, Refused, Taken, arrivals::Clock, item::Item,
 };
 
 impl<E> EventGraph<'_, E> {
@@ -15,7 +13,7 @@ impl<E> EventGraph<'_, E> {
     ///
     /// # Errors
     ///
-    /// Gives the event back if it cannot be sent now.
+    /// Returns the event if it cannot be sent now.
     #[inline]
     pub fn send(&mut self, edge: EdgeId, event: E) -> Result<(), Refused<E>> {
         match self.refusal(self.plan.topology().from(edge), [edge]) {
@@ -27,11 +25,11 @@ impl<E> EventGraph<'_, E> {
         }
     }
 
-    /// Sends an event on one edge, full or not: for recovery from a deadlock only (GRAPH-B).
+    /// Sends an event on one edge even if it is full, for recovery from a deadlock only (GRAPH-B).
     ///
     /// # Errors
     ///
-    /// Gives the event back if it cannot be sent now.
+    /// Returns the event if it cannot be sent now.
     pub fn send_over(&mut self, edge: EdgeId, event: E) -> Result<(), Refused<E>> {
         match self.refusal(self.plan.topology().from(edge), []) {
             Some(refusal) => Err(Refused { refusal, event }),
@@ -42,11 +40,11 @@ impl<E> EventGraph<'_, E> {
         }
     }
 
-    /// Sends an event on all edges that leave a node (SendEvent): on all or on none.
+    /// Sends an event on all edges that leave a node, or on none (SendEvent).
     ///
     /// # Errors
     ///
-    /// Gives the event back if it cannot be sent now.
+    /// Returns the event if it cannot be sent now.
     pub fn send_event(&mut self, node: NodeId, event: E) -> Result<(), Refused<E>>
     where
         E: Clone,
@@ -75,11 +73,11 @@ impl<E> EventGraph<'_, E> {
         Ok(())
     }
 
-    /// Why a node cannot send an event on these edges now.
+    /// The reason why a node cannot send an event on these edges now.
     #[inline]
     fn refusal(&self, node: NodeId, edges: impl IntoIterator<Item = EdgeId>) -> Option<Refusal> {
-        debug_assert_eq!(self.plan.worker_of(node), self.me, "{node:?} is another worker's");
-        if self.freezing.is_under_way() {
+        debug_assert_eq!(self.plan.worker_of(node), self.me, "{node:?} belongs to another worker");
+        if self.freezing.has_stopped() {
             return Some(Refusal::Frozen);
         }
         if !self.is_complete(node) {
@@ -89,7 +87,7 @@ impl<E> EventGraph<'_, E> {
         edges.into_iter().find(is_full).map(Refusal::Full)
     }
 
-    /// Puts an event into an edge of this worker's, or on its way to another one's.
+    /// Puts an event into an edge that leads to this worker, or sends it to another one.
     #[inline]
     fn put(&mut self, edge: EdgeId, event: E) {
         let plan = self.plan;
@@ -111,18 +109,18 @@ impl<E> EventGraph<'_, E> {
         self.dispatch(worker, item);
     }
 
-    /// Whether all that a node has sent is acknowledged. Always, if sends are lazy.
+    /// Whether everything that a node has sent is acknowledged; always true if sends are lazy.
     #[inline]
     #[must_use]
     pub fn is_complete(&self, node: NodeId) -> bool {
         self.unacknowledged.get(node.index()).is_none_or(|&missing| missing == 0)
     }
 
-    /// Tells all nodes that a node has edges to what its clock is: two words, which take no room on
-    /// the edges. Gives back how many workers were told; none if the graph is frozen or about
-    /// to be.
+    /// Sends a node's clock, two words, to all nodes that it has edges to. A clock takes no room on
+    /// the edges. Returns the number of workers that it was sent to, which is 0 while the graph is
+    /// freezing or frozen.
     pub fn publish(&mut self, node: NodeId, clock: [u64; 2]) -> usize {
-        if self.freezing.is_under_way() {
+        if self.freezing.has_stopped() {
             return 0;
         }
         let plan = self.plan;
@@ -143,19 +141,19 @@ impl<E> EventGraph<'_, E> {
         plan.fans(node).len()
     }
 
-    /// Tells a worker something, past all edges and even if the graph is frozen.
-    pub fn send_control(&mut self, worker: usize, words: [u64; CONTROL_WORDS]) {
+    /// Sends a worker a control message, which uses no edge, even while the graph is frozen.
+    pub fn send_control(&mut self, worker: usize, message: Control) {
         if worker == self.me {
-            self.control.push_back((worker, words));
+            self.control.push_back((worker, message));
         } else {
-            self.dispatch(worker, Item::Control(Box::new(words)));
+            self.dispatch(worker, Item::Control(Box::new(message)));
         }
     }
 
-    /// Sends an item to another worker, now or together with others.
+    /// Sends an item to another worker, at once or together with others.
     #[inline]
     pub(crate) fn dispatch(&mut self, worker: usize, item: Item<E>) {
-        // Resting again is what sends it, if nothing else does.
+        // The next `set_idle` flushes it, if nothing else does.
         self.set_active();
         if let Some(port) = worker.checked_sub(self.first).filter(|&port| port < self.batches.len())
         {
@@ -175,7 +173,8 @@ impl<E> EventGraph<'_, E> {
         self.hub.post(self.port, port, &mut self.batches[port].items);
     }
 
-    /// Sends all that has gathered: nothing else can be done, or others wait for it.
+    /// Sends everything that has gathered; for a worker that has nothing else to do, or knows that
+    /// others wait.
     pub fn flush(&mut self) {
         while let Some(edge) = self.owing.pop() {
             self.return_credits(edge);
@@ -192,7 +191,7 @@ impl<E> EventGraph<'_, E> {
         }
     }
 
-    /// Keeps the first error for the next poll.
+    /// Keeps the first error for the next poll, which returns it.
     pub(crate) fn remember(&mut self, outcome: Result<(), NetError>) {
         if let Err(error) = outcome {
             self.error.get_or_insert(error);

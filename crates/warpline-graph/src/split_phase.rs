@@ -1,8 +1,9 @@
-//! The operations of the event graph as futures: what cannot be done at once is done later.
+//! The operations of the event graph as futures: an operation that cannot be done at once completes
+//! later.
 //!
-//! For programs that would rather wait in many places than be a loop. Any executor of one thread
-//! will do; its loop calls [`SplitPhase::poll`], which wakes all that wait whenever something may
-//! have changed.
+//! For programs that wait in many places, rather than in one loop. Any single-threaded executor
+//! will do. Its loop calls [`SplitPhase::poll`], which wakes all waiting futures whenever something
+//! may have changed.
 
 use std::{
     cell::{Ref, RefCell},
@@ -14,7 +15,7 @@ use warpline_net::NetError;
 
 use crate::{EdgeId, EventGraph, NodeId, Refusal, Refused, Taken};
 
-/// A handle that several futures of one thread share.
+/// A handle on the event graph that several futures of one thread share.
 #[derive(Debug)]
 pub struct SplitPhase<'g, E> {
     graph: RefCell<EventGraph<'g, E>>,
@@ -28,8 +29,8 @@ impl<'g, E> SplitPhase<'g, E> {
         Self { graph: RefCell::new(graph), waiting: RefCell::default() }
     }
 
-    /// Takes in what has arrived, sends what has gathered, and wakes all that wait; says whether
-    /// somebody does.
+    /// Handles what has arrived, sends what has gathered, and wakes all waiting futures. Returns
+    /// whether there were any.
     ///
     /// # Errors
     ///
@@ -45,12 +46,12 @@ impl<'g, E> SplitPhase<'g, E> {
         Ok(any)
     }
 
-    /// The handle, to look at.
+    /// The shared handle, for reading.
     pub fn graph(&self) -> Ref<'_, EventGraph<'g, E>> {
         self.graph.borrow()
     }
 
-    /// Waits until `attempt` gives something.
+    /// Waits until `attempt` returns a value.
     async fn until<T>(&self, mut attempt: impl FnMut(&mut EventGraph<'g, E>) -> Option<T>) -> T {
         poll_fn(|cx| match attempt(&mut self.graph.borrow_mut()) {
             Some(done) => Poll::Ready(done),
@@ -67,8 +68,8 @@ impl<'g, E> SplitPhase<'g, E> {
         self.until(|graph| graph.is_made().then_some(())).await;
     }
 
-    /// SendEvent: waits until there is room on all edges that leave the node and, if sends are not
-    /// lazy, until the event has arrived.
+    /// SendEvent: waits until there is room on all edges that leave the node. If sends are not
+    /// lazy, also waits until the event has arrived.
     pub async fn send_event(&self, node: NodeId, event: E)
     where
         E: Clone,
@@ -76,7 +77,7 @@ impl<'g, E> SplitPhase<'g, E> {
         self.sending(node, event, |graph, event| graph.send_event(node, event)).await;
     }
 
-    /// The same on one edge.
+    /// Sends an event on one edge, and waits as [`send_event`](Self::send_event) does.
     pub async fn send(&self, edge: EdgeId, event: E) {
         let node = self.graph.borrow().plan().topology().from(edge);
         self.sending(node, event, |graph, event| graph.send(edge, event)).await;
@@ -108,8 +109,8 @@ impl<'g, E> SplitPhase<'g, E> {
         self.until(|graph| graph.receive(edge)).await
     }
 
-    /// WaitForEvent: waits until one of the edges that lead to a node has an event; gives back
-    /// which one.
+    /// WaitForEvent: waits until one of the edges that lead to a node has an event, and returns
+    /// that edge.
     pub async fn wait_for_event(&self, node: NodeId) -> EdgeId {
         self.until(|graph| {
             let incoming = graph.plan().topology().incoming(node);
@@ -124,11 +125,11 @@ impl<'g, E> SplitPhase<'g, E> {
         self.until(|graph| graph.is_frozen().then_some(())).await;
     }
 
-    /// UnFreeze.
+    /// UnFreeze: allows sending again.
     ///
     /// # Panics
     ///
-    /// If it is not frozen.
+    /// If the graph is not frozen.
     pub fn unfreeze(&self) {
         self.graph.borrow_mut().unfreeze();
     }

@@ -16,7 +16,7 @@ pub struct NodeId(pub u32);
 pub struct EdgeId(pub u32);
 
 impl NodeId {
-    /// Its place in a table of all nodes.
+    /// The index in a table of all nodes.
     #[inline]
     #[must_use]
     pub const fn index(self) -> usize {
@@ -25,7 +25,7 @@ impl NodeId {
 }
 
 impl EdgeId {
-    /// Its place in a table of all edges.
+    /// The index in a table of all edges.
     #[inline]
     #[must_use]
     pub const fn index(self) -> usize {
@@ -33,20 +33,20 @@ impl EdgeId {
     }
 }
 
-/// See the module.
+/// The nodes and edges of a graph.
 #[derive(Clone, Debug)]
 pub struct Topology {
-    /// Of every edge: where it leaves from, and where it leads to.
+    /// By edge: the node it leaves from, and the node it leads to.
     ends: Vec<[NodeId; 2]>,
-    /// Of every node: its first outgoing edge; and one number more.
+    /// By node: its first outgoing edge. One more entry marks the end.
     outgoing: Vec<u32>,
-    /// The same for the places in `incoming`.
+    /// The same for the indices in `incoming`.
     first_incoming: Vec<u32>,
     incoming: Vec<EdgeId>,
 }
 
 impl Topology {
-    /// A graph of so many nodes with edges `(from, to)`.
+    /// A graph of `nodes` nodes with edges `(from, to)`.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl Topology {
         if u32::try_from(ends.len().max(nodes)).is_err() {
             return Err(PlanError::TooLarge);
         }
-        // A stable sort: the order in which a node's edges were given stays.
+        // A stable sort keeps the order in which a node's edges were given.
         ends.sort_by_key(|[from, _]| *from);
         let outgoing = offsets(nodes, ends.iter().map(|ends| ends[0]));
         let first_incoming = offsets(nodes, ends.iter().map(|ends| ends[1]));
@@ -117,8 +117,8 @@ impl Topology {
     }
 }
 
-/// Where each node's edges begin, if they lie in the order of their nodes; and where the last ones
-/// end.
+/// The index of each node's first edge, when edges are sorted by node, and the end of the last
+/// node's.
 fn offsets(nodes: usize, of: impl Iterator<Item = NodeId>) -> Vec<u32> {
     let mut offsets = vec![0; nodes + 1];
     of.for_each(|node| offsets[node.index() + 1] += 1);

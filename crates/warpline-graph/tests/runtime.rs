@@ -1,4 +1,4 @@
-//! Programs over all workers: what they may rely on, and how they end.
+//! Programs over all workers: the guarantees they have, and how their runs end.
 
 use std::{
     cell::{Cell, RefCell},
@@ -21,7 +21,8 @@ const THERE: Address = Address { rank: 1, port: 0 };
 const REGION: u32 = 7;
 const THREAD: u32 = 3;
 
-/// The same program at every worker of an unpunctual network; its results in the order of workers.
+/// Runs a program at every worker of a network that delays parcels; the results are in the order of
+/// workers.
 fn on_all<R: Send>(
     ranks: usize,
     ports: usize,
@@ -30,7 +31,7 @@ fn on_all<R: Send>(
     on_each(&network(ranks, ports).into_iter().map(Late::new).collect::<Vec<_>>(), program)
 }
 
-/// The same program at every worker of these ranks.
+/// Runs a program at every worker of these ranks.
 fn on_each<R: Send>(
     ends: &[impl Transport],
     program: impl Fn(&mut Runtime<'_>) -> R + Sync,
@@ -46,15 +47,15 @@ fn on_each<R: Send>(
     })
 }
 
-/// What a port keeps back: the state of a random sequence, and parcels by the rank of the sender.
+/// The parcels that a port holds back, by sending rank, and the state of a random sequence.
 type Kept = Mutex<(u64, Vec<VecDeque<Received>>)>;
 
-/// Keeps the order of one sender's parcels, as NET-A says, and no other.
+/// Delays parcels. It keeps the order of each sender's parcels, as NET-A says, but no other order.
 #[derive(Debug)]
 struct Late {
     end: ThreadTransport,
     ports: Vec<Kept>,
-    /// Who cannot be sent to.
+    /// The worker that cannot be reached.
     cut_off: Option<Address>,
 }
 
@@ -92,7 +93,7 @@ impl Transport for Late {
             kept.1[received.from].push_back(received);
         }
         kept.0 = kept.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        // Mostly nobody's turn, so that a parcel may be late by more than others' round trips.
+        // Most turns are no rank's, so a parcel can be late by more than the round trip of others.
         let turn = (kept.0 >> 60) as usize;
         Ok(kept.1.get_mut(turn).and_then(VecDeque::pop_front))
     }
@@ -106,7 +107,7 @@ const fn place(worker: Address, offset: usize) -> Place {
     Place { worker, region: REGION, offset }
 }
 
-/// With one thread an operation, all are under way at once, and few parcels carry them.
+/// With one thread per operation, all operations are in transit at once, in few parcels.
 #[test]
 fn threads_hide_latency() {
     const GETS: usize = 64;
@@ -136,7 +137,7 @@ fn threads_hide_latency() {
     assert!(in_turn.1 >= GETS as u64 && at_once.1 < GETS as u64 / 2, "{in_turn:?} {at_once:?}");
 }
 
-/// A large block is sent when it is put, after what was put before it.
+/// A large block is sent at once, but after what was put before it.
 #[test]
 fn large_blocks_do_not_gather() {
     let ends = network(2, 1);
@@ -152,7 +153,7 @@ fn large_blocks_do_not_gather() {
     assert_eq!((runtime.traffic().messages, runtime.traffic().parcels), (2, 2));
 }
 
-/// Handlers take in what has arrived before the next thread runs, but a flood does not starve it.
+/// Handlers run before the next thread, but a flood of messages does not starve it.
 #[test]
 fn handlers_go_first_and_threads_get_their_turn() {
     for (puts, handled) in [(100u64, 100), (1000, 256)] {
@@ -170,7 +171,8 @@ fn handlers_go_first_and_threads_get_their_turn() {
     }
 }
 
-/// What an owner cannot do is an error of the caller, who can go on; the owner does not notice.
+/// REGION-A: an operation that its owner cannot do is an error for the caller, which can go on; the
+/// owner's memory stays as it is.
 #[test]
 fn refusals_come_back() {
     on_all(2, 1, |runtime| {
@@ -208,8 +210,8 @@ fn refusal(by: Address, what: Refusal) -> RuntimeError {
     RuntimeError::Refused { by, what }
 }
 
-/// An error that nobody looks at ends the run, everywhere, whether it comes before or after the
-/// operation was dropped.
+/// COUNT-C: the error of a dropped operation ends the run at all workers, whether it comes before
+/// or after the drop.
 #[test]
 fn an_error_that_nobody_takes_ends_the_run() {
     for early in [true, false] {
@@ -234,7 +236,7 @@ fn an_error_that_nobody_takes_ends_the_run() {
     }
 }
 
-/// Counters enable continuations, a store tells the owner, and buffers can be used again.
+/// Counters start continuations, a store starts a thread, and buffers can be used again.
 #[test]
 fn stores_and_continuations() {
     on_all(2, 1, |runtime| {
@@ -264,7 +266,8 @@ fn stores_and_continuations() {
         runtime.run().unwrap();
         let (seen, order) = (seen.take(), order.take());
         if runtime.here() == HERE {
-            // Both answers may arrive before a thread runs; both continuations ran once, in time.
+            // Both answers may arrive before a thread runs. Each continuation ran once, after its
+            // count.
             assert_eq!(order[0], (0, true));
             assert_eq!((order.len(), order.iter().all(|ran| ran.1)), (3, true));
         } else {
@@ -275,7 +278,7 @@ fn stores_and_continuations() {
     });
 }
 
-/// A run ends when all threads have, wherever they go; none is lost, none comes twice.
+/// A run ends when all threads have ended, wherever they go. None is lost, and none runs twice.
 #[test]
 fn a_run_ends_when_nothing_is_left() {
     const HOPS: u32 = 300;
@@ -301,7 +304,7 @@ fn a_run_ends_when_nothing_is_left() {
     }
 }
 
-/// END-B: between two runs a worker sees all of the first one and nothing of the second.
+/// END-B: between two runs a worker sees all effects of the first and none of the second.
 #[test]
 fn runs_do_not_overlap() {
     on_all(2, 2, |runtime| {
@@ -317,7 +320,7 @@ fn runs_do_not_overlap() {
     });
 }
 
-/// Nobody passes a barrier before all have come to it, barrier after barrier.
+/// No worker passes a barrier before all have reached it, barrier after barrier.
 #[test]
 fn barriers() {
     on_all(3, 1, |runtime| {
@@ -339,7 +342,7 @@ fn barriers() {
     });
 }
 
-/// Who waits for what cannot happen hears so, and all others do, in a run and in `run_until`.
+/// When threads wait for what cannot happen, all workers get an error, from `run` and `run_until`.
 #[test]
 fn a_stalled_program_ends() {
     let stalled = Err(RuntimeError::Stalled { threads: 2 });
@@ -354,7 +357,7 @@ fn a_stalled_program_ends() {
     assert_eq!(ends, vec![stalled; 4]);
 }
 
-/// Who runs once more than the others hears that they have left.
+/// A worker that runs once more than the others gets an error that says that they have left.
 #[test]
 fn runs_are_collective() {
     for once_more in [HERE, THERE] {
@@ -368,7 +371,7 @@ fn runs_are_collective() {
     }
 }
 
-/// Who leaves by a panic of one of its threads does not leave the others waiting.
+/// When a thread panics and its worker leaves, the others do not wait for it.
 #[test]
 fn a_worker_that_panics_ends_the_run() {
     for panics in [HERE, THERE] {
@@ -402,8 +405,8 @@ fn a_lost_rank_ends_the_run() {
     assert_eq!(Runtime::new(&here, 0, Aggregation::Off).run(), Err(lost));
 }
 
-/// Who cannot reach one worker tells all others; who was told does not say that it leaves, for that
-/// could overtake the cause.
+/// A worker that cannot reach another one tells the rest. A worker that was told does not announce
+/// that it leaves, because that could overtake the cause.
 #[test]
 fn a_network_that_fails_ends_the_run() {
     let mut ends: Vec<_> = network(3, 1).into_iter().map(Late::new).collect();
@@ -416,7 +419,7 @@ fn a_network_that_fails_ends_the_run() {
     assert!(ends[2].end.receive(0).unwrap().is_none());
 }
 
-/// Threads by simulation time, and a log of who ran.
+/// A scheduler by simulation time.
 struct ByTime<'t> {
     threads: BTreeMap<u64, Thread<'t>>,
 }
@@ -427,7 +430,7 @@ impl<'t> Scheduler<'t> for ByTime<'t> {
     }
 }
 
-/// A policy that other threads can starve under.
+/// An unfair scheduler, which can starve threads.
 struct Priority<'t>([Rc<RefCell<ByTime<'t>>>; 2]);
 
 impl<'t> Scheduler<'t> for Priority<'t> {
@@ -447,12 +450,13 @@ fn by_time<'t>(name: char, times: &[u64], log: &Log) -> Rc<RefCell<ByTime<'t>>> 
     Rc::new(RefCell::new(ByTime { threads: times.iter().map(thread).collect() }))
 }
 
-/// How many threads of others ran at most while one of `name`'s was waiting for its turn.
+/// The most threads of others that ran while a thread of `name` was waiting.
 fn longest_wait(log: &[(char, u64)], name: char) -> usize {
     log.split(|ran| ran.0 == name).map(<[_]>::len).rev().skip(1).max().unwrap_or(0)
 }
 
-/// SCHED-A: one thread each, in turn; and a scheduler that is not fair fails the same measure.
+/// SCHED-A and SCHED-B: schedulers run one thread each in turn, and the default one in order. An
+/// unfair scheduler fails the same measure.
 #[test]
 fn schedulers_are_called_fairly() {
     let run = |fair: bool| {

@@ -1,8 +1,7 @@
-//! Random programs at every worker, against one model that has no network and no concurrency.
+//! Random programs at every worker, against a model that has no network and no concurrency.
 //!
-//! Each worker touches only its own part of every region, so that the order of its own operations,
-//! which WORK-A promises, decides every value; who waits for what, and how messages gather, decides
-//! none.
+//! Each worker accesses only its own part of every region. So every value follows from the order of
+//! its own operations, which WORK-A guarantees, and not from waits or from how messages gather.
 
 use std::thread;
 
@@ -16,7 +15,8 @@ const PUTS: u32 = 0;
 const SUMS: u32 = 1;
 const MIX: u32 = 0;
 const STORED: u32 = 1;
-/// Elements of a worker's part of a region; the longest blocks are above the 4 KiB that are bulk.
+/// Elements of a worker's part of a region. The longest blocks exceed 4 KiB, so they get parcels of
+/// their own.
 const PART: usize = 1024;
 
 #[derive(Clone, Debug)]
@@ -42,17 +42,17 @@ enum Step {
         len: usize,
         value: u64,
     },
-    /// Past the end of the region.
+    /// Beyond the end of the region.
     Astray {
         to: usize,
         by: usize,
         put: bool,
     },
-    /// Waits for all that was started.
+    /// Waits for all operations started so far.
     Wait,
 }
 
-/// What an operation has to answer.
+/// The answer to an operation.
 #[derive(Debug, PartialEq)]
 enum Answer {
     Done(Result<(), RuntimeError>),
@@ -66,7 +66,7 @@ enum Started {
     Mixed(Split<Vec<u8>>),
 }
 
-/// What one worker sees at the end: its two regions.
+/// The two regions of a worker at the end.
 type Memory = (Vec<u64>, Vec<u64>);
 
 fn step() -> impl Strategy<Value = Step> {
@@ -97,7 +97,7 @@ fn block(len: usize, value: u64) -> Vec<u64> {
     (0..len as u64).map(|index| value.wrapping_add(index)).collect()
 }
 
-/// Depends on the order of what is mixed in.
+/// A sum that depends on the order of the values.
 fn mix(sum: u64, value: u64) -> u64 {
     sum.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(7) ^ value
 }
@@ -106,7 +106,7 @@ const fn address(worker: usize, ports: usize) -> Address {
     Address { rank: worker / ports, port: worker % ports }
 }
 
-/// What the model says: all answers of one worker's program, and its marks on all memories.
+/// The model: computes the answers to one worker's program, and applies it to all memories.
 fn model(own: usize, program: &[Step], ports: usize, memories: &mut [Memory]) -> Vec<Answer> {
     let (count, mut answers) = (memories.len(), Vec::new());
     let range = |at: usize, len: usize| own * PART + at..own * PART + at + len;
@@ -235,7 +235,7 @@ fn run(runtime: &mut Runtime<'_>, own: usize, program: &[Step]) -> (Vec<Answer>,
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// WORK-A and COUNT-B: every answer, every counter and all memory are those of the model.
+    /// WORK-A, COUNT-B and HAND-B: all answers, counters and memories are those of the model.
     #[test]
     fn programs_do_what_the_model_does(
         shape in prop_oneof![Just((1, 1)), Just((1, 2)), Just((2, 1)), Just((2, 2)), Just((3, 2))],

@@ -9,9 +9,9 @@ use std::{
 
 use warpline_net::{Address, MpiTransport, NetError, Parcel, Received, Transport};
 
-/// Bytes of the body, and how many parcels of these are sent.
+/// The size of the body in bytes, and the number of parcels of this size.
 const SIZES: [(usize, u32); 3] = [(64, 200_000), (4 << 10, 100_000), (64 << 10, 20_000)];
-/// How many parcels may be under way in one direction.
+/// The greatest number of parcels in transit in one direction.
 const WINDOW: u32 = 64;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -28,14 +28,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let (latency, rate, data) = (latency * 1e6, rate / 1e6, rate * bytes as f64 / 1e6);
             writeln!(
                 out,
-                "{bytes:6} B: one way {latency:6.2} us, {rate:6.3} million parcels/s, {data:8.1} MB/s"
+                "{bytes:6} B: one way {latency:6.2} us, {rate:6.3} million parcels/s, \
+                 {data:8.1} MB/s"
             )?;
         }
     }
     Ok(())
 }
 
-/// The seconds for so many parcels to go to the other rank and back, one at a time.
+/// The seconds in which `parcels` parcels go to the other rank and back, one at a time.
 fn there_and_back(transport: &MpiTransport, bytes: usize, parcels: u32) -> Result<f64, NetError> {
     let start = Instant::now();
     for _ in 0..parcels {
@@ -54,8 +55,7 @@ fn there_and_back(transport: &MpiTransport, bytes: usize, parcels: u32) -> Resul
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// The seconds for so many parcels to go to the other rank, which says after each window that it
-/// has it.
+/// The seconds in which `parcels` parcels go to the other rank, which acknowledges each window.
 fn one_way(transport: &MpiTransport, bytes: usize, parcels: u32) -> Result<f64, NetError> {
     let start = Instant::now();
     for number in 0..parcels + WINDOW {

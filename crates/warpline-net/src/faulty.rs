@@ -1,17 +1,17 @@
-//! A transport that does everything the trait allows and nobody likes; tests put it around another
-//! one.
+//! A transport that uses every freedom that the trait leaves it; tests put it around another
+//! transport.
 //!
 //! It holds parcels back, so that those of different senders overtake each other, and it can lose
-//! its rank. What it does follows from its seed and from what arrives when: around `threads`,
-//! driven by one thread, a seed gives the same again.
+//! its rank. Its actions follow from its seed and from the times of arrival: around `threads`,
+//! driven by one thread, equal seeds give equal runs.
 //!
 //! # Invariants
 //!
-//! - **NET-A** holds: a *pair* is a sender, known by its rank and by the port in its parcels, and a
-//!   receiver; what one pair has under way stays in order. A thread must therefore put one and the
-//!   same port into its parcels.
+//! - **NET-A** holds because the parcels of a *pair* stay in order. A pair is a receiver and a
+//!   sender, and a sender is known by its rank and by the port in its parcels. So a thread must put
+//!   the same port into all its parcels.
 //! - A parcel is held back for fewer than [`HOLD_MAX`] calls of `receive`, and then until its turn
-//!   comes; so all arrive at whoever goes on asking.
+//!   comes. So a receiver that keeps calling gets all parcels.
 
 use std::{
     collections::VecDeque,
@@ -25,9 +25,9 @@ use warpline_core::{LpId, Stream};
 
 use crate::{Address, NetError, Parcel, Received, Transport};
 
-/// For how many calls of `receive` a parcel is held back at most.
+/// A parcel is held back for fewer than this number of calls of `receive`.
 const HOLD_MAX: u64 = 16;
-/// How many parcels are taken from the transport below in one call at most.
+/// One call takes at most this number of parcels from the inner transport.
 const TAKE_MAX: usize = 64;
 
 /// One rank's end of a network, with faults.
@@ -36,28 +36,28 @@ pub struct Faulty<T> {
     inner: T,
     /// By port.
     held: Vec<Mutex<Held>>,
-    /// How many parcels may be sent before the rank dies.
+    /// The number of sends after which the rank dies.
     sends_max: u64,
     sends: AtomicU64,
 }
 
-/// What is held back at one port.
+/// The parcels held back at one port.
 #[derive(Debug)]
 struct Held {
     random: Stream,
-    /// How often somebody has asked.
+    /// The number of calls of `receive`.
     calls: u64,
     pairs: Vec<Pair>,
-    /// What went wrong; it waits for what has arrived before it.
+    /// An error, which waits until the parcels that have arrived before it were taken.
     error: Option<NetError>,
 }
 
-/// What is held back of one sender.
+/// The parcels held back of one sender.
 #[derive(Debug)]
 struct Pair {
     rank: usize,
     port: usize,
-    /// With the call of `receive` that may have it, at the earliest.
+    /// Each with the first call of `receive` that may return it.
     parcels: VecDeque<(u64, Received)>,
 }
 
@@ -74,8 +74,8 @@ impl<T: Transport> Faulty<T> {
         Self { inner, held, sends_max: u64::MAX, sends: AtomicU64::new(0) }
     }
 
-    /// Lets the rank die with the last of so many sends: all that it does after that fails, and its
-    /// peers find it lost.
+    /// Lets the rank die after `sends` sends: everything that it does after that fails, and the
+    /// other ranks find it lost.
     #[must_use]
     pub fn dying_after(mut self, sends: u64) -> Self {
         self.sends_max = sends;
@@ -86,12 +86,12 @@ impl<T: Transport> Faulty<T> {
     }
 
     fn dead(&self) -> NetError {
-        NetError::Failed(format!("rank {} is dead, as it was told", self.inner.rank()))
+        NetError::Failed(format!("rank {} has died, as the test wants", self.inner.rank()))
     }
 }
 
 impl Held {
-    /// Takes what has arrived.
+    /// Holds back a parcel that has arrived.
     fn put_in(&mut self, received: Received) {
         let rank = received.from;
         let port = Parcel::open(&received.bytes).map_or(0, |opened| opened.port);
@@ -104,7 +104,7 @@ impl Held {
         self.pairs[place].parcels.push_back((due, received));
     }
 
-    /// Gives out the first parcel of any pair that has been held back for long enough.
+    /// Takes the first parcel of a random pair whose first parcel was held back long enough.
     fn take_out(&mut self) -> Option<Received> {
         let calls = self.calls;
         let due = self.pairs.iter().filter(|pair| pair.is_due(calls)).count();
@@ -138,7 +138,7 @@ impl<T: Transport> Transport for Faulty<T> {
     }
 
     fn send(&self, to: Address, parcel: Parcel) -> Result<(), NetError> {
-        // Ordering: Relaxed; a number to count with.
+        // Ordering: Relaxed; only the count matters.
         let before = self.sends.fetch_add(1, Ordering::Relaxed);
         if before >= self.sends_max {
             return Err(self.dead());
@@ -193,26 +193,26 @@ mod tests {
         network(ranks, ports).into_iter().map(|end| Faulty::new(end, seed)).collect()
     }
 
-    /// Sends a parcel that says who has sent it and which one it is.
+    /// Sends a parcel with its sender and its number.
     fn send(ends: &[Faulty<ThreadTransport>], from: Address, to: Address, number: u16) {
         let parcel = Parcel::with_body(number, from.port, b"");
         ends[from.rank].send(to, parcel).unwrap();
     }
 
-    /// Who has sent the next parcel, and which one it is.
+    /// The sender and the number of the next parcel.
     fn receive(ends: &[Faulty<ThreadTransport>], at: Address) -> Option<(Address, u16)> {
         let received = ends[at.rank].receive(at.port).unwrap()?;
         let opened = Parcel::open(&received.bytes).unwrap();
         Some((Address { rank: received.from, port: opened.port }, opened.kind))
     }
 
-    /// One sends, or the other asks.
+    /// Whether to send or to receive, and two addresses.
     fn step() -> impl Strategy<Value = (bool, usize, usize)> {
         (any::<bool>(), 0usize..6, 0usize..6)
     }
 
     proptest! {
-        /// NET-A: nothing is lost, nothing comes twice, and every pair keeps its order.
+        /// NET-A: no parcel is lost or arrives twice, and every pair keeps its order.
         #[test]
         fn pairs_keep_their_order(
             ranks in 1usize..=3,
@@ -250,7 +250,7 @@ mod tests {
         }
     }
 
-    /// In which order parcels arrive that two senders have sent in turn.
+    /// The senders of parcels in the order of arrival, when two senders send in turn.
     fn order(senders: [Address; 2], ports: usize, seed: u64) -> Vec<Address> {
         let ends = faulty(3, ports, seed);
         let to = Address { rank: 0, port: 0 };

@@ -1,24 +1,24 @@
-//! Whether an MPI launcher has started this process; commands ask, so that one that was built
-//! without MPI says so instead of running as many times as there are ranks.
+//! Whether an MPI launcher has started this process. The command asks before a run: if it was built
+//! without MPI it reports an error, instead of running once per rank.
 
 use std::env;
 
-/// Where launchers say how many ranks they have started: Open MPI, and MPICH, Intel MPI and Slurm's
+/// The variables with the number of ranks: Open MPI's, and that of MPICH, Intel MPI and Slurm's
 /// PMI.
 const RANKS: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
 
-/// Slurm's PMIx says nothing of the kind: its processes have the one variable, and the other counts
+/// Slurm's PMIx has no such variable. Its processes have the first of these, and the second counts
 /// them.
 const PMIX: (&str, &str) = ("PMIX_RANK", "SLURM_STEP_NUM_TASKS");
 
-/// How many ranks `mpirun`, `mpiexec` or `srun` has started, if one of them has started this
-/// process.
+/// The number of ranks that `mpirun`, `mpiexec` or `srun` has started, if one of them has started
+/// this process.
 #[must_use]
 pub fn launched_by_mpi() -> Option<usize> {
-    ranks_said_by(|name| env::var(name).ok())
+    ranks_by(|name| env::var(name).ok())
 }
 
-fn ranks_said_by(variable: impl Fn(&str) -> Option<String>) -> Option<usize> {
+fn ranks_by(variable: impl Fn(&str) -> Option<String>) -> Option<usize> {
     let number = |name| variable(name)?.trim().parse().ok();
     let slurm = || variable(PMIX.0).and_then(|_| number(PMIX.1));
     RANKS.into_iter().find_map(number).or_else(slurm)
@@ -29,17 +29,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn launchers_are_told_by_their_variables() {
-        let said = |variables: &[(&str, &str)]| {
+    fn launchers_are_recognized_by_their_variables() {
+        let ranks = |variables: &[(&str, &str)]| {
             let value = |&(_, value): &(&str, &str)| value.to_owned();
-            ranks_said_by(|name| variables.iter().find(|variable| variable.0 == name).map(value))
+            ranks_by(|name| variables.iter().find(|variable| variable.0 == name).map(value))
         };
-        assert_eq!(said(&[]), None);
-        assert_eq!(said(&[("OMPI_COMM_WORLD_SIZE", "3"), ("OMPI_COMM_WORLD_RANK", "0")]), Some(3));
-        assert_eq!(said(&[("PMI_SIZE", "2")]), Some(2));
-        assert_eq!(said(&[("PMIX_RANK", "0"), ("SLURM_STEP_NUM_TASKS", "8")]), Some(8));
-        // What a batch job's script sees, and what nobody should say.
-        assert_eq!(said(&[("SLURM_STEP_NUM_TASKS", "8")]), None);
-        assert_eq!(said(&[("PMI_SIZE", "many")]), None);
+        assert_eq!(ranks(&[]), None);
+        assert_eq!(ranks(&[("OMPI_COMM_WORLD_SIZE", "3"), ("OMPI_COMM_WORLD_RANK", "0")]), Some(3));
+        assert_eq!(ranks(&[("PMI_SIZE", "2")]), Some(2));
+        assert_eq!(ranks(&[("PMIX_RANK", "0"), ("SLURM_STEP_NUM_TASKS", "8")]), Some(8));
+        // The script of a batch job sees the first; the second is not a number.
+        assert_eq!(ranks(&[("SLURM_STEP_NUM_TASKS", "8")]), None);
+        assert_eq!(ranks(&[("PMI_SIZE", "many")]), None);
     }
 }

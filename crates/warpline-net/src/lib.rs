@@ -1,19 +1,19 @@
-//! How the ranks of a run talk to each other: parcels of bytes, carried by a transport.
+//! How the ranks of a run communicate: parcels of bytes, carried by a transport.
 //!
-//! A *rank* is a process, on this machine or another one; a *port* is one worker of a rank. Engines
-//! gather small messages in an [`Outbox`], which makes [`Parcel`]s of them, and a [`Transport`]
-//! carries those.
+//! A *rank* is one of the ends of a network: an MPI process, or a thread that stands for one. A
+//! *port* is one worker of a rank. Engines gather small messages in an [`Outbox`], which makes
+//! [`Parcel`]s of them, and a [`Transport`] carries those.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `transport` | The trait that all transports have, addresses, and what can go wrong. |
-//! | `threads` | Ranks that are threads of one process: nothing to install, and what tests run on. |
-//! | `mpi` | Ranks that are MPI processes, with the cargo feature `mpi`; the only module with unsafe code. |
-//! | `faulty` | Around another transport: delays, reorders, and loses its rank; for tests of engines. |
+//! | `transport` | The trait of all transports, addresses, and errors. |
+//! | `threads` | Ranks as threads of one process: nothing to install, and what tests run on. |
+//! | `mpi` | Ranks as MPI processes (cargo feature `mpi`); the only module with unsafe code. |
+//! | `faulty` | Delays, reorders and loses parcels of another transport; for tests of engines. |
 //! | `launch` | Whether `mpirun` or the like has started this process. |
-//! | `queue` | What has arrived at a port. |
-//! | `parcel` | The frame around what is sent: kind, length, version; anything malformed is refused. |
-//! | `outbox` | Message aggregation, with a threshold that adapts by itself. |
+//! | `queue` | The parcels that have arrived at a port. |
+//! | `parcel` | The frame around all bytes: kind, length, version. Malformed ones are refused. |
+//! | `outbox` | Message aggregation, with a threshold that adapts to the traffic. |
 //!
 //! # References
 //!

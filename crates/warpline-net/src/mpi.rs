@@ -1,20 +1,20 @@
-//! A transport between MPI processes; with the cargo feature `mpi`.
+//! A transport between MPI processes, behind the cargo feature `mpi`.
 //!
 //! A rank is a process that `mpirun` or the like has started. A parcel is one MPI message whose tag
-//! is the port of the receiver; parcels to a port of the same rank stay in memory. Any worker that
-//! has nothing to do takes whatever has arrived for its rank from MPI, and puts it into the queues
-//! of the ports.
+//! is the port of the receiver; parcels to a port of the same rank stay in memory. A worker that
+//! finds its queue empty takes all messages for its rank from MPI, and puts them into the queues of
+//! the ports.
 //!
 //! # Invariants
 //!
-//! - All calls of MPI are made under one lock: see `library`, which has the unsafe code.
-//! - **NET-A** holds because MPI keeps the order of messages from one rank with one tag; because a
-//!   message is found and put among those that are `arriving` from its rank under the lock, and
-//!   these go into the queues under the lock, in that order; and because a queue is a queue.
-//! - **NET-B** holds because nothing here waits for a transfer: sends and receives are started, and
-//!   found to be done later, by whoever has the lock.
-//! - **NET-C** holds because every [`receive`](Transport::receive) that finds nothing, and one in
-//!   [`TURNS`] that finds something, sees to MPI, or somebody else is doing so.
+//! - All calls of MPI are made under one lock; `library` has the unsafe code.
+//! - **NET-A** holds for three reasons. MPI keeps the order of messages from one rank with one tag.
+//!   A message is found and added to those `arriving` from its rank under the lock, and these go
+//!   into the queues under the lock, in that order. And a queue keeps its order.
+//! - **NET-B** holds because nothing here waits for a transfer. Sends and receives are only
+//!   started, and a later holder of the lock finds them done.
+//! - **NET-C** holds because each [`receive`](Transport::receive) that finds nothing, and one in
+//!   [`TURNS`] that finds a parcel, makes progress in MPI, unless another thread is doing so.
 
 #[allow(unsafe_code, reason = "MPI is a C library")]
 mod library;
@@ -31,14 +31,14 @@ use std::{
 use self::library::{Library, Transfer};
 use crate::{Address, Malformed, NetError, Parcel, Received, Transport, queue::Queue};
 
-/// How many messages are taken from MPI at once, at most: the receiver has other things to do.
+/// At most this number of messages is taken from MPI at once, because the receiver has other work.
 const MESSAGES_MAX: usize = 64;
-/// How many transfers that are not done are asked about at once, at most.
+/// Testing of transfers stops after this number that are not done.
 const UNDONE_MAX: usize = 2;
-/// After so many parcels from a queue MPI is seen to, even if there are more: they may be from this
-/// very rank.
+/// After this number of parcels from a queue a receiver makes progress in MPI even if there are
+/// more, because all of them may come from its own rank.
 const TURNS: usize = 64;
-/// How many buffers are kept for reuse, and how large they are at most: 16 MiB in all.
+/// The number of buffers kept for reuse, and their greatest size: 16 MiB in all.
 const SPARES_MAX: usize = 64;
 const SPARE_BYTES_MAX: usize = 1 << 18;
 /// Every MPI library has tags, and so ports, below this number.
@@ -46,61 +46,60 @@ const PORTS_MAX: usize = 1 << 15;
 
 /// One rank's end of a job of MPI processes.
 ///
-/// There is one per process, and after it was dropped there cannot be another one. It should be
-/// dropped by the thread that made it. Dropping it waits until all ranks have dropped theirs, and
-/// meanwhile throws away what arrives; so a rank that ends early with an error that others do not
-/// know of must call [`abort`](Self::abort), or [`abandon`](Transport::abandon). When it is dropped
-/// by a panic, that ends all ranks.
+/// A process has one, and cannot make another after it was dropped. It should be dropped by the
+/// thread that made it. The drop waits until all ranks have dropped theirs, and discards what
+/// arrives meanwhile. So a rank that ends early with an error that others do not know must call
+/// [`abort`](Self::abort) or [`abandon`](Transport::abandon). A drop during a panic ends all ranks.
 #[derive(Debug)]
 pub struct MpiTransport {
     rank: usize,
     ranks: usize,
     ports: Vec<Port>,
     wire: Mutex<Wire>,
-    /// Buffers that can be used again. Taken after the lock of `wire`, if both are.
+    /// Buffers that can be used again. Its lock is taken after that of `wire`, if both are.
     spares: Mutex<Vec<Vec<u8>>>,
 }
 
-/// What has arrived at a port, and how often somebody has looked.
+/// The parcels that have arrived at a port, and the number of calls of `receive`.
 #[derive(Debug, Default)]
 struct Port {
     queue: Queue,
     turn: AtomicUsize,
 }
 
-/// What only one thread at a time has to do with.
+/// The state of MPI, which one thread at a time uses.
 #[derive(Debug)]
 struct Wire {
     library: Library,
-    /// Sends that were not done when last asked about.
+    /// Sends that were not done when last tested.
     leaving: VecDeque<Transfer>,
-    /// By sender: its messages that are not here yet, or come after one that is not; with their
+    /// By sender: its messages that have not arrived whole, or come after such a one; with their
     /// ports.
     arriving: Vec<VecDeque<(usize, Transfer)>>,
-    /// How many messages `arriving` has.
+    /// The number of messages in `arriving`.
     pending: usize,
 }
 
 impl MpiTransport {
-    /// Joins the other ranks; all must call this, with the same number of ports.
+    /// Joins the other ranks; all call this with the same number of ports.
     ///
     /// # Errors
     ///
-    /// When MPI cannot be initialised or was before, may not be called by several threads, or has
-    /// too few tags.
+    /// When MPI cannot be initialized, was initialized before, or may not be called by several
+    /// threads; when there are too many ports, or ranks differ in their number.
     pub fn connect(ports: usize) -> Result<Self, NetError> {
         if ports > PORTS_MAX {
-            let what = format!("{ports} workers a rank; over MPI there can be {PORTS_MAX}");
+            let what = format!("a rank has {ports} ports, but MPI can address only {PORTS_MAX}");
             return Err(NetError::Failed(what));
         }
-        let mut library = Library::initialise()?;
+        let mut library = Library::initialize()?;
         let (rank, ranks) = library.rank_and_ranks()?;
-        // Addresses mean the same at all ranks.
+        // Addresses must mean the same at all ranks.
         let most = library.greatest(ports as u64)?;
         if most > library.greatest(u64::MAX - ports as u64).map(|least| u64::MAX - least)? {
             let what = format!(
-                "ranks have different numbers of ports: {ports} here, {most} at another one (do all have as many \
-                 workers? by default one for each core: give --workers)"
+                "ranks have different numbers of ports: {ports} here, {most} at another one \
+                 (the default is one worker per core; give all ranks the same --workers)"
             );
             return Err(NetError::Failed(what));
         }
@@ -110,13 +109,13 @@ impl MpiTransport {
         Ok(Self { rank, ranks, ports, wire: Mutex::new(wire), spares: Mutex::default() })
     }
 
-    /// Ends this process and all other ranks at once with this exit status: a peer is lost, or this
-    /// rank cannot go on. Say why before.
+    /// Ends this process and all other ranks at once with this exit status, because a rank is lost
+    /// or this one cannot go on. The caller reports the reason before.
     pub fn abort(&self, status: i32) -> ! {
         self.wire.lock().unwrap_or_else(PoisonError::into_inner).library.abort(status)
     }
 
-    /// The wire, unless somebody else has it.
+    /// The lock on MPI, unless another thread has it.
     fn try_wire(&self) -> Option<MutexGuard<'_, Wire>> {
         match self.wire.try_lock() {
             Ok(wire) => Some(wire),
@@ -125,8 +124,8 @@ impl MpiTransport {
         }
     }
 
-    /// Takes from MPI what has arrived, up to a limit, and puts it into the queues.
-    fn take_in(&self, wire: &mut Wire) -> Result<(), NetError> {
+    /// Takes messages that have arrived from MPI, up to a limit, and puts them into the queues.
+    fn progress(&self, wire: &mut Wire) -> Result<(), NetError> {
         self.settle(wire)?;
         if wire.pending > 0 {
             (0..self.ranks).try_for_each(|from| self.deliver(wire, from))?;
@@ -143,7 +142,7 @@ impl MpiTransport {
         Ok(())
     }
 
-    /// Puts into the queues what is here from one rank, in order.
+    /// Puts the messages of one rank that are whole into the queues, in order.
     fn deliver(&self, wire: &mut Wire, from: usize) -> Result<(), NetError> {
         while let Some((port, transfer)) = wire.arriving[from].pop_front() {
             match wire.library.test(transfer)? {
@@ -162,7 +161,7 @@ impl MpiTransport {
         Ok(())
     }
 
-    /// Takes back the buffers of sends that are done.
+    /// Keeps the buffers of sends that are done.
     fn settle(&self, wire: &mut Wire) -> Result<(), NetError> {
         let mut undone = 0;
         while undone < UNDONE_MAX
@@ -170,7 +169,7 @@ impl MpiTransport {
         {
             match wire.library.test(transfer)? {
                 Ok(buffer) => self.keep(buffer),
-                // To the end: one slow receiver does not keep the buffers of all others.
+                // It goes to the end, so that one slow receiver does not hold back all buffers.
                 Err(transfer) => {
                     undone += 1;
                     wire.leaving.push_back(transfer);
@@ -180,7 +179,7 @@ impl MpiTransport {
         Ok(())
     }
 
-    /// Keeps a buffer for reuse, if there are not enough.
+    /// Keeps a buffer for reuse, unless it is large or there are enough.
     fn keep(&self, buffer: Vec<u8>) {
         let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
         if spares.len() < SPARES_MAX && buffer.capacity() <= SPARE_BYTES_MAX {
@@ -188,13 +187,13 @@ impl MpiTransport {
         }
     }
 
-    /// Waits until all that this rank has sent is gone, and all ranks say so; meanwhile takes in
-    /// what others send, or they would wait for ever.
+    /// Waits until everything that any rank has sent has left it. Meanwhile it receives and
+    /// discards what others send, or they would wait for ever.
     fn finish(&self, wire: &mut Wire) -> Result<(), NetError> {
         let mut barrier = None;
         loop {
-            match self.take_in(wire) {
-                // Nobody waits for it any more, wherever it should go.
+            match self.progress(wire) {
+                // It is discarded anyway, whatever its port.
                 Ok(()) | Err(NetError::Malformed { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -236,7 +235,7 @@ impl Transport for MpiTransport {
         let mut wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
         self.settle(&mut wire)?;
         let transfer = wire.library.send(to.rank, to.port, bytes)?;
-        // Most are done at once: MPI has copied what is short.
+        // Most are done at once, because MPI copies short messages.
         match wire.library.test(transfer)? {
             Ok(buffer) => self.keep(buffer),
             Err(transfer) => wire.leaving.push_back(transfer),
@@ -246,7 +245,7 @@ impl Transport for MpiTransport {
 
     fn receive(&self, port: usize) -> Result<Option<Received>, NetError> {
         let port = &self.ports[port];
-        // Ordering: Relaxed; a number to count with.
+        // Ordering: Relaxed; only the count matters.
         let turn = port.turn.fetch_add(1, Ordering::Relaxed);
         if !turn.is_multiple_of(TURNS)
             && let Some(received) = port.queue.pop()
@@ -256,7 +255,7 @@ impl Transport for MpiTransport {
         if self.ranks > 1
             && let Some(mut wire) = self.try_wire()
         {
-            self.take_in(&mut wire)?;
+            self.progress(&mut wire)?;
         }
         Ok(port.queue.pop())
     }
@@ -277,7 +276,7 @@ impl Drop for MpiTransport {
         }
         let mut wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
         if !wire.library.is_broken() {
-            // If this fails, the library knows, and does not wait either.
+            // After a failure the library does not wait, either.
             let _ = self.finish(&mut wire);
         }
     }

@@ -1,18 +1,18 @@
 //! Message aggregation: small messages to the same worker of another rank gather in one parcel
 //! until it is full, or until their sender has nothing else to do.
 //!
-//! One outbox belongs to one worker. A message is written once, straight into the parcel that
-//! carries it.
+//! Each worker of an engine has its own outbox. A message is written once, straight into the parcel
+//! that carries it.
 //!
 //! # Invariants
 //!
-//! - **OUT-A.** What is put in is sent by the next [`flush`](Outbox::flush) at the latest, and in
-//!   the order in which it was put in, as far as it goes to the same address.
+//! - **OUT-A.** A message is sent by the next [`flush`](Outbox::flush) at the latest. Messages to
+//!   the same address are sent in the order in which they were put in.
 //!
 //! # References
 //!
-//! Wen and Yelick, 1995, section 3.1: the threshold, and "until no other computational threads are
-//! eligible for execution"; tuning it by itself is among their future work (section 7).
+//! Wen and Yelick, 1995, section 3.1: the threshold, and the flush when no other thread is
+//! eligible. A threshold that adapts is among their future work (section 7).
 
 use std::{fmt, str::FromStr};
 
@@ -21,12 +21,12 @@ use crate::{Address, HEADER_BYTES, NetError, Parcel, Transport};
 /// How many bytes of messages to one address are sent together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Aggregation {
-    /// Every message in a parcel of its own.
+    /// Every message gets a parcel of its own.
     Off,
-    /// As soon as there are so many bytes.
+    /// A parcel is sent as soon as it has this number of bytes.
     Bytes(usize),
-    /// A threshold of its own for each receiver: twice as many bytes after a parcel that was full,
-    /// half as many after one that was sent early and less than a quarter full.
+    /// Each receiver has its own threshold. It doubles after a parcel that was full, and halves
+    /// after one that was sent early and less than a quarter full.
     #[default]
     Adaptive,
 }
@@ -58,13 +58,13 @@ impl fmt::Display for Aggregation {
     }
 }
 
-/// The thresholds that an adaptive outbox has at the start, at least, and at most: 64 KiB is where
-/// copies leave the first levels of cache, and far above the start-up cost of any network.
+/// The first, the least and the greatest threshold of an adaptive outbox. Beyond 64 KiB, copies
+/// leave the first levels of cache, and the start-up cost of any network is small.
 const THRESHOLD: usize = 1 << 10;
 const THRESHOLD_MIN: usize = 1 << 7;
 const THRESHOLD_MAX: usize = 1 << 16;
 
-/// What an outbox has sent.
+/// Counts of what an outbox has sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Messages.
@@ -116,14 +116,14 @@ impl Threshold {
     }
 }
 
-/// What gathers for one address.
+/// The messages that gather for one address.
 #[derive(Debug)]
 struct Gathering {
     parcel: Option<Parcel>,
     threshold: Threshold,
 }
 
-/// Appends to bytes; if `write` panics, they are as before.
+/// Appends to bytes; if `write` panics, they stay as they were.
 pub fn append(bytes: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     struct Undo<'b> {
         bytes: &'b mut Vec<u8>,
@@ -139,7 +139,7 @@ pub fn append(bytes: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     undo.len = undo.bytes.len();
 }
 
-/// See the module.
+/// Gathers one worker's messages into parcels.
 #[derive(Debug)]
 pub struct Outbox<'t> {
     transport: &'t dyn Transport,
@@ -147,7 +147,7 @@ pub struct Outbox<'t> {
     port: usize,
     /// By rank, and then by port.
     gatherings: Vec<Gathering>,
-    /// Places in `gatherings` of those that are not empty.
+    /// Indices in `gatherings` of those that are not empty.
     filled: Vec<usize>,
     spares: Vec<Vec<u8>>,
     traffic: Traffic,
@@ -169,8 +169,8 @@ impl<'t> Outbox<'t> {
         Self { transport, kind, port, gatherings, filled, spares, traffic }
     }
 
-    /// Puts in a message, which `write` appends to the bytes that it gets and must not change
-    /// otherwise. If it panics, there is no message.
+    /// Puts in a message: `write` appends it to the bytes that it gets, and must not change them
+    /// otherwise. If `write` panics, there is no message.
     ///
     /// # Errors
     ///
@@ -196,8 +196,8 @@ impl<'t> Outbox<'t> {
         Ok(())
     }
 
-    /// Sends all that has gathered: the worker has nothing else to do, or others wait for what it
-    /// knows.
+    /// Sends all that has gathered, because the worker has nothing else to do or others wait for
+    /// the messages.
     ///
     /// # Errors
     ///
@@ -212,7 +212,7 @@ impl<'t> Outbox<'t> {
         Ok(())
     }
 
-    /// Whether something has gathered.
+    /// Whether nothing has gathered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.filled.is_empty()
@@ -226,7 +226,7 @@ impl<'t> Outbox<'t> {
         self.transport.send(Address { rank: to / ports, port: to % ports }, parcel)
     }
 
-    /// Takes the buffer of a parcel that was read, for the next one that is written.
+    /// Takes the buffer of a parcel that was read, and uses it for a later one.
     pub fn recycle(&mut self, buffer: Vec<u8>) {
         const SPARES: usize = 64;
         if self.spares.len() < SPARES {
@@ -234,7 +234,7 @@ impl<'t> Outbox<'t> {
         }
     }
 
-    /// What was sent so far.
+    /// Counts of what was sent so far.
     #[must_use]
     pub const fn traffic(&self) -> Traffic {
         self.traffic
@@ -256,8 +256,8 @@ mod tests {
     }
 
     proptest! {
-        /// OUT-A: after a flush everything has arrived, once each, in order; and not aggregating means a
-        /// parcel each.
+        /// OUT-A: after a flush every message has arrived once, in order. Without aggregation, each
+        /// message has its own parcel.
         #[test]
         fn everything_arrives_in_order(
             aggregation in aggregation(),
@@ -284,10 +284,12 @@ mod tests {
                         let opened = Parcel::open(&received.bytes).unwrap();
                         prop_assert_eq!((received.from, opened.kind, opened.port), (0, 5, 1));
                         let values = opened.body.chunks(2);
-                        arrived.extend(values.map(|value| u16::from_le_bytes([value[0], value[1]])));
+                        let number = |value: &[u8]| u16::from_le_bytes([value[0], value[1]]);
+                        arrived.extend(values.map(number));
                     }
-                    let put = messages.iter().filter(|message| (message.0, message.1) == (rank, port));
-                    prop_assert_eq!(arrived, put.map(|message| message.2).collect::<Vec<_>>());
+                    let put = messages.iter().filter(|message| message.0 == rank);
+                    let put = put.filter(|message| message.1 == port).map(|message| message.2);
+                    prop_assert_eq!(arrived, put.collect::<Vec<_>>());
                 }
             }
             let traffic = outbox.traffic();
@@ -298,7 +300,7 @@ mod tests {
         }
     }
 
-    /// The threshold follows the traffic: up under a flood, down when every message is waited for.
+    /// The threshold rises under a flood, and falls when every message is flushed.
     #[test]
     fn the_threshold_adapts() {
         let ends = network(2, 1);
@@ -314,7 +316,7 @@ mod tests {
         assert_eq!(outbox.gatherings[1].threshold.bytes, 4 * 64);
     }
 
-    /// A message whose writing panics leaves nothing behind.
+    /// A message whose writing panics leaves no bytes behind.
     #[test]
     fn half_a_message_is_none() {
         let ends = network(2, 1);

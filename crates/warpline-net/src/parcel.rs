@@ -1,71 +1,74 @@
-//! The frame around everything that ranks send each other.
+//! The frame around everything that ranks send each other; written by outboxes and engines, checked
+//! by receivers.
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 0..4 | a mark that tells a parcel of this version from anything else |
-//! | 4..6 | the kind, which the engine gives a meaning |
+//! | 0..4 | a mark that only parcels of this version have |
+//! | 4..6 | the kind, to which the engine gives a meaning |
 //! | 6..8 | the port of the sender |
 //! | 8..16 | the length of the body in bytes |
 //! | 16.. | the body |
 //!
-//! Numbers are little-endian. Ranks compare builds and parameters before the first event, so a
-//! parcel of another build is the exception; it is refused all the same.
+//! Numbers are little-endian. Ranks compare builds and settings before the first event, so parcels
+//! of another build are rare; they are refused.
 
-/// The bytes before the body.
+/// The number of bytes before the body.
 pub const HEADER_BYTES: usize = 16;
 
-/// Changes whenever the format of parcels does.
+/// The version of the format; it changes with the format.
 const FORMAT: u8 = 1;
 const MARK: [u8; 4] = [b'W', b'a', b'p', FORMAT];
 
-/// Bytes on their way, with the frame around them.
+/// Bytes to be sent, with their frame.
 #[derive(Debug)]
 pub struct Parcel {
     bytes: Vec<u8>,
 }
 
-/// A parcel that has arrived, and is whole.
+/// A parcel that has arrived and is well-formed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened<'a> {
-    /// What the body is.
+    /// What the body means.
     pub kind: u16,
-    /// The port that has sent it.
+    /// The port of the sender.
     pub port: usize,
     /// The body.
     pub body: &'a [u8],
 }
 
-/// What is wrong with bytes that should be a parcel.
+/// The reason why bytes are not a parcel, or a parcel has no meaning.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// Shorter than any parcel is.
+    /// Shorter than any parcel.
     #[error("{0} bytes are too few for a parcel")]
     Short(usize),
-    /// No parcel, or one of another version.
+    /// Not a parcel, or one of another version.
     #[error("not a parcel of this version of Warpline (do all ranks run the same build?)")]
     OtherVersion,
-    /// The body is not as long as it says.
-    #[error("a parcel of {said} bytes has {found}")]
+    /// The body does not have the length that the header says.
+    #[error("a parcel has {found} bytes, but its header says {said}")]
     Length {
-        /// What the header says.
+        /// The length in the header.
         said: u64,
-        /// What arrived.
+        /// The length that has arrived.
         found: u64,
     },
-    /// The kind means nothing here.
+    /// The receiver does not know the kind.
     #[error("a parcel of unknown kind {0}")]
     Kind(u16),
-    /// For a port that is not there.
-    #[error("a parcel for port {0}, and there is none (do all ranks have as many workers?)")]
+    /// The receiver does not have the port.
+    #[error(
+        "a parcel for port {0}, which does not exist (do all ranks have equally many workers?)"
+    )]
     Port(usize),
-    /// The body does not mean what its kind says.
+    /// The body is not of the kind that the header says.
     #[error("{0}")]
     Body(String),
 }
 
 impl Parcel {
-    /// An empty parcel of `port`'s in a buffer that may have been used before.
+    /// An empty parcel from `port`, in a buffer that may have been used before.
     #[must_use]
     pub fn new(kind: u16, port: usize, mut buffer: Vec<u8>) -> Self {
         buffer.clear();
@@ -84,20 +87,20 @@ impl Parcel {
         parcel
     }
 
-    /// Where the body is appended.
+    /// The bytes to which the body is appended.
     #[inline]
     pub fn body(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// How long the body is so far.
+    /// The length of the body so far.
     #[inline]
     #[must_use]
     pub fn body_len(&self) -> usize {
         self.bytes.len().saturating_sub(HEADER_BYTES)
     }
 
-    /// The whole parcel, ready to be sent.
+    /// The bytes of the whole parcel, ready to be sent.
     #[must_use]
     pub fn seal(mut self) -> Vec<u8> {
         let len = self.body_len() as u64;
@@ -107,25 +110,25 @@ impl Parcel {
         self.bytes
     }
 
-    /// Looks at what has arrived.
+    /// Checks bytes that have arrived.
     ///
     /// # Errors
     ///
-    /// When it is not a whole parcel of this version.
+    /// When they are not a whole parcel of this version.
     pub fn open(bytes: &[u8]) -> Result<Opened<'_>, Malformed> {
         let short = Malformed::Short(bytes.len());
         let (header, body) = bytes.split_at_checked(HEADER_BYTES).ok_or(short)?;
         if header[..4] != MARK {
             return Err(Malformed::OtherVersion);
         }
-        let word = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
+        let number = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
         let mut len = [0; 8];
         len.copy_from_slice(&header[8..]);
         let (said, found) = (u64::from_le_bytes(len), body.len() as u64);
         if said != found {
             return Err(Malformed::Length { said, found });
         }
-        Ok(Opened { kind: word(4), port: usize::from(word(6)), body })
+        Ok(Opened { kind: number(4), port: usize::from(number(6)), body })
     }
 }
 
@@ -139,10 +142,11 @@ mod tests {
         fn what_is_sealed_can_be_opened(kind: u16, port: u16, body: Vec<u8>) {
             let bytes = Parcel::with_body(kind, usize::from(port), &body).seal();
             let opened = Parcel::open(&bytes).unwrap();
-            prop_assert_eq!((opened.kind, opened.port, opened.body), (kind, usize::from(port), &body[..]));
+            let expected = (kind, usize::from(port), &body[..]);
+            prop_assert_eq!((opened.kind, opened.port, opened.body), expected);
         }
 
-        /// Anything else is an error and never read past its end.
+        /// Changed bytes are an error, and are not read beyond their end.
         #[test]
         fn what_is_cut_or_changed_is_refused(body: Vec<u8>, cut in 0usize..40, flip in 0usize..4) {
             let bytes = Parcel::with_body(1, 2, &body).seal();

@@ -1,9 +1,9 @@
-//! What has arrived at one port and was not taken yet; the transports that keep parcels in memory
-//! have one a port.
+//! The parcels that have arrived at one port and were not taken yet. The transports `threads` and
+//! `mpi` have one queue per port.
 //!
 //! # Invariants
 //!
-//! - Parcels come out in the order in which they were put in, once each.
+//! - Parcels come out once each, in the order in which they were put in.
 
 use std::{
     collections::VecDeque,
@@ -15,20 +15,21 @@ use std::{
 
 use crate::Received;
 
-/// See the module.
+/// A first-in-first-out queue of parcels.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    /// How many parcels there are; a receiver that finds none does not take the lock.
+    /// The number of parcels. A receiver that reads 0 does not take the lock.
     len: AtomicUsize,
     parcels: Mutex<VecDeque<Received>>,
 }
 
 impl Queue {
-    /// Puts in a parcel, behind all others.
+    /// Appends a parcel.
     pub(crate) fn push(&self, received: Received) {
         let mut parcels = self.parcels.lock().unwrap_or_else(PoisonError::into_inner);
         parcels.push_back(received);
-        // Ordering: Relaxed; the lock publishes the parcel, and who misses the count comes again.
+        // Ordering: Relaxed; the lock publishes the parcel, and a receiver that misses the new
+        // count polls again.
         self.len.store(parcels.len(), Ordering::Relaxed);
     }
 

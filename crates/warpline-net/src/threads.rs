@@ -1,9 +1,11 @@
-//! A transport between threads of one process: nothing to install, and what tests run on.
+//! A transport between threads of one process, which needs no MPI library.
 //!
 //! # Invariants
 //!
-//! - **NET-A** holds because a queue is a queue.
-//! - A rank that panics says so as its end is dropped; who waits for it hears of it.
+//! - **NET-A** holds because each address has one first-in-first-out queue.
+//! - **NET-B** and **NET-C** hold because a send puts its parcel straight into the receiver's
+//!   queue.
+//! - When a rank panics, the drop of its end abandons the network, so no other rank waits for it.
 
 use std::{
     sync::{
@@ -15,13 +17,13 @@ use std::{
 
 use crate::{Address, NetError, Parcel, Received, Transport, queue::Queue};
 
-/// What all ranks share.
+/// The state that all ranks share.
 #[derive(Debug)]
 struct Network {
     ports: usize,
     /// By rank, and then by port.
     queues: Vec<Vec<Queue>>,
-    /// A rank that is lost, plus one; 0 for none.
+    /// The number of a lost rank plus one, or 0 for none.
     lost: AtomicUsize,
 }
 
@@ -32,7 +34,7 @@ pub struct ThreadTransport {
     network: Arc<Network>,
 }
 
-/// A network of so many ranks with so many ports each; gives back every rank's end of it.
+/// Makes a network of `ranks` ranks with `ports` ports each, and returns each rank's end of it.
 #[must_use]
 pub fn network(ranks: usize, ports: usize) -> Vec<ThreadTransport> {
     let queues = || (0..ports).map(|_| Queue::default()).collect();
@@ -61,8 +63,8 @@ impl Transport for ThreadTransport {
     }
 
     fn receive(&self, port: usize) -> Result<Option<Received>, NetError> {
-        // Ordering: Acquire; pairs with the Release in `abandon`: what a lost rank has sent is
-        // counted.
+        // Ordering: Acquire; pairs with the Release in `abandon`, so that everything that a lost
+        // rank has sent is in the queue.
         let lost = self.network.lost.load(Ordering::Acquire);
         let received = self.network.queues[self.rank][port].pop();
         match lost.checked_sub(1) {

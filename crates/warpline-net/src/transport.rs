@@ -1,22 +1,22 @@
-//! What every transport does: it carries parcels from rank to rank.
+//! The trait of all transports, which carry parcels from rank to rank.
 //!
-//! Implemented by `threads` and `mpi`, and by `faulty` around another one; called by the outboxes
+//! Implemented by `threads` and `mpi`, and by `faulty` around another transport. Called by outboxes
 //! and engines.
 //!
 //! # Invariants
 //!
-//! - **NET-A.** What one thread sends to one address arrives there in the order in which it was
-//!   sent, once each. Nothing is said about parcels of different senders, or to different
-//!   addresses.
+//! - **NET-A.** The parcels that one thread sends to one address arrive there once each, in the
+//!   order in which they were sent. Parcels of different senders, or to different addresses, have
+//!   no order.
 //! - **NET-B.** A send does not wait for its receiver.
-//! - **NET-C.** Who receives from any port sees to it that the parcels of all ports of its rank go
-//!   on.
+//! - **NET-C.** A call of `receive` for one port makes progress for all ports of its rank: what
+//!   they send leaves, and what they are sent arrives.
 
 use std::fmt;
 
 use crate::{Malformed, Parcel};
 
-/// A worker: its rank, and its number there.
+/// The address of a worker: its rank, and its number at that rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
     /// The rank.
@@ -25,12 +25,12 @@ pub struct Address {
     pub port: usize,
 }
 
-/// What has arrived, not yet looked at.
+/// Bytes that have arrived and were not checked yet.
 #[derive(Debug)]
 pub struct Received {
-    /// The rank that has sent it.
+    /// The rank that has sent them.
     pub from: usize,
-    /// A parcel, if all is well: see [`Parcel::open`].
+    /// The bytes of a parcel, which [`Parcel::open`] checks.
     pub bytes: Vec<u8>,
 }
 
@@ -39,13 +39,13 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// This rank.
     fn rank(&self) -> usize;
 
-    /// How many ranks there are.
+    /// The number of ranks.
     fn ranks(&self) -> usize;
 
-    /// How many ports every rank has.
+    /// The number of ports of each rank.
     fn ports(&self) -> usize;
 
-    /// Sends a parcel on its way; `to` may be any port of any rank, this one included.
+    /// Sends a parcel to any port of any rank, this one included.
     ///
     /// # Errors
     ///
@@ -56,43 +56,43 @@ pub trait Transport: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// When the network fails, or nothing has arrived and a rank is known to be lost.
+    /// When the network fails, or when nothing has arrived and a rank is known to be lost.
     fn receive(&self, port: usize) -> Result<Option<Received>, NetError>;
 
-    /// Leaves the network for good and without a word, as a rank does that dies: all others find it
-    /// lost, or are ended with it. What it has sent may still arrive.
+    /// Leaves the network for good without telling anybody why, like a rank that dies. All others
+    /// find it lost, or are ended with it. What it has sent may still arrive.
     fn abandon(&self);
 
-    /// A buffer whose parcel has been sent and which can be used again, if there is one.
+    /// The buffer of a parcel that has been sent, for use again, if there is one.
     fn reclaim(&self) -> Option<Vec<u8>> {
         None
     }
 }
 
-/// Why ranks cannot talk any more.
+/// The reason why ranks cannot communicate any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetError {
-    /// A rank has ended without a word.
-    #[error("rank {rank} is gone: it ended without saying why")]
+    /// A rank has ended without giving a reason.
+    #[error("rank {rank} is lost: it ended without giving a reason")]
     Lost {
-        /// Which one.
+        /// The rank.
         rank: usize,
     },
-    /// A parcel is not what it should be.
-    #[error("rank {from} sent what cannot be read: {what}")]
+    /// A parcel is malformed.
+    #[error("rank {from} sent bytes that cannot be read: {what}")]
     Malformed {
-        /// Its sender.
+        /// The rank that has sent it.
         from: usize,
         /// What is wrong with it.
         what: Malformed,
     },
-    /// Another rank has ended, and has said why.
+    /// Another rank has ended, and has given the reason.
     #[error("rank {rank} ended: {error}")]
     Ended {
-        /// Which one.
+        /// The rank.
         rank: usize,
-        /// Why.
+        /// The reason.
         error: String,
     },
     /// The library below failed.

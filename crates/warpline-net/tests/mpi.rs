@@ -1,5 +1,6 @@
-//! The transport over MPI. Started by hand or by cargo, this starts itself with `mpirun` (or what
-//! `$MPIRUN` says), at 1, 2 and 3 ranks; started by `mpirun`, it is a rank.
+//! The transport over MPI. When cargo or a user starts this program, it starts itself with `mpirun`
+//! (or the program that `$MPIRUN` names) at 1, 2 and 3 ranks. When `mpirun` starts it, it is a
+//! rank.
 
 use std::{
     env,
@@ -8,24 +9,27 @@ use std::{
     time::Instant,
 };
 
-use warpline_net::{Address, MpiTransport, NetError, Parcel, Received, Transport, launched_by_mpi};
+use warpline_net::{
+    Address, HEADER_BYTES, MpiTransport, NetError, Parcel, Received, Transport, launched_by_mpi,
+};
 
 const PORTS: usize = 2;
-/// How many parcels every port sends to every port.
+/// The number of parcels that every port sends to every port.
 const PARCELS: u64 = 300;
 
-/// What a rank can be told to do.
-const SCENARIOS: [(&str, fn()); 6] = [
+/// The scenarios by name.
+const SCENARIOS: [(&str, fn()); 7] = [
     ("exchange", exchange),
     ("farewell", farewell),
+    ("other_port", other_port),
     ("refusals", refusals),
     ("failure", failure),
     ("panic", panic),
     ("abandon", abandon),
 ];
 
-/// Open MPI's ranks on one machine read long messages from each other's memory, which is done as
-/// soon as it is begun. With this they come in pieces, and others overtake them, as on a network.
+/// Open MPI's ranks on one machine read long messages from each other's memory in one step. With
+/// this setting the messages come in pieces, and others overtake them, as on a network.
 const IN_PIECES: (&str, &str) = ("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
 
 fn main() {
@@ -48,7 +52,7 @@ fn launch_all() {
         let start = Instant::now();
         let status = launch(name, ranks, settings);
         let seconds = start.elapsed().as_secs_f64();
-        // A rank that ends badly ends the others, and soon.
+        // A rank that ends with an error ends the others soon.
         let ok = status.success() == ends_well && (ends_well || seconds < 10.0);
         *(if ok { &mut passed } else { &mut failed }) += 1;
         let said = if ok { "ok" } else { "FAILED" };
@@ -61,6 +65,8 @@ fn launch_all() {
             test(name, ranks, &[IN_PIECES], true);
         }
     }
+    test("other_port", 2, &[], true);
+    test("other_port", 2, &[IN_PIECES], true);
     test("refusals", 2, &[], true);
     for name in ["failure", "panic", "abandon"] {
         test(name, 3, &[], false);
@@ -69,22 +75,22 @@ fn launch_all() {
     exit(i32::from(failed > 0));
 }
 
-/// Runs a scenario on so many ranks, with these variables set.
+/// Runs a scenario on `ranks` ranks, with these environment variables.
 fn launch(name: &str, ranks: usize, settings: &[(&str, &str)]) -> ExitStatus {
     let mpirun = env::var("MPIRUN").unwrap_or_else(|_| "mpirun".to_owned());
     let this = env::current_exe().expect("the path of this test");
     let mut command = Command::new(&mpirun);
     command.args(["-n", &ranks.to_string()]).arg(this).arg(name);
-    // For Open MPI: there may be fewer cores than ranks, and a container's user is often root.
+    // For Open MPI: there may be fewer cores than ranks, and the user of a container is often root.
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     command.env("OMPI_MCA_rmaps_base_oversubscribe", "1").env("OMPI_MCA_mpi_yield_when_idle", "1");
-    // In seconds, for Open MPI and MPICH: what hangs fails.
+    // In seconds, for Open MPI and MPICH, so that a scenario that hangs fails.
     command.env("MPIEXEC_TIMEOUT", "120").envs(settings.iter().copied());
     command.status().unwrap_or_else(|error| panic!("{mpirun} cannot be started: {error}"))
 }
 
-/// The length of a parcel's body: none, some, and now and then 4 MiB, which no MPI library sends
-/// without asking the receiver first.
+/// The length of a parcel's body. Some are empty, and some have 4 MiB, which no MPI library sends
+/// before the receiver is ready.
 fn body_len(number: u64) -> usize {
     match number % 100 {
         42 => 4 << 20,
@@ -93,15 +99,15 @@ fn body_len(number: u64) -> usize {
     }
 }
 
-/// The body of a parcel: bytes that are not the same in another one.
+/// The body of a parcel: bytes that differ from those of other parcels.
 fn body(from: Address, to: Address, number: u64) -> Vec<u8> {
     let salt = (from.rank << 6 | from.port << 4 | to.rank << 2 | to.port) as u64;
     let start = number.wrapping_mul(0x9e37_79b9).wrapping_add(salt);
     (0..body_len(number) as u64).map(|at| (start.wrapping_add(at * 31) >> 3) as u8).collect()
 }
 
-/// Every port of every rank sends many parcels to every port of every rank: all arrive, once, in
-/// order, intact.
+/// NET-A and MPI-B: every port of every rank sends many parcels to every port of every rank, in
+/// buffers that are used again. All arrive once, in order, intact.
 fn exchange() {
     let transport = MpiTransport::connect(PORTS).unwrap();
     assert_eq!(transport.ports(), PORTS);
@@ -148,8 +154,8 @@ fn exchange_at(transport: &MpiTransport, port: usize) {
     assert!(!receive());
 }
 
-/// What a rank has sent arrives though it ends at once, and though nobody takes what it is sent
-/// then.
+/// NET-B: ranks send long parcels to each other before any of them receives. All arrive, although
+/// the senders end at once, and although rank 0 does not take those that it is sent.
 fn farewell() {
     let transport = MpiTransport::connect(PORTS).unwrap();
     let send = |rank| {
@@ -164,13 +170,32 @@ fn farewell() {
     }
 }
 
-/// What is not as it should be, and ends nobody.
+/// NET-C: a rank that receives at one port only still takes in what comes to its other port. The
+/// sender cannot finish that transfer without it.
+fn other_port() {
+    const LEN: usize = 200 << 10;
+    let transport = MpiTransport::connect(PORTS).unwrap();
+    let to = |port| Address { rank: 0, port };
+    if transport.rank() == 1 {
+        transport.send(to(1), Parcel::with_body(0, 0, &[1; LEN])).unwrap();
+        // Its buffer comes back when the transfer is done.
+        while transport.reclaim().is_none() {
+            assert!(transport.receive(0).unwrap().is_none());
+        }
+        transport.send(to(0), Parcel::with_body(0, 0, b"done")).unwrap();
+    } else {
+        assert_eq!(wait(&transport).unwrap().bytes.len(), HEADER_BYTES + 4);
+        assert_eq!(transport.receive(1).unwrap().unwrap().bytes.len(), HEADER_BYTES + LEN);
+    }
+}
+
+/// MPI-A: one transport per process; and all ranks must have equally many ports. These errors end
+/// no rank.
 fn refusals() {
     assert!(matches!(MpiTransport::connect(1 << 16), Err(NetError::Failed(_))));
     let rank =
         ["OMPI_COMM_WORLD_RANK", "PMI_RANK"].into_iter().find_map(|name| env::var(name).ok());
     let ports = if rank.as_deref() == Some("1") { 2 } else { 1 };
-    // All ranks have as many.
     match MpiTransport::connect(ports) {
         Err(NetError::Failed(what)) if what.contains("different numbers of ports") => {}
         other => panic!("{other:?}"),
@@ -178,7 +203,8 @@ fn refusals() {
     assert!(matches!(MpiTransport::connect(1), Err(NetError::Failed(_))));
 }
 
-/// After a call of MPI has failed, with MPI's own words, no rank waits for the others.
+/// MPI-C: after a call of MPI has failed, the rank makes no other call, and no rank waits for the
+/// others. The error has MPI's own description.
 fn failure() {
     let transport = MpiTransport::connect(1).unwrap();
     if transport.rank() == 1 {
@@ -198,7 +224,7 @@ fn panic() {
     wait(&transport).unwrap();
 }
 
-/// One rank leaves without a word while the others wait for it.
+/// One rank abandons the network while the others wait for it.
 fn abandon() {
     let transport = MpiTransport::connect(1).unwrap();
     if transport.rank() == 1 {

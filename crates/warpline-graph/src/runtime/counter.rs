@@ -1,12 +1,13 @@
-//! Counters, and split-phase operations under way: what threads synchronise with.
+//! Counters, and split-phase operations in progress: the means by which threads synchronize.
 //!
 //! # Invariants
 //!
-//! - **COUNT-A.** A counter never decreases; who waits for a value is woken by the increment that
-//!   reaches it, and not before.
-//! - **COUNT-B.** An operation completes once, well or badly; its counter is incremented then.
-//! - **COUNT-C.** A failure is given to whoever holds the operation; if nobody does, it ends the
-//!   run.
+//! - **COUNT-A.** A counter never decreases. A thread that waits for a value is woken by the
+//!   increment that reaches it, and not before.
+//! - **COUNT-B.** An operation completes once, with a value or an error, and then increments its
+//!   counter.
+//! - **COUNT-C.** The [`Split`] of an operation returns its error. If it was dropped, the error
+//!   ends the run.
 
 use std::{
     cell::RefCell,
@@ -18,7 +19,7 @@ use std::{
 
 use super::RuntimeError;
 
-/// Where the first error of a worker is kept: it ends the run.
+/// The first error of a worker, which ends the run.
 pub(super) type Failure = Rc<RefCell<Option<RuntimeError>>>;
 
 /// Keeps an error, unless there is an earlier one.
@@ -49,7 +50,7 @@ impl Counter {
         self.0.borrow().value
     }
 
-    /// Adds one, and enables the threads that waited for that.
+    /// Adds one, and makes the threads eligible that waited for the new value.
     pub fn increment(&self) {
         let mut count = self.0.borrow_mut();
         count.value += 1;
@@ -76,7 +77,7 @@ impl Counter {
     }
 }
 
-/// A split-phase operation: a future of its answer, which need not be awaited.
+/// A split-phase operation: a future of its answer that need not be awaited.
 ///
 /// Dropping it does not stop the operation.
 #[derive(Debug)]
@@ -85,7 +86,7 @@ pub struct Split<T> {
     decode: fn(Vec<u8>) -> T,
 }
 
-/// Where the answer to an operation goes.
+/// The place for the answer to an operation.
 #[derive(Debug)]
 pub(super) struct Slot {
     answer: Option<Result<Vec<u8>, RuntimeError>>,
@@ -95,7 +96,7 @@ pub(super) struct Slot {
 }
 
 impl<T> Split<T> {
-    /// An operation that is starting; its answer will be given to [`complete`] with the slot.
+    /// An operation that is starting; [`complete`] will put its answer into the slot.
     pub(super) fn new(failure: &Failure, decode: fn(Vec<u8>) -> T) -> (Self, Rc<RefCell<Slot>>) {
         let failure = Rc::clone(failure);
         let slot = Slot { answer: None, waker: None, counter: None, failure };
@@ -103,7 +104,7 @@ impl<T> Split<T> {
         (Self { slot: Rc::clone(&slot), decode }, slot)
     }
 
-    /// Has the operation increment `counter` when it completes.
+    /// Makes the operation increment `counter` when it completes.
     pub fn counted(self, counter: &Counter) -> Self {
         let completed = self.slot.borrow().answer.is_some();
         if completed {
@@ -114,7 +115,7 @@ impl<T> Split<T> {
         self
     }
 
-    /// The answer, if it is there; it can be taken once.
+    /// The answer, if it has arrived. It can be taken once.
     pub fn take(&self) -> Option<Result<T, RuntimeError>> {
         let answer = self.slot.borrow_mut().answer.take()?;
         Some(answer.map(self.decode))
@@ -142,9 +143,9 @@ impl<T> Drop for Split<T> {
     }
 }
 
-/// Gives an operation its answer.
+/// Completes an operation with its answer.
 pub(super) fn complete(slot: &Rc<RefCell<Slot>>, answer: Result<Vec<u8>, RuntimeError>) {
-    // The one reference that is left when the operation was dropped is the caller's.
+    // If the operation was dropped, the caller has the only reference.
     let dropped = Rc::strong_count(slot) == 1;
     let mut place = slot.borrow_mut();
     match answer {

@@ -5,11 +5,11 @@ use warpline_net::{Address, Aggregation, NetError, Parcel, Transport, network};
 
 use super::{
     Place, Refusal, Runtime, RuntimeError,
-    wire::{Message, PHASE},
+    message::{Message, PHASE},
     worker::KIND,
 };
 
-/// What messages are made of.
+/// The parts of a message.
 type Parts = (u8, [u64; 4], Vec<u8>, Vec<u8>);
 
 fn parts() -> impl Strategy<Value = Parts> {
@@ -43,10 +43,10 @@ fn message((kind, numbers, args, block): &Parts) -> Message<'_> {
     }
 }
 
-/// Messages one after the other, perhaps spoilt: a byte changed, or the end cut off.
+/// A few messages, perhaps with one byte changed or the end cut off.
 fn body() -> impl Strategy<Value = Vec<u8>> {
-    let spoilt = (vec(parts(), 0..5), any::<(bool, u8, prop::sample::Index)>(), 0usize..3);
-    let spoilt = spoilt.prop_map(|(messages, (later, flip, place), cut)| {
+    let spoiled = (vec(parts(), 0..5), any::<(bool, u8, prop::sample::Index)>(), 0usize..3);
+    let spoiled = spoiled.prop_map(|(messages, (later, flip, place), cut)| {
         let mut bytes = Vec::new();
         let phase = if later { PHASE } else { 0 };
         messages.iter().for_each(|parts| message(parts).write(phase, &mut bytes));
@@ -57,7 +57,7 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
         }
         bytes
     });
-    prop_oneof![4 => spoilt, 1 => vec(any::<u8>(), 0..40)]
+    prop_oneof![4 => spoiled, 1 => vec(any::<u8>(), 0..40)]
 }
 
 proptest! {
@@ -85,7 +85,7 @@ proptest! {
         while !left.is_empty() && Message::read(0, &mut left).is_ok() {}
     }
 
-    /// A number is 64 bits and not one more, wherever the one is.
+    /// A number of more than 64 bits is refused.
     #[test]
     fn numbers_do_not_wrap(over in 2u8..) {
         let mut bytes = Vec::new();
@@ -99,8 +99,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// A worker, the root or not, among whose parcels are such: its run ends, and never by a panic,
-    /// whatever it is waiting for; so does the run after it.
+    /// HAND-A: a run ends, and never by a panic, when a worker gets such parcels; so does the next
+    /// run. This holds for the root and for other workers, whatever they wait for.
     #[test]
     fn a_run_ends_whatever_arrives(
         rank in 0usize..2,
@@ -130,7 +130,7 @@ proptest! {
     }
 }
 
-/// What means something, but is not its sender's to send, is refused all the same.
+/// A valid message is refused if its sender may not send it to this worker.
 #[test]
 fn roles_are_kept() {
     let answer = Message::Answer { ticket: 0, block: &[] };

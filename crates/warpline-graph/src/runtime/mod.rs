@@ -1,33 +1,34 @@
 //! A runtime for asynchronous programs over all workers: atomic threads and split-phase operations.
 //!
-//! A program makes one [`Runtime`] at each worker, registers what others may touch, creates the
-//! first threads, and calls [`run`](Runtime::run), which returns everywhere when nothing is left to
-//! do anywhere.
+//! A program makes one [`Runtime`] at each worker, registers what others may access, creates the
+//! first threads, and calls [`run`](Runtime::run), which returns at all workers when no worker has
+//! anything left to do.
 //!
-//! - A *thread* runs without interruption: a closure given to [`spawn`](Worker::spawn), or a
-//!   stretch of a future between two waits. It needs no locks, and its context is what it captures.
+//! - A *thread* runs without interruption. It is a closure given to [`spawn`](Worker::spawn), or
+//!   the part of a future between two waits. It needs no locks, and its context is what it
+//!   captures.
 //! - A *split-phase operation* starts now and completes later: [`put`](Worker::put),
-//!   [`get`](Worker::get), [`invoke`](Worker::invoke), [`store`](Worker::store). The [`Split`] it
-//!   gives back can be awaited, or it increments a [`Counter`] for which other threads wait
+//!   [`get`](Worker::get), [`invoke`](Worker::invoke), [`store`](Worker::store). It returns a
+//!   [`Split`] that can be awaited, or that increments a [`Counter`] for which other threads wait
 //!   ([`when`](Worker::when)). Meanwhile other threads run, which hides the latency.
-//! - Small messages gather in the worker's outbox until there are many, or no thread is eligible.
-//! - A data structure with an order of its own is a [`Scheduler`]; all get their turn.
-//! - Errors come back to whoever holds the operation; those that nobody holds, and those of the
-//!   network, end the run at all workers.
+//! - Small messages gather in the worker's outbox until there are many or no thread is eligible.
+//! - A data structure that orders threads itself is a [`Scheduler`]; schedulers take turns.
+//! - An operation's error is returned by its `Split`. If that was dropped, the error ends the run
+//!   at all workers, and so does an error of the network.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `worker` | What a thread can do, and what a worker consists of. |
-//! | `counter` | Counters, and operations under way. |
-//! | `region` | Memory that others can put to and get from. |
+//! | `worker` | What a thread can do, and the state of a worker. |
+//! | `counter` | Counters, and operations in progress. |
+//! | `region` | Memory that other workers can put to and get from. |
 //! | `schedule` | Which thread runs next. |
-//! | `network` | The handlers of what arrives. |
-//! | `ending` | How all workers find out that nothing is left to do. |
-//! | `wire` | The messages, as bytes. |
+//! | `handlers` | The handlers of messages that arrive. |
+//! | `termination` | How all workers find out that nothing is left to do. |
+//! | `message` | The messages and their bytes. |
 //!
 //! # Example
 //!
-//! Four workers count numbers into one histogram, whose bins are spread over them.
+//! Four workers count numbers into one histogram whose bins are spread over them.
 //!
 //! ```
 //! use warpline_graph::runtime::{Counter, Place, Runtime, RuntimeError};
@@ -45,7 +46,7 @@
 //!         async { Vec::new() }
 //!     });
 //!
-//!     // Bin b is at worker b / 2. A thousand additions are under way at once, in few parcels.
+//!     // Worker b / 2 has bin b. A thousand additions are in transit at once, in few parcels.
 //!     let added = Counter::new();
 //!     for number in 0..1000 {
 //!         let bin = number * number % 7;
@@ -55,7 +56,7 @@
 //!     let totals = runtime.run_until(async move {
 //!         added.reaches(1000).await;
 //!         worker.barrier().await?;
-//!         // All gets start before the first one is waited for.
+//!         // All gets start before the program waits for the first one.
 //!         let place = |&owner| Place { worker: owner, region: COUNTS, offset: 0 };
 //!         let gets: Vec<_> = workers.iter().map(|w| worker.get::<u64>(place(w), 2)).collect();
 //!         let mut totals = Vec::new();
@@ -85,101 +86,104 @@
 //! section 3.
 
 mod counter;
-mod ending;
 #[cfg(test)]
 mod fuzz;
-mod network;
+mod handlers;
+mod message;
 mod region;
 mod schedule;
-mod wire;
+mod termination;
 mod worker;
 
 use std::{cell::RefCell, future::Future, ops::Deref, rc::Rc, thread};
 
 pub use counter::{Counter, Split};
+pub use message::Refusal;
 pub use region::{Place, Region};
 pub use schedule::{Scheduler, Thread};
-pub use wire::Refusal;
 pub use worker::Worker;
 
 use warpline_net::{Address, Aggregation, NetError, Transport};
 
-use wire::Message;
+use message::Message;
 
-/// The worker that keeps barriers and finds out when a run is over.
+/// The worker that counts arrivals at barriers and finds out when a run is over.
 const ROOT: Address = Address { rank: 0, port: 0 };
 
-/// Why an operation or a run has failed.
+/// The reason why an operation or a run has failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeError {
-    /// The network failed, a rank is lost, or something cannot be read.
+    /// The network failed, a rank is lost, or a parcel is malformed.
     #[error(transparent)]
     Net(#[from] NetError),
-    /// An operation was refused by the worker that it was for.
-    #[error("worker {}.{} refused: {what}", by.rank, by.port)]
+    /// The worker that an operation was for has refused it.
+    #[error("worker {} of rank {} refused an operation: {what}", by.port, by.rank)]
     Refused {
-        /// Who refused.
+        /// The worker that refused.
         by: Address,
-        /// Why.
+        /// The reason.
         what: Refusal,
     },
-    /// An operation was for a worker that is not there.
-    #[error("there is no worker {}.{}", address.rank, address.port)]
+    /// An operation was for a worker that does not exist.
+    #[error("rank {} has no worker {}", address.rank, address.port)]
     NoWorker {
-        /// Which one.
+        /// The worker's address.
         address: Address,
     },
-    /// Nothing can happen any more, and threads still wait for something.
-    #[error("nothing is left to do, but {threads} threads still wait")]
+    /// No worker has anything left to do, but threads still wait for something.
+    #[error(
+        "the run has stalled: no worker has anything left to do, but {threads} threads still wait"
+    )]
     Stalled {
-        /// How many, at all workers.
+        /// The number of waiting threads at all workers.
         threads: u64,
     },
     /// A worker has dropped its runtime while others run.
-    #[error("worker {}.{} has left while others run", worker.rank, worker.port)]
+    #[error("worker {} of rank {} dropped its runtime while others run", worker.port, worker.rank)]
     Left {
-        /// Which one.
+        /// The worker.
         worker: Address,
     },
     /// Another worker has failed.
-    #[error("worker {}.{} failed: {what}", worker.rank, worker.port)]
+    #[error("worker {} of rank {} failed: {what}", worker.port, worker.rank)]
     Elsewhere {
-        /// Which one.
+        /// The worker.
         worker: Address,
-        /// What it said.
+        /// Its error.
         what: String,
     },
 }
 
-/// The runtime of one worker; what its threads can do, it can do, too.
+/// The runtime of one worker. It can do what its threads can do.
 #[derive(Debug)]
 pub struct Runtime<'t> {
     worker: Worker<'t>,
-    /// A run has failed, and all workers hear of it from where the failure comes from.
+    /// A run has failed, and the worker where it failed has told all others.
     ended: bool,
 }
 
 impl<'t> Runtime<'t> {
-    /// The runtime of the worker at `port`, at which nothing else may receive.
+    /// The runtime of the worker at `port`. Nothing else may receive at that port.
     #[must_use]
     pub fn new(transport: &'t dyn Transport, port: usize, aggregation: Aggregation) -> Self {
         Self { worker: Worker::new(transport, port, aggregation), ended: false }
     }
 
-    /// Runs threads until no worker has one left and nothing is in flight. All workers call it
-    /// equally often, and what one does after it has returned reaches no other before its call has.
+    /// Runs threads until no worker has one left and no message is in transit. All workers call it
+    /// equally often. What a worker sends after its call has returned reaches no other worker
+    /// before that worker's call has returned.
     ///
     /// # Errors
     ///
-    /// The first error that nobody has taken, here or at another worker. The threads that are left
-    /// will not run.
+    /// The first error, here or at another worker, that no operation has returned. The threads that
+    /// are left will not run.
     pub fn run(&mut self) -> Result<(), RuntimeError> {
         self.drive(|| false)
     }
 
-    /// Runs threads until this future is ready. When it is, others may still need this worker: end
-    /// with [`run`](Self::run).
+    /// Runs threads until this future is ready. Other workers may still need this one then, so a
+    /// program ends with [`run`](Self::run).
     ///
     /// # Errors
     ///
@@ -200,7 +204,7 @@ impl<'t> Runtime<'t> {
         ready.ok_or(RuntimeError::Stalled { threads: 1 })
     }
 
-    /// The loop of a worker: handlers, then one thread, until there is nothing or an end.
+    /// The main loop of a worker: handlers, then one thread, until the run is over or `done`.
     fn drive(&mut self, done: impl Fn() -> bool) -> Result<(), RuntimeError> {
         loop {
             self.drain();
@@ -209,10 +213,10 @@ impl<'t> Runtime<'t> {
                 self.tell(&error);
                 return Err(error);
             }
-            if let Some(waiting) = self.verdict() {
+            if let Some(waiting) = self.outcome() {
                 self.flush();
                 if waiting == 0 {
-                    self.0.ending.borrow_mut().next_phase();
+                    self.0.termination.borrow_mut().next_phase();
                     return Ok(());
                 }
                 self.fail(RuntimeError::Stalled { threads: waiting });
@@ -222,14 +226,14 @@ impl<'t> Runtime<'t> {
             } else if let Some(thread) = self.next_thread() {
                 thread(self);
             } else {
-                self.rest();
+                self.detect_termination();
                 self.flush();
                 thread::yield_now();
             }
         }
     }
 
-    /// Tells the others of an error, unless they hear of it from where it comes from.
+    /// Tells the other workers of an error, unless they learn of it without this worker.
     fn tell(&mut self, error: &RuntimeError) {
         use RuntimeError::{Elsewhere, Left, Net, Stalled};
         let known = matches!(error, Elsewhere { .. } | Left { .. } | Stalled { .. })
@@ -250,8 +254,8 @@ impl<'t> Deref for Runtime<'t> {
     }
 }
 
-/// Who leaves says so, even by a panic: nobody may wait for it. And threads hold handles on what
-/// holds them, so they are dropped here.
+/// A worker that leaves says so, even by a panic, because others may wait for it. Threads hold
+/// handles on the worker that holds them, so this cycle is broken here.
 impl Drop for Runtime<'_> {
     fn drop(&mut self) {
         if !self.ended {

@@ -1,8 +1,8 @@
-//! Memory of a worker that others can put to and get from.
+//! Memory of a worker that other workers can put to and get from.
 //!
 //! # Invariants
 //!
-//! - **REGION-A.** A region has the same length for ever, and is touched only within it.
+//! - **REGION-A.** The length of a region never changes, and no operation reaches beyond it.
 
 use std::{
     cell::{RefCell, RefMut},
@@ -14,14 +14,14 @@ use warpline_net::Address;
 
 use super::Refusal;
 
-/// A place in another worker's memory, or in one's own.
+/// A place in the registered memory of any worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Whose.
+    /// The worker that has it.
     pub worker: Address,
-    /// The region's id there.
+    /// The region's id at that worker.
     pub region: u32,
-    /// How many elements come before it, of the type that is put or got.
+    /// The index of its first element, in elements of the type that is put or got.
     pub offset: usize,
 }
 
@@ -35,17 +35,17 @@ impl<T: Pod> Region<T> {
         (Self(Rc::clone(&block)), Block(block))
     }
 
-    /// Reads or changes the block. No message is handled in between.
+    /// Reads or changes the block. No message is handled meanwhile.
     ///
     /// # Panics
     ///
-    /// When `access` accesses the same region once more, or runs the runtime.
+    /// When `access` accesses the same region again, or runs the runtime.
     pub fn with<R>(&self, access: impl FnOnce(&mut [T]) -> R) -> R {
         access(&mut self.0.borrow_mut())
     }
 }
 
-/// A region of any type, as the network sees it.
+/// A region of any type, as the message handlers see it.
 #[derive(Clone)]
 pub(super) struct Block(Rc<RefCell<dyn Bytes>>);
 
@@ -60,7 +60,7 @@ impl<T: Pod> Bytes for Vec<T> {
 }
 
 impl Block {
-    /// These bytes, if the region `id` has them.
+    /// A range of bytes of the region `id`, or a refusal if the region is too short.
     pub(super) fn range(&self, id: u32, at: u64, len: u64) -> Result<RefMut<'_, [u8]>, Refusal> {
         let bytes = RefMut::map(self.0.borrow_mut(), |block| block.bytes());
         let found = bytes.len();

@@ -1,10 +1,10 @@
-//! Which thread runs next: the trait of user-written schedulers, and the default one.
+//! Which thread runs next: the trait of schedulers, which users can implement, and the default one.
 //!
 //! # Invariants
 //!
-//! - **SCHED-A.** Between two threads of one scheduler, every other scheduler is asked once: none
-//!   can starve another. (Kept by [`Worker::next_thread`](super::Worker).)
-//! - **SCHED-B.** The default scheduler takes threads in the order in which they became eligible.
+//! - **SCHED-A.** Between two threads of one scheduler, every other scheduler is asked once, so
+//!   none can starve another. [`Worker::next_thread`](super::Worker) sees to that.
+//! - **SCHED-B.** The default scheduler runs threads in the order in which they became eligible.
 
 use std::{
     collections::VecDeque,
@@ -15,20 +15,20 @@ use std::{
 
 use super::Worker;
 
-/// A finite computation that runs without interruption; what it captures is its context.
+/// A finite computation that runs without interruption; its context is what it captures.
 pub type Thread<'t> = Box<dyn FnOnce(&Worker<'t>) + 't>;
 
 /// A data structure that schedules its own threads, for example by simulation time.
 ///
-/// The runtime asks all schedulers in turn, for one thread each. A run may end while a scheduler
-/// keeps threads that are not eligible: how a conservative simulation learns that it is deadlocked,
-/// enables one of them, and runs again.
+/// The runtime asks all schedulers in turn for one thread each. A run may end while a scheduler
+/// keeps threads that are not eligible. That is how a conservative simulation learns that it is
+/// deadlocked; it then makes one of them eligible and runs again.
 pub trait Scheduler<'t> {
-    /// The eligible thread that shall run next, if there is one.
+    /// The eligible thread to run next, if there is one.
     fn next_thread(&mut self) -> Option<Thread<'t>>;
 }
 
-/// The numbers of the futures that can go on.
+/// The numbers of the futures that were woken.
 type Woken = Arc<Mutex<Vec<u64>>>;
 
 /// The default scheduler: first come, first served.
@@ -45,7 +45,7 @@ impl<'t> Fifo<'t> {
 
     /// The waker of the future with this number.
     pub(super) fn waker(&self, number: u64) -> Waker {
-        Arc::new(Alarm { number, woken: Arc::clone(&self.woken) }).into()
+        Arc::new(TaskWaker { number, woken: Arc::clone(&self.woken) }).into()
     }
 }
 
@@ -65,13 +65,13 @@ impl fmt::Debug for Fifo<'_> {
     }
 }
 
-/// What a waker is made of; wakers may be sent to other threads of the machine, hence the lock.
-struct Alarm {
+/// Wakes one future. Wakers may be sent to other operating-system threads, hence the lock.
+struct TaskWaker {
     number: u64,
     woken: Woken,
 }
 
-impl Wake for Alarm {
+impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
         self.woken.lock().unwrap_or_else(PoisonError::into_inner).push(self.number);
     }

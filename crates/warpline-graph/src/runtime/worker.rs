@@ -1,12 +1,12 @@
 //! What a thread can do: spawn threads, wait for counters, and start split-phase operations.
 //!
-//! Every thread gets a [`Worker`]; the `Runtime` that runs them is one, too.
+//! Every thread gets a [`Worker`], and the `Runtime` that runs them dereferences to one.
 //!
 //! # Invariants
 //!
-//! - **WORK-A.** What one worker starts at another arrives there in the order in which it was
+//! - **WORK-A.** Operations of one worker on another arrive there in the order in which they were
 //!   started. Puts and gets take effect as they arrive; invoked threads are queued, and run later.
-//! - **WORK-B.** Every ticket is waited for until its answer arrives, and is never given out again.
+//! - **WORK-B.** A ticket belongs to one operation, and is pending until the answer arrives.
 
 use std::{
     cell::{Cell, RefCell},
@@ -26,25 +26,25 @@ use warpline_net::{
 use super::{
     Counter, Place, Region, RuntimeError, Scheduler, Split, Thread,
     counter::{self, Failure, Slot, complete},
-    ending::Ending,
+    message::Message,
     region::Block,
     schedule::Fifo,
-    wire::Message,
+    termination::Termination,
 };
 
 /// The kind of the parcels of runtimes.
 pub(super) const KIND: u16 = 0x5254;
 
-/// A message with so many bytes in its blocks travels in a parcel of its own: the start-up cost is
-/// small beside it, and gathering would only delay it.
+/// A message with at least this number of bytes in its blocks gets a parcel of its own: the
+/// start-up cost is small beside it, and gathering would only delay it.
 const BULK_BYTES: usize = 1 << 12;
 
-/// Room for the tag and the numbers of any message.
+/// At least as many bytes as the tag and the numbers of any message have.
 const FRAME_BYTES_MAX: usize = 64;
 
 type Task<'t> = Pin<Box<dyn Future<Output = ()> + 't>>;
 
-/// A thread that others can invoke: what runs, given who asked for it and its arguments.
+/// A thread that other workers can invoke: a function of its worker, the caller and the arguments.
 pub(super) type RemoteThread<'t> =
     Rc<dyn Fn(Worker<'t>, Address, Vec<u8>) -> Pin<Box<dyn Future<Output = Vec<u8>> + 't>> + 't>;
 
@@ -52,7 +52,7 @@ pub(super) type RemoteThread<'t> =
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) slot: Rc<RefCell<Slot>>,
-    /// How many bytes the answer has; none when that is up to who answers.
+    /// The number of bytes that the answer must have, or none if any number will do.
     pub(super) len: Option<u64>,
 }
 
@@ -65,31 +65,31 @@ pub(super) struct Inner<'t> {
     pub(super) transport: &'t dyn Transport,
     pub(super) here: Address,
     pub(super) outbox: RefCell<Outbox<'t>>,
-    /// What has travelled in parcels of its own.
+    /// Counts of messages that were sent in parcels of their own.
     bulk: Cell<Traffic>,
     pub(super) regions: RefCell<BTreeMap<u32, Block>>,
     pub(super) remote: RefCell<BTreeMap<u32, RemoteThread<'t>>>,
     /// By ticket.
     pub(super) pending: RefCell<BTreeMap<u64, Pending>>,
-    /// The root's: who has come to which barrier, with which ticket.
+    /// At the root: by barrier, the workers that have reached it, with their tickets.
     pub(super) arrived: RefCell<BTreeMap<u64, Vec<(Address, u64)>>>,
     tickets: Cell<u64>,
     barriers: Cell<u64>,
     pub(super) fifo: Rc<RefCell<Fifo<'t>>>,
-    /// The default one first.
+    /// The default one comes first.
     pub(super) schedulers: RefCell<Vec<Rc<RefCell<dyn Scheduler<'t> + 't>>>>,
     /// The scheduler that is asked next.
     turn: Cell<usize>,
     /// Suspended futures by number, each with its waker.
     pub(super) tasks: RefCell<BTreeMap<u64, (Task<'t>, Waker)>>,
     spawned: Cell<u64>,
-    /// Parcels of the next run.
+    /// Parcels of the next run that have arrived early.
     pub(super) early: RefCell<Vec<Received>>,
-    pub(super) ending: RefCell<Ending>,
+    pub(super) termination: RefCell<Termination>,
     pub(super) failure: Failure,
 }
 
-/// Adds one, and gives back what was there.
+/// Adds one, and returns the value before.
 fn count(cell: &Cell<u64>) -> u64 {
     cell.replace(cell.get() + 1)
 }
@@ -115,7 +115,7 @@ impl<'t> Worker<'t> {
             tasks: RefCell::default(),
             spawned: Cell::default(),
             early: RefCell::default(),
-            ending: RefCell::default(),
+            termination: RefCell::default(),
             failure: Failure::default(),
         }))
     }
@@ -134,7 +134,7 @@ impl<'t> Worker<'t> {
         places.map(|(rank, port)| Address { rank, port }).collect()
     }
 
-    /// What was sent so far: how many messages, and how few parcels.
+    /// The numbers of messages, parcels and bytes sent so far.
     #[must_use]
     pub fn traffic(&self) -> Traffic {
         let (gathered, bulk) = (self.0.outbox.borrow().traffic(), self.0.bulk.get());
@@ -150,10 +150,11 @@ impl<'t> Worker<'t> {
         self.0.fifo.borrow_mut().push(Box::new(thread));
     }
 
-    /// Creates a thread that can wait: the stretches between two waits are atomic threads.
+    /// Creates a thread that can wait: its parts between two waits are atomic threads.
     ///
-    /// What it waits for comes from this runtime. A run does not know of other sources, such as
-    /// another thread of the machine, and may end, stalled, before they have spoken.
+    /// It must wait only for operations and counters of this runtime. A run does not know of other
+    /// sources, such as another operating-system thread, and may end as stalled before they wake
+    /// the future.
     pub fn spawn_async(&self, future: impl Future<Output = ()> + 't) {
         let number = count(&self.0.spawned);
         let waker = self.0.fifo.borrow().waker(number);
@@ -170,22 +171,22 @@ impl<'t> Worker<'t> {
         });
     }
 
-    /// Has a data structure schedule threads of its own, in turn with all other schedulers.
+    /// Adds a scheduler, which takes turns with all other schedulers.
     pub fn add_scheduler(&self, scheduler: Rc<RefCell<dyn Scheduler<'t> + 't>>) {
         self.0.schedulers.borrow_mut().push(scheduler);
     }
 
     /// Makes `block` the region `id` of this worker.
     ///
-    /// What others may ask for is registered before the first run; an id that is used again means
-    /// the new block from then on.
+    /// Regions are registered before the first run. An id that is used again means the new block
+    /// from then on.
     pub fn register<T: Pod>(&self, id: u32, block: Vec<T>) -> Region<T> {
         let (region, block) = Region::new(block);
         self.0.regions.borrow_mut().insert(id, block);
         region
     }
 
-    /// Makes `thread` what runs here when others invoke the thread `id`.
+    /// Makes `thread` the function that runs here when a worker invokes the thread `id`.
     pub fn register_thread<F>(
         &self,
         id: u32,
@@ -197,31 +198,31 @@ impl<'t> Worker<'t> {
         self.0.remote.borrow_mut().insert(id, boxed);
     }
 
-    /// Copies `block` to another worker's memory; completes when it is there.
+    /// Copies `block` to another worker's memory; completes when it has arrived.
     pub fn put<T: Pod>(&self, block: &[T], to: Place) -> Split<()> {
         let (region, offset, block) = (to.region, bytes_of::<T>(to.offset), bytes(block));
         let message = |ticket| Message::Put { ticket, region, offset, block };
         self.request(to.worker, Some(0), drop, message)
     }
 
-    /// Copies `len` elements from another worker's memory; completes when they are here.
+    /// Copies `len` elements from another worker's memory; completes when they have arrived.
     pub fn get<T: Pod>(&self, from: Place, len: usize) -> Split<Vec<T>> {
         let (region, offset, len) = (from.region, bytes_of::<T>(from.offset), bytes_of::<T>(len));
         let message = |ticket| Message::Get { ticket, region, offset, len };
         self.request(from.worker, Some(len), elements, message)
     }
 
-    /// Creates a thread at another worker; completes, with what it returns, when it has ended.
+    /// Creates a thread at another worker; completes with its result when it has ended.
     pub fn invoke(&self, to: Address, thread: u32, args: &[u8]) -> Split<Vec<u8>> {
         let message = |ticket| Message::Invoke { ticket, thread, args };
         self.request(to, None, |answer| answer, message)
     }
 
     /// The non-blocking store: copies `block` to another worker's memory and then creates the
-    /// thread `then` there. Completes when both are done; the thread may not have run.
+    /// thread `then` there. Completes when both are done, perhaps before the thread has run.
     ///
     /// `reusable` is incremented when the caller's buffer can be used again. A parcel holds a copy,
-    /// so that is before this returns.
+    /// so this happens before the function returns.
     pub fn store<T: Pod>(
         &self,
         block: &[T],
@@ -237,7 +238,7 @@ impl<'t> Worker<'t> {
         split
     }
 
-    /// Completes when all workers have asked for it as often as this one has.
+    /// Completes when all workers have called this as often as this one has.
     pub fn barrier(&self) -> Split<()> {
         let number = count(&self.0.barriers);
         self.request(super::ROOT, Some(0), drop, |ticket| Message::Barrier { ticket, number })
@@ -253,7 +254,8 @@ impl<'t> Worker<'t> {
         let (split, slot) = Split::new(&self.0.failure, decode);
         if to.rank < self.0.transport.ranks() && to.port < self.0.transport.ports() {
             let ticket = count(&self.0.tickets);
-            self.0.pending.borrow_mut().insert(ticket, Pending { slot, len });
+            let before = self.0.pending.borrow_mut().insert(ticket, Pending { slot, len });
+            debug_assert!(before.is_none(), "WORK-B: ticket {ticket} is used twice");
             self.post(to, &message(ticket));
         } else {
             complete(&slot, Err(RuntimeError::NoWorker { address: to }));
@@ -261,14 +263,14 @@ impl<'t> Worker<'t> {
         split
     }
 
-    /// Sends a message, or keeps why not: that ends the run.
+    /// Sends a message. An error is kept, and ends the run.
     pub(super) fn post(&self, to: Address, message: &Message<'_>) {
-        let phase = self.0.ending.borrow_mut().post(message);
+        let phase = self.0.termination.borrow_mut().post(message);
         let mut outbox = self.0.outbox.borrow_mut();
         let sent = if message.block_len() < BULK_BYTES {
             outbox.put(to, |bytes| message.write(phase, bytes))
         } else {
-            // What was put there before goes first: WORK-A.
+            // Earlier messages have to arrive before it (WORK-A).
             outbox.flush().and_then(|()| self.send_bulk(to, phase, message))
         };
         drop(outbox);
@@ -286,7 +288,7 @@ impl<'t> Worker<'t> {
         self.0.transport.send(to, parcel)
     }
 
-    /// Sends what has gathered; to those that can be reached, even if others cannot.
+    /// Sends what has gathered, also when some receivers cannot be reached.
     pub(super) fn flush(&self) {
         let mut outbox = self.0.outbox.borrow_mut();
         while !outbox.is_empty() {
@@ -302,7 +304,7 @@ impl<'t> Worker<'t> {
         counter::fail(&self.0.failure, error);
     }
 
-    /// The thread that runs next: SCHED-A.
+    /// The thread that runs next (SCHED-A).
     pub(super) fn next_thread(&self) -> Option<Thread<'t>> {
         let count = self.0.schedulers.borrow().len();
         (0..count).find_map(|_| {
@@ -313,7 +315,7 @@ impl<'t> Worker<'t> {
         })
     }
 
-    /// Lets a future go on; it may have ended since it was woken.
+    /// Polls a future, which may have ended since it was woken.
     pub(super) fn resume(&self, number: u64) {
         let taken = self.0.tasks.borrow_mut().remove(&number);
         let Some((mut future, waker)) = taken else { return };
@@ -329,9 +331,9 @@ impl fmt::Debug for Worker<'_> {
     }
 }
 
-/// How many bytes so many elements have; more than any region, if that is no number.
+/// The size of `elements` elements in bytes; on overflow, more than any region has.
 fn bytes_of<T: Pod>(elements: usize) -> u64 {
-    const { assert!(size_of::<T>() > 0, "a block of nothing cannot be transferred") }
+    const { assert!(size_of::<T>() > 0, "elements without a size cannot be transferred") }
     (elements as u64).saturating_mul(size_of::<T>() as u64)
 }
 

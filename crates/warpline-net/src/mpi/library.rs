@@ -1,15 +1,15 @@
-//! The part of an MPI library that the transport needs, made safe; all unsafe code of this crate is
-//! here.
+//! A safe interface to the part of an MPI library that the transport needs. It has all unsafe code
+//! of this crate.
 //!
 //! # Invariants
 //!
-//! - **MPI-A.** A process has at most one [`Library`], and MPI is initialised as long as it lives.
-//!   Its methods want it exclusively, so calls of MPI never overlap: what `MPI_THREAD_SERIALIZED`
-//!   asks for.
-//! - **MPI-B.** A buffer that MPI reads or writes belongs to its [`Transfer`]; nobody touches,
-//!   moves or frees its bytes before MPI says that it is done with them. A transfer that is given
-//!   up before leaks its buffer.
-//! - **MPI-C.** Handles are constants of MPI, or came from a call of MPI that did not fail.
+//! - **MPI-A.** A process has at most one [`Library`], and MPI is initialized as long as it lives.
+//!   Its methods take `&mut self`, so calls of MPI never overlap, as `MPI_THREAD_SERIALIZED`
+//!   demands.
+//! - **MPI-B.** A buffer that MPI reads or writes belongs to its [`Transfer`]. Its bytes are not
+//!   read, written, moved or freed before MPI is done with them. A transfer that is dropped before
+//!   leaks its buffer.
+//! - **MPI-C.** Handles are constants of MPI, or come from a call of MPI that did not fail.
 //!
 //! # References
 //!
@@ -27,38 +27,38 @@ use mpi_sys as ffi;
 
 use crate::NetError;
 
-/// A constant of MPI's; to Rust they are variables.
+/// A constant of MPI, which Rust sees as a variable.
 macro_rules! constant {
     ($name:ident) => {{
-        // SAFETY: MPI-C; a variable that has its value before `main`, and that nothing writes.
+        // SAFETY: MPI-C; the variable has its value before `main`, and nothing writes it.
         unsafe { ffi::$name }
     }};
 }
 
-/// Whether this process has, or had, its library: MPI can be initialised only once.
+/// Whether this process has or had a [`Library`], because MPI can be initialized only once.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// MPI, initialised.
+/// An initialized MPI library.
 #[derive(Debug)]
 pub(super) struct Library {
     /// All ranks of the job.
     world: ffi::MPI_Comm,
     /// The data type of everything that is sent.
     byte: ffi::MPI_Datatype,
-    /// Whether a call has failed: others may then wait for ever, and so would `MPI_Finalize`.
+    /// Whether a call has failed. Others may wait for ever then, and so would `MPI_Finalize`.
     broken: bool,
 }
 
-/// Bytes on their way in or out.
+/// A send or a receive in progress, or a barrier.
 #[derive(Debug)]
 pub(super) struct Transfer {
     request: ffi::MPI_Request,
     buffer: ManuallyDrop<Vec<u8>>,
-    /// How many bytes the buffer has when the transfer is done.
+    /// The number of bytes that the buffer has when the transfer is done.
     len: usize,
 }
 
-/// A message that has arrived, or begun to.
+/// A message that has begun to arrive.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) from: usize,
@@ -70,24 +70,24 @@ pub(super) struct Message {
 // SAFETY: MPI-A; handles may be used from any thread, as long as calls do not overlap.
 unsafe impl Send for Library {}
 
-// SAFETY: as for the library, which every use of a transfer wants exclusively; the buffer is an
-// owned vector.
+// SAFETY: as for the library, because every use of a transfer needs exclusive access to it; the
+// buffer is an owned vector.
 unsafe impl Send for Transfer {}
 
 impl Library {
     /// Initialises MPI.
-    pub(super) fn initialise() -> Result<Self, NetError> {
-        let mut initialised = 0;
-        // SAFETY: may be called at any time.
-        let code = unsafe { ffi::MPI_Initialized(&mut initialised) };
-        // Ordering: Relaxed; only whether it was taken matters.
-        if code != SUCCESS || initialised != 0 || TAKEN.swap(true, Ordering::Relaxed) {
-            let what = "a process can start MPI only once, and this one has already";
+    pub(super) fn initialize() -> Result<Self, NetError> {
+        let mut initialized = 0;
+        // SAFETY: MPI allows this call at any time.
+        let code = unsafe { ffi::MPI_Initialized(&mut initialized) };
+        // Ordering: Relaxed; the flag publishes nothing but itself.
+        if code != SUCCESS || initialized != 0 || TAKEN.swap(true, Ordering::Relaxed) {
+            let what = "a process can initialize MPI only once, and this one has done so before";
             return Err(NetError::Failed(what.to_owned()));
         }
         let (wanted, mut provided) = (constant!(RSMPI_THREAD_SERIALIZED), 0);
         let (argc, argv) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: MPI-A; nobody else has initialised it or will, and the arguments may be null.
+        // SAFETY: MPI-A; nothing else initializes MPI, and the arguments may be null.
         let code = unsafe { ffi::MPI_Init_thread(argc, argv, wanted, &mut provided) };
         if code != SUCCESS {
             return Err(failed("MPI_Init_thread", code));
@@ -99,8 +99,7 @@ impl Library {
         let code = unsafe { ffi::MPI_Comm_set_errhandler(world, handler) };
         library.check("MPI_Comm_set_errhandler", code)?;
         if provided < wanted {
-            let what =
-                "this MPI library may only be called from one thread (below MPI_THREAD_SERIALIZED)";
+            let what = "this MPI library can be called from one thread only (it lacks MPI_THREAD_SERIALIZED)";
             return Err(NetError::Failed(what.to_owned()));
         }
         Ok(library)
@@ -111,7 +110,7 @@ impl Library {
         self.broken
     }
 
-    /// This rank, and how many there are.
+    /// This rank, and the number of ranks.
     pub(super) fn rank_and_ranks(&mut self) -> Result<(usize, usize), NetError> {
         let (mut rank, mut ranks) = (0, 0);
         // SAFETY: MPI-C.
@@ -123,12 +122,12 @@ impl Library {
         Ok((rank as usize, ranks as usize))
     }
 
-    /// The greatest of the numbers that all ranks give: every rank calls it.
+    /// The greatest number that a rank passes (an all-reduce); every rank calls it.
     pub(super) fn greatest(&mut self, mine: u64) -> Result<u64, NetError> {
         let (kind, operation, mut all) = (constant!(RSMPI_UINT64_T), constant!(RSMPI_MAX), 0u64);
         let (from, to) = ((&raw const mine).cast(), (&raw mut all).cast());
-        // SAFETY: MPI-C; both are one number of that kind, and MPI is done with them when this
-        // returns.
+        // SAFETY: MPI-C; both pointers are to one number of this kind, and MPI does not use them
+        // after the call.
         let code = unsafe { ffi::MPI_Allreduce(from, to, 1, kind, operation, self.world) };
         self.check("MPI_Allreduce", code)?;
         Ok(all)
@@ -144,7 +143,7 @@ impl Library {
         let len = bytes.len();
         let (Ok(count), Ok(to), Ok(tag)) = (len.try_into(), to.try_into(), tag.try_into()) else {
             let most = i32::MAX;
-            let what = format!("a parcel of {len} bytes; MPI carries {most} at once");
+            let what = format!("a parcel has {len} bytes, but MPI can send only {most} at once");
             return Err(NetError::Failed(what));
         };
         let mut transfer = Transfer::new(bytes, len);
@@ -155,11 +154,11 @@ impl Library {
         Ok(transfer)
     }
 
-    /// Looks for a message from anyone; one that is found can only be received by who has found it.
+    /// Looks for a message from any rank. Only the caller can receive the one that it finds.
     pub(super) fn probe(&mut self) -> Result<Option<Message>, NetError> {
         let (any_source, any_tag) = (constant!(RSMPI_ANY_SOURCE), constant!(RSMPI_ANY_TAG));
         let (mut found, mut handle) = (0, constant!(RSMPI_MESSAGE_NULL));
-        // SAFETY: numbers only, for which zero is a value.
+        // SAFETY: all fields are numbers, for which zero is valid.
         let mut status = unsafe { mem::zeroed::<ffi::MPI_Status>() };
         let (world, status_at) = (self.world, &raw mut status);
         // SAFETY: MPI-C.
@@ -178,7 +177,7 @@ impl Library {
         Ok(Some(Message { from, tag, len, handle }))
     }
 
-    /// Starts to receive what was found.
+    /// Starts to receive a message that was found.
     pub(super) fn receive(
         &mut self,
         mut message: Message,
@@ -189,13 +188,13 @@ impl Library {
         let mut transfer = Transfer::new(buffer, message.len);
         let (to, count) = (transfer.buffer.as_mut_ptr().cast(), message.len as i32);
         let (handle, request) = (&raw mut message.handle, &mut transfer.request);
-        // SAFETY: MPI-B and MPI-C; `to` has room for the `count` bytes that the message has.
+        // SAFETY: MPI-B and MPI-C; `to` has room for the `count` bytes of the message.
         let code = unsafe { ffi::MPI_Imrecv(to, count, self.byte, handle, request) };
         self.check("MPI_Imrecv", code)?;
         Ok(transfer)
     }
 
-    /// Starts to tell all ranks that this one has come so far; done when all have.
+    /// Starts a barrier, which is done when all ranks have started it.
     pub(super) fn barrier(&mut self) -> Result<Transfer, NetError> {
         let mut transfer = Transfer::new(Vec::new(), 0);
         // SAFETY: MPI-C.
@@ -204,14 +203,14 @@ impl Library {
         Ok(transfer)
     }
 
-    /// Gives back the buffer of a transfer that is done, or else the transfer.
+    /// Returns the buffer of a transfer if it is done, and else the transfer.
     #[inline]
     pub(super) fn test(
         &mut self,
         mut transfer: Transfer,
     ) -> Result<Result<Vec<u8>, Transfer>, NetError> {
         let (mut done, no_status) = (0, constant!(RSMPI_STATUS_IGNORE));
-        // SAFETY: MPI-C; the request is of a call that has started it, and was not found done
+        // SAFETY: MPI-C; a successful call has started the request, and it was not found done
         // before.
         let code = unsafe { ffi::MPI_Test(&mut transfer.request, &mut done, no_status) };
         self.check("MPI_Test", code)?;
@@ -219,17 +218,16 @@ impl Library {
             return Ok(Err(transfer));
         }
         let mut buffer = ManuallyDrop::into_inner(transfer.buffer);
-        // SAFETY: MPI-B; MPI has read, or has written, that many bytes.
+        // SAFETY: MPI-B; MPI has read or written this number of bytes.
         unsafe { buffer.set_len(transfer.len) };
         Ok(Ok(buffer))
     }
 
     /// Ends all ranks at once.
     pub(super) fn abort(&mut self, code: i32) -> ! {
-        // SAFETY: MPI-C; may be called at any time.
+        // SAFETY: MPI-C; MPI allows this call at any time.
         unsafe { ffi::MPI_Abort(self.world, code) };
-        // Not reached, unless MPI could not do it: a process that ends like this ends the others
-        // too.
+        // Reached only if MPI failed to abort. The launcher ends all ranks when one ends like this.
         process::exit(code)
     }
 
@@ -245,7 +243,7 @@ impl Library {
 impl Drop for Library {
     fn drop(&mut self) {
         if !self.broken {
-            // SAFETY: MPI-A; it is initialised, and what is dropped is not used any more.
+            // SAFETY: MPI-A; MPI is initialized, and is not used after the drop.
             unsafe { ffi::MPI_Finalize() };
         }
     }
@@ -260,12 +258,12 @@ impl Transfer {
 
 const SUCCESS: i32 = ffi::MPI_SUCCESS as i32;
 
-/// What MPI says about an error.
+/// An error with MPI's own description.
 #[cold]
 fn failed(call: &str, code: i32) -> NetError {
     let mut text = [0u8; ffi::MPI_MAX_ERROR_STRING as usize];
     let mut len = 0;
-    // SAFETY: the text has as much room as MPI needs for any error.
+    // SAFETY: the text has room for the description of any error.
     let said = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &mut len) };
     match text.get(..len as usize) {
         Some(text) if said == SUCCESS => {

@@ -1,40 +1,40 @@
-//! What runtimes say to each other, as bytes; written by `worker`, read by `network`.
+//! The messages between runtimes, and their bytes; written by `worker`, read by `handlers`.
 //!
-//! A message is a tag, its numbers (seven bits a byte, the lowest first, the top bit set on all
-//! bytes but the last), and its blocks, each with its length before it. The top bit of the tag
-//! tells the messages of one run from those of the next.
+//! A message is a tag, numbers, and blocks, each with its length before it. A number is seven bits
+//! a byte, the lowest first, with the top bit set on all bytes but the last. The top bit of the tag
+//! distinguishes the messages of one run from those of the next.
 //!
 //! # Invariants
 //!
-//! - **MESSAGE-A.** Whatever the bytes are, reading ends: with a message, or with an error; nothing
-//!   is allocated for it, and no byte past the end of the body is touched.
+//! - **MESSAGE-A.** Reading any bytes ends with a message or with an error. It allocates nothing,
+//!   and reads no byte past the end of the body.
 
 use warpline_net::Malformed;
 
 /// The bit of a tag that alternates from run to run.
 pub(super) const PHASE: u8 = 0x80;
 
-/// Why an owner has refused an operation.
+/// The reason why the owner of a region or a thread has refused an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// It has no such region.
-    #[error("there is no region {0}")]
+    #[error("it has no region {0}")]
     Region(u32),
     /// The range is not within the region.
-    #[error("region {region} has {bytes} bytes, fewer than the operation reaches")]
+    #[error("region {region} has only {bytes} bytes, and the operation goes beyond them")]
     Range {
-        /// Which region.
+        /// The region.
         region: u32,
-        /// How long it is.
+        /// The length of the region.
         bytes: u64,
     },
     /// It has no such thread.
-    #[error("there is no thread {0}")]
+    #[error("it has no thread {0}")]
     Thread(u32),
 }
 
-/// A message; `ticket` is the number under which the sender waits for the answer.
+/// A message; `ticket` is the number by which the answer names its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Message<'a> {
     Put { ticket: u64, region: u32, offset: u64, block: &'a [u8] },
@@ -52,13 +52,13 @@ pub(super) enum Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Whether it is about the end of a run, and thus not counted among what may be in flight.
+    /// Whether it belongs to termination detection, which does not count it as in transit.
     pub(super) const fn is_control(&self) -> bool {
         use Message::{Failed, Left, Probe, Report, Stop};
         matches!(self, Probe { .. } | Report { .. } | Stop { .. } | Failed { .. } | Left)
     }
 
-    /// The bytes of its blocks, which decide whether it is worth a parcel of its own.
+    /// The size of its blocks, which decides whether it gets a parcel of its own.
     pub(super) const fn block_len(&self) -> usize {
         match self {
             Self::Put { block, .. } | Self::Answer { block, .. } => block.len(),
@@ -109,7 +109,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Takes the next message off the front of `bytes`.
+    /// Takes the next message from the front of `bytes`.
     pub(super) fn read(phase: u8, bytes: &mut &'a [u8]) -> Result<Self, Malformed> {
         let tag = take_block(bytes, 1)?[0] ^ phase;
         let mut number = || take_number(bytes);
@@ -142,7 +142,7 @@ impl<'a> Message<'a> {
                     0 => Refusal::Region(id),
                     1 => Refusal::Range { region: id, bytes },
                     2 => Refusal::Thread(id),
-                    _ => return Err(malformed("a refusal for no known reason")),
+                    _ => return Err(malformed("a refusal with an unknown reason")),
                 };
                 Self::Refused { ticket, what }
             }
@@ -161,7 +161,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// The error of a body that means nothing.
+/// The error for a body that has no meaning.
 pub(super) fn malformed(what: &str) -> Malformed {
     Malformed::Body(what.to_owned())
 }

@@ -1,12 +1,12 @@
-//! The network handlers: they take in what has arrived, between two threads.
+//! The handlers of messages, which run between two threads.
 //!
-//! A handler copies bytes and queues threads, and does nothing else: no code of the user's runs in
-//! it, it waits for nothing, and it may only send answers. So the network is drained as fast as
-//! the machine can copy, however long the queue of threads is.
+//! A handler copies bytes, queues threads and sends answers. It runs no code of the program and
+//! never waits. So the network is drained as fast as bytes can be copied, however long the queue of
+//! threads is.
 //!
 //! # Invariants
 //!
-//! - **HAND-A.** Bytes from elsewhere never cause a panic: they mean something, or are refused.
+//! - **HAND-A.** Bytes from other ranks never cause a panic: they are a valid message or an error.
 //! - **HAND-B.** Every request is answered once: by its handler, or at the end of its thread.
 
 use std::rc::Rc;
@@ -16,32 +16,33 @@ use warpline_net::{Address, Malformed, NetError, Parcel, Received};
 use super::{
     ROOT, Refusal, RuntimeError, Worker,
     counter::complete,
-    wire::{Message, PHASE, malformed},
+    message::{Message, PHASE, malformed},
     worker::{KIND, RemoteThread},
 };
 
-/// So many parcels are taken in before a thread gets its turn, lest a flood starve all threads.
+/// The number of parcels that are handled before a thread runs, so that a flood starves no thread.
 const DRAIN_PARCELS_MAX: usize = 1 << 8;
 
 impl<'t> Worker<'t> {
-    /// Takes in what has arrived; a run that is over takes in nothing any more.
+    /// Handles what has arrived; a run that is over handles nothing any more.
     pub(super) fn drain(&self) {
         for received in self.0.early.take() {
-            self.take_in(received);
+            self.handle_parcel(received);
         }
         for _ in 0..DRAIN_PARCELS_MAX {
-            if self.verdict().is_some() || self.0.failure.borrow().is_some() {
+            if self.outcome().is_some() || self.0.failure.borrow().is_some() {
                 return;
             }
             match self.0.transport.receive(self.0.here.port) {
-                Ok(Some(received)) => self.take_in(received),
+                Ok(Some(received)) => self.handle_parcel(received),
                 Ok(None) => return,
                 Err(error) => return self.fail(error.into()),
             }
         }
     }
 
-    fn take_in(&self, received: Received) {
+    /// Handles one parcel; a malformed one ends the run.
+    fn handle_parcel(&self, received: Received) {
         let from = received.from;
         if let Err(what) = self.open(received) {
             self.fail(NetError::Malformed { from, what }.into());
@@ -54,12 +55,12 @@ impl<'t> Worker<'t> {
             return Err(Malformed::Kind(opened.kind));
         }
         if opened.port >= self.0.transport.ports() {
-            return Err(malformed("a parcel of a port that is not there"));
+            return Err(malformed("a parcel from a port that its rank does not have"));
         }
         let (from, mut body) = (Address { rank: received.from, port: opened.port }, opened.body);
-        let phase = self.0.ending.borrow().phase;
+        let phase = self.0.termination.borrow().phase;
         if body.first().is_some_and(|tag| tag & PHASE != phase) {
-            // END-B: the sender knows that this run is over, and this worker does not yet.
+            // END-B: the sender knows that this run is over; this worker does not know it yet.
             self.0.early.borrow_mut().push(received);
             return Ok(());
         }
@@ -71,7 +72,7 @@ impl<'t> Worker<'t> {
     }
 
     fn handle(&self, from: Address, message: Message<'_>) -> Result<(), Malformed> {
-        self.0.ending.borrow_mut().accept(&message);
+        self.0.termination.borrow_mut().accept(&message);
         let (ticket, done) = match message {
             Message::Put { ticket, region, offset, block } => {
                 (ticket, self.write(region, offset, block))
@@ -100,7 +101,7 @@ impl<'t> Worker<'t> {
         };
         match (message, done) {
             (_, Err(what)) => self.post(from, &Message::Refused { ticket, what }),
-            // These are answered when there is something to say.
+            // Their answers have been sent, or will be sent by the thread.
             (Message::Get { .. } | Message::Invoke { .. }, Ok(())) => {}
             (_, Ok(())) => self.post(from, &Message::Answer { ticket, block: &[] }),
         }
@@ -133,7 +134,7 @@ impl<'t> Worker<'t> {
         self.0.remote.borrow().get(&id).map(Rc::clone).ok_or(Refusal::Thread(id))
     }
 
-    /// Queues a thread for another worker, which hears of its end under the ticket.
+    /// Queues a thread for another worker, which gets its result under the ticket.
     fn launch(&self, thread: RemoteThread<'t>, from: Address, args: &[u8], ticket: Option<u64>) {
         let (worker, args) = (self.clone(), args.to_vec());
         self.spawn_async(async move {
@@ -144,10 +145,10 @@ impl<'t> Worker<'t> {
         });
     }
 
-    /// Notes that a worker has come to a barrier, and opens it when all have.
+    /// Notes that a worker has reached a barrier, and opens it when all have.
     fn arrive(&self, from: Address, ticket: u64, number: u64) -> Result<(), Malformed> {
         if self.0.here != ROOT {
-            return Err(malformed("only the root keeps barriers"));
+            return Err(malformed("a barrier message at a worker that is not the root"));
         }
         let mut barriers = self.0.arrived.borrow_mut();
         let arrived = barriers.entry(number).or_default();
@@ -160,15 +161,15 @@ impl<'t> Worker<'t> {
         Ok(())
     }
 
-    /// Completes an operation of this worker's.
+    /// Completes an operation of this worker.
     fn resolve(&self, ticket: u64, answer: Result<&[u8], RuntimeError>) -> Result<(), Malformed> {
         let pending = self.0.pending.borrow_mut().remove(&ticket);
-        let pending = pending.ok_or_else(|| malformed("an answer to no question"))?;
+        let pending = pending.ok_or_else(|| malformed("an answer without a request"))?;
         if answer
             .as_ref()
             .is_ok_and(|block| pending.len.is_some_and(|len| len != block.len() as u64))
         {
-            return Err(malformed("an answer of another length than was asked for"));
+            return Err(malformed("an answer whose length is not the requested one"));
         }
         complete(&pending.slot, answer.map(<[u8]>::to_vec));
         Ok(())

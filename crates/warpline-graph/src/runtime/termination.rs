@@ -1,17 +1,19 @@
-//! When a run is over: no worker has an eligible thread, and no message is in flight.
+//! Termination detection: a run is over when no worker has an eligible thread and no message is in
+//! transit.
 //!
-//! Called by the loop of `Runtime` when it has nothing else to do, and by `network`.
+//! Called by the main loop of `Runtime` when a worker is idle, and by `handlers`.
 //!
-//! The root asks all workers, in waves, how many messages they have sent and received; a worker
-//! answers when it is idle. A wave begins after the one before it has ended. If as many messages
-//! were received by the first of two waves as were sent by the second, then none was in flight in
-//! between, so nobody can have become active since: the run is over.
+//! The root asks all workers, in waves, how many messages they have sent and received. A worker
+//! answers when it is idle. A wave begins after the one before it has ended. Suppose that the
+//! messages received by the first of two waves are as many as those sent by the second. Then none
+//! was in transit between the waves, so no worker can have become active since: the run is over.
 //!
 //! # Invariants
 //!
 //! - **END-A.** Only an idle worker reports, and only within a run.
-//! - **END-B.** The messages of a run carry its phase, one bit; since nobody can finish a run that
-//!   another has not begun, one bit tells the messages of the next run from those of this one.
+//! - **END-B.** The messages of a run carry its phase, which is one bit. No worker can finish a run
+//!   that another has not begun, so one bit distinguishes the messages of the next run from those
+//!   of this one.
 //!
 //! # References
 //!
@@ -21,10 +23,10 @@ use warpline_net::{Address, Malformed};
 
 use super::{
     ROOT, RuntimeError, Worker,
-    wire::{Message, PHASE, malformed},
+    message::{Message, PHASE, malformed},
 };
 
-/// What one worker, or all of them, have counted.
+/// The counts of one worker, or their sums over all workers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     sent: u64,
@@ -33,27 +35,28 @@ struct Counts {
     waiting: u64,
 }
 
-/// What a worker knows about the end of the run.
+/// What a worker knows of termination detection.
 #[derive(Debug, Default)]
-pub(super) struct Ending {
+pub(super) struct Termination {
     /// 0 or [`PHASE`].
     pub(super) phase: u8,
     sent: u64,
     received: u64,
     /// The last wave that began.
     wave: u64,
-    /// A wave that wants this worker's report.
+    /// A wave that waits for this worker's report.
     probed: Option<u64>,
-    /// The root's: who has not reported, the sum of who has, and the sum of the wave before.
+    /// At the root: how many have not reported, the sums of the others, and those of the wave
+    /// before.
     missing: usize,
     sum: Option<Counts>,
     before: Option<Counts>,
-    /// The run is over, with so many threads suspended for ever.
-    verdict: Option<u64>,
+    /// Once the run is over: how many threads are suspended for ever.
+    outcome: Option<u64>,
 }
 
-impl Ending {
-    /// Counts a message that is sent, and says its phase.
+impl Termination {
+    /// Counts a message that is sent, and returns its phase.
     pub(super) fn post(&mut self, message: &Message<'_>) -> u8 {
         self.sent += u64::from(!message.is_control());
         self.phase
@@ -67,53 +70,55 @@ impl Ending {
     /// Begins the next run.
     pub(super) fn next_phase(&mut self) {
         self.phase ^= PHASE;
-        (self.probed, self.sum, self.before, self.verdict) = (None, None, None, None);
+        (self.probed, self.sum, self.before, self.outcome) = (None, None, None, None);
     }
 }
 
 impl Worker<'_> {
-    /// What an idle worker does about the end of the run.
-    pub(super) fn rest(&self) {
+    /// Takes part in termination detection; called by an idle worker.
+    pub(super) fn detect_termination(&self) {
+        debug_assert!(self.outcome().is_none(), "END-A: a worker reports after the run is over");
         if self.0.here == ROOT {
             self.next_wave();
             return;
         }
-        let probed = self.0.ending.borrow_mut().probed.take();
+        let probed = self.0.termination.borrow_mut().probed.take();
         if let Some(wave) = probed {
             let Counts { sent, received, waiting } = self.counts();
             self.post(ROOT, &Message::Report { wave, sent, received, waiting });
         }
     }
 
-    /// Whether the run is over; if so, how many threads are suspended for ever.
-    pub(super) fn verdict(&self) -> Option<u64> {
-        self.0.ending.borrow().verdict
+    /// If the run is over: how many threads are suspended for ever.
+    pub(super) fn outcome(&self) -> Option<u64> {
+        self.0.termination.borrow().outcome
     }
 
     fn counts(&self) -> Counts {
-        let (ending, waiting) = (self.0.ending.borrow(), self.0.tasks.borrow().len() as u64);
-        Counts { sent: ending.sent, received: ending.received, waiting }
+        let (termination, waiting) =
+            (self.0.termination.borrow(), self.0.tasks.borrow().len() as u64);
+        Counts { sent: termination.sent, received: termination.received, waiting }
     }
 
-    /// Ends a wave that is complete, and begins the next one unless the run is over.
+    /// Ends a complete wave, and begins the next one unless the run is over.
     fn next_wave(&self) {
-        if self.0.ending.borrow().missing > 0 {
+        if self.0.termination.borrow().missing > 0 {
             return;
         }
         let (own, workers) = (self.counts(), self.workers().len());
-        let mut ending = self.0.ending.borrow_mut();
-        if let Some(now) = ending.sum.take() {
-            let before = ending.before.replace(now);
+        let mut termination = self.0.termination.borrow_mut();
+        if let Some(now) = termination.sum.take() {
+            let before = termination.before.replace(now);
             if before.is_some_and(|before| before.received == now.sent) {
-                ending.verdict = Some(now.waiting);
-                drop(ending);
+                termination.outcome = Some(now.waiting);
+                drop(termination);
                 return self.tell_all(&Message::Stop { waiting: now.waiting });
             }
         }
-        ending.wave += 1;
-        (ending.missing, ending.sum) = (workers - 1, Some(own));
-        let wave = ending.wave;
-        drop(ending);
+        termination.wave += 1;
+        (termination.missing, termination.sum) = (workers - 1, Some(own));
+        let wave = termination.wave;
+        drop(termination);
         self.tell_all(&Message::Probe { wave });
     }
 
@@ -123,28 +128,35 @@ impl Worker<'_> {
         others.for_each(|worker| self.post(worker, message));
     }
 
-    /// Handles a message about the end of the run.
+    /// Handles a message of termination detection.
     pub(super) fn control(&self, from: Address, message: &Message<'_>) -> Result<(), Malformed> {
-        let mut ending = self.0.ending.borrow_mut();
+        let mut termination = self.0.termination.borrow_mut();
         let (root, from_root) = (self.0.here == ROOT, from == ROOT);
         match *message {
-            Message::Probe { wave } if from_root && !root => ending.probed = Some(wave),
-            Message::Stop { waiting } if from_root && !root => ending.verdict = Some(waiting),
-            Message::Report { wave, sent, received, waiting } if root && wave == ending.wave => {
-                let missing = ending.missing.checked_sub(1);
-                let sum = ending.sum.as_mut().zip(missing);
-                let (sum, missing) = sum.ok_or_else(|| malformed("a report too many"))?;
+            Message::Probe { wave } if from_root && !root => termination.probed = Some(wave),
+            Message::Stop { waiting } if from_root && !root => termination.outcome = Some(waiting),
+            Message::Report { wave, sent, received, waiting }
+                if root && wave == termination.wave =>
+            {
+                let missing = termination.missing.checked_sub(1);
+                let sum = termination.sum.as_mut().zip(missing);
+                let (sum, missing) =
+                    sum.ok_or_else(|| malformed("a worker has reported twice in a wave"))?;
                 sum.sent = sum.sent.saturating_add(sent);
                 sum.received = sum.received.saturating_add(received);
                 sum.waiting = sum.waiting.saturating_add(waiting);
-                ending.missing = missing;
+                termination.missing = missing;
             }
             Message::Failed { what } => {
                 let what = String::from_utf8_lossy(what).into_owned();
                 self.fail(RuntimeError::Elsewhere { worker: from, what });
             }
             Message::Left => self.fail(RuntimeError::Left { worker: from }),
-            _ => return Err(malformed("a message about the end that is not the sender's to send")),
+            _ => {
+                return Err(malformed(
+                    "a termination message that its sender may not send to this worker",
+                ));
+            }
         }
         Ok(())
     }
@@ -160,7 +172,8 @@ mod tests {
     use crate::runtime::{Runtime, worker::KIND};
 
     /// What two other workers have sent and received when they report, wave by wave. In the first
-    /// one the sums are equal, and yet something is in flight: who has sent it reported before.
+    /// wave the sums are equal, and yet a message is in transit: its sender reported before it
+    /// sent.
     const REPORTS: [[(u64, u64); 2]; 4] =
         [[(1, 0), (0, 1)], [(2, 0), (0, 1)], [(2, 0), (0, 2)], [(2, 0), (0, 2)]];
 
@@ -168,7 +181,7 @@ mod tests {
     #[derive(Debug, Default)]
     struct Script {
         reports: Mutex<VecDeque<Received>>,
-        /// The waves that began and the stops that were sent, both to each of two.
+        /// The numbers of probes and of stops sent to the two others.
         seen: Mutex<(usize, usize)>,
     }
 
@@ -210,8 +223,8 @@ mod tests {
         }
     }
 
-    /// The run is over when a wave finds as many sent as the wave before found received, and only
-    /// then.
+    /// END-A: the run is over when a wave counts as many messages sent as the wave before counted
+    /// received, and only then.
     #[test]
     fn equal_sums_of_one_wave_do_not_end_a_run() {
         let script = Script::default();
