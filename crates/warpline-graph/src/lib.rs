@@ -14,10 +14,8 @@
 //! | `plan`        | which worker has which node, the capacity of edges, the techniques       |
 //! | `partition`   | simple ways to assign nodes to workers                                   |
 //! | `min_cut`     | an assignment by METIS that cuts few edges (cargo feature `metis`)       |
-//! | `handle`      | the operations of one worker                                             |
-//! | `sending`     | those that send                                                          |
-//! | `arrivals`    | those that handle what other workers have sent                           |
-//! | `freeze`      | freezing and unfreezing                                                  |
+//! | `handle`      | the operations of one worker: sending, arrivals, freezing                |
+//! | `error`       | what is wrong with a plan                                                |
 //! | `fifo`        | the edges that lead to one worker                                        |
 //! | `item`        | what workers send each other, and its bytes                              |
 //! | `hub`         | the mailboxes of a rank's workers, and whether all of them are idle      |
@@ -55,10 +53,9 @@
 
 #![forbid(unsafe_code)]
 
-mod arrivals;
 mod batch;
+mod error;
 mod fifo;
-mod freeze;
 mod handle;
 mod hub;
 mod item;
@@ -67,18 +64,17 @@ mod min_cut;
 mod partition;
 mod plan;
 pub mod runtime;
-mod sending;
 mod split_phase;
 mod topology;
 
-pub use arrivals::Clock;
+pub use error::PlanError;
 pub use fifo::Taken;
-pub use handle::{EventGraph, GraphTraffic, Refusal, Refused, Remote};
+pub use handle::{Clock, EventGraph, GraphTraffic, Refusal, Refused, Remote};
 pub use hub::Hub;
 pub use item::{CONTROL_WORDS, Codec, Control};
 #[cfg(feature = "metis")]
 pub use min_cut::min_cut;
 pub use partition::{blocks, round_robin};
-pub use plan::{Plan, PlanError, Techniques};
+pub use plan::{Plan, Techniques};
 pub use split_phase::SplitPhase;
 pub use topology::{EdgeId, NodeId, Topology};

@@ -75,7 +75,7 @@ unsafe impl Send for Library {}
 unsafe impl Send for Transfer {}
 
 impl Library {
-    /// Initialises MPI.
+    /// Initializes MPI.
     pub(super) fn initialize() -> Result<Self, NetError> {
         let mut initialized = 0;
         // SAFETY: MPI allows this call at any time.
@@ -99,7 +99,8 @@ impl Library {
         let code = unsafe { ffi::MPI_Comm_set_errhandler(world, handler) };
         library.check("MPI_Comm_set_errhandler", code)?;
         if provided < wanted {
-            let what = "this MPI library can be called from one thread only (it lacks MPI_THREAD_SERIALIZED)";
+            let what = "this MPI library can be called from one thread only (it lacks \
+                        MPI_THREAD_SERIALIZED)";
             return Err(NetError::Failed(what.to_owned()));
         }
         Ok(library)

@@ -6,7 +6,8 @@ use std::rc::Rc;
 
 use warpline_net::{Malformed, NetError, Parcel};
 
-use crate::{EdgeId, EventGraph, NodeId, Taken, item::Item};
+use super::EventGraph;
+use crate::{EdgeId, NodeId, Taken, item::Item};
 
 /// A clock that a node has published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    pub(crate) const fn of_node(node: NodeId, words: [u64; 2]) -> Self {
+    pub(super) const fn of_node(node: NodeId, words: [u64; 2]) -> Self {
         Self { node, edge: None, words }
     }
 
@@ -137,7 +138,7 @@ impl<E> EventGraph<'_, E> {
     }
 
     /// Handles an item, or keeps it for later if its sender's marker has arrived before it.
-    pub(crate) fn admit(&mut self, from: usize, item: Item<E>) {
+    pub(super) fn admit(&mut self, from: usize, item: Item<E>) {
         match item {
             Item::Control(words) => self.control.push_back((from, *words)),
             item if self.freezing.is_closed(from) => self.freezing.keep(from, item),
@@ -182,14 +183,14 @@ impl<E> EventGraph<'_, E> {
 
     /// Puts an event into an edge that leads to this worker.
     #[inline]
-    pub(crate) fn receive_into(&mut self, edge: EdgeId, event: Taken<E>) {
+    pub(super) fn receive_into(&mut self, edge: EdgeId, event: Taken<E>) {
         if self.fifos.push(self.plan.place(edge), event) {
             self.arrivals.push_back(edge);
         }
     }
 
     /// Puts one event into several edges that lead to this worker.
-    pub(crate) fn spread(&mut self, edges: &[EdgeId], event: E) {
+    pub(super) fn spread(&mut self, edges: &[EdgeId], event: E) {
         if let [edge] = edges {
             return self.receive_into(*edge, Taken::Own(event));
         }

@@ -1,15 +1,22 @@
 //! One worker's operations on the event graph.
 //!
-//! Used by one thread only. When a send to another rank fails, the next [`poll`](EventGraph::poll)
-//! returns the error.
+//! Used by one thread only. `sending` has the operations that send, `arrivals` those that handle
+//! what other workers have sent, and `freeze` those that freeze the graph. When a send to another
+//! rank fails, the next [`poll`](EventGraph::poll) returns the error.
+
+mod arrivals;
+mod freeze;
+mod sending;
 
 use std::{collections::VecDeque, fmt};
 
 use warpline_net::{NetError, Outbox, Transport};
 
+pub use self::arrivals::Clock;
+use self::freeze::Freezing;
 use crate::{
-    Clock, Codec, Control, EdgeId, Hub, NodeId, Plan, Taken, batch::Batch, fifo::Fifos,
-    freeze::Freezing, hub::RemoteItems, item::Item,
+    Codec, Control, EdgeId, Hub, NodeId, Plan, Taken, batch::Batch, fifo::Fifos, hub::RemoteItems,
+    item::Item,
 };
 
 /// How a handle reaches other ranks.
@@ -66,41 +73,41 @@ pub struct GraphTraffic {
 /// One worker's handle on the event graph.
 #[derive(Debug)]
 pub struct EventGraph<'g, E> {
-    pub(crate) plan: &'g Plan,
-    pub(crate) hub: &'g Hub<E>,
-    pub(crate) me: usize,
+    plan: &'g Plan,
+    hub: &'g Hub<E>,
+    me: usize,
     /// This worker's number at its rank, and the rank's first worker.
-    pub(crate) port: usize,
-    pub(crate) first: usize,
-    pub(crate) remote: Option<Remote<'g, E>>,
-    pub(crate) outbox: Option<Outbox<'g>>,
-    pub(crate) batches: Vec<Batch<E>>,
-    pub(crate) fifos: Fifos<E>,
+    port: usize,
+    first: usize,
+    remote: Option<Remote<'g, E>>,
+    outbox: Option<Outbox<'g>>,
+    batches: Vec<Batch<E>>,
+    fifos: Fifos<E>,
     /// By index among the edges that leave from this worker: for how many more events they have
     /// room.
-    pub(crate) credits: Vec<i32>,
+    credits: Vec<i32>,
     /// By index among the edges that lead to this worker: credits that were not returned yet.
-    pub(crate) owed: Vec<u32>,
+    owed: Vec<u32>,
     /// The edges of which some credits are not returned.
-    pub(crate) owing: Vec<EdgeId>,
+    owing: Vec<EdgeId>,
     /// By node: how many acknowledgements are missing. Empty if sends are lazy.
-    pub(crate) unacknowledged: Vec<u32>,
+    unacknowledged: Vec<u32>,
     /// Edges that were empty and have got events since `next_arrival` has named them.
-    pub(crate) arrivals: VecDeque<EdgeId>,
-    pub(crate) clocks: VecDeque<Clock>,
-    pub(crate) control: VecDeque<(usize, Control)>,
+    arrivals: VecDeque<EdgeId>,
+    clocks: VecDeque<Clock>,
+    control: VecDeque<(usize, Control)>,
     /// Nodes that were refused a send and can send again.
-    pub(crate) unblocked: VecDeque<NodeId>,
-    pub(crate) freezing: Freezing<E>,
+    unblocked: VecDeque<NodeId>,
+    freezing: Freezing<E>,
     /// How many workers of other ranks have not sent their fingerprints.
-    pub(crate) unconfirmed: usize,
-    pub(crate) fingerprint: u64,
-    pub(crate) collected: u64,
-    pub(crate) scratch: Vec<Item<E>>,
-    pub(crate) remote_items: RemoteItems,
+    unconfirmed: usize,
+    fingerprint: u64,
+    collected: u64,
+    scratch: Vec<Item<E>>,
+    remote_items: RemoteItems,
     is_idle: bool,
-    pub(crate) error: Option<NetError>,
-    pub(crate) traffic: GraphTraffic,
+    error: Option<NetError>,
+    traffic: GraphTraffic,
 }
 
 impl<'g, E> EventGraph<'g, E> {
@@ -228,7 +235,7 @@ impl<'g, E> EventGraph<'g, E> {
     }
 
     /// Returns to the sender of an edge all credits that are owed to it.
-    pub(crate) fn return_credits(&mut self, edge: EdgeId) {
+    fn return_credits(&mut self, edge: EdgeId) {
         let count = std::mem::take(&mut self.owed[self.plan.place(edge)]);
         if count > 0 {
             self.traffic.credits += 1;
@@ -239,7 +246,7 @@ impl<'g, E> EventGraph<'g, E> {
 
     /// Adds credits to an edge that leaves from this worker.
     #[inline]
-    pub(crate) fn add_credits(&mut self, edge: EdgeId, count: u32) {
+    fn add_credits(&mut self, edge: EdgeId, count: u32) {
         let credits = &mut self.credits[self.plan.place_at_sender(edge)];
         let was_full = *credits <= 0;
         *credits = credits.saturating_add_unsigned(count);

@@ -4,9 +4,8 @@
 
 use warpline_net::NetError;
 
-use crate::{
-    Control, EdgeId, EventGraph, NodeId, Refusal, Refused, Taken, arrivals::Clock, item::Item,
-};
+use super::{Clock, EventGraph, Refusal, Refused};
+use crate::{Control, EdgeId, NodeId, Taken, item::Item};
 
 impl<E> EventGraph<'_, E> {
     /// Sends an event on one edge.
@@ -152,7 +151,7 @@ impl<E> EventGraph<'_, E> {
 
     /// Sends an item to another worker, at once or together with others.
     #[inline]
-    pub(crate) fn dispatch(&mut self, worker: usize, item: Item<E>) {
+    pub(super) fn dispatch(&mut self, worker: usize, item: Item<E>) {
         // The next `set_idle` flushes it, if nothing else does.
         self.set_active();
         if let Some(port) = worker.checked_sub(self.first).filter(|&port| port < self.batches.len())
@@ -192,7 +191,7 @@ impl<E> EventGraph<'_, E> {
     }
 
     /// Keeps the first error for the next poll, which returns it.
-    pub(crate) fn remember(&mut self, outcome: Result<(), NetError>) {
+    pub(super) fn remember(&mut self, outcome: Result<(), NetError>) {
         if let Err(error) = outcome {
             self.error.get_or_insert(error);
         }

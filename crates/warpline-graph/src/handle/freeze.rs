@@ -8,11 +8,12 @@
 
 use std::collections::VecDeque;
 
-use crate::{EventGraph, item::Item};
+use super::EventGraph;
+use crate::item::Item;
 
 /// The progress of a freeze at one worker.
 #[derive(Debug)]
-pub(crate) struct Freezing<E> {
+pub(super) struct Freezing<E> {
     /// Whether this worker has stopped sending.
     stopped: bool,
     /// By worker: whether its marker has arrived.
@@ -23,27 +24,27 @@ pub(crate) struct Freezing<E> {
 }
 
 impl<E> Freezing<E> {
-    pub(crate) fn new(workers: usize) -> Self {
+    pub(super) fn new(workers: usize) -> Self {
         let kept = (0..workers).map(|_| VecDeque::new()).collect();
         Self { stopped: false, closed: vec![false; workers], markers: 0, kept }
     }
 
     #[inline]
-    pub(crate) const fn has_stopped(&self) -> bool {
+    pub(super) const fn has_stopped(&self) -> bool {
         self.stopped
     }
 
     #[inline]
-    pub(crate) fn is_closed(&self, worker: usize) -> bool {
+    pub(super) fn is_closed(&self, worker: usize) -> bool {
         self.closed[worker]
     }
 
-    pub(crate) fn close(&mut self, worker: usize) {
+    pub(super) fn close(&mut self, worker: usize) {
         self.closed[worker] = true;
         self.markers += 1;
     }
 
-    pub(crate) fn keep(&mut self, worker: usize, item: Item<E>) {
+    pub(super) fn keep(&mut self, worker: usize, item: Item<E>) {
         self.kept[worker].push_back(item);
     }
 }
