@@ -6,8 +6,8 @@
 //! any other, an anti-message follows the event by mail. Rollbacks that follow from others are
 //! worked off from that list, so that a long chain of them does not nest.
 //!
-//! With lazy cancellation, what an undone event had sent is *held* until the event is handled again,
-//! and canceled only if it is not sent again.
+//! With lazy cancellation, what an undone event had sent is *held* until the event is handled
+//! again, and canceled only if it is not sent again.
 
 use warpline_core::Model;
 

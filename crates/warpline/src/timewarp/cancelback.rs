@@ -6,8 +6,8 @@
 //!
 //! Other ranks have buffers of their own. A remote event that finds no buffer waits in the backlog
 //! of its receiver: never more than a share of the buffers of every other worker, for the last two
-//! rounds. Its worker is short of buffers, and the workers of all ranks answer: each takes back what
-//! it has sent from far ahead.
+//! rounds. Its worker is short of buffers, and the workers of all ranks answer: each takes back
+//! what it has sent from far ahead.
 
 use warpline_core::Model;
 
@@ -19,13 +19,14 @@ use super::{
 };
 use crate::pending::PendingSet;
 
-/// After this many rounds of taking back ever more, everything that is not committed is undone.
+/// Each round of a shortage takes back more; after this many, all uncommitted events are undone.
 const SQUEEZES: u32 = 8;
 /// Rounds that the event which GVT has reached gets to find a buffer when all else is undone. Where
 /// the others begin to undo only when GVT does not advance, it takes them [`SQUEEZES`] of these.
 const PATIENCE: u32 = 8 + SQUEEZES + STUCK;
-/// Where a pool keeps the buffers of workers apart, it does so for this many rounds in which GVT does
-/// not advance for lack of buffers. Meanwhile the buffers of the worker that lacks them return.
+/// Where a pool keeps the buffers of workers apart, it does so for this many rounds in which GVT
+/// does not advance for lack of buffers. Meanwhile the buffers of the worker that lacks them
+/// return.
 const STUCK: u32 = 3;
 /// Rounds without a shortage after which the squeeze is eased by one step.
 const EASE_AFTER: u32 = 4;
@@ -78,8 +79,8 @@ impl<M: Model> Worker<'_, M> {
     /// Answers a shortage of buffers, in step with all other workers that it concerns: they see the
     /// same outcomes.
     ///
-    /// If GVT has advanced, fossil collection has just helped, and the pool distributes what it
-    /// reclaimed. If that did not last, the squeeze begins.
+    /// If GVT has advanced, fossil collection has just helped, and the pool distributes the buffers
+    /// that it reclaimed. If that did not last, the squeeze begins.
     ///
     /// # Errors
     ///
@@ -156,7 +157,7 @@ impl<M: Model> Worker<'_, M> {
         pending.or_else(waiting).or_else(|| self.first_of_backlog().filter(at_gvt))
     }
 
-    /// Takes back what lies beyond the squeezed window.
+    /// Undoes the events beyond the squeezed window, and takes back what they sent.
     fn cancel_back(&mut self) {
         let to = match self.flow.shortage.squeezed() {
             Some(squeezed) if squeezed > 0.0 => {

@@ -1,15 +1,15 @@
-//! Where the time goes: nanoseconds by part of the engine, measured if it was asked for.
+//! Where the time goes: nanoseconds by part of the engine, measured with `--costs`.
 //!
-//! Of the events that a worker handles, one in [`SAMPLE_EVERY`] is timed part by part; what happens
-//! once per turn or per GVT is timed always. The time that a look at the clock takes is measured at
+//! Of the events that a worker handles, one in [`SAMPLE_EVERY`] is timed part by part. Work done
+//! once per turn or per GVT is always timed. The time that a look at the clock takes is measured at
 //! the start and taken off.
 
 use std::time::{Duration, Instant};
 
-/// One event in so many is timed.
+/// One of this many events is timed.
 const SAMPLE_EVERY: u64 = 61;
 
-/// A part of the engine's work.
+/// A part of the work of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// Taking mail, annihilating canceled events.
@@ -18,7 +18,7 @@ pub(super) enum Part {
     Pending,
     /// Saving the state and writing the record.
     Saving,
-    /// The model's handler, without its sends.
+    /// The handler of the model, without its sends.
     Handler,
     /// Sends: the key, the buffer, the pending set or the mail.
     Send,
@@ -68,7 +68,7 @@ pub(super) struct Costs {
     entered: Instant,
     /// Time of inner parts, to be taken off the outer one.
     inner: Duration,
-    /// What a look at the clock takes.
+    /// The time that a look at the clock takes.
     clock: Duration,
     spent: [Duration; Part::ALL.len()],
 }
@@ -87,7 +87,7 @@ impl Costs {
         }
     }
 
-    /// Begins something that is timed every time.
+    /// Begins a part that is timed every time.
     #[inline]
     pub(super) fn begin(&mut self) {
         if self.on {
@@ -156,7 +156,7 @@ impl Costs {
         (self.since, self.inner) = (Instant::now(), Duration::ZERO);
     }
 
-    /// The seconds spent in each part: what was sampled, scaled up; `None` if nothing was timed.
+    /// The seconds spent in each part, sampled parts scaled up; `None` if nothing was timed.
     pub(super) fn seconds(&self) -> Option<[f64; Part::ALL.len()]> {
         let seconds = |index: usize| {
             let part = Part::ALL[index];
@@ -167,7 +167,7 @@ impl Costs {
     }
 }
 
-/// What a look at the clock takes, as the least of many.
+/// The time that a look at the clock takes: the least of many.
 fn clock_cost() -> Duration {
     let look = || {
         let start = Instant::now();

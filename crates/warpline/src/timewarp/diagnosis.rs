@@ -1,10 +1,10 @@
-//! Why a run was slow, if it was, and what to change: read off the counters of its workers.
+//! Why a run was slow, if it was, and how to change that: concluded from the workers' counters.
 //!
-//! Called once, when the report is made. Each rule is a function that says something or nothing.
+//! Called once, when the report is made. Each rule is a function that returns a remark or none.
 
 use super::statistics::Statistics;
 
-/// What the rules look at.
+/// The input of the rules.
 #[derive(Clone, Debug)]
 pub(super) struct Evidence<'a> {
     pub(super) workers: &'a [Statistics],
@@ -17,7 +17,7 @@ pub(super) struct Evidence<'a> {
     pub(super) rate: f64,
 }
 
-/// Parts beyond which something is worth a remark.
+/// Fractions above which a rule makes a remark.
 const ROLLED_BACK_MUCH: f64 = 0.2;
 const MAILED_MUCH: f64 = 0.25;
 const IDLE_MUCH: f64 = 0.5;
@@ -27,11 +27,11 @@ const EVENTS_PER_LP_FEW: f64 = 10.0;
 const EVENTS_MIN: u64 = 10_000;
 /// Events that take less than this are hardly worth a message to another worker, in nanoseconds.
 const FINE_GRAIN_NS: f64 = 1_000.0;
-/// What lies beyond this is not in the caches nearest to a core.
+/// More bytes than this do not fit into the caches nearest to a core.
 const CACHE_BYTES: u64 = 4 << 20;
 
 impl Evidence<'_> {
-    /// Everything that is worth a remark, the most important first.
+    /// The remarks of all rules, the most important first.
     pub(super) fn remarks(&self) -> Vec<String> {
         let rules = [
             Self::too_many_workers,

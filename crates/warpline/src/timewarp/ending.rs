@@ -9,7 +9,8 @@ use super::{
 use crate::{EngineKind, RunError, run::FailureOrder};
 
 impl<M: Model> Worker<'_, M> {
-    /// The run has come to its end. If there are other ranks, what they have sent is waited for.
+    /// The run has come to its end. If there are other ranks, the worker waits until their messages
+    /// have arrived.
     pub(super) fn close(&mut self, end: End) -> Result<(), End> {
         if self.sender.remote.is_none() {
             return Err(end);
@@ -31,7 +32,7 @@ impl<M: Model> Worker<'_, M> {
         if self.shared.cannot_go_on() { Err(self.leave()) } else { Ok(()) }
     }
 
-    /// The run has failed at some worker: what is committed by then still counts.
+    /// The run has failed at some worker. Events that are committed by then still count.
     fn leave(&mut self) -> End {
         if let Some(outcome) = self.sender.gvt.adopt(&self.shared.gvt) {
             self.gvt = outcome.gvt.max(self.gvt);

@@ -23,15 +23,15 @@ const ANTI: u32 = 1 << 31;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) key: EventKey,
-    /// The receiver's index among the LPs of its worker; in a remote event that this rank sends, the
-    /// receiver's number.
+    /// The receiver's index among the LPs of its worker; in a remote event that this rank sends,
+    /// the receiver's number.
     pub(super) lp: u32,
     /// The buffer's number; above it the kind, and whether this is an anti-message.
     tag: u32,
 }
 
 impl Event {
-    /// What unused places hold.
+    /// Fills unused places.
     pub(super) const FILLER: Self =
         Self { key: EventKey::new(VirtualTime::ZERO, 0, LpId::new(0), 0), lp: 0, tag: 0 };
 

@@ -88,7 +88,7 @@ pub(super) struct Flow {
     stop: bool,
     /// The run fails, which other ranks have to hear of.
     failed: bool,
-    /// The run has come to its end: nothing is handled any more.
+    /// The run has come to its end: no event is handled any more.
     over: bool,
     /// Rounds in a row in which this worker had a backlog at its cut.
     backlog_rounds: u32,
@@ -144,7 +144,7 @@ impl Flow {
         self.starved
     }
 
-    /// What keeps the worker from the events that it has.
+    /// Why the worker may not handle the events that it has.
     pub(super) const fn holds_back_by(&self) -> Activity {
         if self.starved {
             Activity::OutOfBuffers
@@ -163,8 +163,8 @@ impl Flow {
         self.starved || self.shortage.squeezed().is_some()
     }
 
-    /// A handler found no buffer, after `processed` events in all: nothing is handled until GVT has
-    /// been computed. `quota` is this worker's share of all buffers.
+    /// A handler found no buffer, after `processed` events in all: no event is handled until GVT
+    /// has been computed. `quota` is this worker's share of all buffers.
     pub(super) fn starve(&mut self, processed: u64, quota: f64) {
         (self.starved, self.limit) = (true, 0.0);
         self.starved_again = processed - self.starved_at <= quota as u64 / SOON;
@@ -197,12 +197,12 @@ impl Flow {
         self.stop = true;
     }
 
-    /// The run fails, and nothing is handled any more.
+    /// The run fails, and no event is handled any more.
     pub(super) fn fail(&mut self) {
         (self.failed, self.over) = (true, true);
     }
 
-    /// The run has come to its end, and nothing is handled any more.
+    /// The run has come to its end, and no event is handled any more.
     pub(super) fn close(&mut self) {
         self.over = true;
     }
@@ -211,7 +211,7 @@ impl Flow {
         self.over
     }
 
-    /// What this worker tells the others in its report.
+    /// The notes that this worker adds to its report.
     pub(super) const fn notes(&self) -> u64 {
         let again = if self.starved_again { STARVED | STARVED_AGAIN } else { STARVED };
         (if self.starved { again } else { 0 })

@@ -1,4 +1,4 @@
-//! Fossil collection: what lies below GVT is committed, and its buffers are free again.
+//! Fossil collection: events below GVT are committed, and their buffers are free again.
 //!
 //! `block` collects all of it at every new GVT, from the front of the log on (GTW, section 3.2).
 //! `on-the-fly` leaves it there, and takes two records away before each event that is handled
@@ -17,20 +17,21 @@ use crate::pending::Entry;
 const ON_THE_FLY: usize = 2;
 
 impl<M: Model> Worker<'_, M> {
-    /// Collects what a new GVT has committed; all of it if somebody is `short` of buffers.
+    /// Collects the records that a new GVT has committed; all of them if a worker is `short` of
+    /// buffers.
     pub(super) fn fossil_collect(&mut self, short: bool) {
         if !self.on_the_fly || short || self.must_collect_all() {
             self.collect_all();
         }
     }
 
-    /// Even on the fly, all is collected where somebody waits for it: for memory, or for the end of
-    /// the run.
+    /// Even on the fly, all records are collected when buffers are short, and at the end of the
+    /// run.
     fn must_collect_all(&self) -> bool {
         self.is_final() || self.flow.is_squeezed()
     }
 
-    /// Whether nothing will be rolled back any more.
+    /// Whether no event will be rolled back any more.
     pub(super) fn is_final(&self) -> bool {
         self.gvt.reaches(self.shared.end)
     }
@@ -52,7 +53,7 @@ impl<M: Model> Worker<'_, M> {
         self.forget_sent();
     }
 
-    /// Forgets what the collected records had sent.
+    /// Drops the notes of what the collected records had sent.
     #[inline]
     fn forget_sent(&mut self) {
         let (history, sent) = (&self.history, &mut self.sender.sent);
@@ -61,8 +62,8 @@ impl<M: Model> Worker<'_, M> {
         sent.drop_before(front);
     }
 
-    /// Collects the record at the front, but for what it had sent; false if there is none that may
-    /// go.
+    /// Collects the record at the front, but for the notes of what it had sent. Returns false if no
+    /// record may go.
     #[inline]
     fn drop_front(&mut self) -> bool {
         if self.history.len() == 0 {

@@ -1,8 +1,8 @@
 //! Global virtual time: the paper's asynchronous algorithm (GTW, section 3.5), without a barrier.
 //!
-//! Workers call it once per turn of their main loop. One of them sets the flag; each reports a
-//! lower bound of what it may still handle or send; the last one to report takes the least of the
-//! reports, and every worker finds the result when it next looks. Nobody waits.
+//! Workers call it once per turn of their main loop. One of them sets the flag. Each reports a
+//! lower bound of the events that it may still handle or send. The last one to report takes the
+//! least of the reports, and every worker finds the result when it next looks. No worker waits.
 //!
 //! GVT is a whole event key here, not only a time. So it moves on through events at the same time,
 //! the event that it has reached is a definite one, and I/O events and errors are ordered by it.
@@ -12,10 +12,10 @@
 //! 1. [`Participant::notice`]: was the flag set in a round that I have not reported in?
 //! 2. [`Participant::adopt`]: is a result there that I have not seen? After step 1, for a round may
 //!    end and the next one begin while this worker is elsewhere.
-//! 3. Take all mail from the inbox, and handle what it undoes.
-//! 4. Send what is to be sent: push it, and *then* call [`Participant::sent`].
-//! 5. If step 1 said so, [`Participant::report`] the least of its unhandled events; what it sent
-//!    since the flag was set (SendMin) is added here.
+//! 3. Take all mail from the inbox, and roll back as it requires.
+//! 4. Send all mail: push it, and *then* call [`Participant::sent`].
+//! 5. If step 1 said so, [`Participant::report`] the least of its unhandled events. The least event
+//!    that it sent since the flag was set (SendMin) is included here.
 //!
 //! # Why it is a lower bound
 //!
@@ -23,21 +23,20 @@
 //! reports is one of these:
 //!
 //! - It was pushed to its receiver before *T*. The receiver found it in step 3, after it had seen
-//!   the flag in step 1, so it lies in what the receiver reported in step 5, or what the receiver
-//!   did with it does.
+//!   the flag in step 1. So the report of step 5 includes the event, or the events that it led to.
 //! - It was pushed after *T* and before its sender reported: then it is in the sender's SendMin.
 //! - It was sent after its sender had reported. Then its cause was handled after that report. The
-//!   cause was among what the sender reported, or came later from somebody else and is itself one
-//!   of these three; and an effect never sorts before its cause (KEY-A).
+//!   cause was among the events that the sender reported, or came later from another worker and is
+//!   itself one of these three; and an effect never sorts before its cause (KEY-A).
 //!
 //! # The bad interleaving
 //!
 //! "Before *T*" must mean the same to sender and receiver. A sender pushes and then finds the flag
 //! not set, so it leaves the event to the receiver. The receiver finds the flag set and takes its
 //! mail. If either could do its second access before its first (store buffering), the receiver
-//! could miss the event, and nobody would have counted it. The two fences (GVT-3) forbid it: in the
-//! order of the fences, either the sender's comes first, and the receiver takes the event; or the
-//! receiver's does, and the sender finds the flag set.
+//! could miss the event, and neither would have counted it. The two fences (GVT-3) forbid it: in
+//! the order of the fences, either the sender's comes first, and the receiver takes the event; or
+//! the receiver's does, and the sender finds the flag set.
 //!
 //! # Happens-before edges
 //!
@@ -54,10 +53,10 @@
 //!
 //! # With other ranks
 //!
-//! What the workers of one rank come to is a bound for that rank alone. So the last report does not
-//! end the round there (edge GVT-5): one worker takes the result to the other ranks
-//! ([`rounds`](super::rounds)), and gives back what all of them have come to ([`Gvt::publish`]).
-//! Only it starts rounds, too.
+//! The result of the workers of one rank is a bound for that rank alone. So the last report does
+//! not end the round there (edge GVT-5): one worker takes the result to the other ranks (module
+//! `remote::rounds`), and publishes the result of all ranks ([`Gvt::publish`]). Only that worker
+//! starts rounds, too.
 //!
 //! `tests/loom_gvt.rs` compiles this module with the atomics of a model checker, and lists the
 //! mutations that it finds.
@@ -93,7 +92,7 @@ impl Bound {
     }
 }
 
-/// What a round came to.
+/// The result of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     /// Global virtual time.
@@ -106,7 +105,7 @@ pub(crate) struct Outcome {
 const ROUND: u32 = 32;
 const MISSING: u64 = u32::MAX as u64;
 
-/// What the workers share.
+/// The part that the workers share.
 #[derive(Debug)]
 pub(crate) struct Gvt {
     /// GVTFlag: set while reports are missing. Edges GVT-1 and GVT-3.
@@ -138,7 +137,7 @@ fn load(words: &[AtomicU64; 4]) -> Outcome {
 }
 
 impl Gvt {
-    /// For so many workers, of one rank or of one of `several_ranks`.
+    /// For the workers of one rank, which is the only one or one of `several_ranks`.
     pub(crate) fn new(workers: usize, several_ranks: bool) -> Self {
         Self {
             flag: CachePadded::new(AtomicU64::new(0)),
@@ -152,11 +151,11 @@ impl Gvt {
     /// Starts a round, unless one is running.
     pub(crate) fn start(&self) {
         // Ordering: Relaxed; nothing is read through it. The exchange fails if it is out of date,
-        // and who notices the round loads it again (edges GVT-4 and GVT-2).
+        // and a worker that notices the round loads it again (edges GVT-4 and GVT-2).
         let completed = self.completed.load(Ordering::Relaxed);
         let next = (completed + 1) << ROUND | self.reports.len() as u64;
-        // Ordering: Release, edge GVT-4. If the exchange fails, somebody else has started the
-        // round, and nothing was read.
+        // Ordering: Release, edge GVT-4. If the exchange fails, another worker has started
+        // the round, and nothing was read.
         let _ = self.flag.compare_exchange(
             completed << ROUND,
             next,
@@ -165,8 +164,8 @@ impl Gvt {
         );
     }
 
-    /// What this rank has come to in a round that other ranks have to be asked about. Only the
-    /// worker that asks them calls this.
+    /// The result of this rank in a round in which other ranks take part. Only the worker that asks
+    /// them calls this.
     pub(crate) fn gathered(&self) -> Option<Outcome> {
         // Ordering: Acquire, edge GVT-5.
         let gathered = self.gathered.as_ref()?.load(Ordering::Acquire);
@@ -174,7 +173,7 @@ impl Gvt {
         (gathered == self.completed.load(Ordering::Relaxed) + 1).then(|| load(&self.result))
     }
 
-    /// Ends a round that other ranks were asked about.
+    /// Ends a round in which other ranks have taken part.
     pub(crate) fn publish(&self, outcome: Outcome) {
         // Ordering: Relaxed; only this worker stores it.
         let round = self.completed.load(Ordering::Relaxed) + 1;
@@ -192,7 +191,7 @@ impl Gvt {
     }
 }
 
-/// A worker's part.
+/// The part of one worker.
 #[derive(Debug)]
 pub(crate) struct Participant {
     worker: usize,
@@ -200,7 +199,7 @@ pub(crate) struct Participant {
     reported: u64,
     /// The last round whose result this worker has seen.
     adopted: u64,
-    /// The least of what was sent since the flag was set: SendMin.
+    /// The least key that was sent since the flag was set: SendMin.
     send_min: Bound,
 }
 
@@ -221,7 +220,7 @@ impl Participant {
         noticed
     }
 
-    /// Step 4: `least` is the least key of what was just pushed.
+    /// Step 4: `least` is the least key that was just pushed.
     #[inline]
     pub(crate) fn sent(&mut self, gvt: &Gvt, least: Bound) {
         // Ordering: SeqCst fence, edge GVT-3: the pushes come before the look at the flag.
@@ -231,7 +230,7 @@ impl Participant {
         }
     }
 
-    /// Step 5: nothing that this worker has is below `least`. The last report makes the result.
+    /// Step 5: no event of this worker is below `least`. The last report makes the result.
     pub(crate) fn report(&mut self, gvt: &Gvt, least: Bound, notes: u64) {
         let round = self.reported + 1;
         assert!(self.adopted + 1 == round, "GVT-2: a report before the last result was seen");

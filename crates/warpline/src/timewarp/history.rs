@@ -1,9 +1,9 @@
-//! The processed list: what a worker has handled and not yet committed, and what that sent.
+//! The processed list: events that a worker has handled and not yet committed, and what they sent.
 //!
 //! The paper has one list per LP; this is one log per worker, in the order in which events were
 //! handled, with a chain through it for each LP. Records are written and reclaimed in sequence, so
 //! that the part in use stays in the cache; and fossil collection takes whole stretches from the
-//! front, without a look at LPs that have nothing to give.
+//! front, without a look at LPs without committed records.
 //!
 //! # Invariants
 //!
@@ -63,17 +63,17 @@ pub(super) struct Held {
     pub(super) identity: Option<u64>,
 }
 
-/// A queue in which everything keeps its position; positions are never used again.
+/// A queue in which each item keeps its position; positions are never used again.
 #[derive(Debug)]
 pub(super) struct Ring<T> {
     items: Vec<T>,
-    /// What places hold before they are used.
+    /// Fills places that are not used yet.
     filler: T,
     front: u64,
     back: u64,
 }
 
-/// The least capacity of a ring that has held something.
+/// The least capacity of a ring that is not empty.
 const RING_MIN: usize = 64;
 
 impl<T: Clone> Ring<T> {
@@ -98,9 +98,8 @@ impl<T: Clone> Ring<T> {
         at as usize & (self.items.len().wrapping_sub(1))
     }
 
-    /// Adds what is written to the next place, which has something older in it. Written there field
-    /// by field, it is not put together elsewhere and copied: loads that span several stores
-    /// stall.
+    /// The next place, to be overwritten field by field; it holds an older item. An item that is
+    /// put together elsewhere and copied would be slower: loads that span several stores stall.
     #[inline]
     fn next(&mut self) -> (u64, &mut T) {
         if self.len() == self.items.len() {
@@ -123,20 +122,20 @@ impl<T: Clone> Ring<T> {
         self.items = items;
     }
 
-    /// Drops everything before `front`.
+    /// Drops all items before `front`.
     #[inline]
     pub(super) fn drop_before(&mut self, front: u64) {
         debug_assert!((self.front..=self.back).contains(&front), "HIST: the front left the ring");
         self.front = front;
     }
 
-    /// Drops everything from `back` on; its positions are used again, as nobody knows them.
+    /// Drops all items from `back` on. Their positions are used again, as no one refers to them.
     pub(super) fn drop_from(&mut self, back: u64) {
         debug_assert!((self.front..=self.back).contains(&back), "HIST: the back left the ring");
         self.back = back;
     }
 
-    /// How many places there are, for things kept beside the ring.
+    /// How many places there are; parallel vectors have as many.
     pub(super) const fn capacity(&self) -> usize {
         self.items.len()
     }
@@ -161,11 +160,11 @@ impl<T: Clone> IndexMut<u64> for Ring<T> {
     }
 }
 
-/// What a worker's events have sent, in the order of sending.
+/// The notes of what a worker's events have sent, in the order of sending.
 #[derive(Debug)]
 pub(super) struct SentLog {
     sent: Ring<Sent>,
-    /// What lazy cancellation compares messages by, for each of them; empty without it.
+    /// The identity of each message, by which lazy cancellation compares them; empty without it.
     identities: Ring<Option<u64>>,
     lazy: bool,
 }
@@ -254,13 +253,13 @@ impl Ring<Record> {
         at
     }
 
-    /// Whether a record is not committed yet. Positions before the front are committed ones.
+    /// Whether a record is not committed yet. Positions before the front are of committed records.
     #[inline]
     pub(super) const fn is_live(&self, at: u64) -> bool {
         at >= self.front && at != NONE
     }
 
-    /// What a record sent.
+    /// The positions of what a record sent.
     pub(super) fn sends(&self, at: u64, sent: &SentLog) -> Range<u64> {
         let end = if at + 1 < self.back { self[at + 1].sent_from } else { sent.back() };
         self[at].sent_from..end

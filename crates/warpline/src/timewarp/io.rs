@@ -60,7 +60,7 @@ struct Queue<M: Model> {
     outputs: BinaryHeap<Reverse<Output<Taken<Message<M>>>>>,
     /// Each worker has delivered all its events before this.
     delivered: Vec<Bound>,
-    /// A handler has failed, and nothing comes after it.
+    /// A handler has failed, and no other one is called.
     failed: bool,
 }
 

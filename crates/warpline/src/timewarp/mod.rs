@@ -1,4 +1,5 @@
-//! Time Warp on shared memory: workers run ahead of each other, and undo what was too early.
+//! Time Warp on shared memory: workers run ahead of each other, and undo events that were too
+//! early.
 //!
 //! This is the executive of *GTW: A Time Warp System for Shared Memory Multiprocessors* (Das,
 //! Fujimoto, Panesar, Allison, Hybinette, 1994), section 3, and what later work and measurements
@@ -59,7 +60,7 @@ use warpline_core::{LogicalProcess, Model};
 
 pub(crate) use run::run;
 
-/// What one event takes of the memory for event buffers.
+/// How much of the memory for event buffers one event takes.
 pub(crate) const fn event_bytes<M: Model>(workers: usize) -> u64 {
     shared::Shared::<M>::buffer_bytes(workers)
 }

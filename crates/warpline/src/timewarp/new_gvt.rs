@@ -12,7 +12,7 @@ use super::{
 };
 use crate::pending::PendingSet;
 
-/// A worker that has nothing to do requests GVT every so many turns.
+/// An idle worker requests GVT once in this many turns.
 const IDLE_TURNS: u32 = 8;
 
 impl<M: Model> Worker<'_, M> {
@@ -25,7 +25,7 @@ impl<M: Model> Worker<'_, M> {
         Ok(must_report)
     }
 
-    /// What happens at a new GVT, in this order.
+    /// Takes over a new GVT, and answers it.
     fn adopt(&mut self, outcome: Outcome) -> Result<(), End> {
         if outcome.gvt < self.gvt {
             return self.refuse_gvt(outcome);
@@ -83,8 +83,8 @@ impl<M: Model> Worker<'_, M> {
         pending.min(self.waiting.least()).min(self.least_of_backlog())
     }
 
-    /// Requests a computation of GVT when enough was processed since the last time, or nothing can
-    /// be.
+    /// Requests a computation of GVT when enough events were processed since the last one, or none
+    /// can be processed.
     pub(super) fn request_gvt_if_due(&mut self, worked: bool) {
         self.idle_turns = if worked { 0 } else { self.idle_turns + 1 };
         let due = self.statistics.processed - self.requested_at >= self.gvt_interval;

@@ -1,7 +1,8 @@
 //! Step 3 of the main loop: the smallest unprocessed events are handled.
 //!
 //! Called by [`Worker::handle_batch`], for a whole batch at a time (GTW, 3.6.3). A handler that
-//! panics or fails is cut off, and its event undone; if GVT reaches the event, the failure was real.
+//! panics or fails is cut off, and its event undone; if GVT reaches the event, the failure was
+//! real.
 
 use warpline_core::{Fault, Io, LogicalProcess, Model, UndoPoint};
 use warpline_memory::prefetch;
@@ -67,8 +68,9 @@ impl<M: Model> Worker<'_, M> {
         event.time() < self.shared.end && (first || self.flow.may_handle(self.shared, event.time()))
     }
 
-    /// Starts to load what the next events need into the cache: one more for each event that is
-    /// handled, and a few at once where the pending set has just sorted its next ones.
+    /// Starts to load the LPs and messages of the next events into the cache: one event more for
+    /// each that is handled, and a few at once when the pending set has just sorted its next
+    /// events.
     #[inline]
     fn prefetch(&mut self) {
         self.prefetched = self.prefetched.saturating_sub(1);
@@ -87,6 +89,10 @@ impl<M: Model> Worker<'_, M> {
     #[inline]
     pub(super) fn handle(&mut self, event: Event) {
         let lp = &mut self.lps[event.lp as usize];
+        debug_assert!(
+            !self.history.is_live(lp.last) || self.history[lp.last].event.key <= event.key,
+            "TW-A: {event:?} was not found to be a straggler"
+        );
         let at = self.history.push(event, &lp.core, lp.last, self.sender.sent.back());
         self.saving.before(lp, &mut self.history, at);
         (lp.last, lp.last_time) = (at, event.time());

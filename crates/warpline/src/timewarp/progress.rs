@@ -1,8 +1,8 @@
 //! What a worker shows to others while it runs: how far it is, and what it does.
 //!
 //! Other workers snoop at the times (the throttle, and GTW, section 3.4), and the
-//! [`Monitor`](crate::Monitor) and the progress of the run are made of the rest. Everything here is
-//! an estimate, read without synchronization.
+//! [`Monitor`](crate::Monitor) and the progress of the run use the rest. All of it is an estimate,
+//! read without synchronization.
 
 use std::sync::atomic::Ordering;
 
@@ -20,7 +20,7 @@ impl<M: Model> Worker<'_, M> {
         self.shared.shown[self.me].show(activity);
     }
 
-    /// Shows why there is nothing that the worker could or may handle.
+    /// Shows why the worker has no event that it could or may handle.
     #[cold]
     pub(super) fn show_why_idle(&mut self) {
         let next = self.sender.pending.peek().map(Entry::time);

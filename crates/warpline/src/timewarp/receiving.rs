@@ -1,8 +1,8 @@
 //! Step 1 of the main loop: incoming messages are filed.
 //!
 //! Called once per turn. Messages are events and anti-messages, in blocks that other workers have
-//! pushed into this worker's inbox (the paper's MsgQ). Events go into the pending set, whatever they
-//! are late for (TW-A); anti-messages name the events that step 2 annihilates.
+//! pushed into this worker's inbox (the paper's MsgQ). Events go into the pending set, whatever
+//! they are late for (TW-A); anti-messages name the events that step 2 annihilates.
 
 use warpline_core::Model;
 

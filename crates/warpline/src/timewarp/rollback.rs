@@ -1,8 +1,8 @@
-//! Rollback: undoing what was handled too early.
+//! Rollback: undoing events that were handled too early.
 //!
 //! Called for stragglers ([`straggler`](super::straggler)), for canceled events that were handled
-//! already ([`anti_messages`](super::anti_messages)), and by [`cancelback`](super::cancelback). What
-//! undone events had sent is canceled, which may roll other LPs back.
+//! already ([`anti_messages`](super::anti_messages)), and by [`cancelback`](super::cancelback).
+//! What undone events had sent is canceled, which may roll other LPs back.
 
 use warpline_core::Model;
 
@@ -52,7 +52,7 @@ impl<M: Model> Worker<'_, M> {
         self.sender.costs.leave(Part::Rollback);
     }
 
-    /// Takes back what a record's event sent, or holds it until the event is handled again.
+    /// Takes back the events that a record's event sent, or holds them until it is handled again.
     fn unsend(&mut self, at: u64, cut_off: bool) {
         let sends = self.history.sends(at, &self.sender.sent);
         let event = self.history[at].event;
@@ -84,7 +84,7 @@ impl<M: Model> Worker<'_, M> {
         self.sender.flush();
     }
 
-    /// Undoes everything that is not committed.
+    /// Undoes all events that are not committed.
     pub(super) fn undo_everything(&mut self) {
         self.roll_back_all(self.gvt);
         self.collect_all();

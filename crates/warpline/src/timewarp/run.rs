@@ -27,9 +27,9 @@ use crate::{
 
 /// Turns between two looks at the clock, at the most; and whether the worker's core is its own.
 const SLICE_TURNS_MAX: u32 = 64;
-/// A worker that has been idle for so many turns lets other threads have the core.
+/// A worker that has been idle for this many turns lets other threads have the core.
 const SPINS: u32 = 32;
-/// After so many, it sleeps.
+/// After this many, it sleeps.
 const YIELDS: u32 = 1500;
 
 /// The result of a worker.
@@ -73,7 +73,7 @@ pub(crate) fn run<M: Model>(
         }
         let has_failed = results.iter().any(|worker| worker.end == End::Failed);
         if has_failed || shared.failure.is_known() {
-            // What is left is the model's too, and may panic when it is dropped.
+            // Dropping LPs is code of the model too, and may panic.
             if let Err(fault) = panics::catch(move || drop(results)) {
                 shared.failure.note(FailureOrder::End, own_error(fault, settings));
             }
@@ -135,7 +135,7 @@ fn work<M: Model>(
     started: Instant,
 ) -> WorkerResult<M::Lp> {
     let mut binding = threads::bind(&shared.directory, me, &shared.settings.parallel());
-    // A bug of the engine's must not leave the others waiting for this worker.
+    // A bug of the engine must not leave the others waiting for this worker.
     let alarm = Alarm::new(|| sound_alarm(shared, me));
     let mut worker = Worker::new(model, shared, me, ranks);
     if let Err(end) = worker.start() {
@@ -339,7 +339,7 @@ impl<M: Model> Reporting<'_, M> {
         let sent: u64 = results.iter().flat_map(|worker| &worker.lps).map(|lp| lp.core.sent).sum();
         let mut left: u64 = results.iter().map(|worker| worker.pending).sum();
         let mut canceled = 0;
-        // What other ranks have is not here, and what they sent is.
+        // Events that were sent to other ranks are not here, and events of theirs are.
         for Exchanged { sent, received, .. } in results.iter().filter_map(|worker| worker.exchanged)
         {
             left += sent.events + received.anti_messages;

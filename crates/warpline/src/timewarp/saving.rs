@@ -1,4 +1,4 @@
-//! State saving: what is kept of an LP before an event, and how its state is made again.
+//! State saving: what is kept of an LP before an event, and how its state is restored.
 //!
 //! The worker calls [`Saving::before`] for every event, and on a rollback [`Saving::reverse`] for
 //! each undone event, the last one first, and then [`Saving::restore`]. The saved states are the
@@ -14,7 +14,7 @@
 //!
 //! - **SAVE-A.** A record that is not committed has a copy, or one before it in its LP's chain has:
 //!   so there is always one to coast from. Fossil collection keeps committed records for this
-//!   ([`Saving::may_drop`]), and what it does not keep, the next copy does not count on.
+//!   ([`Saving::may_drop`]). Where it keeps no record of an LP, the LP's next record has a copy.
 //! - **SAVE-B.** A blocking I/O event is never handled a second time: the record after one has a
 //!   copy.
 //!
@@ -53,27 +53,27 @@ pub(super) struct Lp<L> {
     pub(super) id: LpId,
 }
 
-/// What is known of an LP's copies, where they are sparse.
+/// The last copies of an LP, where copies are sparse.
 #[derive(Clone, Copy, Debug, Default)]
 struct Copies {
     /// The record that has the last copy.
     at: u64,
     /// Events handled since.
     since: u32,
-    /// Records before this position are committed, and nothing coasts from them any more.
+    /// Records before this position are committed, and no rollback coasts from them any more.
     released: u64,
 }
 
-/// With the reverse handlers, a copy is made before every so many events of an LP.
+/// With the reverse handlers, a copy is made once in this many events of an LP.
 const REVERSE_COPY_EVERY: u32 = 64;
-/// And a copy is made when the last one is older than so many events of the worker: records are
-/// kept back to the last copy, for all LPs.
+/// A copy is also made when the last one is older than this many events of the worker, because
+/// records are kept back to the last copy of every LP.
 const COPY_AGE_MAX: u64 = 16_384;
-/// So many events since the last copy are more than any interval: the next record has a copy.
+/// A count of events above any interval: the next record has a copy.
 const BEFORE_COPY: u32 = u32::MAX / 2;
 /// The greatest interval that is chosen automatically.
 const AUTO_MAX: u32 = 64;
-/// Of so many events, one is timed for the automatic interval.
+/// One of this many events is timed for the automatic interval.
 const TIMED: u64 = 256;
 
 /// The saved states of a worker's LPs, and the policy.
@@ -154,7 +154,7 @@ impl<M: Model> Saving<M> {
         }
     }
 
-    /// Follows the log's growth: everything moves to its new place.
+    /// Grows with the log: all copies move to their new places.
     #[cold]
     fn grow(&mut self, history: &Ring<Record>, back: u64) {
         let capacity = history.capacity();
@@ -182,8 +182,8 @@ impl<M: Model> Saving<M> {
         }
     }
 
-    /// Makes `lp`'s state again as it was before the record `first`, the earliest of the undone
-    /// ones. `cut_off` says that the last of them ended in its middle.
+    /// Restores the state of `lp` as it was before `first`, the earliest of the undone records.
+    /// `cut_off` says that the last of them ended in its middle.
     pub(super) fn restore(
         &mut self,
         model: &M,
@@ -314,9 +314,9 @@ impl<M: Model> Saving<M> {
         });
     }
 
-    /// Whether the committed record at the front, `at`, may go: nothing will coast from it or from
-    /// what lies before it. So the LP's records after it are committed, too, up to the next one
-    /// with a copy; or up to its last one, and then its next event will have a copy.
+    /// Whether the committed record at the front, `at`, may go, because no rollback will coast from
+    /// it or from records before it. That is so if the LP's records after it are committed, too, up
+    /// to the next one with a copy; or up to its last one, and then its next event gets a copy.
     #[inline]
     pub(super) fn may_drop(&mut self, at: u64, history: &Ring<Record>, gvt: Bound) -> bool {
         let Some(sparse) = &mut self.sparse else { return true };
@@ -373,7 +373,7 @@ impl Mean {
     }
 }
 
-/// Chooses the interval from what the run shows.
+/// Chooses the interval by costs and rates that are measured during the run.
 ///
 /// With a copy every *k* events, a rollback coasts over *(k - 1) / 2* events on average. So an
 /// event costs *copy / k + (rollbacks per event) (k - 1) / 2 coast*, which is least for
@@ -390,7 +390,7 @@ struct Tuning {
 impl Tuning {
     fn interval(&mut self, events: u64, rollbacks: u64) -> u32 {
         (self.events, self.rollbacks) = (self.events + events, self.rollbacks + rollbacks);
-        // Before anything coasted, an event is taken to cost what a copy does.
+        // Before the first coasting, an event is assumed to cost as much as a copy.
         let coast = if self.coast.samples > 0 { self.coast.seconds } else { self.copy.seconds };
         let per_rollback = self.events as f64 / self.rollbacks.max(1) as f64;
         let best = (2.0 * per_rollback * self.copy.seconds / coast).sqrt();

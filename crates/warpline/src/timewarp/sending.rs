@@ -1,4 +1,4 @@
-//! What handlers send with: the pending set, the buffers, and the mail to other workers.
+//! Sending: the pending set, the buffers, and the mail to other workers.
 //!
 //! A [`Sender`] is the part of a worker that a handler reaches through its context while the worker
 //! holds the LP; [`Sending`] is the sink of that context. A send writes the message into a buffer
@@ -46,8 +46,8 @@ pub(super) struct Sender<'r, M: Model> {
     /// Empty blocks.
     blank: Vec<Mail>,
     pub(super) gvt: Participant,
-    /// Lazy cancellation: what the event sent when it was handled before, and is not sent again
-    /// yet.
+    /// Lazy cancellation: the events that were sent when the event was handled before, and that
+    /// are not sent again yet.
     pub(super) resend: Vec<Held>,
     pub(super) lazy: bool,
     pub(super) cut_off: CutOff,
@@ -131,7 +131,8 @@ impl<'r, M: Model> Sender<'r, M> {
         self.least = Bound::NEVER;
     }
 
-    /// What the event sent when it was handled before, if it is the same again (lazy cancellation).
+    /// The event that was sent when the event was handled before, if it is the same again (lazy
+    /// cancellation).
     #[inline]
     fn sent_before(
         &mut self,
@@ -202,7 +203,7 @@ impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
         let is_mine = place.worker == sender.id;
         let local = if is_mine { Some(sender.me) } else { directory.local(place.worker) };
         if local.is_none() {
-            // What another rank has to find is the LP's own number.
+            // Another rank finds the LP by its number.
             place.index = to.get();
         }
         let identity = if sender.lazy { M::Lp::identity(&message) } else { None };
@@ -247,8 +248,7 @@ impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
     }
 }
 
-/// Where sends go of a handler that is called to make a state again: nowhere, for what it sends was
-/// sent already.
+/// The sink of a handler that is called again to restore a state. Its events were sent already.
 #[derive(Debug)]
 pub(super) struct Coasting<'a>(pub(super) &'a Admission);
 

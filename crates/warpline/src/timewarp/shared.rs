@@ -103,8 +103,8 @@ impl<M: Model> Shared<M> {
         }
     }
 
-    /// Ends the run of this rank at once, whatever the other ranks do. The failure is known by then,
-    /// or another rank has it.
+    /// Ends the run of this rank at once, whatever the other ranks do. The failure is known by
+    /// then, or another rank has it.
     pub(super) fn abandon(&self) {
         if let Some(remote) = &self.remote {
             remote.abandon();
@@ -132,16 +132,16 @@ impl<M: Model> Shared<M> {
         }
     }
 
-    /// What one event takes: its buffer, its entry in the pending set, its record with the saved
-    /// state, and its sender's memory of it.
+    /// The memory that one event takes: its buffer, its entry in the pending set, its record with
+    /// the saved state, and its sender's memory of it.
     pub(super) const fn buffer_bytes(workers: usize) -> u64 {
         let state = size_of::<Option<M::Lp>>();
         let event = size_of::<Event>() + size_of::<Record>() + size_of::<Sent>();
         (Arena::<Message<M>>::buffer_bytes(workers) + event + state) as u64
     }
 
-    /// An estimate of the slowest worker's time. What workers of other ranks do is not seen, so it is
-    /// GVT if there are any.
+    /// An estimate of the slowest worker's time. Workers of other ranks do not show theirs, so it
+    /// is GVT if there are any.
     pub(super) fn slowest_worker(&self, gvt: f64) -> f64 {
         if self.remote.is_some() { gvt } else { self.snooped_gvt() }
     }

@@ -102,7 +102,7 @@ const SEEDS_OF_RANKS: u64 = 3_000;
 /// A run in which GVT does not move for this many steps hangs.
 const STEPS_MAX: u64 = 40_000;
 
-/// Seeds that have failed once, and of what.
+/// Seeds that have failed once, and why.
 const REGRESSIONS: &[u64] = &[
     // The order of events left out the receiver. Of two canceled ones, sent under one key and in
     // one buffer to different LPs, the pending set handed out one and forgot the other.
@@ -119,7 +119,7 @@ enum Phase {
     Ended(End),
 }
 
-/// What the sequential engine makes of the model.
+/// The result of the sequential engine.
 struct Truth {
     result: Result<(CommitDigest, u64, VirtualTime), RunError>,
     log: Log,
@@ -135,7 +135,7 @@ fn sequential(toy: &Toy, settings: &Settings<TimeWarp>) -> Truth {
     Truth { result, log: toy.learn(), peak }
 }
 
-/// What an event takes in the sequential engine: it says so when there is no room for one.
+/// The memory that an event takes in the sequential engine, as its error message tells.
 fn event_bytes(toy: &Toy) -> u64 {
     static BYTES: OnceLock<u64> = OnceLock::new();
     *BYTES.get_or_init(|| {
@@ -261,7 +261,7 @@ impl Run<'_> {
         }
     }
 
-    /// Looks at everything, also at where it is if that is asked for.
+    /// Checks the invariants of GVT, and with `places` where every event and every buffer is.
     fn take_census(&mut self, places: bool) {
         let gvt = census::newest(&self.workers);
         let each = self.shared[0].workers();
@@ -343,7 +343,7 @@ impl Run<'_> {
         log.outputs.sort_by_key(|output| output.0);
         let failures = self.shared.iter().filter_map(|shared| shared.failure.take());
         if let Some((order, error)) = failures.min_by_key(|failure| failure.0) {
-            // What another rank has committed by then is out.
+            // Another rank may have committed and delivered later outputs by then.
             let ranks = self.shared.len();
             log.outputs.retain(|output| ranks == 1 || FailureOrder::Event(output.0) < order);
             return check_error(error, toy, &log, truth, &self.shared[0]);

@@ -1,4 +1,4 @@
-//! What a worker counts.
+//! The counters of a worker.
 
 /// The counters of one worker.
 #[derive(Clone, Debug, Default)]

@@ -1,16 +1,16 @@
 //! The throttle: a worker that rolls back much is kept close to the one furthest behind.
 //!
-//! Called by [`Flow`](super::flow::Flow) at every GVT, with what happened since the last one. The
+//! Called by [`Flow`](super::flow::Flow) at every GVT, with the counts since the last one. The
 //! throttle is a *width* in virtual time: no event further ahead of the slowest worker than this is
-//! handled. Where the slowest worker is, is snooped from what workers show each other in every
-//! turn, as in GTW, section 3.4; GVT itself would be known too late.
+//! handled. The time of the slowest worker is snooped from the times that workers show each
+//! other in every turn, as in GTW, section 3.4; GVT itself would be known too late.
 //!
 //! There is no width as long as there are few rollbacks: a model with lookahead, or with little
 //! traffic between workers, never feels it. Too many rollbacks make it narrower at once, and calm
-//! makes it wider by and by, where the width was what held the worker back. It never becomes
+//! makes it wider by and by, if it was the width that held the worker back. It never becomes
 //! narrower than a few events; a batch ends where the width does.
 //!
-//! What it is for: two workers that run at the same speed need none. But a worker that loses its
+//! Two workers that run at the same speed need no throttle. But a worker that loses its
 //! core for some milliseconds is passed by, and all that the others do meanwhile is undone; without
 //! a throttle they never come together again (`docs/time-warp.md` has the measurements).
 
@@ -44,8 +44,8 @@ impl Throttle {
         Self { width: f64::INFINITY, events: 0, rolled_back: 0, advance: 0.0, held_back: false }
     }
 
-    /// Since the last GVT this worker has processed and rolled back so many events, and GVT has
-    /// advanced so far.
+    /// A new GVT, with the events that this worker has processed and rolled back since the last
+    /// one, and how far GVT has advanced.
     pub(super) fn on_gvt(&mut self, events: u64, rolled_back: u64, advance: f64) {
         self.events += events;
         self.rolled_back += rolled_back;
@@ -107,7 +107,7 @@ mod tests {
         assert!(throttle.limit(5.0, || 4.0) > least);
     }
 
-    /// A few events say nothing, and time that stands still gives no width.
+    /// A few events tell nothing, and a time that does not advance gives no width.
     #[test]
     fn waits_for_enough_to_decide_by() {
         let mut throttle = Throttle::new();

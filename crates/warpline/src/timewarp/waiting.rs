@@ -24,11 +24,11 @@ use crate::{
 pub(super) enum Reason {
     /// The event is a blocking I/O event.
     Io,
-    /// The handler of the event failed, on what may have been a state that never really was.
+    /// The handler of the event failed, perhaps because of a state that will be rolled back.
     Failed(Fault),
 }
 
-/// An LP that waits: for what, and what it got meanwhile.
+/// An LP that waits for an event, with the later events that have come meanwhile.
 #[derive(Debug)]
 struct Blocked {
     event: Event,
@@ -48,8 +48,8 @@ impl Waiting {
         debug_assert!(before.is_none(), "an LP waits for one event at a time");
     }
 
-    /// Keeps an event for an LP that waits; gives it back if it is earlier than what the LP waits
-    /// for.
+    /// Keeps an event for an LP that waits; returns it if it is earlier than the event that the LP
+    /// waits for.
     pub(super) fn keep(&mut self, event: Event) -> Result<(), Event> {
         match self.0.get_mut(&event.lp) {
             Some(blocked) if event > blocked.event => {
@@ -60,7 +60,7 @@ impl Waiting {
         }
     }
 
-    /// Ends the wait of an LP: hands out all that it got, the event that it waited for included.
+    /// Ends the wait of an LP: hands out all its events, including the one that it waited for.
     pub(super) fn unblock(&mut self, lp: u32, mut sink: impl FnMut(Event)) {
         if let Some(blocked) = self.0.remove(&lp) {
             sink(blocked.event);
@@ -127,7 +127,7 @@ impl<M: Model> Worker<'_, M> {
         self.lps[event.lp as usize].last_time = f64::INFINITY;
     }
 
-    /// Ends the wait of an LP; what it got meanwhile is pending again.
+    /// Ends the wait of an LP; its events are pending again.
     pub(super) fn unblock(&mut self, lp: u32) {
         let pending = &mut self.sender.pending;
         self.waiting.unblock(lp, |event| pending.insert(event));
@@ -138,7 +138,7 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn settle_last_time(&mut self, lp: u32) {
         let lp = &mut self.lps[lp as usize];
         let live = self.history.is_live(lp.last);
-        // What is committed is below everything that may still come.
+        // A committed event is below every event that may still come.
         lp.last_time = if live { self.history[lp.last].event.time() } else { 0.0 };
     }
 

@@ -48,7 +48,7 @@ pub(super) struct Worker<'r, M: Model> {
     pub(super) buffers: Buffers<'r, Message<M>>,
     /// Whether the pool asks for the sender of the event in a buffer.
     wants_sender: bool,
-    /// What handlers send with: the pending set, and the mail to other workers.
+    /// The pending set, and the mail to other workers: what a handler can reach.
     pub(super) sender: Sender<'r, M>,
     pub(super) history: Ring<Record>,
     pub(super) saving: Saving<M>,
@@ -74,7 +74,7 @@ pub(super) struct Worker<'r, M: Model> {
     pub(super) prefetched: usize,
 }
 
-/// What a turn came to.
+/// The result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// Events were handled.
@@ -88,7 +88,7 @@ pub(super) enum Turn {
 pub(super) enum End {
     /// GVT has reached the end.
     Finished,
-    /// The run was told to stop: everything that is not committed was undone.
+    /// The run was told to stop: all events that are not committed were undone.
     Interrupted,
     /// The run failed.
     Failed,
@@ -147,7 +147,7 @@ impl<'r, M: Model> Worker<'r, M> {
                 let handling::Lp { state, core } = handling::Lp::start(model, id, seed, sink);
                 lps.push(Lp { state, core, last_time: 0.0, last: NONE, id });
             });
-            // What a start sends is never canceled.
+            // Events sent at the start are never canceled.
             sender.sent.drop_before(sender.sent.back());
             if let Err(halt) = sender.cut_off.settle(outcome) {
                 match halt {

@@ -1,8 +1,8 @@
-//! What ranks send each other during a run of Time Warp, as bytes.
+//! The messages that ranks send each other during a run of Time Warp, as bytes.
 //!
 //! Read and written by [`sending`](super::sending) and [`receiving`](super::receiving) (remote
-//! events and remote anti-messages) and by [`rounds`](super::rounds) (global virtual time). A parcel
-//! of events is a sequence of messages, one for each event or anti-message:
+//! events and remote anti-messages) and by [`rounds`](super::rounds) (global virtual time). A
+//! parcel of events is a sequence of messages, one for each event or anti-message:
 //!
 //! | bytes | contents |
 //! |---|---|

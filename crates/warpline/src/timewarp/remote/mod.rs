@@ -1,4 +1,4 @@
-//! Other ranks: everything that Time Warp does about them.
+//! Other ranks: remote events, remote anti-messages, and global virtual time across ranks.
 //!
 //! A run of several ranks gives each worker a [`Remote`]; a run of one rank has none, and the rest
 //! of a worker does not know ranks. The main loop meets this module at five joints, and a handler
@@ -6,12 +6,12 @@
 //!
 //! | joint | hook | what it does |
 //! |---|---|---|
-//! | messages are filed | `receive_remote` | reads what has arrived ([`receiving`]) |
-//! | the GVT cut | `cut_remote` | counts what was sent up to the cut |
+//! | messages are filed | `receive_remote` | reads the parcels that have arrived ([`receiving`]) |
+//! | the GVT cut | `cut_remote` | counts the messages sent up to the cut |
 //! | after the report | `advance_remote` | goes on with the round of GVT ([`rounds`]), and hears of failures elsewhere |
-//! | a new GVT | `on_remote_gvt` | drops what cannot be canceled any more |
+//! | a new GVT | `on_remote_gvt` | drops the notes of events that cannot be canceled any more |
 //! | end of a turn, idle | `flush_remote` | sends parcels that are not full |
-//! | end of the run | `close` | waits until what other ranks have sent has arrived |
+//! | end of the run | `close_remote`, `end_if_closed` | waits until all messages of other ranks have arrived |
 //! | a send, a cancellation | `Sender::send_remote` | writes a remote event or a remote anti-message ([`sending`]) |
 //!
 //! [`message`] says what the bytes mean, and [`shared`] has what the workers of a rank share.
@@ -52,7 +52,7 @@ use crate::{
     settings::{Settings, TimeWarp},
 };
 
-/// While a worker has events to handle, it sends parcels that are not full every so many turns.
+/// While a worker has events to handle, it sends parcels that are not full once in this many turns.
 const FLUSH_TURNS: u64 = 4;
 /// Turns between two looks whether another rank has ended the run.
 const ALERT_TURNS: u64 = 16;
@@ -74,7 +74,7 @@ impl Counts {
     }
 }
 
-/// What a worker has exchanged with other ranks in all.
+/// All messages that a worker has exchanged with other ranks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Exchanged {
     pub(super) sent: Counts,
@@ -151,7 +151,8 @@ impl<'r, T> Remote<'r, T> {
         Exchanged { sent, received, traffic: self.outgoing.traffic() }
     }
 
-    /// Goes on with the round of GVT, and looks now and then whether another rank has ended the run.
+    /// Goes on with the round of GVT, and looks now and then whether another rank has ended the
+    /// run.
     fn advance(&mut self, gvt: &Gvt, turns: u64) -> Result<(), NetError> {
         let Some(rounds) = &mut self.rounds else { return Ok(()) };
         if turns.is_multiple_of(ALERT_TURNS) && self.ranks.is_alerted()? {
@@ -206,7 +207,7 @@ fn no_ranks() {
 
 /// The hooks of the main loop.
 impl<M: Model> Worker<'_, M> {
-    /// Files what other ranks have sent.
+    /// Files the messages of other ranks.
     #[inline]
     pub(super) fn receive_remote(&mut self) {
         if self.sender.remote.is_some()
@@ -225,8 +226,8 @@ impl<M: Model> Worker<'_, M> {
         }
     }
 
-    /// Once a turn, after the report: goes on with the round of GVT, and sees to it that other ranks
-    /// hear of the end of this one.
+    /// Once a turn, after the report: goes on with the round of GVT, and sees to it that other
+    /// ranks hear of the end of this one.
     #[inline]
     pub(super) fn advance_remote(&mut self) {
         if self.sender.remote.is_some() {
@@ -248,8 +249,8 @@ impl<M: Model> Worker<'_, M> {
         }
     }
 
-    /// How many events this worker may still send to other ranks before the next GVT. What it sends
-    /// there takes none of its own buffers, but buffers of the receivers.
+    /// How many events this worker may still send to other ranks before the next GVT: remote events
+    /// take buffers of the receivers, and none of the sender.
     fn credit(&self) -> usize {
         let Some(remote) = &self.sender.remote else { return usize::MAX };
         let allowed = if self.shared.settings.memory.is_some() {
@@ -285,8 +286,8 @@ impl<M: Model> Worker<'_, M> {
         }
     }
 
-    /// The run has come to its end, and goes on for one more round of GVT: by then all messages have
-    /// arrived.
+    /// The run has come to its end, and goes on for one more round of GVT: by then all messages
+    /// have arrived.
     pub(super) fn close_remote(&mut self, end: End) {
         if let Some(remote) = &mut self.sender.remote {
             remote.ending = Some(end);

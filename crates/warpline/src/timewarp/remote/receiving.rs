@@ -2,8 +2,8 @@
 //!
 //! Called by the hook of the main loop's first step. The receiver gives the message a buffer of its
 //! own, and notes under which key and serial number the event has arrived: by these an anti-message
-//! finds it. Both are needed, for with lazy cancellation several events may have one key for a while
-//! (HIST-A). The note is dropped when GVT is beyond the event.
+//! finds it. Both are needed, for with lazy cancellation several events may have one key for a
+//! while (HIST-A). The note is dropped when GVT is beyond the event.
 //!
 //! If there is no buffer, the event waits in the *backlog*, so that the parcels behind it are still
 //! read and GVT is still computed. For GVT an event in the backlog is as pending as any other. Its
@@ -12,11 +12,11 @@
 //!
 //! # Invariants
 //!
-//! - **REMOTE-A.** An anti-message arrives after its event (NET-A, OUT-A), and GVT is not beyond the
-//!   event, or it would not be canceled (TW-C). So the anti-message finds the event in the backlog
-//!   or among those that have arrived.
-//! - **REMOTE-B.** What arrives is not trusted. A message ends the run if its receiver or its sender
-//!   is not where it says, if it is below GVT, or if its event has already arrived (MSG-A).
+//! - **REMOTE-A.** An anti-message arrives after its event (NET-A, OUT-A), and GVT is not beyond
+//!   the event, or it would not be canceled (TW-C). So the anti-message finds the event in the
+//!   backlog or among those that have arrived.
+//! - **REMOTE-B.** What arrives is not trusted. A message ends the run if its receiver or its
+//!   sender is not where it says, if it is below GVT, or if its event has already arrived (MSG-A).
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ use crate::{
 /// The key and the serial number, by which an anti-message finds its event.
 type Name = (Bound, u32);
 
-/// What a worker has received from other ranks.
+/// The events that a worker has received from other ranks.
 pub(super) struct Incoming<T> {
     /// Events that have arrived and may yet be canceled.
     arrived: BTreeMap<Name, Event>,
@@ -72,7 +72,7 @@ impl<T> Incoming<T> {
     }
 }
 
-/// What became of an event that has arrived.
+/// How an event that has arrived was filed.
 struct Filed {
     /// Whether it had not arrived before (REMOTE-B).
     is_new: bool,
@@ -101,7 +101,7 @@ impl<M: Model> Worker<'_, M> {
         match (parcel.kind, &mut remote.rounds) {
             (EVENTS, _) => {
                 let wire = remote.shared.wire;
-                // Reading is the model's code, of bytes that another rank has written.
+                // Code of the model reads the bytes, which another rank has written.
                 panics::catch(|| self.read_events(from, parcel.body, &wire))
                     .unwrap_or_else(|fault| Err(Malformed::Body(fault.to_string())))
             }

@@ -1,11 +1,11 @@
 //! Global virtual time across ranks: one worker of each rank takes part in it for all of them.
 //!
 //! The first worker of every rank calls [`Rounds::step`] once a turn. Within a rank, a round is
-//! that of [`gvt`](crate::timewarp::gvt): every worker makes a *cut* when it reports. What is on its
-//! way between ranks meanwhile is found by counting (Mattern, *Efficient algorithms for distributed
-//! snapshots and global virtual time approximation*, Journal of Parallel and Distributed Computing
-//! 18, 1993): every message has the *color* of its sender, which is the number of cuts that the
-//! sender has made.
+//! that of [`gvt`](crate::timewarp::gvt): every worker makes a *cut* when it reports. What is on
+//! its way between ranks meanwhile is found by counting (Mattern, *Efficient algorithms for
+//! distributed snapshots and global virtual time approximation*, Journal of Parallel and
+//! Distributed Computing 18, 1993): every message has the *color* of its sender, which is the
+//! number of cuts that the sender has made.
 //!
 //! | phase | of every rank | what it waits for |
 //! |---|---|---|
@@ -28,8 +28,8 @@
 //!
 //! # Invariants
 //!
-//! - **ROUND-A.** Messages of two colors exist at a time: a worker makes the next cut only after the
-//!   result of this one, and there is no result before all messages of the color before have
+//! - **ROUND-A.** Messages of two colors exist at a time: a worker makes the next cut only after
+//!   the result of this one, and there is no result before all messages of the color before have
 //!   arrived.
 //! - **ROUND-B.** What rank 0 sends arrives in that order (NET-A), so a rank that hears of the next
 //!   round has heard of the end of this one. From other ranks it may hear one round too early, so
@@ -104,8 +104,8 @@ impl<'r> Rounds<'r> {
         (0..self.transport.ranks()).filter(move |&rank| rank != me)
     }
 
-    /// Goes on with the round as far as possible. When the run is closing, all ranks know it: rank 0
-    /// needs no requests then, and might be gone before it reads them.
+    /// Goes on with the round as far as possible. When the run is closing, all ranks know it: rank
+    /// 0 needs no requests then, and might be gone before it reads them.
     ///
     /// # Errors
     ///

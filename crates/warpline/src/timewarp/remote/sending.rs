@@ -19,7 +19,7 @@ use crate::{
 };
 use warpline_core::{LpId, Wire};
 
-/// What a worker sends to other ranks.
+/// The messages that a worker sends to other ranks.
 pub(super) struct Outgoing<'r, T> {
     wire: Wire<T>,
     outbox: Outbox<'r>,
@@ -51,7 +51,7 @@ impl<'r, T> Outgoing<'r, T> {
         }
     }
 
-    /// What the next event that is sent has in place of a buffer.
+    /// The serial number of the next event, in place of a buffer.
     pub(super) fn next_serial(&mut self) -> BufferId {
         self.serial = (self.serial + 1) % warpline_memory::BUFFERS_MAX;
         BufferId::new(self.serial)

@@ -1,4 +1,4 @@
-//! What the workers of one rank share about the other ranks.
+//! The state that the workers of one rank share about the other ranks.
 //!
 //! Made with [`Shared`](crate::timewarp::shared::Shared), if there are other ranks.
 
@@ -16,7 +16,7 @@ use warpline_net::NetError;
 use super::message::Color;
 use crate::timewarp::gvt::Bound;
 
-/// The state that all workers of a rank share about the other ranks.
+/// Requests, flags and counts that all workers of a rank share.
 pub(in crate::timewarp) struct RemoteShared<T> {
     pub(in crate::timewarp) wire: Wire<T>,
     /// Whether a worker requests GVT.
@@ -117,7 +117,8 @@ impl<T> RemoteShared<T> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what a worker has sent between its last two cuts, by rank, and clears it.
+    /// Adds the messages that a worker has sent between its last two cuts, by rank, and clears
+    /// them.
     pub(super) fn note_sent(&self, sent: &mut [u64]) {
         let mut ledger = self.ledger();
         for (all, mine) in ledger.sent.iter_mut().zip(sent) {
@@ -125,7 +126,8 @@ impl<T> RemoteShared<T> {
         }
     }
 
-    /// What this rank has sent between its last two cuts, by rank. Counting begins anew.
+    /// The messages that this rank has sent between its last two cuts, by rank. Counting begins
+    /// anew.
     pub(super) fn take_sent(&self) -> Vec<u64> {
         let mut ledger = self.ledger();
         let none = vec![0; ledger.sent.len()];

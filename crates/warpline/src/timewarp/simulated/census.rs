@@ -39,13 +39,13 @@ pub(super) fn check_network(shared: &Shared<Toy>, net: &Net, gvt: Bound) {
     }
 }
 
-/// What workers have exchanged with other ranks in all, if there are any.
+/// All messages that workers have exchanged with other ranks, if there are any.
 pub(super) fn exchanged(workers: &[Worker<'_, Toy>]) -> Option<Exchanged> {
     let remote = workers.iter().filter_map(|worker| worker.sender.remote.as_deref());
     remote.map(Remote::exchanged).reduce(Exchanged::add)
 }
 
-/// TW-C: nothing that can still happen at this rank is below the newest GVT.
+/// TW-C: no event that can still happen at this rank is below the newest GVT.
 pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bound) {
     for (to, worker) in workers.iter_mut().enumerate() {
         let mail = mail(shared, to).into_iter().map(|event| ("in the mail", event));
@@ -146,7 +146,7 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
         free += worker.buffers.free_count();
     }
     let live = places.len() as u64 + delivered;
-    // What other ranks have is not here, and what they sent is.
+    // Events that were sent to other ranks are not here, and events of theirs are.
     let Exchanged { sent: gone, received: arrived, .. } = exchanged(workers).unwrap_or_default();
     let backlog = |worker: &Worker<'_, Toy>| worker.sender.remote.as_ref().map(|r| r.backlog());
     let backlog = workers.iter().filter_map(backlog).sum::<usize>() as u64;
@@ -160,7 +160,7 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
     assert_eq!(places.len() + free + spare, issued, "ARENA-A: buffers were lost or doubled");
 }
 
-/// HIST-A, HIST-B and SAVE-A.
+/// HIST-A, HIST-B, HIST-C and SAVE-A.
 fn check_chains(worker: &Worker<'_, Toy>) {
     let history = &worker.history;
     let mut chained = 0;
@@ -185,6 +185,8 @@ fn check_chains(worker: &Worker<'_, Toy>) {
     }
     let live = (history.front()..history.back()).filter(|&at| !history[at].undone);
     assert_eq!(chained, live.count(), "HIST-A: records that are in no chain");
+    let back = history.back().checked_sub(1).filter(|&at| history.is_live(at));
+    assert!(back.is_none_or(|at| !history[at].undone), "HIST-C: the back of the log is undone");
     let mut end = Some(worker.sender.sent.front());
     for at in history.front()..history.back() {
         let sends = history.sends(at, &worker.sender.sent);
@@ -195,7 +197,7 @@ fn check_chains(worker: &Worker<'_, Toy>) {
     assert!(end.is_none_or(|end| end == worker.sender.sent.back()), "HIST-B: {end:?}");
 }
 
-/// At the end nothing is held or canceled, and every state is one that the sequential run had.
+/// At the end no event is held or canceled, and every state is one that the sequential run had.
 pub(super) fn check_states(workers: &[Worker<'_, Toy>], known: &[Vec<(f64, u64)>]) {
     for worker in workers {
         let left = (worker.canceled.len(), worker.held.len());

@@ -1,4 +1,4 @@
-//! What a seed decides: the model, the settings and the schedule of a simulated run.
+//! The model, the settings and the schedule of a simulated run, as a seed decides.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -10,7 +10,7 @@ use crate::{
     settings::{Settings, TimeWarp},
 };
 
-/// Draws from what a seed decides.
+/// Random choices, decided by a seed.
 pub(super) struct Dice(pub(super) Stream);
 
 impl Dice {
@@ -86,18 +86,18 @@ pub(super) fn settings(dice: &mut Dice, seed: u64) -> Settings<TimeWarp> {
     Settings { seed, end, memory: None, engine }
 }
 
-/// What the scheduler does with the workers.
+/// How the scheduler treats the workers.
 pub(super) struct Schedule {
-    /// One step in so many sends a worker to sleep, for up to so many steps.
+    /// One of this many steps sends a worker to sleep, for up to `nap_max` steps.
     pub(super) naps: u64,
     pub(super) nap_max: u64,
-    /// One turn in so many is taken in one go.
+    /// One of this many turns is taken in one go.
     pub(super) whole: u64,
-    /// One step in so many starts a round of GVT from outside.
+    /// One of this many steps requests GVT from outside.
     pub(super) rounds: u64,
-    /// After so many steps the run is told to stop.
+    /// After this many steps the run is told to stop.
     pub(super) stop: Option<u64>,
-    /// One step in so many is followed by a look at every event and every buffer.
+    /// One of this many steps is followed by a look at every event and every buffer.
     pub(super) census: u64,
 }
 

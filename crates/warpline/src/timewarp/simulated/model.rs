@@ -1,7 +1,7 @@
 //! The models of the simulated runs: small and random, and with everything that a model may do.
 //!
-//! A first, sequential run writes down the state of every process after each of its events. So a
-//! handler knows when it sees a state that never really was, and may go wrong only then.
+//! A first, sequential run writes down the state of every LP after each of its events. So a handler
+//! knows when it sees a state that the sequential run never had, and may go wrong only then.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -10,7 +10,7 @@ use warpline_core::{
     TrackedVec, Undo, VirtualTime, Wire, WireError, Wires, mix, take_bytes,
 };
 
-/// What a handler does wrong.
+/// A mistake of a handler.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Mistake {
     Panic,
@@ -26,16 +26,16 @@ impl Mistake {
         [Self::Panic, Self::Fail, Self::NoSuchLp, Self::Past, Self::Flood];
 }
 
-/// What a process does with an event.
+/// How an LP answers an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Habit {
     /// Lets it end here.
     Idle,
-    /// Sends so many events, to any process.
+    /// Sends this many events, to any LP.
     Scatter(u64),
-    /// Sends so many events, all to the next process.
+    /// Sends this many events, all to the next LP.
     Pass(u64),
-    /// Sends at once all that the event may lead to.
+    /// Sends all events at once that the event may lead to.
     Flood,
 }
 
@@ -43,11 +43,11 @@ pub(super) enum Habit {
 #[derive(Debug)]
 pub(super) struct Toy {
     pub(super) habits: Vec<Habit>,
-    /// Which worker a process is placed on depends on this.
+    /// The placement depends on this.
     pub(super) salt: u64,
     /// The delays to draw from; a negative one stands for an exponential delay of that mean.
     pub(super) delays: Vec<f64>,
-    /// Events that each process sends at its start, and the events that each may lead to.
+    /// Events that each LP sends at its start, and the events that each of them may lead to.
     pub(super) first: u64,
     pub(super) budget: u64,
     /// How many of the events are blocking and non-blocking I/O events.
@@ -56,29 +56,29 @@ pub(super) struct Toy {
     pub(super) telling: bool,
     /// Whether the tracked fields are used; reverse handlers do not restore those.
     pub(super) tracked: bool,
-    /// What goes wrong in a state that never really was.
+    /// The mistake in a state that the sequential run never had.
     pub(super) strange: Option<Mistake>,
-    /// What goes wrong in the process on its event with this number.
+    /// The mistake in an LP, at its event with this number.
     pub(super) wrong: Option<(u32, usize, Mistake)>,
-    /// The output handler goes wrong at one of so many.
+    /// The output handler fails at one of this many outputs.
     pub(super) wrong_output: Option<u64>,
-    /// The state's hash after so many events, by process, from the sequential run.
+    /// The hash of the state after each event, by LP, from the sequential run.
     pub(super) known: OnceLock<Vec<Vec<(f64, u64)>>>,
     pub(super) log: Mutex<Log>,
     /// Every message has a reference to it.
     pub(super) token: Arc<()>,
 }
 
-/// What a run writes down.
+/// The notes of a run.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Log {
-    /// The time and the state's hash after each event, by process; in the sequential run only.
+    /// The time and the hash of the state after each event, by LP; in the sequential run only.
     pub(super) states: Vec<Vec<(f64, u64)>>,
     pub(super) outputs: Vec<(EventKey, LpId, u64)>,
     pub(super) blocking: Vec<(f64, LpId, u64)>,
 }
 
-/// A process.
+/// An LP.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     pub(super) handled: usize,
@@ -142,7 +142,7 @@ impl Model for Toy {
 }
 
 impl Toy {
-    /// Keeps what the sequential run has written down, as the truth.
+    /// Keeps the notes of the sequential run, as the truth.
     pub(super) fn learn(&self) -> Log {
         let log = std::mem::take(&mut *self.log.lock().expect("no panic in here"));
         self.known.set(log.states.clone()).expect("one sequential run");
@@ -206,7 +206,7 @@ impl Cell {
     /// All that an ordinary and a blocking I/O event have in common.
     fn work(&mut self, toy: &Toy, message: &Note, cx: &mut impl Context<Note>) {
         let me = cx.me();
-        // What a flood sends does not flood in its turn.
+        // An event that a flood sent does not flood in its turn.
         let strange = toy.strange.filter(|_| message.budget > 0 && toy.is_strange(me, self));
         let wrong = toy.wrong.filter(|&(lp, n, _)| (lp, n) == (me.get(), self.handled));
         cx.note(self.hash);
@@ -217,7 +217,7 @@ impl Cell {
             Habit::Scatter(count) | Habit::Pass(count) => count,
             Habit::Flood => u64::MAX,
         };
-        // What the process does depends on its state, so that undone events send other things.
+        // The LP acts by its state, so undone events send other messages.
         let count = if toy.telling { count.saturating_sub(self.hash & 1) } else { count };
         self.scatter(toy, count, message.budget - message.budget.min(1), cx);
         if let Some(mistake) = strange.or(wrong.map(|(.., mistake)| mistake)) {

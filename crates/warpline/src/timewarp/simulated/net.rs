@@ -19,17 +19,16 @@ type Channel = ((usize, usize), (usize, usize));
 
 struct State {
     dice: Stream,
-    /// How many parcels each receiver still gets before it finds nothing.
+    /// How many parcels each receiver still gets before it finds none.
     open: BTreeMap<(usize, usize), usize>,
     channels: BTreeMap<Channel, VecDeque<Vec<u8>>>,
 }
 
-/// What connects the ranks of a run.
+/// The network between the ranks of a run.
 pub(super) struct Net {
     ranks: usize,
     ports: usize,
-    /// A receiver finds nothing in all but one of so many looks; then it finds up to all that is
-    /// there.
+    /// A receiver finds a parcel only in one of this many looks; then it finds up to all of them.
     patience: u64,
     state: Mutex<State>,
 }
