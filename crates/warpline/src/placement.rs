@@ -56,8 +56,8 @@ pub(crate) fn links_from<M: Model>(
 ) -> Result<Vec<Link>, ConfigError> {
     model.links(from).ok_or_else(|| {
         let allowed = format!(
-            "{instead} for a model that does not declare where {from:?} sends to (to declare it, give its \
-             Model `links`)"
+            "{instead} for a model that does not declare where {from:?} sends to (to declare it, \
+             give its Model `links`)"
         );
         ConfigError::new(setting, value, allowed)
     })
@@ -84,11 +84,11 @@ fn min_cut_of_links<M: Model>(
     parts.map_err(|error| ConfigError::new("links", error, "a graph that can be partitioned"))
 }
 
-/// Says how to get what this build does not have.
+/// The error of a build without METIS says how to get it.
 #[cfg(not(feature = "metis"))]
 fn min_cut_of_links<M: Model>(_: &M, _: usize, _: usize) -> Result<Vec<usize>, ConfigError> {
-    let allowed = "model, blocks, round-robin or a file in a program that is built without the graph \
-                   partitioner METIS (build it with `--features metis`)";
+    let allowed = "model, blocks, round-robin or a file in a program that is built without the \
+                   graph partitioner METIS (build it with `--features metis`)";
     Err(ConfigError::new("placement", "graph", allowed))
 }
 

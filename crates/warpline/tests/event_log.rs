@@ -2,10 +2,10 @@
 //!
 //! # Mutations of the engine, each seen red
 //!
-//! - `IoStage::deliver` handles what lies before the GVT of one worker, and not of all
+//! - `IoStage::deliver` handles outputs before the GVT of one worker, and not of all
 //! - `Worker::deliver_outputs` leaves those behind a record that is not committed for later
 //! - `Worker::take_output` takes an output again that was taken before
-//! - `Worker::cancel_not_resent` forgets what was not sent again, with lazy cancellation
+//! - `Worker::cancel_not_resent` forgets events that were not sent again, with lazy cancellation
 
 #[expect(dead_code, reason = "the example's `main` runs only in the example")]
 #[path = "../examples/event_log.rs"]
@@ -26,7 +26,7 @@ use warpline::{
 const END: f64 = 100.0;
 const WINDOW: f64 = 10.0;
 
-/// A log in memory, with room for so many bytes.
+/// A log in memory, of at most this many bytes.
 #[derive(Clone)]
 struct Paper {
     text: Arc<Mutex<String>>,
@@ -48,7 +48,7 @@ impl Write for Paper {
     }
 }
 
-/// Runs the example on an engine, and gives its log.
+/// Runs the example on an engine, and returns its log.
 fn run_with(room: usize, engine: impl Into<Engine>) -> (Result<Report<u64>, RunError>, String) {
     let text = Arc::default();
     let log: Box<dyn Write + Send> = Box::new(Paper { text: Arc::clone(&text), room });
@@ -119,7 +119,7 @@ fn the_log_is_the_same_with_time_warp() {
     });
 }
 
-/// The lines up to there are written, and the error names the event that could not be.
+/// The lines up to the error are written, and it names the event whose line could not be written.
 #[test]
 fn a_full_disk_is_an_error() {
     let (_, log) = run(PendingKind::default(), usize::MAX);
@@ -132,7 +132,7 @@ fn a_full_disk_is_an_error() {
     assert!(lost.starts_with(&time), "{place:?} and not {lost:.60}");
 }
 
-/// The same lines are written and the same is lost, however far the workers are by then.
+/// The same lines are written and the same lines are lost, however far the workers are by then.
 #[test]
 fn a_full_disk_is_the_same_error_with_time_warp() {
     let (expected, log) = run(PendingKind::default(), 1000);

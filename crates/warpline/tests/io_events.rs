@@ -1,15 +1,15 @@
 //! I/O events: handled in the order of keys with all others, committed like them, and under the
 //! same rules.
 //!
-//! The messages say what is to happen, so a whole run is a tree of them; an executor of a page here
-//! says what must come of it.
+//! The messages say what the handlers do, so a whole run is a tree of messages. A short executor
+//! here computes the result that a run must have.
 //!
 //! # Mutations of the engine, each seen red
 //!
 //! - `Worker::is_next` handles blocking I/O events at once
-//! - `IoStage::deliver` handles what lies before the GVT of one worker, and not of all
+//! - `IoStage::deliver` handles outputs before the GVT of one worker, and not of all
 //! - `Worker::deliver_outputs` leaves those behind a record that is not committed for later
-//! - `Participant::sent` does not count what is sent after the flag was set
+//! - `Participant::sent` does not count events that are sent after the flag was set
 
 mod watchdog;
 
@@ -34,7 +34,7 @@ const ALL_ENGINES: [EngineKind; 4] = [
     EngineKind::Conservative,
 ];
 
-/// An event: what its handler does, and what it sends. Non-blocking ones send nothing.
+/// An event: its handler, and the events that it sends. Non-blocking I/O events send none.
 #[derive(Clone, Debug)]
 struct Act {
     io: Option<Io>,
@@ -53,17 +53,17 @@ enum What {
     Panic,
 }
 
-/// Process 0 sends the first acts.
+/// LP 0 sends the first acts.
 struct Script {
     first: Vec<Act>,
     lookahead: f64,
-    /// What `output` was called with, in order.
+    /// The arguments of the calls of `output`, in order.
     lines: Mutex<Vec<Line>>,
 }
 
 type Line = (EventKey, LpId);
 
-/// Remembers when it has handled what.
+/// Remembers the events that it has handled, and when.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Actor(Vec<(f64, Option<Io>)>);
 
@@ -75,7 +75,7 @@ impl Script {
 
 impl Model for Script {
     type Lp = Actor;
-    /// What each has handled, and the lines.
+    /// The events that each LP has handled, and the lines.
     type Output = (Vec<Actor>, Vec<Line>);
 
     fn name(&self) -> &'static str {
@@ -160,7 +160,7 @@ impl LogicalProcess for Actor {
     }
 }
 
-/// What a run must come to.
+/// The result that a run must have.
 struct Expected {
     actors: Vec<Actor>,
     lines: Vec<Line>,
@@ -268,7 +268,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// States, lines in the order of keys, and the digest: as the executor says.
+    /// States, lines in the order of keys, and the digest are those of the executor.
     #[test]
     fn io_events_keep_the_order_of_all(first in acts(), settings in settings()) {
         let Expected { actors, lines, digest, events } = expected(&first);
@@ -290,8 +290,8 @@ proptest! {
     }
 }
 
-/// The error of a run in which process 0 sends, from an event at time 2, an event to process 1
-/// with delay 1.5 that leads to `last`.
+/// The error of a run in which LP 0 sends, from an event at time 2, an event to LP 1 with delay 1.5
+/// that leads to `last`.
 fn error_after(io: Option<Io>, what: What, last: Option<Act>, engine: EngineKind) -> ModelError {
     let then = last.into_iter().collect();
     let bad = Act { io, to: 1, delay: 1.5, what, then };
@@ -329,7 +329,7 @@ fn mistakes_in_io_handlers_name_their_place() {
     }
 }
 
-/// The rules for sending hold for I/O events, by whomever they are sent.
+/// The rules for sending hold for I/O events, whether sent by an ordinary or an I/O handler.
 #[test]
 fn io_events_are_admitted_like_others() {
     let senders = [None, Some(Io::Blocking)];
@@ -350,7 +350,7 @@ fn io_events_are_admitted_like_others() {
     }
 }
 
-/// A process without `handle_io` or `output`.
+/// An LP without `handle_io` or `output`.
 #[derive(Clone, Debug)]
 struct Plain;
 

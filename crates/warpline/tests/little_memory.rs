@@ -1,7 +1,7 @@
-//! Time Warp with real threads and far too little memory for what it would like to do.
+//! Time Warp with real threads and far too little memory for much optimism.
 //!
-//! What a run needs at the least is what the sequential engine needs: with a little more than that
-//! it has to come to the same end, and with less it has to say so.
+//! A run needs at least the memory that the sequential engine needs. With a little more than that
+//! it has to come to the same end, and with less it has to fail with an error that says so.
 //!
 //! # Mutations of the engine, each seen red
 //!
@@ -38,8 +38,7 @@ use warpline::{
 
 const END: f64 = 600.0;
 
-/// The bytes that an event takes in a run with so many workers: it says so when there is no room
-/// for one.
+/// The bytes that an event takes in a run on this engine, as the error of a run without memory says.
 fn event_bytes<M: Model<Output: Debug> + 'static>(model: M, engine: impl Into<Engine>) -> u64 {
     let run = Simulation::new(model).engine(engine).memory(0).end(END);
     match watchdog::run(run) {
@@ -48,13 +47,12 @@ fn event_bytes<M: Model<Output: Debug> + 'static>(model: M, engine: impl Into<En
     }
 }
 
-/// Time Warp with so many workers, and the default settings.
+/// Time Warp with this many workers, and the default settings.
 fn time_warp(workers: usize) -> TimeWarp {
     TimeWarp { workers, ..TimeWarp::default() }
 }
 
-/// What the sequential engine makes of a model, and the most events that are pending in it at a
-/// time.
+/// The result of the sequential engine, and the most events that are pending in it at a time.
 fn sequential(flood: &Flood) -> (Report<Vec<u64>>, u64) {
     let quick = Flood { at_sink: |_| (), ..flood.clone() };
     let report = Simulation::new(quick).end(END).run().expect("sound");
@@ -62,7 +60,7 @@ fn sequential(flood: &Flood) -> (Report<Vec<u64>>, u64) {
     (report, peak)
 }
 
-/// Lets the source run ahead, to where it is to be when it is not held back, or for `at_most`.
+/// Lets the source run ahead: as far as it gets if it is not held back, or for `at_most`.
 fn wait_for_the_source(ticks: &AtomicU64, at_most: Duration) {
     let until = Instant::now() + at_most;
     // Ordering: Relaxed; a count.
@@ -71,8 +69,8 @@ fn wait_for_the_source(ticks: &AtomicU64, at_most: Duration) {
     }
 }
 
-/// Without a limit the source is at its end before a sink has handled anything, and has most of all
-/// events in buffers at the same time; with one, it gets no further than that.
+/// Without a limit the source is at its end before a sink has handled an event, and most events are
+/// in buffers at the same time. A limit holds the source back.
 #[test]
 fn a_flood_stays_within_its_banks() {
     let flood = Flood::new(|ticks| wait_for_the_source(ticks, watchdog::PATIENCE / 2));
@@ -84,8 +82,7 @@ fn a_flood_stays_within_its_banks() {
     // Mostly 4 800; fewer when ticks are undone and counted again, which opens the gate early.
     assert!(events > 10 * peak, "no flood: {events} events, sequentially {peak}");
 
-    // A sink has to let go in a while here, for there is no room for all that the source would
-    // send.
+    // A sink goes on after a while here, because the source cannot send all its events before.
     let gate = |ticks: &_| wait_for_the_source(ticks, Duration::from_micros(20));
     for (round, answers) in [u64::MAX, 32].into_iter().enumerate() {
         let flood = Flood { answers, ..Flood::new(gate) };
@@ -140,10 +137,10 @@ fn less_than_the_least_is_an_error() {
     }
 }
 
-/// What all processes send at their start fits, however it is spread over the workers.
+/// The events that all LPs send at their start fit, however they are spread over the workers.
 #[test]
 fn first_events_fit_if_they_do_sequentially() {
-    // Not a multiple of what a worker takes from the common pool at a time.
+    // Not a multiple of the batch that a worker takes from the common pool.
     let flood = Flood { first: 1001, ..Flood::new(|_| ()) };
     let (expected, peak) = sequential(&flood);
     for workers in [1, 2, 4, 8] {
@@ -159,8 +156,8 @@ fn first_events_fit_if_they_do_sequentially() {
     }
 }
 
-/// I/O events and handlers that fail in states that never were, with a little more memory than a
-/// sequential run needs.
+/// I/O events and handlers that fail in states that are rolled back, with a little more memory than
+/// a sequential run needs.
 #[test]
 fn io_and_mistakes_with_little_memory() {
     const LPS: u32 = 16;

@@ -22,14 +22,14 @@
 //! - `notice` does not compare rounds: "a report before the last result was seen".
 //! - `start` while a round is running: "at rest, GVT is exact".
 //!
-//! And of the steps that `Worker` takes here, as the engine's does:
+//! And of the steps of `Worker` here, which are those of the engine:
 //!
 //! - `adopt` before `notice`: "a report before the last result was seen".
 //! - the mail drained before `notice`: "GVT is beyond" or "mail with key 3 below GVT".
 //! - `sent` before the push, or not at all: "mail with key 3 below GVT".
 //!
-//! The load of `completed` in `start` may be Relaxed, and is: whoever notices the round cannot see
-//! an older value of it than `start` did, and loads it again with Acquire.
+//! The load of `completed` in `start` may be Relaxed, and is: a worker that notices the round
+//! cannot see an older value of it than `start` did, and loads it again with Acquire.
 
 #![cfg(not(miri))]
 
@@ -54,7 +54,7 @@ const fn bound(key: u64) -> Bound {
     Bound([key; 3])
 }
 
-/// What two workers share.
+/// The state that two workers share.
 struct World {
     gvt: Gvt,
     /// The mail of each worker: the key of an event, or 0.
@@ -67,7 +67,7 @@ struct Worker {
     participant: Participant,
     pending: Vec<u64>,
     gvt: Bound,
-    /// What this worker reported in each round, and what came of the rounds.
+    /// The reports of this worker, and the results of the rounds.
     reports: Vec<Bound>,
     results: Vec<Outcome>,
 }
@@ -124,7 +124,7 @@ impl Worker {
         self.participant.sent(&self.world.gvt, bound(key + 1));
     }
 
-    /// Nothing is handled any more: the round that runs comes to its end, and another one.
+    /// No event is handled any more: the round that runs ends, and another one.
     fn come_to_rest(workers: &mut [Self; 2]) {
         for _ in 0..4 {
             for worker in &mut *workers {
@@ -175,7 +175,7 @@ fn check_both(
     });
 }
 
-/// One message in flight while a round begins: whoever is responsible for it counts it.
+/// One message in flight while a round begins: the sender or the receiver counts it.
 #[test]
 fn a_message_in_flight_is_counted() {
     let send = |sender: &mut Worker| {

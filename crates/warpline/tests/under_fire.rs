@@ -1,8 +1,8 @@
 //! Time Warp with real threads under hostile conditions: handlers that go wrong, floods, too little
 //! memory, far more workers than cores, workers that are stopped, and runs that are.
 //!
-//! The oracle is the sequential engine. A watchdog looks after every run: one that hangs fails
-//! here, and names the worker that everybody waits for.
+//! The oracle is the sequential engine. A watchdog looks after every run: a run that hangs
+//! fails here, and names the worker that all others wait for.
 //!
 //! # Mutations of the engine, each seen red
 //!
@@ -10,15 +10,15 @@
 //!   (`mistakes_in_states_that_never_were`)
 //! - `Worker::cut_off` leaves the event pending, too, for which the LP waits (the same)
 //! - `Worker::is_next` handles blocking I/O events at once (the same)
-//! - `Shared::fail` keeps the last failure in place of the first
+//! - `FirstFailure::note` keeps the last failure in place of the first
 //!   (`the_first_mistake_in_virtual_time_is_the_error`)
 //! - `Worker::leave` delivers no outputs (the same)
 //! - `Participant::sent` does not count what is sent after the flag was set (most)
 //! - `Worker::adopt` does not undo what is not committed when the run is stopped
 //!   (`stopped_runs_are_beginnings`)
-//! - `work` in `run.rs` starts no round when it is told to stop, or looks at the clock every 4096
-//!   turns (`runs_with_long_events_stop_soon`)
-//! - `Worker::file` does not show its reports (`the_watchdog_names_the_worker_that_hangs`)
+//! - `Observer` in `run.rs` requests no GVT when it is told to stop, or looks at the clock every
+//!   4096 turns (`runs_with_long_events_stop_soon`)
+//! - `Worker::report` does not show the report (`the_watchdog_names_the_worker_that_hangs`)
 
 mod hooked_phold;
 mod watchdog;
@@ -58,11 +58,8 @@ fn time_warp<M: Model>(
     Simulation::new(model).engine(engine)
 }
 
-/// Keeps the calling thread off its core, as far as the engine can tell, until `go` or the time is
-/// over.
-///
-/// A worker in a handler that stands still is to the others what a worker is that the system has
-/// taken off its core.
+/// Stands still in a handler until `go` or the time is over. The other workers cannot tell this
+/// from a worker whose core the system has given to another thread.
 fn stall(at_most: Duration, go: impl Fn() -> bool) {
     let until = Instant::now() + at_most;
     while !go() && Instant::now() < until {
@@ -70,8 +67,8 @@ fn stall(at_most: Duration, go: impl Fn() -> bool) {
     }
 }
 
-/// Panics and failures in states that never really were leave no trace, and those that LPs wait
-/// with are all forgotten.
+/// Panics and failures in states that are rolled back leave no trace, also those for which LPs
+/// wait.
 #[test]
 fn mistakes_in_states_that_never_were() {
     let expected = Simulation::new(HookedPhold::sound(LPS)).end(END).run().expect("a sound model");
@@ -81,7 +78,7 @@ fn mistakes_in_states_that_never_were() {
         let (known, seen) = (Arc::clone(&known), Arc::clone(&strange));
         let model = HookedPhold::new(LPS, move |HandlerCall { lp, nth, hash, io }| {
             if lp == 0 && nth == 1 && workers > 1 {
-                // The others run ahead without what this worker's processes send them.
+                // The others run ahead without the events of this worker's LPs.
                 // Ordering: Relaxed; a count.
                 stall(Duration::from_secs(10), || seen.load(Ordering::Relaxed) > 0);
             }
@@ -99,12 +96,12 @@ fn mistakes_in_states_that_never_were() {
         let report = watchdog::run(run).expect("nothing goes wrong where it counts");
         assert_eq!(report.digest, expected.digest, "{workers} workers, {cancellation}");
         assert_eq!(report.output, expected.output);
-        // A worker alone runs ahead, too, past the processes that wait with blocking I/O events.
+        // A worker alone runs ahead, too, past the LPs that wait for blocking I/O events.
         assert!(strange.load(Ordering::Relaxed) > 0, "{workers} workers were never wrong");
     }
 }
 
-/// A mistake that is real: which process makes it, and on which of its events.
+/// A mistake that is real: the LP that makes it, and the number of its event.
 #[derive(Clone, Copy, Debug)]
 struct Mistake {
     lp: u32,
@@ -112,7 +109,7 @@ struct Mistake {
     panics: bool,
 }
 
-/// A model with mistakes. Processes are late for the first of them, so that the others come first.
+/// A model with mistakes. The LP with the first mistake is late, so that the others come before.
 fn broken(mistakes: &'static [Mistake], late: Duration) -> HookedPhold {
     HookedPhold::new(LPS, move |HandlerCall { lp, nth, .. }| {
         if lp == mistakes[0].lp && nth + 1 == mistakes[0].nth {
@@ -124,7 +121,7 @@ fn broken(mistakes: &'static [Mistake], late: Duration) -> HookedPhold {
     })
 }
 
-/// The error is the one that the sequential engine finds, and so is what was put out before.
+/// The error is the one that the sequential engine finds, and so are the outputs before it.
 #[test]
 fn the_first_mistake_in_virtual_time_is_the_error() {
     const fn mistake(lp: u32, nth: usize, panics: bool) -> Mistake {
@@ -183,7 +180,7 @@ fn sixty_four_workers() {
     }
 }
 
-/// Workers that stand still for up to 100 ms, each time another one, and by far not in step.
+/// Workers that stand still for up to 100 ms, each time another one, far out of step.
 #[test]
 fn workers_that_are_stopped() {
     const STALLS: usize = 8;
@@ -211,8 +208,7 @@ fn workers_that_are_stopped() {
     assert_eq!(stalled, 2 * STALLS, "too few stalls");
 }
 
-/// A run that is told to stop leaves what a run to that time would have left: the events, the
-/// states and the lines.
+/// A run that is told to stop has the events, the states and the lines of a run to that time.
 #[test]
 fn stopped_runs_are_beginnings() {
     static STOPS: [AtomicBool; 8] = [const { AtomicBool::new(false) }; 8];
@@ -231,10 +227,10 @@ fn stopped_runs_are_beginnings() {
             }
         });
         let lines = Lines::clone(&model.lines);
-        // Nothing but the flag ends this run.
+        // Only the flag ends this run.
         let run = time_warp(model, workers, cancellation).stop_when(stop);
         let is_short = cancellation == Cancellation::Lazy;
-        // Room for hardly more events than are always pending.
+        // Buffers for hardly more events than are always pending.
         let run = if is_short { run.memory(32_000) } else { run };
         let report = watchdog::run(run).expect("a sound model");
         let took = stopped_at.lock().unwrap().expect("enough lines").elapsed();
@@ -289,13 +285,13 @@ fn the_watchdog_names_the_worker_that_hangs() {
             lines.next().is_some_and(|line| line.ends_with(&format!("worker {stuck}"))),
             "{text}"
         );
-        // The others say what they wait for; it says what it did before.
+        // The others show why they wait; it shows what it did before.
         for (worker, line) in lines.enumerate() {
             let late = line.contains("has not reported yet");
             assert!(line.starts_with(&format!("  worker {worker} ")), "{text}");
             assert_eq!(late, worker == stuck as usize, "{text}");
         }
-        // Where it had reported since, nobody would be to blame.
+        // If it had reported since, GVT would not wait for it.
         let mut earlier = before;
         earlier[stuck as usize].gvt_reports = u64::MAX;
         let text = watchdog::diagnosis(&earlier, &run.monitor);
@@ -308,8 +304,8 @@ fn the_watchdog_names_the_worker_that_hangs() {
     }
 }
 
-/// A run whose events take long stops as soon after it was told to as one whose events do not:
-/// within a few batches, and not after all that comes before the next round.
+/// A run with long events stops as soon as one with short events: within a few batches, and not
+/// only when the next round would have begun.
 #[test]
 fn runs_with_long_events_stop_soon() {
     static STOP: AtomicBool = AtomicBool::new(false);
@@ -328,14 +324,14 @@ fn runs_with_long_events_stop_soon() {
             }
             None
         });
-        // Nobody is idle, and asks for a round out of boredom.
+        // No worker is idle, so none requests GVT for that reason.
         (model.population, model.blocking) = (40, u64::MAX);
         let engine = TimeWarp { workers: 2, throttle: false, ..TimeWarp::default() };
         let run = Simulation::new(model).engine(engine);
         let report = watchdog::run(if by_flag {
             run.stop_when(&STOP)
         } else {
-            // It is called after 50 ms for the first time.
+            // The observer is called after 50 ms for the first time.
             run.observe(|_| ControlFlow::Break(()))
         });
         assert!(report.expect("a sound model").interrupted);

@@ -107,16 +107,21 @@ impl Evidence<'_> {
     fn few_events(&self) -> Option<String> {
         let committed = self.total().committed;
         let per_lp = committed as f64 / self.lps.max(1) as f64;
-        (committed < EVENTS_MIN && self.is_parallel()).then(|| {
-            format!("there were only {committed} events: starting workers takes longer; use --workers 1")
-        }).or_else(|| {
-            (per_lp < EVENTS_PER_LP_FEW).then(|| {
+        (committed < EVENTS_MIN && self.is_parallel())
+            .then(|| {
                 format!(
-                    "an LP had {per_lp:.1} events on average: most of the time goes into making LPs \
-                     and into cold caches; a longer run tells more"
+                    "there were only {committed} events: starting workers takes longer; use \
+                 --workers 1"
                 )
             })
-        })
+            .or_else(|| {
+                (per_lp < EVENTS_PER_LP_FEW).then(|| {
+                format!(
+                    "an LP had {per_lp:.1} events on average: most of the time goes into making \
+                     LPs and into cold caches; a longer run tells more"
+                )
+            })
+            })
     }
 
     fn waiting(&self) -> Option<String> {
@@ -124,9 +129,9 @@ impl Evidence<'_> {
         let idle = total.idle_turns as f64 / total.turns.max(1) as f64;
         (self.is_parallel() && idle > IDLE_MUCH && total.committed > EVENTS_MIN).then(|| {
             format!(
-                "workers found nothing that they may handle in {:.0} % of their turns: there is \
-                 little to do at the same time, or a --window, a time barrier or the throttle keeps \
-                 them back; use fewer workers",
+                "workers found no event that they may handle in {:.0} % of their turns: few LPs \
+                 have events at the same time, or a --window, a time barrier or the throttle holds \
+                 workers back; use fewer workers",
                 100.0 * idle
             )
         })
@@ -139,9 +144,9 @@ impl Evidence<'_> {
         let much = self.is_parallel() && mailed > MAILED_MUCH && total.committed > EVENTS_MIN;
         (much && grain < FINE_GRAIN_NS).then(|| {
             format!(
-                "{:.0} % of the events came from another worker, and an event takes only {grain:.0} \
-                 ns: their way through memory is a good part of that; place LPs that talk to each \
-                 other on one worker, or try --workers 1",
+                "{:.0} % of the events came from another worker, and an event takes only \
+                 {grain:.0} ns, a good part of it for the way through memory; place LPs that send \
+                 to each other on one worker, or try --workers 1",
                 100.0 * mailed
             )
         })
@@ -195,7 +200,7 @@ mod tests {
         says(&[good.clone(), good.clone(), good.clone()], "share 2 cores");
         says(&[Statistics { cancelbacks: 5, ..good.clone() }, good.clone()], "--memory");
         let idle = Statistics { idle_turns: 990, ..good.clone() };
-        says(&[idle.clone(), idle], "found nothing");
+        says(&[idle.clone(), idle], "found no event");
         let mail = Statistics { received: 500_000, ..good };
         says(&[mail.clone(), mail], "another worker");
     }

@@ -3,16 +3,16 @@
 //! Every limit on optimism ends up in one number, [`Flow::limit`]: no event at or after it is
 //! handled, except the one that GVT has reached. So no limit can stop a run.
 //!
-//! | limit                       | from                                                        |
-//! |-----------------------------|-------------------------------------------------------------|
-//! | the end of the run          | `--end`                                                     |
-//! | the window                  | `--window` ahead of GVT                                     |
-//! | the simulated time barrier  | the model (GTW, 2.3)                                        |
-//! | the throttle                | the cost of recent rollbacks, see [`Throttle`]              |
-//! | the squeeze                 | a shortage of buffers, see [`cancelback`](super::cancelback) |
-//! | the processed list          | at most [`HISTORY_MAX`] records                             |
-//! | free buffers                | F_free1 and F_free2 (GTW, 3.4), see [`Worker::hold_back`]   |
-//! | the credit                  | the remote events that may still be sent, see [`remote`](super::remote) |
+//! | limit | from |
+//! |---|---|
+//! | the end of the run | `--end` |
+//! | the window | `--window` ahead of GVT |
+//! | the simulated time barrier | the model (GTW, 2.3) |
+//! | the throttle | the cost of recent rollbacks, see [`Throttle`] |
+//! | the squeeze | a shortage of buffers, see [`cancelback`](super::cancelback) |
+//! | the processed list | at most [`HISTORY_MAX`] records |
+//! | free buffers | F_free1 and F_free2 (GTW, 3.4), see [`Worker::hold_back`] |
+//! | the credit | how many remote events may still be sent, see [`remote`](super::remote) |
 //!
 //! # Invariants
 //!

@@ -40,13 +40,13 @@
 //!
 //! # Happens-before edges
 //!
-//! | Edge  | Release side                    | Acquire side                   | Publishes           |
-//! |-------|---------------------------------|--------------------------------|---------------------|
-//! | GVT-1 | `report`: decrement of `flag`   | `report`: the last decrement   | the reports         |
-//! | GVT-2 | `report`: store of `completed`  | `adopt`: its load              | the result          |
-//! | GVT-3 | `sent`: push, fence             | `notice`: flag, fence, drain   | mail before *T*     |
-//! | GVT-4 | `start`: exchange of `flag`     | `notice`: flag, fence          | the result before   |
-//! | GVT-5 | `report`: store of `gathered`   | `gathered`: its load           | the rank's result   |
+//! | Edge | Release side | Acquire side | Publishes |
+//! |---|---|---|---|
+//! | GVT-1 | `report`: decrement of `flag` | `report`: the last decrement | the reports |
+//! | GVT-2 | `report`: store of `completed` | `adopt`: its load | the result |
+//! | GVT-3 | `sent`: push, fence | `notice`: flag, fence, drain | mail before *T* |
+//! | GVT-4 | `start`: exchange of `flag` | `notice`: flag, fence | the result before |
+//! | GVT-5 | `report`: store of `gathered` | `gathered`: its load | the rank's result |
 //!
 //! A result stays as it is until the next round has all reports, and a worker reports in the next
 //! round only after it has adopted this one (asserted).

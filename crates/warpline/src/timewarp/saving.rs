@@ -4,11 +4,11 @@
 //! each undone event, the last one first, and then [`Saving::restore`]. The saved states are the
 //! worker's own memory, whatever worker an event came from (GTW, 3.6.4).
 //!
-//! | saving        | before an event                          | on a rollback                         |
-//! |---------------|------------------------------------------|---------------------------------------|
-//! | `copy`        | a copy of the state, or of every *k*-th  | the copy, and coast forward from it   |
-//! | `incremental` | a copy without its tracked fields        | the copy; tracked fields undo         |
-//! | `reverse`     | a copy now and then, for emergencies     | the reverse handlers, last one first  |
+//! | saving | before an event | on a rollback |
+//! |---|---|---|
+//! | `copy` | a copy of the state, or of every *k*-th | the copy, and coast forward from it |
+//! | `incremental` | a copy without its tracked fields | the copy; tracked fields undo |
+//! | `reverse` | a copy now and then, for emergencies | the reverse handlers, last one first |
 //!
 //! # Invariants
 //!

@@ -318,8 +318,8 @@ impl Run<'_> {
         for (number, (worker, phase)) in self.workers.iter_mut().zip(&self.phases).enumerate() {
             let least = worker.sender.pending.peek().copied();
             eprintln!(
-                "worker {} of rank {} is at {phase:?}: GVT {:?}, {:?}\n  least pending {least:?}\n  \
-                 waiting {:?}\n  {:?}",
+                "worker {} of rank {} is at {phase:?}: GVT {:?}, {:?}\n  least pending {least:?}\n\
+                 \x20 waiting {:?}\n  {:?}",
                 worker.me,
                 number / each,
                 worker.gvt,

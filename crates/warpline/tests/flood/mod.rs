@@ -1,5 +1,5 @@
-//! A source that floods: it sends to all sinks far faster than they handle, so that its worker gets
-//! hold of all buffers (the paper's *buffer hogging*, GTW, 3.3).
+//! A source that floods: it sends to all sinks far faster than they handle, so that its worker
+//! takes all buffers (the paper's *buffer hogging*, GTW, 3.3).
 
 use std::sync::{
     Arc,
@@ -8,17 +8,17 @@ use std::sync::{
 
 use warpline::{Context, LogicalProcess, LpId, Model, VirtualTime, mix};
 
-/// The model. Process 0 is the source, and has worker 0 for itself.
+/// The model. LP 0 is the source, and has worker 0 for itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Flood {
     pub(crate) sinks: u32,
-    /// One event in so many makes its sink answer, which the source gets far too late.
+    /// One of this many events makes its sink answer, and the answer comes far too late.
     pub(crate) answers: u64,
-    /// Events that every process sends to itself at the start, besides.
+    /// Further events that every LP sends to itself at the start.
     pub(crate) first: u32,
-    /// How often the source has worked, undone or not.
+    /// How many events the source has handled, undone or not.
     pub(crate) ticks: Arc<AtomicU64>,
-    /// Called in the sinks' handlers, with the ticks.
+    /// Called in the handlers of the sinks, with the ticks.
     pub(crate) at_sink: fn(&AtomicU64),
 }
 

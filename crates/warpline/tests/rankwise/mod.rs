@@ -5,13 +5,13 @@ use std::{sync::mpsc, thread, time::Duration};
 use warpline::{Model, Report, RunError, Simulation, Transport};
 use warpline_net::network;
 
-/// What a rank's run comes to.
+/// The result of a rank's run.
 pub(crate) type Outcome<M> = Result<Option<Report<<M as Model>::Output>>, RunError>;
 
 /// No run of the tests takes this long, on however busy a machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs one simulation on each rank, and gives what they come to.
+/// Runs one simulation on each rank, and returns their results.
 pub(crate) fn run<M: Model + 'static>(
     workers: usize,
     simulations: Vec<Simulation<'static, M>>,
@@ -31,7 +31,7 @@ pub(crate) fn run_on<M: Model + 'static, T: Transport + 'static>(
     let ranks = simulations.len();
     for (rank, (end, mut simulation)) in ends.into_iter().zip(simulations).enumerate() {
         let done = done.clone();
-        // Left behind when it hangs. Nobody may be left to tell: then the test has failed already.
+        // Left behind when it hangs. If no receiver is left, the test has failed already.
         thread::spawn(move || {
             let end = end;
             drop(done.send((rank, simulation.run_across(&end))));

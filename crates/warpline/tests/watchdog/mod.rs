@@ -1,5 +1,5 @@
-//! A watchdog for runs: one that does not end fails its test, and says which worker everybody waits
-//! for.
+//! A watchdog for runs: a run that does not end fails its test, and names the worker that all
+//! others wait for.
 //!
 //! The run has a thread of its own, which is left behind when it hangs.
 
@@ -12,13 +12,13 @@ use std::{
 
 use warpline::{Model, Monitor, Report, RunError, Simulation, WorkerStatus};
 
-/// What a run comes to.
+/// The result of a run.
 pub(crate) type Outcome<M> = Result<Report<<M as Model>::Output>, RunError>;
 
 /// No run of the tests takes this long, on however busy a machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// So long after a look at a run that hangs, a second one shows who has moved.
+/// This long after a look at a run that hangs, a second look shows which workers have moved.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A run under way.
@@ -33,7 +33,7 @@ pub(crate) fn start<M: Model + 'static>(simulation: Simulation<'static, M>) -> R
     let monitor = Monitor::default();
     let mut simulation = simulation.monitor(&monitor);
     let (done, outcome) = mpsc::channel();
-    // Nobody may be left to tell: then the test has failed already.
+    // If no receiver is left, the test has failed already.
     let thread = thread::spawn(move || drop(done.send(simulation.run())));
     Running { monitor, outcome, thread: Some(thread) }
 }

@@ -203,7 +203,9 @@ mod tests {
 
         /// MSG-A.
         #[test]
-        fn any_bytes_are_messages_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn any_bytes_are_messages_or_an_error(
+            bytes in proptest::collection::vec(any::<u8>(), 0..200),
+        ) {
             let mut rest = &bytes[..];
             while !rest.is_empty() && RemoteMessage::read(&mut rest, &WIRE).is_ok() {}
             prop_assert_eq!(read_words::<2>(&bytes).is_ok(), bytes.len() == 16);

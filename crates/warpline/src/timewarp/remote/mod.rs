@@ -1,18 +1,20 @@
 //! Other ranks: remote events, remote anti-messages, and global virtual time across ranks.
 //!
 //! A run of several ranks gives each worker a [`Remote`]; a run of one rank has none, and the rest
-//! of a worker does not know ranks. The main loop meets this module at five joints, and a handler
-//! meets it when it sends:
+//! of a worker does not know ranks. The main loop calls hooks of this module at its joints:
 //!
-//! | joint | hook | what it does |
-//! |---|---|---|
-//! | messages are filed | `receive_remote` | reads the parcels that have arrived ([`receiving`]) |
-//! | the GVT cut | `cut_remote` | counts the messages sent up to the cut |
-//! | after the report | `advance_remote` | goes on with the round of GVT ([`rounds`]), and hears of failures elsewhere |
-//! | a new GVT | `on_remote_gvt` | drops the notes of events that cannot be canceled any more |
-//! | end of a turn, idle | `flush_remote` | sends parcels that are not full |
-//! | end of the run | `close_remote`, `end_if_closed` | waits until all messages of other ranks have arrived |
-//! | a send, a cancellation | `Sender::send_remote` | writes a remote event or a remote anti-message ([`sending`]) |
+//! - **Messages are filed**: `receive_remote` reads the parcels that have arrived ([`receiving`]).
+//! - **The GVT cut**: `cut_remote` counts the messages sent up to the cut.
+//! - **The worker goes on after the report**: `advance_remote` goes on with the round of GVT
+//!   ([`rounds`]), and hears of failures at other ranks.
+//! - **A new GVT**: `on_remote_gvt` drops the notes of events that cannot be canceled any more.
+//! - **The end of a turn**: `flush_remote` sends parcels that are not full, at once in an idle
+//!   turn.
+//! - **The end of the run**: `close_remote` and `end_if_closed` wait until all messages of other
+//!   ranks have arrived.
+//!
+//! A handler that sends to an LP of another rank, and a rollback that takes such a send back, call
+//! `Sender::send_remote` ([`sending`]).
 //!
 //! [`message`] says what the bytes mean, and [`shared`] has what the workers of a rank share.
 //!

@@ -7,12 +7,14 @@
 //! Distributed Computing 18, 1993): every message has the *color* of its sender, which is the
 //! number of cuts that the sender has made.
 //!
-//! | phase | of every rank | what it waits for |
-//! |---|---|---|
-//! | `Rest` | no round runs | rank 0: a request for one; others: the start of one, from rank 0 |
-//! | `Cut` | its workers report | the last report; then it tells every other rank how many messages of the old color it has sent there |
-//! | `Counting` | messages of the old color still arrive | all of them; then it reports to rank 0 the least of what its workers have reported and what has arrived since |
-//! | `Reported` | | rank 0: the reports of all; others: the result |
+//! A rank is in one of these phases:
+//!
+//! - `Rest`: no round runs. Rank 0 waits for a request for one, the others for its start.
+//! - `Cut`: the workers of the rank report. After the last report, the rank tells every other rank
+//!   how many messages of the old color it has sent there.
+//! - `Counting`: messages of the old color still arrive. When all have arrived, the rank reports to
+//!   rank 0 the least key that its workers have reported or that has arrived since.
+//! - `Reported`: rank 0 waits for the reports of all ranks, the others for the result.
 //!
 //! # Why it is a lower bound
 //!

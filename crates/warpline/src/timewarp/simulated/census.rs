@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use warpline_memory::Buffers;
+
 use super::super::{
     event::Event,
     gvt::Bound,
@@ -9,7 +11,10 @@ use super::super::{
     shared::{Mail, Shared},
     worker::Worker,
 };
-use super::{model::Toy, net::Net};
+use super::{
+    model::{Note, Toy},
+    net::Net,
+};
 use crate::pending::PendingSet;
 
 type Workers<'w, 'r> = &'w mut [Worker<'r, Toy>];
@@ -70,94 +75,130 @@ pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bou
     }
 }
 
-/// TW-B and ARENA-A: every event and every buffer is in exactly one place, and whoever remembers an
-/// event that may yet be canceled finds it there.
-pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bound) {
-    let is_remote = |worker| shared.directory.local(worker).is_none();
-    let local = |worker| shared.directory.local(worker).expect("a worker of this rank");
-    let mut places: BTreeMap<(u32, u32), (Event, &str)> = BTreeMap::new();
-    let mut anti = Vec::new();
-    let (count, mut delivered, mut held_remote) = (workers.len(), 0, 0);
-    for me in 0..count {
-        // Mail: events and anti-messages, delivered or not.
+/// A worker and a buffer.
+type Place = (usize, u32);
+
+/// Where the events of a rank are.
+#[derive(Default)]
+struct Places {
+    /// The event in each buffer that is in use, and where the event was found.
+    events: BTreeMap<Place, (Event, &'static str)>,
+    /// Events that are canceled or held.
+    canceled: BTreeMap<Place, Event>,
+    /// Non-blocking I/O events that are with the I/O stage.
+    delivered: u64,
+    /// Remote events that are held.
+    held_remote: u64,
+}
+
+impl Places {
+    fn add(&mut self, me: usize, buffers: &Buffers<'_, Note>, event: Event, found: &'static str) {
+        assert!(buffers.owns(event.buffer()), "ARENA-B: {event:?} {found} at {me}");
+        if let Some(other) = self.events.insert((me, event.buffer().get()), (event, found)) {
+            panic!("TW-B: at {me} {event:?} is {found}, but the buffer is {other:?}");
+        }
+    }
+
+    fn cancel(&mut self, to: usize, event: Event) {
+        let before = self.canceled.insert((to, event.buffer().get()), event);
+        assert!(before.is_none(), "TW-B: {event:?} is canceled twice");
+    }
+
+    /// Adds the events of the worker `me`: in its mail, delivered or not, and with itself.
+    fn add_worker(&mut self, shared: &Shared<Toy>, workers: Workers<'_, '_>, me: usize) {
         let mut to_me = mail(shared, me);
         let open = workers.iter().filter_map(|from| from.sender.open[me].as_ref());
         to_me.extend(open.flat_map(|block| block.items.iter().copied()));
-        let mut found: Vec<(Event, &str)> = Vec::new();
+        let worker = &mut workers[me];
+        let buffers = &worker.buffers;
         for item in to_me {
             match item.cancels() {
-                Some(event) => anti.push((me as u32, event)),
-                None => found.push((item, "in the mail")),
+                Some(event) => self.cancel(me, event),
+                None => self.add(me, buffers, item, "in the mail"),
             }
         }
-        let worker = &mut workers[me];
         let pending = &mut worker.sender.pending;
         let all: Vec<Event> = std::iter::from_fn(|| pending.pop()).collect();
         assert!(all.is_sorted(), "the pending set of {me} is out of order");
         assert_eq!(pending.len(), 0, "the pending set of {me} miscounts");
-        all.iter().for_each(|&event| pending.insert(event));
-        found.extend(all.into_iter().map(|event| (event, "pending")));
-        found.extend(worker.waiting.all().map(|&event| (event, "waiting")));
+        for event in all {
+            pending.insert(event);
+            self.add(me, buffers, event, "pending");
+        }
+        for &event in worker.waiting.all() {
+            self.add(me, buffers, event, "waiting");
+        }
         let history = &worker.history;
-        let live = (history.front()..history.back()).filter(|&at| !history[at].undone);
-        let (gone, live): (Vec<u64>, Vec<u64>) = live.partition(|&at| history[at].delivered);
-        delivered += gone.len() as u64;
-        found.extend(live.into_iter().map(|at| (history[at].event, "handled")));
-        for (event, place) in found {
-            assert!(worker.buffers.owns(event.buffer()), "ARENA-B: {event:?} {place} at {me}");
-            if let Some(other) = places.insert((me as u32, event.buffer().get()), (event, place)) {
-                panic!("TW-B: at {me} {event:?} is {place}, but the buffer is {other:?}");
+        for at in (history.front()..history.back()).filter(|&at| !history[at].undone) {
+            if history[at].delivered {
+                self.delivered += 1;
+            } else {
+                self.add(me, buffers, history[at].event, "handled");
             }
         }
-        anti.extend(worker.canceled.iter().map(|&event| (me as u32, event)));
-        let held = worker.held.values().flatten().map(|held| held.sent);
-        held_remote += held.clone().filter(|sent| is_remote(sent.worker)).count() as u64;
-        let held = held.filter(|sent| !is_remote(sent.worker));
-        anti.extend(held.map(|sent| (local(sent.worker) as u32, sent.event)));
-        check_chains(worker);
+        for &event in &worker.canceled {
+            self.cancel(me, event);
+        }
+        for held in worker.held.values().flatten() {
+            match shared.directory.local(held.sent.worker) {
+                Some(to) => self.cancel(to, held.sent.event),
+                None => self.held_remote += 1,
+            }
+        }
     }
-    let canceled = anti.len() as u64;
-    let mut doomed = BTreeMap::new();
-    for (to, event) in anti {
-        let place = (to, event.buffer().get());
-        let there = places.get(&place).map(|(event, _)| *event);
-        assert_eq!(there, Some(event), "TW-B: to be canceled at {to}, and not there");
-        assert!(doomed.insert(place, event).is_none(), "TW-B: {event:?} is canceled twice");
-    }
-    let (mut sent, mut committed, mut free) = (0, 0, 0);
-    for worker in workers.iter() {
+
+    /// A worker that remembers an event that it has sent finds it where it sent it, unless GVT is
+    /// beyond the event.
+    fn check_sent(&self, shared: &Shared<Toy>, worker: &Worker<'_, Toy>, gvt: Bound) {
         let history = &worker.history;
         for at in (history.front()..history.back()).filter(|&at| !history[at].undone) {
             for place in history.sends(at, &worker.sender.sent) {
                 let sent = worker.sender.sent.get(place);
-                if is_remote(sent.worker) {
-                    continue;
-                }
-                let place = (local(sent.worker) as u32, sent.event.buffer().get());
-                let there = places.get(&place).map(|(event, _)| *event);
+                let Some(to) = shared.directory.local(sent.worker) else { continue };
+                let place = (to, sent.event.buffer().get());
+                let there = self.events.get(&place).map(|(event, _)| *event);
                 let gone = Bound(sent.event.key.words()) < gvt;
                 assert!(there == Some(sent.event) || gone, "TW-B: lost {:?}", sent.event);
-                let doomed = doomed.get(&place) == Some(&sent.event);
-                assert!(!doomed, "TW-B: {:?} is canceled, but was sent", sent.event);
+                let canceled = self.canceled.get(&place) == Some(&sent.event);
+                assert!(!canceled, "TW-B: {:?} is canceled, but was sent", sent.event);
             }
         }
+    }
+}
+
+/// TW-B and ARENA-A: every event and every buffer is in exactly one place, and a worker that
+/// remembers an event that may yet be canceled finds it there.
+pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bound) {
+    let mut places = Places::default();
+    for me in 0..workers.len() {
+        places.add_worker(shared, workers, me);
+        check_chains(&workers[me]);
+    }
+    for (place, event) in &places.canceled {
+        let there = places.events.get(place).map(|(event, _)| event);
+        assert_eq!(there, Some(event), "TW-B: to be canceled at {place:?}, and not there");
+    }
+    let (mut sent, mut committed, mut free) = (0, 0, 0);
+    for worker in workers.iter() {
+        places.check_sent(shared, worker, gvt);
         sent += worker.lps.iter().map(|lp| lp.core.sent).sum::<u64>();
         committed += worker.statistics.committed;
         free += worker.buffers.free_count();
     }
-    let live = places.len() as u64 + delivered;
+    let live = places.events.len() as u64 + places.delivered;
+    let canceled = places.canceled.len() as u64 + places.held_remote;
     // Events that were sent to other ranks are not here, and events of theirs are.
     let Exchanged { sent: gone, received: arrived, .. } = exchanged(workers).unwrap_or_default();
     let backlog = |worker: &Worker<'_, Toy>| worker.sender.remote.as_ref().map(|r| r.backlog());
     let backlog = workers.iter().filter_map(backlog).sum::<usize>() as u64;
     assert_eq!(
-        sent + canceled + held_remote + arrived.events - arrived.anti_messages,
+        sent + canceled + arrived.events - arrived.anti_messages,
         committed + live + gone.events - gone.anti_messages + backlog,
         "TW-B: events were lost or doubled"
     );
     let issued = shared.arena.issued() as usize;
     let spare = shared.arena.available() - (shared.arena.limit() as usize - issued);
-    assert_eq!(places.len() + free + spare, issued, "ARENA-A: buffers were lost or doubled");
+    assert_eq!(places.events.len() + free + spare, issued, "ARENA-A: buffers were lost or doubled");
 }
 
 /// HIST-A, HIST-B, HIST-C and SAVE-A.
