@@ -40,6 +40,7 @@ const LINES_MAX: usize = 500;
 /// Words that stay as they are although they are British: the file they are in, and why.
 const SPELLED_OTHERWISE: &[(&str, &str, &str)] = &[
     ("crates/warpline/tests/house/spelling.rs", "*", "it lists the words"),
+    ("crates/warpline/tests/house.rs", "utilisation", "it is listed here"),
     ("crates/warpline-models/src/hypercube.rs", "utilisation", "a key of reports"),
 ];
 

@@ -236,8 +236,9 @@ proptest! {
         let mut errors = Vec::new();
         for &pending in PendingKind::ALL.iter().chain(PendingKind::ALL) {
             let spec = apart(&spec);
-            let simulation = || Simulation::new(spec.clone()).seed(seed).end(end);
-            let run = panic::catch_unwind(AssertUnwindSafe(|| simulation().engine(Sequential { pending }).run()));
+            let engine = Sequential { pending };
+            let simulation = || Simulation::new(spec.clone()).seed(seed).end(end).engine(engine);
+            let run = panic::catch_unwind(AssertUnwindSafe(|| simulation().run()));
             let Ok(run) = run else {
                 return Err(TestCaseError::fail(format!("a panic escaped from {pending}")));
             };

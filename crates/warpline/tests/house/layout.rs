@@ -4,13 +4,14 @@ use crate::source::{Problem, Source};
 
 const COLUMNS_MAX: usize = 100;
 
-/// Lines of Rust that go beyond the last column. A URL cannot be broken.
+/// Lines of Rust that go beyond the last column. URLs and rows of tables cannot be broken.
 pub(crate) fn long_lines(sources: &[Source]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for source in sources.iter().filter(|source| source.is_rust()) {
         for (number, line) in source.lines() {
             let columns = line.chars().count();
-            if columns > COLUMNS_MAX && !line.contains("://") {
+            let is_row = line.trim_start().trim_start_matches(['/', '!']).starts_with(" |");
+            if columns > COLUMNS_MAX && !is_row && !line.contains("://") {
                 problems.push(source.problem(number, format!("{columns} columns")));
             }
         }
@@ -63,7 +64,7 @@ pub(crate) fn long_files(sources: &[Source], max: usize, known: &[(&str, &str)])
 fn a_long_line_is_seen() {
     let long = "x".repeat(101);
     let url = format!("// https://example.org/{long}");
-    let text = format!("{}\n{long}\n{url}\n", "ü".repeat(100));
+    let text = format!("{}\n{long}\n{url}\n//! | {long} |\n", "ü".repeat(100));
     let sources = [Source::new("a.rs", &text), Source::new("a.md", &long)];
     assert_eq!(crate::source::places(&long_lines(&sources)), ["a.rs:2"]);
 }
