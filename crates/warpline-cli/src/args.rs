@@ -3,7 +3,9 @@
 use std::{path::PathBuf, str::FromStr};
 
 use clap::{Args, ValueEnum, builder::PossibleValuesParser, builder::TypedValueParser};
-use warpline::{AnyModel, Engine, EngineKind, PendingKind, Sequential, Simulation, TimeWarp};
+use warpline::{
+    AnyModel, Engine, Sequential, Simulation, TimeWarp, pending::PendingKind, settings::EngineKind,
+};
 use warpline_models::catalog::ModelParams;
 
 use crate::{interrupt, ranks::RankArgs, sweep::Vary, system, timewarp_args::TimeWarpArgs};

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use clap::Args;
 use warpline::{
-    Aggregation, AnyModel, AnyOutput, Conservative, Placement, Report, RunError, Simulation,
-    Synchronization, SynchronizationKind,
+    AnyModel, Conservative, Report, RunError, Simulation,
+    any_model::AnyOutput,
+    settings::{Aggregation, Placement, Synchronization, SynchronizationKind},
 };
 use warpline_net::launched_by_mpi;
 
@@ -125,7 +126,7 @@ impl Launch {
         match self {
             Self::Here(_) => true,
             #[cfg(feature = "mpi")]
-            Self::Mpi(transport) => warpline::Transport::rank(transport) == 0,
+            Self::Mpi(transport) => warpline::ranks::Transport::rank(transport) == 0,
         }
     }
 
@@ -163,7 +164,7 @@ impl Launch {
                 let report = simulation.run_across(transport);
                 match &report {
                     // Rank 0 has told the others, and tells the user.
-                    Err(RunError::Net(warpline::NetError::Ended { .. })) => {}
+                    Err(RunError::Net(warpline::error::NetError::Ended { .. })) => {}
                     Err(RunError::Net(error)) => {
                         eprintln!("error: {error}");
                         transport.abort(1);

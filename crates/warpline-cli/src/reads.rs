@@ -4,7 +4,7 @@
 //! by then. In a sweep, it is enough that one of the runs reads a flag.
 
 use clap::{ArgMatches, parser::ValueSource};
-use warpline::{EngineKind, PoolKind, StateSavingKind, SynchronizationKind};
+use warpline::settings::{EngineKind, PoolKind, StateSavingKind, SynchronizationKind};
 
 use crate::{args::CommonArgs, failure::Failure, ranks::is_one_of_many};
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
-use warpline::{EngineKind, Estimate, Figure, Report, Results};
+use warpline::{Figure, Report, Results, replication::Estimate, settings::EngineKind};
 use warpline_models::catalog::ModelParams;
 
 use crate::system;

@@ -3,7 +3,10 @@
 use std::{ops::ControlFlow, time::Instant};
 
 use serde_json::Value;
-use warpline::{AnyModel, AnyOutput, EngineKind, PendingKind, Report, Sequential, Simulation};
+use warpline::{
+    AnyModel, Report, Sequential, Simulation, any_model::AnyOutput, pending::PendingKind,
+    settings::EngineKind,
+};
 use warpline_models::catalog::ModelParams;
 
 use crate::{

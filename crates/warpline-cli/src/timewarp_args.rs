@@ -5,8 +5,11 @@ use clap::{
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use warpline::{
-    Cancellation, CheckpointInterval, FossilCollection, Pool, PoolKind, StateSaving,
-    StateSavingKind, TimeWarp, VirtualTime,
+    TimeWarp, VirtualTime,
+    settings::{
+        Cancellation, CheckpointInterval, FossilCollection, Pool, PoolKind, StateSaving,
+        StateSavingKind,
+    },
 };
 
 use crate::{args::one_to, system};

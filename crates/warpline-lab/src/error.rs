@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use warpline::{CommitDigest, ConfigError, RunError};
+use warpline::{ConfigError, RunError, digest::CommitDigest};
 
 /// Why a figure could not be made.
 #[derive(Debug, thiserror::Error)]

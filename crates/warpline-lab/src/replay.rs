@@ -10,7 +10,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use warpline::{BufferAccess, BufferAction, BufferTrace, PoolKind, Simulation, TimeWarp};
+use warpline::{
+    Simulation, TimeWarp,
+    settings::PoolKind,
+    trace::{BufferAccess, BufferAction, BufferTrace},
+};
 use warpline_models::catalog::ModelParams;
 
 use crate::{

@@ -6,8 +6,10 @@
 
 use statrs::statistics::{Data, OrderStatistics};
 use warpline::{
-    Aggregation, AnyModel, CommitDigest, ConfigError, Engine, PendingKind, Pool, PoolKind,
-    RunError, Simulation, Synchronization, SynchronizationKind,
+    AnyModel, ConfigError, Engine, RunError, Simulation,
+    digest::CommitDigest,
+    pending::PendingKind,
+    settings::{Aggregation, Pool, PoolKind, Synchronization, SynchronizationKind},
 };
 use warpline_models::catalog::ModelParams;
 

@@ -13,7 +13,7 @@ use std::{
     time::Instant,
 };
 
-use warpline::PoolKind;
+use warpline::settings::PoolKind;
 use warpline_memory::{
     Arena, BLOCK_ITEMS, Block, BufferId, Buffers, CachePadded, Inbox, PoolPlan, bind_worker,
 };

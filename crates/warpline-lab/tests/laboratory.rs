@@ -248,7 +248,7 @@ struct LikeThePapers;
 
 impl MemorySystem for LikeThePapers {
     fn costs(&self, run: &BufferRun) -> Result<MemoryCosts, LabError> {
-        use warpline::PoolKind::{Receiver, Sender};
+        use warpline::settings::PoolKind::{Receiver, Sender};
         let mebibytes = run.memory as f64 / f64::from(1 << 20);
         let share = match (run.pool, run.model.neighborhood) {
             (Receiver, 0) => 0.9,
@@ -282,7 +282,7 @@ struct UnlikeThePapers;
 
 impl MemorySystem for UnlikeThePapers {
     fn costs(&self, run: &BufferRun) -> Result<MemoryCosts, LabError> {
-        let sender = f64::from(u8::from(run.pool == warpline::PoolKind::Sender));
+        let sender = f64::from(u8::from(run.pool == warpline::settings::PoolKind::Sender));
         Ok(MemoryCosts {
             cache_misses: 1e6 * (1.0 + sender),
             page_misses: 1e4,

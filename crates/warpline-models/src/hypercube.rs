@@ -22,8 +22,8 @@
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    AnyModel, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, Undo,
-    VirtualTime, Wires, mix,
+    AnyModel, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results,
+    VirtualTime, digest::mix, state::Undo, wire::Wires,
 };
 
 use crate::{

@@ -24,7 +24,7 @@
 use serde::{Deserialize, Serialize};
 use warpline::{
     AnyModel, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results,
-    VirtualTime, Wires, mix,
+    VirtualTime, digest::mix, wire::Wires,
 };
 
 use crate::{

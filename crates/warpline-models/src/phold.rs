@@ -14,7 +14,9 @@ use std::{
 use serde::{Deserialize, Serialize};
 use warpline::{
     AnyModel, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, Reversal,
-    Stream, VirtualTime, Wire, Wires, mix, take_bytes,
+    Stream, VirtualTime,
+    digest::mix,
+    wire::{Wire, Wires, take_bytes},
 };
 
 use crate::catalog::{Domain, Parameters, Workload};

@@ -14,7 +14,10 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use warpline::{Conservative, Engine, EngineKind, PoolKind, Simulation, TimeWarp};
+use warpline::{
+    Conservative, Engine, Simulation, TimeWarp,
+    settings::{EngineKind, PoolKind},
+};
 use warpline_models::{catalog::Parameters, phold::PholdParams};
 
 static CALLS: AtomicU64 = AtomicU64::new(0);

@@ -1,8 +1,9 @@
 //! The conservative engine commits what the sequential one does, at every number of workers.
 
 use warpline::{
-    AnyModel, CommitDigest, Conservative, Engine, RunError, Sequential, Simulation,
-    Synchronization, SynchronizationKind,
+    AnyModel, Conservative, Engine, RunError, Sequential, Simulation,
+    digest::CommitDigest,
+    settings::{Synchronization, SynchronizationKind},
 };
 use warpline_models::{
     catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,

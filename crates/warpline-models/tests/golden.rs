@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use warpline::{AnyModel, CommitDigest, PendingKind, Sequential, Simulation};
+use warpline::{AnyModel, Sequential, Simulation, digest::CommitDigest, pending::PendingKind};
 use warpline_models::{
     catalog::ModelParams,
     hypercube::HypercubeParams,

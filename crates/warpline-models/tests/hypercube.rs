@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use common::Sends;
-use warpline::{Estimate, Link, LogicalProcess, LpId, Model, Replications, Report};
+use warpline::{
+    Link, LogicalProcess, LpId, Model, Report,
+    replication::{Estimate, Replications},
+};
 use warpline_models::hypercube::{Hypercube, HypercubeOutput, HypercubeParams, Node, Packet};
 
 mod common;

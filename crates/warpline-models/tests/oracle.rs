@@ -21,8 +21,12 @@ use std::fmt::Write;
 
 use matrix::exactly;
 use warpline::{
-    AnyModel, Cancellation, CheckpointInterval, CommitDigest, Engine, EngineKind, FossilCollection,
-    PendingKind, Pool, PoolKind, RunError, Sequential, Simulation, StateSaving, TimeWarp,
+    AnyModel, Engine, RunError, Sequential, Simulation, TimeWarp,
+    digest::CommitDigest,
+    pending::PendingKind,
+    settings::{
+        Cancellation, CheckpointInterval, EngineKind, FossilCollection, Pool, PoolKind, StateSaving,
+    },
 };
 use warpline_models::{
     catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::Sends;
-use warpline::{Estimate, EventKey, LogicalProcess, LpId, Model, Replications, VirtualTime};
+use warpline::{
+    EventKey, LogicalProcess, LpId, Model, VirtualTime,
+    replication::{Estimate, Replications},
+};
 use warpline_models::pcs::{Cell, Grid, Mobility, Pcs, PcsMessage, PcsOutput, PcsParams, Topology};
 
 mod common;

@@ -7,7 +7,10 @@ use std::{collections::BTreeSet, ops::ControlFlow};
 
 use common::Sends;
 use typed::{replicate, simulation, typed};
-use warpline::{Estimate, LogicalProcess, Model, Replications, Report, ReverseCheck};
+use warpline::{
+    LogicalProcess, Model, Report, ReverseCheck,
+    replication::{Estimate, Replications},
+};
 use warpline_models::phold::{Node, Phold, PholdOutput, PholdParams};
 
 fn phold(change: impl FnOnce(&mut PholdParams)) -> PholdParams {

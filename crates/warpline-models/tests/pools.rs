@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use warpline::{
-    AnyModel, BufferAccess, BufferAction, BufferTrace, CommitDigest, Engine, PoolKind, RunError,
-    Sequential, Simulation, TimeWarp,
+    AnyModel, Engine, RunError, Sequential, Simulation, TimeWarp,
+    digest::CommitDigest,
+    settings::PoolKind,
+    trace::{BufferAccess, BufferAction, BufferTrace},
 };
 use warpline_models::{
     catalog::ModelParams,

@@ -4,7 +4,10 @@
 //! Mutations that turn this red: `may_drop` looks at the next record only; `may_drop` always says
 //! no.
 
-use warpline::{CheckpointInterval, FossilCollection, Simulation, StateSaving, TimeWarp};
+use warpline::{
+    Simulation, TimeWarp,
+    settings::{CheckpointInterval, FossilCollection, StateSaving},
+};
 use warpline_models::{catalog::Parameters, phold::PholdParams};
 
 #[test]

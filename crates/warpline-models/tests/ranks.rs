@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use warpline::{
-    AnyModel, Conservative, Engine, EngineKind, Placement, Results, Simulation, TimeWarp,
+    AnyModel, Conservative, Engine, Results, Simulation, TimeWarp,
+    settings::{EngineKind, Placement},
 };
 use warpline_models::{catalog::ModelParams, hypercube::HypercubeParams, phold::PholdParams};
 

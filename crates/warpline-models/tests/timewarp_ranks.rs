@@ -10,8 +10,12 @@ use std::{fmt::Write, sync::mpsc, thread, time::Duration};
 
 use matrix::exactly;
 use warpline::{
-    Aggregation, AnyModel, Cancellation, CheckpointInterval, CommitDigest, Engine, EngineKind,
-    FossilCollection, PoolKind, RunError, Simulation, StateSaving, TimeWarp,
+    AnyModel, Engine, RunError, Simulation, TimeWarp,
+    digest::CommitDigest,
+    settings::{
+        Aggregation, Cancellation, CheckpointInterval, EngineKind, FossilCollection, PoolKind,
+        StateSaving,
+    },
 };
 use warpline_models::{
     catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,

@@ -23,8 +23,8 @@ use std::{
 };
 
 use warpline::{
-    Conservative, Context, Engine, EngineKind, EventKey, Io, IoContext, LogicalProcess, LpId,
-    Model, Simulation, TimeWarp, VirtualTime,
+    Conservative, Context, Engine, EventKey, Io, IoContext, LogicalProcess, LpId, Model,
+    Simulation, TimeWarp, VirtualTime, settings::EngineKind,
 };
 
 /// The model. All times are in minutes.

@@ -1,7 +1,7 @@
 //! Why a run was refused, or why it failed.
 
-use warpline_core::{ModelError, Place};
-use warpline_net::NetError;
+pub use warpline_core::{Discrepancy, Fault, ModelError, Place};
+pub use warpline_net::NetError;
 
 /// A setting that is not allowed: which one, what it was, and what is allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,13 +4,16 @@
 //! unchanged on any engine. This crate is the only one that a model's author names.
 //!
 //! The README has a whole model of 30 lines; `examples/queueing_network.rs` has one with several
-//! kinds of processes.
+//! kinds of LPs.
+//!
+//! At the root are the names that the author of a model needs, and those of a run. The modules have
+//! the rest, by subject.
 //!
 //! # What is promised
 //!
 //! - **Same answer.** The engine, the pending set and the machine never change which events are
-//!   committed; equal [digests](Report::digest) show it.
-//! - **Errors of a model name the place**: the process, the virtual time, the event, the engine and
+//!   committed; equal [digests](report::Totals::digest) show it.
+//! - **Errors of a model name the place**: the LP, the virtual time, the event, the engine and
 //!   the seed ([`ModelError`]). A handler's panic is reported the same way.
 //! - **Bounded memory**: [`Simulation::memory`] limits the event buffers, and a model that needs
 //!   more ends with an error that says so.
@@ -22,46 +25,82 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-mod any_model;
+pub mod any_model;
 mod conservative;
 mod engines;
-mod error;
+pub mod error;
 mod event;
 mod handling;
-mod monitor;
+pub mod monitor;
 mod names;
 mod panics;
 pub mod pending;
 mod placement;
 mod remote_event;
-mod replication;
-mod report;
+pub mod replication;
+pub mod report;
 mod reverse_check;
 mod run;
 mod sequential;
-mod settings;
+pub mod settings;
 mod simulation;
 mod sync;
 mod timewarp;
 mod watch;
 
-pub use any_model::{AnyModel, AnyOutput, Runnable};
+pub use any_model::AnyModel;
 pub use error::{ConfigError, RunError};
-pub use monitor::{Activity, Monitor, WorkerStatus};
-pub use pending::PendingKind;
-pub use replication::{Estimate, Replications};
-pub use report::{Details, Figure, Report, Results, Totals};
-pub use settings::{
-    Cancellation, CheckpointInterval, Conservative, Engine, EngineKind, FossilCollection,
-    Placement, Pool, PoolKind, ReverseCheck, Sequential, StateSaving, StateSavingKind,
-    Synchronization, SynchronizationKind, TimeWarp,
-};
+pub use report::{Figure, Report, Results};
+pub use settings::{Conservative, Engine, ReverseCheck, Sequential, TimeWarp};
 pub use simulation::Simulation;
 pub use warpline_core::{
-    CommitDigest, Context, Discrepancy, EventKey, Fault, Io, IoContext, Link, LogicalProcess,
-    LpDigest, LpId, Model, ModelError, Place, Reversal, STEP_MAX, Stream, Tracked, TrackedVec,
-    Undo, UndoPoint, VirtualTime, Wire, WireError, Wires, mix, take_bytes,
+    Context, EventKey, Io, IoContext, Link, LogicalProcess, LpId, Model, ModelError, Reversal,
+    Stream, Tracked, TrackedVec, VirtualTime,
 };
-pub use warpline_memory::{BufferAccess, BufferAction, BufferTrace};
-pub use warpline_net::{Aggregation, NetError, Transport};
 pub use watch::Progress;
+
+pub mod digest {
+    //! Digests of what a run commits, and of what a model hashes.
+
+    pub use warpline_core::{CommitDigest, LpDigest, mix};
+}
+
+pub mod ranks {
+    //! How ranks reach each other, for [`Simulation::run_across`](crate::Simulation::run_across).
+
+    pub use warpline_net::{NetError, Transport};
+}
+
+pub mod state {
+    //! What incremental state saving asks of a field that saves what is written to it.
+
+    pub use warpline_core::{Undo, UndoPoint};
+}
+
+pub mod time {
+    //! The limits of virtual time.
+
+    pub use warpline_core::STEP_MAX;
+}
+
+pub mod trace {
+    //! Accesses to event buffers, which [`TimeWarp::trace`](crate::TimeWarp::trace) tells.
+
+    pub use warpline_memory::{BufferAccess, BufferAction, BufferTrace};
+}
+
+pub mod wire {
+    //! How messages and summaries travel between ranks, as bytes.
+
+    pub use warpline_core::{Wire, WireError, Wires, take_bytes};
+}
+
+// What the modules of this crate import from its root.
+use any_model::Runnable;
+use monitor::Monitor;
+use pending::PendingKind;
+use report::{Details, Totals};
+use settings::{
+    Cancellation, CheckpointInterval, EngineKind, FossilCollection, Placement, StateSaving,
+    StateSavingKind, SynchronizationKind,
+};

@@ -149,7 +149,7 @@ impl fmt::Display for WorkerStatus {
 ///
 /// ```no_run
 /// # fn example<M: warpline::Model + 'static>(model: M) {
-/// use warpline::{Monitor, Simulation, TimeWarp};
+/// use warpline::{Simulation, TimeWarp, monitor::Monitor};
 ///
 /// let monitor = Monitor::default();
 /// let mut simulation = Simulation::new(model).engine(TimeWarp::default()).monitor(&monitor);

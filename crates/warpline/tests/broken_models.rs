@@ -13,8 +13,8 @@ use std::{
 
 use scripted::{Act, Payload, Scripted, Stage, scripted, two_events};
 use warpline::{
-    ConfigError, Context, Fault, LogicalProcess, LpId, Model, ModelError, PendingKind, Report,
-    RunError, STEP_MAX, Sequential, Simulation, VirtualTime,
+    ConfigError, Context, LogicalProcess, LpId, Model, ModelError, Report, RunError, Sequential,
+    Simulation, VirtualTime, error::Fault, pending::PendingKind, time::STEP_MAX,
 };
 
 const SEED: u64 = 41;

@@ -17,7 +17,8 @@ mod watchdog;
 use std::ops::ControlFlow;
 
 use warpline::{
-    Conservative, Context, Fault, LogicalProcess, LpId, Model, RunError, Simulation, VirtualTime,
+    Conservative, Context, LogicalProcess, LpId, Model, RunError, Simulation, VirtualTime,
+    error::Fault,
 };
 
 /// What the LPs of a model do.

@@ -19,8 +19,8 @@ use std::{
 
 use event_log::Office;
 use warpline::{
-    Cancellation, Engine, Fault, ModelError, PendingKind, Report, RunError, Sequential, Simulation,
-    TimeWarp, VirtualTime,
+    Engine, ModelError, Report, RunError, Sequential, Simulation, TimeWarp, VirtualTime,
+    error::Fault, pending::PendingKind, settings::Cancellation,
 };
 
 const END: f64 = 100.0;

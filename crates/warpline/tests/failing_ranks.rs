@@ -21,8 +21,10 @@ use interceptor::{Between, Interceptor};
 use proptest::prelude::*;
 use random::{Habit, Mistake, Spec, Where};
 use warpline::{
-    Aggregation, Cancellation, Conservative, Engine, NetError, RunError, Simulation,
-    Synchronization, SynchronizationKind, TimeWarp, Transport,
+    Conservative, Engine, RunError, Simulation, TimeWarp,
+    error::NetError,
+    ranks::Transport,
+    settings::{Aggregation, Cancellation, Synchronization, SynchronizationKind},
 };
 use warpline_net::{Address, Faulty, Parcel, Received, ThreadTransport, network};
 
@@ -235,7 +237,7 @@ fn the_mistake_of_one_rank_is_reported_by_all() {
                 match outcome {
                     Err(RunError::Model(error)) if rank == culprit => {
                         assert_eq!(error.fault, expected.fault);
-                        let place = |place: &warpline::Place| (place.lp, place.event);
+                        let place = |place: &warpline::error::Place| (place.lp, place.event);
                         assert_eq!(place(&error.place), place(&expected.place));
                     }
                     Err(RunError::Rank { rank: told, error }) if rank != culprit => {

@@ -17,9 +17,12 @@ use std::{collections::BTreeMap, panic, sync::Mutex};
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use warpline::{
-    Cancellation, CommitDigest, Conservative, Context, Engine, EngineKind, EventKey, Fault, Io,
-    IoContext, LogicalProcess, LpDigest, LpId, Model, ModelError, PendingKind, Reversal, RunError,
-    Sequential, Simulation, StateSavingKind, Stream, TimeWarp, VirtualTime,
+    Conservative, Context, Engine, EventKey, Io, IoContext, LogicalProcess, LpId, Model,
+    ModelError, Reversal, RunError, Sequential, Simulation, Stream, TimeWarp, VirtualTime,
+    digest::{CommitDigest, LpDigest},
+    error::Fault,
+    pending::PendingKind,
+    settings::{Cancellation, EngineKind, StateSavingKind},
 };
 
 const SEED: u64 = 3;

@@ -32,8 +32,8 @@ use std::{
 use flood::Flood;
 use hooked_phold::{HandlerCall, HookedPhold, Lines, truth};
 use warpline::{
-    Cancellation, Engine, FossilCollection, Model, PoolKind, Report, RunError, Sequential,
-    Simulation, TimeWarp,
+    Engine, Model, Report, RunError, Sequential, Simulation, TimeWarp,
+    settings::{Cancellation, FossilCollection, PoolKind},
 };
 
 const END: f64 = 600.0;

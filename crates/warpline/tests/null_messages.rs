@@ -28,8 +28,10 @@ use std::{
 use proptest::{collection::vec, prelude::*, sample::select};
 use random_graph::{Mistake, RandomGraph};
 use warpline::{
-    Aggregation, Conservative, Context, Link, LogicalProcess, LpId, Model, Report, RunError,
-    Simulation, Synchronization, SynchronizationKind, Transport, VirtualTime,
+    Conservative, Context, Link, LogicalProcess, LpId, Model, Report, RunError, Simulation,
+    VirtualTime,
+    ranks::Transport,
+    settings::{Aggregation, Synchronization, SynchronizationKind},
 };
 
 /// The algorithms that use links.

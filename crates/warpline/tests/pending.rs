@@ -11,8 +11,8 @@ use std::{cmp::Ordering, collections::BTreeMap, rc::Rc, thread};
 
 use proptest::prelude::*;
 use warpline::{
-    LpId, PendingKind, Stream,
-    pending::{Entry, PendingFamily, PendingSet, WithPending},
+    LpId, Stream,
+    pending::{Entry, PendingFamily, PendingKind, PendingSet, WithPending},
 };
 
 /// The order of an entry. Times are not negative, so their bits compare as the times do.

@@ -11,7 +11,7 @@
 mod queueing_network;
 
 use queueing_network::{Network, Station};
-use warpline::{Estimate, Simulation};
+use warpline::{Simulation, replication::Estimate};
 
 const REPLICATIONS: usize = 20;
 /// Over the seeds 1 to 40, 96 % of the intervals below covered the theory; all do for this one.

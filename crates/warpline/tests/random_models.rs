@@ -36,8 +36,10 @@ use std::{
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use random::{Habit, Line, Mistake, Output, Plain, Spec, Where};
 use warpline::{
-    Cancellation, CheckpointInterval, Conservative, EventKey, Fault, FossilCollection, LpId,
-    ModelError, PendingKind, Report, RunError, Sequential, Simulation, StateSaving, TimeWarp,
+    Conservative, EventKey, LpId, ModelError, Report, RunError, Sequential, Simulation, TimeWarp,
+    error::Fault,
+    pending::PendingKind,
+    settings::{Cancellation, CheckpointInterval, FossilCollection, StateSaving},
 };
 
 fn mistake() -> impl Strategy<Value = Mistake> {

@@ -4,8 +4,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use warpline::{
-    ConfigError, Context, Discrepancy, EngineKind, Fault, Io, IoContext, LogicalProcess, LpId,
-    Model, ModelError, Reversal, ReverseCheck, RunError, Sequential, Simulation, VirtualTime,
+    ConfigError, Context, Io, IoContext, LogicalProcess, LpId, Model, ModelError, Reversal,
+    ReverseCheck, RunError, Sequential, Simulation, VirtualTime,
+    error::{Discrepancy, Fault},
+    settings::EngineKind,
 };
 
 const SEED: u64 = 12;

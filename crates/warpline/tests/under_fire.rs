@@ -35,7 +35,8 @@ use std::{
 
 use hooked_phold::{HandlerCall, HookedPhold, Lines, truth};
 use warpline::{
-    Cancellation, Model, ModelError, RunError, Simulation, TimeWarp, WorkerStatus, mix,
+    Model, ModelError, RunError, Simulation, TimeWarp, digest::mix, monitor::WorkerStatus,
+    settings::Cancellation,
 };
 
 const LPS: u32 = 16;

@@ -31,7 +31,7 @@ pub(super) fn measure(args: &BenchArgs) -> Result<Vec<Memory>, Failure> {
     for workload in args.workloads() {
         let engines = args.variants(workload);
         let is_engine = |variant: &&Variant| match variant {
-            Variant::Sequential(kind) => *kind == warpline::PendingKind::default(),
+            Variant::Sequential(kind) => *kind == warpline::pending::PendingKind::default(),
             Variant::Conservative { workers } => args.workers().last() == Some(workers),
             Variant::TimeWarp { workers, busy } => !busy && args.workers().last() == Some(workers),
             Variant::Ranks { .. } | Variant::Bare(_) => false,

@@ -18,7 +18,10 @@ mod yardstick;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use warpline::{Aggregation, EngineKind, PendingKind};
+use warpline::{
+    pending::PendingKind,
+    settings::{Aggregation, EngineKind},
+};
 
 use crate::{
     args::one_to, failure::Failure, interrupt, output::Output, progress, system,

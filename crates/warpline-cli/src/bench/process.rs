@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use serde_json::Value;
-use warpline::EngineKind;
+use warpline::settings::EngineKind;
 
 use super::{Variant, Workload};
 use crate::{failure::Failure, timewarp_args::Policies};

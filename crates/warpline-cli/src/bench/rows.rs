@@ -1,6 +1,9 @@
 //! What is measured: variants, their samples, and the ratios between them.
 
-use warpline::{Aggregation, EngineKind, PendingKind};
+use warpline::{
+    pending::PendingKind,
+    settings::{Aggregation, EngineKind},
+};
 
 use super::{Workload, Yardstick};
 

@@ -1,8 +1,10 @@
 //! One sample of one variant, and whether it committed what the others did.
 
 use warpline::{
-    Aggregation, AnyModel, CommitDigest, Conservative, Engine, EngineKind, PendingKind, Sequential,
-    Simulation, TimeWarp,
+    AnyModel, Conservative, Engine, Sequential, Simulation, TimeWarp,
+    digest::CommitDigest,
+    pending::PendingKind,
+    settings::{Aggregation, EngineKind},
 };
 
 use super::{Variant, Workload, busy::Spinner, process};

@@ -16,8 +16,8 @@ use std::{
 };
 
 use warpline::{
-    LpId, PendingKind, Stream,
-    pending::{Entry, PendingFamily, PendingSet, WithPending},
+    LpId, Stream,
+    pending::{Entry, PendingFamily, PendingKind, PendingSet, WithPending},
 };
 use warpline_models::phold::PholdParams;
 

@@ -6,7 +6,7 @@
 //! workers, each worker touches all of the memory in the end; if it keeps them between two workers,
 //! it does not.
 
-use warpline::PoolKind;
+use warpline::settings::PoolKind;
 use warpline_models::phold::PholdParams;
 
 use super::{

@@ -3,7 +3,7 @@
 //! What caching takes is found by replaying a run through a model of the machine. What the lock takes
 //! is not: it is one of the paper's own numbers, so the claim about it is an input.
 
-use warpline::PoolKind;
+use warpline::settings::PoolKind;
 use warpline_models::phold::PholdParams;
 
 use super::{

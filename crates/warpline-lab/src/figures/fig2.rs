@@ -1,6 +1,6 @@
 //! Figure 2 of the buffer paper: cache misses by the size of the message.
 
-use warpline::PoolKind;
+use warpline::settings::PoolKind;
 use warpline_models::phold::PholdParams;
 
 use super::{

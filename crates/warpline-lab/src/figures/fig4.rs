@@ -5,7 +5,7 @@ use crate::{
     Axis, Bounds, Claim, Executor, Figure, Findings, Lab, LabError, Point, Setup, TimeWarp,
     claim::ratios,
 };
-use warpline::PoolKind;
+use warpline::settings::PoolKind;
 
 /// Figure 4 of the buffer paper.
 #[derive(Debug)]

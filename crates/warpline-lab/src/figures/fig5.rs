@@ -8,7 +8,7 @@ use super::{
     memory_system::{self, MemorySystem, Query},
 };
 use crate::{Axis, Bounds, Claim, Curve, Figure, Findings, Lab, LabError, Plot, Source};
-use warpline::PoolKind;
+use warpline::settings::PoolKind;
 
 /// Figure 5 with the memory system that it asks for the misses.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 //! model of the machine they fill 32 MiB. So one claim compares the knees with each other, which the
 //! size of the cache does not decide, and another one with the paper's megabytes.
 
-use warpline::PoolKind;
+use warpline::settings::PoolKind;
 use warpline_models::phold::PholdParams;
 
 use super::memory_system::{self, BufferRun, MemorySystem, Query};

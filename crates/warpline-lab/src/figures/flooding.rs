@@ -8,8 +8,8 @@
 //! and time is measured.
 
 use warpline::{
-    Context, Figure as Number, LogicalProcess, LpId, Model, PoolKind, Results, Simulation,
-    TimeWarp, VirtualTime,
+    Context, Figure as Number, LogicalProcess, LpId, Model, Results, Simulation, TimeWarp,
+    VirtualTime, settings::PoolKind,
 };
 
 use super::{ADAPTIVE, PARTITIONED, SENDER};

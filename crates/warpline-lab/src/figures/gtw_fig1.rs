@@ -1,6 +1,6 @@
 //! Figure 1 of the GTW paper: the wireless network at three mobilities, and the speed-up.
 
-use warpline::{PendingKind, PoolKind};
+use warpline::{pending::PendingKind, settings::PoolKind};
 use warpline_models::{
     catalog::ModelParams,
     pcs::{Mobility, PcsParams},

@@ -7,7 +7,8 @@
 //! every worker feels it; [`flooding`](super::flooding) has workers that it sends nothing to.
 
 use warpline::{
-    Context, Figure as Number, LogicalProcess, LpId, Model, PoolKind, Results, VirtualTime,
+    Context, Figure as Number, LogicalProcess, LpId, Model, Results, VirtualTime,
+    settings::PoolKind,
 };
 
 use super::{MIB, PARTITIONED, RECEIVER, SENDER};

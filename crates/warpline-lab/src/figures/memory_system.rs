@@ -6,7 +6,7 @@
 //! they cannot tell a send's lock from its misses; they are in the tables of real runs.
 
 use std::fmt;
-use warpline::PoolKind;
+use warpline::settings::PoolKind;
 
 use warpline_models::phold::PholdParams;
 

@@ -15,7 +15,7 @@
 //! to do with it, in turns, which only the pool decides.
 
 use crate::{Figure, replay::Replay};
-use warpline::PoolKind;
+use warpline::settings::PoolKind;
 
 pub mod architectures;
 pub mod fig1;

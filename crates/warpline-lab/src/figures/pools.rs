@@ -5,7 +5,7 @@ use crate::{
     Axis, Claim, Executor, Lab, LabError, Point, Setup, TimeWarp, Workload,
     figures::{MIB, PARTITIONED, RECEIVER, SENDER},
 };
-use warpline::PoolKind;
+use warpline::settings::PoolKind;
 
 /// The memory for event buffers of each worker: as in the paper for partitioned pools (section 7).
 const MEBIBYTES: u64 = 8;

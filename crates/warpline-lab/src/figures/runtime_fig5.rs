@@ -1,6 +1,9 @@
 //! Figure 5 of the portable-runtime paper: speed-ups of conservative simulation with null messages.
 
-use warpline::{Aggregation, PendingKind, SynchronizationKind};
+use warpline::{
+    pending::PendingKind,
+    settings::{Aggregation, SynchronizationKind},
+};
 use warpline_models::{catalog::ModelParams, hypercube::HypercubeParams};
 
 use super::pools;

@@ -1,7 +1,7 @@
 //! Figure 6 of the portable-runtime paper: running time by degree of aggregation and by edge
 //! capacity, and null messages by edge capacity.
 
-use warpline::{Aggregation, SynchronizationKind};
+use warpline::settings::{Aggregation, SynchronizationKind};
 
 use super::runtime_fig5::{describe, engine, model};
 use crate::{

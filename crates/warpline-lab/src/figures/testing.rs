@@ -1,6 +1,6 @@
 //! Points with made-up samples, for the tests of figures and claims.
 
-use warpline::PendingKind;
+use warpline::pending::PendingKind;
 use warpline_models::{catalog::ModelParams, phold::PholdParams};
 
 use crate::{Executor, Point, Sample, Setup, Workload};

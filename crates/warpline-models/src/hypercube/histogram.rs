@@ -10,7 +10,7 @@
 //!   the histogram; the first bin also counts all values below it, the last one all above it.
 
 use serde::{Deserialize, Serialize};
-use warpline::{Context, TrackedVec, Undo};
+use warpline::{Context, TrackedVec, state::Undo};
 
 /// Bins per octave, as a number of mantissa bits.
 const BITS_PER_OCTAVE: u32 = 3;

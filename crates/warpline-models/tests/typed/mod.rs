@@ -3,7 +3,7 @@
 //! Engines are compiled for the models once, in the library; a test that makes a simulation of a
 //! model itself compiles them again.
 
-use warpline::{AnyModel, AnyOutput, Replications, Report, Simulation};
+use warpline::{AnyModel, Report, Simulation, any_model::AnyOutput, replication::Replications};
 use warpline_models::catalog::Parameters;
 
 /// A simulation of the model with these parameters.

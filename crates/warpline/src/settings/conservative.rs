@@ -12,7 +12,7 @@ use crate::names::names;
 ///
 /// ```no_run
 /// # fn example<M: warpline::Model>(model: M) -> Result<(), warpline::RunError> {
-/// use warpline::{Conservative, Simulation, Synchronization};
+/// use warpline::{Conservative, Simulation, settings::Synchronization};
 ///
 /// let synchronization = Synchronization::NullMessages { edge_capacity: 16 };
 /// let engine = Conservative { workers: 4, synchronization, ..Conservative::default() };

@@ -25,6 +25,7 @@ pub use timewarp::{
     Cancellation, CheckpointInterval, FossilCollection, StateSaving, StateSavingKind, TimeWarp,
 };
 pub use warpline_memory::Pool;
+pub use warpline_net::Aggregation;
 
 /// The settings of a run: what every engine reads, and what the engine `E` does.
 #[derive(Clone, Debug)]

@@ -88,11 +88,11 @@ use super::{
     worker::{End, Worker},
 };
 use crate::{
-    Aggregation, Pool, PoolKind, RunError,
+    RunError,
     pending::PendingSet,
     run::{FailureOrder, Ranks},
     sequential,
-    settings::{Sequential, Settings, TimeWarp},
+    settings::{Aggregation, Pool, PoolKind, Sequential, Settings, TimeWarp},
     watch::Watch,
 };
 

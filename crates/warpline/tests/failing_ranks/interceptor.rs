@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use warpline::{NetError, Transport};
+use warpline::{error::NetError, ranks::Transport};
 use warpline_net::{Address, Parcel, Received, ThreadTransport};
 
 /// The end of a network at a rank, with an interceptor between the two.

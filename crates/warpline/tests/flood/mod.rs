@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use warpline::{Context, LogicalProcess, LpId, Model, VirtualTime, mix};
+use warpline::{Context, LogicalProcess, LpId, Model, VirtualTime, digest::mix};
 
 /// The model. LP 0 is the source, and has worker 0 for itself.
 #[derive(Clone, Debug)]

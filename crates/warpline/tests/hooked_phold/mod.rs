@@ -11,7 +11,7 @@ use std::{
 
 use warpline::{
     Context, EventKey, Io, IoContext, LogicalProcess, LpId, Model, Sequential, Simulation,
-    VirtualTime, mix,
+    VirtualTime, digest::mix,
 };
 
 /// One call of a handler.

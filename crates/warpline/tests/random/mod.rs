@@ -8,8 +8,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    CommitDigest, Context, EventKey, Io, IoContext, Link, LogicalProcess, LpDigest, LpId, Model,
-    Stream, VirtualTime, Wire, Wires,
+    Context, EventKey, Io, IoContext, Link, LogicalProcess, LpId, Model, Stream, VirtualTime,
+    digest::{CommitDigest, LpDigest},
+    wire::{Wire, Wires},
 };
 
 /// The place of the mistake in the model.

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use warpline::{
-    Context, EventKey, Io, IoContext, Link, LogicalProcess, LpId, Model, VirtualTime, Wire, Wires,
+    Context, EventKey, Io, IoContext, Link, LogicalProcess, LpId, Model, VirtualTime,
+    wire::{Wire, Wires},
 };
 
 /// What goes wrong.

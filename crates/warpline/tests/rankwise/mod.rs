@@ -2,7 +2,7 @@
 
 use std::{sync::mpsc, thread, time::Duration};
 
-use warpline::{Model, Report, RunError, Simulation, Transport};
+use warpline::{Model, Report, RunError, Simulation, ranks::Transport};
 use warpline_net::network;
 
 /// The result of a rank's run.

@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use warpline::{Model, Monitor, Report, RunError, Simulation, WorkerStatus};
+use warpline::{
+    Model, Report, RunError, Simulation,
+    monitor::{Monitor, WorkerStatus},
+};
 
 /// The result of a run.
 pub(crate) type Outcome<M> = Result<Report<<M as Model>::Output>, RunError>;
