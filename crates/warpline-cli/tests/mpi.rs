@@ -1,5 +1,5 @@
-//! The command under `mpirun` (or what `$MPIRUN` says): the same answer at 1, 2 and 3 ranks, one
-//! report, one message when it fails, and no rank left behind.
+//! The command under `mpirun`, or the program that `$MPIRUN` names: at 1, 2 and 3 ranks it commits the
+//! same events, writes one report, reports a failure once, and leaves no rank behind.
 
 use std::{
     env, fs,
@@ -14,10 +14,10 @@ fn mpirun(ranks: usize, line: &str) -> Command {
     let mut command = Command::new(env::var("MPIRUN").unwrap_or_else(|_| "mpirun".to_owned()));
     command.args(["-n", &ranks.to_string()]).arg(env!("CARGO_BIN_EXE_warpline"));
     command.args(line.split_whitespace());
-    // For Open MPI: there may be fewer cores than ranks, and a container's user is often root.
+    // For Open MPI: there may be fewer cores than ranks, and the user of a container is often root.
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     command.env("OMPI_MCA_rmaps_base_oversubscribe", "1").env("OMPI_MCA_mpi_yield_when_idle", "1");
-    // In seconds, for Open MPI and MPICH: what hangs fails.
+    // In seconds, for Open MPI and MPICH, so that a run that hangs fails.
     command.env("MPIEXEC_TIMEOUT", "120");
     command
 }
@@ -56,7 +56,7 @@ fn any_ranks_commit_what_the_sequential_engine_does() {
 }
 
 #[test]
-fn a_refusal_is_said_once() {
+fn a_refusal_is_reported_once() {
     let output = output(3, "run phold --engine conservative --workers 1");
     assert!(!output.status.success() && output.stdout.is_empty());
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -75,9 +75,9 @@ fn a_file_that_cannot_be_written_ends_all() {
     assert_eq!(stderr.matches("/no/such/folder/report").count(), 1, "{stderr}");
 }
 
-/// Ranks find that they have different numbers of workers before anything else.
+/// Ranks with different numbers of workers are refused before the run.
 #[test]
-fn ranks_have_as_many_workers() {
+fn ranks_with_different_numbers_of_workers_are_refused() {
     let line = |workers| format!("{PHOLD} --engine timewarp --workers {workers}");
     for [first, second] in [[1, 3], [3, 1]] {
         let mut command = mpirun(1, &line(first));
@@ -90,14 +90,14 @@ fn ranks_have_as_many_workers() {
     }
 }
 
-/// The ranks that a `mpirun` has started on this machine.
+/// The processes that a `mpirun` has started on this machine.
 fn children(mpirun: &Child) -> Vec<String> {
     let path = format!("/proc/{0}/task/{0}/children", mpirun.id());
     let children = fs::read_to_string(path).unwrap_or_default();
     children.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Whether a process executes the command by now: before that, it is still mpirun's.
+/// Whether a process executes the command by now. Before that it executes `mpirun`.
 fn is_warpline(process: &str) -> bool {
     let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
     name.trim() == "warpline"

@@ -21,7 +21,7 @@ use warpline_models::{
     catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
 };
 
-/// No run of these tests takes this long, on however busy a machine.
+/// No run of these tests takes this long, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The settings in which runs differ.
@@ -39,8 +39,8 @@ struct Policy {
     pool: PoolKind,
     aggregation: Aggregation,
     in_turn: bool,
-    /// Where memory is short: for so many events more, at each rank, than are ever pending at
-    /// once.
+    /// Where memory is short: for how many events more than are ever pending at once each rank has
+    /// memory.
     memory: Option<u64>,
 }
 
@@ -105,7 +105,7 @@ impl Run {
             counters.iter().find(|counter| counter.0 == name).map_or(0, |counter| counter.1)
         };
         let sent = counter("remote_events") + counter("remote_anti_messages");
-        assert_eq!(sent, counter("remote_received"), "letters were lost or doubled");
+        assert_eq!(sent, counter("remote_received"), "remote events were lost or doubled");
         Ok(Outcome {
             digest: report.digest,
             committed: report.committed_events,
@@ -123,13 +123,13 @@ impl Outcome {
     }
 }
 
-/// Runs it on a thread that is left behind if it hangs.
+/// Runs a case on a thread that is left behind if the run hangs.
 fn run(case: &Case, engine: EngineKind, policy: Policy) -> Result<Outcome, RunError> {
     let (done, outcome) = mpsc::channel();
     let (model, run) = (case.model.clone(), Run { end: case.end, engine, policy });
     thread::spawn(move || drop(done.send(run.of(model.model().expect("valid parameters")))));
-    let gone = |error| panic!("{} hangs or has panicked ({error}): {policy:?}", case.name);
-    outcome.recv_timeout(PATIENCE).unwrap_or_else(gone)
+    let failed = |error| panic!("{} hangs or has panicked ({error}): {policy:?}", case.name);
+    outcome.recv_timeout(PATIENCE).unwrap_or_else(failed)
 }
 
 fn cases() -> [Case; 4] {

@@ -33,17 +33,17 @@ const EVENTS: u16 = 16;
 
 /// The algorithm of a run.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum Algorithm {
     TimeWarp,
     Conservative(SynchronizationKind),
 }
 
-const WAYS: [Way; 5] = [
-    Way::TimeWarp,
-    Way::Conservative(SynchronizationKind::Windows),
-    Way::Conservative(SynchronizationKind::NullMessages),
-    Way::Conservative(SynchronizationKind::NullMessagesOnDemand),
-    Way::Conservative(SynchronizationKind::DeadlockRecovery),
+const ALGORITHMS: [Algorithm; 5] = [
+    Algorithm::TimeWarp,
+    Algorithm::Conservative(SynchronizationKind::Windows),
+    Algorithm::Conservative(SynchronizationKind::NullMessages),
+    Algorithm::Conservative(SynchronizationKind::NullMessagesOnDemand),
+    Algorithm::Conservative(SynchronizationKind::DeadlockRecovery),
 ];
 
 /// A model whose events never end, go mostly to other LPs, and are often undone.
@@ -60,24 +60,29 @@ fn spec(wrong: Option<(Where, Mistake)>) -> Spec {
     }
 }
 
-fn simulation(way: Way, spec: &Spec, workers: usize, end: f64) -> Simulation<'static, Spec> {
-    Simulation::new(spec.clone()).engine(engine(way, workers, 16)).end(end)
+fn simulation(
+    algorithm: Algorithm,
+    spec: &Spec,
+    workers: usize,
+    end: f64,
+) -> Simulation<'static, Spec> {
+    Simulation::new(spec.clone()).engine(engine(algorithm, workers, 16)).end(end)
 }
 
-fn engine(way: Way, workers: usize, edge_capacity: usize) -> Engine {
-    match way {
-        Way::TimeWarp => time_warp(workers).into(),
-        Way::Conservative(how) => {
+fn engine(algorithm: Algorithm, workers: usize, edge_capacity: usize) -> Engine {
+    match algorithm {
+        Algorithm::TimeWarp => time_warp(workers).into(),
+        Algorithm::Conservative(how) => {
             let synchronization = Synchronization::new(how, edge_capacity);
             Conservative { workers, synchronization, pin: false, ..Conservative::default() }.into()
         }
     }
 }
 
-/// Every event leaves by itself.
-fn without_aggregation(way: Way) -> Engine {
+/// Each event is sent in a parcel of its own.
+fn without_aggregation(algorithm: Algorithm) -> Engine {
     let aggregation = Aggregation::Off;
-    match engine(way, 1, 16) {
+    match engine(algorithm, 1, 16) {
         Engine::TimeWarp(engine) => TimeWarp { aggregation, ..engine }.into(),
         Engine::Conservative(engine) => Conservative { aggregation, ..engine }.into(),
         other => other,
@@ -95,19 +100,19 @@ fn lines(spec: &Spec) -> Vec<random::Line> {
     lines
 }
 
-/// Whatever a network does with parcels except losing them, no event is lost or doubled.
+/// If a network delays and reorders parcels but keeps NET-A, no event is lost or doubled.
 #[test]
 fn delays_and_reordering_change_nothing() {
     let spec = Spec { io: [0.05, 0.1], ..spec(None) };
     let oracle = Spec { lines: Arc::default(), ..spec.clone() };
     let expected = Simulation::new(oracle.clone()).end(12.0).run().expect("sound");
-    for way in WAYS {
+    for algorithm in ALGORITHMS {
         for (seed, (ranks, workers)) in (0..).zip([(2, 1), (3, 1), (2, 2), (3, 2)]) {
             let spec = Spec { lines: Arc::default(), ..spec.clone() };
             let ends = network(ranks, workers + 1).into_iter().map(|end| Faulty::new(end, seed));
-            let all = (0..ranks).map(|_| simulation(way, &spec, workers, 12.0)).collect();
+            let all = (0..ranks).map(|_| simulation(algorithm, &spec, workers, 12.0)).collect();
             let mut outcomes = rankwise::run_on(ends.collect(), all).into_iter().flatten();
-            let context = format!("{way:?}, {ranks} ranks of {workers} workers, seed {seed}");
+            let context = format!("{algorithm:?}, {ranks} ranks of {workers} workers, seed {seed}");
             let report = outcomes.next().expect(&context).expect(&context).expect(&context);
             assert!(outcomes.all(|outcome| matches!(outcome, Ok(None))), "{context}");
             assert_eq!(report.digest, expected.digest, "{context}");
@@ -143,22 +148,25 @@ impl Interceptor for Slow {
     }
 }
 
-/// The end of another rank is not a failure.
+/// A slow rank does not take the end of another rank for a failure.
 #[test]
 fn a_rank_that_is_late_ends() {
     let expected = Simulation::new(spec(None)).end(1.0).run().expect("sound");
-    for way in &WAYS[..2] {
+    for algorithm in &ALGORITHMS[..2] {
         for slow in 0..2 {
             let ends = network(2, 2).into_iter().enumerate().map(|(rank, inner)| {
                 let calls = if rank == slow { HELD } else { 0 };
                 let held = (0..2).map(|_| Mutex::default()).collect();
                 Between { inner, who: Slow { calls, held } }
             });
-            let all = (0..2).map(|_| simulation(*way, &spec(None), 1, 1.0)).collect();
+            let all = (0..2).map(|_| simulation(*algorithm, &spec(None), 1, 1.0)).collect();
             let mut outcomes = rankwise::run_on(ends.collect(), all).into_iter().flatten();
             let report = outcomes.next().expect("rank 0").expect("sound").expect("a report");
-            assert_eq!(report.digest, expected.digest, "{way:?}, rank {slow} is slow");
-            assert!(matches!(outcomes.next(), Some(Ok(None))), "{way:?}, rank {slow} is slow");
+            assert_eq!(report.digest, expected.digest, "{algorithm:?}, rank {slow} is slow");
+            assert!(
+                matches!(outcomes.next(), Some(Ok(None))),
+                "{algorithm:?}, rank {slow} is slow"
+            );
         }
     }
 }
@@ -167,7 +175,7 @@ fn a_rank_that_is_late_ends() {
 #[test]
 fn a_rank_that_dies_ends_the_others() {
     let seed = 7;
-    for way in WAYS {
+    for algorithm in ALGORITHMS {
         for sends in [0, 1, 2, 3, 5, 10, 30, 100, 300] {
             let (ranks, dies) = if sends % 2 == 0 { (2, 1) } else { (3, 0) };
             let end = |(rank, end)| {
@@ -175,11 +183,12 @@ fn a_rank_that_dies_ends_the_others() {
                 if rank == dies { end.dying_after(sends) } else { end }
             };
             let ends = network(ranks, 2).into_iter().enumerate().map(end).collect();
-            let all = (0..ranks).map(|_| simulation(way, &spec(None), 1, f64::INFINITY)).collect();
+            let all =
+                (0..ranks).map(|_| simulation(algorithm, &spec(None), 1, f64::INFINITY)).collect();
             for (rank, outcome) in rankwise::run_on(ends, all).into_iter().enumerate() {
                 match outcome {
                     Some(Err(RunError::Net(_) | RunError::Rank { .. })) => {}
-                    outcome => panic!("{way:?}, {sends} sends, rank {rank}: {outcome:?}"),
+                    outcome => panic!("{algorithm:?}, {sends} sends, rank {rank}: {outcome:?}"),
                 }
             }
         }
@@ -189,14 +198,17 @@ fn a_rank_that_dies_ends_the_others() {
 /// A setting that only one rank refuses ends all ranks, and all say why.
 #[test]
 fn a_refusal_of_one_rank_ends_all() {
-    let modes = WAYS.into_iter().filter(|way| {
-        !matches!(way, Way::TimeWarp | Way::Conservative(SynchronizationKind::Windows))
+    let algorithms = ALGORITHMS.into_iter().filter(|algorithm| {
+        !matches!(
+            algorithm,
+            Algorithm::TimeWarp | Algorithm::Conservative(SynchronizationKind::Windows)
+        )
     });
-    for way in modes {
+    for algorithm in algorithms {
         for culprit in 0..2 {
             let run = |rank| {
-                let run = simulation(way, &spec(None), 1, f64::INFINITY);
-                if rank == culprit { run.engine(engine(way, 1, 0)) } else { run }
+                let run = simulation(algorithm, &spec(None), 1, f64::INFINITY);
+                if rank == culprit { run.engine(engine(algorithm, 1, 0)) } else { run }
             };
             for (rank, outcome) in
                 rankwise::run(1, (0..2).map(run).collect()).into_iter().enumerate()
@@ -212,8 +224,8 @@ fn a_refusal_of_one_rank_ends_all() {
 /// WIRE-B: ranks with different settings refuse to run before the first event.
 #[test]
 fn ranks_with_different_settings_refuse_to_run() {
-    for way in WAYS {
-        let run = |seed| simulation(way, &spec(None), 1, f64::INFINITY).seed(seed);
+    for algorithm in ALGORITHMS {
+        let run = |seed| simulation(algorithm, &spec(None), 1, f64::INFINITY).seed(seed);
         for outcome in rankwise::run(1, (0..2).map(run).collect()) {
             let error = outcome.expect_err("refused").to_string();
             assert!(error.contains("rank 1") && error.contains("--seed 1"), "{error}");
@@ -226,12 +238,14 @@ fn ranks_with_different_settings_refuse_to_run() {
 #[test]
 fn the_mistake_of_one_rank_is_reported_by_all() {
     let mistakes = [(0, 0), (3, 40), (7, 40), (5, 0)];
-    for (way, (lp, n)) in WAYS.iter().flat_map(|way| mistakes.map(|mistake| (*way, mistake))) {
+    for (algorithm, (lp, n)) in
+        ALGORITHMS.iter().flat_map(|algorithm| mistakes.map(|mistake| (*algorithm, mistake)))
+    {
         let spec = spec(Some((Where::Event(lp, n), Mistake::Fail)));
         let sequential = Simulation::new(spec.clone()).end(1e9).run().unwrap_err();
         let RunError::Model(expected) = sequential else { panic!("{sequential}") };
         for (ranks, workers) in [(2, 1), (2, 2), (3, 1)] {
-            let all = (0..ranks).map(|_| simulation(way, &spec, workers, 1e9)).collect();
+            let all = (0..ranks).map(|_| simulation(algorithm, &spec, workers, 1e9)).collect();
             let culprit = lp as usize * ranks / 8;
             for (rank, outcome) in rankwise::run(workers, all).into_iter().enumerate() {
                 match outcome {
@@ -244,7 +258,7 @@ fn the_mistake_of_one_rank_is_reported_by_all() {
                         assert_eq!(told, culprit);
                         assert!(error.contains("broken on purpose"), "{error}");
                     }
-                    outcome => panic!("{way:?}, rank {rank} of {ranks}: {outcome:?}"),
+                    outcome => panic!("{algorithm:?}, rank {rank} of {ranks}: {outcome:?}"),
                 }
             }
         }
@@ -256,7 +270,7 @@ fn the_mistake_of_one_rank_is_reported_by_all() {
 fn a_run_that_one_rank_stops_is_interrupted_on_all() {
     for (ranks, workers) in [(2, 1), (3, 2)] {
         let all = (0..ranks).map(|rank| {
-            let simulation = simulation(Way::TimeWarp, &spec(None), workers, f64::INFINITY);
+            let simulation = simulation(Algorithm::TimeWarp, &spec(None), workers, f64::INFINITY);
             let look = move |progress: &warpline::Progress| {
                 if rank == ranks - 1 && progress.committed_events > 500 {
                     ControlFlow::Break(())
@@ -282,9 +296,11 @@ fn a_run_that_one_rank_stops_is_interrupted_on_all() {
 /// A rank that panics drops its end of the network, and the other ranks notice.
 #[test]
 fn a_rank_that_panics_ends_the_others() {
-    for (way, culprit) in WAYS.iter().flat_map(|way| [(*way, 0), (*way, 1), (*way, 2)]) {
+    for (algorithm, culprit) in
+        ALGORITHMS.iter().flat_map(|algorithm| [(*algorithm, 0), (*algorithm, 1), (*algorithm, 2)])
+    {
         let all = (0..3).map(|rank| {
-            let simulation = simulation(way, &spec(None), 1, f64::INFINITY);
+            let simulation = simulation(algorithm, &spec(None), 1, f64::INFINITY);
             simulation.observe(move |_| {
                 assert!(rank != culprit, "this rank panics on purpose");
                 ControlFlow::Continue(())
@@ -296,7 +312,7 @@ fn a_rank_that_panics_ends_the_others() {
                 None => assert_eq!(rank, culprit),
                 Some(Err(RunError::Net(_))) => assert_ne!(rank, culprit),
                 Some(outcome) => {
-                    panic!("{way:?}, rank {rank}, where {culprit} panics: {outcome:?}")
+                    panic!("{algorithm:?}, rank {rank}, where {culprit} panics: {outcome:?}")
                 }
             }
         }
@@ -306,7 +322,8 @@ fn a_rank_that_panics_ends_the_others() {
 /// RANK-C: a network can be used for another run, however the first one ends.
 #[test]
 fn a_network_can_be_used_again() {
-    // At rank 0, which is the first to notice that a run fails; the other one goes on for a while.
+    // The mistake is at rank 0, which is the first to notice the failure; the other rank goes on for
+    // a while.
     let broken = spec(Some((Where::Event(1, 30), Mistake::Panic)));
     let expected = Simulation::new(spec(None)).end(20.0).run().expect("sound");
     let ends = network(2, 2);
@@ -317,13 +334,17 @@ fn a_network_can_be_used_again() {
                 // A run that fails leaves the most parcels if it sends many: each event alone, and
                 // often undone.
                 for turn in 0..60 {
-                    let way = if turn % 2 == 0 { Way::TimeWarp } else { WAYS[1 + turn / 2 % 4] };
-                    let good = simulation(way, &spec(None), 1, 20.0).run_across(end);
+                    let algorithm = if turn % 2 == 0 {
+                        Algorithm::TimeWarp
+                    } else {
+                        ALGORITHMS[1 + turn / 2 % 4]
+                    };
+                    let good = simulation(algorithm, &spec(None), 1, 20.0).run_across(end);
                     let good = good.expect("sound");
                     assert_eq!(good.is_some(), end.rank() == 0);
                     assert!(good.is_none_or(|report| report.digest == expected.digest));
-                    let mut broken =
-                        simulation(way, broken, 1, 1e9).engine(without_aggregation(way));
+                    let mut broken = simulation(algorithm, broken, 1, 1e9)
+                        .engine(without_aggregation(algorithm));
                     assert!(broken.run_across(end).is_err());
                 }
             });

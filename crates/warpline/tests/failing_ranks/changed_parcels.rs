@@ -89,8 +89,8 @@ fn a_doubled_parcel_of_windows_is_an_error() {
         let what = if rank == 1 { Garbling::Twice } else { Garbling::Nothing };
         Between { inner, who: Garbled::new(3, what) }
     });
-    let way = Way::Conservative(SynchronizationKind::Windows);
-    let all = (0..2).map(|_| simulation(way, &spec(None), 1, 20.0)).collect();
+    let algorithm = Algorithm::Conservative(SynchronizationKind::Windows);
+    let all = (0..2).map(|_| simulation(algorithm, &spec(None), 1, 20.0)).collect();
     let outcomes = rankwise::run_on(ends.collect(), all);
     let text = format!("{outcomes:?}");
     assert!(outcomes.iter().all(|outcome| matches!(outcome, Some(Err(_)))), "{text}");
@@ -116,7 +116,7 @@ proptest! {
         let cancellation = Cancellation::ALL[usize::from(lazy)];
         let all = (0..2).map(|_| {
             let engine = TimeWarp { cancellation, ..time_warp(1) };
-            simulation(Way::TimeWarp, &spec(None), 1, 20.0).engine(engine)
+            simulation(Algorithm::TimeWarp, &spec(None), 1, 20.0).engine(engine)
         });
         let outcomes = rankwise::run_on(ends.collect(), all.collect());
         let [Some(first), Some(second)] = &outcomes[..] else {
@@ -138,14 +138,14 @@ proptest! {
         ],
         nth in 0..60_u64,
         culprit in 0..2_usize,
-        way in proptest::sample::select(&WAYS[1..]),
+        algorithm in proptest::sample::select(&ALGORITHMS[1..]),
     ) {
         let expected = Simulation::new(spec(None)).end(20.0).run().expect("sound");
         let ends = network(2, 2).into_iter().enumerate().map(|(rank, inner)| {
             let what = if rank == culprit { what } else { Garbling::Nothing };
             Between { inner, who: Garbled::new(nth, what) }
         });
-        let all = (0..2).map(|_| simulation(way, &spec(None), 1, 20.0)).collect();
+        let all = (0..2).map(|_| simulation(algorithm, &spec(None), 1, 20.0)).collect();
         let outcomes = rankwise::run_on(ends.collect(), all);
         match &outcomes[..] {
             [Some(Ok(Some(report))), Some(Ok(None))] => {

@@ -8,7 +8,7 @@ use warpline_net::network;
 /// The result of a rank's run.
 pub(crate) type Outcome<M> = Result<Option<Report<<M as Model>::Output>>, RunError>;
 
-/// No run of the tests takes this long, on however busy a machine.
+/// No run of the tests takes this long, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs one simulation on each rank, and returns their results.
@@ -22,7 +22,7 @@ pub(crate) fn run<M: Model + 'static>(
     outcomes.into_iter().map(outcome).collect()
 }
 
-/// The same on given ends of a network; `None` for a rank that panics.
+/// The same on the given ends of a network; the outcome is `None` for a rank that panics.
 pub(crate) fn run_on<M: Model + 'static, T: Transport + 'static>(
     ends: Vec<T>,
     simulations: Vec<Simulation<'static, M>>,
@@ -45,7 +45,7 @@ pub(crate) fn run_on<M: Model + 'static, T: Transport + 'static>(
             Err(mpsc::RecvTimeoutError::Disconnected) => return all,
             Err(mpsc::RecvTimeoutError::Timeout) => {
                 let still: Vec<_> = (0..ranks).filter(|&rank| all[rank].is_none()).collect();
-                panic!("no end after {PATIENCE:?} of ranks {still:?}")
+                panic!("ranks {still:?} have not ended after {PATIENCE:?}")
             }
         }
     }

@@ -18,13 +18,13 @@ use warpline::{
 /// The result of a run.
 pub(crate) type Outcome<M> = Result<Report<<M as Model>::Output>, RunError>;
 
-/// No run of the tests takes this long, on however busy a machine.
+/// No run of the tests takes this long, even on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// This long after a look at a run that hangs, a second look shows which workers have moved.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// A run under way.
+/// A run in progress.
 pub(crate) struct Running<M: Model> {
     pub(crate) monitor: Monitor,
     outcome: Receiver<Outcome<M>>,
@@ -65,7 +65,7 @@ impl<M: Model> Running<M> {
     }
 }
 
-/// Which workers stand still since `before`, and what all of them show.
+/// The workers that have made no progress since `before`, and the status of all workers.
 pub(crate) fn diagnosis(before: &[WorkerStatus], monitor: &Monitor) -> String {
     let stands_still = |(then, now): &(&WorkerStatus, WorkerStatus)| {
         then.is_awaited && now.is_awaited && then.gvt_reports == now.gvt_reports
