@@ -1,9 +1,10 @@
-//! What a simulation runs: a model, or [`AnyModel`], a model whose type is known only where it was made.
+//! What a simulation runs: a model, or [`AnyModel`], a model whose type is known only where it was
+//! made.
 //!
 //! Every engine is compiled anew for every type of model, which takes most of the time that a build
-//! takes. `AnyModel` is the border behind which that happens once: where the model is put into it. A
-//! command, a laboratory or a test that runs models through it is compiled without any engine. The
-//! border is crossed once per run, not per event.
+//! takes. `AnyModel` is the border behind which that happens once: where the model is put into it.
+//! A command, a laboratory or a test that runs models through it is compiled without any engine.
+//! The border is crossed once per run, not per event.
 
 use std::{any::Any, fmt};
 

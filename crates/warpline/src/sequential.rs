@@ -1,7 +1,8 @@
 //! The sequential engine: one event after the other, in the order of their keys.
 //!
 //! It is the oracle that every other engine is compared with, so it has to be believed at sight;
-//! and it is the baseline of every speed-up, so it has to be fast. [`Sequential::step`] is all of it.
+//! and it is the baseline of every speed-up, so it has to be fast. [`Sequential::step`] is all of
+//! it.
 //!
 //! # Invariants
 //!
@@ -42,8 +43,8 @@ pub(crate) fn run<M: Model>(
     settings: &OwnSettings,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
-    // The default set is compiled into the loop. For each other kind that would take as long to build
-    // again, and a branch per operation is all it would save.
+    // The default set is compiled into the loop. For each other kind that would take as long to
+    // build again, and a branch per operation is all it would save.
     match settings.engine.pending {
         PendingKind::Ladder => execute::<M, family::Ladder, Once>(model, settings, watch),
         _ => execute::<M, AnyFamily, Once>(model, settings, watch),

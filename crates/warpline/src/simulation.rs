@@ -144,7 +144,8 @@ impl<'a, M: Runnable> Simulation<'a, M> {
         transport: &dyn Transport,
     ) -> Result<Option<Report<M::Output>>, RunError> {
         let Self { model, settings, watch } = self;
-        // Other ranks may be on this machine, on cores that only the program knows that starts them.
+        // Other ranks may be on this machine, on cores that only the program knows that starts
+        // them.
         let settings = &settings.with(settings.engine.clone().unpinned());
         model.execute(Job { settings, watch, ranks: &Ranks::of(transport) })
     }

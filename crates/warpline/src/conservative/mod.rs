@@ -1,7 +1,7 @@
 //! The conservative engine: an event is handled only when no earlier event can arrive any more.
 //!
-//! Two modules decide that, each in its own way; [`SynchronizationKind`] chooses one. In both of them
-//! `mod.rs` has the invariants and a table of modules, `worker.rs` has the main loop, and
+//! Two modules decide that, each in its own way; [`SynchronizationKind`] chooses one. In both of
+//! them `mod.rs` has the invariants and a table of modules, `worker.rs` has the main loop, and
 //! `remote.rs` has all that concerns other ranks.
 //!
 //! | module            | what it has                                                        |

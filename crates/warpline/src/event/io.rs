@@ -1,5 +1,5 @@
-//! Which kind of I/O event an event is, as a small number: in the bytes of a remote event, and in the
-//! spare bits of Time Warp's events.
+//! Which kind of I/O event an event is, as a small number: in the bytes of a remote event, and in
+//! the spare bits of Time Warp's events.
 
 use warpline_core::Io;
 

@@ -1,9 +1,9 @@
 //! The context of a handler call, and where its sends go.
 //!
 //! There is one [`Handling`] for all engines. It checks what a handler sends, gives each event its
-//! key and counts the events of the LP; an engine says by its [`Sink`] what becomes of an event that
-//! was admitted. All of it is inlined into the handler: a send costs no call that the engine does
-//! not make itself.
+//! key and counts the events of the LP; an engine says by its [`Sink`] what becomes of an event
+//! that was admitted. All of it is inlined into the handler: a send costs no call that the engine
+//! does not make itself.
 
 use std::fmt;
 

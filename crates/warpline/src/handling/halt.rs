@@ -42,8 +42,8 @@ impl CutOff {
         self.0.take().map_or(Halt::Fault(fault), |halt| *halt)
     }
 
-    /// The outcome of code of the model that ran within [`panics::catch`], with the [`reason`](Self::reason) if it did
-    /// not come to its end.
+    /// The outcome of code of the model that ran within [`panics::catch`], with the
+    /// [`reason`](Self::reason) if it did not come to its end.
     pub(crate) fn settle<T>(&mut self, outcome: Result<T, Fault>) -> Result<T, Halt> {
         match outcome {
             Err(fault) => Err(self.reason(fault)),

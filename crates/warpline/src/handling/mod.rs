@@ -1,8 +1,8 @@
-//! What every engine does around a handler call: the context that a handler gets, the rules that its
-//! sends have to keep, the reason why it is cut off, and the LP that it belongs to.
+//! What every engine does around a handler call: the context that a handler gets, the rules that
+//! its sends have to keep, the reason why it is cut off, and the LP that it belongs to.
 //!
-//! Engines differ in where a send goes ([`Sink`]); everything else about a call is the same in all of
-//! them, so it is written once.
+//! Engines differ in where a send goes ([`Sink`]); everything else about a call is the same in all
+//! of them, so it is written once.
 
 mod admission;
 mod context;

@@ -1,9 +1,9 @@
-//! The frame of a parallel run, around the main loop of its engine: from the agreement between ranks
-//! before it to the one report after it.
+//! The frame of a parallel run, around the main loop of its engine: from the agreement between
+//! ranks before it to the one report after it.
 //!
 //! Both parallel engines call [`Run::carry_out`], on one rank too. They start their workers with
-//! [`threads`], note what goes wrong in a [`FirstFailure`], and warn the other workers of a panic by
-//! an [`Alarm`].
+//! [`threads`], note what goes wrong in a [`FirstFailure`], and warn the other workers of a panic
+//! by an [`Alarm`].
 
 mod alarm;
 mod failure;

@@ -1,9 +1,9 @@
 //! What a run does with other ranks around the main loop: all run the same, all end together, and
 //! there is one report.
 //!
-//! A run without other ranks has a single rank, and sends nothing. Ranks talk about these things at a
-//! port of their own ([`Ranks::control_port`]), one above those of the workers, so that engines never
-//! see it.
+//! A run without other ranks has a single rank, and sends nothing. Ranks talk about these things at
+//! a port of their own ([`Ranks::control_port`]), one above those of the workers, so that engines
+//! never see it.
 //!
 //! # Invariants
 //!
@@ -155,8 +155,8 @@ impl<'t> Ranks<'t> {
         Ok(model.wires())
     }
 
-    /// Tells all other ranks that this one fails, so that they end, too. They learn the reason at the
-    /// conclusion.
+    /// Tells all other ranks that this one fails, so that they end, too. They learn the reason at
+    /// the conclusion.
     pub(crate) fn alert(&self) {
         let Some(transport) = self.transport else { return };
         if std::mem::replace(&mut self.control().has_alerted, true) {

@@ -1,4 +1,5 @@
-//! The threads of a run's workers: how they start, which cores they are bound to, and how they wait.
+//! The threads of a run's workers: how they start, which cores they are bound to, and how they
+//! wait.
 
 use std::{thread, time::Duration};
 
@@ -56,9 +57,9 @@ pub(crate) fn cores() -> usize {
 }
 
 /// Waits a little, for the `waited`-th time in a row. After `spins` waits the worker lets other
-/// threads have the core. After `yields` waits it sleeps: a worker that another program has displaced
-/// from its core may then move to this core, and the scheduler does not move it there as long as the
-/// thread here only yields.
+/// threads have the core. After `yields` waits it sleeps: a worker that another program has
+/// displaced from its core may then move to this core, and the scheduler does not move it there as
+/// long as the thread here only yields.
 pub(crate) fn wait(waited: u32, spins: u32, yields: u32) {
     if waited <= spins {
         std::hint::spin_loop();

@@ -6,8 +6,8 @@ use std::{fmt, sync::Arc};
 #[derive(Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Placement {
-    /// As the model says ([`Model::placement`](warpline_core::Model::placement)); equal blocks if it
-    /// says nothing.
+    /// As the model says ([`Model::placement`](warpline_core::Model::placement)); equal blocks if
+    /// it says nothing.
     #[default]
     Model,
     /// Equal blocks of consecutive LPs.
