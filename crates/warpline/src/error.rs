@@ -67,8 +67,6 @@ pub enum RunError {
         error: String,
     },
     /// Ranks cannot talk to each other any more.
-    #[error(
-        "{0}\n  what to do: see what that rank printed last; a run does not survive the loss of a rank"
-    )]
+    #[error("{0}\n  what to do: see what that rank printed last; a run ends when it loses a rank")]
     Net(#[from] NetError),
 }

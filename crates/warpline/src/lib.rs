@@ -13,8 +13,8 @@
 //!
 //! - **Same answer.** The engine, the pending set and the machine never change which events are
 //!   committed; equal [digests](report::Totals::digest) show it.
-//! - **Errors of a model name the place**: the LP, the virtual time, the event, the engine and
-//!   the seed ([`ModelError`]). A handler's panic is reported the same way.
+//! - **Errors of a model name the place**: the LP, the virtual time, the event, the engine and the
+//!   seed ([`ModelError`]). A handler's panic is reported the same way.
 //! - **Bounded memory**: [`Simulation::memory`] limits the event buffers, and a model that needs
 //!   more ends with an error that says so.
 

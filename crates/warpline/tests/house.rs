@@ -25,7 +25,6 @@ const LATER: &[&str] = &[
     "ARCHITECTURE.md",
     "README.md",
     "docs/",
-    "crates/warpline/",
     "crates/warpline-cli/",
     "crates/warpline-lab/",
 ];

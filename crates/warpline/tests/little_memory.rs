@@ -38,7 +38,8 @@ use warpline::{
 
 const END: f64 = 600.0;
 
-/// The bytes that an event takes in a run on this engine, as the error of a run without memory says.
+/// The bytes that an event takes in a run on this engine, as the error of a run without memory
+/// says.
 fn event_bytes<M: Model<Output: Debug> + 'static>(model: M, engine: impl Into<Engine>) -> u64 {
     let run = Simulation::new(model).engine(engine).memory(0).end(END);
     match watchdog::run(run) {

@@ -116,8 +116,8 @@ impl<'t> Ranks<'t> {
         let Some(transport) = self.transport else { return Ok(None) };
         let &Parallel { engine, workers, .. } = settings;
         let refusal = if model.wires().is_none() {
-            let allowed = "1 for a model that does not say how its messages become bytes (to run it \
-                           on several ranks, give its Model `wires`)";
+            let allowed = "1 for a model that does not say how its messages become bytes (to run \
+                           it on several ranks, give its Model `wires`)";
             Some(ConfigError::new("ranks", transport.ranks(), allowed))
         } else if transport.ports() <= workers {
             let allowed = format!("above {workers}, the number of workers of a rank");

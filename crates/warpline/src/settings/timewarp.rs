@@ -48,7 +48,7 @@ pub struct TimeWarp {
     pub time_barrier: Option<VirtualTime>,
     /// How the states of LPs are saved.
     pub saving: StateSaving,
-    /// When the events that an undone event sent are cancelled.
+    /// When the events that an undone event sent are canceled.
     pub cancellation: Cancellation,
     /// When the buffers of committed events are reclaimed.
     pub fossil_collection: FossilCollection,
