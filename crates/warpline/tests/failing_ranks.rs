@@ -322,8 +322,8 @@ fn a_rank_that_panics_ends_the_others() {
 /// RANK-C: a network can be used for another run, however the first one ends.
 #[test]
 fn a_network_can_be_used_again() {
-    // The mistake is at rank 0, which is the first to notice the failure; the other rank goes on for
-    // a while.
+    // The mistake is at rank 0, which is the first to notice the failure; the other rank goes on
+    // for a while.
     let broken = spec(Some((Where::Event(1, 30), Mistake::Panic)));
     let expected = Simulation::new(spec(None)).end(20.0).run().expect("sound");
     let ends = network(2, 2);
