@@ -15,7 +15,7 @@
 //! | [`straggler`], [`rollback`] | events that come too late, and what they undo |
 //! | [`history`] | the processed list |
 //! | [`saving`] | state saving: copies, coasting forward, undo logs, reverse handlers |
-//! | [`gvt`], [`new_gvt`] | global virtual time: the algorithm, and what a worker does at a new one |
+//! | [`gvt`], [`new_gvt`] | global virtual time: the algorithm, and the answer to a new one |
 //! | [`fossil_collection`] | events below GVT are committed, and their buffers are free again |
 //! | [`flow`], [`throttle`] | limits on optimism |
 //! | [`cancelback`] | shortage of buffers |

@@ -51,7 +51,6 @@ pub(super) struct Sender<'r, M: Model> {
     pub(super) resend: Vec<Held>,
     pub(super) lazy: bool,
     pub(super) cut_off: CutOff,
-    pub(super) mailed: u64,
     pub(super) costs: Costs,
     /// All that concerns other ranks, if there are any.
     pub(super) remote: Option<Box<Remote<'r, Message<M>>>>,
@@ -77,7 +76,6 @@ impl<'r, M: Model> Sender<'r, M> {
             resend: Vec::new(),
             lazy,
             cut_off: CutOff::default(),
-            mailed: 0,
             costs: Costs::new(shared.settings.engine.measure_costs),
             remote: remote.map(Box::new),
         }
@@ -87,7 +85,6 @@ impl<'r, M: Model> Sender<'r, M> {
     #[inline(always)]
     pub(super) fn post(&mut self, worker: usize, mail: Event) {
         self.least = self.least.min(Bound(mail.key.words()));
-        self.mailed += 1;
         if self.open[worker].is_none() {
             self.open_block(worker);
         }
