@@ -1,10 +1,10 @@
-//! Claims and their verdicts: a statement about the data, held against what was found by a rule that
-//! the text prints beside it (LAB-B).
+//! Claims and their verdicts: a statement about the data, held against what was found by a rule
+//! that the text prints beside it (LAB-B).
 //!
 //! Figures make [`Claim`]s, the paper's and our own, and test each at one or more places: a number
 //! and the [`Bounds`] that it should keep. Texts count the two kinds of claims apart, because only
-//! the paper's say whether it was right. A claim that could not fail is not counted as confirmed: its
-//! [`Basis`] says which parameter was fitted to the paper's result, or which of the paper's own
+//! the paper's say whether it was right. A claim that could not fail is not counted as confirmed:
+//! its [`Basis`] says which parameter was fitted to the paper's result, or which of the paper's own
 //! numbers went in.
 //!
 //! Where a number is sampled, the bounds are held against its value in each round, because a change
@@ -174,7 +174,7 @@ pub enum Verdict {
     Partly(usize, usize),
     /// At no place.
     No,
-    /// The samples tell at no place.
+    /// The samples tell at no place, or there is no place to test.
     Unknown,
     /// At every place, because a parameter was fitted to that: it confirms nothing.
     Fitted,
@@ -188,7 +188,7 @@ impl fmt::Display for Verdict {
             Self::Yes => f.pad("yes"),
             Self::Partly(holds, of) => write!(f, "in part: at {holds} of {of} places"),
             Self::No => f.pad("no"),
-            Self::Unknown => f.pad("cannot be told from these samples"),
+            Self::Unknown => f.pad("cannot be told"),
             Self::Fitted => f.pad("fitted"),
             Self::Input => f.pad("an input"),
         }
@@ -331,7 +331,7 @@ fn counts(what: &str, verdicts: &[Verdict]) -> String {
         (count(|v| *v == Verdict::Yes), "held"),
         (count(|v| matches!(v, Verdict::Partly(..))), "held in part"),
         (count(|v| *v == Verdict::No), "not held"),
-        (count(|v| *v == Verdict::Unknown), "not to be told from these samples"),
+        (count(|v| *v == Verdict::Unknown), "not to be told"),
         (count(|v| *v == Verdict::Fitted), "fitted"),
         (count(|v| *v == Verdict::Input), "an input"),
     ]
@@ -455,8 +455,7 @@ mod tests {
         assert!(summary(&[&OPEN, &OPEN]).starts_with("The samples do not tell"));
         assert_eq!(
             summary(&[&YES, &YES, &YES, &NO, &NO, &OPEN]),
-            "Claims of the paper, 6 in all: 3 held, 2 not held, 1 not to be told from these \
-             samples."
+            "Claims of the paper, 6 in all: 3 held, 2 not held, 1 not to be told."
         );
         let mixed = [
             tested(Claim::of_paper("a"), &YES),

@@ -11,8 +11,8 @@
 //!
 //! # Invariants
 //!
-//! - **LAB-A.** Runs of the same model to the same end commit the same events; otherwise the
-//!   figure fails.
+//! - **LAB-A.** Runs of the same model to the same end commit the same events; otherwise the figure
+//!   fails.
 //! - **LAB-B.** A verdict is computed from what was found, by a rule that the text prints beside
 //!   it.
 //! - **LAB-C.** A directory that cannot be written is refused before anything runs.
@@ -24,8 +24,11 @@ mod counters;
 mod error;
 mod figure;
 pub mod figures;
+pub mod hogging;
 mod host;
+mod index;
 pub mod machine;
+pub mod memory_system;
 mod output;
 #[cfg(feature = "plots")]
 mod page;
@@ -42,6 +45,7 @@ pub use error::LabError;
 pub use figure::{Figure, Findings, Lab, Source, Table};
 pub use host::{Host, cores, processor};
 pub use plot::{Axis, Curve, Dot, Plot, Scale};
-pub use run::{PLOTS_HINT, run};
+pub use run::run;
 pub use sampling::{Conservative, Executor, Point, Sample, Setup, TimeWarp, Workload};
 pub use settings::{Settings, Watch};
+pub use text::PLOTS_HINT;

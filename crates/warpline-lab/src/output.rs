@@ -1,5 +1,5 @@
-//! The directory for the results. [`run()`](crate::run()) creates it, and finds out whether it can be
-//! written, before anything runs (LAB-C).
+//! The directory for the results. [`run()`](crate::run()) creates it, and finds out whether it can
+//! be written, before anything runs (LAB-C).
 
 use std::{
     fs,

@@ -4,7 +4,7 @@
 use maud::{DOCTYPE, PreEscaped, html};
 use pulldown_cmark::{Options, Parser};
 
-use crate::run::Piece;
+use crate::index::Piece;
 
 const STYLE: &str =
     "body { font: 1rem/1.5 sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }

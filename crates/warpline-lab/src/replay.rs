@@ -19,8 +19,8 @@ use warpline_models::catalog::ModelParams;
 
 use crate::{
     LabError,
-    figures::memory_system::{BufferRun, MemoryCosts, MemorySystem, SendTime},
     machine::{Access, AccessKind, Counts, Machine, MachineParams},
+    memory_system::{BufferRun, MemoryCosts, MemorySystem, SendTime},
 };
 
 /// The bytes that the engine writes into a buffer beside the message, rounded up.

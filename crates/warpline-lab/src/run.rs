@@ -4,27 +4,8 @@
 use std::path::PathBuf;
 
 use crate::{
-    Figure, Findings, Host, Lab, LabError, Settings, Watch,
-    output::Directory,
-    text::{self, Text},
+    Figure, Findings, Host, Lab, LabError, Settings, Watch, index::Piece, output::Directory, text,
 };
-
-/// How to get plots, if this build draws none.
-pub const PLOTS_HINT: Option<&str> = if cfg!(feature = "plots") {
-    None
-} else {
-    Some("This build draws no plots. To get them, build Warpline with `--features plots`.")
-};
-
-/// A figure in the index of all.
-#[derive(Debug)]
-pub(crate) struct Piece {
-    pub(crate) name: &'static str,
-    pub(crate) title: &'static str,
-    pub(crate) text: Text,
-    #[cfg(feature = "plots")]
-    pub(crate) svg: String,
-}
 
 /// Measures the figures in turn and writes their files; with `index`, also an index of them: a page
 /// that shows them all, or without the feature `plots` a list. Returns the files that were written.
@@ -51,7 +32,7 @@ pub fn run(
         #[cfg(feature = "plots")]
         directory.write("index.html", crate::page::index(&pieces).as_bytes())?;
         #[cfg(not(feature = "plots"))]
-        directory.write("index.md", text::index(&pieces).as_bytes())?;
+        directory.write("index.md", crate::index::list(&pieces).as_bytes())?;
     }
     Ok(directory.written)
 }

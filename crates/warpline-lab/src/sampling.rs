@@ -17,7 +17,7 @@ use crate::{
     Settings, Watch,
     counters::{self, Counts},
     error::LabError,
-    figures::hogging::Hogging,
+    hogging::Hogging,
 };
 
 /// The engine of a run, with its settings.
@@ -66,8 +66,8 @@ pub struct TimeWarp {
     pub memory: Option<u64>,
     /// Events that a worker processes before it requests GVT; `None` is the engine's default.
     pub gvt_interval: Option<usize>,
-    /// The part of its buffers that a worker of a partitioned pool keeps for sends to itself; `None`
-    /// is an equal part for each receiver.
+    /// The part of its buffers that a worker of a partitioned pool keeps for sends to itself;
+    /// `None` is an equal part for each receiver.
     pub local_share: Option<f64>,
     /// Whether flow control slows down workers that roll back much or have few free buffers.
     pub flow_control: bool,

@@ -1,10 +1,10 @@
 //! The cost of a message between two workers on this machine, for each pool: `warpline bench
 //! --sends` calls [`measure`].
 //!
-//! Two threads, each on a core of its own if there are two, send each other messages as fast as they
-//! can: a worker fills buffers for the other one, sends their numbers in blocks through an inbox,
-//! reads every word of the messages that it receives, and frees them. This is the whole way of a
-//! remote message in Time Warp except for the pending set.
+//! Two threads, each on a core of its own if there are two, send each other messages as fast as
+//! they can: a worker fills buffers for the other one, sends their numbers in blocks through an
+//! inbox, reads every word of the messages that it receives, and frees them. This is the whole way
+//! of a remote message in Time Warp except for the pending set.
 
 use std::{
     hint::{black_box, spin_loop},

@@ -17,7 +17,8 @@ pub struct Settings {
     pub workers: Vec<usize>,
     /// Rounds, each with one sample of every point.
     pub samples: usize,
-    /// Bytes in each event of PHOLD; without any, no buffer would be touched.
+    /// Bytes in each event of PHOLD, where the paper's figure does not decide them; without any,
+    /// no buffer would be touched.
     pub payload: usize,
     /// The seed of all random streams.
     pub seed: u64,

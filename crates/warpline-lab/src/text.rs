@@ -1,13 +1,19 @@
-//! A figure's text in Markdown: what the paper found, the claims with their verdicts, the numbers, and
-//! how they were measured. [`run()`](crate::run()) writes it to a file; the HTML page contains it.
+//! A figure's text in Markdown: what the paper found, the claims with their verdicts, the numbers,
+//! and how they were measured. [`run()`](crate::run()) writes it to a file; the HTML page contains
+//! it.
 
 use std::fmt::Write;
 
-#[cfg(not(feature = "plots"))]
-use crate::run::Piece;
 use crate::{
-    Basis, CHANCE, Claim, Figure, Findings, Host, LEVEL, Origin, Outcome, PLOTS_HINT, Plot,
-    Settings, Source, Test, counters,
+    Basis, CHANCE, Claim, Figure, Findings, Host, LEVEL, Origin, Outcome, Plot, Settings, Source,
+    Test, counters,
+};
+
+/// How to get plots, if this build draws none.
+pub const PLOTS_HINT: Option<&str> = if cfg!(feature = "plots") {
+    None
+} else {
+    Some("This build draws no plots. To get them, build Warpline with `--features plots`.")
 };
 
 /// A figure's text, without its heading and plot: the page of all figures has its own.
@@ -49,7 +55,10 @@ pub(crate) fn of(
     for remark in remarks {
         let _ = writeln!(text, "- {remark}");
     }
-    let _ = write!(text, "\n{}\n## How\n\n{setup}\n\n", medians(plot));
+    if !remarks.is_empty() {
+        text += "\n";
+    }
+    let _ = write!(text, "{}\n## How\n\n{setup}\n\n", medians(plot));
     let Host { processor, cores, system, date } = host;
     let machine = format!("Machine: {processor}, {cores} core(s), {system}. Date: {date}.");
     let _ = match source {
@@ -124,19 +133,6 @@ pub(crate) fn file(figure: &dyn Figure, text: &Text) -> String {
     let (name, title) = (figure.name(), figure.title());
     let plot = PLOTS_HINT.map_or_else(|| format!("![{title}]({name}.svg)"), str::to_owned);
     format!("# {name}: {title}\n\n{plot}\n\n{}", text.markdown())
-}
-
-/// The index of all figures: a line for each, with the way to its text.
-#[cfg(not(feature = "plots"))]
-pub(crate) fn index(pieces: &[Piece]) -> String {
-    let mut index = "# The papers' figures, measured again\n\n".to_owned();
-    for Piece { name, title, text } in pieces {
-        let _ = writeln!(index, "- [{name}]({name}.md): {title}. {}", text.summary);
-    }
-    if let Some(hint) = PLOTS_HINT {
-        let _ = writeln!(index, "\n{hint}");
-    }
-    index
 }
 
 /// A table of the plotted numbers: a row for each place on the x axis, a column for each curve.

@@ -1,5 +1,5 @@
-//! The machine against hand-made tables, laws, a plain reference model, and the claims of the buffer
-//! paper.
+//! The machine against hand-made tables, laws, a plain reference model, and the claims of the
+//! buffer paper.
 
 #[path = "machine/claims.rs"]
 mod claims;

@@ -9,14 +9,12 @@
 use warpline::settings::PoolKind;
 use warpline_models::phold::PholdParams;
 
-use super::{
-    ADAPTIVE, MIB, PARTITIONED, RECEIVER, SENDER,
-    memory_system::{self, BufferRun},
-};
+use super::{ADAPTIVE, MIB, PARTITIONED, RECEIVER, SENDER, computed};
 use crate::{
     Axis, Basis, Bounds, Claim, Curve, Dot, Figure, Findings, Lab, LabError, Plot, Settings,
     Source, Table,
     machine::{MachineParams, Protocol},
+    memory_system::BufferRun,
     replay::{Replayed, replay},
 };
 
@@ -210,7 +208,7 @@ fn curves(runs: &[Run], number: impl Fn(&Run) -> f64) -> Vec<Curve> {
 fn claims(runs: &[Run]) -> Vec<Claim> {
     let higher = |claim, names, machine: usize, count: fn(&Replayed) -> u64| {
         let count = |run: &Run| run.per_event(machine, |replayed| count(replayed) as f64);
-        memory_system::test_higher(claim, &curves(runs, count), names, |workers| workers > 2.0)
+        computed::test_higher(claim, &curves(runs, count), names, |workers| workers > 2.0)
     };
     let pages = |replayed: &Replayed| replayed.total.page_misses;
     let misses = |replayed: &Replayed| replayed.total.misses();

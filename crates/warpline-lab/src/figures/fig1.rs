@@ -1,16 +1,19 @@
 //! Figure 1 of the buffer paper: the time of a remote send by the size of the message.
 //!
-//! What caching takes is found by replaying a run through a model of the machine. What the lock takes
-//! is not: it is one of the paper's own numbers, so the claim about it is an input.
+//! What caching takes is found by replaying a run through a model of the machine. What the lock
+//! takes is not: it is one of the paper's own numbers, so the claim about it is an input.
 
 use warpline::settings::PoolKind;
 use warpline_models::phold::PholdParams;
 
 use super::{
     MIB,
-    memory_system::{self, BufferRun, MemorySystem, Query},
+    computed::{self, Query},
 };
-use crate::{Axis, Basis, Bounds, Claim, Figure, Findings, Lab, LabError, Plot, Source};
+use crate::{
+    Axis, Basis, Bounds, Claim, Figure, Findings, Lab, LabError, Plot, Source,
+    memory_system::{BufferRun, MemorySystem},
+};
 
 /// Figure 1 with the memory system that it asks for the times.
 #[derive(Debug)]
@@ -64,7 +67,7 @@ impl<S: MemorySystem> Figure for Fig1<S> {
         ];
         let axes = [Axis::new("message size (KiB)"), Axis::new("time of a send (microseconds)")];
         let title = "PHOLD, 64 LPs, 128 events, 8 workers";
-        let (plot, table) = memory_system::plot(&self.0, title, axes, &SIZES, &queries)?;
+        let (plot, table) = computed::plot(&self.0, title, axes, &SIZES, &queries)?;
         let claims = claims(&plot);
         Ok(Findings {
             plot,
@@ -90,7 +93,7 @@ fn claims(plot: &Plot) -> Vec<Claim> {
     let caching = |place: usize| unlocked[place].y - sender[place].y;
     let lock = receiver[last].y - unlocked[last].y;
     vec![
-        memory_system::test_higher(
+        computed::test_higher(
             Claim::of_paper(
                 "sends with receiver pools take longer, even without the lock: caching",
             ),

@@ -5,9 +5,12 @@ use warpline_models::phold::PholdParams;
 
 use super::{
     MIB, RECEIVER, SENDER,
-    memory_system::{self, BufferRun, MemorySystem, Query},
+    computed::{self, Query},
 };
-use crate::{Axis, Claim, Figure, Findings, Lab, LabError, Source};
+use crate::{
+    Axis, Claim, Figure, Findings, Lab, LabError, Source,
+    memory_system::{BufferRun, MemoryCosts, MemorySystem},
+};
 
 /// Figure 2 with the memory system that it asks for the misses.
 #[derive(Debug)]
@@ -42,17 +45,16 @@ impl<S: MemorySystem> Figure for Fig2<S> {
         };
         let receiver = |kibibytes| run(PoolKind::Receiver, kibibytes);
         let sender = |kibibytes| run(PoolKind::Sender, kibibytes);
-        let millions: fn(&_) -> f64 = |costs: &memory_system::MemoryCosts| costs.cache_misses / 1e6;
+        let millions: fn(&_) -> f64 = |costs: &MemoryCosts| costs.cache_misses / 1e6;
         let queries = [
             Query { name: RECEIVER.into(), run: &receiver, number: millions },
             Query { name: SENDER.into(), run: &sender, number: millions },
         ];
         let axes = [Axis::new("message size (KiB)"), Axis::new("cache misses, in millions")];
         let title = "PHOLD, 64 LPs, 256 events, 8 workers";
-        let (plot, table) = memory_system::plot(&self.0, title, axes, &SIZES, &queries)?;
+        let (plot, table) = computed::plot(&self.0, title, axes, &SIZES, &queries)?;
         let claim = Claim::of_paper("receiver pools have more cache misses than sender pools");
-        let claims =
-            vec![memory_system::test_higher(claim, &plot.curves, [RECEIVER, SENDER], |_| true)];
+        let claims = vec![computed::test_higher(claim, &plot.curves, [RECEIVER, SENDER], |_| true)];
         Ok(Findings {
             plot,
             table,

@@ -5,9 +5,12 @@
 
 use super::{
     ADAPTIVE, PARTITIONED, RECEIVER, SENDER,
-    memory_system::{self, MemorySystem, Query},
+    computed::{self, Query},
 };
-use crate::{Axis, Bounds, Claim, Curve, Figure, Findings, Lab, LabError, Plot, Source};
+use crate::{
+    Axis, Bounds, Claim, Curve, Figure, Findings, Lab, LabError, Plot, Source,
+    memory_system::MemorySystem,
+};
 use warpline::settings::PoolKind;
 
 /// Figure 5 with the memory system that it asks for the misses.
@@ -31,7 +34,7 @@ impl<S: MemorySystem> Figure for Fig5<S> {
     }
 
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
-        let run = |pool| move |memory| memory_system::million_events(lab.settings, pool, memory);
+        let run = |pool| move |memory| computed::million_events(lab.settings, pool, memory);
         let (receiver, sender) = (run(PoolKind::Receiver), run(PoolKind::Sender));
         let (partitioned, adaptive) = (run(PoolKind::Partitioned), run(PoolKind::Adaptive));
         let query = |name: &str, run| Query {
@@ -45,9 +48,9 @@ impl<S: MemorySystem> Figure for Fig5<S> {
             query(PARTITIONED, &partitioned),
             query(ADAPTIVE, &adaptive),
         ];
-        let axes = [memory_system::memory_axis(), Axis::new("page misses, in thousands")];
+        let axes = [computed::memory_axis(), Axis::new("page misses, in thousands")];
         let title = "PHOLD, 256 LPs, 1024 events, 8 workers";
-        let (plot, table) = memory_system::plot(&self.0, title, axes, &MEMORY, &queries)?;
+        let (plot, table) = computed::plot(&self.0, title, axes, &MEMORY, &queries)?;
         let claims = claims(&plot);
         Ok(Findings {
             plot,
@@ -59,7 +62,7 @@ impl<S: MemorySystem> Figure for Fig5<S> {
                     low.",
             setup: format!(
                 "PHOLD, 256 LPs, 1024 events of {} bytes, 8 workers. {}",
-                lab.settings.payload,
+                computed::MESSAGE_BYTES,
                 self.0.describe()
             ),
             source: Source::Computed,
@@ -72,11 +75,11 @@ impl<S: MemorySystem> Figure for Fig5<S> {
 fn claims(plot: &Plot) -> Vec<Claim> {
     let curve = |name: &str| plot.curves.iter().find(|curve| curve.name == name);
     let higher = |claim: Claim, curves, wanted: fn(f64) -> bool| {
-        memory_system::test_higher(claim, &plot.curves, curves, wanted)
+        computed::test_higher(claim, &plot.curves, curves, wanted)
     };
     let knee = [SENDER, RECEIVER].into_iter().filter_map(curve).fold(
         Claim::of_paper("sender and receiver pools have more page misses beyond 20 to 25 MiB"),
-        |claim, curve| memory_system::test_knee(claim, curve, AT_THE_KNEE),
+        |claim, curve| computed::test_knee(claim, curve, AT_THE_KNEE),
     );
     let (many, few) = (|x| x > KNEE, |x| x < KNEE);
     vec![

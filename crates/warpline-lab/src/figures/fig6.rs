@@ -1,14 +1,17 @@
 //! Figure 6 of the buffer paper: page misses of receiver pools by neighborhood and memory.
 //!
 //! The paper expects a knee where a worker's pool and those of its k neighbors fill 25 MB. On the
-//! model of the machine they fill 32 MiB. So one claim compares the knees with each other, which the
-//! size of the cache does not decide, and another one with the paper's megabytes.
+//! model of the machine they fill 32 MiB. So one claim compares the knees with each other, which
+//! the size of the cache does not decide, and another one with the paper's megabytes.
 
 use warpline::settings::PoolKind;
 use warpline_models::phold::PholdParams;
 
-use super::memory_system::{self, BufferRun, MemorySystem, Query};
-use crate::{Axis, Bounds, Claim, Figure, Findings, Lab, LabError, Plot, Source};
+use super::computed::{self, Query};
+use crate::{
+    Axis, Bounds, Claim, Figure, Findings, Lab, LabError, Plot, Source,
+    memory_system::{BufferRun, MemorySystem},
+};
 
 /// Figure 6 with the memory system that it asks for the misses.
 #[derive(Debug)]
@@ -16,8 +19,8 @@ pub struct Fig6<S>(pub S);
 
 /// The memory for event buffers, in MiB: across the knees that the paper expects, and across those
 /// of a cache of 32 MiB that holds nothing but buffers (51, 85 and 128).
-const MEMORY: [f64; 14] =
-    [20.0, 36.0, 40.0, 44.0, 50.0, 54.0, 60.0, 67.0, 74.0, 84.0, 90.0, 100.0, 126.0, 134.0];
+const MEMORY: [f64; 15] =
+    [20.0, 32.0, 40.0, 44.0, 48.0, 54.0, 60.0, 67.0, 74.0, 80.0, 88.0, 100.0, 110.0, 120.0, 132.0];
 /// Sizes of neighborhoods: the number of processors to which each one sends.
 const NEIGHBORHOODS: [usize; 3] = [4, 2, 1];
 /// Where the paper expects the knees, for [`NEIGHBORHOODS`], in MB.
@@ -37,7 +40,7 @@ impl<S: MemorySystem> Figure for Fig6<S> {
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
         let runs = NEIGHBORHOODS.map(|neighborhood| {
             move |memory: f64| {
-                let run = memory_system::million_events(lab.settings, PoolKind::Receiver, memory);
+                let run = computed::million_events(lab.settings, PoolKind::Receiver, memory);
                 BufferRun { model: PholdParams { neighborhood, blocks: 8, ..run.model }, ..run }
             }
         });
@@ -50,9 +53,9 @@ impl<S: MemorySystem> Figure for Fig6<S> {
                 number: |costs| costs.page_misses / 1e3,
             })
             .collect();
-        let axes = [memory_system::memory_axis(), Axis::new("page misses, in thousands")];
+        let axes = [computed::memory_axis(), Axis::new("page misses, in thousands")];
         let title = "PHOLD, 256 LPs, 1024 events, 8 workers, receiver pools";
-        let (plot, table) = memory_system::plot(&self.0, title, axes, &MEMORY, &queries)?;
+        let (plot, table) = computed::plot(&self.0, title, axes, &MEMORY, &queries)?;
         let claims = claims(&plot);
         Ok(Findings {
             remarks: Vec::new(),
@@ -64,7 +67,7 @@ impl<S: MemorySystem> Figure for Fig6<S> {
                     100, 67 and 40 MB for k = 1, 2 and 4.",
             setup: format!(
                 "PHOLD, 256 LPs, 1024 events of {} bytes, 8 workers, receiver pools. {}",
-                lab.settings.payload,
+                computed::MESSAGE_BYTES,
                 self.0.describe()
             ),
             source: Source::Computed,
@@ -80,7 +83,7 @@ fn claims(plot: &Plot) -> Vec<Claim> {
         let text = format!("with {many} neighbors more pages are missed than with {few}");
         let most = MEMORY[MEMORY.len() - 1];
         let curves = [&*name(many), &*name(few)];
-        memory_system::test_higher(Claim::of_paper(text), &plot.curves, curves, |x| x == most)
+        computed::test_higher(Claim::of_paper(text), &plot.curves, curves, |x| x == most)
     });
     let near = |expected: f64| Bounds::Within(expected * (1.0 - NEAR), expected * (1.0 + NEAR));
     let curves = || plot.curves.iter().zip(EXPECTED);
@@ -89,7 +92,7 @@ fn claims(plot: &Plot) -> Vec<Claim> {
          5/2 times as far with 2 and 1 as with 4",
     );
     let farther = curves().skip(1).fold(farther, |claim, (curve, expected)| {
-        let knees = memory_system::knee(curve).zip(memory_system::knee(&plot.curves[0]));
+        let knees = computed::knee(curve).zip(computed::knee(&plot.curves[0]));
         let place = format!("{} / {}", curve.name, plot.curves[0].name);
         match knees {
             Some((knee, least)) => claim.test(place, knee / least, near(expected / EXPECTED[0])),
@@ -98,7 +101,7 @@ fn claims(plot: &Plot) -> Vec<Claim> {
     });
     let places = curves().fold(
         Claim::of_paper("with 4, 2 and 1 neighbors the knee is near 40, 67 and 100 MB"),
-        |claim, (curve, expected)| memory_system::test_knee(claim, curve, near(expected)),
+        |claim, (curve, expected)| computed::test_knee(claim, curve, near(expected)),
     );
     more.into_iter().chain([farther, places]).collect()
 }

@@ -43,8 +43,8 @@ impl Figure for Fig7 {
     }
 }
 
-/// The claim that the lead of partitioned pools over others grows from each number of workers to the
-/// next.
+/// The claim that the lead of partitioned pools over others grows from each number of workers to
+/// the next.
 fn lead_grows(points: &[Point], other: &str, wanted: fn(f64) -> bool) -> Claim {
     let claim = Claim::of_paper(format!(
         "the lead of partitioned over {other} pools grows with the number of workers, up to as \

@@ -4,8 +4,8 @@
 //! Four workers take turns on one thread, so the rate is counted in turns and is the same on every
 //! machine. The first worker has a source, which sends to a sink on the second one. The other two
 //! have PHOLD, which sends nothing to the first two. The source has less to do than PHOLD, and runs
-//! ahead as far as its buffers allow. In [`hogging`](super::hogging) the source sends to all workers,
-//! and time is measured.
+//! ahead as far as its buffers allow. In [`hogging`](super::hogging) the source sends to all
+//! workers, and time is measured.
 
 use warpline::{
     Context, Figure as Number, LogicalProcess, LpId, Model, Results, Simulation, TimeWarp,
@@ -26,8 +26,8 @@ const EVENTS_PER_LP: u32 = 8;
 const STREAM: f64 = 100.0;
 /// Buffers of all workers together.
 const BUFFERS: [u64; 5] = [1_500, 2_000, 3_000, 6_000, 12_000];
-/// The part of their rate that the others keep if the pool protects them. The threshold is ours; the
-/// paper names none.
+/// The part of their rate that the others keep if the pool protects them. The threshold is ours;
+/// the paper names none.
 const KEPT: f64 = 0.8;
 /// How much slower than the best pool the adaptive one may be; beyond this it would be a poor
 /// default.
@@ -121,7 +121,8 @@ impl LogicalProcess for Process {
     }
 }
 
-/// The number of turns until all of PHOLD's events are committed; `None` if the memory is too little.
+/// The number of turns until all of PHOLD's events are committed; `None` if the memory is too
+/// little.
 fn turns(pool: PoolKind, buffers: u64, has_source: bool, end: f64, seed: u64) -> Option<f64> {
     let engine = TimeWarp {
         workers: WORKERS,

@@ -147,7 +147,8 @@ fn claims(parallel: &[Point], sequential: &[Point]) -> Vec<Claim> {
 }
 
 /// The claim about the speed-up, tested against both sequential engines: the paper's pending set is
-/// a splay tree, and ours is not, so that the first number alone would be the difference of the two.
+/// a splay tree, and ours is not, so that the first number alone would be the difference of the
+/// two.
 fn per_worker(most: Option<&Point>, sequential: &[Point]) -> Claim {
     let claim = Claim::of_paper(format!(
         "with as many workers as there are cores, the speed-up at low mobility against a \

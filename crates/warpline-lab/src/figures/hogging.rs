@@ -6,118 +6,13 @@
 //! limit it to the buffers from its worker to each other one. Here the source sends to all LPs, so
 //! every worker feels it; [`flooding`](super::flooding) has workers that it sends nothing to.
 
-use warpline::{
-    Context, Figure as Number, LogicalProcess, LpId, Model, Results, VirtualTime,
-    settings::PoolKind,
-};
+use warpline::settings::PoolKind;
 
 use super::{MIB, PARTITIONED, RECEIVER, SENDER};
 use crate::{
     Axis, Claim, Executor, Figure, Findings, Lab, LabError, Point, Setup, TimeWarp, Workload,
+    hogging::Hogging,
 };
-
-/// PHOLD beside a source, which is LP 0.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hogging {
-    /// LPs of PHOLD.
-    pub lps: u32,
-    /// Events of PHOLD for each of them.
-    pub events_per_lp: u32,
-    /// Events that the source sends in each unit of virtual time; nothing is sent in return.
-    pub stream: u32,
-}
-
-/// An LP, which counts its events.
-#[derive(Clone, Debug, Default)]
-pub struct Process(u64);
-
-/// An event, with as many bytes as in figures 3 and 4.
-#[derive(Clone, Debug)]
-pub enum Message {
-    /// The source sends its next event.
-    Tick,
-    /// An event of the source, which is only counted.
-    Stream([u8; 63]),
-    /// An event of PHOLD, which is sent on.
-    Hold([u8; 63]),
-}
-
-/// The number of events that were handled.
-#[derive(Clone, Copy, Debug)]
-pub struct Handled(u64);
-
-impl Results for Handled {
-    fn figures(&self) -> Vec<Number> {
-        let value = self.0 as f64;
-        vec![Number::new("handled", value, "events", "events handled")]
-    }
-}
-
-impl Model for Hogging {
-    type Lp = Process;
-    type Output = Handled;
-
-    fn name(&self) -> &'static str {
-        "hogging"
-    }
-
-    fn lp_count(&self) -> usize {
-        self.lps as usize + 1
-    }
-
-    fn make_lp(&self, _: LpId) -> Process {
-        Process::default()
-    }
-
-    fn reduce(&self, handled: impl Iterator<Item = u64>) -> Handled {
-        Handled(handled.sum())
-    }
-}
-
-impl Hogging {
-    fn random_lp(&self, cx: &mut impl Context<Message>) -> LpId {
-        LpId::new(1 + cx.rng().below(self.lps.into()) as u32)
-    }
-}
-
-impl LogicalProcess for Process {
-    type Model = Hogging;
-    type Message = Message;
-    type Summary = u64;
-
-    fn start(&mut self, hogging: &Hogging, cx: &mut impl Context<Message>) {
-        let me = cx.me();
-        if me.get() == 0 {
-            return cx.send(me, 0.0, Message::Tick);
-        }
-        for _ in 0..hogging.events_per_lp {
-            let delay = cx.rng().exponential(1.0);
-            cx.send(me, delay, Message::Hold([me.get() as u8; 63]));
-        }
-    }
-
-    fn handle(&mut self, hogging: &Hogging, message: &Message, cx: &mut impl Context<Message>) {
-        self.0 += 1;
-        match message {
-            Message::Tick => {
-                let to = hogging.random_lp(cx);
-                let delay = cx.rng().exponential(1.0);
-                cx.send(to, delay, Message::Stream([1; 63]));
-                cx.send(cx.me(), 1.0 / f64::from(hogging.stream), Message::Tick);
-            }
-            Message::Stream(_) => {}
-            Message::Hold(bytes) => {
-                let to = hogging.random_lp(cx);
-                let delay = cx.rng().exponential(1.0);
-                cx.send(to, delay, Message::Hold(*bytes));
-            }
-        }
-    }
-
-    fn finish(self, _: &Hogging, _: VirtualTime) -> u64 {
-        self.0
-    }
-}
 
 /// The experiment with a source that sends to all.
 #[derive(Debug)]
@@ -175,25 +70,5 @@ impl Figure for HoggingFigure {
             claims: claims.into(),
             ..Findings::of_rates("PHOLD beside a source process", x, &points)
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use warpline::Simulation;
-
-    use super::*;
-
-    /// The source sends its stream, and the number of PHOLD's events stays the same.
-    #[test]
-    fn the_source_sends_its_stream() {
-        let model = Hogging { lps: 8, events_per_lp: 2, stream: 128 };
-        let report = Simulation::new(model).end(50.0).run().expect("it runs");
-        let (ticks, held) = (50.0 * 128.0, 50.0 * 16.0);
-        // One tick, one event of the stream; the last ones are still on their way.
-        let expected = 2.0 * ticks + held;
-        let handled = report.output.figures()[0].value;
-        assert!((handled / expected - 1.0).abs() < 0.05, "{handled} events, expected {expected}");
-        assert_eq!(handled, report.committed_events as f64);
     }
 }

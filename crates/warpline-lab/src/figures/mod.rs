@@ -10,14 +10,15 @@
 //! | buffer hogging (buffer paper, section 5) | `hogging` | real runs, of a source that sends to all |
 //! | the same, isolated | `flooding` | runs in turn, of a source that sends to one |
 //!
-//! Buffer hogging has two figures because it has two effects: `hogging` measures what a source costs
-//! the workers that it sends to, in time; `flooding` counts what it costs workers that have nothing
-//! to do with it, in turns, which only the pool decides.
+//! Buffer hogging has two figures because it has two effects: `hogging` measures what a source
+//! costs the workers that it sends to, in time; `flooding` counts what it costs workers that have
+//! nothing to do with it, in turns, which only the pool decides.
 
 use crate::{Figure, replay::Replay};
 use warpline::settings::PoolKind;
 
 pub mod architectures;
+mod computed;
 pub mod fig1;
 pub mod fig2;
 pub mod fig3;
@@ -29,7 +30,6 @@ pub mod fig8;
 pub mod flooding;
 pub mod gtw_fig1;
 pub mod hogging;
-pub mod memory_system;
 mod pools;
 pub mod runtime_fig5;
 pub mod runtime_fig6;

@@ -46,8 +46,8 @@ pub(super) fn workers_axis(lab: &Lab<'_>) -> Axis {
     Axis::new("workers (threads)").with_ticks(workers.map(|&n| n as f64))
 }
 
-/// Whether claims are tested with this number of workers. One worker sends nothing to another, so all pools
-/// are the same there; and more workers than cores wait for each other.
+/// Whether claims are tested with this number of workers. One worker sends nothing to another, so
+/// all pools are the same there; and more workers than cores wait for each other.
 pub(super) fn comparable(workers: f64) -> bool {
     workers > 1.0 && workers <= crate::cores() as f64
 }

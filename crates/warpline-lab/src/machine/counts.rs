@@ -6,10 +6,11 @@
 //!
 //! These hold for every worker at any time, and after a reset:
 //!
-//! - **COUNT-A.** `remote_misses` is at most [`Counts::misses`]; `cold_page_misses` is at most
+//! - **COUNTS-A.** `remote_misses` is at most [`Counts::misses`]; `cold_page_misses` is at most
 //!   `page_misses`.
-//! - **COUNT-B.** `needless_updates` is at most `updates_received`.
-//! - **COUNT-C.** Over all workers, as many invalidations were sent as received, and as many updates.
+//! - **COUNTS-B.** `needless_updates` is at most `updates_received`.
+//! - **COUNTS-C.** Over all workers, as many invalidations were sent as received, and as many
+//!   updates.
 
 use std::{
     iter::Sum,

@@ -18,10 +18,11 @@
 //! An access is replayed line by line, in the order of addresses. Workers are ordered by the trace
 //! alone, and each line is finished before the next begins.
 //!
-//! 1. If the line's page is not mapped at the worker, it is mapped, and another one may be unmapped.
-//!    Depending on the parameters, the lines of that page are then evicted from the worker's cache.
-//! 2. If the line is not in the worker's cache, it is a miss: the line is loaded, and another may be
-//!    evicted. An invalidated copy leaves an empty place.
+//! 1. If the line's page is not mapped at the worker, it is mapped, and another one may be
+//!    unmapped. Depending on the parameters, the lines of that page are then evicted from the
+//!    worker's cache.
+//! 2. If the line is not in the worker's cache, it is a miss: the line is loaded, and another may
+//!    be evicted. An invalidated copy leaves an empty place.
 //! 3. A write then reaches the copies in other caches: they are invalidated or updated.
 //!
 //! # States of a line
@@ -33,9 +34,9 @@
 //! | `Exclusive` | in this cache only, as memory has it | the same |
 //! | `Modified` | in this cache only, newer than memory | in this cache, perhaps in others, newer than memory |
 //!
-//! Unlike in real machines, a cache knows when the other copies have been evicted and its own is the
-//! only one. (With real MESI the line would stay `Shared`, and its next write would be announced to
-//! nobody.)
+//! Unlike in real machines, a cache knows when the other copies have been evicted and its own is
+//! the only one. (With real MESI the line would stay `Shared`, and its next write would be
+//! announced to nobody.)
 //!
 //! # Invariants
 //!
@@ -87,8 +88,8 @@ struct Line {
     seen: u64,
     /// Workers that lost their latest copy to another worker's write.
     invalidated: u64,
-    /// Holders that have not touched their copy since it was updated. The bits of other workers mean
-    /// nothing; loading a copy touches it.
+    /// Holders that have not touched their copy since it was updated. The bits of other workers
+    /// mean nothing; loading a copy touches it.
     untouched: u64,
     /// Whether the copies are newer than memory.
     modified: bool,

@@ -67,7 +67,8 @@ pub struct LockCosts {
     pub far_ns: f64,
 }
 
-/// How long each kind of access takes, in nanoseconds. [`Counts::time_ns`](super::Counts::time_ns) adds them up.
+/// How long each kind of access takes, in nanoseconds. [`Counts::time_ns`](super::Counts::time_ns)
+/// adds them up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     /// A line that the worker's own cache holds.
@@ -119,8 +120,8 @@ impl MachineParams {
     ///
     /// The numbers and their sources:
     ///
-    /// - 8 processors on one ring, 40 MHz, 32 MiB of local cache, pages of 16 KiB: buffer paper, 3.4
-    ///   and 4.
+    /// - 8 processors on one ring, 40 MHz, 32 MiB of local cache, pages of 16 KiB: buffer paper,
+    ///   3.4 and 4.
     /// - Frames are allocated by page, and lines loaded on demand: buffer paper, 4.
     /// - 16 ways, hence 128 sets: U. Ramachandran and others, *Scalability study of the KSR-1*,
     ///   Parallel Computing 22, 1996; the local cache is the same.
@@ -128,7 +129,8 @@ impl MachineParams {
     /// - Hit, 20 cycles of 25 ns: buffer paper, 3.4, access to the local cache.
     /// - Miss, 150 cycles: the KSR-1, the same report. This is 3.75 µs; the buffer paper measured 3
     ///   to 4, in 3.4.
-    /// - Lock, 3, 14 and 32 µs: buffer paper, 3.4. It is **an input**, so figure 1 cannot confirm it.
+    /// - Lock, 3, 14 and 32 µs: buffer paper, 3.4. It is **an input**, so figure 1 cannot confirm
+    ///   it.
     /// - Page miss, 0.4 ms: **fitted** to the buffer paper's figures 4 and 5, see below.
     ///
     /// All frames serve the buffers here. On the real machine the rest of the program (code, LP

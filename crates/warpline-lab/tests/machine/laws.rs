@@ -98,8 +98,8 @@ proptest! {
         }
     }
 
-    /// COUNT-A, COUNT-B and COUNT-C, with either replacement, also after a reset. Line accesses are
-    /// hits and misses: as many as the trace touches.
+    /// COUNTS-A, COUNTS-B and COUNTS-C, with either replacement, also after a reset. Line accesses
+    /// are hits and misses: as many as the trace touches.
     #[test]
     fn counts_add_up(
         (params, trace) in prop_oneof![runs(Replacement::Lru), runs(Replacement::Random(1))],
@@ -198,8 +198,8 @@ proptest! {
         }
     }
 
-    /// A cache that holds the lines of all mapped pages never evicts, as if there were none, and the
-    /// seed of a replacement that never replaces does not matter.
+    /// A cache that holds the lines of all mapped pages never evicts, as if there were none, and
+    /// the seed of a replacement that never replaces does not matter.
     #[test]
     fn a_cache_for_everything_is_no_limit(
         (params, trace) in runs(Replacement::Lru),

@@ -74,7 +74,8 @@ fn outcome(before: &Counts, after: &Counts) -> String {
     words.join(" ")
 }
 
-/// Replays a table of accesses to line 0: the worker, the kind, the states afterwards and the counts.
+/// Replays a table of accesses to line 0: the worker, the kind, the states afterwards and the
+/// counts.
 fn replay_table(mut machine: Machine, table: &[(u32, AccessKind, &str, &str)]) -> Machine {
     for worker in 0..machine.params().workers {
         machine.access(on_line(worker, Read, 3)).expect("line 3 is on the same page");
@@ -135,8 +136,8 @@ fn a_line_that_is_not_shared_is_written_in_silence() {
     }
 }
 
-/// An update is needless when the next event of the copy is another update, by any worker. Reads and
-/// writes of the holder both use the update.
+/// An update is needless when the next event of the copy is another update, by any worker. Reads
+/// and writes of the holder both use the update.
 #[test]
 fn update_protocol_counts_needless_updates() {
     let machine = replay_table(
@@ -165,8 +166,8 @@ fn update_protocol_counts_needless_updates() {
     assert_eq!([sent(0), sent(1), sent(2)], [3, 3, 4]);
 }
 
-/// An update is needless, too, when its copy is evicted untouched. The line is written back only when
-/// the last copy is evicted (MACHINE-D).
+/// An update is needless, too, when its copy is evicted untouched. The line is written back only
+/// when the last copy is evicted (MACHINE-D).
 #[test]
 fn an_update_is_needless_when_its_copy_is_evicted() {
     let mut machine = machine(MachineParams {
@@ -196,8 +197,8 @@ fn an_update_is_needless_when_its_copy_is_evicted() {
     }
 }
 
-/// One worker with two page frames and pages of four lines: what is mapped, and what is evicted with
-/// a page (MACHINE-C).
+/// One worker with two page frames and pages of four lines: what is mapped, and what is evicted
+/// with a page (MACHINE-C).
 #[test]
 fn pages_are_mapped_and_take_their_lines_with_them() {
     // The kind and the line of an access; the counts if lines are evicted with their page, and the

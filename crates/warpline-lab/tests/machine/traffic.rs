@@ -1,5 +1,5 @@
-//! Synthetic traffic of buffers like that of the buffer paper's executive: workers allocate buffers,
-//! write, receive and free them.
+//! Synthetic traffic of buffers like that of the buffer paper's executive: workers allocate
+//! buffers, write, receive and free them.
 //!
 //! Processed buffers are kept until a pool is empty; then all of them are fossil collected at once.
 //! Pools are first-in-first-out, so between two collections every free buffer is used before one is

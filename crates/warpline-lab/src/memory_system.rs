@@ -1,0 +1,75 @@
+//! What figures 1, 2, 5, 6 and `architectures` ask a model of a machine: what the buffers of a run
+//! cost there.
+//!
+//! [`Replay`](crate::replay::Replay) is a [`MemorySystem`] with a model of the paper's machine; tests
+//! make others up. Counters of this machine are no memory system, because they cannot tell a send's
+//! lock from its misses; they are in the tables of real runs.
+
+use std::fmt;
+
+use warpline::settings::PoolKind;
+use warpline_models::phold::PholdParams;
+
+use crate::LabError;
+
+/// A model of a machine's caches and pages, which tells what a run of Time Warp costs there.
+pub trait MemorySystem: fmt::Debug + Sync {
+    /// The costs of the run.
+    ///
+    /// # Errors
+    ///
+    /// When the run fails.
+    fn costs(&self, run: &BufferRun) -> Result<MemoryCosts, LabError>;
+
+    /// The machine and the method, for the text.
+    fn describe(&self) -> String;
+}
+
+/// A run whose accesses to event buffers are studied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BufferRun {
+    /// PHOLD; the payload is the size of a message.
+    pub model: PholdParams,
+    /// The virtual time at which it ends.
+    pub end: f64,
+    /// The seed of all random streams.
+    pub seed: u64,
+    /// The number of workers that share the LPs.
+    pub workers: usize,
+    /// The kind of buffer pool.
+    pub pool: PoolKind,
+    /// Bytes of event buffers, of all workers together.
+    pub memory: u64,
+}
+
+/// The costs of a run on a memory system.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MemoryCosts {
+    /// References that missed the worker's cache.
+    pub cache_misses: f64,
+    /// References to pages that were not mapped to the worker's cache.
+    pub page_misses: f64,
+    /// The average time of a send to another worker.
+    pub remote_send: SendTime,
+}
+
+/// The parts of the time of a send to another worker, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SendTime {
+    /// Locking the free pool.
+    pub lock: f64,
+    /// Cache misses while the message is written.
+    pub caching: f64,
+    /// Writing the message.
+    pub copy: f64,
+    /// Everything else: allocating and enqueuing the buffer.
+    pub rest: f64,
+}
+
+impl SendTime {
+    /// All of it.
+    #[must_use]
+    pub fn total(self) -> f64 {
+        self.lock + self.caching + self.copy + self.rest
+    }
+}
