@@ -45,7 +45,7 @@ pub enum RunError {
     #[error(
         "out of event buffers: {place} sent one event too many: {events} pending events of \
          {event_bytes} bytes each fill the {limit} bytes that are allowed\n  run: {}\n  \
-         what to do: raise --memory, or look for a process that sends more events than are handled",
+         what to do: raise --memory, or look for an LP that sends more events than are handled",
         place.run()
     )]
     OutOfBuffers {

@@ -51,13 +51,13 @@ pub(crate) fn run<M: Model>(
     }
 }
 
-/// Runs `model`, and handles its ordinary events in the manner of `X`.
+/// Runs `model`, and handles its ordinary events as `X` does.
 pub(crate) fn execute<M: Model, P: PendingFamily, X: Execution<M>>(
     model: &M,
     settings: &OwnSettings,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
-    // Small messages travel inside the pending set; large ones stay put in a buffer of their own.
+    // Small messages lie inside the pending set; each large one stays in a buffer of its own.
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
         Sequential::<M, Inline<_>, P::Set<_>, X>::new(
             model,
@@ -75,7 +75,7 @@ pub(crate) fn execute<M: Model, P: PendingFamily, X: Execution<M>>(
     }
 }
 
-/// An ordinary event, and the process whose turn it is.
+/// An ordinary event, and the LP that handles it.
 pub(crate) struct Arrival<'e, T> {
     pub(crate) key: &'e EventKey,
     pub(crate) to: LpId,
@@ -84,10 +84,10 @@ pub(crate) struct Arrival<'e, T> {
 
 /// How an ordinary event is handled: once, or forward, back and forward again.
 pub(crate) trait Execution<M: Model> {
-    /// The engine that handles events in this manner.
+    /// The engine that handles events in this way.
     const ENGINE: EngineKind;
 
-    /// Handles the event, as the process's next one.
+    /// Handles the event, which is the LP's next one.
     fn handle(
         model: &M,
         event: Arrival<'_, Message<M>>,
@@ -96,7 +96,7 @@ pub(crate) trait Execution<M: Model> {
     );
 }
 
-/// The sequential engine's own way.
+/// Each event is handled once: the sequential engine itself.
 struct Once;
 
 impl<M: Model> Execution<M> for Once {
@@ -115,13 +115,13 @@ impl<M: Model> Execution<M> for Once {
     }
 }
 
-/// A run: the processes, the pending events, and where it stands.
+/// A run: the LPs, the pending events, and how far it has come.
 struct Sequential<'m, M: Model, B, S, X> {
     model: &'m M,
     name: String,
     lps: Vec<Lp<M::Lp>>,
     sender: Sender<B, S>,
-    /// The process and the event being handled, for an error's place.
+    /// The LP and the event that are being handled: an error states them.
     current: Option<(LpId, Option<EventKey>)>,
     now: VirtualTime,
     /// Infinite for a run without an end.
@@ -132,7 +132,7 @@ struct Sequential<'m, M: Model, B, S, X> {
     execution: PhantomData<X>,
 }
 
-/// Why [`Sequential::advance`] came back.
+/// Why [`Sequential::advance`] returned.
 #[derive(PartialEq, Eq)]
 enum Stopped {
     /// No event is left before the end.
@@ -158,7 +158,7 @@ where
         let n = admission.lp_count();
         if lps.try_reserve_exact(n).is_err() {
             let bytes = n.saturating_mul(size_of::<Lp<M::Lp>>());
-            let allowed = format!("less: the processes would take {bytes} bytes of memory");
+            let allowed = format!("less: the LPs would take {bytes} bytes of memory");
             return Err(ConfigError::new("lp_count", n, allowed).into());
         }
         let peak_max = settings.memory.map_or(usize::MAX, |bytes| {
@@ -186,7 +186,7 @@ where
         })
     }
 
-    /// Runs code of the model's: its mistakes and its panics come back as errors.
+    /// Runs code of the model; its mistakes and panics become errors.
     fn guard<T>(&mut self, code: impl FnOnce(&mut Self) -> T) -> Result<T, RunError> {
         let outcome = panics::catch(|| code(self));
         self.sender.cut_off.settle(outcome).map_err(|halt| match halt {
@@ -200,7 +200,7 @@ where
         })
     }
 
-    /// Makes the processes and lets each send its first events.
+    /// Makes the LPs and lets each send its first events.
     fn start(&mut self, watch: &Watch<'_>) {
         for index in 0..self.sender.admission.lp_count() {
             if watch.stopped() {
@@ -215,7 +215,7 @@ where
     /// Runs to the end, an error, or an interruption.
     fn run(mut self, watch: &mut Watch<'_>) -> Result<Report<M::Output>, RunError> {
         let report = self.run_to_report(watch);
-        // What is still pending is the model's too, and may panic when it is dropped.
+        // Messages that are still pending are values of the model, whose drop may panic.
         let settings = self.settings.clone();
         let dropped = panics::catch(move || drop(self));
         let report = report?;
@@ -243,7 +243,7 @@ where
         self.finish(interrupted)
     }
 
-    /// Handles so many events, unless there is a reason to stop earlier.
+    /// Handles `slice` events, unless there is a reason to stop earlier.
     fn advance(&mut self, slice: u32) -> Stopped {
         for _ in 0..slice {
             let Some(event) = self.sender.pending.pop() else { return Stopped::AtEnd };
@@ -315,7 +315,7 @@ where
         })
     }
 
-    /// Takes the processes apart, in their order, and folds what they leave.
+    /// Takes the LPs apart, in their order, and folds their summaries.
     fn reduce(&mut self, end_time: VirtualTime) -> M::Output {
         let Self { model, lps, current, .. } = self;
         *current = None;
@@ -343,7 +343,7 @@ where
         (size_of::<Event<B>>() + B::BYTES_ELSEWHERE) as u64
     }
 
-    /// Where a run is: at a process and an event, at a process, or at neither.
+    /// The place of an error: an LP and an event, an LP, or neither.
     fn place(current: Option<(LpId, Option<EventKey>)>, settings: &OwnSettings) -> Place {
         let (lp, event) = (current.map(|(lp, _)| lp), current.and_then(|(_, event)| event));
         Place { lp, event, engine: X::ENGINE.name(), worker: 0, seed: settings.seed }

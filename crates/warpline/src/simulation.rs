@@ -126,10 +126,10 @@ impl<'a, M: Runnable> Simulation<'a, M> {
     }
 
     /// Runs the model together with the other ranks of a network: every rank calls this, with the
-    /// same model and the same settings. Each makes the processes that are placed on its own
-    /// workers, and only those; rank 0 gets the report of the whole run, the others get `None`.
+    /// same model and the same settings. Each makes the LPs that are placed on its own workers,
+    /// and only those; rank 0 gets the report of the whole run, the others get `None`.
     ///
-    /// The network needs one port more than a rank has workers. The processes are placed on all
+    /// The network needs one port more than a rank has workers. The LPs are placed on all
     /// workers of all ranks as the engine's placement says, rank after rank.
     ///
     /// # Errors
@@ -137,24 +137,23 @@ impl<'a, M: Runnable> Simulation<'a, M> {
     /// As [`run`](Self::run), and on every rank if it fails on any of them:
     ///
     /// - [`RunError::Rank`] when another rank failed.
-    /// - [`RunError::Net`] when ranks cannot talk any more. Others may not know of it yet: say what
-    ///   happened, and then call [`Transport::abandon`].
+    /// - [`RunError::Net`] when ranks cannot talk any more. Other ranks may not know of it yet:
+    ///   print what happened, and then call [`Transport::abandon`].
     pub fn run_across(
         &mut self,
         transport: &dyn Transport,
     ) -> Result<Option<Report<M::Output>>, RunError> {
         let Self { model, settings, watch } = self;
-        // Other ranks may be on this machine, on cores that only the program knows that starts
-        // them.
+        // Other ranks may be on this machine, and this program does not know on which cores.
         let settings = &settings.with(settings.engine.clone().unpinned());
         model.execute(Job { settings, watch, ranks: &Ranks::of(transport) })
     }
 }
 
 impl<M: Runnable> Simulation<'_, M> {
-    /// Runs the model on so many ranks that are threads of this process, as
-    /// [`run_across`](Self::run_across) does on ranks that are processes: to see whether a
-    /// model is fit for that, and what it costs.
+    /// Runs the model on ranks that are threads of this program, as
+    /// [`run_across`](Self::run_across) does on ranks that are programs of their own. It shows
+    /// whether a model can run on several ranks, and what that costs.
     ///
     /// # Errors
     ///

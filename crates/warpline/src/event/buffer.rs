@@ -3,7 +3,7 @@
 //! Used by the sequential and the conservative engine, which pick one of the two by the size of the
 //! model's messages.
 
-/// Messages up to this size travel inside the pending set. Moving them there costs less than
+/// Messages up to this size lie inside the pending set. Moving them there costs less than
 /// following a pointer to a line that is not in the cache; beyond it the copies cost more.
 pub(crate) const INLINE_BYTES_MAX: usize = 64;
 
@@ -11,11 +11,11 @@ pub(crate) const INLINE_BYTES_MAX: usize = 64;
 pub(crate) trait Buffer<T>: Sized {
     /// The bytes that it takes outside of itself.
     const BYTES_ELSEWHERE: usize;
-    /// Puts a message into a buffer, one of the spares if there is one.
+    /// Puts a message into a buffer, a spare one if there is any.
     fn store(message: T, spares: &mut Vec<Self>) -> Self;
     /// The message.
     fn get(&self) -> &T;
-    /// Gives the buffer back after its event was handled.
+    /// Keeps the buffer for another message, after its event was handled.
     fn recycle(self, spares: &mut Vec<Self>);
 }
 
@@ -40,7 +40,8 @@ impl<T> Buffer<T> for Inline<T> {
     fn recycle(self, _: &mut Vec<Self>) {}
 }
 
-/// A message of its own allocation. A spare one keeps its old message until it gets a new one.
+/// A message in an allocation of its own. A spare one keeps its old message until it gets a new
+/// one.
 #[derive(Debug)]
 pub(crate) struct Boxed<T>(Box<T>);
 

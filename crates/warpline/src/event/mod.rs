@@ -19,7 +19,7 @@ pub(crate) type Message<M> = <<M as Model>::Lp as LogicalProcess>::Message;
 pub(crate) struct Event<B> {
     pub(crate) key: EventKey,
     pub(crate) to: LpId,
-    /// None for an ordinary event. It lies in what would be padding.
+    /// `None` for an ordinary event. It takes no space: it lies where padding would be.
     pub(crate) io: Option<Io>,
     pub(crate) message: B,
 }

@@ -4,11 +4,11 @@ use warpline_core::{EventKey, Fault, LpId, Model, STEP_MAX, VirtualTime};
 
 use crate::ConfigError;
 
-/// What the model has promised, in the form that a send is checked against.
+/// What the model has declared, in the form that a send is checked against.
 #[derive(Clone, Debug)]
 pub(crate) struct Admission {
     lp_count: usize,
-    /// Zero for a model that declares none: then the check always passes.
+    /// Zero for a model that declares no lookahead: the check always passes then.
     lookahead: f64,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct Cause {
 }
 
 impl Cause {
-    /// `start` is a cause at time zero, before every event.
+    /// The call of `start`: a cause at time zero, before every event.
     pub(crate) const fn start(me: LpId) -> Self {
         Self { now: VirtualTime::ZERO, next_step: 0, me }
     }
@@ -53,11 +53,11 @@ impl Admission {
     /// The receive time of an event sent with `delay`, unless it is negative.
     #[inline]
     pub(crate) fn after(cause: &Cause, to: LpId, delay: f64) -> Result<f64, Fault> {
-        // A negative delay may be too small to change the time, so it is looked for here.
+        // A negative delay may be too small to change the time, so `admit` may not see it.
         if delay < 0.0 { Err(Fault::Past { to, delay }) } else { Ok(cause.now.get() + delay) }
     }
 
-    /// The key of the `sequence`-th event that the cause's process sends, due at `time`.
+    /// The key of the `sequence`-th event that the cause's LP sends, due at `time`.
     #[inline]
     pub(crate) fn admit(
         &self,
@@ -71,7 +71,7 @@ impl Admission {
         };
         let now = cause.now;
         let step = if recv_time > now { 0 } else { cause.next_step };
-        // As the window of a conservative engine is computed, so that both round alike.
+        // Computed as the windows of the conservative engine are, so that both round alike.
         let too_soon = to != cause.me && recv_time.get() < now.get() + self.lookahead;
         if recv_time < now || step > STEP_MAX || to.index() >= self.lp_count || too_soon {
             return Err(self.refuse(cause, to, time));

@@ -15,7 +15,7 @@ pub(crate) trait BoundedSink<T>: Sink<T> {
     fn has_room_for(&self, events: usize) -> bool;
 }
 
-/// What sends need: kept apart from the processes, which a handler borrows at the same time.
+/// What sends need. It is kept apart from the LPs, which a handler borrows at the same time.
 pub(super) struct Sender<B, S> {
     pub(super) admission: Admission,
     pub(super) pending: S,
