@@ -38,4 +38,4 @@ pub use random::Stream;
 pub use reversal::Reversal;
 pub use time::{InvalidTime, VirtualTime};
 pub use tracked::{Tracked, TrackedVec, Undo, UndoPoint, shallow};
-pub use wire::{Wire, WireError, Wires, take_bytes};
+pub use wire::{Wire, WireError, Wires, append_words, take_bytes, take_words};

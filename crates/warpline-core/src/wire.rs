@@ -116,6 +116,26 @@ pub fn take_bytes<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], Wi
     Ok(front)
 }
 
+/// Appends words, each with its lowest byte first.
+#[inline]
+pub fn append_words<const N: usize>(bytes: &mut Vec<u8>, words: [u64; N]) {
+    bytes.extend_from_slice(words.map(u64::to_le_bytes).as_flattened());
+}
+
+/// Takes words that [`append_words`] has written from the front.
+///
+/// # Errors
+///
+/// If there are fewer bytes.
+#[inline]
+pub fn take_words<const N: usize>(bytes: &mut &[u8]) -> Result<[u64; N], WireError> {
+    let mut words = [0; N];
+    for (word, bytes) in words.iter_mut().zip(take_bytes(bytes, 8 * N)?.as_chunks().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    Ok(words)
+}
+
 impl<T> Clone for Wire<T> {
     fn clone(&self) -> Self {
         *self

@@ -1,6 +1,7 @@
 //! What workers send each other: events, clocks, credits, acknowledgements, markers and control
 //! messages. Between ranks they are bytes.
 
+use warpline_core::{append_words, take_words};
 use warpline_net::Malformed;
 
 use crate::{EdgeId, NodeId};
@@ -65,11 +66,11 @@ impl<E> Item<E> {
             }
             Self::Clock(node, words) => {
                 head(2, node.0);
-                write_words(words, bytes);
+                append_words(bytes, *words);
             }
             Self::EdgeClock(edge, words) => {
                 head(3, edge.0);
-                write_words(words, bytes);
+                append_words(bytes, *words);
             }
             Self::Credit(edge, count) => {
                 head(4, edge.0);
@@ -79,11 +80,11 @@ impl<E> Item<E> {
             Self::Marker => head(6, 0),
             Self::Hello(fingerprint) => {
                 head(7, 0);
-                write_words(&[*fingerprint], bytes);
+                append_words(bytes, [*fingerprint]);
             }
             Self::Control(words) => {
                 head(8, 0);
-                write_words(&**words, bytes);
+                append_words(bytes, **words);
             }
         }
     }
@@ -134,14 +135,6 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], Malformed> {
     Ok(*front)
 }
 
-fn write_words(words: &[u64], bytes: &mut Vec<u8>) {
-    words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
-}
-
 fn read_words<const N: usize>(bytes: &mut &[u8]) -> Result<[u64; N], Malformed> {
-    let mut words = [0; N];
-    for word in &mut words {
-        *word = u64::from_le_bytes(take(bytes)?);
-    }
-    Ok(words)
+    take_words(bytes).map_err(|error| Malformed::Body(error.to_string()))
 }

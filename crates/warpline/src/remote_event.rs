@@ -7,12 +7,9 @@
 //!
 //! - **EVENT-A.** Any bytes are read as an event or refused: nothing is read past their end.
 
-use warpline_core::{EventKey, Io, LpId, STEP_MAX, Wire, WireError, take_bytes};
+use warpline_core::{EventKey, Io, LpId, STEP_MAX, Wire, WireError, append_words, take_words};
 
 use crate::event::{io_from_code, io_to_code};
-
-/// The bytes before the message.
-const HEAD: usize = 32;
 
 /// An event that another rank has sent.
 pub(crate) struct RemoteEvent<T> {
@@ -32,8 +29,7 @@ pub(crate) fn write_event<T>(
 ) {
     let [time, step_and_sender, sequence] = key.words();
     let last = u64::from(io_to_code(io)) << 32 | u64::from(to.get());
-    let words = [time, step_and_sender, sequence, last].map(u64::to_le_bytes);
-    bytes.extend_from_slice(words.as_flattened());
+    append_words(bytes, [time, step_and_sender, sequence, last]);
     wire.write(message, bytes);
 }
 
@@ -43,11 +39,7 @@ pub(crate) fn read_event<T>(
     bytes: &mut &[u8],
     wire: &Wire<T>,
 ) -> Result<RemoteEvent<T>, WireError> {
-    let mut words = [0; 4];
-    for (word, bytes) in words.iter_mut().zip(take_bytes(bytes, HEAD)?.as_chunks().0) {
-        *word = u64::from_le_bytes(*bytes);
-    }
-    let [time, step_and_sender, sequence, last] = words;
+    let [time, step_and_sender, sequence, last] = take_words(bytes)?;
     let key = EventKey::from_words([time, step_and_sender, sequence])
         .filter(|key| key.step() <= STEP_MAX)
         .ok_or_else(|| WireError::new("an event with a key that means nothing"))?;
@@ -62,6 +54,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use warpline_core::VirtualTime;
+
+    /// The bytes before the message.
+    const HEAD: usize = 32;
 
     type Parts = (f64, u32, u32, u64, u32, u8, [u16; 3]);
 

@@ -14,7 +14,9 @@ pub(crate) mod threads;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use warpline_core::{Fault, LpId, Model, VirtualTime, WireError, Wires, take_bytes};
+use warpline_core::{
+    Fault, LpId, Model, VirtualTime, WireError, Wires, append_words, take_bytes, take_words,
+};
 use warpline_net::{Malformed, NetError};
 
 use crate::{ConfigError, Details, Report, RunError, Totals, panics, settings::Parallel};
@@ -287,7 +289,8 @@ fn share_bytes<M: Model>(
     summaries: Vec<(LpId, Summary<M>)>,
 ) -> Vec<u8> {
     let head = to_bytes(share);
-    let mut bytes = (head.len() as u64).to_le_bytes().to_vec();
+    let mut bytes = Vec::new();
+    append_words(&mut bytes, [head.len() as u64]);
     bytes.extend(head);
     for (id, summary) in summaries {
         bytes.extend(id.get().to_le_bytes());
@@ -308,9 +311,8 @@ fn read_share<M: Model>(
         from: rank,
         what: Malformed::Body(error.to_string()),
     };
-    let mut len = [0; 8];
-    len.copy_from_slice(take_bytes(&mut bytes, 8).map_err(malformed)?);
-    let len = usize::try_from(u64::from_le_bytes(len)).unwrap_or(usize::MAX);
+    let [len] = take_words(&mut bytes).map_err(malformed)?;
+    let len = usize::try_from(len).unwrap_or(usize::MAX);
     let share: Share = from_bytes(take_bytes(&mut bytes, len).map_err(malformed)?, rank)?;
     total.add(&share);
     while !bytes.is_empty() {

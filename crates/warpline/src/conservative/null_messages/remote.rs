@@ -7,7 +7,7 @@
 //! The main loop calls it at four points: the graph of a worker gets its connection, a remote event
 //! arrives, a rank is quiescent, and a worker is idle.
 
-use warpline_core::{EventKey, LpId, Model, WireError, Wires, take_bytes};
+use warpline_core::{EventKey, LpId, Model, WireError, Wires, append_words, take_words};
 use warpline_graph::{CONTROL_WORDS, Codec, Control, EdgeId, Remote as Connection};
 use warpline_net::Malformed;
 
@@ -129,8 +129,7 @@ impl<M: Model, B: Buffer<Message<M>>> Codec<ChannelEvent<B>> for EventCodec<M> {
     fn write(&self, sent: &ChannelEvent<B>, bytes: &mut Vec<u8>) {
         let Event { key, to, io, message } = &sent.event;
         if let Some(wires) = &self.0 {
-            let words = sent.cause.to_words().map(u64::to_le_bytes);
-            bytes.extend_from_slice(words.as_flattened());
+            append_words(bytes, sent.cause.to_words());
             write_event(bytes, &wires.message, (key, *to, *io), message.get());
         }
     }
@@ -147,13 +146,10 @@ impl<M: Model> EventCodec<M> {
     ) -> Result<ChannelEvent<B>, WireError> {
         let no_wires = || WireError::new("the model does not say how its messages become bytes");
         let wires = self.0.as_ref().ok_or_else(no_wires)?;
-        let mut words = [0; 2];
-        for (word, bytes) in words.iter_mut().zip(take_bytes(bytes, 16)?.as_chunks().0) {
-            *word = u64::from_le_bytes(*bytes);
-        }
+        let cause = ChannelTime::from_words(take_words(bytes)?);
         let RemoteEvent { key, to, io, message } = read_event(bytes, &wires.message)?;
         let message = B::store(message, &mut Vec::new());
         let event = Event { key, to, io, message };
-        Ok(ChannelEvent { event, cause: ChannelTime::from_words(words) })
+        Ok(ChannelEvent { event, cause })
     }
 }

@@ -22,7 +22,9 @@ use std::{
     sync::{Mutex, PoisonError, RwLock, atomic::Ordering},
 };
 
-use warpline_core::{EventKey, Io, LpId, Model, WireError, Wires, take_bytes};
+use warpline_core::{
+    EventKey, Io, LpId, Model, WireError, Wires, append_words, take_bytes, take_words,
+};
 use warpline_net::{Address, Malformed, NetError, Parcel, Received, Transport, append};
 
 use super::{
@@ -307,7 +309,7 @@ impl<'t, M: Model> RankBarrier<'t, M> {
         let receivers = rank * self.workers..(rank + 1) * self.workers;
         for to in receivers.clone() {
             let len: usize = outgoing.iter().map(|from| from[to].len()).sum();
-            body.extend_from_slice(&(len as u64).to_le_bytes());
+            append_words(body, [len as u64]);
         }
         for to in receivers {
             for from in &mut outgoing {
@@ -339,7 +341,10 @@ impl<'t, M: Model> RankBarrier<'t, M> {
     }
 
     fn lengths(&self, body: &mut &[u8]) -> Result<Vec<usize>, WireError> {
-        let length = |body: &mut &[u8]| Ok(usize::try_from(word(body)?).unwrap_or(usize::MAX));
+        let length = |body: &mut &[u8]| {
+            let [length] = take_words(body)?;
+            Ok(usize::try_from(length).unwrap_or(usize::MAX))
+        };
         (0..self.workers).map(|_| length(body)).collect()
     }
 
@@ -395,18 +400,15 @@ impl<'t, M: Model> RankBarrier<'t, M> {
 
 impl RankReduction {
     fn write(self, bytes: &mut Vec<u8>) {
-        let failure = FailureOrder::to_words(self.failure);
-        let words = [self.round, self.reduction.lbts, self.reduction.flags, self.committed];
-        words.iter().chain(&failure).for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+        let Reduction { lbts, flags } = self.reduction;
+        append_words(bytes, [self.round, lbts, flags, self.committed]);
+        append_words(bytes, FailureOrder::to_words(self.failure));
     }
 
     fn read(bytes: &mut &[u8]) -> Result<Self, WireError> {
-        let mut next = || word(bytes);
-        let round = next()?;
-        let reduction = Reduction { lbts: next()?, flags: next()? };
-        let committed = next()?;
-        let failure = [next()?, next()?, next()?, next()?];
-        let failure = FailureOrder::from_words(failure)
+        let [round, lbts, flags, committed] = take_words(bytes)?;
+        let reduction = Reduction { lbts, flags };
+        let failure = FailureOrder::from_words(take_words(bytes)?)
             .ok_or_else(|| WireError::new("a failure at a place that does not exist"))?;
         Ok(Self { round, reduction, committed, failure })
     }
@@ -423,10 +425,4 @@ fn open(bytes: &[u8], from: usize) -> Result<&[u8], NetError> {
 
 fn malformed(from: usize, error: &WireError) -> NetError {
     NetError::Malformed { from, what: Malformed::Body(error.to_string()) }
-}
-
-fn word(bytes: &mut &[u8]) -> Result<u64, WireError> {
-    let mut word = [0; 8];
-    word.copy_from_slice(take_bytes(bytes, 8)?);
-    Ok(u64::from_le_bytes(word))
 }

@@ -16,7 +16,7 @@
 //!
 //! - **MSG-A.** Nothing is read past its end, and bytes without a meaning are refused (WIRE-A).
 
-use warpline_core::{EventKey, Io, LpId, Wire, WireError, take_bytes};
+use warpline_core::{EventKey, Io, LpId, Wire, WireError, append_words, take_bytes, take_words};
 use warpline_net::Malformed;
 
 use crate::{
@@ -138,20 +138,18 @@ fn array<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], WireError> {
 
 /// The body of a parcel of a few words.
 pub(super) fn words_body<const N: usize>(words: [u64; N]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    let mut body = Vec::new();
+    append_words(&mut body, words);
+    body
 }
 
 /// Reads a body of exactly `N` words.
 pub(super) fn read_words<const N: usize>(mut body: &[u8]) -> Result<[u64; N], Malformed> {
-    let (mut words, found) = ([0; N], body.len());
+    let found = body.len();
     if found != 8 * N {
         return Err(Malformed::Body(format!("expected {N} words, found {found} bytes")));
     }
-    for word in &mut words {
-        let bytes = array(&mut body).map_err(|error| Malformed::Body(error.to_string()))?;
-        *word = u64::from_le_bytes(bytes);
-    }
-    Ok(words)
+    take_words(&mut body).map_err(|error| Malformed::Body(error.to_string()))
 }
 
 #[cfg(test)]
