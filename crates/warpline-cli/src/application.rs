@@ -1,4 +1,4 @@
-//! The command for a list of models: what can be typed, and what is done then.
+//! The command for a list of models: parses a command line and carries it out.
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -29,7 +29,7 @@ pub struct Application {
     is_warpline: bool,
 }
 
-/// What was typed; for runs, also the flags that they do not read.
+/// A parsed command line; for runs, also the flags that were typed and are not read.
 pub(crate) enum Request {
     /// Nothing: the demonstration, where there is one.
     Demo,
@@ -54,7 +54,7 @@ impl Application {
         Self { models: warpline_models::ALL.to_vec(), is_warpline: true }
     }
 
-    /// Does what the words say that this process was started with.
+    /// Carries out the command line of this process.
     #[must_use]
     pub fn main(&self) -> ExitCode {
         interrupt::watch();
@@ -81,7 +81,7 @@ impl Application {
         }
     }
 
-    /// What can be typed.
+    /// The parser of the command line.
     pub(crate) fn command(&self) -> Command {
         let run = Command::new("run").about("Run a model and report its results");
         let sweep = Command::new("sweep").about(
@@ -152,7 +152,7 @@ impl Application {
         })
     }
 
-    /// What was typed, from what the parser made of it.
+    /// The request in a parsed command line.
     pub(crate) fn request(&self, matches: &ArgMatches) -> Result<Request, clap::Error> {
         Ok(match matches.subcommand() {
             None => Request::Demo,
@@ -173,7 +173,7 @@ impl Application {
         })
     }
 
-    /// The model that was chosen, the flags of the command it is given to, and the words of both.
+    /// The chosen model, the flags of the command, and the matches that have both.
     fn model<'m, C: FromArgMatches>(
         &self,
         matches: &'m ArgMatches,

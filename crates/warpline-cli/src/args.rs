@@ -68,7 +68,7 @@ impl CommonArgs {
         }
     }
 
-    /// How many runs of so many threads go on at one time.
+    /// How many runs go on at one time if each keeps this many threads busy.
     pub(crate) fn jobs_of(&self, threads: usize) -> usize {
         self.jobs.unwrap_or_else(|| (system::cores() / threads).max(1))
     }
@@ -187,7 +187,7 @@ fn pending_sets() -> impl TypedValueParser<Value = PendingKind> {
         .try_map(|name| name.parse::<PendingKind>())
 }
 
-/// A whole number that things of this machine are counted with: never none, and not without end.
+/// Parses a count of threads, ranks or the like: at least 1 and at most `MAX`.
 pub(crate) fn one_to<const MAX: usize>(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("must be 1 or more".to_owned()),

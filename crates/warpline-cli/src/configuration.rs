@@ -1,7 +1,7 @@
 //! Configuration files: the same keys as the flags, and checked by the same code.
 //!
-//! The entries of a file are put before the flags that were typed, as if they had been typed
-//! first. So a later flag wins, and every value is checked and explained the same way.
+//! The entries of a file are put before the flags on the command line. So a later flag wins, and the
+//! same code checks and explains every value.
 
 use std::{ffi::OsString, fs, path::Path};
 
@@ -9,9 +9,9 @@ use clap::ArgMatches;
 
 use crate::{Application, failure::Failure};
 
-/// Parses the words of a command line, and the configuration file that they name.
+/// Parses a command line, and the configuration file that it names.
 ///
-/// Returns all the words, the file's included.
+/// Returns the whole command line, with the entries of the file.
 pub(crate) fn parse(
     application: &Application,
     words: Vec<OsString>,
@@ -24,7 +24,7 @@ pub(crate) fn parse(
     let Some(flags) = flags(application, command, model) else { return Ok((words, typed?)) };
 
     let entries = read(Path::new(&file), &flags, model)?;
-    // By themselves first, so that a bad value is blamed on the file.
+    // The entries are parsed alone first, so that the message blames a bad value on the file.
     let mut alone: Vec<_> = words[..3].to_vec();
     alone.extend(entries.iter().cloned());
     if let Err(error) = application.command().try_get_matches_from(&alone)
@@ -35,7 +35,7 @@ pub(crate) fn parse(
         let what = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or(&text);
         return Err(Failure::Configuration(format!("{}: {what}", Path::new(&file).display())));
     }
-    // An entry that conflicts with a typed flag (two ways to say one thing) gives way to it.
+    // Two flags may exclude each other. Then the typed one wins over the entry of the file.
     let conflicts = |entry: &&OsString| {
         let pair = [&words[..3], &[(*entry).clone()], &words[3..]].concat();
         let outcome = application.command().try_get_matches_from(pair);
@@ -86,7 +86,7 @@ fn names(flags: &[clap::Arg]) -> Vec<String> {
     flags.iter().filter_map(|flag| flag.get_long().map(str::to_owned)).collect()
 }
 
-/// A file's entries as words.
+/// The entries of a file, as flags.
 fn read(file: &Path, flags: &[clap::Arg], model: &OsString) -> Result<Vec<OsString>, Failure> {
     let blame = |what: String| Failure::Configuration(format!("{}: {what}", file.display()));
     let text =
@@ -129,12 +129,12 @@ fn read(file: &Path, flags: &[clap::Arg], model: &OsString) -> Result<Vec<OsStri
     Ok(words)
 }
 
-/// Whether a flag takes the words that a file says as true and false.
+/// Whether a flag takes `on` and `off`, which a file may write as true and false.
 fn is_on_or_off(flag: &clap::Arg) -> bool {
     flag.get_possible_values().iter().any(|value| value.matches("off", false))
 }
 
-/// Says that a name is not known, which one may have been meant, and which ones there are.
+/// The message for an unknown name, with the most similar known one and a list of all.
 pub(crate) fn unknown(what: &str, name: &str, known: &[String]) -> String {
     let similarity = |other: &String| strsim::jaro_winkler(name, other);
     let nearest = known.iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));

@@ -1,4 +1,4 @@
-//! Why the command did not do what was asked, and the exit status that says so.
+//! The ways in which a command fails, and their exit statuses.
 
 use std::{fmt, process::ExitCode};
 
@@ -7,7 +7,7 @@ use warpline::{ConfigError, RunError};
 /// The ways to fail; each has its exit status.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What was typed does not parse; also `--help`, which is no failure.
+    /// The command line does not parse; also `--help`, which is no failure.
     Usage(clap::Error),
     /// A setting or a file that cannot be used.
     Configuration(String),
@@ -15,14 +15,14 @@ pub(crate) enum Failure {
     Run(String),
     /// `--verify` found a difference.
     Difference(String),
-    /// Another process tells what went wrong.
+    /// Another rank reports what went wrong.
     Silent,
-    /// Whoever reads our output has seen enough; there is nobody to tell.
+    /// The reader of our output has closed it, so there is nothing to report.
     ReaderGone,
 }
 
 impl Failure {
-    /// The same failure, said to be one of several runs'.
+    /// The same failure, with the name of the run, for one of several runs.
     pub(crate) fn of(self, run: &str) -> Self {
         match self {
             Self::Run(message) => Self::Run(format!("{run}: {message}")),
@@ -31,11 +31,11 @@ impl Failure {
         }
     }
 
-    /// Says on standard error what happened.
+    /// Prints the message on standard error, and returns the exit status.
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Self::Usage(error) => {
-                // Nobody is left to tell if this cannot be printed.
+                // If standard error is closed, the message is lost.
                 let _ = error.print();
                 ExitCode::from(if error.use_stderr() { 2 } else { 0 })
             }

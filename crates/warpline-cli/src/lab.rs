@@ -42,7 +42,7 @@ pub(crate) struct LabArgs {
     quiet: bool,
 }
 
-/// What can be asked for.
+/// The choices for FIGURE.
 #[derive(Clone, Copy, Debug)]
 enum Choice {
     List,
@@ -53,8 +53,7 @@ enum Choice {
 const ALL: &str = "all";
 const LIST: &str = "list";
 
-/// The figures by their names, and the words for all of them: the help comes from the laboratory's
-/// list.
+/// The choices for FIGURE, with their help: the figures by name, `all` and `list`.
 fn choices() -> impl TypedValueParser<Value = Choice> {
     let names = figures::ALL.iter().map(|figure| (figure.name(), figure.title()));
     let words = [(ALL, "Every figure, and a page that shows them"), (LIST, "Name the figures")];
@@ -87,7 +86,7 @@ impl LabArgs {
     }
 }
 
-/// Measures what was asked for, and says which files there are.
+/// Measures the chosen figures, and prints the paths of the files.
 pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
     let mut output = Output::open(None)?;
     let figures = match args.figure {
@@ -111,7 +110,7 @@ pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
             }
             files.iter().try_for_each(|file| output.write(&format!("{}\n", file.display())))
         }
-        // `main` tells from the flag.
+        // The exit status follows from the flag of the interrupt.
         Err(LabError::Interrupted) => Ok(()),
         Err(error) => Err(error.into()),
     }

@@ -1,4 +1,4 @@
-//! The `warpline` command, as a library: whoever writes a model gets the command for it.
+//! The `warpline` command, as a library: the author of a model gets the command for it.
 //!
 //! ```no_run
 //! use std::process::ExitCode;
@@ -43,7 +43,7 @@ use std::process::ExitCode;
 pub use application::Application;
 pub use warpline_models::catalog::{Domain, Entry, ModelParams, Parameters, entry};
 
-/// Runs the command for these models, with the words that this process was started with.
+/// Runs the command for these models on the command line of this process.
 #[must_use]
 pub fn main(models: &[&'static dyn Entry]) -> ExitCode {
     Application::new(models).main()

@@ -74,7 +74,7 @@ pub(crate) fn is_one_of_many() -> bool {
     launched_by_mpi().is_some_and(|processes| processes > 1)
 }
 
-/// Refuses what is not done by several processes together.
+/// Refuses a command that several MPI processes cannot carry out together.
 pub(crate) fn refuse_mpi_for(command: &str) -> Result<(), Failure> {
     match launched_by_mpi() {
         Some(processes) if processes > 1 => Err(Failure::Configuration(format!(
@@ -84,9 +84,9 @@ pub(crate) fn refuse_mpi_for(command: &str) -> Result<(), Failure> {
     }
 }
 
-/// The ranks of this run, as this process sees them.
+/// Where the ranks of this run are.
 pub(crate) enum Launch {
-    /// So many, all in this process.
+    /// This many ranks, all in this process.
     Here(usize),
     /// This process is one of several.
     #[cfg(feature = "mpi")]
@@ -130,8 +130,7 @@ impl Launch {
         }
     }
 
-    /// Ends the run before it begins: this process cannot take part, and the others would wait for
-    /// it.
+    /// Ends all ranks before the run: this one cannot take part, and the others would wait for it.
     pub(crate) fn give_up(&self, failure: Failure) -> Failure {
         match self {
             Self::Here(_) => failure,
@@ -143,7 +142,7 @@ impl Launch {
         }
     }
 
-    /// Refuses what takes one process and one rank.
+    /// Refuses a flag that works on a single rank only.
     pub(crate) fn refuse_for(&self, flag: &str) -> Result<(), Failure> {
         match self {
             Self::Here(1) => Ok(()),
@@ -177,7 +176,7 @@ impl Launch {
         report.map_err(|error| self.failure(error))
     }
 
-    /// The first rank tells for all; the others only fail.
+    /// Rank 0 reports the error; the other ranks fail without a message.
     fn failure(&self, error: RunError) -> Failure {
         let is_one_of_many = !matches!(self, Self::Here(1));
         match error {

@@ -1,4 +1,4 @@
-//! How a run is told: as text for people, as JSON for programs.
+//! The report of a run: text for people, JSON for programs.
 
 use std::fmt::Write;
 
@@ -125,7 +125,7 @@ impl RunReport {
     }
 }
 
-/// What independent replications told.
+/// The report of independent replications.
 #[derive(Debug)]
 pub(crate) struct ReplicationsReport {
     pub(crate) runs: Vec<RunReport>,
@@ -210,7 +210,7 @@ fn costs(report: &Report<()>) -> impl Iterator<Item = (&'static str, f64)> {
     let costs = &report.details.costs;
     let known: f64 = costs.iter().map(|(_, cost)| cost).sum();
     let spent = report.wall.as_secs_f64() * 1e9 * report.workers as f64;
-    // What is scaled up from a sample may come to more than there is.
+    // The measured parts are scaled up from a sample, so their sum may exceed the whole.
     let other = (spent / report.committed_events.max(1) as f64 - known).max(0.0);
     costs.iter().copied().chain((!costs.is_empty()).then_some(("other", other)))
 }

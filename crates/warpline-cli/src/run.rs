@@ -47,7 +47,7 @@ pub(crate) fn demo(application: &Application) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs what was asked for, and writes the report.
+/// Runs the model, and writes the report.
 pub(crate) fn execute(params: &ModelParams, args: &RunArgs) -> Result<(), Failure> {
     let launch = Launch::new(&args.common.ranks, args.common.timewarp.workers())?;
     // Only the process that has the report touches the file.
@@ -196,7 +196,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs that differ are told apart, and runs that do not are not.
+    /// Runs that differ are found to differ, and equal runs are not.
     #[test]
     fn verify_finds_a_difference() {
         let params = PholdParams { lps: 4, population: 8, ..PholdParams::default() };

@@ -43,7 +43,7 @@ impl FromStr for Vary {
     }
 }
 
-/// Flags that say how a sweep is run and told, and so cannot differ from run to run.
+/// Flags of the sweep as a whole, which cannot differ from run to run.
 const NOT_VARIED: [&str; 7] =
     ["vary", "format", "output", "config", "quiet", "jobs", "replications"];
 
@@ -120,7 +120,7 @@ struct Point {
     unread: Vec<Unread>,
 }
 
-/// All combinations; the last list varies fastest. Each is checked as if it had been typed.
+/// All combinations; the last list varies fastest. Each is parsed and checked as a command line.
 fn points(
     application: &Application,
     words: &[OsString],
@@ -138,7 +138,7 @@ fn points(
             })
             .collect();
     }
-    // One parser for all of them: making it takes longer than what it does.
+    // One parser for all points: making it takes longer than using it.
     let mut parser = application.command();
     let point = |values| point(application, &mut parser, words, values);
     combinations.into_iter().map(point).collect()
@@ -158,7 +158,7 @@ fn point(
             params.model()?;
             Ok(Point { values, params, common, unread })
         }
-        _ => unreachable!("the words of a sweep are a sweep"),
+        _ => unreachable!("the command line of a sweep is a sweep"),
     }
 }
 

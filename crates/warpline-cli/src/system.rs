@@ -1,10 +1,10 @@
-//! What the operating system says about this machine and this process.
+//! Facts about this machine and this process, from the operating system.
 
 use std::fs;
 
 pub(crate) use warpline_lab::cores;
 
-/// The most memory this process has held at one time, in bytes, where the system tells.
+/// The peak resident size of this process, in bytes, where the system reports it.
 pub(crate) fn peak_resident_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

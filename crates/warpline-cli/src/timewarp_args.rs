@@ -38,7 +38,7 @@ pub(crate) struct TimeWarpArgs {
     pub(crate) costs: bool,
 }
 
-/// What is also worth an experiment in a benchmark.
+/// The policies, which `bench` has as flags, too.
 #[derive(Clone, Debug, PartialEq, Args)]
 #[command(next_help_heading = "Time Warp")]
 pub(crate) struct Policies {
@@ -89,7 +89,7 @@ pub(crate) struct Policies {
 }
 
 impl TimeWarpArgs {
-    /// The number of workers: what was asked for, or one for each core.
+    /// The number of workers: as given, or one for each core.
     pub(crate) fn workers(&self) -> usize {
         self.workers.unwrap_or_else(system::cores)
     }
@@ -138,7 +138,7 @@ impl Policies {
         Self::from_arg_matches(&command.try_get_matches_from(["policies"])?)
     }
 
-    /// The flags that say the same to another process: those that are not as they are by default,
+    /// The flags for another process with the same policies. Flags with default values are left out,
     /// because a process refuses flags that its engine does not read.
     pub(crate) fn flags(&self) -> Vec<String> {
         let defaults =

@@ -25,7 +25,7 @@ pub(crate) struct SpinArgs {
     cores: usize,
 }
 
-/// Keeps a core busy until standard input ends, as it does when whoever started this is gone.
+/// Keeps a core busy until standard input ends, which it also does when the parent process dies.
 pub(crate) fn spin(args: &SpinArgs) -> Result<(), Failure> {
     let binding = args.cores.checked_sub(1).map(|last| bind_worker(last, args.cores));
     if !binding.as_ref().is_some_and(Binding::is_bound) {
@@ -43,7 +43,7 @@ pub(crate) fn spin(args: &SpinArgs) -> Result<(), Failure> {
         if writeln!(output, "{READY}").and_then(|()| output.flush()).is_err() {
             return Err(Failure::ReaderGone);
         }
-        // An interrupt is for whoever started this, who ends it when the measurement has ended.
+        // Interrupts are ignored here: the parent process ends this one after the measurement.
         while !ended.load(Ordering::Relaxed) {
             std::hint::spin_loop();
         }
@@ -80,7 +80,7 @@ impl Spinner {
         }
         let mut why = format!("{read:?}");
         if let Some(mut errors) = errors {
-            // What it says is worth more than that it said nothing else, if it says anything.
+            // If the process has printed an error, that says more than the missing answer.
             let _ = errors.read_to_string(&mut why);
         }
         Err(cannot(why))

@@ -1,4 +1,4 @@
-//! What a workload takes of memory: the peak of a process of its own.
+//! The memory of a workload: the peak resident size of a separate process.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 pub(super) struct Memory {
     pub(super) workload: Workload,
     pub(super) variant: Variant,
-    /// `None` where the system does not tell.
+    /// `None` where the system does not report it.
     pub(super) bytes: Option<u64>,
 }
 

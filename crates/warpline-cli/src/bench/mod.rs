@@ -2,7 +2,7 @@
 //! loops.
 //!
 //! All variants of a workload are run in turn, round after round, so that a change in the speed of
-//! the machine hits all of them; loops that turn out hopeless in the first round are left out of
+//! the machine hits all of them; loops that are far too slow in the first round are left out of
 //! the others. A ratio is the median of the ratios within each round. A run whose digest differs
 //! from the workload's other runs is a failure, not a number.
 
@@ -151,7 +151,7 @@ impl BenchArgs {
         variants
     }
 
-    /// What is measured on a workload.
+    /// The variants that are measured on a workload.
     fn variants(&self, workload: Workload) -> Vec<Variant> {
         let mut variants = Vec::new();
         // The engines go first: they tell how many events the bare loops are to handle.
@@ -266,7 +266,7 @@ mod tests {
         names.iter().map(|variant| variant.name()).collect()
     }
 
-    /// What is measured can be chosen, and the sequential engine comes first.
+    /// The flags choose the variants, and the sequential engine comes first.
     #[test]
     fn variants_are_chosen() {
         let all = variants("");

@@ -1,4 +1,4 @@
-//! A workload in a process of its own, or in several that `mpirun` starts.
+//! Runs a workload in a separate process, or in several that `mpirun` starts.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use warpline::settings::EngineKind;
 use super::{Variant, Workload};
 use crate::{failure::Failure, timewarp_args::Policies};
 
-/// Runs a workload to some virtual time, and gives back its report.
+/// Runs a workload to virtual time `end`, and returns its JSON report.
 pub(super) fn report(
     workload: Workload,
     variant: Variant,
@@ -17,7 +17,8 @@ pub(super) fn report(
 ) -> Result<Value, Failure> {
     let params = workload.params();
     let model = params.name();
-    let cannot = |what: String| Failure::Run(format!("a process of {model}'s own failed: {what}"));
+    let cannot =
+        |what: String| Failure::Run(format!("the separate process for {model} failed: {what}"));
     let program = std::env::current_exe().map_err(|error| cannot(error.to_string()))?;
     let mut command = match variant {
         Variant::Ranks { ranks, .. } => {

@@ -10,7 +10,7 @@ use warpline::{
 use super::{Variant, Workload, busy::Spinner, process};
 use crate::{failure::Failure, interrupt, timewarp_args::Policies};
 
-/// What the first run of a workload told: the others must agree with it.
+/// The result of the first run of a workload; the others must commit the same.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     workload: Workload,

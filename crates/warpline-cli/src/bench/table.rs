@@ -68,7 +68,7 @@ fn two_digits(number: f64) -> String {
 fn line_of(memory: &Memory) -> Option<String> {
     let bytes = memory.bytes?;
     Some(format!(
-        "memory of a process of its own, {}: {:.1} MiB at the peak, {} bytes per pending event\n",
+        "memory of a separate process, {}: {:.1} MiB at the peak, {} bytes per pending event\n",
         memory.variant.name(),
         bytes as f64 / f64::from(1 << 20),
         grouped(bytes / memory.workload.population() as u64)
