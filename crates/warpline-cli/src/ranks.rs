@@ -162,7 +162,7 @@ impl Launch {
             Self::Mpi(transport) => {
                 let report = simulation.run_across(transport);
                 match &report {
-                    // Rank 0 has told the others, and tells the user.
+                    // Rank 0 has informed the other ranks, and reports to the user.
                     Err(RunError::Net(warpline::error::NetError::Ended { .. })) => {}
                     Err(RunError::Net(error)) => {
                         eprintln!("error: {error}");

@@ -18,7 +18,7 @@ fn main() -> std::process::ExitCode {
         return bank::main();
     }
     a_model_has_run_sweep_info_and_help();
-    println!("test a_model_has_run_sweep_info_and_help ... ok");
+    eprintln!("test a_model_has_run_sweep_info_and_help ... ok");
     std::process::ExitCode::SUCCESS
 }
 
