@@ -1,20 +1,13 @@
-//! The command for a list of models: parses a command line and carries it out.
-
-use std::{ffi::OsString, process::ExitCode};
+//! The command for a list of models: the parser of its command line.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use warpline_models::catalog::{Entry, ModelParams};
 
 use crate::{
-    args::{RunArgs, SweepArgs},
-    bench::{self, BenchArgs, SpinArgs},
-    configuration,
-    failure::Failure,
-    info::{self, InfoArgs},
-    interrupt,
-    lab::{self, LabArgs},
+    args::{InfoArgs, RunArgs, SweepArgs},
+    bench::{BenchArgs, SpinArgs},
+    lab::LabArgs,
     reads::{self, Unread},
-    run, sweep,
 };
 
 /// Statuses that the command ends with, for its help.
@@ -52,33 +45,6 @@ impl Application {
     #[must_use]
     pub fn warpline() -> Self {
         Self { models: warpline_models::ALL.to_vec(), is_warpline: true }
-    }
-
-    /// Carries out the command line of this process.
-    #[must_use]
-    pub fn main(&self) -> ExitCode {
-        interrupt::watch();
-        match self.execute(std::env::args_os().collect()) {
-            Ok(()) if interrupt::requested() => ExitCode::from(130),
-            Ok(()) => ExitCode::SUCCESS,
-            Err(failure) => failure.report(),
-        }
-    }
-
-    fn execute(&self, words: Vec<OsString>) -> Result<(), Failure> {
-        let (words, matches) = configuration::parse(self, words)?;
-        match self.request(&matches)? {
-            Request::Demo => run::demo(self),
-            Request::Run(params, args, unread) => {
-                reads::refuse(unread)?;
-                run::execute(&params, &args)
-            }
-            Request::Sweep(_, args, _) => sweep::execute(self, &words, &args),
-            Request::Info(args) => info::execute(self, &args),
-            Request::Bench(args) => bench::execute(&args),
-            Request::Lab(args) => lab::execute(&args),
-            Request::Spin(args) => bench::spin(&args),
-        }
     }
 
     /// The parser of the command line.

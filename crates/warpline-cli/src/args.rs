@@ -1,6 +1,6 @@
-//! The flags of `run` and `sweep`, and the help that comes from them.
+//! The flags of `run`, `sweep` and `info`, and the help that comes from them.
 
-use std::{path::PathBuf, str::FromStr};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, builder::PossibleValuesParser, builder::TypedValueParser};
 use warpline::{
@@ -8,7 +8,13 @@ use warpline::{
 };
 use warpline_models::catalog::ModelParams;
 
-use crate::{interrupt, ranks::RankArgs, sweep::Vary, system, timewarp_args::TimeWarpArgs};
+use crate::{
+    interrupt,
+    ranks::RankArgs,
+    system,
+    timewarp_args::TimeWarpArgs,
+    values::{Bytes, Vary, end_time, one_to},
+};
 
 /// What every run has: flags of `run` and of `sweep`.
 #[derive(Clone, Debug, Args)]
@@ -127,6 +133,26 @@ pub(crate) enum RunFormat {
     Json,
 }
 
+/// The flags of `info`.
+#[derive(Debug, Args)]
+pub(crate) struct InfoArgs {
+    /// Model to describe [default: name all]
+    #[arg(value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Form of the description
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: InfoFormat,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InfoFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object per model, in a list where all are named
+    Json,
+}
+
 /// The flags of `sweep`.
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
@@ -149,34 +175,6 @@ pub(crate) enum SweepFormat {
     Json,
 }
 
-/// A number of bytes, as people write it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bytes(pub(crate) u64);
-
-impl FromStr for Bytes {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
-            "" | "b" => 1,
-            "kb" => 1_000,
-            "mb" => 1_000_000,
-            "gb" => 1_000_000_000,
-            "k" | "kib" => 1 << 10,
-            "m" | "mib" => 1 << 20,
-            "g" | "gib" => 1 << 30,
-            unit => {
-                return Err(format!("unknown unit `{unit}`; use B, KiB, MiB, GiB, KB, MB or GB"));
-            }
-        };
-        let number: u64 = digits.trim().parse().map_err(|_| {
-            "expected a whole number of bytes with an optional unit, such as 64MiB".to_owned()
-        })?;
-        number.checked_mul(unit).map(Self).ok_or_else(|| "more than 2^64 bytes".to_owned())
-    }
-}
-
 fn engines() -> impl TypedValueParser<Value = EngineKind> {
     PossibleValuesParser::new(EngineKind::ALL.iter().map(|engine| engine.name()))
         .try_map(|name| name.parse::<EngineKind>())
@@ -185,21 +183,4 @@ fn engines() -> impl TypedValueParser<Value = EngineKind> {
 fn pending_sets() -> impl TypedValueParser<Value = PendingKind> {
     PossibleValuesParser::new(PendingKind::ALL.iter().map(|kind| kind.name()))
         .try_map(|name| name.parse::<PendingKind>())
-}
-
-/// Parses a count of threads, ranks or the like: at least 1 and at most `MAX`.
-pub(crate) fn one_to<const MAX: usize>(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("must be 1 or more".to_owned()),
-        Ok(number) if number > MAX => Err(format!("must be at most {MAX}")),
-        Ok(number) => Ok(number),
-        Err(error) => Err(format!("{error}; expected a whole number, 1 or more")),
-    }
-}
-
-fn end_time(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(end) if end.is_finite() && end >= 0.0 => Ok(end),
-        _ => Err("expected a virtual time: a finite number, 0 or more".to_owned()),
-    }
 }

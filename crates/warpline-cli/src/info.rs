@@ -1,30 +1,15 @@
 //! `warpline info`: what a model's parameters, results and workloads are.
 
-use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use warpline_models::catalog::Entry;
 
-use crate::{Application, failure::Failure, output::Output, report::table};
-
-/// The flags of `info`.
-#[derive(Debug, Args)]
-pub(crate) struct InfoArgs {
-    /// Model to describe [default: name all]
-    #[arg(value_name = "MODEL")]
-    model: Option<String>,
-    /// Form of the description
-    #[arg(long, value_enum, default_value_t)]
-    format: InfoFormat,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum InfoFormat {
-    /// For people
-    #[default]
-    Text,
-    /// One JSON object per model, in a list where all are named
-    Json,
-}
+use crate::{
+    Application,
+    args::{InfoArgs, InfoFormat},
+    failure::Failure,
+    output::Output,
+    report::table,
+};
 
 /// Describes a model, or names all.
 pub(crate) fn execute(application: &Application, args: &InfoArgs) -> Result<(), Failure> {

@@ -10,7 +10,7 @@ use indicatif::ProgressBar;
 use warpline_lab::{Figure, LabError, PLOTS_HINT, Settings, Watch, figures};
 use warpline_models::phold::PAYLOAD_BYTES_MAX;
 
-use crate::{args::one_to, failure::Failure, interrupt, output::Output, progress};
+use crate::{failure::Failure, interrupt, output::Output, progress, values::one_to};
 
 /// The flags of `lab`.
 #[derive(Debug, Args)]

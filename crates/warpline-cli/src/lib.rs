@@ -1,7 +1,7 @@
 //! The `warpline` command, as a library: the author of a model gets the command for it.
 //!
 //! ```no_run
-//! use std::process::ExitCode;
+//! use std::{ffi::OsString, process::ExitCode};
 //!
 //! use warpline_cli::entry;
 //! use warpline_models::phold::PholdParams;
@@ -37,8 +37,12 @@ mod run;
 mod sweep;
 mod system;
 mod timewarp_args;
+mod values;
 
-use std::process::ExitCode;
+use std::{ffi::OsString, process::ExitCode};
+
+use application::Request;
+use failure::Failure;
 
 pub use application::Application;
 pub use warpline_models::catalog::{Domain, Entry, ModelParams, Parameters, entry};
@@ -47,4 +51,33 @@ pub use warpline_models::catalog::{Domain, Entry, ModelParams, Parameters, entry
 #[must_use]
 pub fn main(models: &[&'static dyn Entry]) -> ExitCode {
     Application::new(models).main()
+}
+
+impl Application {
+    /// Carries out the command line of this process.
+    #[must_use]
+    pub fn main(&self) -> ExitCode {
+        interrupt::watch();
+        match self.execute(std::env::args_os().collect()) {
+            Ok(()) if interrupt::requested() => ExitCode::from(130),
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => failure.report(),
+        }
+    }
+
+    fn execute(&self, words: Vec<OsString>) -> Result<(), Failure> {
+        let (words, matches) = configuration::parse(self, words)?;
+        match self.request(&matches)? {
+            Request::Demo => run::demo(self),
+            Request::Run(params, args, unread) => {
+                reads::refuse(unread)?;
+                run::execute(&params, &args)
+            }
+            Request::Sweep(_, args, _) => sweep::execute(self, &words, &args),
+            Request::Info(args) => info::execute(self, &args),
+            Request::Bench(args) => bench::execute(&args),
+            Request::Lab(args) => lab::execute(&args),
+            Request::Spin(args) => bench::spin(&args),
+        }
+    }
 }

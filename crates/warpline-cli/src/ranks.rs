@@ -11,7 +11,10 @@ use warpline::{
 };
 use warpline_net::launched_by_mpi;
 
-use crate::{args::one_to, failure::Failure, timewarp_args::named};
+use crate::{
+    failure::Failure,
+    values::{named, one_to},
+};
 
 /// Where the processes of the model are, and how ranks talk.
 #[derive(Clone, Debug, Args)]

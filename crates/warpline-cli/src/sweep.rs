@@ -1,6 +1,6 @@
 //! `warpline sweep`: every combination of lists of parameter values, one row per run.
 
-use std::{ffi::OsString, str::FromStr};
+use std::ffi::OsString;
 
 use rayon::prelude::*;
 use serde_json::{Map, Value};
@@ -20,28 +20,8 @@ use crate::{
     reads::{self, Unread},
     report::RunReport,
     run::pool,
+    values::Vary,
 };
-
-/// A flag and the values that it takes in turn.
-#[derive(Clone, Debug)]
-pub(crate) struct Vary {
-    key: String,
-    values: Vec<String>,
-}
-
-impl FromStr for Vary {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (key, values) =
-            text.split_once('=').ok_or("expected KEY=V1,V2,…, such as remote=0.1,0.5,1")?;
-        let values: Vec<_> = values.split(',').map(|value| value.trim().to_owned()).collect();
-        if values.iter().any(String::is_empty) {
-            return Err("one of the values is empty".to_owned());
-        }
-        Ok(Self { key: key.trim().trim_start_matches("--").replace('_', "-"), values })
-    }
-}
 
 /// Flags of the sweep as a whole, which cannot differ from run to run.
 const NOT_VARIED: [&str; 7] =

@@ -1,9 +1,6 @@
 //! The flags of the parallel engines: nearly all of them are Time Warp's.
 
-use clap::{
-    Args, FromArgMatches,
-    builder::{PossibleValuesParser, TypedValueParser},
-};
+use clap::{Args, FromArgMatches};
 use warpline::{
     TimeWarp, VirtualTime,
     settings::{
@@ -12,7 +9,10 @@ use warpline::{
     },
 };
 
-use crate::{args::one_to, system};
+use crate::{
+    system,
+    values::{fraction, named, on_or_off, one_to, window},
+};
 
 /// What can be said about a run with a parallel engine; others ignore it, and the conservative one
 /// all but `--workers` and `--pin`.
@@ -169,34 +169,6 @@ impl Policies {
         flags.extend(self.window.map(|window| format!("--window={window}")));
         flags.extend(self.time_barrier.map(|time| format!("--time-barrier={time}")));
         flags
-    }
-}
-
-pub(crate) fn named<T>(
-    all: &'static [T],
-    name: fn(T) -> &'static str,
-) -> impl TypedValueParser<Value = T>
-where
-    T: std::str::FromStr<Err: std::error::Error + Send + Sync> + Copy + Send + Sync + 'static,
-{
-    PossibleValuesParser::new(all.iter().map(|&kind| name(kind))).try_map(|name| name.parse::<T>())
-}
-
-fn on_or_off() -> impl TypedValueParser<Value = bool> {
-    PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
-}
-
-fn window(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(window) if window.is_finite() && window >= 0.0 => Ok(window),
-        _ => Err("expected a finite number, 0 or more".to_owned()),
-    }
-}
-
-fn fraction(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
-        _ => Err("expected a fraction, from 0 to 1".to_owned()),
     }
 }
 

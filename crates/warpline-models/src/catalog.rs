@@ -22,8 +22,6 @@ use serde::Serialize;
 use serde_json::Value;
 use warpline::{AnyModel, ConfigError, Figure};
 
-use crate::phold::PholdParams;
-
 /// The parameters of a model, and what a command needs to know about the model.
 ///
 /// The fields are flags of the command, keys of configuration files and keys of reports, by the
@@ -78,6 +76,20 @@ impl Domain {
     }
 }
 
+/// The load of a workload, for the bare loops that engines are compared with: events that each send
+/// one.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Hold {
+    /// How many LPs there are.
+    pub lps: usize,
+    /// How many events are pending at any time.
+    pub population: usize,
+    /// The part of the events that go to another LP, drawn at random.
+    pub remote: f64,
+    /// The constant part of the delays, in units of their mean.
+    pub lookahead: f64,
+}
+
 /// A run with which engines are measured.
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -89,8 +101,8 @@ pub struct Workload {
     pub params: ModelParams,
     /// The virtual time to which a sample of full length runs: a few million events.
     pub end: f64,
-    /// PHOLD with as many LPs and events, for the bare loops that engines are compared with.
-    pub bare: PholdParams,
+    /// The same load without a model.
+    pub hold: Hold,
 }
 
 /// A parameter of a model, as [`Entry::parameters`] describes it.

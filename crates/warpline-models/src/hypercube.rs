@@ -26,10 +26,7 @@ use warpline::{
     VirtualTime, digest::mix, state::Undo, wire::Wires,
 };
 
-use crate::{
-    catalog::{Domain, Parameters, Workload},
-    phold::PholdParams,
-};
+use crate::catalog::{Domain, Hold, Parameters, Workload};
 
 mod histogram;
 
@@ -157,7 +154,7 @@ impl Parameters for HypercubeParams {
             title: "hypercube: dimension 7, 2 048 messages",
             params: Self::default().into(),
             end: 3_000.0,
-            bare: PholdParams { lps: 128, population: 2048, ..PholdParams::default() },
+            hold: Hold { lps: 128, population: 2048, remote: 1.0, lookahead: 0.0 },
         }]
     }
 }

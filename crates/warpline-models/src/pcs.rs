@@ -27,10 +27,7 @@ use warpline::{
     VirtualTime, digest::mix, wire::Wires,
 };
 
-use crate::{
-    catalog::{Domain, Parameters, Workload},
-    phold::PholdParams,
-};
+use crate::catalog::{Domain, Hold, Parameters, Workload};
 
 mod grid;
 
@@ -175,14 +172,12 @@ impl Parameters for PcsParams {
     }
 
     fn workloads() -> Vec<Workload> {
-        let bare =
-            PholdParams { lps: 2048, population: 50_000, remote: 0.1, ..PholdParams::default() };
         vec![Workload {
             name: "W5",
             title: "pcs: 64 x 32 cells, 50 000 portables, 10 channels",
             params: Self::default().into(),
             end: 300.0,
-            bare,
+            hold: Hold { lps: 2048, population: 50_000, remote: 0.1, lookahead: 0.0 },
         }]
     }
 }

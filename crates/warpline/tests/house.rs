@@ -153,8 +153,7 @@ fn links_lead_somewhere() {
 }
 
 /// Crates whose modules still import each other in a circle.
-const CIRCLES: &[&str] =
-    &["crates/warpline-cli/", "crates/warpline-core/", "crates/warpline-models/"];
+const CIRCLES: &[&str] = &["crates/warpline-core/"];
 
 /// A module can be read with nothing in mind but what it stands on.
 #[test]

@@ -24,8 +24,8 @@ use warpline::{
 };
 
 use crate::{
-    args::one_to, failure::Failure, interrupt, output::Output, progress, system,
-    timewarp_args::Policies,
+    failure::Failure, interrupt, output::Output, progress, system, timewarp_args::Policies,
+    values::one_to,
 };
 
 pub(crate) use busy::{SpinArgs, spin};
@@ -173,7 +173,7 @@ impl BenchArgs {
             variants.extend(self.rank_variants(workload, engine));
         }
         if self.measures(Kind::Bare) {
-            variants.extend(Yardstick::all(workload.bare()).into_iter().map(Variant::Bare));
+            variants.extend(Yardstick::all(&workload.bare()).into_iter().map(Variant::Bare));
         }
         variants
     }

@@ -44,7 +44,7 @@ impl<'a> Sampler<'a> {
         let run = match variant {
             Variant::Bare(yardstick) => {
                 let events = known.map_or(1_000_000, |known| known.events);
-                let time = yardstick.nanoseconds_per_event(workload.bare(), events);
+                let time = yardstick.nanoseconds_per_event(&workload.bare(), events);
                 return Ok(Some(1e3 / time));
             }
             Variant::Sequential(pending) => {
@@ -182,7 +182,7 @@ mod tests {
             if workload.has_lookahead() {
                 (1..4).for_each(|workers| good(Variant::Conservative { workers }));
             }
-            Yardstick::all(workload.bare()).into_iter().for_each(|bare| good(Variant::Bare(bare)));
+            Yardstick::all(&workload.bare()).into_iter().for_each(|bare| good(Variant::Bare(bare)));
             sampler.length = 0.003;
             for other in [
                 Variant::Sequential(PendingKind::Heap),

@@ -56,9 +56,10 @@ impl Workload {
         self.params().model().is_ok_and(|model| model.lookahead().is_some())
     }
 
-    /// The bare loop's parameters: PHOLD with as many LPs and events.
-    pub(crate) fn bare(self) -> &'static PholdParams {
-        &self.0.bare
+    /// The parameters of the bare loops: PHOLD with as many LPs and events.
+    pub(crate) fn bare(self) -> PholdParams {
+        let catalog::Hold { lps, population, remote, lookahead } = self.0.hold;
+        PholdParams { lps, population, remote, lookahead, ..PholdParams::default() }
     }
 
     /// The events that are pending at any time.

@@ -1,0 +1,104 @@
+//! The values of flags: how they are written, and what is said of those that cannot be read.
+
+use std::str::FromStr;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+/// A number of bytes, as people write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bytes(pub(crate) u64);
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
+            "" | "b" => 1,
+            "kb" => 1_000,
+            "mb" => 1_000_000,
+            "gb" => 1_000_000_000,
+            "k" | "kib" => 1 << 10,
+            "m" | "mib" => 1 << 20,
+            "g" | "gib" => 1 << 30,
+            unit => {
+                return Err(format!("unknown unit `{unit}`; use B, KiB, MiB, GiB, KB, MB or GB"));
+            }
+        };
+        let number: u64 = digits.trim().parse().map_err(|_| {
+            "expected a whole number of bytes with an optional unit, such as 64MiB".to_owned()
+        })?;
+        number.checked_mul(unit).map(Self).ok_or_else(|| "more than 2^64 bytes".to_owned())
+    }
+}
+
+/// A flag and the values that it takes in turn.
+#[derive(Clone, Debug)]
+pub(crate) struct Vary {
+    pub(crate) key: String,
+    pub(crate) values: Vec<String>,
+}
+
+impl FromStr for Vary {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (key, values) =
+            text.split_once('=').ok_or("expected KEY=V1,V2,…, such as remote=0.1,0.5,1")?;
+        let values: Vec<_> = values.split(',').map(|value| value.trim().to_owned()).collect();
+        if values.iter().any(String::is_empty) {
+            return Err("one of the values is empty".to_owned());
+        }
+        Ok(Self { key: key.trim().trim_start_matches("--").replace('_', "-"), values })
+    }
+}
+
+/// Parses a count of threads, ranks or the like: at least 1 and at most `MAX`.
+pub(crate) fn one_to<const MAX: usize>(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("must be 1 or more".to_owned()),
+        Ok(number) if number > MAX => Err(format!("must be at most {MAX}")),
+        Ok(number) => Ok(number),
+        Err(error) => Err(format!("{error}; expected a whole number, 1 or more")),
+    }
+}
+
+/// Parses the virtual time at which a run ends.
+pub(crate) fn end_time(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(end) if end.is_finite() && end >= 0.0 => Ok(end),
+        _ => Err("expected a virtual time: a finite number, 0 or more".to_owned()),
+    }
+}
+
+/// Parses a name of an enum with names.
+pub(crate) fn named<T>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T>
+where
+    T: std::str::FromStr<Err: std::error::Error + Send + Sync> + Copy + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(all.iter().map(|&kind| name(kind))).try_map(|name| name.parse::<T>())
+}
+
+/// Parses `on` and `off`.
+pub(crate) fn on_or_off() -> impl TypedValueParser<Value = bool> {
+    PossibleValuesParser::new(["on", "off"]).map(|word| word == "on")
+}
+
+/// Parses a length of virtual time.
+pub(crate) fn window(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(window) if window.is_finite() && window >= 0.0 => Ok(window),
+        _ => Err("expected a finite number, 0 or more".to_owned()),
+    }
+}
+
+/// Parses a fraction.
+pub(crate) fn fraction(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
+        _ => Err("expected a fraction, from 0 to 1".to_owned()),
+    }
+}
