@@ -1,9 +1,9 @@
 //! How a run is set up: plain data that engines read, and the names of their choices.
 //!
-//! [`Simulation::engine`](crate::Simulation::engine) takes an [`Engine`]. What only one engine reads
-//! is in the value of that engine, so that a setting that it does not read cannot be written. Where
-//! a policy has values of its own, an enum carries them, and another one, whose name ends in `Kind`,
-//! has the names.
+//! [`Simulation::engine`](crate::Simulation::engine) takes an [`Engine`]. What only one engine
+//! reads is in the value of that engine, so that a setting that it does not read cannot be written.
+//! Where a policy has values of its own, an enum carries them, and another one, whose name ends in
+//! `Kind`, has the names.
 //!
 //! Nothing of an engine is imported here, so every module may import this one.
 
