@@ -1,7 +1,7 @@
 //! Configuration files: the same keys as the flags, and checked by the same code.
 //!
-//! The entries of a file are put before the flags on the command line. So a later flag wins, and the
-//! same code checks and explains every value.
+//! The entries of a file are put before the flags on the command line. So a later flag wins, and
+//! the same code checks and explains every value.
 
 use std::{ffi::OsString, fs, path::Path};
 

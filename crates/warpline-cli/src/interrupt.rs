@@ -8,8 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A signal that follows the first one sooner than this is the same request: a terminal sends it to a
-/// process and to its group.
+/// A signal that follows the first one sooner than this is the same request: a terminal sends it to
+/// a process and to its group.
 const AGAIN: Duration = Duration::from_secs(1);
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);

@@ -32,7 +32,12 @@ pub(crate) struct LabArgs {
     #[arg(long, value_name = "N", value_parser = one_to::<1000>)]
     samples: Option<usize>,
     /// Bytes that each event of PHOLD carries
-    #[arg(long, value_name = "BYTES", default_value_t = Settings::default().payload, value_parser = one_to::<PAYLOAD_BYTES_MAX>)]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = Settings::default().payload,
+        value_parser = one_to::<PAYLOAD_BYTES_MAX>
+    )]
     payload: usize,
     /// Seed of all random streams
     #[arg(long, value_name = "N", default_value_t = Settings::default().seed)]
@@ -96,8 +101,8 @@ pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
     };
     if cfg!(debug_assertions) && !args.quick {
         return Err(Failure::Configuration(
-            "this is a debug build: build with --release to measure anything, or add --quick to see \
-             that it works"
+            "this is a debug build: build with --release to measure anything, or add --quick to \
+             see that it works"
                 .to_owned(),
         ));
     }

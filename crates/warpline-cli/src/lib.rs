@@ -11,9 +11,9 @@
 //! }
 //! ```
 //!
-//! A model's author implements [`Parameters`]; `examples/bank.rs` has a whole one. The command then has
-//! `run`, `sweep` and `info` for it, with all engines, `--verify`, replications, configuration files and
-//! help.
+//! A model's author implements [`Parameters`]; `examples/bank.rs` has a whole one. The command then
+//! has `run`, `sweep` and `info` for it, with all engines, `--verify`, replications, configuration
+//! files and help.
 //!
 //! Exit status: 0 done, 1 the run failed, 2 bad usage or configuration, 3 `--verify` found a
 //! difference, 130 interrupted.

@@ -28,7 +28,12 @@ pub(crate) struct RankArgs {
     #[arg(long, value_name = "NAME|FILE", default_value = "model", value_parser = placement)]
     pub(crate) placement: Placement,
     /// How the conservative engine's workers know what they may handle
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = named(SynchronizationKind::ALL, SynchronizationKind::name))]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value_t,
+        value_parser = named(SynchronizationKind::ALL, SynchronizationKind::name)
+    )]
     pub(crate) synchronization: SynchronizationKind,
     /// With null messages: events that a link holds which are not handled yet
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = one_to::<1_000_000>)]
@@ -119,8 +124,8 @@ impl Launch {
     #[cfg(not(feature = "mpi"))]
     fn join(processes: usize, _: usize) -> Result<Self, Failure> {
         Err(Failure::Configuration(format!(
-            "this is one of {processes} processes that mpirun has started, but it was built without MPI\n  what \
-             to do: build it with `cargo build --release --features mpi`"
+            "this is one of {processes} processes that mpirun has started, but it was built without \
+             MPI\n  what to do: build it with `cargo build --release --features mpi`"
         )))
     }
 

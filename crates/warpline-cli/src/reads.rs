@@ -1,7 +1,7 @@
 //! Which engine and which policy reads a flag. A flag that is given and not read is an error.
 //!
-//! `run` and `sweep` check this after the command line is parsed; the keys of a configuration file are
-//! flags by then. In a sweep it is enough that one of the runs reads the flag.
+//! `run` and `sweep` check this after the command line is parsed; the keys of a configuration file
+//! are flags by then. In a sweep it is enough that one of the runs reads the flag.
 
 use clap::{ArgMatches, parser::ValueSource};
 use warpline::settings::{EngineKind, PoolKind, StateSavingKind, SynchronizationKind};

@@ -49,16 +49,31 @@ pub(crate) struct Policies {
     #[arg(long, value_name = "W", value_parser = window)]
     pub(crate) window: Option<f64>,
     /// How the states of processes are saved
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = named(StateSavingKind::ALL, StateSavingKind::name))]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value_t,
+        value_parser = named(StateSavingKind::ALL, StateSavingKind::name)
+    )]
     pub(crate) saving: StateSavingKind,
     /// Events of a process from one copy of its state to the next, or `auto`
     #[arg(long, value_name = "N|auto", default_value_t)]
     pub(crate) checkpoint_interval: CheckpointInterval,
-    /// When the events that an undone event sent are cancelled
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = named(Cancellation::ALL, Cancellation::name))]
+    /// When the events that an undone event sent are canceled
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value_t,
+        value_parser = named(Cancellation::ALL, Cancellation::name)
+    )]
     pub(crate) cancellation: Cancellation,
     /// When the buffers of committed events are reclaimed
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = named(FossilCollection::ALL, FossilCollection::name))]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value_t,
+        value_parser = named(FossilCollection::ALL, FossilCollection::name)
+    )]
     pub(crate) fossil: FossilCollection,
     /// Events that a worker processes before it asks for global virtual time
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = one_to::<1_073_741_824>)]
@@ -67,10 +82,21 @@ pub(crate) struct Policies {
     #[arg(long, value_name = "T", value_parser = window)]
     pub(crate) time_barrier: Option<f64>,
     /// Whether workers that roll back much are held back
-    #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = on_or_off())]
+    #[arg(
+        long,
+        value_name = "on|off",
+        default_value = "on",
+        action = clap::ArgAction::Set,
+        value_parser = on_or_off()
+    )]
     pub(crate) throttle: bool,
     /// Where free buffers are kept
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = named(PoolKind::ALL, PoolKind::name))]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value_t,
+        value_parser = named(PoolKind::ALL, PoolKind::name)
+    )]
     pub(crate) pool: PoolKind,
     /// With --memory and a sender pool: the part of all buffers in the global pool at the start
     #[arg(long, value_name = "F", default_value_t = 0.3, value_parser = fraction)]
@@ -81,10 +107,22 @@ pub(crate) struct Policies {
     pub(crate) local_share: Option<f64>,
     /// With a receiver pool: whether each worker has another one, without a lock, for sends to
     /// itself
-    #[arg(long, value_name = "on|off", default_value = "off", action = clap::ArgAction::Set, value_parser = on_or_off())]
+    #[arg(
+        long,
+        value_name = "on|off",
+        default_value = "off",
+        action = clap::ArgAction::Set,
+        value_parser = on_or_off()
+    )]
     pub(crate) local_pool: bool,
     /// Whether each worker is bound to a core of its own, where there are enough
-    #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = on_or_off())]
+    #[arg(
+        long,
+        value_name = "on|off",
+        default_value = "on",
+        action = clap::ArgAction::Set,
+        value_parser = on_or_off()
+    )]
     pub(crate) pin: bool,
 }
 
@@ -138,8 +176,8 @@ impl Policies {
         Self::from_arg_matches(&command.try_get_matches_from(["policies"])?)
     }
 
-    /// The flags for another process with the same policies. Flags with default values are left out,
-    /// because a process refuses flags that its engine does not read.
+    /// The flags for another process with the same policies. Flags with default values are left
+    /// out, because a process refuses flags that its engine does not read.
     pub(crate) fn flags(&self) -> Vec<String> {
         let defaults =
             Self::defaults().map_or_else(|_| Vec::new(), |policies| policies.all_flags());

@@ -84,9 +84,8 @@ fn pcs_reports_its_figures() {
     }
 }
 
-/// Flags and values that are wrong: status 2, the name, the value, what is allowed.
-/// `info` names the models, and tells of each what its parameters, results and workloads are; nothing is
-/// left open.
+/// `info` names the models, and tells of each what its parameters, results and workloads are;
+/// nothing is left open.
 #[test]
 fn info_describes_every_model() {
     let all: Value = serde_json::from_str(&stdout("info --format json")).expect("JSON");
@@ -113,6 +112,7 @@ fn info_describes_every_model() {
     refuses("info phld", 2, &["phold"]);
 }
 
+/// Flags and values that are wrong: status 2, the name, the value, what is allowed.
 #[test]
 fn wrong_usage_is_explained() {
     refuses("run fold", 2, &["fold", "phold"]);

@@ -1,5 +1,5 @@
-//! The command under `mpirun`, or the program that `$MPIRUN` names: at 1, 2 and 3 ranks it commits the
-//! same events, writes one report, reports a failure once, and leaves no rank behind.
+//! The command under `mpirun`, or the program that `$MPIRUN` names: at 1, 2 and 3 ranks it commits
+//! the same events, writes one report, reports a failure once, and leaves no rank behind.
 
 use std::{
     env, fs,

@@ -1,7 +1,7 @@
 //! The command for a model of a user's own: the example `bank`, in a process of its own.
 //!
-//! Method: this program has no test harness. Started by `cargo test` it starts itself with words for
-//! the command, and a variable that says so.
+//! Method: this program has no test harness. Started by `cargo test` it starts itself with words
+//! for the command, and a variable that says so.
 
 use std::{env, process::Command};
 

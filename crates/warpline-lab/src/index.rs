@@ -1,5 +1,5 @@
-//! The index of all figures: `run` makes a [`Piece`] for each; the HTML page shows them, and without
-//! the feature `plots` a Markdown file lists them.
+//! The index of all figures: `run` makes a [`Piece`] for each; the HTML page shows them, and
+//! without the feature `plots` a Markdown file lists them.
 
 #[cfg(not(feature = "plots"))]
 use std::fmt::Write;

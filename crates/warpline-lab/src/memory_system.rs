@@ -1,9 +1,9 @@
 //! What figures 1, 2, 5, 6 and `architectures` ask a model of a machine: what the buffers of a run
 //! cost there.
 //!
-//! [`Replay`](crate::replay::Replay) is a [`MemorySystem`] with a model of the paper's machine; tests
-//! make others up. Counters of this machine are no memory system, because they cannot tell a send's
-//! lock from its misses; they are in the tables of real runs.
+//! [`Replay`](crate::replay::Replay) is a [`MemorySystem`] with a model of the paper's machine;
+//! tests make others up. Counters of this machine are no memory system, because they cannot tell a
+//! send's lock from its misses; they are in the tables of real runs.
 
 use std::fmt;
 

@@ -66,7 +66,12 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     busy: bool,
     /// Rounds, each with one sample of every variant
-    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 7,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     samples: u32,
     /// Share of each workload's full length that a sample runs
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = share)]

@@ -194,8 +194,8 @@ mod tests {
         assert_eq!(json["memory"][0]["peak_resident_bytes"], 1024 * 100);
     }
 
-    /// Time Warp is compared with the sequential engine in the same round, and with a busy core with its
-    /// own rate without one.
+    /// Time Warp is compared with the sequential engine in the same round, and with a busy core
+    /// with its own rate without one.
     #[test]
     fn time_warp_is_compared_per_round() {
         let rows = [
