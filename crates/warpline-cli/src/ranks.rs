@@ -124,8 +124,8 @@ impl Launch {
     #[cfg(not(feature = "mpi"))]
     fn join(processes: usize, _: usize) -> Result<Self, Failure> {
         Err(Failure::Configuration(format!(
-            "this is one of {processes} processes that mpirun has started, but it was built without \
-             MPI\n  what to do: build it with `cargo build --release --features mpi`"
+            "this is one of {processes} processes that mpirun has started, but it was built \
+             without MPI\n  what to do: build it with `cargo build --release --features mpi`"
         )))
     }
 

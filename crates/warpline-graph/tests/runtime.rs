@@ -266,8 +266,8 @@ fn stores_and_continuations() {
         runtime.run().unwrap();
         let (seen, order) = (seen.take(), order.take());
         if runtime.here() == HERE {
-            // COUNT-A. Both answers may arrive before a thread runs. Each continuation ran once, after
-            // its count.
+            // COUNT-A. Both answers may arrive before a thread runs. Each continuation ran once,
+            // after its count.
             assert_eq!(order[0], (0, true));
             assert_eq!((order.len(), order.iter().all(|ran| ran.1)), (3, true));
         } else {
