@@ -108,6 +108,8 @@ const fn place(worker: Address, offset: usize) -> Place {
 }
 
 /// With one thread per operation, all operations are in transit at once, in few parcels.
+///
+/// COUNT-A: threads that wait for a counter are woken one by one, each at its value.
 #[test]
 fn threads_hide_latency() {
     const GETS: usize = 64;
