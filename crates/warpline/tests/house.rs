@@ -20,9 +20,6 @@ mod source;
 #[path = "house/spelling.rs"]
 mod spelling;
 
-/// Files that are not converted to the rules yet, by the beginnings of their paths.
-const LATER: &[&str] = &["docs/"];
-
 /// Files of more than [`LINES_MAX`] lines, and why each is not split.
 const LONG_FILES: &[(&str, &str)] = &[
     ("crates/warpline-models/src/pcs.rs", "a model is one file"),
