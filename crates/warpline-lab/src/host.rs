@@ -1,5 +1,7 @@
 //! The machine and the date of a measurement, for the texts; the command shows the machine, too.
 
+use std::time::SystemTime;
+
 use std::{env::consts, fs};
 
 /// The machine and the time.
@@ -23,7 +25,7 @@ impl Host {
             processor: processor(),
             cores: cores(),
             system: format!("{} on {}", consts::OS, consts::ARCH),
-            date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
+            date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string()[..10].to_owned(),
         }
     }
 }

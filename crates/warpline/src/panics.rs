@@ -13,6 +13,8 @@ use std::{
 
 use warpline_core::Fault;
 
+static INSTALLED: Once = Once::new();
+
 thread_local! {
     static CATCHING: Cell<bool> = const { Cell::new(false) };
     static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
@@ -23,7 +25,28 @@ thread_local! {
 /// After a panic, the values that `code` was changing are in an unknown state: the caller may only
 /// drop them, and read the place of the error.
 pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Fault> {
-    static INSTALLED: Once = Once::new();
+    // What does not depend on the code is compiled once: there are hundreds of kinds of code.
+    let outer = begin();
+    let result = panic::catch_unwind(AssertUnwindSafe(code));
+    CATCHING.set(outer);
+    match result {
+        Ok(value) => Ok(value),
+        Err(payload) => Err(fault(payload.as_ref())),
+    }
+}
+
+/// Begins to catch; returns whether panics were caught before.
+#[inline]
+fn begin() -> bool {
+    if !INSTALLED.is_completed() {
+        install();
+    }
+    LOCATION.set(None);
+    CATCHING.replace(true)
+}
+
+#[cold]
+fn install() {
     INSTALLED.call_once(|| {
         let previous = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
@@ -32,14 +55,11 @@ pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Fault> {
             }
         }));
     });
-    LOCATION.set(None);
-    let outer = CATCHING.replace(true);
-    let result = panic::catch_unwind(AssertUnwindSafe(code));
-    CATCHING.set(outer);
-    result.map_err(|payload| Fault::Panicked {
-        message: message(payload.as_ref()),
-        location: LOCATION.take(),
-    })
+}
+
+#[cold]
+fn fault(payload: &(dyn std::any::Any + Send)) -> Fault {
+    Fault::Panicked { message: message(payload), location: LOCATION.take() }
 }
 
 /// Runs code that is not the model's, such as an observer, within code that [`catch`] runs. Its
