@@ -179,8 +179,9 @@ fn configuration_files_equal_flags() {
     let write = |text: &str| fs::write(&file, text).expect("the file can be written");
 
     write(
-        "engine = \"timewarp\"\nworkers = 3\nbatch = 4\nwindow = 2.5\nsaving = \"incremental\"\n\
-         checkpoint_interval = 1\nthrottle = false\npin = \"off\"\ncosts = true\nfree1 = 0.2",
+        "engine = \"timewarp\"\nworkers = 3\nbatch = 4\nwindow = 2.5\nsaving = \"copy\"\n\
+         checkpoint_interval = 2\nthrottle = false\npin = \"off\"\ncosts = true\n\
+         memory = \"64MiB\"\nfree1 = 0.2",
     );
     let report = json(&line);
     assert_eq!(report["workers"], 3);

@@ -1,8 +1,6 @@
 //! The machine and the date of a measurement, for the texts; the command shows the machine, too.
 
-use std::time::SystemTime;
-
-use std::{env::consts, fs};
+use std::{env::consts, fs, time::SystemTime};
 
 /// The machine and the time.
 #[derive(Clone, Debug)]

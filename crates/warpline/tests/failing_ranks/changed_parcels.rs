@@ -83,6 +83,8 @@ fn garbling() -> impl Strategy<Value = Garbling> {
 }
 
 /// CONS-D: a parcel of windows that arrives twice is an error, because it is not of the next round.
+/// The second one may be looked at while its events are still those of the round: then they are
+/// refused.
 #[test]
 fn a_doubled_parcel_of_windows_is_an_error() {
     let ends = network(2, 2).into_iter().enumerate().map(|(rank, inner)| {
@@ -94,7 +96,7 @@ fn a_doubled_parcel_of_windows_is_an_error() {
     let outcomes = rankwise::run_on(ends.collect(), all);
     let text = format!("{outcomes:?}");
     assert!(outcomes.iter().all(|outcome| matches!(outcome, Some(Err(_)))), "{text}");
-    assert!(text.contains("CONS-D"), "{text}");
+    assert!(text.contains("CONS-D") || text.contains("not due here"), "{text}");
 }
 
 proptest! {

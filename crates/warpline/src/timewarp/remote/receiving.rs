@@ -63,7 +63,6 @@ impl<T> Incoming<T> {
 
     /// Drops the notes of events below GVT.
     pub(super) fn on_gvt(&mut self, gvt: Bound) {
-        debug_assert!(gvt <= self.least(), "TW-C: an event in the backlog is below GVT");
         while let Some(first) = self.arrived.first_entry()
             && first.key().0 < gvt
         {
