@@ -6,20 +6,10 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::{EventKey, LpId, Stream};
+use crate::{EventKey, LpId, Stream, mix::mix};
 
 const START: u64 = 0x9e37_79b9_7f4a_7c15;
-const SECRET: [u64; 3] = [0xa076_1d64_78bd_642f, 0xe703_7ed1_a0b4_28db, 0x8ebc_6af0_9c88_c6e3];
-
-/// Mixes two words into one: the two halves of their 128-bit product, folded.
-///
-/// Used for digests and to derive seeds; not a cryptographic hash.
-#[inline]
-#[must_use]
-pub const fn mix(a: u64, b: u64) -> u64 {
-    let product = (a ^ SECRET[0]) as u128 * (b ^ SECRET[1]) as u128;
-    product as u64 ^ (product >> 64) as u64
-}
+const EVENT_SECRET: u64 = 0x8ebc_6af0_9c88_c6e3;
 
 /// The chain of the committed events of one LP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +28,7 @@ impl LpDigest {
         let [time, step_and_sender, sequence] = key.words();
         // Two mixes run side by side; only the last one waits for the chain so far.
         let event = mix(time, step_and_sender.rotate_left(32) ^ sequence);
-        self.0 = mix(self.0 ^ fingerprint, event ^ SECRET[2]);
+        self.0 = mix(self.0 ^ fingerprint, event ^ EVENT_SECRET);
     }
 }
 

@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use rand_core::TryRng;
 use rand_pcg::Pcg64Mcg;
 
-use crate::{LpId, digest::mix};
+use crate::{LpId, mix::mix};
 
 /// The stream of random numbers of one LP.
 #[derive(Clone, Debug, PartialEq, Eq)]
