@@ -131,6 +131,7 @@ impl Parameters for PholdParams {
             0 => AnyModel::new(Phold::<0>::new(self)?),
             1..=64 => AnyModel::new(Phold::<64>::new(self)?),
             65..=1024 => AnyModel::new(Phold::<1024>::new(self)?),
+            1025..=8192 => AnyModel::new(Phold::<8192>::new(self)?),
             _ => AnyModel::new(Phold::<PAYLOAD_BYTES_MAX>::new(self)?),
         })
     }
