@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{LpId, Stream, UndoPoint, VirtualTime};
+use crate::{LpId, Stream, VirtualTime, undo_point::UndoPoint};
 
 /// The handler's view of the engine, for a model whose messages are of type `M`.
 ///

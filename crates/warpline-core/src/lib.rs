@@ -27,6 +27,7 @@ mod random;
 mod reversal;
 mod time;
 mod tracked;
+mod undo_point;
 mod wire;
 
 pub use context::{Context, Io, IoContext};
@@ -39,5 +40,6 @@ pub use model::{Link, LogicalProcess, Model};
 pub use random::Stream;
 pub use reversal::Reversal;
 pub use time::{InvalidTime, VirtualTime};
-pub use tracked::{Tracked, TrackedVec, Undo, UndoPoint, shallow};
+pub use tracked::{Tracked, TrackedVec, Undo, shallow};
+pub use undo_point::UndoPoint;
 pub use wire::{Wire, WireError, Wires, append_words, take_bytes, take_words};

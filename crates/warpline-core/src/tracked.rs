@@ -22,21 +22,7 @@ use std::{any::Any, cell::Cell, collections::VecDeque, fmt, ops::Deref};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::Context;
-
-/// The position of an event in the history of its LP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UndoPoint {
-    /// The number of the event that is being handled; it increases along the history of the LP.
-    pub event: u64,
-    /// Events with a lower number will never be undone.
-    pub committed: u64,
-}
-
-impl UndoPoint {
-    /// For an engine that never undoes writes in this way.
-    pub const NEVER: Self = Self { event: 0, committed: u64::MAX };
-}
+use crate::{Context, undo_point::UndoPoint};
 
 /// The operations of a tracked field that an engine calls.
 pub trait Undo {

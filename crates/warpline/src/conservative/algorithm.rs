@@ -1,7 +1,7 @@
 //! What an algorithm of the conservative engine provides ([`Algorithm`]), and the run around it:
 //! the workers of a rank on their threads, and what becomes of their results.
 //!
-//! Called by [`run`](super::run), for `windows` and for `null_messages`.
+//! Called by [`run`](super::run()), for `windows` and for `null_messages`.
 
 use std::time::Instant;
 
