@@ -11,7 +11,9 @@
 
 use std::fmt;
 
-use crate::{Context, EventKey, IoContext, LpId, Reversal, Undo, VirtualTime, Wires};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{Context, EventKey, IoContext, LpId, Reversal, Undo, VirtualTime, Wire};
 
 /// A logical process (LP): private state that changes only when an event arrives.
 ///
@@ -160,4 +162,38 @@ pub struct Link {
     pub to: LpId,
     /// A lower bound of the delays of events on this link; 0 if none is known.
     pub lookahead: f64,
+}
+
+/// How the messages and the summaries of a model become bytes.
+pub struct Wires<M: Model> {
+    /// For the contents of events.
+    pub message: Wire<<M::Lp as LogicalProcess>::Message>,
+    /// For the results of LPs, which rank 0 combines.
+    pub summary: Wire<<M::Lp as LogicalProcess>::Summary>,
+}
+
+impl<M: Model> Wires<M> {
+    /// Uses serde for both.
+    #[must_use]
+    pub const fn serde() -> Self
+    where
+        <M::Lp as LogicalProcess>::Message: Serialize + DeserializeOwned,
+        <M::Lp as LogicalProcess>::Summary: Serialize + DeserializeOwned,
+    {
+        Self { message: Wire::serde(), summary: Wire::serde() }
+    }
+}
+
+impl<M: Model> Clone for Wires<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M: Model> Copy for Wires<M> {}
+
+impl<M: Model> fmt::Debug for Wires<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wires").finish_non_exhaustive()
+    }
 }

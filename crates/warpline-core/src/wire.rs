@@ -1,7 +1,7 @@
 //! How messages and summaries become bytes and are read back, for runs on several ranks.
 //!
 //! A model that runs on several ranks has a [`Wire`] for its messages and one for its summaries
-//! ([`Model::wires`]); other models need neither. Plain old data is copied as it lies in memory,
+//! ([`Model::wires`](crate::Model::wires)); other models need neither. Plain old data is copied as it lies in memory,
 //! and anything else goes through serde. Only engines call [`Wire::write`] and [`Wire::read`].
 //!
 //! # Invariants
@@ -16,8 +16,6 @@ use std::fmt;
 
 use bytemuck::Pod;
 use serde::{Serialize, de::DeserializeOwned};
-
-use crate::{LogicalProcess, Model};
 
 /// An error: the bytes do not represent a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -147,40 +145,6 @@ impl<T> Copy for Wire<T> {}
 impl<T> fmt::Debug for Wire<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Wire").finish_non_exhaustive()
-    }
-}
-
-/// How the messages and the summaries of a model become bytes.
-pub struct Wires<M: Model> {
-    /// For the contents of events.
-    pub message: Wire<<M::Lp as LogicalProcess>::Message>,
-    /// For the results of LPs, which rank 0 combines.
-    pub summary: Wire<<M::Lp as LogicalProcess>::Summary>,
-}
-
-impl<M: Model> Wires<M> {
-    /// Uses serde for both.
-    #[must_use]
-    pub const fn serde() -> Self
-    where
-        <M::Lp as LogicalProcess>::Message: Serialize + DeserializeOwned,
-        <M::Lp as LogicalProcess>::Summary: Serialize + DeserializeOwned,
-    {
-        Self { message: Wire::serde(), summary: Wire::serde() }
-    }
-}
-
-impl<M: Model> Clone for Wires<M> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<M: Model> Copy for Wires<M> {}
-
-impl<M: Model> fmt::Debug for Wires<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wires").finish_non_exhaustive()
     }
 }
 
