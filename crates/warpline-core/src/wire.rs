@@ -1,8 +1,9 @@
 //! How messages and summaries become bytes and are read back, for runs on several ranks.
 //!
 //! A model that runs on several ranks has a [`Wire`] for its messages and one for its summaries
-//! ([`Model::wires`](crate::Model::wires)); other models need neither. Plain old data is copied as it lies in memory,
-//! and anything else goes through serde. Only engines call [`Wire::write`] and [`Wire::read`].
+//! ([`Model::wires`](crate::Model::wires)); other models need neither. Plain old data is copied as
+//! it lies in memory, and anything else goes through serde. Only engines call [`Wire::write`] and
+//! [`Wire::read`].
 //!
 //! # Invariants
 //!
