@@ -35,8 +35,9 @@ pub(super) fn report(
     let engine = match variant {
         Variant::TimeWarp { workers, .. } => Some((EngineKind::TimeWarp, workers)),
         Variant::Conservative { workers } => Some((EngineKind::Conservative, workers)),
-        Variant::Ranks { engine, aggregation, .. } => {
-            command.arg(format!("--aggregation={aggregation}"));
+        Variant::Ranks { engine, ranks, aggregation, .. } => {
+            // A run of one rank sends nothing, and refuses the flag.
+            command.args((ranks > 1).then(|| format!("--aggregation={aggregation}")));
             Some((engine, 1))
         }
         Variant::Sequential(_) | Variant::Bare(_) => None,
