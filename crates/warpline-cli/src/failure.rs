@@ -1,6 +1,10 @@
 //! The ways in which a command fails, and their exit statuses.
 
-use std::{fmt, process::ExitCode};
+use std::{
+    fmt,
+    io::{self, Write},
+    process::ExitCode,
+};
 
 use warpline::{ConfigError, RunError};
 
@@ -49,8 +53,15 @@ impl Failure {
 }
 
 fn fail(status: u8, message: &dyn fmt::Display) -> ExitCode {
-    eprintln!("error: {message}");
+    print_error(message);
     ExitCode::from(status)
+}
+
+/// Prints the message on standard error in one write: the pieces of two writes may end up apart,
+/// because `mpirun` puts its own lines between what it forwards.
+pub(crate) fn print_error(message: &dyn fmt::Display) {
+    // If standard error is closed, the message is lost.
+    let _ = io::stderr().write_all(format!("error: {message}\n").as_bytes());
 }
 
 impl From<clap::Error> for Failure {
