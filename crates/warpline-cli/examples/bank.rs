@@ -145,7 +145,7 @@ impl LogicalProcess for Branch {
         self.served += 1;
         self.waited += begins - now;
         if cx.rng().chance(bank.onward) {
-            let to = LpId::from_index(cx.rng().below(bank.branches as u64) as usize);
+            let to = cx.rng().lp(bank.branches);
             cx.send_at(to, self.free_at, Message::GoesOn);
         }
     }

@@ -63,6 +63,19 @@ impl Stream {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
+    /// An LP: each of LP 0 to LP `lps - 1` with the same probability; LP 0 if `lps` is 0.
+    ///
+    /// It is the receiver of a message that may go to any LP of the model: `cx.rng().lp(lps)`. It
+    /// draws what [`below`](Self::below) draws with the same bound.
+    ///
+    /// # Panics
+    ///
+    /// If the number of the LP does not fit into 32 bits; no engine holds that many LPs.
+    #[inline]
+    pub fn lp(&mut self, lps: usize) -> LpId {
+        LpId::from_index(self.below(lps as u64) as usize)
+    }
+
     /// True with probability `p`; never for 0, always for 1.
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
@@ -245,6 +258,29 @@ mod tests {
         }
         assert!(seen.iter().all(|&n| (9_600..10_400).contains(&n)), "{seen:?}");
         assert_eq!(rng.below(0), 0);
+    }
+
+    /// An LP is drawn from the bits that `below` takes, so a model may use either.
+    #[test]
+    fn lp_draws_what_below_draws() {
+        let (mut lps, mut numbers) = (stream(), stream());
+        let mut seen = [0_u32; 5];
+        for _ in 0..50_000 {
+            let lp = lps.lp(5);
+            assert_eq!(u64::from(lp.get()), numbers.below(5));
+            seen[lp.index()] += 1;
+        }
+        assert_eq!(lps, numbers, "both are at the same place of the stream");
+        assert!(seen.iter().all(|&n| (9_600..10_400).contains(&n)), "{seen:?}");
+        assert_eq!(lps.lp(1), LpId::new(0));
+        assert_eq!(lps.lp(0), LpId::new(0));
+        assert!(lps.lp(1 << 32) < LpId::new(u32::MAX));
+    }
+
+    #[test]
+    #[should_panic = "the number of an LP fits into 32 bits"]
+    fn lp_refuses_more_lps_than_any_engine_holds() {
+        stream().lp(usize::MAX);
     }
 
     #[test]

@@ -220,7 +220,7 @@ impl<const CAPACITY: usize> Phold<CAPACITY> {
     fn receiver(&self, me: LpId, rng: &mut Stream) -> LpId {
         let PholdParams { lps, neighborhood, .. } = self.params;
         if neighborhood == 0 {
-            return LpId::new(rng.below(lps as u64) as u32);
+            return rng.lp(lps);
         }
         let block = self.block(me, rng.below(neighborhood as u64) as usize);
         LpId::from_index(block.start + rng.below(block.len() as u64) as usize)

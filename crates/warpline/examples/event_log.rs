@@ -101,7 +101,7 @@ impl LogicalProcess for Desk {
         };
         self.visits += 1;
         cx.send_io(Io::NonBlocking, cx.me(), 0.0, Message::Line { customer, visits: self.visits });
-        let next = LpId::from_index(cx.rng().below(office.desks as u64) as usize);
+        let next = cx.rng().lp(office.desks);
         let service = cx.rng().exponential(office.mean_service);
         cx.send(next, service, Message::Arrival { customer });
     }

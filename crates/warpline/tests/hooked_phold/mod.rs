@@ -122,8 +122,8 @@ impl HookedLp {
         if hash.is_multiple_of(LINES) {
             cx.send_io(Io::NonBlocking, cx.me(), model.line_delay, hash);
         }
-        let lps = cx.lp_count() as u64;
-        let to = LpId::from_index(cx.rng().below(lps) as usize);
+        let lps = cx.lp_count();
+        let to = cx.rng().lp(lps);
         let delay = cx.rng().exponential(1.0);
         if hash % model.blocking == 1 {
             cx.send_io(Io::Blocking, to, delay, hash);

@@ -194,9 +194,9 @@ impl Process {
         (count, budget): (u64, u64),
         cx: &mut impl Context<Message>,
     ) {
-        let (now, lps) = (cx.now().get(), cx.lp_count() as u64);
+        let (now, lps) = (cx.now().get(), cx.lp_count());
         for child in 0..count.min(budget) {
-            let to = LpId::new(cx.rng().below(lps) as u32);
+            let to = cx.rng().lp(lps);
             let delay = spec.delay(to == cx.me(), cx.rng());
             let time = now + delay;
             let step = cause.map_or(0, |cause| if time > now { 0 } else { cause.1 + 1 });
