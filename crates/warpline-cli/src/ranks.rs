@@ -12,7 +12,7 @@ use warpline::{
 use warpline_net::launched_by_mpi;
 
 use crate::{
-    failure::{Failure, print_error},
+    failure::Failure,
     values::{named, one_to},
 };
 
@@ -173,7 +173,7 @@ impl Launch {
                     // Rank 0 has informed the other ranks, and reports to the user.
                     Err(RunError::Net(warpline::error::NetError::Ended { .. })) => {}
                     Err(RunError::Net(error)) => {
-                        print_error(error);
+                        crate::failure::print_error(error);
                         transport.abort(1);
                     }
                     _ => {}
