@@ -159,11 +159,11 @@ impl Policies {
             gvt_interval: self.gvt_interval,
             throttle: self.throttle,
             time_barrier: self.time_barrier.and_then(|time| VirtualTime::new(time).ok()),
-            pool: match self.pool {
-                PoolKind::Sender => Pool::Sender { global_share: self.global_share },
-                PoolKind::Receiver => Pool::Receiver { local_pool: self.local_pool },
-                PoolKind::Partitioned => Pool::Partitioned { local_share: self.local_share },
-                PoolKind::Adaptive => Pool::Adaptive,
+            pool: match self.pool.into() {
+                Pool::Sender { .. } => Pool::Sender { global_share: self.global_share },
+                Pool::Receiver { .. } => Pool::Receiver { local_pool: self.local_pool },
+                Pool::Partitioned { .. } => Pool::Partitioned { local_share: self.local_share },
+                other => other,
             },
             pin: self.pin,
             ..TimeWarp::default()

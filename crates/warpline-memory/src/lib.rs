@@ -4,7 +4,7 @@
 //! engines, behind interfaces that are safe whatever the caller does.
 //!
 //! - [`Arena`] and [`Buffers`]: event buffers that pass from worker to worker without a copy.
-//! - [`Pool`] and [`PoolPlan`]: where free buffers are kept.
+//! - [`Pool`], [`PoolKind`] and [`PoolPlan`]: where free buffers are kept.
 //! - [`BufferTrace`]: which worker touches which buffer, for experiments with memory systems.
 //! - [`Inbox`]: any worker pushes blocks of items, and the owner drains them.
 //! - [`prefetch()`]: a hint to the cache.
@@ -23,6 +23,6 @@ pub use affinity::{Binding, bind_worker};
 pub use arena::{Arena, BufferId, Buffers, Taken};
 pub use crossbeam_utils::{Backoff, CachePadded};
 pub use inbox::{BLOCK_ITEMS, Block, Drain, Inbox};
-pub use pool::{BUFFERS_MAX, Pool, PoolPlan};
+pub use pool::{BUFFERS_MAX, Pool, PoolKind, PoolPlan, UnknownPool};
 pub use prefetch::prefetch;
 pub use trace::{BufferAccess, BufferAction, BufferTrace};

@@ -1,7 +1,8 @@
 //! Enums whose values have names: `names!` declares one together with its names, both ways.
 //!
-//! Every choice that a user makes by a name (engine, pending set, pool, policies of Time Warp) is
-//! declared here, so that all of them list, print and parse their names in the same way.
+//! Every choice that a user makes by a name (engine, pending set, policies of Time Warp) is
+//! declared here, so that all of them list, print and parse their names in the same way. Only the
+//! pools are named where they are: in [`warpline_memory`], which is below this crate.
 
 /// Declares an enum of values with names, and its default value. The literal after `as` is the key
 /// that a [`ConfigError`](crate::ConfigError) states when a name is unknown.

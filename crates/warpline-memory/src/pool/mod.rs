@@ -12,9 +12,11 @@
 //! | [`partitioned`] | B(me, receiver), of a fixed size        | B(me, sender)                |
 //! | [`adaptive`]    | B(me, receiver), sized by its traffic   | B(me, sender)                |
 //!
-//! [`Pool`] names a strategy, and a [`PoolSide`] is the side of one worker. The arena has one
-//! [`Shared`] for all workers: a [`Stock`] of buffers that belong to no worker, and for each worker
-//! a [`Shelf`], a list under a lock.
+//! [`Pool`] is a strategy with its parameters, [`PoolKind`] names it, and a [`PoolSide`] is the
+//! side of one worker. To add a pool, write its file, and here a variant of [`Pool`], a line in the
+//! list of `pools!`, and the arms that the compiler misses. The arena has one [`Shared`] for all
+//! workers: a [`Stock`] of buffers that belong to no worker, and for each worker a [`Shelf`], a
+//! list under a lock.
 //!
 //! # Invariants
 //!
@@ -29,6 +31,8 @@ pub(crate) mod partitioned;
 pub(crate) mod receiver;
 pub(crate) mod sender;
 pub(crate) mod stock;
+
+use std::{error::Error, fmt, str::FromStr};
 
 use crossbeam_utils::CachePadded;
 
@@ -71,6 +75,19 @@ impl Pool {
     /// A partitioned pool with equal parts.
     pub const PARTITIONED: Self = Self::Partitioned { local_share: None };
 
+    /// The parameter that must be from 0 to 1, if the pool has one: its name as a flag, and its
+    /// value.
+    #[must_use]
+    pub const fn fraction(self) -> Option<(&'static str, f64)> {
+        match self {
+            Self::Sender { global_share } => Some(("global-share", global_share)),
+            Self::Partitioned { local_share: Some(share) } => Some(("local-share", share)),
+            Self::Partitioned { local_share: None } | Self::Receiver { .. } | Self::Adaptive => {
+                None
+            }
+        }
+    }
+
     /// Whether a free buffer is put into a list that depends on the sender of its last message.
     const fn knows_senders(self) -> bool {
         match self {
@@ -94,6 +111,121 @@ impl Pool {
         !matches!(self, Self::Sender { .. })
     }
 }
+
+/// Declares the kinds: their names, what each has for parameters by default, and the type of a
+/// worker's side.
+macro_rules! pools {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal => $pool:expr, $side:ty;)*) => {
+        /// Where free buffers are kept (Fujimoto and Panesar 1995): the strategies by name.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum PoolKind { $($(#[$doc])* $kind,)* }
+
+        impl PoolKind {
+            /// Every kind.
+            pub const ALL: &'static [Self] = &[$(Self::$kind,)*];
+
+            /// The name on the command line and in reports.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)* }
+            }
+        }
+
+        /// The pool of that kind, with default values for its parameters.
+        impl From<PoolKind> for Pool {
+            fn from(kind: PoolKind) -> Self {
+                match kind { $(PoolKind::$kind => $pool,)* }
+            }
+        }
+
+        impl From<Pool> for PoolKind {
+            fn from(pool: Pool) -> Self {
+                match pool { $(Pool::$kind { .. } => Self::$kind,)* }
+            }
+        }
+
+        /// One of the strategies. A predictable branch is better than an engine compiled for each
+        /// of them.
+        #[derive(Debug)]
+        enum AnyPool<'a> { $($kind($side),)* }
+
+        impl PoolSide for AnyPool<'_> {
+            #[inline]
+            fn acquire(&mut self, to: usize) -> Option<u32> {
+                match self { $(Self::$kind(side) => side.acquire(to),)* }
+            }
+            #[inline]
+            fn release(&mut self, buffer: u32, from: usize) {
+                match self { $(Self::$kind(side) => side.release(buffer, from),)* }
+            }
+            fn redistribute(&mut self, short: bool) {
+                match self { $(Self::$kind(side) => side.redistribute(short),)* }
+            }
+            fn give_up(&mut self) {
+                match self { $(Self::$kind(side) => side.give_up(),)* }
+            }
+            fn free(&self) -> usize {
+                match self { $(Self::$kind(side) => side.free(),)* }
+            }
+        }
+    };
+}
+
+pools! {
+    /// With the sender; a global pool evens out differences.
+    Sender = "sender" => Self::SENDER, sender::Sender<'a>;
+    /// With the receiver, under a lock.
+    Receiver = "receiver" => Self::RECEIVER, receiver::Receiver<'a>;
+    /// With each pair of workers, an equal part for each.
+    Partitioned = "partitioned" => Self::PARTITIONED, partitioned::Partitioned<'a>;
+    /// With each pair of workers, as many as the messages between them need.
+    Adaptive = "adaptive" => Self::Adaptive, adaptive::Adaptive<'a>;
+}
+
+impl Default for PoolKind {
+    fn default() -> Self {
+        Pool::default().into()
+    }
+}
+
+impl fmt::Display for PoolKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for PoolKind {
+    type Err = UnknownPool;
+
+    fn from_str(name: &str) -> Result<Self, UnknownPool> {
+        let kind = Self::ALL.iter().copied().find(|kind| kind.name() == name);
+        kind.ok_or_else(|| UnknownPool { name: name.to_owned() })
+    }
+}
+
+/// A name that no pool has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownPool {
+    /// The name.
+    pub name: String,
+}
+
+impl UnknownPool {
+    /// What is allowed instead.
+    #[must_use]
+    pub fn allowed(&self) -> String {
+        let names: Vec<_> = PoolKind::ALL.iter().map(|kind| kind.name()).collect();
+        format!("one of {}", names.join(", "))
+    }
+}
+
+impl fmt::Display for UnknownPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the pool is {}, but must be {}", self.name, self.allowed())
+    }
+}
+
+impl Error for UnknownPool {}
 
 /// The strategy of a pool, and the sizes that it works with.
 #[derive(Clone, Debug)]
@@ -236,51 +368,49 @@ pub(crate) struct Side<'a> {
     gave_up: bool,
 }
 
-/// One of the strategies. A predictable branch is better than an engine compiled for each of them.
-#[derive(Debug)]
-enum AnyPool<'a> {
-    Receiver(receiver::Receiver<'a>),
-    Sender(sender::Sender<'a>),
-    Partitioned(partitioned::Partitioned<'a>),
-    Adaptive(adaptive::Adaptive<'a>),
-}
-
-macro_rules! delegate {
-    ($side:expr, $pool:ident => $call:expr) => {
-        match $side {
-            AnyPool::Receiver($pool) => $call,
-            AnyPool::Sender($pool) => $call,
-            AnyPool::Partitioned($pool) => $call,
-            AnyPool::Adaptive($pool) => $call,
-        }
-    };
-}
-
 impl PoolSide for Side<'_> {
     #[inline]
     fn acquire(&mut self, to: usize) -> Option<u32> {
-        delegate!(&mut self.pool, pool => pool.acquire(to))
+        self.pool.acquire(to)
     }
 
     #[inline]
     fn release(&mut self, buffer: u32, from: usize) {
-        delegate!(&mut self.pool, pool => pool.release(buffer, from));
+        self.pool.release(buffer, from);
     }
 
     fn redistribute(&mut self, short: bool) {
         // The buffers that were given up are for workers that need them more. These workers would
         // not find them on shelves, or if this worker took them back from the stock.
         if !std::mem::take(&mut self.gave_up) {
-            delegate!(&mut self.pool, pool => pool.redistribute(short));
+            self.pool.redistribute(short);
         }
     }
 
     fn give_up(&mut self) {
         self.gave_up = true;
-        delegate!(&mut self.pool, pool => pool.give_up());
+        self.pool.give_up();
     }
 
     fn free(&self) -> usize {
-        delegate!(&self.pool, pool => pool.free())
+        self.pool.free()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kind has a name, a pool of that kind, and no other name.
+    #[test]
+    fn kinds_have_names_and_pools() {
+        for &kind in PoolKind::ALL {
+            assert_eq!(kind.to_string().parse(), Ok(kind));
+            assert_eq!(PoolKind::from(Pool::from(kind)), kind);
+        }
+        assert_eq!(PoolKind::default(), PoolKind::Adaptive);
+        let error = "plum".parse::<PoolKind>().expect_err("no pool has this name");
+        let says = "the pool is plum, but must be one of sender, receiver, partitioned, adaptive";
+        assert_eq!(error.to_string(), says);
     }
 }

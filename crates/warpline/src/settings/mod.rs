@@ -11,7 +11,6 @@ mod conservative;
 mod engine;
 mod parallel;
 mod placement;
-mod pool;
 mod timewarp;
 
 use crate::ConfigError;
@@ -20,12 +19,17 @@ pub use conservative::{Conservative, Synchronization, SynchronizationKind};
 pub use engine::{Engine, EngineKind, ReverseCheck, Sequential};
 pub(crate) use parallel::Parallel;
 pub use placement::Placement;
-pub use pool::PoolKind;
 pub use timewarp::{
     Cancellation, CheckpointInterval, FossilCollection, StateSaving, StateSavingKind, TimeWarp,
 };
-pub use warpline_memory::Pool;
+pub use warpline_memory::{Pool, PoolKind, UnknownPool};
 pub use warpline_net::Aggregation;
+
+impl From<UnknownPool> for ConfigError {
+    fn from(unknown: UnknownPool) -> Self {
+        Self::new("pool", &unknown.name, unknown.allowed())
+    }
+}
 
 /// The settings of a run: what every engine reads, and what the engine `E` does.
 #[derive(Clone, Debug)]

@@ -110,13 +110,7 @@ impl TimeWarp {
         let [free1, free2] = self.free_fractions;
         fraction("free1", free1)?;
         fraction("free2", free2)?;
-        match self.pool {
-            Pool::Sender { global_share } => fraction("global-share", global_share),
-            Pool::Partitioned { local_share: Some(share) } => fraction("local-share", share),
-            Pool::Partitioned { local_share: None } | Pool::Receiver { .. } | Pool::Adaptive => {
-                Ok(())
-            }
-        }
+        self.pool.fraction().map_or(Ok(()), |(key, share)| fraction(key, share))
     }
 
     /// How the pool is made, with at most `limit` buffers.

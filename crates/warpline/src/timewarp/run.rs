@@ -300,6 +300,7 @@ impl<M: Model> Reporting<'_, M> {
                 peak_buffer_bytes: u64::from(self.shared.arena.issued())
                     * Shared::<M>::buffer_bytes(self.shared.workers()),
                 digest,
+                ..Totals::default()
             },
             details,
             lps: lps.into_iter().map(|lp| (lp.id, lp.state)).collect(),
