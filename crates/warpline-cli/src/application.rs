@@ -29,7 +29,7 @@ pub(crate) enum Request {
     Run(ModelParams, RunArgs, Vec<Unread>),
     Sweep(ModelParams, SweepArgs, Vec<Unread>),
     Info(InfoArgs),
-    Bench(BenchArgs),
+    Bench(BenchArgs, Vec<Unread>),
     Lab(LabArgs),
     Spin(SpinArgs),
 }
@@ -133,7 +133,11 @@ impl Application {
                 Request::Sweep(params, args, unread)
             }
             Some(("info", info)) => Request::Info(InfoArgs::from_arg_matches(info)?),
-            Some(("bench", bench)) => Request::Bench(BenchArgs::from_arg_matches(bench)?),
+            Some(("bench", bench)) => {
+                let args = BenchArgs::from_arg_matches(bench)?;
+                let unread = args.unread(bench)?;
+                Request::Bench(args, unread)
+            }
             Some(("lab", lab)) => Request::Lab(LabArgs::from_arg_matches(lab)?),
             Some((_, spin)) => Request::Spin(SpinArgs::from_arg_matches(spin)?),
         })

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, builder::PossibleValuesParser, builder::TypedValueParser};
+use clap::{
+    Args, FromArgMatches, ValueEnum, builder::PossibleValuesParser, builder::TypedValueParser,
+};
 use warpline::{
     AnyModel, Engine, Sequential, Simulation, TimeWarp, pending::PendingKind, settings::EngineKind,
 };
@@ -59,6 +61,13 @@ pub(crate) struct CommonArgs {
 }
 
 impl CommonArgs {
+    /// The flags of a run that is told nothing but its engine.
+    pub(crate) fn of(engine: EngineKind) -> Result<Self, clap::Error> {
+        let command = Self::augment_args(clap::Command::new("run"));
+        let line = ["run".to_owned(), format!("--engine={engine}")];
+        Self::from_arg_matches(&command.try_get_matches_from(line)?)
+    }
+
     /// Where a run of this model ends if nothing else was asked for.
     pub(crate) fn end_of(&self, params: &ModelParams) -> f64 {
         self.end.unwrap_or_else(|| params.end())

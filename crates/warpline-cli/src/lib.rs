@@ -75,7 +75,10 @@ impl Application {
             }
             Request::Sweep(_, args, _) => sweep::execute(self, &words, &args),
             Request::Info(args) => info::execute(self, &args),
-            Request::Bench(args) => bench::execute(&args),
+            Request::Bench(args, unread) => {
+                reads::refuse(unread)?;
+                bench::execute(&args)
+            }
             Request::Lab(args) => lab::execute(&args),
             Request::Spin(args) => bench::spin(&args),
         }

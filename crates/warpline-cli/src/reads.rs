@@ -1,7 +1,8 @@
 //! Which engine and which policy reads a flag. A flag that is given and not read is an error.
 //!
 //! `run` and `sweep` check this after the command line is parsed; the keys of a configuration file
-//! are flags by then. In a sweep it is enough that one of the runs reads the flag.
+//! are flags by then. In a sweep it is enough that one of the runs reads the flag, and so it is in
+//! `bench`, which makes a run of each engine that it measures.
 
 use clap::{ArgMatches, parser::ValueSource};
 use warpline::settings::{EngineKind, PoolKind, StateSavingKind, SynchronizationKind};
@@ -23,6 +24,7 @@ struct Need {
     flags: &'static str,
 }
 
+const SEQUENTIAL: &[EngineKind] = &[EngineKind::Sequential];
 const ORDERED: &[EngineKind] = &[EngineKind::Sequential, EngineKind::TimeWarp];
 const PARALLEL: &[EngineKind] = &[EngineKind::Conservative, EngineKind::TimeWarp];
 const CONSERVATIVE: &[EngineKind] = &[EngineKind::Conservative];
@@ -81,6 +83,9 @@ const RULES: &[Rule] = &[
     rule("free2", TIME_WARP, &[MEMORY]),
     rule("in-turn", TIME_WARP, &[]),
     rule("costs", TIME_WARP, &[]),
+    // Those that only `bench` has.
+    rule("all-pending", SEQUENTIAL, &[]),
+    rule("busy", TIME_WARP, &[]),
 ];
 
 /// A flag that was typed and that a run does not read: its name, and why.
@@ -90,37 +95,118 @@ pub(crate) struct Unread {
     why: String,
 }
 
+/// Why a run does not read a flag.
+enum Why {
+    OtherEngine,
+    /// These flags are missing.
+    Lacks(Vec<&'static str>),
+}
+
 /// The flags that were typed for a run and that it does not read.
 pub(crate) fn unread(matches: &ArgMatches, args: &CommonArgs) -> Vec<Unread> {
-    let is_typed = |rule: &&Rule| {
-        let id = rule.flag.replace('-', "_");
-        matches.value_source(&id) == Some(ValueSource::CommandLine)
+    let of = |rule: &Rule| {
+        let why = rule.unread_by(args)?;
+        Some(Unread { flag: rule.flag, why: rule.text_for_run(&why, args.engine) })
     };
-    let of = |rule: &Rule| rule.unread_by(args).map(|why| Unread { flag: rule.flag, why });
-    RULES.iter().filter(is_typed).filter_map(of).collect()
+    typed(matches).filter_map(of).collect()
+}
+
+/// The flags that were typed for a benchmark and that none of its runs reads; `measured` says in
+/// words what it measures.
+pub(crate) fn unread_by_all(
+    matches: &ArgMatches,
+    runs: &[CommonArgs],
+    measured: &str,
+) -> Vec<Unread> {
+    let of = |rule: &Rule| {
+        let reasons: Option<Vec<Why>> = runs.iter().map(|run| rule.unread_by(run)).collect();
+        let lacks = reasons?.into_iter().find_map(|why| match why {
+            Why::OtherEngine => None,
+            Why::Lacks(flags) => Some(flags),
+        });
+        let why = lacks.map_or(Why::OtherEngine, Why::Lacks);
+        Some(Unread { flag: rule.flag, why: rule.text_for_bench(&why, matches, measured) })
+    };
+    typed(matches).filter_map(of).collect()
+}
+
+/// The rules of the flags that were typed.
+fn typed(matches: &ArgMatches) -> impl Iterator<Item = &'static Rule> {
+    RULES.iter().filter(|rule| {
+        let id = id_of(rule.flag);
+        has_flag(matches, &id) && matches.value_source(&id) == Some(ValueSource::CommandLine)
+    })
+}
+
+/// Whether the command has this flag at all.
+fn has_flag(matches: &ArgMatches, id: &str) -> bool {
+    matches.try_contains_id(id).is_ok()
+}
+
+/// The name that the parser gives a flag.
+fn id_of(flag: &str) -> String {
+    flag.trim_start_matches('-').replace('-', "_")
 }
 
 impl Rule {
     /// Why a run does not read the flag, if it does not.
-    fn unread_by(&self, args: &CommonArgs) -> Option<String> {
-        let Self { flag, engines, needs } = self;
-        if !engines.contains(&args.engine) {
-            let names: Vec<_> = engines.iter().map(|engine| format!("--engine {engine}")).collect();
-            let (names, engine) = (names.join(" or "), args.engine);
-            return Some(format!(
-                "--{flag} is read with {names} only, and this is --engine {engine}\n  what to do: \
-                 leave --{flag} out, or choose that engine"
-            ));
+    fn unread_by(&self, args: &CommonArgs) -> Option<Why> {
+        if !self.engines.contains(&args.engine) {
+            return Some(Why::OtherEngine);
         }
         let missing: Vec<_> =
-            needs.iter().filter(|need| !(need.holds)(args)).map(|need| need.flags).collect();
-        (!missing.is_empty()).then(|| {
-            format!(
-                "--{flag} is read only together with {}\n  what to do: leave --{flag} out, or add \
-                 that",
-                missing.join(" and ")
-            )
-        })
+            self.needs.iter().filter(|need| !(need.holds)(args)).map(|need| need.flags).collect();
+        (!missing.is_empty()).then_some(Why::Lacks(missing))
+    }
+
+    fn text_for_run(&self, why: &Why, engine: EngineKind) -> String {
+        let flag = self.flag;
+        match why {
+            Why::OtherEngine => {
+                let names = self.engines.iter().map(|engine| format!("--engine {engine}"));
+                let names = names.collect::<Vec<_>>().join(" or ");
+                format!(
+                    "--{flag} is read with {names} only, and this is --engine {engine}\n  what to \
+                     do: leave --{flag} out, or choose that engine"
+                )
+            }
+            Why::Lacks(flags) => self.text_for_lack(flags),
+        }
+    }
+
+    fn text_for_bench(&self, why: &Why, matches: &ArgMatches, measured: &str) -> String {
+        let flag = self.flag;
+        match why {
+            Why::OtherEngine => {
+                let names: Vec<_> = self.engines.iter().map(|engine| engine.name()).collect();
+                let names = names.join(" or ");
+                format!(
+                    "--{flag} is read by {names} only, and this measures {measured}\n  what to \
+                     do: leave --{flag} out, or measure that engine, too"
+                )
+            }
+            Why::Lacks(flags) => {
+                let word = |flags: &&str| flags.split(' ').next().unwrap_or_default().to_owned();
+                let unknown = flags.iter().map(word).find(|flag| !has_flag(matches, &id_of(flag)));
+                unknown.map_or_else(
+                    || self.text_for_lack(flags),
+                    |unknown| {
+                        format!(
+                            "--{flag} is read only together with {unknown}, which this command \
+                             does not have\n  what to do: leave --{flag} out"
+                        )
+                    },
+                )
+            }
+        }
+    }
+
+    fn text_for_lack(&self, flags: &[&str]) -> String {
+        format!(
+            "--{flag} is read only together with {}\n  what to do: leave --{flag} out, or add that",
+            flags.join(" and "),
+            flag = self.flag
+        )
     }
 }
 

@@ -236,6 +236,37 @@ fn flags_that_nobody_reads_are_refused() {
     stdout(&format!("{sweep} --vary engine=sequential,timewarp --workers 2 --pool sender"));
 }
 
+/// The same in a benchmark: one of the engines that it measures must read a flag.
+#[test]
+fn flags_that_no_measured_engine_reads_are_refused() {
+    for (flags, says) in [
+        ("--only sequential --pool sender", ["--pool", "timewarp only"]),
+        ("--only sequential,bare --workers 2", ["conservative or timewarp", "sequential and bare"]),
+        ("--only bare --ranks 2", ["--ranks", "this measures bare"]),
+        ("--only timewarp --all-pending", ["--all-pending", "sequential only"]),
+        ("--only sequential --busy", ["--busy", "timewarp only"]),
+        ("--only conservative --workers 2", ["--workers", "no lookahead"]),
+        ("--aggregation off", ["--aggregation", "--ranks"]),
+        ("--saving reverse --checkpoint-interval 4", ["--checkpoint-interval", "--saving copy"]),
+        ("--pool sender --local-pool on", ["--local-pool", "--pool receiver"]),
+        ("--pool sender --global-share 0.2", ["--memory", "does not have"]),
+    ] {
+        refuses(&format!("bench W1 {flags}"), 2, &says);
+    }
+    refuses("bench W2 --only conservative --batch 3", 2, &["--batch", "measures conservative"]);
+    refuses("bench --sends --pool sender", 2, &["--pool", "--sends"]);
+    // These are read, so that nothing but the debug build is wrong.
+    #[cfg(debug_assertions)]
+    for flags in [
+        "W1 --pool receiver --local-pool on --busy --all-pending",
+        "W1 --only timewarp --workers 2 --ranks 2 --aggregation off",
+        "W2 --only conservative --workers 2 --pin off",
+        "--sends --samples 1 --length 0.1",
+    ] {
+        refuses(&format!("bench {flags}"), 2, &["--release"]);
+    }
+}
+
 /// Engines and workers can be varied: every row has the same digest, and the same columns.
 #[test]
 fn sweeps_vary_engine_and_workers() {

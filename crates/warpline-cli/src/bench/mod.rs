@@ -16,7 +16,7 @@ mod table;
 mod workload;
 mod yardstick;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgMatches, Args, ValueEnum};
 use serde_json::{Value, json};
 use warpline::{
     pending::PendingKind,
@@ -24,7 +24,13 @@ use warpline::{
 };
 
 use crate::{
-    failure::Failure, interrupt, output::Output, progress, system, timewarp_args::Policies,
+    failure::Failure,
+    interrupt,
+    output::Output,
+    progress,
+    reads::{self, Unread},
+    system,
+    timewarp_args::Policies,
     values::one_to,
 };
 
@@ -181,6 +187,26 @@ impl BenchArgs {
             variants.extend(Yardstick::all(&workload.bare()).into_iter().map(Variant::Bare));
         }
         variants
+    }
+
+    /// The flags that were typed and that nothing reads that is measured.
+    pub(crate) fn unread(&self, matches: &ArgMatches) -> Result<Vec<Unread>, clap::Error> {
+        if self.sends {
+            return Ok(reads::unread_by_all(matches, &[], "messages between workers (--sends)"));
+        }
+        let (mut runs, mut subjects) = (Vec::new(), Vec::new());
+        let variants = self.workloads().into_iter().map(|workload| self.variants(workload));
+        for variant in variants.flatten() {
+            runs.extend(variant.run(&self.policies)?);
+            if !subjects.contains(&variant.subject()) {
+                subjects.push(variant.subject());
+            }
+        }
+        let measured = match subjects.as_slice() {
+            [] => "nothing: the workload has no lookahead".to_owned(),
+            some => some.join(" and "),
+        };
+        Ok(reads::unread_by_all(matches, &runs, &measured))
     }
 }
 

@@ -6,6 +6,7 @@ use warpline::{
 };
 
 use super::{Workload, Yardstick};
+use crate::{args::CommonArgs, timewarp_args::Policies};
 
 /// Something that handles a workload's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,40 @@ impl Variant {
                 format!("{engine}, {ranks} ranks, {over}{aggregation}")
             }
         }
+    }
+
+    /// What it measures, as `--only` and reports call it.
+    pub(super) fn subject(self) -> &'static str {
+        self.engine().map_or("bare", EngineKind::name)
+    }
+
+    fn engine(self) -> Option<EngineKind> {
+        match self {
+            Self::Bare(_) => None,
+            Self::Sequential(_) => Some(EngineKind::Sequential),
+            Self::Conservative { .. } => Some(EngineKind::Conservative),
+            Self::TimeWarp { .. } => Some(EngineKind::TimeWarp),
+            Self::Ranks { engine, .. } => Some(engine),
+        }
+    }
+
+    /// Its sample as a run, as flags of `run` would set it up; `None` for a bare loop.
+    pub(super) fn run(self, policies: &Policies) -> Result<Option<CommonArgs>, clap::Error> {
+        let Some(engine) = self.engine() else { return Ok(None) };
+        let mut run = CommonArgs::of(engine)?;
+        run.timewarp.policies = policies.clone();
+        match self {
+            Self::Bare(_) => {}
+            Self::Sequential(pending) => run.pending = pending,
+            Self::Conservative { workers } | Self::TimeWarp { workers, .. } => {
+                run.timewarp.workers = Some(workers);
+            }
+            Self::Ranks { ranks, aggregation, .. } => {
+                run.timewarp.workers = Some(1);
+                (run.ranks.ranks, run.ranks.aggregation) = (ranks, aggregation);
+            }
+        }
+        Ok(Some(run))
     }
 
     /// Whether it may serve as the yardstick: a bare loop that handles events in their order.
