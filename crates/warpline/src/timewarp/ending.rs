@@ -9,26 +9,19 @@ use super::{
 use crate::{EngineKind, RunError, run::FailureOrder};
 
 impl<M: Model> Worker<'_, M> {
-    /// The run has come to its end. If there are other ranks, the worker waits until their messages
-    /// have arrived.
-    pub(super) fn close(&mut self, end: End) -> Result<(), End> {
-        if self.sender.remote.is_none() {
-            return Err(end);
-        }
-        self.close_remote(end);
-        Ok(())
-    }
-
-    /// The run fails. If there are other ranks, they hear of it by the next round of GVT, and the
-    /// worker goes on until then.
+    /// The run fails, with a failure that was noted: no event is handled any more.
     pub(super) fn end_as_failed(&mut self) -> Result<(), End> {
         self.flow.fail();
-        if self.sender.remote.is_none() { Err(self.leave()) } else { Ok(()) }
+        self.leave_if_over()
     }
 
     /// Leaves the run if it cannot go on.
     pub(super) fn go_on(&mut self) -> Result<(), End> {
         self.advance_remote();
+        self.leave_if_over()
+    }
+
+    fn leave_if_over(&mut self) -> Result<(), End> {
         if self.shared.cannot_go_on() { Err(self.leave()) } else { Ok(()) }
     }
 

@@ -110,7 +110,7 @@ impl Flow {
             starved_again: false,
             starved_at: 0,
             has_tried: false,
-            tries_once: shared.remote.is_some(),
+            tries_once: shared.sends_leave_at_once(),
             held_back: false,
             too_early: shared.settings.memory.is_some(),
             credit: usize::MAX,

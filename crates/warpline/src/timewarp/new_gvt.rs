@@ -68,11 +68,8 @@ impl<M: Model> Worker<'_, M> {
     /// The GVT cut of this worker: reports the least key that it may still handle.
     pub(super) fn report(&mut self) {
         let least = self.least();
-        // A key that has changed on its way from another rank is an error of the run, found when
-        // GVT decreases (`refuse_gvt`).
-        let may_have_changed = self.sender.remote.is_some();
         debug_assert!(
-            least >= self.gvt || may_have_changed,
+            least >= self.gvt || self.may_have_got_changed_keys(),
             "TW-C: {least:?} is below GVT, {:?}",
             self.gvt
         );

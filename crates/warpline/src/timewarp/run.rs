@@ -9,7 +9,7 @@ use super::{
     costs::Part,
     diagnosis::Evidence,
     gvt::Bound,
-    remote::{Exchanged, Remote},
+    remote::Exchanged,
     saving::Lp,
     shared::Shared,
     statistics::Statistics,
@@ -188,11 +188,10 @@ fn result<M: Model>(mut worker: Worker<'_, M>, end: End) -> WorkerResult<M::Lp> 
     worker.show_activity(Activity::Ended);
     worker.statistics.copied = worker.saving.copied;
     worker.statistics.coasted = worker.saving.coasted;
-    let remote = worker.sender.remote.as_deref();
-    let backlog = remote.map_or(0, Remote::backlog);
+    let pending = worker.sender.pending.len() + worker.waiting.len() + worker.backlog();
     WorkerResult {
-        pending: (worker.sender.pending.len() + worker.waiting.len() + backlog) as u64,
-        exchanged: remote.map(Remote::exchanged),
+        pending: pending as u64,
+        exchanged: worker.exchanged(),
         gvt: worker.gvt,
         rounds: worker.sender.gvt.rounds(),
         end,

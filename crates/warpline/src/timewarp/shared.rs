@@ -90,46 +90,11 @@ impl<M: Model> Shared<M> {
         self.settings.engine.workers
     }
 
-    /// Whether several workers run at the same time, at this rank or others.
-    pub(super) const fn is_parallel(&self) -> bool {
-        self.workers() > 1 || self.remote.is_some()
-    }
-
-    /// Requests a computation of GVT.
-    pub(super) fn request_gvt(&self) {
-        match &self.remote {
-            None => self.gvt.start(),
-            Some(remote) => remote.request_gvt(),
-        }
-    }
-
-    /// Ends the run of this rank at once, whatever the other ranks do. The failure is known by
-    /// then, or another rank has it.
-    pub(super) fn abandon(&self) {
-        if let Some(remote) = &self.remote {
-            remote.abandon();
-        }
-    }
-
-    /// Whether the run of this rank was abandoned: the other ranks have to be alerted.
-    pub(super) fn is_abandoned(&self) -> bool {
-        self.remote.as_ref().is_some_and(RemoteShared::is_abandoned)
-    }
-
-    /// Whether the workers leave the run in their next turn. If there are other ranks, a failure
-    /// alone is no reason: they hear of it by the next round of GVT.
-    #[inline]
-    pub(super) fn cannot_go_on(&self) -> bool {
-        self.remote.as_ref().map_or_else(|| self.failure.is_known(), RemoteShared::is_abandoned)
-    }
-
     /// Sets the simulated time barrier, as ordered bits, after this many rounds of GVT.
     pub(super) fn set_barrier(&self, bits: u64, round: u64) {
         // Ordering: Relaxed; workers may see it late, it only limits optimism.
         self.barrier.store(bits, Ordering::Relaxed);
-        if let Some(remote) = &self.remote {
-            remote.update_barrier(TimeBarrier { round, bits });
-        }
+        self.tell_barrier(TimeBarrier { round, bits });
     }
 
     /// The memory that one event takes: its buffer, its entry in the pending set, its record with
@@ -138,12 +103,6 @@ impl<M: Model> Shared<M> {
         let state = size_of::<Option<M::Lp>>();
         let event = size_of::<Event>() + size_of::<Record>() + size_of::<Sent>();
         (Arena::<Message<M>>::buffer_bytes(workers) + event + state) as u64
-    }
-
-    /// An estimate of the slowest worker's time. Workers of other ranks do not show theirs, so it
-    /// is GVT if there are any.
-    pub(super) fn slowest_worker(&self, gvt: f64) -> f64 {
-        if self.remote.is_some() { gvt } else { self.snooped_gvt() }
     }
 
     /// The least time that a worker shows: an estimate of GVT, and mostly ahead of it.

@@ -10,11 +10,14 @@
 //! - **A new GVT**: `on_remote_gvt` drops the notes of events that cannot be canceled any more.
 //! - **The end of a turn**: `flush_remote` sends parcels that are not full, at once in an idle
 //!   turn.
-//! - **The end of the run**: `close_remote` and `end_if_closed` wait until all messages of other
+//! - **The end of the run**: `close` and `end_if_closed` wait until all messages of other
 //!   ranks have arrived.
 //!
 //! A handler that sends to an LP of another rank, and a rollback that takes such a send back, call
 //! `Sender::send_remote` ([`sending`]).
+//!
+//! Nothing else asks whether there are other ranks: the questions are in the hooks, and those about
+//! what the workers share are at the end of this file.
 //!
 //! [`message`] says what the bytes mean, and [`shared`] has what the workers of a rank share.
 //!
@@ -46,6 +49,7 @@ use super::{
     event::Event,
     gvt::{Bound, Gvt, Outcome},
     sending::Sender,
+    shared::Shared,
     worker::{End, Worker},
 };
 use crate::{
@@ -143,12 +147,7 @@ impl<'r, T> Remote<'r, T> {
         })
     }
 
-    /// How many events wait for a buffer.
-    pub(super) fn backlog(&self) -> usize {
-        self.incoming.backlog()
-    }
-
-    pub(super) fn exchanged(&self) -> Exchanged {
+    fn exchanged(&self) -> Exchanged {
         let (sent, received) = (self.outgoing.counts, self.incoming.counts);
         Exchanged { sent, received, traffic: self.outgoing.traffic() }
     }
@@ -288,13 +287,13 @@ impl<M: Model> Worker<'_, M> {
         }
     }
 
-    /// The run has come to its end, and goes on for one more round of GVT: by then all messages
-    /// have arrived.
-    pub(super) fn close_remote(&mut self, end: End) {
-        if let Some(remote) = &mut self.sender.remote {
-            remote.ending = Some(end);
-            self.flow.close();
-        }
+    /// The run has come to its end. If there are other ranks, it goes on for one more round of GVT:
+    /// by then all messages have arrived.
+    pub(super) fn close(&mut self, end: End) -> Result<(), End> {
+        let Some(remote) = &mut self.sender.remote else { return Err(end) };
+        remote.ending = Some(end);
+        self.flow.close();
+        Ok(())
     }
 
     /// Ends the run if it had come to its end at the last GVT.
@@ -302,9 +301,25 @@ impl<M: Model> Worker<'_, M> {
         self.sender.remote.as_ref().and_then(|remote| remote.ending).map_or(Ok(()), Err)
     }
 
+    /// How many events of other ranks wait for a buffer.
+    pub(super) fn backlog(&self) -> usize {
+        self.sender.remote.as_ref().map_or(0, |remote| remote.incoming.backlog())
+    }
+
+    /// The messages that this worker has exchanged with other ranks, if there are any.
+    pub(super) fn exchanged(&self) -> Option<Exchanged> {
+        self.sender.remote.as_deref().map(Remote::exchanged)
+    }
+
     /// The least key in the backlog.
     pub(super) fn least_of_backlog(&self) -> Bound {
         self.sender.remote.as_ref().map_or(Bound::NEVER, |remote| remote.incoming.least())
+    }
+
+    /// Whether a key may have changed on its way from another rank. That is an error of the run,
+    /// found when GVT decreases ([`refuse_gvt`](Self::refuse_gvt)).
+    pub(super) fn may_have_got_changed_keys(&self) -> bool {
+        self.sender.remote.is_some()
     }
 
     /// GVT never decreases. Between ranks, a key may have changed on its way; within one it is a
@@ -321,5 +336,60 @@ impl<M: Model> Worker<'_, M> {
         // It comes before anything that the model has done.
         self.shared.failure.note(FailureOrder::Start(LpId::new(0)), error.into());
         self.shared.abandon();
+    }
+}
+
+/// What the workers of a rank share: where it matters whether there are other ranks.
+impl<M: Model> Shared<M> {
+    /// Whether several workers run at the same time, at this rank or others.
+    pub(super) const fn is_parallel(&self) -> bool {
+        self.workers() > 1 || self.remote.is_some()
+    }
+
+    /// Whether some sends leave before their event is committed, and cannot be kept back while it
+    /// is tried again.
+    pub(super) const fn sends_leave_at_once(&self) -> bool {
+        self.remote.is_some()
+    }
+
+    /// Requests a computation of GVT.
+    pub(super) fn request_gvt(&self) {
+        match &self.remote {
+            None => self.gvt.start(),
+            Some(remote) => remote.request_gvt(),
+        }
+    }
+
+    /// Ends the run of this rank at once, whatever the other ranks do. The failure is known by
+    /// then, or another rank has it.
+    pub(super) fn abandon(&self) {
+        if let Some(remote) = &self.remote {
+            remote.abandon();
+        }
+    }
+
+    /// Whether the run of this rank was abandoned: the other ranks have to be alerted.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.remote.as_ref().is_some_and(RemoteShared::is_abandoned)
+    }
+
+    /// Whether the workers leave the run in their next turn. If there are other ranks, a failure
+    /// alone is no reason: they hear of it by the next round of GVT, and all go on until then.
+    #[inline]
+    pub(super) fn cannot_go_on(&self) -> bool {
+        self.remote.as_ref().map_or_else(|| self.failure.is_known(), RemoteShared::is_abandoned)
+    }
+
+    /// The simulated time barrier was set at this rank: the next round of GVT tells the others.
+    pub(super) fn tell_barrier(&self, set: TimeBarrier) {
+        if let Some(remote) = &self.remote {
+            remote.update_barrier(set);
+        }
+    }
+
+    /// An estimate of the slowest worker's time. Workers of other ranks do not show theirs, so it
+    /// is GVT if there are any.
+    pub(super) fn slowest_worker(&self, gvt: f64) -> f64 {
+        if self.remote.is_some() { gvt } else { self.snooped_gvt() }
     }
 }

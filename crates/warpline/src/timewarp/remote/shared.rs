@@ -71,7 +71,7 @@ impl<T> RemoteShared<T> {
     }
 
     /// Requests a computation of GVT.
-    pub(in crate::timewarp) fn request_gvt(&self) {
+    pub(super) fn request_gvt(&self) {
         // Ordering: Relaxed; a request that is overlooked once is found the next time, here and
         // below.
         if !self.requested.load(Ordering::Relaxed) {
@@ -90,23 +90,23 @@ impl<T> RemoteShared<T> {
     }
 
     /// Ends the run of this rank: every worker leaves in its next turn.
-    pub(in crate::timewarp) fn abandon(&self) {
+    pub(super) fn abandon(&self) {
         // Ordering: Relaxed; the flag publishes nothing but itself, here and below.
         self.abandoned.store(true, Ordering::Relaxed);
     }
 
-    pub(in crate::timewarp) fn is_abandoned(&self) -> bool {
+    pub(super) fn is_abandoned(&self) -> bool {
         // Ordering: Relaxed, see `abandon`.
         self.abandoned.load(Ordering::Relaxed)
     }
 
     /// The time barrier as far as this rank knows.
-    pub(in crate::timewarp) fn barrier(&self) -> TimeBarrier {
+    pub(super) fn barrier(&self) -> TimeBarrier {
         self.update_barrier(TimeBarrier::default())
     }
 
     /// Notes that the time barrier was set, here or at another rank. Returns the one set last.
-    pub(in crate::timewarp) fn update_barrier(&self, set: TimeBarrier) -> TimeBarrier {
+    pub(super) fn update_barrier(&self, set: TimeBarrier) -> TimeBarrier {
         let mut barrier = self.barrier.lock().unwrap_or_else(PoisonError::into_inner);
         *barrier = set.max(*barrier);
         *barrier

@@ -7,7 +7,7 @@ use warpline_memory::Buffers;
 use super::super::{
     event::Event,
     gvt::Bound,
-    remote::{Exchanged, Remote},
+    remote::Exchanged,
     shared::{Mail, Shared},
     worker::Worker,
 };
@@ -46,8 +46,7 @@ pub(super) fn check_network(shared: &Shared<Toy>, net: &Net, gvt: Bound) {
 
 /// All messages that workers have exchanged with other ranks, if there are any.
 pub(super) fn exchanged(workers: &[Worker<'_, Toy>]) -> Option<Exchanged> {
-    let remote = workers.iter().filter_map(|worker| worker.sender.remote.as_deref());
-    remote.map(Remote::exchanged).reduce(Exchanged::add)
+    workers.iter().filter_map(Worker::exchanged).reduce(Exchanged::add)
 }
 
 /// TW-C: no event that can still happen at this rank is below the newest GVT.
@@ -189,8 +188,7 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
     let canceled = places.canceled.len() as u64 + places.held_remote;
     // Events that were sent to other ranks are not here, and events of theirs are.
     let Exchanged { sent: gone, received: arrived, .. } = exchanged(workers).unwrap_or_default();
-    let backlog = |worker: &Worker<'_, Toy>| worker.sender.remote.as_ref().map(|r| r.backlog());
-    let backlog = workers.iter().filter_map(backlog).sum::<usize>() as u64;
+    let backlog = workers.iter().map(|worker| worker.backlog()).sum::<usize>() as u64;
     assert_eq!(
         sent + canceled + arrived.events - arrived.anti_messages,
         committed + live + gone.events - gone.anti_messages + backlog,
