@@ -319,6 +319,65 @@ fn a_rank_that_panics_ends_the_others() {
     }
 }
 
+/// A rank whose last parcel to the workers of another rank comes late: after the alert of this
+/// rank, and after the other one has left its main loop.
+#[derive(Debug, Default)]
+struct Lagging {
+    last: Mutex<Option<(Address, Parcel)>>,
+}
+
+impl Lagging {
+    fn send_last(&self, inner: &ThreadTransport) -> Result<(), NetError> {
+        let last = self.last.lock().unwrap().take();
+        last.map_or(Ok(()), |(to, parcel)| inner.send(to, parcel))
+    }
+}
+
+impl Interceptor for Lagging {
+    fn send(&self, inner: &ThreadTransport, to: Address, parcel: Parcel) -> Result<(), NetError> {
+        if to.port == inner.ports() - 1 {
+            return inner.send(to, parcel);
+        }
+        self.send_last(inner)?;
+        *self.last.lock().unwrap() = Some((to, parcel));
+        Ok(())
+    }
+
+    fn receive(&self, inner: &ThreadTransport, port: usize) -> Result<Option<Received>, NetError> {
+        let received = inner.receive(port)?;
+        // In its main loop, a worker looks for parcels until there are none. After it, the rank
+        // hears from the others at the control port, because they have left theirs.
+        if received.is_some() == (port == inner.ports() - 1) {
+            self.send_last(inner)?;
+        }
+        Ok(received)
+    }
+}
+
+/// RANK-C: a decision of rank 0 that rank 1 never reads, because it hears the alert first, is not
+/// left for the next run.
+#[test]
+fn what_a_failed_run_has_sent_is_gone() {
+    let broken = spec(Some((Where::Event(1, 30), Mistake::Panic)));
+    let expected = Simulation::new(spec(None)).end(5.0).run().expect("sound");
+    for algorithm in &ALGORITHMS[2..] {
+        let ends = network(2, 2).into_iter();
+        let ends: Vec<_> = ends.map(|inner| Between { inner, who: Lagging::default() }).collect();
+        std::thread::scope(|scope| {
+            for end in &ends {
+                let (broken, expected) = (&broken, &expected);
+                scope.spawn(move || {
+                    assert!(simulation(*algorithm, broken, 1, 1e9).run_across(end).is_err());
+                    let good =
+                        simulation(Algorithm::TimeWarp, &spec(None), 1, 5.0).run_across(&end.inner);
+                    let good = good.unwrap_or_else(|error| panic!("{algorithm:?}: {error}"));
+                    assert!(good.is_none_or(|report| report.digest == expected.digest));
+                });
+            }
+        });
+    }
+}
+
 /// RANK-C: a network can be used for another run, however the first one ends.
 #[test]
 fn a_network_can_be_used_again() {

@@ -6,6 +6,7 @@
 //! by an [`Alarm`].
 
 mod alarm;
+mod counted;
 mod failure;
 mod ranks;
 mod summaries;
@@ -75,6 +76,8 @@ struct Share {
 struct Ending {
     how: How,
     has_alerted: bool,
+    /// By rank: how many parcels its workers have sent there.
+    parcels_sent: Vec<u64>,
 }
 
 /// How a rank came to its end.
@@ -176,18 +179,27 @@ impl<M: Model> Run<'_, M> {
         self.report(name, done, asked_for.unwrap_or(last), interrupted)
     }
 
-    /// How all ranks have ended. No rank alerts another one after that (RANK-C).
+    /// How all ranks have ended. No rank alerts another one after that, and nothing that workers
+    /// have sent is left in the network (RANK-C).
     fn endings(&self, how: How) -> Result<Vec<How>, RunError> {
         if self.ranks.count() == 1 {
             return Ok(vec![how]);
         }
-        let ending = Ending { how, has_alerted: self.ranks.has_alerted() };
+        let (has_alerted, parcels_sent) = (self.ranks.has_alerted(), self.ranks.parcels_sent());
+        let ending = Ending { how, has_alerted, parcels_sent };
         let endings = self.ranks.gather_all(&to_bytes(&ending))?;
         let read = |(rank, bytes): (usize, &Vec<u8>)| from_bytes(bytes, rank);
         let endings: Vec<Ending> =
             endings.iter().enumerate().map(read).collect::<Result<_, _>>()?;
         let alerted = endings.iter().enumerate().filter(|(_, ending)| ending.has_alerted);
         self.ranks.await_alerts(alerted.map(|(rank, _)| rank))?;
+        let me = self.ranks.me();
+        let sent_here = endings.iter().filter_map(|ending| ending.parcels_sent.get(me));
+        self.ranks.discard_unread(sent_here.fold(0, |sum, sent| sum.saturating_add(*sent)))?;
+        if endings.iter().any(|ending| !matches!(ending.how, How::Done { .. })) {
+            // The last message of this run: what a rank has sent may need it to arrive (NET-C).
+            self.ranks.gather_all(&[])?;
+        }
         Ok(endings.into_iter().map(|ending| ending.how).collect())
     }
 
