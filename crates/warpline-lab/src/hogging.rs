@@ -109,7 +109,7 @@ impl LogicalProcess for Process {
 
 #[cfg(test)]
 mod tests {
-    use warpline::Simulation;
+    use warpline::{Only, Simulation, TimeWarp};
 
     use super::*;
 
@@ -117,7 +117,9 @@ mod tests {
     #[test]
     fn the_source_sends_its_stream() {
         let model = Hogging { lps: 8, events_per_lp: 2, stream: 128 };
-        let report = Simulation::new(model).end(50.0).run().expect("it runs");
+        let model = Only::<TimeWarp, _>::new(model);
+        let simulation = Simulation::new(model).engine(TimeWarp::default());
+        let report = simulation.end(50.0).run().expect("it runs");
         let (ticks, held) = (50.0 * 128.0, 50.0 * 16.0);
         // One tick, one event of the stream; the last ones are still on their way.
         let expected = 2.0 * ticks + held;

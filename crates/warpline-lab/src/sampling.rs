@@ -6,7 +6,7 @@
 
 use statrs::statistics::{Data, OrderStatistics};
 use warpline::{
-    AnyModel, ConfigError, Engine, RunError, Simulation,
+    AnyModel, ConfigError, Engine, Only, RunError, Simulation,
     digest::CommitDigest,
     pending::PendingKind,
     settings::{Aggregation, Pool, PoolKind, Synchronization, SynchronizationKind},
@@ -154,7 +154,8 @@ impl Workload {
     fn model(&self) -> Result<AnyModel, ConfigError> {
         match self {
             Self::Shipped(params) => params.model(),
-            Self::Hogging(model) => Ok(AnyModel::new(model.clone())),
+            // Its figure is about the pools of Time Warp.
+            Self::Hogging(model) => Ok(Only::<warpline::TimeWarp, _>::new(model.clone()).into()),
         }
     }
 }

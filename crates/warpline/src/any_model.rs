@@ -1,22 +1,22 @@
-//! What a simulation runs: a model, or [`AnyModel`], a model whose type is known only where it was
-//! made.
+//! What a simulation runs: a model, [`AnyModel`], a model whose type is known only where it was
+//! made, or [`Only`], a model for which some engines are compiled.
 //!
 //! Every engine is compiled anew for every type of model, which takes most of the time that a build
 //! takes. `AnyModel` is the border behind which that happens once: where the model is put into it.
 //! A command, a laboratory or a test that runs models through it is compiled without any engine.
 //! The border is crossed once per run, not per event.
 
-use std::{any::Any, fmt};
+use std::{any::Any, fmt, marker::PhantomData};
 
 use warpline_core::{LogicalProcess, Model};
 use warpline_memory::Arena;
 
 use crate::{
     Engine, Figure, Report, Results, RunError,
-    engines::{self, Job},
+    engines::{self, All, Engines, Job},
 };
 
-/// What a [`Simulation`](crate::Simulation) runs: every [`Model`], and [`AnyModel`].
+/// What a [`Simulation`](crate::Simulation) runs: every [`Model`], [`AnyModel`], and [`Only`].
 ///
 /// Nothing else implements it.
 pub trait Runnable: Sync {
@@ -40,7 +40,7 @@ impl<M: Model> Runnable for M {
     type Output = M::Output;
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError> {
-        engines::run(self, job)
+        All::run(self, job)
     }
 
     fn event_bytes(&self, engine: &Engine) -> u64 {
@@ -49,6 +49,45 @@ impl<M: Model> Runnable for M {
 
     fn buffer_bytes(&self, workers: usize) -> u64 {
         Arena::<<M::Lp as LogicalProcess>::Message>::buffer_bytes(workers) as u64
+    }
+}
+
+/// A model for which only the engines `E` are compiled, which is what building a model takes its
+/// time for: `Only::<TimeWarp, _>::new(model)` is built in half of the time.
+///
+/// `E` is the type of an engine's settings, or a pair of such types for two engines. A run on
+/// another engine is an error.
+pub struct Only<E, M> {
+    model: M,
+    engines: PhantomData<fn() -> E>,
+}
+
+impl<E: Engines, M: Model> Only<E, M> {
+    /// The model with these engines.
+    pub fn new(model: M) -> Self {
+        Self { model, engines: PhantomData }
+    }
+}
+
+impl<E: Engines, M: Model> Runnable for Only<E, M> {
+    type Output = M::Output;
+
+    fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError> {
+        E::run(&self.model, job)
+    }
+
+    fn event_bytes(&self, engine: &Engine) -> u64 {
+        self.model.event_bytes(engine)
+    }
+
+    fn buffer_bytes(&self, workers: usize) -> u64 {
+        self.model.buffer_bytes(workers)
+    }
+}
+
+impl<E, M: fmt::Debug> fmt::Debug for Only<E, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Only").field(&self.model).finish()
     }
 }
 
@@ -99,7 +138,7 @@ impl AnyModel {
     where
         M: Model<Output: Results + 'static> + 'static,
     {
-        Self(Box::new(model))
+        Only::<All, M>::new(model).into()
     }
 
     /// The model's name, as reports have it.
@@ -121,6 +160,13 @@ impl AnyModel {
     }
 }
 
+/// Forgets the model's type.
+impl<E: Engines, M: Model<Output: Results + 'static> + 'static> From<Only<E, M>> for AnyModel {
+    fn from(model: Only<E, M>) -> Self {
+        Self(Box::new(model))
+    }
+}
+
 /// A model behind a table of functions, each called once per run.
 trait Erased: Send + Sync {
     fn name(&self) -> String;
@@ -131,17 +177,17 @@ trait Erased: Send + Sync {
     fn buffer_bytes(&self, workers: usize) -> u64;
 }
 
-impl<M: Model<Output: Results + 'static>> Erased for M {
+impl<E: Engines, M: Model<Output: Results + 'static>> Erased for Only<E, M> {
     fn name(&self) -> String {
-        Model::name(self).to_owned()
+        self.model.name().to_owned()
     }
 
     fn lp_count(&self) -> usize {
-        Model::lp_count(self)
+        self.model.lp_count()
     }
 
     fn lookahead(&self) -> Option<f64> {
-        Model::lookahead(self)
+        self.model.lookahead()
     }
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError> {

@@ -7,8 +7,8 @@ use std::fmt;
 use warpline_core::Model;
 
 use crate::{
-    ConfigError, Engine, Report, RunError, conservative, reverse_check, run::Ranks, sequential,
-    settings::Settings, timewarp, watch::Watch,
+    ConfigError, Conservative, Engine, EngineKind, Report, ReverseCheck, RunError, Sequential,
+    TimeWarp, conservative, run::Ranks, sequential, settings::Settings, timewarp, watch::Watch,
 };
 
 /// A run that is to be made: the engine and the settings, the watch, and the other ranks.
@@ -24,29 +24,75 @@ impl fmt::Debug for Job<'_, '_> {
     }
 }
 
-/// Runs a model on the engine of the job.
-pub(crate) fn run<M: Model>(
-    model: &M,
-    Job { settings, watch, ranks }: Job<'_, '_>,
-) -> Result<Option<Report<M::Output>>, RunError> {
-    match &settings.engine {
-        Engine::Conservative(engine) => {
-            conservative::run(model, &settings.with(engine.clone()), watch, ranks)
-        }
-        Engine::TimeWarp(engine) => {
-            timewarp::run(model, &settings.with(engine.clone()), watch, ranks)
-        }
-        engine @ (Engine::Sequential(_) | Engine::ReverseCheck(_)) if ranks.count() > 1 => {
-            let allowed = "conservative or timewarp for a run on several ranks";
-            Err(ConfigError::new("engine", engine.kind(), allowed).into())
-        }
-        &Engine::Sequential(engine) => {
-            sequential::run(model, &settings.with(engine), watch).map(Some)
-        }
-        &Engine::ReverseCheck(engine) => {
-            reverse_check::run(model, &settings.with(engine), watch).map(Some)
-        }
+/// Engines that are compiled for a model: one, by the type of its settings, or several, as pairs.
+pub trait Engines: 'static {
+    /// Whether this engine is one of them.
+    #[doc(hidden)]
+    fn has(kind: EngineKind) -> bool;
+
+    /// Runs a model on the engine of the job.
+    #[doc(hidden)]
+    fn run<M: Model>(model: &M, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError>;
+}
+
+/// All engines.
+pub(crate) type All = ((Sequential, ReverseCheck), (Conservative, TimeWarp));
+
+impl<A: Engines, B: Engines> Engines for (A, B) {
+    fn has(kind: EngineKind) -> bool {
+        A::has(kind) || B::has(kind)
     }
+
+    fn run<M: Model>(model: &M, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError> {
+        if A::has(job.settings.engine.kind()) { A::run(model, job) } else { B::run(model, job) }
+    }
+}
+
+/// Implements [`Engines`] for the settings of one engine.
+macro_rules! engine {
+    ($engine:ident, |$model:ident, $settings:ident, $watch:ident, $ranks:ident| $run:expr) => {
+        impl Engines for $engine {
+            fn has(kind: EngineKind) -> bool {
+                kind == EngineKind::$engine
+            }
+
+            fn run<M: Model>(
+                $model: &M,
+                job: Job<'_, '_>,
+            ) -> Result<Option<Report<M::Output>>, RunError> {
+                let Job { settings, watch: $watch, ranks: $ranks } = job;
+                let Engine::$engine(engine) = &settings.engine else {
+                    return Err(not_compiled(&settings.engine));
+                };
+                let $settings = &settings.with(engine.clone());
+                $run
+            }
+        }
+    };
+}
+
+engine!(Sequential, |model, settings, watch, ranks| {
+    refuse_other_ranks(EngineKind::Sequential, ranks)?;
+    sequential::run(model, settings, watch).map(Some)
+});
+engine!(ReverseCheck, |model, settings, watch, ranks| {
+    refuse_other_ranks(EngineKind::ReverseCheck, ranks)?;
+    sequential::check(model, settings, watch).map(Some)
+});
+engine!(Conservative, |model, settings, watch, ranks| {
+    conservative::run(model, settings, watch, ranks)
+});
+engine!(TimeWarp, |model, settings, watch, ranks| timewarp::run(model, settings, watch, ranks));
+
+#[cold]
+fn not_compiled(engine: &Engine) -> RunError {
+    let allowed = "one of the engines that the model was compiled with (`warpline::Only`)";
+    ConfigError::new("engine", engine.kind(), allowed).into()
+}
+
+fn refuse_other_ranks(engine: EngineKind, ranks: &Ranks<'_>) -> Result<(), ConfigError> {
+    let allowed = "conservative or timewarp for a run on several ranks";
+    ConfigError::check(ranks.count() == 1, "engine", engine, allowed)
 }
 
 /// How many bytes of a memory limit one event takes.

@@ -33,6 +33,7 @@ mod event;
 mod handling;
 pub mod monitor;
 mod names;
+mod ordered_slab;
 mod panics;
 pub mod pending;
 mod placement;
@@ -48,7 +49,7 @@ mod sync;
 mod timewarp;
 mod watch;
 
-pub use any_model::AnyModel;
+pub use any_model::{AnyModel, Only, Runnable};
 pub use error::{ConfigError, RunError};
 pub use report::{Figure, Report, Results};
 pub use settings::{Conservative, Engine, ReverseCheck, Sequential, TimeWarp};
@@ -96,7 +97,6 @@ pub mod wire {
 }
 
 // What the modules of this crate import from its root.
-use any_model::Runnable;
 use monitor::Monitor;
 use pending::PendingKind;
 use report::{Details, Totals};

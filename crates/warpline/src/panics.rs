@@ -25,14 +25,17 @@ thread_local! {
 /// After a panic, the values that `code` was changing are in an unknown state: the caller may only
 /// drop them, and read the place of the error.
 pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Fault> {
-    // What does not depend on the code is compiled once: there are hundreds of kinds of code.
+    let (mut code, mut value) = (Some(code), None);
+    protect(&mut || value = code.take().map(|code| code()))?;
+    Ok(value.unwrap_or_else(|| unreachable!("the code has run to its end")))
+}
+
+/// Does so without the type of the code: compiled once, for there are hundreds of kinds of code.
+fn protect(code: &mut dyn FnMut()) -> Result<(), Fault> {
     let outer = begin();
     let result = panic::catch_unwind(AssertUnwindSafe(code));
     CATCHING.set(outer);
-    match result {
-        Ok(value) => Ok(value),
-        Err(payload) => Err(fault(payload.as_ref())),
-    }
+    result.map_err(|payload| fault(payload.as_ref()))
 }
 
 /// Begins to catch; returns whether panics were caught before.

@@ -1,9 +1,9 @@
 //! The engine `reverse-check`: every event forward, back and forward again.
 //!
-//! Called by [`Simulation`](crate::Simulation). It is the sequential engine with another
-//! [`Execution`] of ordinary events, and commits the same events. It names the first LP and field
-//! that a reverse handler does not restore. Time Warp with reverse handlers would only show that
-//! the results are wrong.
+//! The sequential engine runs it, and calls [`there_and_back`] where it would handle an ordinary
+//! event otherwise; so it commits the same events. It names the first LP and field that a reverse
+//! handler does not restore. Time Warp with reverse handlers would only show that the results are
+//! wrong.
 //!
 //! It is slow: it handles every event twice, reverses it once, and prints the state three or four
 //! times (`{:#?}`), so an event takes microseconds, or milliseconds where the state is large. A
@@ -22,61 +22,49 @@ use warpline_core::{
 };
 
 use crate::{
-    ConfigError, EngineKind, PendingKind, Report, RunError,
+    ConfigError, EngineKind,
     event::Message,
-    handling::{Admission, Cause, Core, Halt, Handling, Lp, Sink},
-    pending::family,
-    sequential::{self, Arrival, BoundedSink, Execution},
-    settings::{ReverseCheck, Sequential, Settings},
-    watch::Watch,
+    handling::{Admission, BoundedSink, Cause, Core, Halt, Handling, Lp, Sink},
 };
 
-/// Runs `model` from its start to its end.
-pub(crate) fn run<M: Model>(
-    model: &M,
-    settings: &Settings<ReverseCheck>,
-    watch: &mut Watch<'_>,
-) -> Result<Report<M::Output>, RunError> {
-    if !M::Lp::REVERSIBLE {
-        let allowed = "another engine for this model: it has no reverse handler to check";
-        return Err(ConfigError::new("engine", EngineKind::ReverseCheck, allowed).into());
-    }
-    // The checks take so long that the choice of the pending set does not matter.
-    let settings = settings.with(Sequential { pending: PendingKind::Heap });
-    sequential::execute::<M, family::Heap, ThereAndBack>(model, &settings, watch)
+/// Refuses a model that has nothing to check.
+pub(crate) fn refuse_irreversible<L: LogicalProcess>() -> Result<(), ConfigError> {
+    let allowed = "another engine for this model: it has no reverse handler to check";
+    ConfigError::check(L::REVERSIBLE, "engine", EngineKind::ReverseCheck, allowed)
+}
+
+/// An ordinary event, and the LP that handles it.
+pub(crate) struct Arrival<'e, T> {
+    pub(crate) key: &'e EventKey,
+    pub(crate) to: LpId,
+    pub(crate) message: &'e T,
 }
 
 /// Handles an event, reverses it, and handles it again.
-struct ThereAndBack;
+pub(crate) fn there_and_back<M: Model>(
+    model: &M,
+    event: &Arrival<'_, Message<M>>,
+    lp: &mut Lp<M::Lp>,
+    sink: &mut impl BoundedSink<Message<M>>,
+) {
+    let (before, rng_before) = (show(&lp.state), lp.core.rng.clone());
+    let first = forward(model, event, lp, sink);
 
-impl<M: Model> Execution<M> for ThereAndBack {
-    const ENGINE: EngineKind = EngineKind::ReverseCheck;
+    let &Arrival { key, to, message } = event;
+    let mut reversal = Reversal::new(*key, to, rng_before.clone(), first.note);
+    lp.state.reverse(model, message, &mut reversal);
+    lp.core.rng = rng_before;
+    if let Some(difference) = difference::between(&before, &show(&lp.state)) {
+        sink.halt(Halt::Fault(Fault::NotReversed(Box::new(difference))));
+    }
 
-    fn handle(
-        model: &M,
-        event: Arrival<'_, Message<M>>,
-        lp: &mut Lp<M::Lp>,
-        sink: &mut impl BoundedSink<Message<M>>,
-    ) {
-        let (before, rng_before) = (show(&lp.state), lp.core.rng.clone());
-        let first = forward(model, &event, lp, sink);
-
-        let Arrival { key, to, message } = event;
-        let mut reversal = Reversal::new(*key, to, rng_before.clone(), first.note);
-        lp.state.reverse(model, message, &mut reversal);
-        lp.core.rng = rng_before;
-        if let Some(difference) = difference::between(&before, &show(&lp.state)) {
-            sink.halt(Halt::Fault(Fault::NotReversed(Box::new(difference))));
-        }
-
-        let second = forward(model, &event, lp, sink);
-        if let Some(difference) = first.compare::<M::Lp>(&second) {
-            sink.halt(Halt::Fault(Fault::NotRepeated(Box::new(difference))));
-        }
-        for Sent { key, to, io, message } in second.sent {
-            sink.accept(key, to, io, message);
-            lp.core.sent += 1;
-        }
+    let second = forward(model, event, lp, sink);
+    if let Some(difference) = first.compare::<M::Lp>(&second) {
+        sink.halt(Halt::Fault(Fault::NotRepeated(Box::new(difference))));
+    }
+    for Sent { key, to, io, message } in second.sent {
+        sink.accept(key, to, io, message);
+        lp.core.sent += 1;
     }
 }
 

@@ -10,7 +10,7 @@
 //! - **SEQ-B.** Every event that was sent has been handled once or is pending, or lies at or beyond
 //!   the end of the run. Checked at the end of every run.
 
-use std::{marker::PhantomData, time::Instant};
+use std::time::Instant;
 
 use warpline_core::{
     CommitDigest, EventKey, Fault, Io, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime,
@@ -19,16 +19,16 @@ use warpline_core::{
 use crate::{
     ConfigError, Details, EngineKind, PendingKind, Progress, Report, RunError, Totals,
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
-    handling::{Admission, Cause, Core, CutOff, Halt, Handling, Lp},
+    handling::{Admission, BoundedSink, Cause, Core, CutOff, Halt, Handling, Lp},
     panics,
     pending::{AnyFamily, PendingFamily, PendingSet, family},
-    settings::{self, Settings},
+    reverse_check::{self, Arrival},
+    settings::{self, ReverseCheck, Settings},
     watch::{Timer, Watch},
 };
 
 mod sending;
 
-pub(crate) use sending::BoundedSink;
 use sending::Sender;
 
 /// What a sequential run reads.
@@ -46,49 +46,49 @@ pub(crate) fn run<M: Model>(
     // The default set is compiled into the loop. For each other kind that would take as long to
     // build again, and a branch per operation is all it would save.
     match settings.engine.pending {
-        PendingKind::Ladder => execute::<M, family::Ladder, Once>(model, settings, watch),
-        _ => execute::<M, AnyFamily, Once>(model, settings, watch),
+        PendingKind::Ladder => execute::<M, family::Ladder, Once>(model, settings, watch, Once),
+        _ => execute::<M, AnyFamily, Chosen>(model, settings, watch, Chosen::Once),
     }
 }
 
-/// Runs `model`, and handles its ordinary events as `X` does.
-pub(crate) fn execute<M: Model, P: PendingFamily, X: Execution<M>>(
+/// Runs `model` from its start to its end, and handles each event forward, back and forward again.
+pub(crate) fn check<M: Model>(
+    model: &M,
+    settings: &Settings<ReverseCheck>,
+    watch: &mut Watch<'_>,
+) -> Result<Report<M::Output>, RunError> {
+    reverse_check::refuse_irreversible::<M::Lp>()?;
+    // The checks take so long that the choice of the pending set does not matter.
+    let settings = settings.with(settings::Sequential { pending: PendingKind::Heap });
+    execute::<M, AnyFamily, Chosen>(model, &settings, watch, Chosen::ThereAndBack)
+}
+
+/// Runs `model`, and handles its ordinary events as `execution` does.
+fn execute<M: Model, P: PendingFamily, X: Execution<M>>(
     model: &M,
     settings: &OwnSettings,
     watch: &mut Watch<'_>,
+    execution: X,
 ) -> Result<Report<M::Output>, RunError> {
+    let pending = settings.engine.pending;
     // Small messages lie inside the pending set; each large one stays in a buffer of its own.
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
-        Sequential::<M, Inline<_>, P::Set<_>, X>::new(
-            model,
-            settings,
-            P::set(settings.engine.pending),
-        )?
-        .run(watch)
+        Sequential::<M, Inline<_>, P::Set<_>, X>::new(model, settings, P::set(pending), execution)?
+            .run(watch)
     } else {
-        Sequential::<M, Boxed<_>, P::Set<_>, X>::new(
-            model,
-            settings,
-            P::set(settings.engine.pending),
-        )?
-        .run(watch)
+        Sequential::<M, Boxed<_>, P::Set<_>, X>::new(model, settings, P::set(pending), execution)?
+            .run(watch)
     }
 }
 
-/// An ordinary event, and the LP that handles it.
-pub(crate) struct Arrival<'e, T> {
-    pub(crate) key: &'e EventKey,
-    pub(crate) to: LpId,
-    pub(crate) message: &'e T,
-}
-
 /// How an ordinary event is handled: once, or forward, back and forward again.
-pub(crate) trait Execution<M: Model> {
+trait Execution<M: Model>: Copy {
     /// The engine that handles events in this way.
-    const ENGINE: EngineKind;
+    fn engine(self) -> EngineKind;
 
     /// Handles the event, which is the LP's next one.
     fn handle(
+        self,
         model: &M,
         event: Arrival<'_, Message<M>>,
         lp: &mut Lp<M::Lp>,
@@ -97,13 +97,18 @@ pub(crate) trait Execution<M: Model> {
 }
 
 /// Each event is handled once: the sequential engine itself.
+#[derive(Clone, Copy)]
 struct Once;
 
 impl<M: Model> Execution<M> for Once {
-    const ENGINE: EngineKind = EngineKind::Sequential;
+    #[inline]
+    fn engine(self) -> EngineKind {
+        EngineKind::Sequential
+    }
 
     #[inline]
     fn handle(
+        self,
         model: &M,
         event: Arrival<'_, Message<M>>,
         lp: &mut Lp<M::Lp>,
@@ -112,6 +117,39 @@ impl<M: Model> Execution<M> for Once {
         let Lp { state, core: Core { rng, sent, .. } } = lp;
         let cause = Cause::event(event.key, event.to);
         state.handle(model, event.message, &mut Handling { cause, rng, sent, sink });
+    }
+}
+
+/// Chosen at run time, where a branch per event costs less than compiling the engine once more.
+#[derive(Clone, Copy)]
+enum Chosen {
+    Once,
+    ThereAndBack,
+}
+
+impl<M: Model> Execution<M> for Chosen {
+    fn engine(self) -> EngineKind {
+        match self {
+            Self::Once => EngineKind::Sequential,
+            Self::ThereAndBack => EngineKind::ReverseCheck,
+        }
+    }
+
+    #[inline]
+    fn handle(
+        self,
+        model: &M,
+        event: Arrival<'_, Message<M>>,
+        lp: &mut Lp<M::Lp>,
+        sink: &mut impl BoundedSink<Message<M>>,
+    ) {
+        match self {
+            Self::Once => Once.handle(model, event, lp, sink),
+            Self::ThereAndBack if const { M::Lp::REVERSIBLE } => {
+                reverse_check::there_and_back(model, &event, lp, sink);
+            }
+            Self::ThereAndBack => unreachable!("a model without reverse handlers was refused"),
+        }
     }
 }
 
@@ -129,7 +167,7 @@ struct Sequential<'m, M: Model, B, S, X> {
     committed: u64,
     settings: OwnSettings,
     started: Instant,
-    execution: PhantomData<X>,
+    execution: X,
 }
 
 /// Why [`Sequential::advance`] returned.
@@ -148,10 +186,15 @@ where
     S: PendingSet<Event<B>>,
     X: Execution<M>,
 {
-    fn new(model: &'m M, settings: &OwnSettings, pending: S) -> Result<Self, RunError> {
+    fn new(
+        model: &'m M,
+        settings: &OwnSettings,
+        pending: S,
+        execution: X,
+    ) -> Result<Self, RunError> {
         let started = Instant::now();
         let (name, admission) = panics::catch(|| (model.name().to_owned(), Admission::new(model)))
-            .map_err(|fault| Self::model_error(fault, None, settings))?;
+            .map_err(|fault| model_error(fault, None, execution.engine(), settings))?;
         let admission = admission?;
         // A table that does not fit is an error that says so, not an abort in the allocator.
         let mut lps = Vec::new();
@@ -182,7 +225,7 @@ where
             committed: 0,
             settings: settings.clone(),
             started,
-            execution: PhantomData,
+            execution,
         })
     }
 
@@ -190,9 +233,11 @@ where
     fn guard<T>(&mut self, code: impl FnOnce(&mut Self) -> T) -> Result<T, RunError> {
         let outcome = panics::catch(|| code(self));
         self.sender.cut_off.settle(outcome).map_err(|halt| match halt {
-            Halt::Fault(fault) => Self::model_error(fault, self.current, &self.settings),
+            Halt::Fault(fault) => {
+                model_error(fault, self.current, self.execution.engine(), &self.settings)
+            }
             Halt::OutOfBuffers => RunError::OutOfBuffers {
-                place: Self::place(self.current, &self.settings),
+                place: place(self.current, self.execution.engine(), &self.settings),
                 limit: self.settings.memory.unwrap_or(u64::MAX),
                 events: self.sender.peak_max as u64,
                 event_bytes: Self::event_bytes(),
@@ -216,10 +261,10 @@ where
     fn run(mut self, watch: &mut Watch<'_>) -> Result<Report<M::Output>, RunError> {
         let report = self.run_to_report(watch);
         // Messages that are still pending are values of the model, whose drop may panic.
-        let settings = self.settings.clone();
+        let (settings, engine) = (self.settings.clone(), self.execution.engine());
         let dropped = panics::catch(move || drop(self));
         let report = report?;
-        dropped.map_err(|fault| Self::model_error(fault, None, &settings))?;
+        dropped.map_err(|fault| model_error(fault, None, engine, &settings))?;
         Ok(report)
     }
 
@@ -267,7 +312,8 @@ where
         let sender = &mut self.sender;
         match io {
             None => {
-                X::handle(self.model, Arrival { key: &key, to, message: message.get() }, lp, sender)
+                let event = Arrival { key: &key, to, message: message.get() };
+                self.execution.handle(self.model, event, lp, sender);
             }
             Some(Io::Blocking) => {
                 let Lp { state, core: Core { rng, sent, .. } } = lp;
@@ -296,7 +342,7 @@ where
         let output = self.guard(|run| run.reduce(end_time))?;
         Ok(Report {
             model: std::mem::take(&mut self.name),
-            engine: X::ENGINE,
+            engine: self.execution.engine(),
             ranks: 1,
             workers: 1,
             seed: self.settings.seed,
@@ -342,18 +388,25 @@ where
     fn event_bytes() -> u64 {
         (size_of::<Event<B>>() + B::BYTES_ELSEWHERE) as u64
     }
+}
 
-    /// The place of an error: an LP and an event, an LP, or neither.
-    fn place(current: Option<(LpId, Option<EventKey>)>, settings: &OwnSettings) -> Place {
-        let (lp, event) = (current.map(|(lp, _)| lp), current.and_then(|(_, event)| event));
-        Place { lp, event, engine: X::ENGINE.name(), worker: 0, seed: settings.seed }
-    }
+/// The place of an error: an LP and an event, an LP, or neither.
+#[cold]
+fn place(
+    current: Option<(LpId, Option<EventKey>)>,
+    engine: EngineKind,
+    settings: &OwnSettings,
+) -> Place {
+    let (lp, event) = (current.map(|(lp, _)| lp), current.and_then(|(_, event)| event));
+    Place { lp, event, engine: engine.name(), worker: 0, seed: settings.seed }
+}
 
-    fn model_error(
-        fault: Fault,
-        current: Option<(LpId, Option<EventKey>)>,
-        settings: &OwnSettings,
-    ) -> RunError {
-        ModelError { fault, place: Self::place(current, settings) }.into()
-    }
+#[cold]
+fn model_error(
+    fault: Fault,
+    current: Option<(LpId, Option<EventKey>)>,
+    engine: EngineKind,
+    settings: &OwnSettings,
+) -> RunError {
+    ModelError { fault, place: place(current, engine, settings) }.into()
 }

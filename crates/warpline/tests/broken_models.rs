@@ -11,10 +11,10 @@ use std::{
     },
 };
 
-use scripted::{Act, Payload, Scripted, Stage, scripted, two_events};
+use scripted::{Act, Payload, Scripted, Stage, scripted, simulation, two_events};
 use warpline::{
     ConfigError, Context, LogicalProcess, LpId, Model, ModelError, Report, RunError, Sequential,
-    Simulation, VirtualTime, error::Fault, pending::PendingKind, time::STEP_MAX,
+    VirtualTime, error::Fault, pending::PendingKind, time::STEP_MAX,
 };
 
 const SEED: u64 = 41;
@@ -22,7 +22,7 @@ const SEED: u64 = 41;
 /// The error of a run, which must be the same for every pending set.
 fn error_of(model: impl Fn() -> Scripted<0>) -> (RunError, String) {
     let run = |&pending: &PendingKind| {
-        let run = Simulation::new(model()).seed(SEED).end(1e9).engine(Sequential { pending }).run();
+        let run = simulation(model()).seed(SEED).end(1e9).engine(Sequential { pending }).run();
         run.expect_err("the model is broken")
     };
     let mut errors = PendingKind::ALL.iter().map(run);
@@ -68,7 +68,7 @@ fn times_that_are_not_finite() {
     }
     // Each part is finite, but not the sum.
     let far = scripted(|lp, n| if (lp, n) < (0, 2) { vec![Act::Send(0, 1e308)] } else { vec![] });
-    let error = Simulation::new(far).run().expect_err("beyond the last time");
+    let error = simulation(far).run().expect_err("beyond the last time");
     assert!(error.to_string().contains("a delay or time of inf"), "{error}");
 }
 
@@ -107,7 +107,7 @@ fn broken_lookahead() {
         (0, 1) => vec![Act::Send(0, 0.0), Act::Send(1, 0.5), Act::SendAt(1, 0.625)],
         _ => vec![],
     };
-    let report = Simulation::new(scripted(script).lookahead(0.5)).run().expect("allowed");
+    let report = simulation(scripted(script).lookahead(0.5)).run().expect("allowed");
     assert_eq!(report.committed_events, 5);
 }
 
@@ -183,7 +183,7 @@ fn panics_elsewhere() {
 fn panics_when_pending_messages_are_dropped() {
     let run = |end| {
         let model = two_events().breaks(Stage::DropOfMessage, Payload::Str);
-        Simulation::new(model).end(end).run()
+        simulation(model).end(end).run()
     };
     assert!(run(1.0).is_ok(), "the message does not exist yet");
     let Err(RunError::Model(ModelError { fault, .. })) = run(2.0) else { panic!("no error") };
@@ -234,7 +234,7 @@ fn flood() -> Scripted<0> {
 
 fn flood_with_memory<const BYTES: usize>(bytes: u64) {
     for &pending in PendingKind::ALL {
-        let run = Simulation::new(flood().payload::<BYTES>())
+        let run = simulation(flood().payload::<BYTES>())
             .engine(Sequential { pending })
             .memory(bytes)
             .run();
@@ -263,7 +263,7 @@ fn a_flood_is_stopped_by_the_memory_limit() {
 fn just_enough<const BYTES: usize>() {
     for &pending in PendingKind::ALL {
         let run =
-            || Simulation::new(flood().payload::<BYTES>()).end(11.0).engine(Sequential { pending });
+            || simulation(flood().payload::<BYTES>()).end(11.0).engine(Sequential { pending });
         let free = run().run().expect("no limit");
         let peak = free.peak_buffer_bytes;
         let tight = run().memory(peak).run().expect("just enough");
@@ -294,21 +294,21 @@ fn config_error<T>(result: Result<T, RunError>) -> ConfigError {
 #[test]
 fn settings_out_of_range_are_refused() {
     for end in [f64::NAN, -1.0, f64::NEG_INFINITY] {
-        let error = config_error(Simulation::new(two_events()).end(end).run());
+        let error = config_error(simulation(two_events()).end(end).run());
         assert_eq!((error.key.as_str(), error.value), ("end", end.to_string()));
     }
     for lookahead in [f64::NAN, -0.5, f64::INFINITY] {
-        let error = config_error(Simulation::new(two_events().lookahead(lookahead)).run());
+        let error = config_error(simulation(two_events().lookahead(lookahead)).run());
         assert_eq!((error.key.as_str(), error.value), ("lookahead", lookahead.to_string()));
     }
-    let error = config_error(Simulation::new(two_events().lps(1 << 32)).run());
+    let error = config_error(simulation(two_events().lps(1 << 32)).run());
     assert_eq!(error.key, "lp_count");
 }
 
 /// Committed events are before the end; all others stay pending and are dropped.
 #[test]
 fn the_edges_of_what_is_allowed() {
-    let run = |model: Scripted<0>, end| Simulation::new(model).end(end).run().expect("sound");
+    let run = |model: Scripted<0>, end| simulation(model).end(end).run().expect("sound");
     let counts =
         |report: Report<_>| (report.committed_events, report.end_time.get(), report.output);
     assert_eq!(counts(run(two_events().lps(0), 7.0)), (0, 7.0, (0, 0)));
@@ -333,7 +333,7 @@ fn no_message_survives<const BYTES: usize>() {
         });
         let model = model.payload::<BYTES>();
         let token = model.token.clone();
-        let run = Simulation::new(model).end(19.5).engine(Sequential { pending }).run();
+        let run = simulation(model).end(19.5).engine(Sequential { pending }).run();
         assert_eq!(run.is_err(), last.is_some());
         assert_eq!(Arc::strong_count(&token), 1, "messages leaked after {last:?}");
     }
@@ -365,7 +365,7 @@ fn assert_sound_until_interrupted(report: &Report<(u64, u64)>) {
     assert_eq!((handled, sent), (report.committed_events, report.committed_events + 10));
 
     let end = report.end_time.get() + 1.0 / 32.0;
-    let again = Simulation::new(endless()).end(end).run().expect("sound");
+    let again = simulation(endless()).end(end).run().expect("sound");
     assert!(!again.interrupted);
     assert_eq!((again.digest, again.output), (report.digest, report.output));
 }
@@ -377,7 +377,7 @@ fn interrupted_by_the_observer() {
         seen.push((progress.virtual_time, progress.committed_events));
         if seen.len() < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    let report = Simulation::new(endless()).end(FAR).observe(observer).run().expect("sound");
+    let report = simulation(endless()).end(FAR).observe(observer).run().expect("sound");
     assert_sound_until_interrupted(&report);
     assert!(seen.is_sorted() && seen[0] < seen[2]);
     assert_eq!(seen[2], (report.end_time, report.committed_events));
@@ -390,11 +390,11 @@ fn interrupted_by_a_flag() {
         stop.store(true, Ordering::Relaxed);
         ControlFlow::Continue(())
     };
-    let report = Simulation::new(endless()).end(FAR).stop_when(&stop).observe(observer).run();
+    let report = simulation(endless()).end(FAR).stop_when(&stop).observe(observer).run();
     assert_sound_until_interrupted(&report.expect("sound"));
 
     // A run that is stopped before it begins makes no LP and handles no event.
-    let report = Simulation::new(endless()).end(FAR).stop_when(&stop).run().expect("sound");
+    let report = simulation(endless()).end(FAR).stop_when(&stop).run().expect("sound");
     assert!(report.interrupted);
     assert_eq!((report.committed_events, report.output), (0, (0, 0)));
 }
@@ -433,8 +433,8 @@ fn handlers_that_never_return() {
         }
         fn finish(self, _: &Gusher, _: VirtualTime) {}
     }
-    let error = Simulation::new(Gusher).run().expect_err("there is no LP 3");
+    let error = simulation(Gusher).run().expect_err("there is no LP 3");
     assert!(error.to_string().contains("LP 1 at virtual time 1 sent an event to LP 3"), "{error}");
-    let error = Simulation::new(Gusher).memory(4096).run().expect_err("too many events");
+    let error = simulation(Gusher).memory(4096).run().expect_err("too many events");
     assert!(matches!(error, RunError::OutOfBuffers { .. }), "{error}");
 }

@@ -17,7 +17,7 @@ mod watchdog;
 use std::ops::ControlFlow;
 
 use warpline::{
-    Conservative, Context, LogicalProcess, LpId, Model, RunError, Simulation, VirtualTime,
+    Conservative, Context, LogicalProcess, LpId, Model, Only, RunError, Simulation, VirtualTime,
     error::Fault,
 };
 
@@ -108,8 +108,8 @@ impl LogicalProcess for HabitLp {
     fn finish(self, _: &Habit, _: VirtualTime) {}
 }
 
-fn run(habit: Habit, workers: usize) -> Simulation<'static, Habit> {
-    Simulation::new(habit).engine(Conservative { workers, ..Conservative::default() })
+fn run(habit: Habit, workers: usize) -> Simulation<'static, Only<Conservative, Habit>> {
+    Simulation::new(Only::new(habit)).engine(Conservative { workers, ..Conservative::default() })
 }
 
 /// The first failure in the order of events is reported, whichever LP fails first in wall time.

@@ -19,7 +19,7 @@ use std::{
 
 use event_log::Office;
 use warpline::{
-    Engine, ModelError, Report, RunError, Sequential, Simulation, TimeWarp, VirtualTime,
+    Engine, ModelError, Only, Report, RunError, Sequential, Simulation, TimeWarp, VirtualTime,
     error::Fault, pending::PendingKind, settings::Cancellation,
 };
 
@@ -54,6 +54,7 @@ fn run_with(room: usize, engine: impl Into<Engine>) -> (Result<Report<u64>, RunE
     let log: Box<dyn Write + Send> = Box::new(Paper { text: Arc::clone(&text), room });
     let log = Mutex::new(log);
     let office = Office { desks: 5, customers: 12, mean_service: 1.5, window: WINDOW, log };
+    let office = Only::<(Sequential, TimeWarp), _>::new(office);
     let run = watchdog::run(Simulation::new(office).engine(engine).end(END));
     let text = text.lock().unwrap().clone();
     (run, text)

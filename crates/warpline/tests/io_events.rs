@@ -18,7 +18,7 @@ use std::{collections::BTreeMap, panic, sync::Mutex};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use warpline::{
     Conservative, Context, Engine, EventKey, Io, IoContext, LogicalProcess, LpId, Model,
-    ModelError, Reversal, RunError, Sequential, Simulation, Stream, TimeWarp, VirtualTime,
+    ModelError, Only, Reversal, RunError, Sequential, Simulation, Stream, TimeWarp, VirtualTime,
     digest::{CommitDigest, LpDigest},
     error::Fault,
     pending::PendingKind,
@@ -399,7 +399,12 @@ impl LogicalProcess for Plain {
 #[test]
 fn blocking_events_need_a_handler_and_others_do_not() {
     for engine in [EngineKind::Sequential, EngineKind::TimeWarp] {
-        let run = |io| watchdog::run(Simulation::new(Careless(io)).engine(engine));
+        let run = |io| {
+            watchdog::run(
+                Simulation::new(Only::<(Sequential, TimeWarp), _>::new(Careless(io)))
+                    .engine(engine),
+            )
+        };
         let text = run(Io::Blocking).expect_err("there is no handler").to_string();
         assert!(text.contains("LP 1 at virtual time 0.5 got a blocking I/O event"), "{text}");
         assert!(text.contains("`handle_io`"), "{text}");

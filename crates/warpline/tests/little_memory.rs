@@ -30,9 +30,9 @@ use std::{
 };
 
 use flood::Flood;
-use hooked_phold::{HandlerCall, HookedPhold, Lines, truth};
+use hooked_phold::{HandlerCall, HookedPhold, Lines, simulation, truth};
 use warpline::{
-    Engine, Model, Report, RunError, Sequential, Simulation, TimeWarp,
+    Engine, Model, Report, RunError, Sequential, TimeWarp,
     settings::{Cancellation, FossilCollection, PoolKind},
 };
 
@@ -41,7 +41,7 @@ const END: f64 = 600.0;
 /// The bytes that an event takes in a run on this engine, as the error of a run without memory
 /// says.
 fn event_bytes<M: Model<Output: Debug> + 'static>(model: M, engine: impl Into<Engine>) -> u64 {
-    let run = Simulation::new(model).engine(engine).memory(0).end(END);
+    let run = simulation(model).engine(engine).memory(0).end(END);
     match watchdog::run(run) {
         Err(RunError::OutOfBuffers { event_bytes, events: 0, limit: 0, .. }) => event_bytes,
         other => panic!("there is no room for an event, but {other:?}"),
@@ -56,7 +56,7 @@ fn time_warp(workers: usize) -> TimeWarp {
 /// The result of the sequential engine, and the most events that are pending in it at a time.
 fn sequential(flood: &Flood) -> (Report<Vec<u64>>, u64) {
     let quick = Flood { at_sink: |_| (), ..flood.clone() };
-    let report = Simulation::new(quick).end(END).run().expect("sound");
+    let report = simulation(quick).end(END).run().expect("sound");
     let peak = report.peak_buffer_bytes / event_bytes(Flood::new(|_| ()), Sequential::default());
     (report, peak)
 }
@@ -76,7 +76,7 @@ fn wait_for_the_source(ticks: &AtomicU64, at_most: Duration) {
 fn a_flood_stays_within_its_banks() {
     let flood = Flood::new(|ticks| wait_for_the_source(ticks, watchdog::PATIENCE / 2));
     let (expected, peak) = sequential(&flood);
-    let run = Simulation::new(flood).engine(time_warp(3)).end(END);
+    let run = simulation(flood).engine(time_warp(3)).end(END);
     let unlimited = watchdog::run(run).expect("sound");
     assert_eq!(unlimited.digest, expected.digest);
     let events = unlimited.peak_buffer_bytes / event_bytes(Flood::new(|_| ()), time_warp(3));
@@ -100,7 +100,7 @@ fn a_flood_stays_within_its_banks() {
                     pool: pool.into(),
                     ..time_warp(workers)
                 };
-                let run = Simulation::new(Flood { ticks: Default::default(), ..flood.clone() })
+                let run = simulation(Flood { ticks: Default::default(), ..flood.clone() })
                     .engine(engine)
                     .memory(memory)
                     .end(END);
@@ -128,7 +128,7 @@ fn less_than_the_least_is_an_error() {
         for (events, pool) in few.iter().flat_map(|&n| PoolKind::ALL.iter().map(move |&p| (n, p))) {
             let memory = events * event_bytes(Flood::new(|_| ()), time_warp(workers));
             let engine = TimeWarp { pool: pool.into(), ..time_warp(workers) };
-            let run = Simulation::new(flood.clone()).engine(engine);
+            let run = simulation(flood.clone()).engine(engine);
             let outcome = watchdog::run(run.memory(memory).end(END));
             let Err(RunError::OutOfBuffers { place, limit, events: most, .. }) = outcome else {
                 panic!("{events} of {peak} events are enough for {workers} workers: {outcome:?}");
@@ -149,7 +149,7 @@ fn first_events_fit_if_they_do_sequentially() {
             (peak + 2 * workers as u64 + 8) * event_bytes(Flood::new(|_| ()), time_warp(workers));
         for &pool in PoolKind::ALL {
             let engine = TimeWarp { pool: pool.into(), ..time_warp(workers) };
-            let run = Simulation::new(flood.clone()).engine(engine).memory(memory).end(END);
+            let run = simulation(flood.clone()).engine(engine).memory(memory).end(END);
             let report =
                 watchdog::run(run).unwrap_or_else(|error| panic!("{pool}, {workers}: {error}"));
             assert_eq!(report.digest, expected.digest, "{workers} workers, {pool}");
@@ -165,7 +165,7 @@ fn io_and_mistakes_with_little_memory() {
     const END: f64 = 40.0;
     let model = HookedPhold::sound(LPS);
     let expected_lines = Lines::clone(&model.lines);
-    let expected = Simulation::new(model).end(END).run().expect("a sound model");
+    let expected = simulation(model).end(END).run().expect("a sound model");
     let expected_lines = expected_lines.lock().unwrap();
     let bytes = event_bytes(HookedPhold::sound(LPS), Sequential::default());
     let peak = expected.peak_buffer_bytes / bytes;
@@ -183,7 +183,7 @@ fn io_and_mistakes_with_little_memory() {
             let bytes = event_bytes(HookedPhold::sound(LPS), time_warp(workers));
             let memory = (peak + 2 * workers as u64 + 8) * bytes;
             let engine = TimeWarp { cancellation, pool: pool.into(), ..time_warp(workers) };
-            let run = Simulation::new(model).engine(engine).memory(memory).end(END);
+            let run = simulation(model).engine(engine).memory(memory).end(END);
             let report =
                 watchdog::run(run).unwrap_or_else(|error| panic!("{pool}, {workers}: {error}"));
             let what = format!("{workers} workers, {pool}, {cancellation}");

@@ -28,8 +28,8 @@ use std::{
 use proptest::{collection::vec, prelude::*, sample::select};
 use random_graph::{Mistake, RandomGraph};
 use warpline::{
-    Conservative, Context, Link, LogicalProcess, LpId, Model, Report, RunError, Simulation,
-    VirtualTime,
+    Conservative, Context, Link, LogicalProcess, LpId, Model, Only, Report, RunError, Sequential,
+    Simulation, VirtualTime,
     ranks::Transport,
     settings::{Aggregation, Synchronization, SynchronizationKind},
 };
@@ -41,6 +41,9 @@ const MODES: [SynchronizationKind; 3] = [
     SynchronizationKind::DeadlockRecovery,
 ];
 
+/// A model for which Time Warp is not compiled.
+type Compiled<M> = Only<(Sequential, Conservative), M>;
+
 type Outcome = Result<Report<Vec<(u64, u64)>>, RunError>;
 
 fn simulation(
@@ -48,8 +51,13 @@ fn simulation(
     mode: SynchronizationKind,
     workers: usize,
     capacity: usize,
-) -> Simulation<'static, RandomGraph> {
-    Simulation::new(model.clone()).engine(engine(mode, workers, capacity))
+) -> Simulation<'static, Compiled<RandomGraph>> {
+    unchosen(model).engine(engine(mode, workers, capacity))
+}
+
+/// A run on the sequential engine, unless another one is chosen.
+fn unchosen<'a>(model: &RandomGraph) -> Simulation<'a, Compiled<RandomGraph>> {
+    Simulation::new(Only::new(model.clone()))
 }
 
 fn engine(mode: SynchronizationKind, workers: usize, capacity: usize) -> Conservative {
@@ -80,7 +88,7 @@ fn check(
     end: f64,
 ) {
     let oracle = model.apart();
-    let expected = Simulation::new(oracle.clone()).end(end).run();
+    let expected = unchosen(&oracle).end(end).run();
     let model = model.apart();
     let run = watchdog::run(simulation(&model, mode, workers, capacity).end(end));
     let context = format!("{mode}, {workers} workers, capacity {capacity}, end {end}");
@@ -140,7 +148,7 @@ fn run_across(
     for transport in warpline_net::network(ranks, workers + 1) {
         let aggregation = Aggregation::Bytes(200);
         let engine = Conservative { aggregation, ..engine(mode, workers, capacity) };
-        let mut simulation = Simulation::new(model.clone()).engine(engine).end(end);
+        let mut simulation = unchosen(&model).engine(engine).end(end);
         let done = done.clone();
         std::thread::spawn(move || {
             let outcome = simulation.run_across(&transport);
@@ -186,7 +194,7 @@ proptest! {
         end in select(&[f64::INFINITY, 3.5][..]),
     ) {
         let oracle = model.apart();
-        let expected = Simulation::new(oracle.clone()).end(end).run();
+        let expected = unchosen(&oracle).end(end).run();
         let model = model.apart();
         let run = run_across(&model, mode, [ranks, workers, capacity], end);
         match (&run, &expected) {
@@ -272,7 +280,9 @@ impl LogicalProcess for Subcircuit {
 #[test]
 fn the_deadlock_of_figure_4() {
     let run = |mode, workers, capacity| {
-        let simulation = Simulation::new(Figure4).engine(engine(mode, workers, capacity)).end(75.0);
+        let simulation = Simulation::new(Only::<Conservative, _>::new(Figure4))
+            .engine(engine(mode, workers, capacity))
+            .end(75.0);
         let report = watchdog::run(simulation).expect("a sound model");
         assert_eq!(report.output, [7, 7, 8]);
         report.details.counters.iter().find(|(name, _)| *name == "deadlocks").expect("counted").1
@@ -377,7 +387,7 @@ fn memory_is_limited() {
 fn memory_is_limited_by_rank() {
     let links = vec![vec![(2, 0.5), (3, 0.5)], vec![(2, 0.5)], vec![], vec![]];
     let model = RandomGraph { budget: 2_000, ..RandomGraph::new(links) };
-    let expected = Simulation::new(model.apart()).run().expect("sound");
+    let expected = unchosen(&model.apart()).run().expect("sound");
     for mode in MODES {
         let all = (0..2).map(|_| simulation(&model.apart(), mode, 1, 8).memory(700)).collect();
         let mut outcomes = rankwise::run(1, all).into_iter();
@@ -389,7 +399,7 @@ fn memory_is_limited_by_rank() {
 /// Models and settings that do not fit each other are refused, with what to declare instead.
 #[test]
 fn what_does_not_fit_is_refused() {
-    let refusal = |run: Simulation<'static, RandomGraph>| match watchdog::run(run) {
+    let refusal = |run: Simulation<'static, Compiled<RandomGraph>>| match watchdog::run(run) {
         Err(RunError::Config(error)) => error.to_string(),
         run => panic!("{run:?}"),
     };

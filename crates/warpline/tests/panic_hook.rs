@@ -12,8 +12,7 @@ use std::{
     thread,
 };
 
-use scripted::{Act, Payload, Stage, scripted, two_events};
-use warpline::Simulation;
+use scripted::{Act, Payload, Stage, scripted, simulation, two_events};
 
 /// How often the hook that was there before any run was called.
 static TOLD: AtomicUsize = AtomicUsize::new(0);
@@ -40,17 +39,17 @@ fn only_the_panics_of_models_are_kept_from_the_hook() {
             _ => vec![],
         })
     };
-    let in_handler_failed = Simulation::new(in_handler()).run().is_err();
+    let in_handler_failed = simulation(in_handler()).run().is_err();
     let mut others_failed = true;
     for stage in [Stage::MakeLp, Stage::Start, Stage::Finish, Stage::Reduce] {
-        others_failed &= Simulation::new(two_events().breaks(stage, Payload::Str)).run().is_err();
+        others_failed &= simulation(two_events().breaks(stage, Payload::Str)).run().is_err();
     }
-    let replications_failed = Simulation::new(in_handler()).replicate(8, |_| {}).is_err();
+    let replications_failed = simulation(in_handler()).replicate(8, |_| {}).is_err();
     let from_models = told();
 
     panic_outside_of_any_run();
     let after_failed_runs = told();
-    let sound = Simulation::new(two_events()).run().is_ok();
+    let sound = simulation(two_events()).run().is_ok();
     panic_outside_of_any_run();
     let after_a_sound_run = told();
 
@@ -59,13 +58,13 @@ fn only_the_panics_of_models_are_kept_from_the_hook() {
         let other = thread::spawn(panic_outside_of_any_run);
         other.join().map_or_else(|_| vec![Act::Fail], |()| vec![])
     });
-    let undisturbed = Simulation::new(elsewhere).run().is_ok();
+    let undisturbed = simulation(elsewhere).run().is_ok();
     let from_other_threads = told();
 
     // An observer is not part of the model, so its panic goes to the caller.
     let observed = || {
         let endless = scripted(|_, _| vec![Act::Send(0, 1.0)]);
-        Simulation::new(endless).observe(|_| panic!("the observer broke")).run()
+        simulation(endless).observe(|_| panic!("the observer broke")).run()
     };
     let escaped = panic::catch_unwind(observed).is_err();
     let from_the_observer = told();

@@ -11,7 +11,7 @@
 mod queueing_network;
 
 use queueing_network::{Network, Station};
-use warpline::{Simulation, replication::Estimate};
+use warpline::{Only, Sequential, Simulation, replication::Estimate};
 
 const REPLICATIONS: usize = 20;
 /// Over the seeds 1 to 40, 96 % of the intervals below covered the theory; all do for this one.
@@ -40,7 +40,7 @@ fn assert_agrees_with_theory(stations: Vec<Station>, jobs: f64) {
 
     let network = Network { mean_interarrival: 1.0, stations, warm_up: WARM_UP };
     let end = WARM_UP + jobs / REPLICATIONS as f64;
-    let simulation = Simulation::new(network).seed(SEED).end(end);
+    let simulation = Simulation::new(Only::<Sequential, _>::new(network)).seed(SEED).end(end);
     let replications = simulation.replicate(REPLICATIONS, |_| {}).expect("the model is correct");
 
     // Little's law: with arrivals of rate 1, jobs in the network and sojourn time are equal.

@@ -4,13 +4,16 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use warpline::{
-    ConfigError, Context, Io, IoContext, LogicalProcess, LpId, Model, ModelError, Reversal,
+    ConfigError, Context, Io, IoContext, LogicalProcess, LpId, Model, ModelError, Only, Reversal,
     ReverseCheck, RunError, Sequential, Simulation, VirtualTime,
     error::{Discrepancy, Fault},
     settings::EngineKind,
 };
 
 const SEED: u64 = 12;
+
+/// A model for which no parallel engine is compiled.
+type Compiled<M> = Only<(Sequential, ReverseCheck), M>;
 
 /// A bank of accounts that send each other money, with one bug or none.
 struct Bank {
@@ -188,8 +191,8 @@ impl LogicalProcess for Account {
     }
 }
 
-fn check(bug: Option<Bug>) -> Simulation<'static, Bank> {
-    Simulation::new(Bank::new(bug)).engine(ReverseCheck).seed(SEED).end(50.0)
+fn check(bug: Option<Bug>) -> Simulation<'static, Compiled<Bank>> {
+    Simulation::new(Compiled::new(Bank::new(bug))).engine(ReverseCheck).seed(SEED).end(50.0)
 }
 
 /// The fault that the check reports for a bug, which must be at account 3.
@@ -308,7 +311,7 @@ impl LogicalProcess for Street {
 
 #[test]
 fn models_without_reverse_handlers_are_refused() {
-    let run = Simulation::new(OneWay).engine(ReverseCheck).run();
+    let run = Simulation::new(Compiled::new(OneWay)).engine(ReverseCheck).run();
     let Err(RunError::Config(ConfigError { key, value, allowed })) = run else {
         panic!("not refused");
     };

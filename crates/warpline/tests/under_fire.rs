@@ -33,10 +33,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hooked_phold::{HandlerCall, HookedPhold, Lines, truth};
+use hooked_phold::{HandlerCall, HookedPhold, Lines, simulation, truth};
 use warpline::{
-    Model, ModelError, RunError, Simulation, TimeWarp, digest::mix, monitor::WorkerStatus,
-    settings::Cancellation,
+    Model, ModelError, Only, RunError, Sequential, Simulation, TimeWarp, digest::mix,
+    monitor::WorkerStatus, settings::Cancellation,
 };
 
 const LPS: u32 = 16;
@@ -52,11 +52,11 @@ fn time_warp<M: Model>(
     model: M,
     workers: usize,
     cancellation: Cancellation,
-) -> Simulation<'static, M> {
+) -> Simulation<'static, Only<(Sequential, TimeWarp), M>> {
     // Small batches and frequent rounds: more of everything that can go wrong.
     let (batch, gvt_interval) = (4, 64);
     let engine = TimeWarp { workers, cancellation, batch, gvt_interval, ..TimeWarp::default() };
-    Simulation::new(model).engine(engine)
+    simulation(model).engine(engine)
 }
 
 /// Stands still in a handler until `go` or the time is over. The other workers cannot tell this
@@ -72,7 +72,7 @@ fn stall(at_most: Duration, go: impl Fn() -> bool) {
 /// wait.
 #[test]
 fn mistakes_in_states_that_never_were() {
-    let expected = Simulation::new(HookedPhold::sound(LPS)).end(END).run().expect("a sound model");
+    let expected = simulation(HookedPhold::sound(LPS)).end(END).run().expect("a sound model");
     let known = Arc::new(truth(LPS, END));
     for (workers, cancellation) in policies() {
         let strange = Arc::new(AtomicU64::new(0));
@@ -140,7 +140,7 @@ fn the_first_mistake_in_virtual_time_is_the_error() {
     for mistakes in CASES {
         let model = broken(mistakes, Duration::ZERO);
         let lines = Lines::clone(&model.lines);
-        let expected = error_of(Simulation::new(model).end(END).run());
+        let expected = error_of(simulation(model).end(END).run());
         let expected_lines = lines.lock().unwrap().clone();
         for (workers, cancellation) in policies() {
             let model = broken(mistakes, Duration::from_millis(5));
@@ -171,8 +171,7 @@ fn error_of<T>(outcome: Result<T, RunError>) -> ModelError {
 fn sixty_four_workers() {
     for lps in [48, 64, 200] {
         let end = 4_000.0 / f64::from(lps);
-        let expected =
-            Simulation::new(HookedPhold::sound(lps)).end(end).run().expect("a sound model");
+        let expected = simulation(HookedPhold::sound(lps)).end(end).run().expect("a sound model");
         let report =
             watchdog::run(time_warp(HookedPhold::sound(lps), 64, Cancellation::default()).end(end))
                 .expect("a sound model");
@@ -185,7 +184,7 @@ fn sixty_four_workers() {
 #[test]
 fn workers_that_are_stopped() {
     const STALLS: usize = 8;
-    let expected = Simulation::new(HookedPhold::sound(LPS)).end(END).run().expect("a sound model");
+    let expected = simulation(HookedPhold::sound(LPS)).end(END).run().expect("a sound model");
     let mut stalled = 0;
     for (round, (workers, cancellation)) in
         [(2, Cancellation::Lazy), (4, Cancellation::Aggressive)].into_iter().enumerate()
@@ -242,7 +241,7 @@ fn stopped_runs_are_beginnings() {
         let end = f64::from_bits(report.end_time.get().to_bits() + 1);
         let model = make();
         let expected_lines = Lines::clone(&model.lines);
-        let expected = Simulation::new(model).end(end).run().expect("a sound model");
+        let expected = simulation(model).end(end).run().expect("a sound model");
         let (lines, expected_lines) = (lines.lock().unwrap(), expected_lines.lock().unwrap());
         assert!(lines.len() >= ENOUGH && *lines == *expected_lines, "{workers}, {cancellation}");
         assert_eq!(report.committed_events, expected.committed_events);
@@ -299,8 +298,7 @@ fn the_watchdog_names_the_worker_that_hangs() {
         assert!(text.starts_with("no worker stands still"), "{text}");
         release.store(true, Ordering::Relaxed);
         let report = run.end_within(watchdog::PATIENCE).expect("a sound model");
-        let expected =
-            Simulation::new(HookedPhold::sound(LPS)).end(END).run().expect("a sound model");
+        let expected = simulation(HookedPhold::sound(LPS)).end(END).run().expect("a sound model");
         assert_eq!(report.digest, expected.digest);
     }
 }
@@ -328,7 +326,7 @@ fn runs_with_long_events_stop_soon() {
         // No worker is idle, so none requests GVT for that reason.
         (model.population, model.blocking) = (40, u64::MAX);
         let engine = TimeWarp { workers: 2, throttle: false, ..TimeWarp::default() };
-        let run = Simulation::new(model).engine(engine);
+        let run = simulation(model).engine(engine);
         let report = watchdog::run(if by_flag {
             run.stop_when(&STOP)
         } else {

@@ -8,7 +8,7 @@
 //! workers, and time is measured.
 
 use warpline::{
-    Context, Figure as Number, LogicalProcess, LpId, Model, Results, Simulation, TimeWarp,
+    Context, Figure as Number, LogicalProcess, LpId, Model, Only, Results, Simulation, TimeWarp,
     VirtualTime, settings::PoolKind,
 };
 
@@ -133,7 +133,8 @@ fn turns(pool: PoolKind, buffers: u64, has_source: bool, end: f64, seed: u64) ->
         pool: pool.into(),
         ..TimeWarp::default()
     };
-    let simulation = Simulation::new(Flooding { has_source }).engine(engine).seed(seed).end(end);
+    let model = Only::<TimeWarp, _>::new(Flooding { has_source });
+    let simulation = Simulation::new(model).engine(engine).seed(seed).end(end);
     let memory = buffers * simulation.event_bytes();
     let report = simulation.memory(memory).run().ok()?;
     let turns = report.details.counters.iter().find(|(name, _)| *name == "turns");

@@ -46,6 +46,13 @@ pub(crate) trait Sink<T> {
     fn set_time_barrier(&mut self, _time: Option<VirtualTime>) {}
 }
 
+/// A sink that holds a limited number of events: the reverse check keeps events back, and asks
+/// whether there would be room for them.
+pub(crate) trait BoundedSink<T>: Sink<T> {
+    /// Whether this many more events may be pending.
+    fn has_room_for(&self, events: usize) -> bool;
+}
+
 impl<T, K: Sink<T>> Sink<T> for &mut K {
     #[inline]
     fn admission(&self) -> &Admission {

@@ -10,6 +10,6 @@ mod halt;
 mod lp;
 
 pub(crate) use admission::{Admission, Cause};
-pub(crate) use context::{Handling, Sink};
+pub(crate) use context::{BoundedSink, Handling, Sink};
 pub(crate) use halt::{CutOff, Halt};
 pub(crate) use lp::{Core, Lp};

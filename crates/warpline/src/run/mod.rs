@@ -288,11 +288,19 @@ impl<M: Model> Run<'_, M> {
             let read = || read_share::<M>(wires, &bytes, rank, &mut total, &mut summaries);
             panics::catch(read).map_err(|fault| self.model_error(fault))??;
         }
-        summaries.sort_unstable_by_key(|(id, _)| *id);
-        let summaries = summaries.into_iter().map(|(_, summary)| summary);
+        let order = in_order(summaries.iter().map(|(id, _)| *id).collect());
+        let mut summaries: Vec<_> = summaries.into_iter().map(|(_, it)| Some(it)).collect();
+        let summaries = order.into_iter().filter_map(|place| summaries[place].take());
         let output = summaries::fold(self.model, summaries, &self.settings)?;
         Ok((total, output))
     }
+}
+
+/// The places of these LPs, in their order. Sorting is a lot of code: this is the same for all models.
+fn in_order(lps: Vec<LpId>) -> Vec<usize> {
+    let mut places: Vec<_> = (0..lps.len()).collect();
+    places.sort_unstable_by_key(|&place| lps[place]);
+    places
 }
 
 fn share_bytes<M: Model>(

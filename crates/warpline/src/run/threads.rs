@@ -1,7 +1,11 @@
 //! The threads of a run's workers: how they start, which cores they are bound to, and how they
 //! wait.
 
-use std::{thread, time::Duration};
+use std::{
+    sync::{Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
 
 use warpline_core::LpId;
 use warpline_memory::{Binding, bind_worker};
@@ -25,10 +29,25 @@ pub(crate) fn at_once<R: Send>(
     workers: usize,
     watch: &mut Watch<'_>,
     failure: &FirstFailure,
-    refused: impl FnOnce(),
+    refused: impl Fn(),
     work: impl Fn(usize, &mut Watch<'_>) -> R + Sync,
 ) -> Vec<R> {
-    let work = &work;
+    let results = Mutex::new((0..workers).map(|_| None).collect::<Vec<_>>());
+    start(workers, watch, failure, &refused, &|me, watch| {
+        let result = work(me, watch);
+        results.lock().unwrap_or_else(PoisonError::into_inner)[me] = Some(result);
+    });
+    results.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect()
+}
+
+/// Does so without the type of the results: compiled once, and not for each model and engine.
+fn start(
+    workers: usize,
+    watch: &mut Watch<'_>,
+    failure: &FirstFailure,
+    refused: &dyn Fn(),
+    work: &(dyn Fn(usize, &mut Watch<'_>) + Sync),
+) {
     thread::scope(|scope| {
         let others: Vec<_> = (1..workers)
             .map(|me| {
@@ -42,13 +61,13 @@ pub(crate) fn at_once<R: Send>(
             failure.note(FailureOrder::Start(LpId::new(0)), error.into());
             refused();
         }
-        let first = work(0, watch);
-        let others = others.into_iter().flatten().map(|other| match other.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        std::iter::once(first).chain(others).collect()
-    })
+        work(0, watch);
+        for other in others.into_iter().flatten() {
+            if let Err(panic) = other.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    });
 }
 
 /// How many threads can run at the same time.

@@ -4,16 +4,9 @@ use warpline_core::{EventKey, Io, LpId};
 
 use crate::{
     event::{Buffer, Event},
-    handling::{Admission, CutOff, Halt, Sink},
+    handling::{Admission, BoundedSink, CutOff, Halt, Sink},
     pending::PendingSet,
 };
-
-/// A sink that holds a limited number of events: the reverse check keeps events back, and asks
-/// whether there would be room for them.
-pub(crate) trait BoundedSink<T>: Sink<T> {
-    /// Whether this many more events may be pending.
-    fn has_room_for(&self, events: usize) -> bool;
-}
 
 /// What sends need. It is kept apart from the LPs, which a handler borrows at the same time.
 pub(super) struct Sender<B, S> {

@@ -10,8 +10,8 @@ use std::{
 };
 
 use warpline::{
-    Context, EventKey, Io, IoContext, LogicalProcess, LpId, Model, Sequential, Simulation,
-    VirtualTime, digest::mix,
+    Context, EventKey, Io, IoContext, LogicalProcess, LpId, Model, Only, Sequential, Simulation,
+    TimeWarp, VirtualTime, digest::mix,
 };
 
 /// One call of a handler.
@@ -173,6 +173,13 @@ impl LogicalProcess for HookedLp {
     }
 }
 
+/// A run of `model`, for which only the sequential engine and Time Warp are compiled.
+pub(crate) fn simulation<'a, M: Model>(
+    model: M,
+) -> Simulation<'a, Only<(Sequential, TimeWarp), M>> {
+    Simulation::new(Only::new(model))
+}
+
 /// The hashes of each LP, event by event, as the sequential engine computes them.
 pub(crate) fn truth(lps: u32, end: f64) -> Vec<Vec<u64>> {
     let known = Arc::new(Mutex::new(vec![Vec::new(); lps as usize]));
@@ -183,7 +190,7 @@ pub(crate) fn truth(lps: u32, end: f64) -> Vec<Vec<u64>> {
         }
         None
     });
-    Simulation::new(model).engine(Sequential::default()).end(end).run().expect("a sound model");
+    simulation(model).engine(Sequential::default()).end(end).run().expect("a sound model");
     let known = known.lock().unwrap();
     known.clone()
 }

@@ -2,17 +2,17 @@
 
 use std::{sync::mpsc, thread, time::Duration};
 
-use warpline::{Model, Report, RunError, Simulation, ranks::Transport};
+use warpline::{Report, RunError, Runnable, Simulation, ranks::Transport};
 use warpline_net::network;
 
 /// The result of a rank's run.
-pub(crate) type Outcome<M> = Result<Option<Report<<M as Model>::Output>>, RunError>;
+pub(crate) type Outcome<M> = Result<Option<Report<<M as Runnable>::Output>>, RunError>;
 
 /// No run of the tests takes this long, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs one simulation on each rank, and returns their results.
-pub(crate) fn run<M: Model + 'static>(
+pub(crate) fn run<M: Runnable + Send + 'static>(
     workers: usize,
     simulations: Vec<Simulation<'static, M>>,
 ) -> Vec<Outcome<M>> {
@@ -23,7 +23,7 @@ pub(crate) fn run<M: Model + 'static>(
 }
 
 /// The same on the given ends of a network; the outcome is `None` for a rank that panics.
-pub(crate) fn run_on<M: Model + 'static, T: Transport + 'static>(
+pub(crate) fn run_on<M: Runnable + Send + 'static, T: Transport + 'static>(
     ends: Vec<T>,
     simulations: Vec<Simulation<'static, M>>,
 ) -> Vec<Option<Outcome<M>>> {

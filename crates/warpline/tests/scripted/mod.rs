@@ -4,7 +4,7 @@
 
 use std::{panic, sync::Arc};
 
-use warpline::{Context, LogicalProcess, LpId, Model, VirtualTime};
+use warpline::{Context, LogicalProcess, LpId, Model, Only, Sequential, Simulation, VirtualTime};
 
 /// The action of an LP on an event.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +102,11 @@ pub(crate) fn scripted(
         breaks: None,
         token: Arc::default(),
     }
+}
+
+/// A run of `model`, for which only the sequential engine is compiled.
+pub(crate) fn simulation<'a, M: Model>(model: M) -> Simulation<'a, Only<Sequential, M>> {
+    Simulation::new(Only::new(model))
 }
 
 /// A correct model: LP 0 sends an event to LP 1, which sends one to LP 3.

@@ -11,12 +11,12 @@ use std::{
 };
 
 use warpline::{
-    Model, Report, RunError, Simulation,
+    Report, RunError, Runnable, Simulation,
     monitor::{Monitor, WorkerStatus},
 };
 
 /// The result of a run.
-pub(crate) type Outcome<M> = Result<Report<<M as Model>::Output>, RunError>;
+pub(crate) type Outcome<M> = Result<Report<<M as Runnable>::Output>, RunError>;
 
 /// No run of the tests takes this long, even on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,14 +25,16 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A run in progress.
-pub(crate) struct Running<M: Model> {
+pub(crate) struct Running<M: Runnable> {
     pub(crate) monitor: Monitor,
     outcome: Receiver<Outcome<M>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Starts a run.
-pub(crate) fn start<M: Model + 'static>(simulation: Simulation<'static, M>) -> Running<M> {
+pub(crate) fn start<M: Runnable + Send + 'static>(
+    simulation: Simulation<'static, M>,
+) -> Running<M> {
     let monitor = Monitor::default();
     let mut simulation = simulation.monitor(&monitor);
     let (done, outcome) = mpsc::channel();
@@ -41,7 +43,7 @@ pub(crate) fn start<M: Model + 'static>(simulation: Simulation<'static, M>) -> R
     Running { monitor, outcome, thread: Some(thread) }
 }
 
-impl<M: Model> Running<M> {
+impl<M: Runnable> Running<M> {
     /// Waits for the end of the run.
     pub(crate) fn end_within(mut self, patience: Duration) -> Outcome<M> {
         if let Some(outcome) = self.wait(patience) {
@@ -80,6 +82,6 @@ pub(crate) fn diagnosis(before: &[WorkerStatus], monitor: &Monitor) -> String {
 }
 
 /// Runs a simulation under the watchdog.
-pub(crate) fn run<M: Model + 'static>(simulation: Simulation<'static, M>) -> Outcome<M> {
+pub(crate) fn run<M: Runnable + Send + 'static>(simulation: Simulation<'static, M>) -> Outcome<M> {
     start(simulation).end_within(PATIENCE)
 }

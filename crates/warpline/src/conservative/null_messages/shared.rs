@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use warpline_core::{LpId, Model, VirtualTime, Wires};
+use warpline_core::{Link, LpId, Model, VirtualTime, Wires};
 use warpline_graph::{EdgeId, Hub, NodeId, Plan, PlanError, Topology};
 
 use super::{super::common::Common, channel_time::ChannelTime, remote::EventCodec};
@@ -99,14 +99,20 @@ fn network<M: Model>(
     lps: usize,
 ) -> Result<(Topology, Vec<f64>), RunError> {
     let of_model = model.lookahead().unwrap_or(0.0);
+    let links_of = |from| links_from(model, from, ("synchronization", &mode), "windows");
+    network_of(lps, of_model, &links_of)
+}
+
+/// The same without the type of the model.
+fn network_of(
+    lps: usize,
+    of_model: f64,
+    links_of: &dyn Fn(LpId) -> Result<Vec<Link>, ConfigError>,
+) -> Result<(Topology, Vec<f64>), RunError> {
     let (mut edges, mut lookaheads) = (Vec::new(), Vec::new());
     for from in (0..lps).map(LpId::from_index) {
-        let mut links = links_from(model, from, ("synchronization", &mode), "windows")?;
-        // Of two links to the same LP, the one with the shorter lookahead counts.
-        links.retain(|link| link.to != from);
-        links.sort_by(|a, b| a.to.cmp(&b.to).then(a.lookahead.total_cmp(&b.lookahead)));
-        links.dedup_by_key(|link| link.to);
-        for link in links {
+        let links = links_of(from)?;
+        for link in shortest_to_others(from, links) {
             if VirtualTime::new(link.lookahead).is_err() {
                 let allowed =
                     format!("finite and not negative, on the link from {from:?} to {:?}", link.to);
@@ -119,6 +125,14 @@ fn network<M: Model>(
     let topology = Topology::new(lps, edges);
     let refused = |error: PlanError| ConfigError::new("links", error, "between LPs of the model");
     Ok((topology.map_err(refused)?, lookaheads))
+}
+
+/// Of two links to the same LP, the one with the shorter lookahead counts.
+fn shortest_to_others(from: LpId, mut links: Vec<Link>) -> Vec<Link> {
+    links.retain(|link| link.to != from);
+    links.sort_by(|a, b| a.to.cmp(&b.to).then(a.lookahead.total_cmp(&b.lookahead)));
+    links.dedup_by_key(|link| link.to);
+    links
 }
 
 fn refused(error: &PlanError, edge_capacity: usize) -> ConfigError {

@@ -16,11 +16,11 @@
 //! - **CAL-B.** All events are due in the current block or later, and a window is opened only if
 //!   all windows before it are empty.
 
-use std::{collections::BTreeMap, ops::Index};
+use std::ops::Index;
 
 use warpline_memory::prefetch;
 
-use crate::pending::Entry;
+use crate::{ordered_slab::OrderedSlab, pending::Entry};
 
 /// Events in a chunk.
 const CHUNK: usize = 64;
@@ -162,7 +162,7 @@ pub(super) struct Calendar<E> {
     buckets: Vec<Bucket<E>>,
     /// A bit for each window of the current block: whether it has events.
     occupied: [u64; BLOCK / 64],
-    later: BTreeMap<u64, Later<E>>,
+    later: OrderedSlab<u64, Later<E>>,
     /// An empty bucket for the next later block; kept for its memory.
     blank: Bucket<E>,
     spares: Spares<E>,
@@ -175,7 +175,7 @@ impl<E: Entry> Calendar<E> {
         let tiles = lps.div_ceil(1 << tile_bits).max(1);
         let buckets = (0..BLOCK * tiles).map(|_| Bucket::default()).collect();
         let spares = Spares { chunks: Vec::new() };
-        let (later, blank, occupied) = (BTreeMap::new(), Bucket::default(), [0; _]);
+        let (later, blank, occupied) = (OrderedSlab::new(), Bucket::default(), [0; _]);
         Self { grid, tile_bits, tiles, block: 0, buckets, occupied, later, blank, spares, len: 0 }
     }
 
@@ -216,11 +216,14 @@ impl<E: Entry> Calendar<E> {
     fn insert_later(&mut self, window: u64, event: E) {
         let block = window / BLOCK as u64;
         debug_assert!(block > self.block, "CAL-B: an event for window {window}, which is over");
-        let blank = &mut self.blank;
-        let later = || Later { first: window, bucket: std::mem::take(blank) };
-        let later = self.later.entry(block).or_insert_with(later);
-        later.first = later.first.min(window);
-        self.spares.append(&mut later.bucket, || event);
+        if let Some(later) = self.later.get_mut(&block) {
+            later.first = later.first.min(window);
+            self.spares.append(&mut later.bucket, || event);
+        } else {
+            let mut bucket = std::mem::take(&mut self.blank);
+            self.spares.append(&mut bucket, || event);
+            self.later.insert(block, Later { first: window, bucket });
+        }
     }
 
     /// The first window that has an event.
@@ -229,7 +232,7 @@ impl<E: Entry> Calendar<E> {
         let place = word.map(|word| word * 64 + self.occupied[word].trailing_zeros() as usize);
         match place {
             Some(place) => Some(self.block * BLOCK as u64 + place as u64),
-            None => self.later.values().next().map(|later| later.first),
+            None => self.later.first().map(|(_, later)| later.first),
         }
     }
 

@@ -29,6 +29,7 @@ use super::{
     message::{EVENTS, RemoteMessage},
 };
 use crate::{
+    ordered_slab::OrderedSlab,
     panics,
     pending::PendingSet,
     timewarp::{Message, event::Event, gvt::Bound, worker::Worker},
@@ -42,18 +43,18 @@ pub(super) struct Incoming<T> {
     /// Events that have arrived and may yet be canceled.
     arrived: BTreeMap<Name, Event>,
     /// Events without buffers.
-    backlog: BTreeMap<Name, RemoteMessage<T>>,
+    backlog: OrderedSlab<Name, RemoteMessage<T>>,
     pub(super) counts: Counts,
 }
 
 impl<T> Incoming<T> {
     pub(super) fn new() -> Self {
-        Self { arrived: BTreeMap::new(), backlog: BTreeMap::new(), counts: Counts::default() }
+        Self { arrived: BTreeMap::new(), backlog: OrderedSlab::new(), counts: Counts::default() }
     }
 
     /// The least key in the backlog.
     pub(super) fn least(&self) -> Bound {
-        self.backlog.first_key_value().map_or(Bound::NEVER, |((key, _), _)| *key)
+        self.backlog.first().map_or(Bound::NEVER, |((key, _), _)| *key)
     }
 
     /// How many events are in the backlog.
@@ -232,7 +233,7 @@ impl<M: Model> Worker<'_, M> {
     /// The least event that has arrived and waits for a buffer. None in a run of one rank.
     pub(in crate::timewarp) fn first_of_backlog(&self) -> Option<Event> {
         let backlog = &self.sender.remote.as_ref()?.incoming.backlog;
-        let (_, message) = backlog.first_key_value()?;
+        let (_, message) = backlog.first()?;
         let lp = self.shared.directory.place(message.to).index;
         Some(Event::new(message.key, lp, message.io, BufferId::new(0)))
     }
