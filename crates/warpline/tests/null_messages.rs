@@ -148,7 +148,7 @@ fn run_across(
     for transport in warpline_net::network(ranks, workers + 1) {
         let aggregation = Aggregation::Bytes(200);
         let engine = Conservative { aggregation, ..engine(mode, workers, capacity) };
-        let mut simulation = unchosen(&model).engine(engine).end(end);
+        let mut simulation = unchosen(model).engine(engine).end(end);
         let done = done.clone();
         std::thread::spawn(move || {
             let outcome = simulation.run_across(&transport);
