@@ -296,7 +296,7 @@ impl<M: Model> Run<'_, M> {
     }
 }
 
-/// The places of these LPs, in their order. Sorting is a lot of code: this is the same for all models.
+/// The places of these LPs, in their order. Sorting is a lot of code: it is compiled once here.
 fn in_order(lps: Vec<LpId>) -> Vec<usize> {
     let mut places: Vec<_> = (0..lps.len()).collect();
     places.sort_unstable_by_key(|&place| lps[place]);
