@@ -53,7 +53,7 @@ impl<M: Model> Runnable for M {
 }
 
 /// A model for which only the engines `E` are compiled, which is what building a model takes its
-/// time for: `Only::<TimeWarp, _>::new(model)` is built in half of the time.
+/// time for: `Only::<TimeWarp, _>::new(model)` has Time Warp only.
 ///
 /// `E` is the type of an engine's settings, or a pair of such types for two engines. A run on
 /// another engine is an error.
