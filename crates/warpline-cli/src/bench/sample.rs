@@ -1,14 +1,9 @@
 //! One sample of one variant, and whether it committed what the others did.
 
-use warpline::{
-    AnyModel, Conservative, Engine, Sequential, Simulation, TimeWarp,
-    digest::CommitDigest,
-    pending::PendingKind,
-    settings::{Aggregation, EngineKind},
-};
+use warpline::digest::CommitDigest;
 
 use super::{Variant, Workload, busy::Spinner, process};
-use crate::{failure::Failure, interrupt, timewarp_args::Policies};
+use crate::{failure::Failure, timewarp_args::Policies};
 
 /// The result of the first run of a workload; the others must commit the same.
 #[derive(Clone, Copy, Debug)]
@@ -41,44 +36,16 @@ impl<'a> Sampler<'a> {
     ) -> Result<Option<f64>, Failure> {
         let known = self.known.iter().find(|known| known.workload == workload).copied();
         let (end, policies) = (workload.end() * self.length, self.policies);
-        let run = match variant {
-            Variant::Bare(yardstick) => {
-                let events = known.map_or(1_000_000, |known| known.events);
-                let time = yardstick.nanoseconds_per_event(&workload.bare(), events);
-                return Ok(Some(1e3 / time));
-            }
-            Variant::Sequential(pending) => {
-                let (aggregation, ranks) = (Aggregation::default(), 1);
-                Run {
-                    engine: EngineKind::Sequential,
-                    pending,
-                    workers: 1,
-                    ranks,
-                    aggregation,
-                    policies,
-                    end,
-                }
-            }
-            Variant::Conservative { workers } => {
-                let (engine, pending) = (EngineKind::Conservative, PendingKind::default());
-                let (aggregation, ranks) = (Aggregation::default(), 1);
-                Run { engine, pending, workers, ranks, aggregation, policies, end }
-            }
-            Variant::TimeWarp { workers, .. } => {
-                let (engine, pending) = (EngineKind::TimeWarp, PendingKind::default());
-                let (aggregation, ranks) = (Aggregation::default(), 1);
-                Run { engine, pending, workers, ranks, aggregation, policies, end }
-            }
-            Variant::Ranks { engine, ranks, aggregation, .. } => {
-                let pending = PendingKind::default();
-                Run { engine, pending, workers: 1, ranks, aggregation, policies, end }
-            }
-        };
+        if let Variant::Bare(yardstick) = variant {
+            let events = known.map_or(1_000_000, |known| known.events);
+            let time = yardstick.nanoseconds_per_event(&workload.bare(), events);
+            return Ok(Some(1e3 / time));
+        }
         let busy = matches!(variant, Variant::TimeWarp { busy: true, .. });
         let spinner = busy.then(Spinner::start).transpose()?;
         let outcome = match variant {
             Variant::Ranks { mpi: true, .. } => apart(workload, variant, end, policies)?,
-            _ => run.of(workload.params().model()?)?,
+            _ => here(workload, variant, end, policies)?,
         };
         drop(spinner);
         let Some((events, digest, rate)) = outcome else { return Ok(None) };
@@ -113,47 +80,28 @@ fn apart(
     Ok(told.map(|((events, digest), rate)| (events, digest, rate)))
 }
 
-/// A run of an engine.
-struct Run<'a> {
-    engine: EngineKind,
-    pending: PendingKind,
-    workers: usize,
-    ranks: usize,
-    aggregation: Aggregation,
-    policies: &'a Policies,
+/// The same of a run by this process; `None` if it was interrupted.
+fn here(
+    workload: Workload,
+    variant: Variant,
     end: f64,
-}
-
-impl Run<'_> {
-    /// Events, digest and events per second; `None` if the run was interrupted.
-    fn of(self, model: AnyModel) -> Result<Option<(u64, CommitDigest, f64)>, Failure> {
-        let Self { workers, aggregation, pending, .. } = self;
-        let engine = match self.engine {
-            EngineKind::Sequential => Sequential { pending }.into(),
-            EngineKind::Conservative => {
-                let (pin, defaults) = (self.policies.pin, Conservative::default());
-                Conservative { workers, aggregation, pin, ..defaults }.into()
-            }
-            EngineKind::TimeWarp => {
-                let policies = self.policies.time_warp();
-                TimeWarp { workers, aggregation, pending, ..policies }.into()
-            }
-            other => Engine::from(other),
-        };
-        let mut simulation =
-            Simulation::new(model).engine(engine).end(self.end).stop_when(interrupt::flag());
-        let report = match self.ranks {
-            1 => simulation.run()?,
-            ranks => simulation.run_on_ranks(ranks)?,
-        };
-        let told = (report.committed_events, report.digest, report.events_per_second());
-        Ok((!report.interrupted).then_some(told))
-    }
+    policies: &Policies,
+) -> Result<Option<(u64, CommitDigest, f64)>, Failure> {
+    let Some(run) = variant.run(policies)? else { return Ok(None) };
+    let mut simulation = run.simulation(workload.params().model()?, end);
+    let report = match run.ranks.ranks {
+        1 => simulation.run()?,
+        ranks => simulation.run_on_ranks(ranks)?,
+    };
+    let told = (report.committed_events, report.digest, report.events_per_second());
+    Ok((!report.interrupted).then_some(told))
 }
 
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+
+    use warpline::pending::PendingKind;
 
     use super::super::Yardstick;
     use super::*;
