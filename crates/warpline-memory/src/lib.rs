@@ -7,6 +7,7 @@
 //! - [`Pool`], [`PoolKind`] and [`PoolPlan`]: where free buffers are kept.
 //! - [`BufferTrace`]: which worker touches which buffer, for experiments with memory systems.
 //! - [`Inbox`]: any worker pushes blocks of items, and the owner drains them.
+//! - [`ring()`]: one thread pushes items by value, another one takes them.
 //! - [`prefetch()`]: a hint to the cache.
 //! - [`bind_worker`]: binds a worker to a core of the process's affinity mask.
 
@@ -15,6 +16,7 @@ mod arena;
 mod inbox;
 mod pool;
 mod prefetch;
+mod ring;
 mod slots;
 mod sync;
 mod trace;
@@ -25,4 +27,5 @@ pub use crossbeam_utils::{Backoff, CachePadded};
 pub use inbox::{BLOCK_ITEMS, Block, Drain, Inbox};
 pub use pool::{BUFFERS_MAX, Pool, PoolKind, PoolPlan, UnknownPool};
 pub use prefetch::prefetch;
+pub use ring::{Consumer, Producer, ring};
 pub use trace::{BufferAccess, BufferAction, BufferTrace};
