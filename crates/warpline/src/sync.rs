@@ -1,4 +1,5 @@
-//! The atomics that `timewarp/gvt.rs` and `conservative/windows/barrier.rs` use. `tests/loom_*.rs`
-//! compile these modules a second time, with those of the model checker under the same names.
+//! The atomics that `timewarp/gvt.rs`, `run/barrier.rs` and `speculative/words.rs` use.
+//! `tests/loom_*.rs` compile these modules a second time, with those of the model checker under the
+//! same names.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};

@@ -15,7 +15,7 @@
 #![cfg(not(miri))]
 #![expect(unsafe_code, reason = "cells that are written before a round are read after it")]
 
-#[path = "../src/conservative/windows/barrier.rs"]
+#[path = "../src/run/barrier.rs"]
 mod barrier;
 
 /// What the module finds under this name.

@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use warpline_core::{CommitDigest, Model, VirtualTime, Wires};
 
-use super::{common::Common, progress::ProgressMonitor};
+use super::common::Common;
 use crate::{
     Conservative, Details, Report, RunError, SynchronizationKind, Totals,
     handling::Lp,
-    run::{Alarm, Conclusion, Outcome, Ranks, Run, threads},
+    run::{Alarm, Conclusion, Outcome, ProgressMonitor, Ranks, Run, threads},
     settings::Settings,
     watch::Watch,
 };
@@ -91,7 +91,7 @@ fn work<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
     let binding = threads::bind(&common.directory, me, &common.settings.parallel());
     // If a bug of the engine lets this worker panic, the others must not wait for it.
     let alarm = Alarm::new(|| algorithm.abort());
-    let mut monitor = ProgressMonitor::new(watch, common, started);
+    let mut monitor = common.monitor(watch, started);
     let result = algorithm.work(me, &mut monitor);
     alarm.disarm();
     drop(binding);
@@ -135,7 +135,7 @@ fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
         digest.add_lp(*id, lp.core.digest, &lp.core.rng, lp.core.sent);
     }
     let end = if interrupted { None } else { VirtualTime::new(common.end).ok() };
-    ProgressMonitor::new(watch, common, started).observe_end(end.unwrap_or(last_time));
+    common.monitor(watch, started).observe_end(end.unwrap_or(last_time));
     Outcome::Done(Conclusion {
         interrupted,
         last_time,

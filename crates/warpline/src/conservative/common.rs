@@ -3,9 +3,9 @@
 //!
 //! Made by [`execute`](super::algorithm::execute); each algorithm has it in its own `Shared`.
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, AtomicU64},
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
+    time::Instant,
 };
 
 use warpline_core::{EventKey, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime};
@@ -17,8 +17,9 @@ use crate::{
     handling::{Admission, CutOff, Halt},
     panics,
     placement::LpDirectory,
-    run::{FailureOrder, FirstFailure, Ranks, threads},
+    run::{FailureOrder, FirstFailure, ProgressMonitor, Ranks, Stop, threads},
     settings::Settings,
+    watch::Watch,
 };
 
 /// A worker that waits looks this often before it lets other threads have the core.
@@ -46,15 +47,6 @@ pub(super) struct Common<'m, M: Model, B> {
     /// The number of committed events so far, for the progress.
     pub(super) committed: AtomicU64,
     pub(super) memory: MemoryBudget,
-}
-
-/// Whether the run is to end early.
-#[derive(Debug, Default)]
-pub(super) struct Stop {
-    /// At the end of the window.
-    pub(super) soon: AtomicBool,
-    /// Within the window.
-    pub(super) at_once: AtomicBool,
 }
 
 /// Which code of the model a worker runs: the place that an error names.
@@ -108,6 +100,15 @@ impl<'m, M: Model, B> Common<'m, M, B> {
             committed: AtomicU64::new(0),
             memory: MemoryBudget::new(settings.memory, event_bytes),
         })
+    }
+
+    /// A worker's progress monitor.
+    pub(super) fn monitor<'a, 'w>(
+        &'a self,
+        watch: &'a mut Watch<'w>,
+        started: Instant,
+    ) -> ProgressMonitor<'a, 'w> {
+        ProgressMonitor::new(watch, &self.stop, &self.committed, self.end_time(), started)
     }
 
     /// The number of workers of this rank.

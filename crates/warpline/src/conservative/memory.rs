@@ -1,16 +1,11 @@
-//! The memory of events: the budget for pending ones, and buffers that are kept to be used again.
+//! The memory budget for pending events.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use warpline_core::Place;
 
 use super::common::ErrorContext;
-use crate::{RunError, event::Buffer, handling::Halt};
-
-/// Spare buffers take at most this memory, beside a few that every worker may keep.
-const SPARES_BYTES: usize = 1 << 20;
-/// The number of buffers that a worker may always keep, however large they are.
-const SPARES_LEAST: usize = 64;
+use crate::{RunError, handling::Halt};
 
 /// The budget for pending events, shared by all workers of a rank.
 #[derive(Debug)]
@@ -65,36 +60,6 @@ impl MemoryBudget {
             limit: self.bytes.unwrap_or(u64::MAX),
             events: self.events.unwrap_or_default() as u64,
             event_bytes: self.event_bytes,
-        }
-    }
-}
-
-/// Buffers of handled events, for the next sends of a worker.
-pub(super) struct SpareBuffers<B>(Vec<B>);
-
-impl<B> SpareBuffers<B> {
-    pub(super) const fn new() -> Self {
-        Self(Vec::new())
-    }
-
-    /// Puts a message into a buffer.
-    #[inline]
-    pub(super) fn store<T>(&mut self, message: T) -> B
-    where
-        B: Buffer<T>,
-    {
-        B::store(message, &mut self.0)
-    }
-
-    /// Keeps a buffer, unless there are many: a worker that receives more than it sends would keep
-    /// all of them.
-    #[inline]
-    pub(super) fn recycle<T>(&mut self, message: B)
-    where
-        B: Buffer<T>,
-    {
-        if self.0.len() < SPARES_BYTES / size_of::<T>().max(1) + SPARES_LEAST {
-            message.recycle(&mut self.0);
         }
     }
 }

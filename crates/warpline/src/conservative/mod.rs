@@ -19,7 +19,6 @@ mod common;
 
 mod memory;
 mod null_messages;
-mod progress;
 mod synchronization;
 pub(crate) mod windows;
 

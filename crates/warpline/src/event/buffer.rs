@@ -7,6 +7,11 @@
 /// following a pointer to a line that is not in the cache; beyond it the copies cost more.
 pub(crate) const INLINE_BYTES_MAX: usize = 64;
 
+/// Spare buffers take at most this memory, beside a few that every worker may keep.
+const SPARES_BYTES: usize = 1 << 20;
+/// The number of buffers that a worker may always keep, however large they are.
+const SPARES_LEAST: usize = 64;
+
 /// Holds one message.
 pub(crate) trait Buffer<T>: Sized {
     /// The bytes that it takes outside of itself.
@@ -67,5 +72,35 @@ impl<T> Buffer<T> for Boxed<T> {
     #[inline]
     fn recycle(self, spares: &mut Vec<Self>) {
         spares.push(self);
+    }
+}
+
+/// Buffers of handled events, for the next sends of a worker.
+pub(crate) struct SpareBuffers<B>(Vec<B>);
+
+impl<B> SpareBuffers<B> {
+    pub(crate) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Puts a message into a buffer.
+    #[inline]
+    pub(crate) fn store<T>(&mut self, message: T) -> B
+    where
+        B: Buffer<T>,
+    {
+        B::store(message, &mut self.0)
+    }
+
+    /// Keeps a buffer, unless there are many: a worker that receives more than it sends would keep
+    /// all of them.
+    #[inline]
+    pub(crate) fn recycle<T>(&mut self, message: B)
+    where
+        B: Buffer<T>,
+    {
+        if self.0.len() < SPARES_BYTES / size_of::<T>().max(1) + SPARES_LEAST {
+            message.recycle(&mut self.0);
+        }
     }
 }

@@ -7,7 +7,7 @@ mod io;
 
 use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model};
 
-pub(crate) use buffer::{Boxed, Buffer, INLINE_BYTES_MAX, Inline};
+pub(crate) use buffer::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, SpareBuffers};
 pub(crate) use io::{io_from_code, io_to_code};
 
 use crate::pending::Entry;

@@ -6,8 +6,10 @@
 //! by an [`Alarm`].
 
 mod alarm;
+mod barrier;
 mod counted;
 mod failure;
+mod progress;
 mod ranks;
 mod summaries;
 pub(crate) mod threads;
@@ -22,7 +24,9 @@ use warpline_net::{Malformed, NetError};
 
 use crate::{ConfigError, Details, Report, RunError, Totals, panics, settings::Parallel};
 pub(crate) use alarm::Alarm;
+pub(crate) use barrier::{Barrier, Broken, Reduction};
 pub(crate) use failure::{FailureOrder, FirstFailure};
+pub(crate) use progress::{ProgressMonitor, Stop};
 pub(crate) use ranks::{ENGINE_KINDS, Ranks};
 use ranks::{from_bytes, to_bytes};
 use summaries::Summary;

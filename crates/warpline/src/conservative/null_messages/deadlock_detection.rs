@@ -12,14 +12,10 @@ use warpline_core::{EventKey, Model};
 use warpline_graph::{CONTROL_WORDS, Control, NodeId};
 use warpline_net::NetError;
 
-use super::{
-    super::{algorithm::Ended, progress::ProgressMonitor},
-    channel_time::ChannelTime,
-    worker::Worker,
-};
+use super::{super::algorithm::Ended, channel_time::ChannelTime, worker::Worker};
 use crate::{
     event::{Buffer, Message},
-    run::FailureOrder,
+    run::{FailureOrder, ProgressMonitor},
 };
 
 /// The first word of a control message: an LP requests a null message.

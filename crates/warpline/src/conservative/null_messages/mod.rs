@@ -94,11 +94,11 @@ use warpline_graph::GraphTraffic;
 use super::{
     algorithm::{Algorithm, WorkerResult},
     common::Common,
-    progress::ProgressMonitor,
 };
 use crate::{
     Details, RunError,
     event::{Buffer, Message},
+    run::ProgressMonitor,
 };
 use shared::ChannelEvent;
 pub(super) use shared::Shared;

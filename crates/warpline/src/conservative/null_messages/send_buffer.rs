@@ -5,12 +5,9 @@
 use warpline_core::{EventKey, Fault, Io, LpId, Model};
 use warpline_graph::EdgeId;
 
-use super::{
-    super::{common::ErrorContext, memory::SpareBuffers},
-    shared::Shared,
-};
+use super::{super::common::ErrorContext, shared::Shared};
 use crate::{
-    event::{Buffer, Event, Message},
+    event::{Buffer, Event, Message, SpareBuffers},
     handling::{Admission, Halt, Sink},
 };
 

@@ -17,7 +17,6 @@ use super::{
     super::{
         algorithm::Ended,
         common::{ErrorContext, HasErrorContext, YIELDS},
-        progress::ProgressMonitor,
     },
     channel_time::ChannelTime,
     deadlock_detection::DeadlockDetection,
@@ -31,7 +30,7 @@ use crate::{
     event::{Buffer, Event, Message},
     handling::{Cause, Core, Handling, Lp},
     panics,
-    run::{FailureOrder, threads},
+    run::{FailureOrder, ProgressMonitor, threads},
 };
 
 /// The most events of one LP in a row.

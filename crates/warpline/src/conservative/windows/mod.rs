@@ -44,7 +44,6 @@
 //! It ends after the window, so what was committed is a prefix of the run. A window that does not
 //! end soon is cut off: then some LPs are further than others.
 
-mod barrier;
 mod calendar;
 mod remote;
 mod schedule;
@@ -57,11 +56,11 @@ use warpline_core::{Model, Wires};
 use super::{
     algorithm::{Algorithm, WorkerResult},
     common::Common,
-    progress::ProgressMonitor,
 };
 use crate::{
     Details, RunError,
     event::{Buffer, Event, Message},
+    run::ProgressMonitor,
 };
 pub(super) use shared::Shared;
 use worker::Worker;

@@ -28,18 +28,14 @@ use warpline_core::{
 use warpline_net::{Address, Malformed, NetError, Parcel, Received, Transport, append};
 
 use super::{
-    super::{
-        common::{Common, YIELDS},
-        progress::ProgressMonitor,
-    },
-    barrier::{Broken, Reduction},
+    super::common::{Common, YIELDS},
     sending::Sender,
     worker::Worker,
 };
 use crate::{
     event::{Buffer, Event, Message},
     remote_event::{RemoteEvent, read_event, write_event},
-    run::{ENGINE_KINDS, FailureOrder, threads},
+    run::{Broken, ENGINE_KINDS, FailureOrder, ProgressMonitor, Reduction, threads},
 };
 
 /// The kind of the parcels.

@@ -9,13 +9,13 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use warpline_core::{EventKey, Fault, Io, LpId, Model};
 
 use super::{
-    super::{common::ErrorContext, memory::SpareBuffers},
+    super::common::ErrorContext,
     calendar::{Bucket, Calendar, Grid},
     remote::Remote,
     shared::Shared,
 };
 use crate::{
-    event::{Buffer, Event, Message},
+    event::{Buffer, Event, Message, SpareBuffers},
     handling::{Admission, Halt, Sink},
 };
 

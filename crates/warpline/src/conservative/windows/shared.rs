@@ -7,13 +7,13 @@ use warpline_memory::CachePadded;
 
 use super::{
     super::common::Common,
-    barrier::Barrier,
     calendar::{Bucket, Grid},
     remote::RankBarrier,
 };
 use crate::{
     ConfigError, EngineKind, RunError,
     event::{Buffer, Event, Message},
+    run::Barrier,
 };
 
 /// What one worker has sent to another one.

@@ -11,9 +11,7 @@ use super::{
     super::{
         algorithm::Ended,
         common::{ErrorContext, HasErrorContext, YIELDS},
-        progress::ProgressMonitor,
     },
-    barrier::{Broken, Reduction},
     calendar::Bucket,
     schedule::{self, Schedule},
     sending::Sender,
@@ -22,7 +20,7 @@ use super::{
 use crate::{
     event::{Buffer, Event, Message},
     handling::{Cause, Core, Handling, Lp},
-    run::{FailureOrder, threads},
+    run::{Broken, FailureOrder, ProgressMonitor, Reduction, threads},
 };
 
 /// Flags at a barrier: a worker has failed.

@@ -10,8 +10,8 @@
 //! - **A new GVT**: `on_remote_gvt` drops the notes of events that cannot be canceled any more.
 //! - **The end of a turn**: `flush_remote` sends parcels that are not full, at once in an idle
 //!   turn.
-//! - **The end of the run**: `close` and `end_if_closed` wait until all messages of other
-//!   ranks have arrived.
+//! - **The end of the run**: `close` and `end_if_closed` wait until all messages of other ranks
+//!   have arrived.
 //!
 //! A handler that sends to an LP of another rank, and a rollback that takes such a send back, call
 //! `Sender::send_remote` ([`sending`]).

@@ -1,8 +1,10 @@
-//! The barrier at the end of a window, with a reduction: each worker contributes the first window
-//! in which it has an event, and flags; all of them get the least window (LBTS, the lower bound on
-//! the time stamps that are still to be handled) and the union of the flags.
+//! The barrier of a rank's workers, with a reduction: each worker contributes a number and flags;
+//! all of them get the least number and the union of the flags.
 //!
-//! Called by [`Worker`](super::worker::Worker) once per window, or more often.
+//! The conservative engine waits here at the end of each window: the number is the first window in
+//! which a worker has an event, and the least one is the LBTS, the lower bound on the time stamps
+//! that are still to be handled. The speculative engine waits here when all workers give up their
+//! windows.
 //!
 //! # Invariants
 //!

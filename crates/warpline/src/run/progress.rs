@@ -8,13 +8,12 @@ use std::{
     any::Any,
     ops::ControlFlow,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
-use warpline_core::{Model, VirtualTime};
+use warpline_core::VirtualTime;
 
-use super::common::{Common, Stop};
 use crate::{
     panics,
     watch::{Progress, Timer, Watch},
@@ -26,8 +25,17 @@ const SLICE_MAX: u32 = 4096;
 /// window is cut off.
 const GRACE: Duration = Duration::from_millis(200);
 
+/// Whether the run is to end early.
+#[derive(Debug, Default)]
+pub(crate) struct Stop {
+    /// At the end of the window.
+    pub(crate) soon: AtomicBool,
+    /// Within the window.
+    pub(crate) at_once: AtomicBool,
+}
+
 /// One worker's progress monitor.
-pub(super) struct ProgressMonitor<'a, 'w> {
+pub(crate) struct ProgressMonitor<'a, 'w> {
     watch: &'a mut Watch<'w>,
     stop: &'a Stop,
     committed: &'a AtomicU64,
@@ -40,13 +48,13 @@ pub(super) struct ProgressMonitor<'a, 'w> {
 }
 
 impl<'a, 'w> ProgressMonitor<'a, 'w> {
-    pub(super) fn new<M: Model, B>(
+    pub(crate) const fn new(
         watch: &'a mut Watch<'w>,
-        common: &'a Common<'_, M, B>,
+        stop: &'a Stop,
+        committed: &'a AtomicU64,
+        end: VirtualTime,
         started: Instant,
     ) -> Self {
-        let Common { stop, committed, .. } = common;
-        let end = common.end_time();
         Self {
             watch,
             stop,
@@ -60,23 +68,33 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
     }
 
     /// Notes a time before which everything is handled.
-    pub(super) fn reaches(&mut self, time: f64) {
+    pub(crate) fn reaches(&mut self, time: f64) {
         self.now = VirtualTime::new(time).unwrap_or(self.now).max(self.now);
     }
 
     /// Whether the window is to be cut off.
-    pub(super) fn is_cut_off(&self) -> bool {
+    pub(crate) fn is_cut_off(&self) -> bool {
         // Ordering: Relaxed; it publishes nothing but itself.
         self.stop.at_once.load(Ordering::Relaxed)
     }
 
     /// Looks at the clock now and then; returns whether the window is to be cut off.
     #[inline]
-    pub(super) fn cuts_off(&mut self) -> bool {
+    pub(crate) fn cuts_off(&mut self) -> bool {
         if self.timer.is_due() {
             self.look();
         }
         self.is_cut_off()
+    }
+
+    /// Looks at the clock now and then; returns whether the run is to stop.
+    #[inline]
+    pub(crate) fn is_to_stop(&mut self) -> bool {
+        if self.timer.is_due() {
+            self.look();
+        }
+        // Ordering: Relaxed; it publishes nothing but itself.
+        self.stop.soon.load(Ordering::Relaxed)
     }
 
     #[cold]
@@ -105,14 +123,14 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
     }
 
     /// Resumes a panic of the observer, if there was one.
-    pub(super) fn resume_panic(&mut self) {
+    pub(crate) fn resume_panic(&mut self) {
         if let Some(panic) = self.panic.take() {
             std::panic::resume_unwind(panic);
         }
     }
 
     /// The last look; it comes too late to interrupt anything.
-    pub(super) fn observe_end(&mut self, time: VirtualTime) {
+    pub(crate) fn observe_end(&mut self, time: VirtualTime) {
         let _ = self.watch.observe(&self.progress(time));
     }
 
