@@ -6,7 +6,8 @@ use clap::{
     Args, FromArgMatches, ValueEnum, builder::PossibleValuesParser, builder::TypedValueParser,
 };
 use warpline::{
-    AnyModel, Engine, Sequential, Simulation, TimeWarp, pending::PendingKind, settings::EngineKind,
+    AnyModel, Engine, Sequential, Simulation, Speculative, TimeWarp, pending::PendingKind,
+    settings::EngineKind,
 };
 use warpline_models::catalog::ModelParams;
 
@@ -15,7 +16,7 @@ use crate::{
     ranks::RankArgs,
     system,
     timewarp_args::TimeWarpArgs,
-    values::{Bytes, Vary, end_time, one_to},
+    values::{Bytes, Vary, Width, end_time, one_to},
 };
 
 /// What every run has: flags of `run` and of `sweep`.
@@ -38,6 +39,9 @@ pub(crate) struct CommonArgs {
     /// limit]
     #[arg(long, value_name = "BYTES")]
     pub(crate) memory: Option<Bytes>,
+    /// Speculative engine: the width of windows in units of virtual time, or auto
+    #[arg(long, value_name = "WIDTH", default_value_t, help_heading = "Speculative engine")]
+    pub(crate) width: Width,
     #[command(flatten)]
     pub(crate) timewarp: TimeWarpArgs,
     #[command(flatten)]
@@ -76,7 +80,7 @@ impl CommonArgs {
     /// The threads that a run keeps busy.
     pub(crate) fn threads(&self) -> usize {
         match self.engine {
-            EngineKind::Conservative | EngineKind::TimeWarp => {
+            EngineKind::Conservative | EngineKind::TimeWarp | EngineKind::Speculative => {
                 self.timewarp.workers() * self.ranks.ranks
             }
             _ => 1,
@@ -99,6 +103,10 @@ impl CommonArgs {
             EngineKind::TimeWarp => {
                 let (placement, aggregation) = (ranks.placement.clone(), ranks.aggregation);
                 TimeWarp { pending, placement, aggregation, ..self.timewarp.time_warp() }.into()
+            }
+            EngineKind::Speculative => {
+                let (Width(width), placement) = (self.width, ranks.placement.clone());
+                Speculative { workers, width, placement, pin }.into()
             }
             other => Engine::from(other),
         };

@@ -26,7 +26,10 @@ struct Need {
 
 const SEQUENTIAL: &[EngineKind] = &[EngineKind::Sequential];
 const ORDERED: &[EngineKind] = &[EngineKind::Sequential, EngineKind::TimeWarp];
-const PARALLEL: &[EngineKind] = &[EngineKind::Conservative, EngineKind::TimeWarp];
+const PARALLEL: &[EngineKind] =
+    &[EngineKind::Conservative, EngineKind::TimeWarp, EngineKind::Speculative];
+const OF_RANKS: &[EngineKind] = &[EngineKind::Conservative, EngineKind::TimeWarp];
+const SPECULATIVE: &[EngineKind] = &[EngineKind::Speculative];
 const CONSERVATIVE: &[EngineKind] = &[EngineKind::Conservative];
 const TIME_WARP: &[EngineKind] = &[EngineKind::TimeWarp];
 
@@ -62,10 +65,11 @@ const RULES: &[Rule] = &[
     rule("workers", PARALLEL, &[]),
     rule("placement", PARALLEL, &[]),
     rule("pin", PARALLEL, &[]),
-    rule("ranks", PARALLEL, &[]),
-    rule("aggregation", PARALLEL, &[RANKS]),
+    rule("ranks", OF_RANKS, &[]),
+    rule("aggregation", OF_RANKS, &[RANKS]),
     rule("synchronization", CONSERVATIVE, &[]),
     rule("edge-capacity", CONSERVATIVE, &[NOT_WINDOWS]),
+    rule("width", SPECULATIVE, &[]),
     rule("batch", TIME_WARP, &[]),
     rule("window", TIME_WARP, &[]),
     rule("saving", TIME_WARP, &[]),

@@ -1,6 +1,6 @@
 //! The values of flags: how they are written, and what is said of those that cannot be read.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
@@ -29,6 +29,33 @@ impl FromStr for Bytes {
             "expected a whole number of bytes with an optional unit, such as 64MiB".to_owned()
         })?;
         number.checked_mul(unit).map(Self).ok_or_else(|| "more than 2^64 bytes".to_owned())
+    }
+}
+
+/// The width of the speculative engine's windows, or `auto`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Width(pub(crate) Option<f64>);
+
+impl FromStr for Width {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "auto" {
+            return Ok(Self(None));
+        }
+        match text.parse::<f64>() {
+            Ok(width) if width.is_normal() && width > 0.0 => Ok(Self(Some(width))),
+            _ => Err("expected auto, or a virtual time above 0".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Width {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => f.write_str("auto"),
+            Some(width) => width.fmt(f),
+        }
     }
 }
 

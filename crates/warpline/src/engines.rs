@@ -8,7 +8,8 @@ use warpline_core::Model;
 
 use crate::{
     ConfigError, Conservative, Engine, EngineKind, Report, ReverseCheck, RunError, Sequential,
-    TimeWarp, conservative, run::Ranks, sequential, settings::Settings, timewarp, watch::Watch,
+    Speculative, TimeWarp, conservative, run::Ranks, sequential, settings::Settings, speculative,
+    timewarp, watch::Watch,
 };
 
 /// A run that is to be made: the engine and the settings, the watch, and the other ranks.
@@ -36,7 +37,7 @@ pub trait Engines: 'static {
 }
 
 /// All engines.
-pub(crate) type All = ((Sequential, ReverseCheck), (Conservative, TimeWarp));
+pub(crate) type All = ((Sequential, ReverseCheck), (Conservative, (TimeWarp, Speculative)));
 
 impl<A: Engines, B: Engines> Engines for (A, B) {
     fn has(kind: EngineKind) -> bool {
@@ -83,6 +84,10 @@ engine!(Conservative, |model, settings, watch, ranks| {
     conservative::run(model, settings, watch, ranks)
 });
 engine!(TimeWarp, |model, settings, watch, ranks| timewarp::run(model, settings, watch, ranks));
+engine!(Speculative, |model, settings, watch, ranks| {
+    refuse_other_ranks(EngineKind::Speculative, ranks)?;
+    speculative::run(model, settings, watch, ranks)
+});
 
 #[cold]
 fn not_compiled(engine: &Engine) -> RunError {
@@ -99,6 +104,7 @@ fn refuse_other_ranks(engine: EngineKind, ranks: &Ranks<'_>) -> Result<(), Confi
 pub(crate) fn event_bytes<M: Model>(engine: &Engine) -> u64 {
     match engine {
         Engine::Conservative(_) => conservative::event_bytes::<M>(),
+        Engine::Speculative(_) => speculative::event_bytes::<M>(),
         _ => timewarp::event_bytes::<M>(engine.workers()),
     }
 }

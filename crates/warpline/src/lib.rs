@@ -45,6 +45,7 @@ mod run;
 mod sequential;
 pub mod settings;
 mod simulation;
+mod speculative;
 mod sync;
 mod timewarp;
 mod watch;
@@ -52,7 +53,7 @@ mod watch;
 pub use any_model::{AnyModel, Only, Runnable};
 pub use error::{ConfigError, RunError};
 pub use report::{Figure, Report, Results};
-pub use settings::{Conservative, Engine, ReverseCheck, Sequential, TimeWarp};
+pub use settings::{Conservative, Engine, ReverseCheck, Sequential, Speculative, TimeWarp};
 pub use simulation::Simulation;
 pub use warpline_core::{
     Context, EventKey, Io, IoContext, Link, LogicalProcess, LpId, Model, ModelError, Reversal,

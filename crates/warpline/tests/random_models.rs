@@ -23,6 +23,17 @@
 //! - `Grid::new` makes windows longer than the lookahead
 //! - `Desk::accept` does not note the first window of what it sends to others
 //! - `Shared::mail` has one box for even and odd meetings
+//!
+//! # Mutations of the speculative engine, each seen red
+//!
+//! - `annihilate` takes away the last event of a key
+//! - `Worker::keep_valid` drops all anti-messages, or keeps all events
+//! - `is_same` compares keys only
+//! - `Worker::redo_next` does nothing
+//! - `Worker::settle_window` goes on although an LP has stopped, or `handle` lets it go on
+//! - `Worker::replay` does not restore the LP, or leaves its outputs
+//! - `execute` handles what an LP sends to itself after all other events
+//! - `Worker::regrid` takes no mail after the barrier: "no end after 60s"
 
 mod random;
 mod rankwise;
@@ -36,7 +47,8 @@ use std::{
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use random::{Habit, Line, Mistake, Output, Plain, Spec, Where};
 use warpline::{
-    Conservative, EventKey, LpId, ModelError, Report, RunError, Sequential, Simulation, TimeWarp,
+    Conservative, EventKey, LpId, ModelError, Report, RunError, Sequential, Simulation,
+    Speculative, TimeWarp,
     error::Fault,
     pending::PendingKind,
     settings::{Cancellation, CheckpointInterval, FossilCollection, StateSaving},
@@ -233,6 +245,7 @@ proptest! {
         seed in any::<u64>(),
         end in prop_oneof![1 => Just(0.0), 9 => select(&[f64::INFINITY, 1.0, 4.5, 50.0][..])],
         time_warp in time_warp(),
+        width in select(&[1e-4, 0.3, 1.0, 30.0][..]).prop_map(Some),
     ) {
         let plain = Plain::run(&spec, seed, end);
         let mut errors = Vec::new();
@@ -253,6 +266,15 @@ proptest! {
         let simulation = Simulation::new(spec.clone()).seed(seed).end(end);
         let run = watchdog::run(simulation.engine(time_warp.clone()));
         check(run, &spec.lines.lock().unwrap(), &spec, &plain)?;
+
+        for width in [None, width] {
+            let spec = apart(&spec);
+            let simulation = Simulation::new(spec.clone()).seed(seed).end(end);
+            let (workers, pin) = (time_warp.workers, false);
+            let speculative = Speculative { workers, width, pin, ..Speculative::default() };
+            let run = watchdog::run(simulation.engine(speculative));
+            check(run, &spec.lines.lock().unwrap(), &spec, &plain)?;
+        }
 
         let spec = apart(&spec);
         let simulation = Simulation::new(spec.clone()).seed(seed).end(end);

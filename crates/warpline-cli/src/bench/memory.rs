@@ -32,7 +32,9 @@ pub(super) fn measure(args: &BenchArgs) -> Result<Vec<Memory>, Failure> {
         let engines = args.variants(workload);
         let is_engine = |variant: &&Variant| match variant {
             Variant::Sequential(kind) => *kind == warpline::pending::PendingKind::default(),
-            Variant::Conservative { workers } => args.workers().last() == Some(workers),
+            Variant::Conservative { workers } | Variant::Speculative { workers } => {
+                args.workers().last() == Some(workers)
+            }
             Variant::TimeWarp { workers, busy } => !busy && args.workers().last() == Some(workers),
             Variant::Ranks { .. } | Variant::Bare(_) => false,
         };

@@ -108,6 +108,8 @@ enum Kind {
     Sequential,
     /// The conservative engine, where the workload has a lookahead
     Conservative,
+    /// The speculative engine
+    Speculative,
     /// Time Warp
     Timewarp,
     /// The bare loops
@@ -173,6 +175,10 @@ impl BenchArgs {
         if self.measures(Kind::Conservative) && workload.has_lookahead() {
             let all = self.workers();
             variants.extend(all.into_iter().map(|workers| Variant::Conservative { workers }));
+        }
+        if self.measures(Kind::Speculative) {
+            let all = self.workers();
+            variants.extend(all.into_iter().map(|workers| Variant::Speculative { workers }));
         }
         if self.measures(Kind::Timewarp) {
             for workers in self.workers() {
@@ -301,7 +307,8 @@ mod tests {
     #[test]
     fn variants_are_chosen() {
         let all = variants("");
-        assert_eq!(all[..2], ["sequential ladder", "timewarp, 1 worker"]);
+        assert_eq!(all[..2], ["sequential ladder", "speculative, 1 worker"]);
+        assert!(all.iter().any(|name| name == "timewarp, 1 worker"));
         assert!(all.iter().any(|name| name.starts_with("bare")));
         assert_eq!(
             variants("--only timewarp,sequential --workers 4,2,4"),

@@ -35,6 +35,7 @@ pub(super) fn report(
     let engine = match variant {
         Variant::TimeWarp { workers, .. } => Some((EngineKind::TimeWarp, workers)),
         Variant::Conservative { workers } => Some((EngineKind::Conservative, workers)),
+        Variant::Speculative { workers } => Some((EngineKind::Speculative, workers)),
         Variant::Ranks { engine, ranks, aggregation, .. } => {
             // A run of one rank sends nothing, and refuses the flag.
             command.args((ranks > 1).then(|| format!("--aggregation={aggregation}")));

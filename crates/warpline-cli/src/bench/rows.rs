@@ -16,6 +16,9 @@ pub(super) enum Variant {
     Conservative {
         workers: usize,
     },
+    Speculative {
+        workers: usize,
+    },
     TimeWarp {
         workers: usize,
         /// Whether another process keeps a core busy meanwhile.
@@ -37,6 +40,7 @@ impl Variant {
             Self::Bare(yardstick) => format!("bare {}", yardstick.name()),
             Self::Sequential(kind) => format!("sequential {kind}"),
             Self::Conservative { workers } => format!("conservative, {}", count(workers)),
+            Self::Speculative { workers } => format!("speculative, {}", count(workers)),
             Self::TimeWarp { workers, busy } => {
                 let busy = if busy { ", a core busy" } else { "" };
                 format!("timewarp, {}{busy}", count(workers))
@@ -63,6 +67,7 @@ impl Variant {
             Self::Bare(_) => None,
             Self::Sequential(_) => Some(EngineKind::Sequential),
             Self::Conservative { .. } => Some(EngineKind::Conservative),
+            Self::Speculative { .. } => Some(EngineKind::Speculative),
             Self::TimeWarp { .. } => Some(EngineKind::TimeWarp),
             Self::Ranks { engine, .. } => Some(engine),
         }
@@ -76,7 +81,9 @@ impl Variant {
         match self {
             Self::Bare(_) => {}
             Self::Sequential(pending) => run.pending = pending,
-            Self::Conservative { workers } | Self::TimeWarp { workers, .. } => {
+            Self::Conservative { workers }
+            | Self::Speculative { workers }
+            | Self::TimeWarp { workers, .. } => {
                 run.timewarp.workers = Some(workers);
             }
             Self::Ranks { ranks, aggregation, .. } => {

@@ -127,6 +127,7 @@ mod tests {
             };
             PendingKind::ALL.iter().for_each(|&kind| good(Variant::Sequential(kind)));
             (1..4).for_each(|workers| good(Variant::TimeWarp { workers, busy: false }));
+            (1..4).for_each(|workers| good(Variant::Speculative { workers }));
             if workload.has_lookahead() {
                 (1..4).for_each(|workers| good(Variant::Conservative { workers }));
             }

@@ -17,7 +17,7 @@ pub(crate) struct Core {
 }
 
 /// An LP: its state, and what engines keep beside it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Lp<L> {
     pub(crate) state: L,
     pub(crate) core: Core,

@@ -1,6 +1,6 @@
 //! The engines: their names, and the settings that each of them reads.
 
-use super::{Conservative, TimeWarp};
+use super::{Conservative, Speculative, TimeWarp};
 use crate::{PendingKind, names::names};
 
 names! {
@@ -15,6 +15,9 @@ names! {
     Conservative = "conservative";
     /// Time Warp: workers run ahead of each other, and undo what turns out to have been too early.
     TimeWarp = "timewarp";
+    /// Workers handle all events of a short window of virtual time before they know all of them,
+    /// and repair what was wrong before the window is committed.
+    Speculative = "speculative";
     /// The sequential engine, but every event runs forward, back and forward again: finds the first
     /// LP and field that a reverse handler does not restore.
     ReverseCheck = "reverse-check";
@@ -32,6 +35,8 @@ pub enum Engine {
     Conservative(Conservative),
     /// Workers that run ahead of each other.
     TimeWarp(TimeWarp),
+    /// Workers that handle a window early, and repair it.
+    Speculative(Speculative),
     /// The check of reverse handlers.
     ReverseCheck(ReverseCheck),
 }
@@ -56,6 +61,7 @@ impl Engine {
             Self::Sequential(_) => EngineKind::Sequential,
             Self::Conservative(_) => EngineKind::Conservative,
             Self::TimeWarp(_) => EngineKind::TimeWarp,
+            Self::Speculative(_) => EngineKind::Speculative,
             Self::ReverseCheck(_) => EngineKind::ReverseCheck,
         }
     }
@@ -66,6 +72,7 @@ impl Engine {
         match self {
             Self::Conservative(engine) => engine.workers,
             Self::TimeWarp(engine) => engine.workers,
+            Self::Speculative(engine) => engine.workers,
             Self::Sequential(_) | Self::ReverseCheck(_) => 1,
         }
     }
@@ -77,6 +84,7 @@ impl Engine {
         match &mut self {
             Self::Conservative(engine) => engine.pin = false,
             Self::TimeWarp(engine) => engine.pin = false,
+            Self::Speculative(engine) => engine.pin = false,
             Self::Sequential(_) | Self::ReverseCheck(_) => {}
         }
         self
@@ -96,6 +104,7 @@ impl From<EngineKind> for Engine {
             EngineKind::Sequential => Sequential::default().into(),
             EngineKind::Conservative => Conservative::default().into(),
             EngineKind::TimeWarp => TimeWarp::default().into(),
+            EngineKind::Speculative => Speculative::default().into(),
             EngineKind::ReverseCheck => ReverseCheck.into(),
         }
     }
@@ -116,6 +125,12 @@ impl From<Conservative> for Engine {
 impl From<TimeWarp> for Engine {
     fn from(engine: TimeWarp) -> Self {
         Self::TimeWarp(engine)
+    }
+}
+
+impl From<Speculative> for Engine {
+    fn from(engine: Speculative) -> Self {
+        Self::Speculative(engine)
     }
 }
 

@@ -11,6 +11,7 @@ mod conservative;
 mod engine;
 mod parallel;
 mod placement;
+mod speculative;
 mod timewarp;
 
 use crate::ConfigError;
@@ -19,6 +20,7 @@ pub use conservative::{Conservative, Synchronization, SynchronizationKind};
 pub use engine::{Engine, EngineKind, ReverseCheck, Sequential};
 pub(crate) use parallel::Parallel;
 pub use placement::Placement;
+pub use speculative::Speculative;
 pub use timewarp::{
     Cancellation, CheckpointInterval, FossilCollection, StateSaving, StateSavingKind, TimeWarp,
 };

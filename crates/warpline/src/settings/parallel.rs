@@ -1,6 +1,8 @@
 //! What the frame of a parallel run reads of the settings, whichever engine runs.
 
-use super::{Conservative, EngineKind, Placement, Settings, SynchronizationKind, TimeWarp};
+use super::{
+    Conservative, EngineKind, Placement, Settings, Speculative, SynchronizationKind, TimeWarp,
+};
 use crate::ConfigError;
 
 /// The most workers of one rank.
@@ -31,6 +33,21 @@ impl Settings<TimeWarp> {
         let TimeWarp { workers, placement, pin, .. } = &self.engine;
         Parallel {
             engine: EngineKind::TimeWarp,
+            seed: self.seed,
+            end: self.end,
+            workers: *workers,
+            placement,
+            pin: *pin,
+            synchronization: None,
+        }
+    }
+}
+
+impl Settings<Speculative> {
+    pub(crate) const fn parallel(&self) -> Parallel<'_> {
+        let Speculative { workers, placement, pin, .. } = &self.engine;
+        Parallel {
+            engine: EngineKind::Speculative,
             seed: self.seed,
             end: self.end,
             workers: *workers,

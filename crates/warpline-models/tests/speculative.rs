@@ -1,0 +1,73 @@
+//! The speculative engine commits what the sequential one does: every model, at every number of
+//! workers, with windows of any width.
+//!
+//! Digests cover the keys, the order and the random streams of all committed events; the results of
+//! the models are compared to the last bit.
+//!
+//! # Mutations of the engine, each seen red
+//!
+//! - `Worker::redo_next` sends what is new in a window before the anti-messages of the next one:
+//!   the hypercube commits something else
+//! - `Worker::redo_next` does not change the LP's copy from before the next window: "REGRID-B"
+//! - `Sender::late_in` looks at the oldest window only: "SPEC-C"
+//!
+//! Not found here: `Worker::settle` puts what is left of a batch behind newer late events, and does
+//! not sort a batch, which costs time only.
+
+mod matrix;
+
+use matrix::exactly;
+use warpline::{AnyModel, Engine, Sequential, Simulation, Speculative, digest::CommitDigest};
+use warpline_models::{
+    catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
+};
+
+/// The digest, the number of committed events, the bits of the end time, and the results.
+type Outcome = (CommitDigest, u64, u64, String);
+
+fn run(model: AnyModel, engine: impl Into<Engine>, seed: u64, end: f64) -> Outcome {
+    let report = Simulation::new(model).engine(engine).seed(seed).end(end).run();
+    let report = report.expect("a sound run");
+    let end = report.end_time.get().to_bits();
+    (report.digest, report.committed_events, end, exactly(&report.output))
+}
+
+/// Models with their ends: with and without zero delays and ties, with much and little activity,
+/// with small and large messages.
+fn cases() -> Vec<(&'static str, ModelParams, f64)> {
+    let phold = PholdParams { lps: 96, population: 300, remote: 0.5, ..PholdParams::default() };
+    let ticks = PholdParams { lookahead: 1.0, mean: 0.0, ..phold.clone() };
+    let few = PholdParams { lps: 5, population: 2, remote: 1.0, ..phold.clone() };
+    let payload = PholdParams { payload: 512, lps: 40, population: 80, ..phold.clone() };
+    let cube = HypercubeParams { dimension: 5, messages: 96, ..HypercubeParams::default() };
+    let pcs =
+        PcsParams { cells: "6x6".parse().expect("a grid"), portables: 400, ..PcsParams::default() };
+    vec![
+        ("phold", ModelParams::from(phold), 30.0),
+        ("phold on ticks", ModelParams::from(ticks), 20.0),
+        ("phold with two events", ModelParams::from(few), 3_000.0),
+        ("phold with messages", ModelParams::from(payload), 30.0),
+        ("hypercube", ModelParams::from(cube.clone()), 30.0),
+        // With windows of 30, an LP sends the event of a key from one window and then from another.
+        ("hypercube, a short run", ModelParams::from(cube), 12.0),
+        ("pcs", ModelParams::from(pcs), 30.0),
+    ]
+}
+
+#[test]
+fn commits_what_the_sequential_engine_does() {
+    for (name, params, end) in cases() {
+        for seed in 1..=2 {
+            let model = || params.model().expect("sound parameters");
+            let oracle = run(model(), Sequential::default(), seed, end);
+            for workers in [1, 2, 3, 5] {
+                for width in [None, Some(1e-3), Some(0.1), Some(1.0), Some(30.0)] {
+                    let engine =
+                        Speculative { workers, width, pin: false, ..Speculative::default() };
+                    let found = run(model(), engine, seed, end);
+                    assert_eq!(found, oracle, "{name}, {workers} workers, {width:?}, seed {seed}");
+                }
+            }
+        }
+    }
+}

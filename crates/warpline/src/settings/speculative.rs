@@ -1,0 +1,46 @@
+//! The settings of the speculative engine.
+
+use super::Placement;
+use crate::ConfigError;
+
+/// The speculative engine: workers handle all events of a short window of virtual time before they
+/// know all of them, and repair what was wrong before the window is committed.
+///
+/// It runs every model, and needs no lookahead. The width of windows finds itself.
+///
+/// ```no_run
+/// # fn example<M: warpline::Model>(model: M) -> Result<(), warpline::RunError> {
+/// use warpline::{Simulation, Speculative};
+///
+/// let engine = Speculative { workers: 4, ..Speculative::default() };
+/// let report = Simulation::new(model).end(100.0).engine(engine).run()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Speculative {
+    /// How many workers (threads) share the LPs.
+    pub workers: usize,
+    /// The width of windows, in units of virtual time; they are narrower if they would waste too
+    /// much work or memory otherwise. `None`: the width finds itself.
+    pub width: Option<f64>,
+    /// Which worker has which LPs.
+    pub placement: Placement,
+    /// Whether workers are bound to cores, where there are enough of them.
+    pub pin: bool,
+}
+
+impl Speculative {
+    /// Refuses settings that no run can have.
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        let width = self.width.unwrap_or(1.0);
+        let is_allowed = width.is_normal() && width > 0.0;
+        ConfigError::check(is_allowed, "width", width, "a virtual time above 0, or auto")
+    }
+}
+
+impl Default for Speculative {
+    fn default() -> Self {
+        Self { workers: 2, width: None, placement: Placement::default(), pin: true }
+    }
+}

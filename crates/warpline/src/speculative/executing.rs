@@ -1,0 +1,220 @@
+//! How LPs handle their events of a window: tile by tile when the window is opened, and LP by LP
+//! when events come late.
+//!
+//! # Invariants
+//!
+//! - **SPEC-A.** In a window, an LP handles its events in the order of their keys, from its state
+//!   before the window; if an event comes too late for that, it is [rolled back](super::rollback).
+
+use warpline_core::{EventKey, Fault, Io, LogicalProcess, Model};
+
+use super::{
+    event::{Event, Parity},
+    sending::Sender,
+    worker::Worker,
+};
+use crate::{
+    event::{Buffer, Message},
+    handling::{Cause, Core, Handling, Lp},
+    panics,
+};
+
+/// Above this number of LPs per event, sorting events is faster than counting them by LP.
+const SPARSE: usize = 8;
+
+/// How an LP has come through its events.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Executed {
+    /// How many it has handled.
+    pub(super) events: u64,
+    /// The last one, or the one at which it stopped.
+    pub(super) last: Option<EventKey>,
+    /// Whether it stopped at a blocking I/O event.
+    pub(super) is_stopped: bool,
+}
+
+/// Lets an LP handle events, which come in the order of their keys, and what it sends itself within
+/// the window. Self-sent outputs go to `outputs`. A panic leaves `executed` as it was before the
+/// event.
+#[inline]
+pub(super) fn execute<'e, M: Model, B: Buffer<Message<M>> + 'e>(
+    lp: &mut Lp<M::Lp>,
+    events: impl Iterator<Item = &'e Event<B>>,
+    sender: &mut Sender<'_, M, B>,
+    outputs: &mut Vec<Event<B>>,
+    executed: &mut Executed,
+) {
+    for event in events {
+        while let Some(own) = sender.self_sent.pop_if(|own| own.key < event.key) {
+            handle_own(lp, own, sender, outputs, executed);
+        }
+        handle(lp, event, sender, executed);
+    }
+    while let Some(own) = sender.self_sent.pop() {
+        handle_own(lp, own, sender, outputs, executed);
+    }
+}
+
+/// Lets an LP handle an event that it sent to itself within the window.
+fn handle_own<M: Model, B: Buffer<Message<M>>>(
+    lp: &mut Lp<M::Lp>,
+    own: Event<B>,
+    sender: &mut Sender<'_, M, B>,
+    outputs: &mut Vec<Event<B>>,
+    executed: &mut Executed,
+) {
+    handle(lp, &own, sender, executed);
+    if own.io == Some(Io::NonBlocking) {
+        outputs.push(own);
+    } else {
+        own.message.into_iter().for_each(|message| sender.spares.recycle(message));
+    }
+}
+
+/// Lets an LP handle an event, or stops it if that has to wait until nothing can undo it.
+#[inline]
+fn handle<M: Model, B: Buffer<Message<M>>>(
+    lp: &mut Lp<M::Lp>,
+    event: &Event<B>,
+    sender: &mut Sender<'_, M, B>,
+    executed: &mut Executed,
+) {
+    let Event { key, to, io, message, .. } = event;
+    let Some(message) = message else { return };
+    if executed.is_stopped {
+        return;
+    }
+    debug_assert!(executed.last.is_none_or(|last| last < *key), "SPEC-A: {key:?} {executed:?}");
+    executed.last = Some(*key);
+    if *io == Some(Io::Blocking) {
+        executed.is_stopped = true;
+        return;
+    }
+    let message = message.get();
+    let context = &mut sender.error_context;
+    (context.lp, context.event) = (Some(*to), Some(*key));
+    let Lp { state, core: Core { rng, sent, digest } } = lp;
+    if io.is_none() {
+        let model = sender.shared.model;
+        let cause = Cause::event(key, *to);
+        state.handle(model, message, &mut Handling { cause, rng, sent, sink: &mut *sender });
+    } else {
+        sender.has_outputs = true;
+    }
+    digest.commit(key, M::Lp::fingerprint(message));
+    executed.events += 1;
+}
+
+impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
+    /// Lets all LPs of a tile handle their events of a window.
+    pub(super) fn open_tile(&mut self, parity: Parity, tile: usize) {
+        let window = &mut self.windows[parity.index()];
+        self.sender.opened[parity.index()].tiles = tile + 1;
+        self.sender.executing = parity;
+        self.sender.window_end = window.end;
+        let first = window.log.len();
+        for slot in self.newest_begin..window.end {
+            self.sender.calendar.take(slot, tile, &mut window.log);
+        }
+        if window.log.len() == first {
+            return;
+        }
+        let mut at = window.order.len();
+        self.sort(parity, tile, first);
+        let end = self.windows[parity.index()].order.len();
+        while at < end {
+            let mut executed = Executed::default();
+            let groups = panics::catch(|| self.execute_groups(parity, &mut at, &mut executed));
+            if let Err(fault) = groups {
+                let item = self.windows[parity.index()].order[at - 1];
+                self.stop_after_panic(parity, (item >> 32) as u32, executed, fault);
+            }
+        }
+    }
+
+    /// Sorts the events of the log from `first` on by LP, all of them of this tile.
+    fn sort(&mut self, parity: Parity, tile: usize, first: usize) {
+        let shared = self.sender.shared;
+        let window = &mut self.windows[parity.index()];
+        let base = tile << shared.tile_bits;
+        let lps = (self.lps.len() - base).min(1 << shared.tile_bits);
+        let start = window.order.len();
+        let events = &window.log[first..];
+        let item = |(event, place): (&Event<B>, usize)| {
+            u64::from(shared.place(event.to).index) << 32 | place as u64
+        };
+        if lps > SPARSE * events.len() {
+            window.order.extend(events.iter().zip(first..).map(item));
+            window.order[start..].sort_unstable();
+            return;
+        }
+        self.items.clear();
+        self.items.extend(events.iter().zip(first..).map(item));
+        self.counts.clear();
+        self.counts.resize(lps, 0);
+        for &item in &self.items {
+            self.counts[(item >> 32) as usize - base] += 1;
+        }
+        let mut before = 0;
+        for count in &mut self.counts {
+            before += std::mem::replace(count, before);
+        }
+        window.order.resize(start + self.items.len(), 0);
+        let sorted = &mut window.order[start..];
+        for &item in &self.items {
+            let place = &mut self.counts[(item >> 32) as usize - base];
+            sorted[*place as usize] = item;
+            *place += 1;
+        }
+    }
+
+    /// Handles the events of one LP after the other. `at` moves on to the next LP's first event
+    /// before an LP is handled.
+    fn execute_groups(&mut self, parity: Parity, at: &mut usize, executed: &mut Executed) {
+        let Self { windows, lps, sender, tally, .. } = self;
+        let window = &mut windows[parity.index()];
+        let end = window.order.len();
+        while *at < end {
+            let local = (window.order[*at] >> 32) as u32;
+            let rest = window.order[*at..].iter();
+            let len = rest.take_while(|&&item| (item >> 32) as u32 == local).count();
+            let group = &mut window.order[*at..*at + len];
+            match group {
+                [_] => {}
+                [a, b] => {
+                    if window.log[*b as u32 as usize].key < window.log[*a as u32 as usize].key {
+                        std::mem::swap(a, b);
+                    }
+                }
+                _ => group.sort_unstable_by_key(|&item| window.log[item as u32 as usize].key),
+            }
+            let lp = &mut lps[local as usize];
+            window.touch(local, lp, *at, len);
+            *executed = Executed::default();
+            let group = *at..*at + len;
+            *at += len;
+            let events = window.order[group].iter().map(|&item| &window.log[item as u32 as usize]);
+            execute(lp, events, sender, &mut window.outputs, executed);
+            tally.processed += executed.events;
+            window.executed(local, *executed);
+        }
+    }
+
+    /// Notes that an LP did not come through its events, because of a mistake or a panic of the
+    /// model. It may yet be undone. If it is not, the events of the window are handled one by one
+    /// ([`stretch`](super::stretch)): the mistake happens again there, and is the run's failure.
+    #[cold]
+    pub(super) fn stop_after_panic(
+        &mut self,
+        parity: Parity,
+        local: u32,
+        mut executed: Executed,
+        fault: Fault,
+    ) {
+        drop(self.sender.error_context.cut_off.settle::<()>(Err(fault)));
+        executed.is_stopped = true;
+        self.tally.processed += executed.events;
+        self.windows[parity.index()].executed(local, executed);
+        self.sender.self_sent.clear();
+    }
+}

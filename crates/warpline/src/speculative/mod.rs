@@ -1,0 +1,193 @@
+//! The speculative engine: windows of virtual time that are handled before all of their events are
+//! known, and repaired before they are committed.
+//!
+//! All workers handle the same window, each for its own LPs. A worker handles what it knows, tile
+//! by tile; what comes later from other LPs is [settled](rollback) in the order of keys, with
+//! rollbacks where an LP has gone too far. When nobody has anything left to settle, the window is
+//! committed, all at once: there is no GVT, no fossil collection, and no record of an event. One
+//! more window is open meanwhile, so that workers need not wait for each other.
+//!
+//! Windows are as wide as it pays ([`width`]). If they waste too much all the same, workers give
+//! them up together and begin again with narrower ones ([`regrid`]), so the waste is bounded.
+//!
+//! | Part | File |
+//! |---|---|
+//! | a worker's main loop: open, settle, commit | [`worker`] |
+//! | pending events by slot and tile | [`calendar`], [`grid`] |
+//! | LPs handle their events of a window | [`executing`] |
+//! | late events, rollback | [`rollback`] |
+//! | what is kept of an open window | [`window`] |
+//! | where sends go, what comes in | [`sending`] |
+//! | which windows are committed | [`words`] |
+//! | all begin again | [`regrid`], [`stretch`] |
+//!
+//! # Invariants
+//!
+//! - **SPEC-D.** Every event that was sent is committed once or pending at the end. Checked at the
+//!   end of every run.
+//!
+//! Those of the parts are in their modules: SPEC-A in [`executing`], SPEC-B in [`rollback`], SPEC-C
+//! in [`sending`].
+//!
+//! # References
+//!
+//! Windows of optimism: Steinman, *SPEEDES: synchronous parallel environment for emulation and
+//! discrete event simulation*, 1991 (breathing time buckets); Dickens and Reynolds, *SRADS with
+//! local rollback*, 1990; Andelfinger, Köster, Uhrmacher, *Zero Lookahead? Zero Problem. The Window
+//! Racer Algorithm*, PADS 2023. Lazy cancellation and anti-messages are those of Time Warp
+//! (Jefferson 1985).
+
+mod calendar;
+mod event;
+mod executing;
+mod grid;
+mod regrid;
+mod rollback;
+mod sending;
+mod shared;
+mod stretch;
+mod width;
+mod window;
+pub(crate) mod words;
+mod worker;
+
+use std::time::Instant;
+
+use warpline_core::{CommitDigest, Model};
+
+use crate::{
+    Details, Report, RunError, Speculative, Totals,
+    event::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, Message},
+    run::{Alarm, Conclusion, Outcome, ProgressMonitor, Ranks, Run, threads},
+    settings::Settings,
+    watch::Watch,
+};
+use event::Event;
+use shared::Shared;
+use worker::{Tally, Worker};
+
+/// What a speculative run reads.
+type OwnSettings = Settings<Speculative>;
+
+/// How many bytes of a memory limit one event takes.
+pub(crate) const fn event_bytes<M: Model>() -> u64 {
+    if size_of::<Message<M>>() <= INLINE_BYTES_MAX {
+        size_of::<Event<Inline<Message<M>>>>() as u64
+    } else {
+        (size_of::<Event<Boxed<Message<M>>>>() + size_of::<Message<M>>()) as u64
+    }
+}
+
+/// Runs `model` from its start to its end.
+pub(crate) fn run<M: Model>(
+    model: &M,
+    settings: &OwnSettings,
+    watch: &mut Watch<'_>,
+    ranks: &Ranks<'_>,
+) -> Result<Option<Report<M::Output>>, RunError> {
+    if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
+        execute::<M, Inline<_>>(model, settings, watch, ranks)
+    } else {
+        execute::<M, Boxed<_>>(model, settings, watch, ranks)
+    }
+}
+
+fn execute<M: Model, B: Buffer<Message<M>> + Send>(
+    model: &M,
+    settings: &OwnSettings,
+    watch: &mut Watch<'_>,
+    ranks: &Ranks<'_>,
+) -> Result<Option<Report<M::Output>>, RunError> {
+    let started = Instant::now();
+    let run = Run { model, settings: settings.parallel(), ranks, started };
+    let make = |_| Shared::<M, B>::new(model, settings, ranks);
+    run.carry_out(make, |shared| {
+        let work = |me, watch: &mut Watch<'_>| work(shared, me, watch, started);
+        let refused = || shared.regrid.set_broken();
+        let results = threads::at_once(shared.workers(), watch, &shared.failure, refused, work);
+        conclude(shared, results, watch, started)
+    })
+}
+
+/// What a worker returns at its end.
+struct WorkerResult<L, B> {
+    lps: Vec<crate::handling::Lp<L>>,
+    pending: Vec<Event<B>>,
+    is_interrupted: bool,
+    tally: Tally,
+}
+
+/// Runs one worker, from its start to its end.
+fn work<M: Model, B: Buffer<Message<M>> + Send>(
+    shared: &Shared<'_, M, B>,
+    me: usize,
+    watch: &mut Watch<'_>,
+    started: Instant,
+) -> WorkerResult<M::Lp, B> {
+    let binding = threads::bind(&shared.directory, me, &shared.settings.parallel());
+    // If a bug of the engine lets this worker panic, the others must not wait for it.
+    let alarm = Alarm::new(|| shared.regrid.set_broken());
+    let mut monitor = shared.monitor(watch, started);
+    let mut worker = Worker::new(shared, me);
+    worker.work(&mut monitor);
+    alarm.disarm();
+    drop(binding);
+    monitor.resume_panic();
+    let Worker { lps, pending, is_interrupted, tally, .. } = worker;
+    WorkerResult { lps, pending, is_interrupted, tally }
+}
+
+/// Makes the outcome of the run from the results of its workers.
+fn conclude<M: Model, B: Buffer<Message<M>>>(
+    shared: &Shared<'_, M, B>,
+    mut results: Vec<WorkerResult<M::Lp, B>>,
+    watch: &mut Watch<'_>,
+    started: Instant,
+) -> Outcome<M> {
+    if shared.failure.is_known() {
+        return Outcome::failed(shared.failure.take());
+    }
+    let sum = |count: fn(&Tally) -> u64| results.iter().map(|worker| count(&worker.tally)).sum();
+    let committed: u64 = sum(|tally| tally.committed);
+    let last_time = results.iter().map(|worker| worker.tally.last_time).max().unwrap_or_default();
+    let interrupted = results.iter().any(|worker| worker.is_interrupted);
+    let pending: u64 = results.iter().map(|worker| worker.pending.len() as u64).sum();
+    let totals = Totals {
+        committed_events: committed,
+        processed_events: sum(|tally| tally.processed),
+        rolled_back_events: sum(|tally| tally.processed) - committed,
+        rollbacks: sum(|tally| tally.rollbacks),
+        gvt_rounds: results.iter().map(|worker| worker.tally.windows).max().unwrap_or(0),
+        peak_buffer_bytes: sum(|tally| tally.peak) * event_bytes::<M>(),
+        ..Totals::default()
+    };
+    let details = Details {
+        counters: vec![
+            ("windows", totals.gvt_rounds),
+            ("late_events", sum(|tally| tally.late)),
+            ("deep_rollbacks", sum(|tally| tally.deep_rollbacks)),
+            ("regrids", results.iter().map(|worker| worker.tally.regrids).max().unwrap_or(0)),
+            ("events_one_by_one", sum(|tally| tally.sequential)),
+        ],
+        ..Details::default()
+    };
+    let with_ids = results.iter_mut().enumerate().map(|(me, worker)| {
+        let ids = shared.directory.lps_of(me);
+        ids.iter().copied().zip(std::mem::take(&mut worker.lps)).collect::<Vec<_>>()
+    });
+    let lps = shared.directory.in_order(with_ids);
+    let mut digest = CommitDigest::default();
+    for (id, lp) in &lps {
+        digest.add_lp(*id, lp.core.digest, &lp.core.rng, lp.core.sent);
+    }
+    let sent: u64 = lps.iter().map(|(_, lp)| lp.core.sent).sum();
+    assert_eq!(sent, committed + pending, "SPEC-D: events were lost or doubled");
+    ProgressMonitor::observe_end(&mut shared.monitor(watch, started), last_time);
+    Outcome::Done(Conclusion {
+        interrupted,
+        last_time,
+        totals: Totals { digest, ..totals },
+        details,
+        lps: lps.into_iter().map(|(id, lp)| (id, lp.state)).collect(),
+    })
+}

@@ -1,0 +1,357 @@
+//! The regrid: all workers give up their open windows together, and begin again from the border of
+//! the oldest window that is not committed, on another grid if need be.
+//!
+//! It is how a run begins and ends, too; how it is interrupted; how it gets out of windows that
+//! waste too much or are too large; and how events are handled that cannot be handled in windows
+//! ([`stretch`](super::stretch)). After it every worker stands where the sequential engine would
+//! stand at that border, with the same pending events.
+//!
+//! # Invariants
+//!
+//! - **REGRID-A.** A worker leaves a window only where its records are whole: after a tile, or
+//!   after a late event. While a regrid is requested, no window that was not settled is announced,
+//!   and no worker commits one, except those that another worker has committed already.
+//! - **REGRID-B.** An event is pending if it is not canceled and its sender has sent it before the
+//!   border: that is, if its sequence number is below the number that the sender has sent by then.
+
+use std::{
+    ops::ControlFlow,
+    sync::{Mutex, PoisonError, atomic::AtomicI32},
+};
+
+use warpline_core::{LpId, Model, VirtualTime};
+
+use super::{
+    event::{Event, Parity, annihilate},
+    grid::{Grid, NEVER},
+    sending::Opened,
+    stretch::{Cut, Stretch, Until},
+    words::Word,
+    worker::Worker,
+};
+use crate::{
+    event::{Buffer, Message},
+    run::{Barrier, ProgressMonitor, Reduction},
+    sync::{AtomicU64, Ordering},
+};
+
+/// The base width is such that a worker's first window has about this number of events, or half as
+/// many as it has LPs.
+const EVENTS_FIRST: usize = 64;
+
+/// Why a regrid is requested: a set of reasons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reason(u64);
+
+impl Reason {
+    /// The run begins.
+    pub(super) const START: Self = Self(1);
+    /// Too much was executed in vain.
+    pub(super) const STORM: Self = Self(2);
+    /// A window has too many events.
+    pub(super) const SIZE: Self = Self(4);
+    /// The next windows need another grid.
+    pub(super) const GRID: Self = Self(8);
+    /// An LP cannot go on in a window.
+    pub(super) const STOPPED: Self = Self(16);
+    /// The run is to end early.
+    pub(super) const STOP: Self = Self(32);
+    /// No window is left.
+    pub(super) const END: Self = Self(64);
+
+    pub(super) const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// What workers share for regrids.
+#[derive(Debug)]
+pub(super) struct Regrid<M: Model, B> {
+    /// The number of regrids requested so far, and why the last one was.
+    requested: AtomicU64,
+    reasons: AtomicU64,
+    barrier: Barrier,
+    /// By LP: how many events it has sent by the border.
+    sent: Vec<AtomicU64>,
+    /// The bits of a time up to which events have to be handled one by one.
+    stretch_until: AtomicU64,
+    stretch_events: AtomicU64,
+    /// A slot is the base width times 2 to this power.
+    exponent: AtomicI32,
+    /// Pending events of all workers.
+    pending: AtomicU64,
+    cuts: Vec<Mutex<Cut<M::Lp, B>>>,
+}
+
+impl<M: Model, B> Regrid<M, B> {
+    pub(super) fn new(workers: usize, lps: usize) -> Self {
+        Self {
+            requested: AtomicU64::new(0),
+            reasons: AtomicU64::new(0),
+            barrier: Barrier::new(workers),
+            sent: (0..lps).map(|_| AtomicU64::new(0)).collect(),
+            stretch_until: AtomicU64::new(0),
+            stretch_events: AtomicU64::new(0),
+            exponent: AtomicI32::new(0),
+            pending: AtomicU64::new(0),
+            cuts: (0..workers).map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    /// Whether a worker will not come any more.
+    pub(super) fn is_broken(&self) -> bool {
+        self.barrier.is_broken()
+    }
+
+    /// Releases all workers that wait, because one will not come any more.
+    pub(super) fn set_broken(&self) {
+        self.barrier.set_broken();
+        // Ordering: Relaxed; the others leave at the barrier.
+        self.requested.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether all events that were sent are pending or among those that were committed.
+    fn is_complete(&self, committed: u64) -> bool {
+        // Ordering: Relaxed; a barrier lies between.
+        let sent: u64 = self.sent.iter().map(|sent| sent.load(Ordering::Relaxed)).sum();
+        sent == committed + self.pending.load(Ordering::Relaxed)
+    }
+
+    fn sent(&self, lp: LpId) -> u64 {
+        // Ordering: Relaxed; a barrier lies between.
+        self.sent[lp.index()].load(Ordering::Relaxed)
+    }
+}
+
+impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
+    /// Whether the open windows are to be given up.
+    #[inline]
+    pub(super) fn is_regrid_requested(&self) -> bool {
+        // Ordering: Relaxed; the barrier of the regrid orders everything else.
+        self.sender.shared.regrid.requested.load(Ordering::Relaxed) != self.epoch
+    }
+
+    #[cold]
+    pub(super) fn request_regrid(&self, reason: Reason) {
+        let regrid = &self.sender.shared.regrid;
+        // Ordering: AcqRel and Relaxed; the barrier publishes the reasons.
+        regrid.reasons.fetch_or(reason.0, Ordering::Relaxed);
+        let (from, to) = (self.epoch, self.epoch + 1);
+        // If another worker was faster, it is requested already.
+        let _ = regrid.requested.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Gives up the open windows together with all other workers. Breaks if the run is over.
+    pub(super) fn regrid(&mut self, monitor: &mut ProgressMonitor<'_, '_>) -> ControlFlow<()> {
+        let shared = self.shared();
+        self.tally.regrids += 1;
+        self.sender.publish();
+        let oldest = self.meet(!self.oldest, true)?;
+        // A worker may have sent something before it came.
+        self.sender.receive();
+        // A window that one worker has committed is committed.
+        while self.oldest < !oldest {
+            self.commit();
+        }
+        // Ordering: Relaxed; the barrier has published it, and the next one is before its reset.
+        let reason = Reason(shared.regrid.reasons.load(Ordering::Relaxed));
+        let mut pending = Vec::new();
+        let lost = self.undo_windows(&mut pending);
+        self.sender.calendar.empty(&mut pending);
+        self.plan(reason, lost);
+        let is_start = reason.has(Reason::START);
+        let width = if is_start { self.first_width(&pending) } else { self.base_width };
+        self.base_width = f64::from_bits(self.meet(width.to_bits(), false)?);
+        self.keep_valid(&mut pending);
+        // Ordering: Relaxed; barriers lie before and after.
+        shared.regrid.pending.fetch_add(pending.len() as u64, Ordering::Relaxed);
+        let is_over = reason.has(Reason::STOP) || shared.failure.is_known();
+        let mut first = self.meet(first_time(&pending, shared.end), false)?;
+        // Ordering: Relaxed, here and below; barriers lie between.
+        debug_assert!(
+            self.sender.me > 0 || shared.regrid.is_complete(shared.words.committed()),
+            "REGRID-B: events were lost or doubled"
+        );
+        if self.sender.me == 0 && shared.regrid.pending.load(Ordering::Relaxed) > shared.events_max
+        {
+            shared.fail_for_memory();
+        }
+        let events = shared.regrid.stretch_events.load(Ordering::Relaxed);
+        let until = f64::from_bits(shared.regrid.stretch_until.load(Ordering::Relaxed));
+        if !is_over && (events > 0 || reason.has(Reason::STOPPED)) {
+            self.stretch(&mut pending, Until { events, time: until }, monitor)?;
+            first = self.meet(first_time(&pending, shared.end), false)?;
+        }
+        if self.sender.me == 0 {
+            shared.regrid.reasons.store(0, Ordering::Relaxed);
+            shared.regrid.pending.store(0, Ordering::Relaxed);
+            shared.regrid.stretch_until.store(0, Ordering::Relaxed);
+            if shared.has_outputs() {
+                shared.write_outputs(0, &mut self.sender.error_context, u64::MAX);
+            }
+        }
+        self.meet(0, false)?;
+        if is_over || shared.failure.is_known() || first == u64::MAX {
+            if reason.has(Reason::STOP) {
+                // All events up to this time took place.
+                let first = f64::from_bits(first.min(shared.end.to_bits()));
+                let reached = VirtualTime::new(first.next_down().max(0.0));
+                self.tally.last_time = reached.unwrap_or(self.tally.last_time);
+            }
+            (self.is_interrupted, self.pending) = (reason.has(Reason::STOP), pending);
+            return ControlFlow::Break(());
+        }
+        self.restart(f64::from_bits(first), pending);
+        ControlFlow::Continue(())
+    }
+
+    /// Waits for all workers, and returns the least contribution.
+    fn meet(&mut self, contribution: u64, receives: bool) -> ControlFlow<(), u64> {
+        let shared = self.sender.shared;
+        let round = self.rounds;
+        self.rounds += 1;
+        let (me, sender) = (self.sender.me, &mut self.sender);
+        let idle = |waited| {
+            if receives {
+                sender.receive();
+            }
+            shared.wait(waited);
+        };
+        let contribution = Reduction { lbts: contribution, flags: 0 };
+        match shared.regrid.barrier.wait(me, round, contribution, idle) {
+            Ok(least) => ControlFlow::Continue(least.lbts),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+
+    /// Undoes the open windows, the newest first, and collects their events. Returns how many
+    /// executions were lost.
+    fn undo_windows(&mut self, pending: &mut Vec<Event<B>>) -> u64 {
+        let shared = self.shared();
+        let oldest = Parity::of(self.oldest);
+        if let Some((_, at)) = self.windows[oldest.index()].stopped.iter().min_by_key(|(_, at)| *at)
+        {
+            // Ordering: Relaxed; barriers lie between.
+            let until = at.time_value().to_bits();
+            shared.regrid.stretch_until.fetch_max(until, Ordering::Relaxed);
+        }
+        let mut lost = 0;
+        for parity in [oldest.other(), oldest] {
+            let window = &mut self.windows[parity.index()];
+            lost += window.standing;
+            window.undo(&mut self.lps, pending);
+            pending.append(&mut self.sender.late[parity.index()]);
+            self.sender.opened[parity.index()] = Opened::default();
+        }
+        for (&id, lp) in shared.directory.lps_of(self.sender.me).iter().zip(&self.lps) {
+            // Ordering: Relaxed; a barrier lies between.
+            shared.regrid.sent[id.index()].store(lp.core.sent, Ordering::Relaxed);
+        }
+        lost as u64
+    }
+
+    /// The first worker decides how to go on.
+    fn plan(&mut self, reason: Reason, lost: u64) {
+        let shared = self.shared();
+        shared.words.publish_committed(self.sender.me, self.tally.committed);
+        let standing = (shared.words.committed() / shared.workers() as u64) as i64;
+        let lost = lost + self.tally.replayed - self.replayed_before;
+        self.replayed_before = self.tally.replayed;
+        let Some(control) = &mut self.control else { return };
+        let events = control.given_up(reason, lost, standing);
+        let slots = control.choose_grid();
+        shared.set_widths(slots);
+        // Ordering: Relaxed; a barrier lies between.
+        shared.regrid.stretch_events.store(events, Ordering::Relaxed);
+        shared.regrid.exponent.store(control.exponent, Ordering::Relaxed);
+    }
+
+    /// At the start: a width at which this worker's first window has some events.
+    fn first_width(&self, pending: &[Event<B>]) -> f64 {
+        if let Some(width) = self.shared().settings.engine.width {
+            return width;
+        }
+        let mut times: Vec<_> = pending.iter().map(|event| event.key.time_value()).collect();
+        times.sort_unstable_by(f64::total_cmp);
+        let Some(first) = times.first() else { return f64::INFINITY };
+        let events = EVENTS_FIRST.max(self.lps.len() / 2);
+        let some = times.iter().skip(events.min(times.len() / 2)).map(|time| time - first);
+        some.into_iter().find(|width| *width > 0.0).unwrap_or(f64::INFINITY)
+    }
+
+    /// Keeps the events that were sent before the border and are not canceled (REGRID-B).
+    fn keep_valid(&self, pending: &mut Vec<Event<B>>) {
+        let regrid = &self.sender.shared.regrid;
+        let is_valid = |event: &Event<B>| event.key.sequence() < regrid.sent(event.key.sender());
+        pending.retain(is_valid);
+        let mut antis = pending.extract_if(.., |event| event.is_anti()).collect();
+        annihilate(pending, &mut antis);
+        debug_assert!(antis.is_empty(), "SPEC-C: they come after their events");
+    }
+
+    /// Lets the first worker handle events of all workers one by one.
+    fn stretch(
+        &mut self,
+        pending: &mut Vec<Event<B>>,
+        until: Until,
+        monitor: &mut ProgressMonitor<'_, '_>,
+    ) -> ControlFlow<()> {
+        let (shared, me) = (self.shared(), self.sender.me);
+        let cut = Cut { lps: std::mem::take(&mut self.lps), pending: std::mem::take(pending) };
+        let lock = |worker: usize| {
+            shared.regrid.cuts[worker].lock().unwrap_or_else(PoisonError::into_inner)
+        };
+        *lock(me) = cut;
+        self.meet(0, false)?;
+        if me == 0 {
+            let mut cuts: Vec<_> =
+                (0..shared.workers()).map(|worker| std::mem::take(&mut *lock(worker))).collect();
+            if shared.has_outputs() {
+                shared.write_outputs(0, &mut self.sender.error_context, u64::MAX);
+            }
+            let mut stretch = Stretch::new(shared, &mut cuts);
+            stretch.run(until, || monitor.is_to_stop());
+            self.tally.sequential += stretch.handled;
+            self.tally.processed += stretch.handled;
+            self.tally.committed += stretch.handled;
+            self.tally.last_time = self.tally.last_time.max(stretch.last_time);
+            stretch.end();
+            for (worker, cut) in cuts.into_iter().enumerate() {
+                *lock(worker) = cut;
+            }
+        }
+        self.meet(0, false)?;
+        let cut = std::mem::take(&mut *lock(me));
+        (self.lps, *pending) = (cut.lps, cut.pending);
+        ControlFlow::Continue(())
+    }
+
+    /// Begins again at `first`, the time of the first pending event of all workers.
+    fn restart(&mut self, first: f64, mut pending: Vec<Event<B>>) {
+        let shared = self.shared();
+        // Ordering: Relaxed; barriers lie between.
+        let exponent = shared.regrid.exponent.load(Ordering::Relaxed);
+        let base = if self.base_width.is_finite() { self.base_width } else { 1.0 };
+        self.sender.grid = Grid::new(base * 2_f64.powi(exponent), first, shared.end);
+        let slot = self.sender.grid.slot(first);
+        debug_assert_ne!(slot, NEVER, "the first event is before the end");
+        self.sender.calendar.restart(slot);
+        self.sender.border = slot;
+        // All workers go on with the same numbers, which no word has had yet.
+        self.oldest += 2;
+        self.newest = self.oldest - 1;
+        self.sender.oldest = Parity::of(self.oldest);
+        self.is_idle = false;
+        self.sender.sent = [0; 2];
+        self.sender.received = [0; 2];
+        shared.words.publish(self.sender.me, Word::active(self.oldest));
+        pending.drain(..).for_each(|event| self.sender.insert(event));
+        self.epoch += 1;
+    }
+}
+
+/// The time of the first event before the end, as bits that compare as times do; all ones for none.
+fn first_time<B>(pending: &[Event<B>], end: f64) -> u64 {
+    let times = pending.iter().map(|event| event.key.time_value());
+    times.filter(|&time| time < end).map(f64::to_bits).min().unwrap_or(u64::MAX)
+}

@@ -1,0 +1,264 @@
+//! Late events: an LP handles them after its other events of the window, or is rolled back.
+//!
+//! Nothing is logged of what LPs send. An LP that is rolled back handles its old events once more
+//! from its checkpoint, which tells what it sent, and then the new ones; messages that are the same
+//! both times stay as they are (lazy cancellation).
+//!
+//! # Invariants
+//!
+//! - **SPEC-B.** After a window is settled, each LP has handled all events of the window that its
+//!   worker has received, in the order of their keys. The least key that is wrong grows with each
+//!   round of settling, because an effect sorts after its cause (KEY-A); so settling ends.
+
+use std::cmp::Ordering;
+
+use warpline_core::{EventKey, LogicalProcess, Model};
+
+use super::{
+    event::{Event, Parity},
+    executing::{Executed, execute},
+    worker::Worker,
+};
+use crate::{
+    event::{Buffer, Message},
+    panics,
+};
+
+/// What a rollback changes in the events of an LP.
+enum Change<B> {
+    Insert(Event<B>),
+    Remove(EventKey),
+}
+
+impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
+    /// Handles the late events of a window until there are none, or a regrid is requested.
+    pub(super) fn settle(&mut self, parity: Parity) {
+        while !self.sender.late[parity.index()].is_empty() && !self.is_regrid_requested() {
+            std::mem::swap(&mut self.batch, &mut self.sender.late[parity.index()]);
+            let mut batch = std::mem::take(&mut self.batch);
+            // Stable: an anti-message stays between the two events of its key (SPEC-C).
+            batch.sort_by_key(|event| event.key);
+            let mut events = batch.drain(..);
+            for event in events.by_ref() {
+                self.handle_late(parity, event);
+                self.check_waste();
+                if self.is_regrid_requested() {
+                    break;
+                }
+            }
+            // What is left came before the events that are late by now (SPEC-C).
+            self.sender.late[parity.index()].splice(..0, events);
+            self.batch = batch;
+        }
+    }
+
+    fn handle_late(&mut self, parity: Parity, event: Event<B>) {
+        let local = self.sender.shared.place(event.to).index;
+        self.tally.late += 1;
+        self.sender.executing = parity;
+        self.sender.window_end = self.windows[parity.index()].end;
+        let is_handled_later = self.is_handled_later(parity, local);
+        let window = &mut self.windows[parity.index()];
+        if event.is_anti() {
+            return self.roll_back(parity, local, Change::Remove(event.key));
+        }
+        if !window.has(local) {
+            return self.handle_first(parity, local, event);
+        }
+        let record = window.record(local);
+        let (is_last, is_stopped) =
+            (record.last.is_none_or(|last| last < event.key), record.is_stopped);
+        if is_handled_later || !is_last {
+            self.roll_back(parity, local, Change::Insert(event));
+        } else {
+            let place = window.add(local, event);
+            if !is_stopped {
+                self.places.clear();
+                self.places.push(place);
+                self.run(parity, local);
+            }
+        }
+    }
+
+    /// Handles the first event of an LP in the window.
+    fn handle_first(&mut self, parity: Parity, local: u32, event: Event<B>) {
+        let is_handled_later = self.is_handled_later(parity, local);
+        if is_handled_later {
+            // The LP as it was before the next window is as it was before this one.
+            let next = &mut self.windows[parity.other().index()];
+            self.lps[local as usize].clone_from(next.checkpoint(local));
+        }
+        let window = &mut self.windows[parity.index()];
+        let start = window.order.len();
+        window.order.push(u64::from(local) << 32 | window.log.len() as u64);
+        window.log.push(event);
+        window.touch(local, &self.lps[local as usize], start, 1);
+        window.gather(local, &mut self.places);
+        self.sender.is_collecting = is_handled_later;
+        self.run(parity, local);
+        if is_handled_later {
+            self.sender.is_collecting = false;
+            let fresh = std::mem::take(&mut self.sender.collected);
+            self.redo_next(parity, local, Differences { gone: Vec::new(), fresh });
+        }
+    }
+
+    /// Whether the LP was handled in the window after this one, too.
+    fn is_handled_later(&self, parity: Parity, local: u32) -> bool {
+        self.has_two_windows()
+            && parity == self.sender.oldest
+            && self.windows[parity.other().index()].has(local)
+    }
+
+    /// Lets an LP handle the events at `places`.
+    fn run(&mut self, parity: Parity, local: u32) {
+        let mut executed = Executed::default();
+        let outcome = panics::catch(|| {
+            let Self { windows, lps, sender, places, outputs, .. } = self;
+            let window = &windows[parity.index()];
+            let events = places.iter().map(|&place| window.event(place));
+            execute(&mut lps[local as usize], events, sender, outputs, &mut executed);
+        });
+        self.windows[parity.index()].outputs.append(&mut self.outputs);
+        match outcome {
+            Ok(()) => {
+                self.tally.processed += executed.events;
+                self.windows[parity.index()].executed(local, executed);
+            }
+            Err(fault) => self.stop_after_panic(parity, local, executed, fault),
+        }
+    }
+
+    /// Changes the events of an LP in a window, and lets it handle them again.
+    fn roll_back(&mut self, parity: Parity, local: u32, change: Change<B>) {
+        self.tally.rollbacks += 1;
+        let is_handled_later = self.is_handled_later(parity, local);
+        let old = self.replay_old(parity, local);
+        let window = &mut self.windows[parity.index()];
+        match change {
+            Change::Insert(event) => {
+                window.add(local, event);
+            }
+            Change::Remove(key) => {
+                let message = window.remove(local, &key);
+                self.sender.spares.recycle(message);
+            }
+        }
+        let new = self.replay(parity, local);
+        let differences = Differences::new::<M>(old, new);
+        if is_handled_later {
+            self.redo_next(parity, local, differences);
+        } else {
+            self.cancel_all(parity, differences.gone);
+            self.send_all(parity, differences.fresh);
+        }
+    }
+
+    /// The LP has a new state at the end of a window, and was handled in the next one: lets it
+    /// handle its events there again. Then sends what is different in both windows.
+    fn redo_next(&mut self, parity: Parity, local: u32, here: Differences<B>) {
+        self.tally.deep_rollbacks += 1;
+        let next = parity.other();
+        self.sender.executing = next;
+        self.sender.window_end = self.windows[next.index()].end;
+        let state = self.lps[local as usize].clone();
+        let old = self.replay_old(next, local);
+        self.windows[next.index()].checkpoint(local).clone_from(&state);
+        let new = self.replay(next, local);
+        let there = Differences::new::<M>(old, new);
+        // Anti-messages first: a send of this window may have the key of one that was made in the
+        // next window (SPEC-C).
+        self.cancel_all(parity, here.gone);
+        self.cancel_all(next, there.gone);
+        self.send_all(parity, here.fresh);
+        self.send_all(next, there.fresh);
+        self.sender.executing = parity;
+        self.sender.window_end = self.windows[parity.index()].end;
+    }
+
+    /// Cancels what an LP has sent in a window.
+    fn cancel_all(&mut self, parity: Parity, gone: Vec<Event<B>>) {
+        self.sender.executing = parity;
+        gone.into_iter().for_each(|event| self.sender.cancel(event));
+    }
+
+    /// Sends what an LP sends in a window.
+    fn send_all(&mut self, parity: Parity, fresh: Vec<Event<B>>) {
+        self.sender.executing = parity;
+        fresh.into_iter().for_each(|event| self.sender.send(event));
+    }
+
+    /// Lets an LP handle its events of a window again as it has handled them, to find out what it
+    /// sent. Neither these executions stand afterwards nor those before.
+    fn replay_old(&mut self, parity: Parity, local: u32) -> Vec<Event<B>> {
+        let before = self.tally.processed;
+        let sent = self.replay(parity, local);
+        let events = (self.tally.processed - before) as i64;
+        self.windows[parity.index()].standing -= 2 * events;
+        sent
+    }
+
+    /// Lets an LP handle its events of a window again, and returns what it sent.
+    fn replay(&mut self, parity: Parity, local: u32) -> Vec<Event<B>> {
+        let window = &mut self.windows[parity.index()];
+        let lp = &mut self.lps[local as usize];
+        lp.clone_from(window.checkpoint(local));
+        window.forget(local);
+        if !window.outputs.is_empty() {
+            let directory = &self.sender.shared.directory;
+            window.outputs.retain(|output| directory.place(output.to).index != local);
+        }
+        let mut places = std::mem::take(&mut self.places);
+        window.gather(local, &mut places);
+        self.places = places;
+        let before = self.tally.processed;
+        self.sender.is_collecting = true;
+        self.run(parity, local);
+        self.sender.is_collecting = false;
+        self.tally.replayed += self.tally.processed - before;
+        std::mem::take(&mut self.sender.collected)
+    }
+}
+
+/// What is different between the sends of two executions of an LP.
+struct Differences<B> {
+    /// What was sent the first time only.
+    gone: Vec<Event<B>>,
+    /// What was sent the second time only.
+    fresh: Vec<Event<B>>,
+}
+
+impl<B> Differences<B> {
+    /// Compares the sends. Both lists are in the order of the LP's sends.
+    fn new<M: Model>(old: Vec<Event<B>>, new: Vec<Event<B>>) -> Self
+    where
+        B: Buffer<Message<M>>,
+    {
+        let (mut old, mut new) = (old.into_iter().peekable(), new.into_iter().peekable());
+        let (mut all_gone, mut all_fresh) = (Vec::new(), Vec::new());
+        loop {
+            let order = match (old.peek(), new.peek()) {
+                (Some(old), Some(new)) => old.key.sequence().cmp(&new.key.sequence()),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => return Self { gone: all_gone, fresh: all_fresh },
+            };
+            let gone = if order.is_le() { old.next() } else { None };
+            let fresh = if order.is_ge() { new.next() } else { None };
+            if let (Some(gone), Some(fresh)) = (&gone, &fresh)
+                && is_same::<M, B>(gone, fresh)
+            {
+                continue;
+            }
+            all_gone.extend(gone);
+            all_fresh.extend(fresh);
+        }
+    }
+}
+
+/// Whether an LP has sent the same event again.
+fn is_same<M: Model, B: Buffer<Message<M>>>(old: &Event<B>, new: &Event<B>) -> bool {
+    let identity = |event: &Event<B>| M::Lp::identity(event.message.as_ref()?.get());
+    (old.key, old.to, old.io) == (new.key, new.to, new.io)
+        && identity(old).is_some_and(|old| identity(new) == Some(old))
+}

@@ -1,0 +1,294 @@
+//! What the workers of a speculative run share.
+
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+use warpline_core::{EventKey, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime};
+use warpline_memory::{CachePadded, Consumer, Producer, ring};
+
+use super::{event::Event, regrid::Regrid, words::Words};
+use crate::{
+    EngineKind, RunError, Speculative,
+    event::Message,
+    handling::{Admission, CutOff, Halt},
+    panics,
+    placement::{LpDirectory, LpPlace},
+    run::{FailureOrder, FirstFailure, ProgressMonitor, Ranks, Stop, threads},
+    settings::Settings,
+    watch::Watch,
+};
+
+/// Bytes of a ring, at the most: it should stay in a cache of the producer's core. (2 MiB cost half
+/// the rate of W1.)
+const RING_BYTES: usize = 128 << 10;
+/// A worker that waits looks this often before it lets other threads have the core.
+const SPINS: u32 = 2_000;
+/// The same if there are more workers than cores.
+const SPINS_FEW: u32 = 16;
+/// After this number of looks, it sleeps.
+const YIELDS: u32 = 20_000;
+/// The same if there are more workers than cores: the one that all wait for has no core.
+const YIELDS_FEW: u32 = 64;
+
+/// What all workers share.
+pub(super) struct Shared<'m, M: Model, B> {
+    pub(super) model: &'m M,
+    pub(super) settings: &'m Settings<Speculative>,
+    pub(super) end: f64,
+    /// The most events that the memory limit allows.
+    pub(super) events_max: u64,
+    pub(super) admission: Admission,
+    pub(super) directory: LpDirectory,
+    /// The number of LPs in a tile is two to this power.
+    pub(super) tile_bits: u32,
+    spins: u32,
+    yields: u32,
+    /// The ends of the rings, until their workers take them.
+    mail: Vec<Mutex<Mail<B>>>,
+    pub(super) words: Words,
+    /// How many slots the next windows have, by their number modulo 4. Only the first worker
+    /// writes, and nobody reads a number before the word that was published after it.
+    widths: CachePadded<[AtomicU64; 4]>,
+    pub(super) regrid: Regrid<M, B>,
+    /// Non-blocking I/O events that are committed and to be written, with their windows.
+    outputs: Mutex<Vec<(u64, Event<B>)>>,
+    has_outputs: AtomicBool,
+    /// Committed events, for the progress.
+    pub(super) committed: AtomicU64,
+    pub(super) stop: Stop,
+    pub(super) failure: FirstFailure,
+}
+
+/// The rings of one worker: to each worker, and from each; none for itself.
+#[derive(Debug)]
+pub(super) struct Mail<B> {
+    pub(super) to: Vec<Option<Producer<Event<B>>>>,
+    pub(super) from: Vec<Consumer<Event<B>>>,
+}
+
+impl<B> Default for Mail<B> {
+    fn default() -> Self {
+        Self { to: Vec::new(), from: Vec::new() }
+    }
+}
+
+impl<B> Mail<B> {
+    /// Connects all workers with each other.
+    fn connect(workers: usize) -> Vec<Mutex<Self>> {
+        let capacity = (RING_BYTES / size_of::<Event<B>>()).max(64) / 2 + 1;
+        let mut all: Vec<Self> = (0..workers).map(|_| Self::default()).collect();
+        for from in 0..workers {
+            for to in 0..workers {
+                if from == to {
+                    all[from].to.push(None);
+                } else {
+                    let (producer, consumer) = ring(capacity);
+                    all[from].to.push(Some(producer));
+                    all[to].from.push(consumer);
+                }
+            }
+        }
+        all.into_iter().map(Mutex::new).collect()
+    }
+}
+
+impl<'m, M: Model, B> Shared<'m, M, B> {
+    pub(super) fn new(
+        model: &'m M,
+        settings: &'m Settings<Speculative>,
+        ranks: &Ranks<'_>,
+    ) -> Result<Self, RunError> {
+        let parallel = settings.parallel();
+        parallel.validate()?;
+        settings.engine.validate()?;
+        let admission = Admission::new(model)?;
+        let workers = settings.engine.workers;
+        let here = ranks.here(&parallel);
+        let lps = admission.lp_count();
+        let directory = LpDirectory::new(model, lps, parallel.placement, workers, here)?;
+        let most = (0..workers).map(|me| directory.lps_of(me).len()).max().unwrap_or(0);
+        Ok(Self {
+            model,
+            settings,
+            end: settings.checked_end()?,
+            events_max: settings.memory.map_or(u64::MAX, |bytes| bytes / super::event_bytes::<M>()),
+            directory,
+            tile_bits: tile_bits(most, size_of::<M::Lp>()),
+            spins: if workers > threads::cores() { SPINS_FEW } else { SPINS },
+            yields: if workers > threads::cores() { YIELDS_FEW } else { YIELDS },
+            mail: Mail::connect(workers),
+            words: Words::new(workers),
+            widths: CachePadded::default(),
+            regrid: Regrid::new(workers, lps),
+            outputs: Mutex::default(),
+            has_outputs: AtomicBool::new(false),
+            committed: AtomicU64::new(0),
+            stop: Stop::default(),
+            failure: FirstFailure::default(),
+            admission,
+        })
+    }
+
+    pub(super) const fn workers(&self) -> usize {
+        self.settings.engine.workers
+    }
+
+    #[inline]
+    pub(super) fn place(&self, lp: LpId) -> LpPlace {
+        self.directory.place(lp)
+    }
+
+    /// Where the run ends; the greatest time if it has no end.
+    pub(super) fn end_time(&self) -> VirtualTime {
+        VirtualTime::new(self.end).unwrap_or(VirtualTime::MAX)
+    }
+
+    /// The rings of worker `me`.
+    pub(super) fn take_mail(&self, me: usize) -> Mail<B> {
+        std::mem::take(&mut *self.mail[me].lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A worker's progress monitor.
+    pub(super) fn monitor<'a, 'w>(
+        &'a self,
+        watch: &'a mut Watch<'w>,
+        started: Instant,
+    ) -> ProgressMonitor<'a, 'w> {
+        ProgressMonitor::new(watch, &self.stop, &self.committed, self.end_time(), started)
+    }
+
+    /// How many slots this window has.
+    #[inline]
+    pub(super) fn width(&self, window: u64) -> u64 {
+        // Ordering: Relaxed; the word that was published after it has been read (WORD-1).
+        self.widths[(window % 4) as usize].load(Ordering::Relaxed)
+    }
+
+    /// Sets the number of slots of a window.
+    #[inline]
+    pub(super) fn set_width(&self, window: u64, slots: u64) {
+        // Ordering: Relaxed, see `width`.
+        self.widths[(window % 4) as usize].store(slots, Ordering::Relaxed);
+    }
+
+    /// Sets the number of slots of all windows to come.
+    pub(super) fn set_widths(&self, slots: u64) {
+        (0..4).for_each(|window| self.set_width(window, slots));
+    }
+
+    /// Waits a little, for the `waited`-th time in a row.
+    pub(super) fn wait(&self, waited: u32) {
+        threads::wait(waited, self.spins, self.yields);
+    }
+
+    /// Leaves committed outputs of a window to be written.
+    #[cold]
+    pub(super) fn leave_outputs(&self, window: u64, outputs: &mut Vec<Event<B>>) {
+        let mut all = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(outputs.drain(..).map(|event| (window, event)));
+        // Ordering: Relaxed; a hint to the first worker, who locks.
+        self.has_outputs.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there may be outputs to be written.
+    #[inline]
+    pub(super) fn has_outputs(&self) -> bool {
+        // Ordering: Relaxed; see `leave_outputs`.
+        self.has_outputs.load(Ordering::Relaxed)
+    }
+
+    /// Takes the outputs of all windows before this one, in the order of their keys.
+    pub(super) fn take_outputs(&self, before: u64) -> Vec<Event<B>> {
+        let mut all = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = all.extract_if(.., |(window, _)| *window < before);
+        let mut due: Vec<_> = due.map(|(_, event)| event).collect();
+        // Ordering: Relaxed; see `leave_outputs`.
+        self.has_outputs.store(!all.is_empty(), Ordering::Relaxed);
+        due.sort_unstable_by_key(|event| event.key);
+        due
+    }
+
+    /// Runs code of the model as worker `me`. If it fails or panics, that is noted as the run's
+    /// failure; returns whether it came to its end.
+    pub(super) fn guard<T>(
+        &self,
+        me: usize,
+        worker: &mut T,
+        context: fn(&mut T) -> &mut ErrorContext,
+        code: impl FnOnce(&mut T),
+    ) -> bool {
+        let outcome = panics::catch(|| code(worker));
+        let context = context(worker);
+        let Err(halt) = context.cut_off.settle(outcome) else { return true };
+        let (engine, seed) = (EngineKind::Speculative.name(), self.settings.seed);
+        let place = Place { lp: context.lp, event: context.event, engine, worker: me, seed };
+        let error = match halt {
+            Halt::Fault(fault) => ModelError { fault, place }.into(),
+            Halt::OutOfBuffers => self.out_of_buffers(place),
+        };
+        let start = FailureOrder::Start(context.lp.unwrap_or_default());
+        self.failure.note(context.event.map_or(start, FailureOrder::Event), error);
+        false
+    }
+
+    /// Notes that all workers together hold more events than the memory limit allows.
+    pub(super) fn fail_for_memory(&self) {
+        let (engine, seed) = (EngineKind::Speculative.name(), self.settings.seed);
+        let place = Place { lp: None, event: None, engine, worker: 0, seed };
+        self.failure.note(FailureOrder::End, self.out_of_buffers(place));
+    }
+
+    /// The failure of a run that holds more events than the memory limit allows.
+    fn out_of_buffers(&self, place: Place) -> RunError {
+        RunError::OutOfBuffers {
+            place,
+            limit: self.settings.memory.unwrap_or(u64::MAX),
+            events: self.events_max,
+            event_bytes: super::event_bytes::<M>(),
+        }
+    }
+
+    /// Writes non-blocking I/O events, which are committed.
+    #[cold]
+    pub(super) fn write_outputs(&self, me: usize, context: &mut ErrorContext, before: u64)
+    where
+        B: crate::event::Buffer<Message<M>>,
+    {
+        let outputs = self.take_outputs(before);
+        self.guard(
+            me,
+            context,
+            |context| context,
+            |context| {
+                for Event { key, to, message, .. } in &outputs {
+                    (context.lp, context.event) = (Some(*to), Some(*key));
+                    if let Some(message) = message {
+                        M::Lp::output(self.model, *to, key, message.get());
+                    }
+                }
+            },
+        );
+    }
+}
+
+/// Which code of the model a worker runs: the place that an error names.
+#[derive(Debug, Default)]
+pub(super) struct ErrorContext {
+    pub(super) lp: Option<LpId>,
+    pub(super) event: Option<EventKey>,
+    pub(super) cut_off: CutOff,
+}
+
+/// How many LPs make a tile, as a power of two: about four tiles per worker, so that there is work
+/// between two looks at the mail, and no more LPs than fit into a second-level cache with their
+/// events.
+fn tile_bits(lps: usize, lp_bytes: usize) -> u32 {
+    const TILE_BYTES: usize = 128 << 10;
+    let cached = (TILE_BYTES / lp_bytes.max(64)).max(32);
+    (lps / 4).clamp(32, cached).ilog2()
+}

@@ -1,0 +1,170 @@
+//! A stretch without speculation: the first worker handles the events of all workers one by one, in
+//! the order of their keys, as the sequential engine does.
+//!
+//! A [regrid](super::regrid) calls it where windows cannot go on: after many storms; at a blocking
+//! I/O event, which has to be handled when nothing can undo it; and at a mistake of the model,
+//! which is made again here if it was no speculation, and ends the run.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model, VirtualTime};
+
+use super::{
+    event::{Event, Parity},
+    shared::{ErrorContext, Shared},
+};
+use crate::{
+    event::{Buffer, Message, SpareBuffers},
+    handling::{Admission, Cause, Core, Halt, Handling, Lp, Sink},
+};
+
+/// A worker's LPs and pending events between two windows: nothing about them is speculative.
+#[derive(Debug)]
+pub(super) struct Cut<L, B> {
+    pub(super) lps: Vec<Lp<L>>,
+    pub(super) pending: Vec<Event<B>>,
+}
+
+impl<L, B> Default for Cut<L, B> {
+    fn default() -> Self {
+        Self { lps: Vec::new(), pending: Vec::new() }
+    }
+}
+
+/// When a stretch ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Until {
+    /// It has at least this number of events.
+    pub(super) events: u64,
+    /// All events up to this time are handled.
+    pub(super) time: f64,
+}
+
+/// A stretch.
+pub(super) struct Stretch<'s, 'm, M: Model, B> {
+    shared: &'s Shared<'m, M, B>,
+    /// Of all workers.
+    cuts: &'s mut [Cut<M::Lp, B>],
+    pub(super) handled: u64,
+    pub(super) last_time: VirtualTime,
+    sender: Sender<'s, 'm, M, B>,
+}
+
+struct Sender<'s, 'm, M: Model, B> {
+    shared: &'s Shared<'m, M, B>,
+    pending: BinaryHeap<Reverse<ByKey<B>>>,
+    spares: SpareBuffers<B>,
+    error_context: ErrorContext,
+}
+
+/// An event that is ordered by its key.
+struct ByKey<B>(Event<B>);
+
+impl<B> Ord for ByKey<B> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.key.cmp(&other.0.key)
+    }
+}
+
+impl<B> PartialOrd for ByKey<B> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<B> PartialEq for ByKey<B> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.key == other.0.key
+    }
+}
+
+impl<B> Eq for ByKey<B> {}
+
+impl<'s, 'm, M: Model, B: Buffer<Message<M>>> Stretch<'s, 'm, M, B> {
+    pub(super) fn new(shared: &'s Shared<'m, M, B>, cuts: &'s mut [Cut<M::Lp, B>]) -> Self {
+        let pending = cuts.iter_mut().flat_map(|cut| cut.pending.drain(..));
+        let sender = Sender {
+            shared,
+            pending: pending.map(|event| Reverse(ByKey(event))).collect(),
+            spares: SpareBuffers::new(),
+            error_context: ErrorContext::default(),
+        };
+        Self { shared, cuts, handled: 0, last_time: VirtualTime::ZERO, sender }
+    }
+
+    /// Handles events. If the model makes a mistake, that is noted as the run's failure.
+    pub(super) fn run(&mut self, until: Until, mut stops: impl FnMut() -> bool) {
+        let context: fn(&mut Self) -> &mut ErrorContext =
+            |stretch| &mut stretch.sender.error_context;
+        self.shared.guard(0, self, context, |stretch| {
+            while let Some(event) = stretch.next(until) {
+                stretch.handle(event);
+                if stops() {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// Takes out the next event, unless the stretch is over.
+    fn next(&mut self, until: Until) -> Option<Event<B>> {
+        let Reverse(ByKey(event)) = self.sender.pending.peek()?;
+        let time = event.key.time_value();
+        if time >= self.shared.end || self.handled >= until.events && time > until.time {
+            return None;
+        }
+        self.sender.pending.pop().map(|Reverse(ByKey(event))| event)
+    }
+
+    fn handle(&mut self, event: Event<B>) {
+        let Event { key, to, io, message, .. } = event;
+        let Some(message) = message else { return };
+        let shared = self.shared;
+        let place = shared.place(to);
+        let lp = &mut self.cuts[place.worker.index()].lps[place.index as usize];
+        let Lp { state, core: Core { rng, sent, digest } } = lp;
+        let context = &mut self.sender.error_context;
+        (context.lp, context.event) = (Some(to), Some(key));
+        let (model, cause) = (shared.model, Cause::event(&key, to));
+        let mut cx = Handling { cause, rng, sent, sink: &mut self.sender };
+        match io {
+            None => state.handle(model, message.get(), &mut cx),
+            Some(Io::Blocking) => state.handle_io(model, message.get(), &mut cx),
+            Some(Io::NonBlocking) => M::Lp::output(model, to, &key, message.get()),
+        }
+        digest.commit(&key, M::Lp::fingerprint(message.get()));
+        self.handled += 1;
+        self.last_time = self.last_time.max(key.time());
+        self.sender.spares.recycle(message);
+    }
+
+    /// Gives all pending events to the workers that have their LPs.
+    pub(super) fn end(self) {
+        let Self { shared, cuts, sender, .. } = self;
+        for Reverse(ByKey(event)) in sender.pending {
+            cuts[shared.place(event.to).worker.index()].pending.push(event);
+        }
+    }
+}
+
+impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, '_, M, B> {
+    #[inline]
+    fn admission(&self) -> &Admission {
+        &self.shared.admission
+    }
+
+    #[inline]
+    fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: Message<M>) {
+        if self.pending.len() as u64 >= self.shared.events_max {
+            self.error_context.cut_off.halt(Halt::OutOfBuffers);
+        }
+        let message = Some(self.spares.store(message));
+        let event = Event { key, to, io, sent_in: Parity::of(0), message };
+        self.pending.push(Reverse(ByKey(event)));
+    }
+
+    #[cold]
+    fn halt(&mut self, halt: Halt) -> ! {
+        self.error_context.cut_off.halt(halt)
+    }
+}

@@ -1,0 +1,370 @@
+//! The width of windows: found by trying, and reduced when too much work is wasted.
+//!
+//! The first worker has the [`WidthControl`], and asks it after each window. It measures what a
+//! committed event costs at a width, waste included, and climbs: by steps of several half octaves
+//! first, then by smaller ones; and when no neighbor is better it stays, and probes now and then.
+//!
+//! A width is a *level*: level `l` is the base width times 2^(l/2), or times 1.5 * 2^((l-1)/2) if
+//! `l` is odd. Slots are the base width times 2^d, and a window has a whole number of them.
+
+use std::time::Instant;
+
+use super::regrid::Reason;
+
+/// The most slots that a window may have.
+const SLOTS_MAX: u64 = 24;
+/// Windows after a change that are not measured.
+const SKIP: u32 = 3;
+/// Half octaves of the first steps.
+const STEP_FIRST: i32 = 4;
+/// A measurement ends after this number of events and windows, or after many windows.
+const EVENTS_LEAST: i64 = 2_000;
+const WINDOWS_LEAST: i64 = 2;
+const WINDOWS_ENOUGH: i64 = 256;
+/// Windows in a row that have fewer events than this are sparse.
+const SPARSE_WINDOWS: i64 = 64;
+/// The most sparse windows before they become wider.
+const SPARSE_MAX: i64 = WINDOWS_ENOUGH;
+/// The most events of a stretch that are handled one by one.
+const STRETCH_MAX: u64 = 1 << 20;
+/// After this number of storms in a row, events are handled one by one for a while.
+const STORMS_MAX: u32 = 6;
+
+/// How many slots a window of a level has on the grid with slots of 2^`exponent` base widths, if
+/// that is a whole number and not above `most`.
+fn slots_of(level: i32, exponent: i32, most: u64) -> Option<u64> {
+    let octaves = (level >> 1) - exponent;
+    let slots = match (level & 1, octaves) {
+        (0, 0..=4) => 1 << octaves,
+        (1, 1..=4) => 3 << (octaves - 1),
+        _ => return None,
+    };
+    (slots <= most).then_some(slots)
+}
+
+/// What is being measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// The level that is the best so far.
+    Base,
+    /// A neighbor of it.
+    Candidate,
+    /// The level that was found; neighbors are probed now and then.
+    Settled,
+}
+
+/// Finds the width of windows.
+#[derive(Debug)]
+pub(super) struct WidthControl {
+    /// The width is given: it is not searched for, only reduced when too much is wasted.
+    is_fixed: bool,
+    /// Slots are the base width times 2 to this power.
+    pub(super) exponent: i32,
+    /// The level in force; the best one so far; and the level that is never exceeded.
+    level: i32,
+    base: i32,
+    cap: i32,
+    mode: Mode,
+    /// The next step: its direction, and its size in levels.
+    direction: i32,
+    step: i32,
+    failed_steps: u32,
+    /// Nanoseconds per standing event: of the base, and when the search ended; 0 if unknown.
+    base_cost: f64,
+    settled_cost: f64,
+    /// The measurement that is under way: windows to skip, and where it began.
+    skip: u32,
+    began: Option<Beginning>,
+    /// The least cost of the measurements at this level, and their number.
+    best: f64,
+    measurements: u32,
+    /// Measurements since the search ended, and after how many a neighbor is probed.
+    settled_for: u32,
+    probe_after: u32,
+    /// Measurements in a row that were far from the settled cost.
+    odd: u32,
+    sparse_after: i64,
+    /// When that many events are committed, the cap rises; and by how many it rises the next time.
+    cap_until: i64,
+    cap_credit: i64,
+    /// Windows since the last storm, storms in a row, and the level at the first of them.
+    since_storm: u32,
+    storms: u32,
+    first_storm_level: i32,
+    stretch: u64,
+    /// The most slots that windows should have: short lists in slots cost more than a new grid.
+    slots_most: u64,
+    tiles: i64,
+    events_max: i64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Beginning {
+    at: Instant,
+    standing: i64,
+    replayed: u64,
+    windows: i64,
+}
+
+impl WidthControl {
+    /// Control for a worker with this number of tiles, whose windows should not have more than
+    /// `events_max` events.
+    pub(super) const fn new(is_fixed: bool, tiles: usize, events_max: u64) -> Self {
+        Self {
+            is_fixed,
+            exponent: -1,
+            level: 0,
+            base: 0,
+            cap: i32::MAX / 2,
+            mode: Mode::Base,
+            direction: 1,
+            step: STEP_FIRST,
+            failed_steps: 0,
+            base_cost: 0.0,
+            settled_cost: 0.0,
+            skip: SKIP,
+            began: None,
+            best: f64::INFINITY,
+            measurements: 0,
+            settled_for: 0,
+            probe_after: 12,
+            odd: 0,
+            sparse_after: SPARSE_WINDOWS,
+            cap_until: 0,
+            cap_credit: 0,
+            since_storm: 0,
+            storms: 0,
+            first_storm_level: 0,
+            stretch: 0,
+            slots_most: SLOTS_MAX,
+            tiles: tiles as i64,
+            events_max: events_max as i64,
+        }
+    }
+
+    /// How many slots windows have on the grid, or `None` if another grid is needed.
+    fn slots(&self) -> Option<u64> {
+        slots_of(self.level, self.exponent, self.slots_most)
+    }
+
+    /// Chooses a grid for the level, and returns the number of slots of its windows.
+    pub(super) fn choose_grid(&mut self) -> u64 {
+        self.slots().unwrap_or_else(|| {
+            self.exponent = (self.level >> 1) - 1;
+            2 + u64::from(self.level & 1 == 1)
+        })
+    }
+
+    fn go_to(&mut self, level: i32) {
+        if level != self.level {
+            self.level = level;
+            self.skip = SKIP;
+        }
+        (self.best, self.measurements, self.began) = (f64::INFINITY, 0, None);
+    }
+
+    /// After a window: how many slots the next windows have, or `None` if another grid is needed.
+    /// Workers have committed `standing` events each so far, on average; this one has handled
+    /// `replayed` events again.
+    #[inline]
+    pub(super) fn decide(&mut self, standing: i64, replayed: u64) -> Option<u64> {
+        self.since_storm = self.since_storm.saturating_add(1);
+        if self.skip > 0 {
+            self.skip -= 1;
+        } else if let Some(began) = &mut self.began {
+            began.windows += 1;
+            let began = *began;
+            self.look(began, standing, replayed);
+        } else {
+            self.begin(standing, replayed);
+        }
+        self.slots()
+    }
+
+    fn begin(&mut self, standing: i64, replayed: u64) {
+        self.began = Some(Beginning { at: Instant::now(), standing, replayed, windows: 0 });
+    }
+
+    fn look(&mut self, began: Beginning, standing: i64, replayed: u64) {
+        let windows = began.windows;
+        let events = standing - began.standing;
+        if windows >= self.sparse_after && events < windows {
+            // Hardly an event in a window: wider ones, whatever was learned before.
+            self.sparse_after = (self.sparse_after * 2).min(SPARSE_MAX);
+            self.cap = self.cap.max(self.level + STEP_FIRST);
+            (self.base, self.mode) = (self.level + STEP_FIRST, Mode::Base);
+            return self.go_to(self.base);
+        }
+        if events >= 4 * windows {
+            self.sparse_after = SPARSE_WINDOWS;
+        }
+        let is_short = events < EVENTS_LEAST && windows < WINDOWS_ENOUGH;
+        if is_short || windows < WINDOWS_LEAST || windows < 4 && events < 10 * EVENTS_LEAST {
+            return;
+        }
+        let cost = began.at.elapsed().as_nanos() as f64 / events.max(1) as f64;
+        let waste = (replayed - began.replayed) as f64 / events.max(1) as f64;
+        self.slots_most = (events / (windows * self.tiles * 8)).clamp(3, SLOTS_MAX as i64) as u64;
+        self.limit(events, windows, standing);
+        self.begin(standing, replayed);
+        self.measurements += if events >= 10 * EVENTS_LEAST { 3 } else { 1 };
+        if self.is_fixed {
+            self.approach(waste);
+        } else {
+            self.best = self.best.min(cost);
+            self.climb();
+        }
+    }
+
+    /// Lowers the cap if windows are large, and raises it after enough work.
+    fn limit(&mut self, events: i64, windows: i64, standing: i64) {
+        if events > self.events_max / 2 * windows {
+            (self.cap, self.cap_until) = (self.level, standing + 16 * events);
+        } else if standing > self.cap_until && self.cap < i32::MAX / 2 {
+            self.cap += 1;
+            self.cap_credit = self.cap_credit.saturating_mul(2);
+            self.cap_until = standing.saturating_add(self.cap_credit);
+        }
+    }
+
+    /// A width is given: goes as near to it as waste allows.
+    fn approach(&mut self, waste: f64) {
+        if waste > 0.5 {
+            self.go_to(self.level - 1);
+        } else if waste < 0.15 && self.measurements >= 4 && self.level < self.cap.min(0) {
+            self.go_to(self.level + 1);
+        }
+    }
+
+    fn climb(&mut self) {
+        let patience = if self.step == 1 { 9 } else { 3 };
+        let is_far = |cost: f64, from: f64| cost > 1.5 * from || cost < from / 1.5;
+        match self.mode {
+            Mode::Base if self.measurements >= patience => {
+                if self.settled_cost > 0.0 && is_far(self.best, self.settled_cost) {
+                    (self.step, self.settled_cost) = (STEP_FIRST, 0.0);
+                }
+                self.base_cost = self.best;
+                self.probe();
+            }
+            Mode::Candidate if self.best > 1.25 * self.base_cost => self.step_failed(),
+            Mode::Candidate if self.measurements >= patience => {
+                if self.best < 0.98 * self.base_cost {
+                    (self.base, self.base_cost) = (self.level, self.best);
+                    (self.failed_steps, self.probe_after) = (0, 6);
+                    self.probe();
+                } else {
+                    self.step_failed();
+                }
+            }
+            Mode::Settled if self.measurements >= 4 => {
+                let cost = self.best;
+                (self.measurements, self.best) = (0, f64::INFINITY);
+                self.settled_for += 1;
+                self.odd = if is_far(cost, self.settled_cost) { self.odd + 1 } else { 0 };
+                if self.odd > 1 {
+                    (self.odd, self.probe_after, self.step) = (0, 6, STEP_FIRST);
+                    (self.settled_cost, self.base_cost) = (0.0, cost);
+                    self.probe();
+                } else if self.settled_for >= self.probe_after {
+                    (self.base_cost, self.settled_cost, self.failed_steps) = (cost, cost, 1);
+                    self.probe();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Tries the neighbor of the base that is next.
+    fn probe(&mut self) {
+        let mut level = (self.base + self.direction * self.step).min(self.cap);
+        if level == self.base {
+            self.direction = -1;
+            level = self.base - self.step;
+        }
+        self.mode = Mode::Candidate;
+        self.go_to(level);
+    }
+
+    /// The neighbor is no better.
+    fn step_failed(&mut self) {
+        self.failed_steps += 1;
+        self.direction = -self.direction;
+        self.mode = Mode::Base;
+        if self.failed_steps >= 2 {
+            self.failed_steps = 0;
+            if self.step > 1 {
+                self.step /= 2;
+            } else {
+                (self.mode, self.settled_for) = (Mode::Settled, 0);
+                self.settled_cost = self.base_cost;
+                self.probe_after = (self.probe_after * 2).min(256);
+            }
+        }
+        self.go_to(self.base);
+    }
+
+    /// The open windows were given up, and `lost` executions with them. Returns how many events are
+    /// to be handled one by one before the next window.
+    pub(super) fn given_up(&mut self, reason: Reason, lost: u64, standing: i64) -> u64 {
+        let is_size = reason.has(Reason::SIZE);
+        if !is_size && !reason.has(Reason::STORM) {
+            return 0;
+        }
+        let (wide, is_soon) = (self.level, self.since_storm < 64);
+        let drop = match (is_size, is_soon) {
+            (true, true) => 6,
+            (false, true) => 4,
+            _ => 2,
+        };
+        self.cap = wide - 1;
+        self.cap_credit = 16 * lost as i64 + 4096;
+        self.cap_until = standing + self.cap_credit;
+        if self.since_storm < 8 {
+            self.storms += 1;
+        } else {
+            (self.storms, self.first_storm_level) = (1, wide);
+        }
+        self.since_storm = 0;
+        self.direction = -1;
+        let is_probe = self.mode == Mode::Candidate && self.base < wide && !is_soon;
+        self.mode = Mode::Base;
+        if self.storms >= STORMS_MAX {
+            // Narrower windows do not help. The next stretch is longer.
+            self.stretch = (4 * lost + 1024).max(self.stretch * 2).min(STRETCH_MAX);
+            (self.storms, self.since_storm) = (0, 1000);
+            (self.cap, self.base) = (self.first_storm_level, self.first_storm_level - 2);
+            self.settled_cost = 0.0;
+            self.go_to(self.base);
+            return self.stretch;
+        }
+        if is_probe {
+            self.failed_steps += 1;
+        } else {
+            self.step = if is_size { 4 } else { 2 };
+            (self.failed_steps, self.settled_cost) = (0, 0.0);
+            self.base = wide - drop;
+        }
+        self.go_to(self.base);
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each level is a whole number of slots on the grid that is chosen for it, and levels grow.
+    #[test]
+    fn levels_are_whole_numbers_of_slots() {
+        let mut widths = Vec::new();
+        for level in -9..9 {
+            let mut control = WidthControl::new(false, 1, 1);
+            control.go_to(level);
+            let slots = control.choose_grid();
+            assert_eq!(slots_of(level, control.exponent, SLOTS_MAX), Some(slots));
+            widths.push(slots as f64 * 2_f64.powi(control.exponent));
+        }
+        assert!(widths.is_sorted() && widths[9] == 1.0 && widths[10] == 1.5);
+    }
+}

@@ -1,0 +1,256 @@
+//! A window: what a worker keeps of it until it is committed.
+//!
+//! It has the events that LPs handled in it, a copy of each LP from before its first event in it,
+//! and a record for each LP. There is no log of what was sent: an LP that is rolled back handles
+//! its old events again to find out ([`rollback`](super::rollback)).
+
+use warpline_core::{EventKey, LogicalProcess, VirtualTime};
+
+use super::{event::Event, executing::Executed};
+use crate::handling::Lp;
+
+/// The number of a window that is not open.
+const CLOSED: u64 = u64::MAX - 1;
+/// No place.
+const NONE: u32 = u32::MAX;
+/// The bit of a [`Place`] in the list of added events.
+const ADDED: u32 = 1 << 31;
+
+/// What a window has of one LP.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    /// The window that this record is of; the LP has no record in any other one.
+    window: u64,
+    /// The first of its events in the order, and their number.
+    start: u32,
+    len: u32,
+    /// The last of its added events.
+    added: u32,
+    /// Its copy from before the window.
+    checkpoint: u32,
+    /// The last event that it handled, or at which it stopped.
+    pub(super) last: Option<EventKey>,
+    /// Whether it stopped at an event: a mistake of the model, or a blocking I/O event.
+    pub(super) is_stopped: bool,
+}
+
+impl Record {
+    /// The record of an LP that has handled nothing.
+    pub(super) const UNTOUCHED: Self = Self {
+        window: u64::MAX,
+        start: 0,
+        len: 0,
+        added: NONE,
+        checkpoint: 0,
+        last: None,
+        is_stopped: false,
+    };
+}
+
+/// An event that came when its LP had been handled.
+#[derive(Debug)]
+struct Added<B> {
+    event: Event<B>,
+    /// The LP's added event before this one.
+    before: u32,
+}
+
+/// Where an event of a window is: in its log, or among its added events.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place(u32);
+
+/// One window of one worker.
+#[derive(Debug)]
+pub(super) struct Window<L: LogicalProcess, B> {
+    pub(super) number: u64,
+    /// The slot after the last one.
+    pub(super) end: u64,
+    /// Events that were there when their tile was opened, or first came to an LP later.
+    pub(super) log: Vec<Event<B>>,
+    /// The events of the log by LP: the LP's index in the upper half, the place in the log in the
+    /// lower half.
+    pub(super) order: Vec<u64>,
+    added: Vec<Added<B>>,
+    checkpoints: Vec<Lp<L>>,
+    /// By LP.
+    records: Vec<Record>,
+    /// Executions of events that stand.
+    pub(super) standing: i64,
+    /// LPs that stopped, and at which events.
+    pub(super) stopped: Vec<(u32, EventKey)>,
+    /// Non-blocking I/O events that LPs sent to themselves within the window.
+    pub(super) outputs: Vec<Event<B>>,
+}
+
+impl<L: LogicalProcess, B> Window<L, B> {
+    pub(super) fn new(lps: usize) -> Self {
+        Self {
+            number: CLOSED,
+            end: 0,
+            log: Vec::new(),
+            order: Vec::new(),
+            added: Vec::new(),
+            checkpoints: Vec::new(),
+            records: vec![Record::UNTOUCHED; lps],
+            standing: 0,
+            stopped: Vec::new(),
+            outputs: Vec::new(),
+        }
+    }
+
+    /// Whether the LP was handled in this window.
+    #[inline]
+    pub(super) fn has(&self, local: u32) -> bool {
+        self.records[local as usize].window == self.number
+    }
+
+    /// How many events of others it has.
+    pub(super) fn len(&self) -> u64 {
+        (self.log.len() + self.added.len()) as u64
+    }
+
+    pub(super) fn record(&mut self, local: u32) -> &mut Record {
+        &mut self.records[local as usize]
+    }
+
+    /// Begins the record of an LP, with its events from `start` on in the order, and saves the LP.
+    #[inline]
+    pub(super) fn touch(&mut self, local: u32, lp: &Lp<L>, start: usize, len: usize) {
+        let checkpoint = self.checkpoints.len() as u32;
+        self.checkpoints.push(lp.clone());
+        let (start, len) = (start as u32, len as u32);
+        self.records[local as usize] =
+            Record { window: self.number, start, len, checkpoint, ..Record::UNTOUCHED };
+    }
+
+    /// Notes how the LP has come through its events; adds to what it has handled before.
+    #[inline]
+    pub(super) fn executed(&mut self, local: u32, executed: Executed) {
+        self.standing += executed.events as i64;
+        let record = &mut self.records[local as usize];
+        if executed.last.is_some() {
+            record.last = executed.last;
+        }
+        if executed.is_stopped {
+            self.note_stop(local);
+        }
+    }
+
+    #[cold]
+    fn note_stop(&mut self, local: u32) {
+        let record = &mut self.records[local as usize];
+        record.is_stopped = true;
+        self.stopped.extend(record.last.map(|at| (local, at)));
+    }
+
+    /// Forgets how the LP has come through its events, before it handles them again.
+    pub(super) fn forget(&mut self, local: u32) {
+        let record = &mut self.records[local as usize];
+        record.last = None;
+        if record.is_stopped {
+            record.is_stopped = false;
+            self.stopped.retain(|&(other, _)| other != local);
+        }
+    }
+
+    /// The LP as it was before the window.
+    pub(super) fn checkpoint(&mut self, local: u32) -> &mut Lp<L> {
+        &mut self.checkpoints[self.records[local as usize].checkpoint as usize]
+    }
+
+    /// Adds an event of an LP that was handled.
+    pub(super) fn add(&mut self, local: u32, event: Event<B>) -> Place {
+        let place = self.added.len() as u32;
+        let record = &mut self.records[local as usize];
+        self.added.push(Added { event, before: record.added });
+        record.added = place;
+        Place(place | ADDED)
+    }
+
+    #[inline]
+    pub(super) fn event(&self, place: Place) -> &Event<B> {
+        let Place(place) = place;
+        if place & ADDED == 0 {
+            &self.log[place as usize]
+        } else {
+            &self.added[(place & !ADDED) as usize].event
+        }
+    }
+
+    /// Takes away the event of this key, which the LP has handled; returns its message.
+    pub(super) fn remove(&mut self, local: u32, key: &EventKey) -> B {
+        let mut places = Vec::new();
+        self.gather(local, &mut places);
+        let place = places.into_iter().find(|&place| self.event(place).key == *key);
+        let Place(place) = place.expect("SPEC-C: an anti-message comes after its event");
+        let event = if place & ADDED == 0 {
+            &mut self.log[place as usize]
+        } else {
+            &mut self.added[(place & !ADDED) as usize].event
+        };
+        event.message.take().expect("gathered events have messages")
+    }
+
+    /// Collects the places of an LP's events, in the order of their keys.
+    pub(super) fn gather(&self, local: u32, places: &mut Vec<Place>) {
+        places.clear();
+        let &Record { start, len, added, .. } = &self.records[local as usize];
+        let order = &self.order[start as usize..(start + len) as usize];
+        places.extend(order.iter().map(|&item| Place(item as u32)));
+        let mut next = added;
+        while let Some(added) = self.added.get(next as usize) {
+            places.push(Place(next | ADDED));
+            next = added.before;
+        }
+        // Events that were taken away have left their places.
+        places.retain(|&place| !self.event(place).is_anti());
+        places.sort_unstable_by_key(|&place| self.event(place).key);
+    }
+
+    /// Moves the events of all LPs to `pending`, and restores the LPs.
+    pub(super) fn undo(&mut self, lps: &mut [Lp<L>], pending: &mut Vec<Event<B>>) {
+        for (local, lp) in lps.iter_mut().enumerate() {
+            if self.has(local as u32) {
+                // The copy is cleared with all others.
+                std::mem::swap(lp, self.checkpoint(local as u32));
+            }
+        }
+        let added = self.added.drain(..).map(|added| added.event);
+        pending.extend(self.log.drain(..).chain(added).filter(|event| !event.is_anti()));
+        self.clear(drop);
+    }
+
+    /// Empties the window after its events are committed or gone. Messages go to `recycle`.
+    #[inline]
+    pub(super) fn clear(&mut self, mut recycle: impl FnMut(B)) {
+        let added = self.added.drain(..).map(|added| added.event);
+        self.log.drain(..).chain(added).filter_map(|event| event.message).for_each(&mut recycle);
+        // No LP has a record in it any more.
+        self.number = CLOSED;
+        self.standing = 0;
+        self.order.clear();
+        self.checkpoints.clear();
+        self.stopped.clear();
+        self.outputs.clear();
+    }
+
+    /// The time of the last event that was handled.
+    pub(super) fn last_time(&self) -> VirtualTime {
+        let records = self.order.iter().map(|&item| &self.records[(item >> 32) as usize]);
+        let last = records.filter_map(|record| record.last).map(|key| key.time());
+        last.max().unwrap_or(VirtualTime::ZERO)
+    }
+
+    /// Takes the non-blocking I/O events that were handled.
+    #[cold]
+    pub(super) fn take_outputs(&mut self, outputs: &mut Vec<Event<B>>) {
+        outputs.append(&mut self.outputs);
+        let added = self.added.iter_mut().map(|added| &mut added.event);
+        for event in self.log.iter_mut().chain(added) {
+            if event.io.is_some() && !event.is_anti() {
+                let message = event.message.take();
+                outputs.push(Event { message, ..*event });
+            }
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! One worker: its LPs, and the windows that it opens, settles and commits.
+//!
+//! [`Worker::work`] is the main loop, called on the thread of the worker.
+
+use warpline_core::{Model, VirtualTime};
+
+use std::sync::atomic::Ordering;
+
+use super::{
+    event::{Event, Parity},
+    regrid::Reason,
+    sending::{Opened, Sender},
+    shared::{ErrorContext, Shared},
+    width::WidthControl,
+    window::{Place, Window},
+    words::Word,
+};
+use crate::{
+    event::{Buffer, Message},
+    handling::Lp,
+    run::ProgressMonitor,
+};
+
+/// A window may have this number of events per LP, and some more, before it counts as too large.
+const EVENTS_PER_LP_MAX: u64 = 16;
+const EVENTS_MORE: u64 = 2048;
+/// Executions that may be wasted for each one that stands.
+const WASTE_MAX: i64 = 3;
+const WASTE_MORE: i64 = 256;
+
+/// A worker.
+pub(super) struct Worker<'a, M: Model, B> {
+    pub(super) sender: Sender<'a, M, B>,
+    pub(super) lps: Vec<Lp<M::Lp>>,
+    /// The open windows, by parity.
+    pub(super) windows: [Window<M::Lp, B>; 2],
+    /// The oldest window that is not committed, and the newest one that is open.
+    pub(super) oldest: u64,
+    pub(super) newest: u64,
+    /// The first slot of the newest window.
+    pub(super) newest_begin: u64,
+    /// Whether everything that is known of the oldest window is handled, and was announced.
+    pub(super) is_idle: bool,
+    /// Messages of the oldest window that were received when that was announced.
+    announced: u64,
+    /// How often all were undone; see [`regrid`](super::regrid).
+    pub(super) epoch: u64,
+    /// How often all workers have met at the barrier of regrids.
+    pub(super) rounds: u64,
+    /// The width that [`WidthControl`] counts in.
+    pub(super) base_width: f64,
+    pub(super) control: Option<WidthControl>,
+    /// Events that were replayed before the last regrid.
+    pub(super) replayed_before: u64,
+    pub(super) is_interrupted: bool,
+    /// Events that are left at the end.
+    pub(super) pending: Vec<Event<B>>,
+    pub(super) tally: Tally,
+    /// Kept for their memory.
+    pub(super) batch: Vec<Event<B>>,
+    pub(super) places: Vec<Place>,
+    pub(super) items: Vec<u64>,
+    pub(super) counts: Vec<u32>,
+    pub(super) outputs: Vec<Event<B>>,
+    seen: Vec<Word>,
+}
+
+/// What a worker counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    /// Executions, of which some were undone, and some only found out what was sent.
+    pub(super) processed: u64,
+    /// Executions of replays.
+    pub(super) replayed: u64,
+    pub(super) late: u64,
+    pub(super) rollbacks: u64,
+    pub(super) deep_rollbacks: u64,
+    pub(super) windows: u64,
+    pub(super) regrids: u64,
+    /// Events that were handled one by one.
+    pub(super) sequential: u64,
+    /// The most events that the worker held.
+    pub(super) peak: u64,
+    pub(super) last_time: VirtualTime,
+    /// Executions that stand in windows that are committed.
+    pub(super) committed: u64,
+    /// All executions when a window was opened, by its parity.
+    base: [u64; 2],
+}
+
+impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
+    pub(super) fn new(shared: &'a Shared<'a, M, B>, me: usize) -> Self {
+        let lps = shared.directory.lps_of(me).len();
+        Self {
+            sender: Sender::new(shared, me),
+            lps: Vec::with_capacity(lps),
+            windows: [Window::new(lps), Window::new(lps)],
+            oldest: 1,
+            newest: 0,
+            newest_begin: 0,
+            is_idle: false,
+            announced: 0,
+            epoch: 0,
+            rounds: 0,
+            base_width: 1.0,
+            control: (me == 0).then(|| {
+                let tiles = lps.div_ceil(1 << shared.tile_bits);
+                let is_fixed = shared.settings.engine.width.is_some();
+                WidthControl::new(is_fixed, tiles.max(1), events_max(lps))
+            }),
+            replayed_before: 0,
+            is_interrupted: false,
+            pending: Vec::new(),
+            tally: Tally::default(),
+            batch: Vec::new(),
+            places: Vec::new(),
+            items: Vec::new(),
+            counts: Vec::new(),
+            outputs: Vec::new(),
+            seen: Vec::new(),
+        }
+    }
+
+    pub(super) const fn shared(&self) -> &'a Shared<'a, M, B> {
+        self.sender.shared
+    }
+
+    /// Runs from the first event to the last, or to a failure or an interruption.
+    pub(super) fn work(&mut self, monitor: &mut ProgressMonitor<'_, '_>) {
+        self.start(monitor);
+        while self.regrid(monitor).is_continue() {
+            while !self.is_regrid_requested() {
+                self.open_window(monitor);
+                self.settle_window(monitor);
+            }
+        }
+    }
+
+    /// Makes the LPs and lets each send its first events. No window is open, so all of them go into
+    /// the calendar or to other workers.
+    fn start(&mut self, monitor: &mut ProgressMonitor<'_, '_>) {
+        let shared = self.shared();
+        let context: fn(&mut Self) -> &mut ErrorContext = |worker| &mut worker.sender.error_context;
+        shared.guard(self.sender.me, self, context, |worker| {
+            for &id in shared.directory.lps_of(worker.sender.me) {
+                if monitor.is_to_stop() {
+                    return;
+                }
+                worker.sender.error_context.lp = Some(id);
+                let lp = Lp::start(shared.model, id, shared.settings.seed, &mut worker.sender);
+                worker.lps.push(lp);
+            }
+        });
+        self.request_regrid(Reason::START);
+        if monitor.is_to_stop() {
+            self.request_regrid(Reason::STOP);
+        }
+    }
+
+    /// Opens the next window and lets all LPs handle their events in it.
+    fn open_window(&mut self, monitor: &mut ProgressMonitor<'_, '_>) {
+        self.newest += 1;
+        let parity = Parity::of(self.newest);
+        let begin = self.sender.border;
+        let end = begin + self.shared().width(self.newest);
+        let window = &mut self.windows[parity.index()];
+        (window.number, window.end) = (self.newest, end);
+        self.newest_begin = begin;
+        self.sender.opened[parity.index()] = Opened { end, tiles: 0 };
+        self.sender.border = end;
+        if self.newest == self.oldest {
+            self.sender.oldest = parity;
+        }
+        self.tally.base[parity.index()] = self.tally.processed;
+        monitor.reaches(self.sender.grid.start(begin));
+        for tile in 0..self.sender.calendar.tiles() {
+            self.poll();
+            self.open_tile(parity, tile);
+            let events = self.windows[parity.index()].log.len() as u64;
+            if events > events_max(self.lps.len()) {
+                self.request_regrid(Reason::SIZE);
+            }
+            if monitor.is_to_stop() {
+                self.request_regrid(Reason::STOP);
+            }
+            if self.is_regrid_requested() {
+                return;
+            }
+        }
+        self.sender.publish();
+        self.poll();
+    }
+
+    /// Settles the newest window, once the one before it is committed, and announces that.
+    fn settle_window(&mut self, monitor: &mut ProgressMonitor<'_, '_>) {
+        let parity = Parity::of(self.newest);
+        self.settle(parity);
+        self.await_commit(monitor, self.newest);
+        self.settle(parity);
+        if self.is_regrid_requested() {
+            return;
+        }
+        if !self.windows[parity.index()].stopped.is_empty() {
+            return self.request_regrid(Reason::STOPPED);
+        }
+        if let Some(control) = &mut self.control {
+            let events = self.sender.shared.words.committed();
+            // Ordering: Relaxed; a count for people.
+            self.sender.shared.committed.store(events, Ordering::Relaxed);
+            let standing = (events / self.sender.shared.workers() as u64) as i64;
+            let replayed = self.tally.replayed;
+            if self.sender.shared.words.held() > self.sender.shared.events_max {
+                return self.request_regrid(Reason::SIZE);
+            }
+            match control.decide(standing, replayed) {
+                Some(slots) => self.sender.shared.set_width(self.newest + 2, slots),
+                None => return self.request_regrid(Reason::GRID),
+            }
+        }
+        self.is_idle = true;
+        self.announce();
+        self.poll();
+        if self.sender.grid.is_over(self.sender.border) {
+            // No window is left before the end.
+            self.await_commit(monitor, self.newest + 1);
+            self.request_regrid(Reason::END);
+        }
+    }
+
+    /// Waits until all windows before this one are committed, or a regrid is requested.
+    fn await_commit(&mut self, monitor: &mut ProgressMonitor<'_, '_>, window: u64) {
+        let mut waited = 0;
+        while self.oldest < window && !self.is_regrid_requested() {
+            if !self.poll() {
+                if monitor.is_to_stop() {
+                    self.request_regrid(Reason::STOP);
+                }
+                self.shared().wait(waited);
+                waited += 1;
+            }
+        }
+    }
+
+    /// Looks at what others have sent, and whether the oldest window is committed. Returns whether
+    /// it was.
+    pub(super) fn poll(&mut self) -> bool {
+        self.sender.receive();
+        if !self.is_idle || self.is_regrid_requested() {
+            return false;
+        }
+        if self.announced != self.sender.received[self.sender.oldest.index()] {
+            self.announce();
+        }
+        if self.is_regrid_requested() || !self.is_settled() {
+            return false;
+        }
+        let is_committed = self.shared().words.is_committed(self.oldest, &mut self.seen);
+        if is_committed {
+            self.commit();
+        }
+        is_committed
+    }
+
+    /// Whether nothing is left to do in the oldest window, of what has been received.
+    fn is_settled(&self) -> bool {
+        let oldest = self.sender.oldest.index();
+        self.sender.late[oldest].is_empty() && self.announced == self.sender.received[oldest]
+    }
+
+    /// Settles the oldest window and publishes that, unless a regrid is requested.
+    fn announce(&mut self) {
+        let (me, shared, oldest) = (self.sender.me, self.shared(), self.sender.oldest);
+        if !self.sender.late[oldest.index()].is_empty() {
+            // WORD-A: it may send from here on.
+            shared.words.publish(me, Word::active(self.oldest));
+            // In the middle of opening a tile of the next window, which goes on after this.
+            let (executing, window_end) = (self.sender.executing, self.sender.window_end);
+            self.settle(oldest);
+            (self.sender.executing, self.sender.window_end) = (executing, window_end);
+            if !self.windows[oldest.index()].stopped.is_empty() {
+                self.request_regrid(Reason::STOPPED);
+            }
+        }
+        self.sender.publish();
+        if self.is_regrid_requested() {
+            return;
+        }
+        self.announced = self.sender.received[oldest.index()];
+        let sent = self.sender.sent[oldest.index()];
+        shared.words.publish(me, Word::idle(self.oldest, sent, self.announced));
+    }
+
+    /// Commits the oldest window.
+    pub(super) fn commit(&mut self) {
+        let parity = self.sender.oldest;
+        let window = &mut self.windows[parity.index()];
+        debug_assert!(
+            self.sender.late[parity.index()].is_empty(),
+            "SPEC-B: window {} is committed before it is settled",
+            window.number
+        );
+        debug_assert!(
+            window.stopped.is_empty(),
+            "REGRID-A: window {} is committed, and an LP has stopped in it",
+            window.number
+        );
+        let (number, end) = (window.number, window.end);
+        self.tally.windows += 1;
+        let held = self.sender.calendar.len() + window.len();
+        self.tally.peak = self.tally.peak.max(held);
+        if self.sender.has_outputs {
+            window.take_outputs(&mut self.outputs);
+            self.sender.shared.leave_outputs(number, &mut self.outputs);
+        }
+        self.tally.committed += window.standing as u64;
+        let words = &self.sender.shared.words;
+        words.publish_committed(self.sender.me, self.tally.committed);
+        words.publish_held(self.sender.me, self.sender.calendar.len() + window.len());
+        if self.sender.shared.end == f64::INFINITY {
+            self.tally.last_time = self.tally.last_time.max(window.last_time());
+        }
+        let spares = &mut self.sender.spares;
+        window.clear(|message| spares.recycle(message));
+        self.sender.opened[parity.index()] = Opened::default();
+        self.oldest += 1;
+        self.sender.oldest = parity.other();
+        self.is_idle = false;
+        self.sender.advance(end);
+        let shared = self.shared();
+        if self.sender.me == 0 && shared.has_outputs() && shared.words.all_are_past(number + 1) {
+            shared.write_outputs(0, &mut self.sender.error_context, number + 1);
+        }
+    }
+
+    /// Whether the newest window is not the oldest one.
+    pub(super) const fn has_two_windows(&self) -> bool {
+        self.newest > self.oldest
+    }
+
+    /// Requests a regrid if much more is executed than stands.
+    pub(super) fn check_waste(&mut self) {
+        let useful = self.windows[0].standing + self.windows[1].standing;
+        let all = (self.tally.processed - self.tally.base[self.sender.oldest.index()]) as i64;
+        if all > WASTE_MORE + WASTE_MAX * useful {
+            self.request_regrid(Reason::STORM);
+        } else if useful > 4 * events_max(self.lps.len()) as i64 {
+            self.request_regrid(Reason::SIZE);
+        }
+    }
+}
+
+/// The most events that a window of a worker with that many LPs should have.
+const fn events_max(lps: usize) -> u64 {
+    EVENTS_PER_LP_MAX * lps as u64 + EVENTS_MORE
+}
