@@ -2,11 +2,13 @@
 //!
 //! Time Warp's events are smaller, and their messages lie in the shared buffers of an arena.
 
+mod bucket;
 mod buffer;
 mod io;
 
 use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model};
 
+pub(crate) use bucket::{Bucket, SpareChunks};
 pub(crate) use buffer::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, SpareBuffers};
 pub(crate) use io::{io_from_code, io_to_code};
 

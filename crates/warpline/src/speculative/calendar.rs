@@ -1,22 +1,19 @@
 //! A worker's pending events, by slot and tile.
 //!
-//! Events are appended to the list of their slot and tile, in no order, and taken out once, when
+//! Events are appended to the bucket of their slot and tile, in no order, and taken out once, when
 //! the window that has the slot is opened. Events of late slots wait in one list, which is looked
 //! through now and then.
 //!
 //! # Invariants
 //!
-//! - **SLOT-A.** An event is in the list of its slot and tile if its slot is less than [`SLOTS`]
+//! - **SLOT-A.** An event is in the bucket of its slot and tile if its slot is less than [`SLOTS`]
 //!   slots after the first one; or else in the far list, or it was there at the last look, which
 //!   was less than [`LOOK_EVERY`] slots ago.
 
-use warpline_memory::prefetch;
-
 use super::event::{Event, annihilate};
+use crate::event::{Bucket, SpareChunks};
 
-/// Events in a cache line, if messages are small.
-const EVENTS_PER_LINE: usize = 64 / size_of::<Event<()>>();
-/// Slots with lists of their own.
+/// Slots with buckets of their own.
 const SLOTS: u64 = 256;
 /// The far list is looked through each time that this number of slots has passed.
 const LOOK_EVERY: u64 = SLOTS / 4;
@@ -26,7 +23,8 @@ const LOOK_EVERY: u64 = SLOTS / 4;
 pub(super) struct Calendar<B> {
     tiles: usize,
     /// By slot modulo [`SLOTS`], then by tile.
-    lists: Vec<Vec<Event<B>>>,
+    buckets: Vec<Bucket<Event<B>>>,
+    spares: SpareChunks<Event<B>>,
     /// No event is in a slot before this one.
     first: u64,
     far: Vec<Event<B>>,
@@ -39,9 +37,10 @@ pub(super) struct Calendar<B> {
 
 impl<B> Calendar<B> {
     pub(super) fn new(tiles: usize) -> Self {
-        let lists = (0..SLOTS as usize * tiles).map(|_| Vec::new()).collect();
+        let buckets = (0..SLOTS as usize * tiles).map(|_| Bucket::default()).collect();
+        let spares = SpareChunks::default();
         let (far, far_antis) = (Vec::new(), Vec::new());
-        Self { tiles, lists, first: 0, far, far_antis, next_look: LOOK_EVERY, len: 0 }
+        Self { tiles, buckets, spares, first: 0, far, far_antis, next_look: LOOK_EVERY, len: 0 }
     }
 
     /// How many events are pending.
@@ -70,15 +69,7 @@ impl<B> Calendar<B> {
         self.len += 1;
         if self.is_near(slot) {
             let index = self.index(slot, tile);
-            // Made in its place: an event that is assembled elsewhere in small stores, and then
-            // copied by large loads, makes the loads wait for the stores.
-            let list = &mut self.lists[index];
-            list.extend(std::iter::once_with(make));
-            // Before the next event of this list there are hundreds for other lists, so its cache
-            // line would not be in the nearest cache.
-            if let Some(next) = list.spare_capacity_mut().get(EVENTS_PER_LINE) {
-                prefetch(next);
-            }
+            self.spares.append(&mut self.buckets[index], make);
         } else {
             self.far.push(make());
         }
@@ -90,23 +81,31 @@ impl<B> Calendar<B> {
     pub(super) fn cancel(&mut self, slot: u64, tile: usize, anti: Event<B>) -> Option<Event<B>> {
         if self.is_near(slot) {
             let index = self.index(slot, tile);
-            let list = &mut self.lists[index];
-            if let Some(place) = list.iter().position(|event| event.is(&anti.key, anti.to)) {
-                self.len -= 1;
-                return Some(list.swap_remove(place));
+            if let Some(event) = self.remove(index, &anti) {
+                return Some(event);
             }
         }
         self.far_antis.push(anti);
         None
     }
 
+    /// Takes the event of an anti-message out of a bucket. There is one event of its key at a time
+    /// (SPEC-C).
+    fn remove(&mut self, index: usize, anti: &Event<B>) -> Option<Event<B>> {
+        let bucket = &mut self.buckets[index];
+        let place = bucket.iter().position(|event| event.is(&anti.key, anti.to))?;
+        self.len -= 1;
+        self.spares.swap_remove(bucket, place)
+    }
+
     /// Moves the events of a slot and tile to the end of `log`.
     #[inline]
     pub(super) fn take(&mut self, slot: u64, tile: usize, log: &mut Vec<Event<B>>) {
         let index = self.index(slot, tile);
-        let list = &mut self.lists[index];
-        self.len -= list.len() as u64;
-        log.append(list);
+        let bucket = &mut self.buckets[index];
+        self.len -= bucket.len() as u64;
+        bucket.move_to(log);
+        self.spares.reclaim(bucket);
     }
 
     /// Takes note that all slots before `first` are over. `tile_of` says where an event belongs.
@@ -131,15 +130,16 @@ impl<B> Calendar<B> {
         for event in far.extract_if(.., |event| tile_of(event).0 - first < SLOTS) {
             let (slot, tile) = tile_of(&event);
             let index = self.index(slot, tile);
-            self.lists[index].push(event);
+            self.spares.append(&mut self.buckets[index], || event);
         }
         self.far = far;
     }
 
     /// Moves all events to `pending`, and begins anew.
     pub(super) fn empty(&mut self, pending: &mut Vec<Event<B>>) {
-        for list in &mut self.lists {
-            pending.append(list);
+        for bucket in &mut self.buckets {
+            bucket.move_to(pending);
+            self.spares.reclaim(bucket);
         }
         // Here, because a second event of their key may be in a list already (SPEC-C).
         annihilate(&mut self.far, &mut self.far_antis);

@@ -17,6 +17,10 @@ const SLOTS_MAX: u64 = 24;
 const SKIP: u32 = 3;
 /// Half octaves of the first steps.
 const STEP_FIRST: i32 = 4;
+/// The same if windows have many events: they are measured for long, and a regrid takes long.
+const STEP_FIRST_LARGE: i32 = 2;
+/// Events of a worker in such a window.
+const LARGE: i64 = 4_096;
 /// A measurement ends after this number of events and windows, or after many windows.
 const EVENTS_LEAST: i64 = 2_000;
 const WINDOWS_LEAST: i64 = 2;
@@ -205,6 +209,9 @@ impl WidthControl {
         let cost = began.at.elapsed().as_nanos() as f64 / events.max(1) as f64;
         let waste = (replayed - began.replayed) as f64 / events.max(1) as f64;
         self.slots_most = (events / (windows * self.tiles * 8)).clamp(3, SLOTS_MAX as i64) as u64;
+        if events > LARGE * windows {
+            self.step = self.step.min(STEP_FIRST_LARGE);
+        }
         self.limit(events, windows, standing);
         self.begin(standing, replayed);
         self.measurements += if events >= 10 * EVENTS_LEAST { 3 } else { 1 };

@@ -16,99 +16,14 @@
 //! - **CAL-B.** All events are due in the current block or later, and a window is opened only if
 //!   all windows before it are empty.
 
-use std::ops::Index;
+use crate::{
+    event::{Bucket, SpareChunks},
+    ordered_slab::OrderedSlab,
+    pending::Entry,
+};
 
-use warpline_memory::prefetch;
-
-use crate::{ordered_slab::OrderedSlab, pending::Entry};
-
-/// Events in a chunk.
-const CHUNK: usize = 64;
-/// Bytes of a cache line.
-const LINE: usize = 64;
 /// Windows in a block.
 const BLOCK: usize = 256;
-
-/// The events of a window and a tile, in no order.
-#[derive(Debug)]
-pub(super) struct Bucket<E> {
-    /// Full chunks.
-    chunks: Vec<Vec<E>>,
-    /// The last chunk, to which events are appended.
-    tail: Vec<E>,
-}
-
-impl<E> Default for Bucket<E> {
-    fn default() -> Self {
-        Self { chunks: Vec::new(), tail: Vec::new() }
-    }
-}
-
-impl<E> Bucket<E> {
-    /// How many events there are.
-    pub(super) const fn len(&self) -> usize {
-        self.chunks.len() * CHUNK + self.tail.len()
-    }
-
-    /// The event at a place below the length.
-    #[inline]
-    pub(super) fn get(&self, place: usize) -> &E {
-        self.chunks.get(place / CHUNK).unwrap_or(&self.tail).index(place % CHUNK)
-    }
-
-    /// All events, by their places.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &E> {
-        self.chunks.iter().chain([&self.tail]).flatten()
-    }
-
-    /// Takes all events out, by their places.
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = E> {
-        self.chunks.iter_mut().chain([&mut self.tail]).flat_map(|chunk| chunk.drain(..))
-    }
-}
-
-/// Empty chunks, to be used again.
-#[derive(Debug)]
-struct Spares<E> {
-    chunks: Vec<Vec<E>>,
-}
-
-impl<E> Spares<E> {
-    /// Appends an event to a bucket. `make` makes it in its place: an event that is assembled
-    /// elsewhere in small stores, and then copied by large loads, takes longer than all the rest.
-    #[inline]
-    fn append(&mut self, bucket: &mut Bucket<E>, make: impl FnOnce() -> E) {
-        if bucket.tail.len() == bucket.tail.capacity().min(CHUNK) {
-            self.extend(bucket);
-        }
-        bucket.tail.extend(std::iter::once_with(make));
-        // Before the next event of this bucket there are hundreds for other buckets, so its cache
-        // line would not be in any cache. (W3 with one worker: 1.09 times the rate; W2, where
-        // everything is in a cache: 0.985 times. Aligning buckets to cache lines gains nothing, nor
-        // does prefetching the beginning of the next chunk while one is read.)
-        if let Some(next) = bucket.tail.spare_capacity_mut().get(const { LINE / size_of::<E>() }) {
-            prefetch(next);
-        }
-    }
-
-    #[cold]
-    fn extend(&mut self, bucket: &mut Bucket<E>) {
-        let chunk = self.chunks.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK));
-        let full = std::mem::replace(&mut bucket.tail, chunk);
-        if !full.is_empty() {
-            bucket.chunks.push(full);
-        }
-    }
-
-    fn reclaim(&mut self, bucket: &mut Bucket<E>) {
-        debug_assert!(bucket.iter().next().is_none());
-        self.chunks.append(&mut bucket.chunks);
-        let tail = std::mem::take(&mut bucket.tail);
-        if tail.capacity() > 0 {
-            self.chunks.push(tail);
-        }
-    }
-}
 
 /// The windows of virtual time: window `n` begins at `n` times their length, up to rounding.
 #[derive(Clone, Copy, Debug)]
@@ -165,7 +80,7 @@ pub(super) struct Calendar<E> {
     later: OrderedSlab<u64, Later<E>>,
     /// An empty bucket for the next later block; kept for its memory.
     blank: Bucket<E>,
-    spares: Spares<E>,
+    spares: SpareChunks<E>,
     len: usize,
 }
 
@@ -174,7 +89,7 @@ impl<E: Entry> Calendar<E> {
     pub(super) fn new(grid: Grid, lps: usize, tile_bits: u32) -> Self {
         let tiles = lps.div_ceil(1 << tile_bits).max(1);
         let buckets = (0..BLOCK * tiles).map(|_| Bucket::default()).collect();
-        let spares = Spares { chunks: Vec::new() };
+        let spares = SpareChunks::default();
         let (later, blank, occupied) = (OrderedSlab::new(), Bucket::default(), [0; _]);
         Self { grid, tile_bits, tiles, block: 0, buckets, occupied, later, blank, spares, len: 0 }
     }
@@ -203,7 +118,7 @@ impl<E: Entry> Calendar<E> {
         if block == self.block {
             let bucket = place * self.tiles + (local >> self.tile_bits) as usize;
             let bucket = &mut self.buckets[bucket];
-            if bucket.tail.is_empty() {
+            if bucket.is_empty() {
                 self.occupied[place / 64] |= 1 << (place % 64);
             }
             self.spares.append(bucket, make);

@@ -6,7 +6,7 @@
 
 use warpline_core::EventKey;
 
-use super::calendar::Bucket;
+use crate::event::Bucket;
 
 /// An event of a window: the upper half is its LP's place at this worker, the lower half is the
 /// event's place in the bucket.

@@ -10,12 +10,12 @@ use warpline_core::{EventKey, Fault, Io, LpId, Model};
 
 use super::{
     super::common::ErrorContext,
-    calendar::{Bucket, Calendar, Grid},
+    calendar::{Calendar, Grid},
     remote::Remote,
     shared::Shared,
 };
 use crate::{
-    event::{Buffer, Event, Message, SpareBuffers},
+    event::{Bucket, Buffer, Event, Message, SpareBuffers},
     handling::{Admission, Halt, Sink},
 };
 

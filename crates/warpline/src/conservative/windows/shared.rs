@@ -5,14 +5,10 @@ use std::sync::{Mutex, PoisonError};
 use warpline_core::{LpId, Model, Wires};
 use warpline_memory::CachePadded;
 
-use super::{
-    super::common::Common,
-    calendar::{Bucket, Grid},
-    remote::RankBarrier,
-};
+use super::{super::common::Common, calendar::Grid, remote::RankBarrier};
 use crate::{
     ConfigError, EngineKind, RunError,
-    event::{Buffer, Event, Message},
+    event::{Bucket, Buffer, Event, Message},
     run::Barrier,
 };
 

@@ -12,13 +12,12 @@ use super::{
         algorithm::Ended,
         common::{ErrorContext, HasErrorContext, YIELDS},
     },
-    calendar::Bucket,
     schedule::{self, Schedule},
     sending::Sender,
     shared::Shared,
 };
 use crate::{
-    event::{Buffer, Event, Message},
+    event::{Bucket, Buffer, Event, Message},
     handling::{Cause, Core, Handling, Lp},
     run::{Broken, FailureOrder, ProgressMonitor, Reduction, threads},
 };
