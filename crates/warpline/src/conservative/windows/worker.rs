@@ -202,7 +202,7 @@ where
         monitor.reaches(shared.grid.start(window));
         for tile in 0..self.sender.calendar.tiles() {
             self.sender.calendar.take(window, tile, &mut self.bucket);
-            if self.bucket.len() == 0 {
+            if self.bucket.is_empty() {
                 continue;
             }
             let first = tile << tile_bits::<M>();
