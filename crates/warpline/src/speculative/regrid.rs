@@ -134,7 +134,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     #[cold]
     pub(super) fn request_regrid(&self, reason: Reason) {
         let regrid = &self.sender.shared.regrid;
-        // Ordering: AcqRel and Relaxed; the barrier publishes the reasons.
+        // Ordering: Relaxed, here and below; the barrier publishes the reasons.
         regrid.reasons.fetch_or(reason.0, Ordering::Relaxed);
         let (from, to) = (self.epoch, self.epoch + 1);
         // If another worker was faster, it is requested already.
@@ -254,7 +254,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     fn plan(&mut self, reason: Reason, lost: u64) {
         let shared = self.shared();
         shared.words.publish_committed(self.sender.me, self.tally.committed);
-        let standing = (shared.words.committed() / shared.workers() as u64) as i64;
+        let standing = shared.count_committed();
         let lost = lost + self.tally.replayed - self.replayed_before;
         self.replayed_before = self.tally.replayed;
         let Some(control) = &mut self.control else { return };

@@ -98,13 +98,6 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
         }
     }
 
-    /// The slot and the tile of an event that is for this worker.
-    #[inline]
-    fn slot_and_tile(&self, event: &Event<B>) -> (u64, usize) {
-        let index = self.shared.place(event.to).index;
-        (self.grid.slot(event.key.time_value()), (index >> self.shared.tile_bits) as usize)
-    }
-
     /// The window, by its parity, if the slot is in an open one whose tile was opened.
     #[inline]
     fn late_in(&self, slot: u64, tile: usize) -> Option<Parity> {
@@ -128,7 +121,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     /// Delivers an anti-message to this worker: it takes its event away, or is late like it.
     #[cold]
     fn deliver_anti(&mut self, anti: Event<B>) {
-        let (slot, tile) = self.slot_and_tile(&anti);
+        let (slot, tile) = slot_and_tile(self.shared, self.grid, &anti);
         match self.late_in(slot, tile) {
             Some(window) => self.late[window.index()].push(anti),
             None => {
@@ -142,12 +135,20 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     /// Sends an event that was made already, or an anti-message, to whoever has the LP.
     pub(super) fn send(&mut self, event: Event<B>) {
         let worker = self.shared.place(event.to).worker.index();
-        if worker != self.me {
+        if worker == self.me {
+            self.take_in(event);
+        } else {
             self.send_away(worker, event);
-        } else if event.is_anti() {
+        }
+    }
+
+    /// Takes an event or an anti-message that is for this worker.
+    #[inline]
+    fn take_in(&mut self, event: Event<B>) {
+        if event.is_anti() {
             self.deliver_anti(event);
         } else {
-            let (slot, tile) = self.slot_and_tile(&event);
+            let (slot, tile) = slot_and_tile(self.shared, self.grid, &event);
             self.deliver(slot, tile, || event);
         }
     }
@@ -214,12 +215,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
         for ring in &mut rings {
             ring.drain(|event| {
                 self.received[event.sent_in.index()] += 1;
-                if event.is_anti() {
-                    self.deliver_anti(event);
-                } else {
-                    let (slot, tile) = self.slot_and_tile(&event);
-                    self.deliver(slot, tile, || event);
-                }
+                self.take_in(event);
             });
         }
         self.from = rings;
@@ -229,15 +225,12 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     #[inline]
     pub(super) fn advance(&mut self, first: u64) {
         let (grid, shared) = (self.grid, self.shared);
-        self.calendar.advance(first, |event| {
-            let index = shared.place(event.to).index;
-            (grid.slot(event.key.time_value()), (index >> shared.tile_bits) as usize)
-        });
+        self.calendar.advance(first, |event| slot_and_tile(shared, grid, event));
     }
 
     /// Inserts an event into the calendar of a new grid, in which no window is open.
     pub(super) fn insert(&mut self, event: Event<B>) {
-        let (slot, tile) = self.slot_and_tile(&event);
+        let (slot, tile) = slot_and_tile(self.shared, self.grid, &event);
         self.calendar.insert(slot, tile, || event);
     }
 
@@ -248,6 +241,17 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
         let place = self.self_sent.partition_point(|other| event.key < other.key);
         self.self_sent.insert(place, event);
     }
+}
+
+/// The slot of an event, and its tile at the worker that has its LP.
+#[inline]
+fn slot_and_tile<M: Model, B>(
+    shared: &Shared<'_, M, B>,
+    grid: Grid,
+    event: &Event<B>,
+) -> (u64, usize) {
+    let index = shared.place(event.to).index;
+    (grid.slot(event.key.time_value()), (index >> shared.tile_bits) as usize)
 }
 
 impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, M, B> {

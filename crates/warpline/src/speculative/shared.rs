@@ -162,6 +162,14 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
         ProgressMonitor::new(watch, &self.stop, &self.committed, self.end_time(), started)
     }
 
+    /// Counts what all workers have committed, for the progress; returns the average of a worker.
+    pub(super) fn count_committed(&self) -> i64 {
+        let events = self.words.committed();
+        // Ordering: Relaxed; a count for people.
+        self.committed.store(events, Ordering::Relaxed);
+        (events / self.workers() as u64) as i64
+    }
+
     /// How many slots this window has.
     #[inline]
     pub(super) fn width(&self, window: u64) -> u64 {
