@@ -4,6 +4,7 @@
 
 mod bucket;
 mod buffer;
+pub(crate) mod by_lp;
 mod io;
 
 use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model};

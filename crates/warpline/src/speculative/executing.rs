@@ -11,16 +11,14 @@ use warpline_core::{EventKey, Fault, Io, LogicalProcess, Model};
 use super::{
     event::{Event, Parity},
     sending::Sender,
+    window::Window,
     worker::Worker,
 };
 use crate::{
-    event::{Buffer, Message},
+    event::{Buffer, Message, by_lp},
     handling::{Cause, Core, Handling, Lp},
     panics,
 };
-
-/// Above this number of LPs per event, sorting events is faster than counting them by LP.
-const SPARSE: usize = 8;
 
 /// How an LP has come through its events.
 #[derive(Clone, Copy, Debug, Default)]
@@ -127,7 +125,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             let groups = panics::catch(|| self.execute_groups(parity, &mut at, &mut executed));
             if let Err(fault) = groups {
                 let item = self.windows[parity.index()].order[at - 1];
-                self.stop_after_panic(parity, (item >> 32) as u32, executed, fault);
+                self.stop_after_panic(parity, by_lp::local(item) as u32, executed, fault);
             }
         }
     }
@@ -135,37 +133,12 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// Sorts the events of the log from `first` on by LP, all of them of this tile.
     fn sort(&mut self, parity: Parity, tile: usize, first: usize) {
         let shared = self.sender.shared;
-        let window = &mut self.windows[parity.index()];
+        let Window { log, order, .. } = &mut self.windows[parity.index()];
         let base = tile << shared.tile_bits;
         let lps = (self.lps.len() - base).min(1 << shared.tile_bits);
-        let start = window.order.len();
-        let events = &window.log[first..];
-        let item = |(event, place): (&Event<B>, usize)| {
-            u64::from(shared.place(event.to).index) << 32 | place as u64
-        };
-        if lps > SPARSE * events.len() {
-            window.order.extend(events.iter().zip(first..).map(item));
-            window.order[start..].sort_unstable();
-            return;
-        }
-        self.items.clear();
-        self.items.extend(events.iter().zip(first..).map(item));
-        self.counts.clear();
-        self.counts.resize(lps, 0);
-        for &item in &self.items {
-            self.counts[(item >> 32) as usize - base] += 1;
-        }
-        let mut before = 0;
-        for count in &mut self.counts {
-            before += std::mem::replace(count, before);
-        }
-        window.order.resize(start + self.items.len(), 0);
-        let sorted = &mut window.order[start..];
-        for &item in &self.items {
-            let place = &mut self.counts[(item >> 32) as usize - base];
-            sorted[*place as usize] = item;
-            *place += 1;
-        }
+        let item =
+            |(event, place): (&Event<B>, usize)| by_lp::item(shared.place(event.to).index, place);
+        self.by_lp.sort(log[first..].iter().zip(first..).map(item), [base, lps], order);
     }
 
     /// Handles the events of one LP after the other. `at` moves on to the next LP's first event
@@ -175,25 +148,15 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let window = &mut windows[parity.index()];
         let end = window.order.len();
         while *at < end {
-            let local = (window.order[*at] >> 32) as u32;
-            let rest = window.order[*at..].iter();
-            let len = rest.take_while(|&&item| (item >> 32) as u32 == local).count();
-            let group = &mut window.order[*at..*at + len];
-            match group {
-                [_] => {}
-                [a, b] => {
-                    if window.log[*b as u32 as usize].key < window.log[*a as u32 as usize].key {
-                        std::mem::swap(a, b);
-                    }
-                }
-                _ => group.sort_unstable_by_key(|&item| window.log[item as u32 as usize].key),
-            }
+            let key = |item| window.log[by_lp::place(item)].key;
+            let group = by_lp::group(&mut window.order, *at, key);
+            let (local, len) = (by_lp::local(group[0]) as u32, group.len());
             let lp = &mut lps[local as usize];
             window.touch(local, lp, *at, len);
             *executed = Executed::default();
             let group = *at..*at + len;
             *at += len;
-            let events = window.order[group].iter().map(|&item| &window.log[item as u32 as usize]);
+            let events = window.order[group].iter().map(|&item| &window.log[by_lp::place(item)]);
             execute(lp, events, sender, &mut window.outputs, executed);
             tally.processed += executed.events;
             window.executed(local, *executed);

@@ -20,7 +20,7 @@ use super::{
     worker::Worker,
 };
 use crate::{
-    event::{Buffer, Message},
+    event::{Buffer, Message, by_lp},
     panics,
 };
 
@@ -90,7 +90,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         }
         let window = &mut self.windows[parity.index()];
         let start = window.order.len();
-        window.order.push(u64::from(local) << 32 | window.log.len() as u64);
+        window.order.push(by_lp::item(local, window.log.len()));
         window.log.push(event);
         window.touch(local, &self.lps[local as usize], start, 1);
         window.gather(local, &mut self.places);

@@ -7,7 +7,10 @@
 use warpline_core::{EventKey, LogicalProcess, VirtualTime};
 
 use super::{event::Event, executing::Executed};
-use crate::handling::Lp;
+use crate::{
+    event::by_lp::{self, Item},
+    handling::Lp,
+};
 
 /// The number of a window that is not open.
 const CLOSED: u64 = u64::MAX - 1;
@@ -67,9 +70,8 @@ pub(super) struct Window<L: LogicalProcess, B> {
     pub(super) end: u64,
     /// Events that were there when their tile was opened, or first came to an LP later.
     pub(super) log: Vec<Event<B>>,
-    /// The events of the log by LP: the LP's index in the upper half, the place in the log in the
-    /// lower half.
-    pub(super) order: Vec<u64>,
+    /// The events of the log by LP.
+    pub(super) order: Vec<Item>,
     added: Vec<Added<B>>,
     checkpoints: Vec<Lp<L>>,
     /// By LP.
@@ -196,7 +198,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
         places.clear();
         let &Record { start, len, added, .. } = &self.records[local as usize];
         let order = &self.order[start as usize..(start + len) as usize];
-        places.extend(order.iter().map(|&item| Place(item as u32)));
+        places.extend(order.iter().map(|&item| Place(by_lp::place(item) as u32)));
         let mut next = added;
         while let Some(added) = self.added.get(next as usize) {
             places.push(Place(next | ADDED));
@@ -236,7 +238,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
 
     /// The time of the last event that was handled.
     pub(super) fn last_time(&self) -> VirtualTime {
-        let records = self.order.iter().map(|&item| &self.records[(item >> 32) as usize]);
+        let records = self.order.iter().map(|&item| &self.records[by_lp::local(item)]);
         let last = records.filter_map(|record| record.last).map(|key| key.time());
         last.max().unwrap_or(VirtualTime::ZERO)
     }

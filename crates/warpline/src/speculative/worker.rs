@@ -4,8 +4,6 @@
 
 use warpline_core::{Model, VirtualTime};
 
-use std::sync::atomic::Ordering;
-
 use super::{
     event::{Event, Parity},
     regrid::Reason,
@@ -16,7 +14,7 @@ use super::{
     words::Word,
 };
 use crate::{
-    event::{Buffer, Message},
+    event::{Buffer, Message, by_lp::SortByLp},
     handling::Lp,
     run::ProgressMonitor,
 };
@@ -59,8 +57,7 @@ pub(super) struct Worker<'a, M: Model, B> {
     /// Kept for their memory.
     pub(super) batch: Vec<Event<B>>,
     pub(super) places: Vec<Place>,
-    pub(super) items: Vec<u64>,
-    pub(super) counts: Vec<u32>,
+    pub(super) by_lp: SortByLp,
     pub(super) outputs: Vec<Event<B>>,
     seen: Vec<Word>,
 }
@@ -91,8 +88,10 @@ pub(super) struct Tally {
 impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
     pub(super) fn new(shared: &'a Shared<'a, M, B>, me: usize) -> Self {
         let lps = shared.directory.lps_of(me).len();
+        let sender = Sender::new(shared, me);
+        let tiles = sender.calendar.tiles();
         Self {
-            sender: Sender::new(shared, me),
+            sender,
             lps: Vec::with_capacity(lps),
             windows: [Window::new(lps), Window::new(lps)],
             oldest: 1,
@@ -104,9 +103,8 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             rounds: 0,
             base_width: 1.0,
             control: (me == 0).then(|| {
-                let tiles = lps.div_ceil(1 << shared.tile_bits);
                 let is_fixed = shared.settings.engine.width.is_some();
-                WidthControl::new(is_fixed, tiles.max(1), events_max(lps))
+                WidthControl::new(is_fixed, tiles, events_max(lps))
             }),
             replayed_before: 0,
             is_interrupted: false,
@@ -114,8 +112,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             tally: Tally::default(),
             batch: Vec::new(),
             places: Vec::new(),
-            items: Vec::new(),
-            counts: Vec::new(),
+            by_lp: SortByLp::default(),
             outputs: Vec::new(),
             seen: Vec::new(),
         }
@@ -203,17 +200,14 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         if !self.windows[parity.index()].stopped.is_empty() {
             return self.request_regrid(Reason::STOPPED);
         }
+        let shared = self.shared();
         if let Some(control) = &mut self.control {
-            let events = self.sender.shared.words.committed();
-            // Ordering: Relaxed; a count for people.
-            self.sender.shared.committed.store(events, Ordering::Relaxed);
-            let standing = (events / self.sender.shared.workers() as u64) as i64;
-            let replayed = self.tally.replayed;
-            if self.sender.shared.words.held() > self.sender.shared.events_max {
+            let standing = shared.count_committed();
+            if shared.words.held() > shared.events_max {
                 return self.request_regrid(Reason::SIZE);
             }
-            match control.decide(standing, replayed) {
-                Some(slots) => self.sender.shared.set_width(self.newest + 2, slots),
+            match control.decide(standing, self.tally.replayed) {
+                Some(slots) => shared.set_width(self.newest + 2, slots),
                 None => return self.request_regrid(Reason::GRID),
             }
         }
@@ -315,7 +309,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         self.tally.committed += window.standing as u64;
         let words = &self.sender.shared.words;
         words.publish_committed(self.sender.me, self.tally.committed);
-        words.publish_held(self.sender.me, self.sender.calendar.len() + window.len());
+        words.publish_held(self.sender.me, held);
         if self.sender.shared.end == f64::INFINITY {
             self.tally.last_time = self.tally.last_time.max(window.last_time());
         }

@@ -17,7 +17,7 @@ use super::{
     shared::Shared,
 };
 use crate::{
-    event::{Bucket, Buffer, Event, Message},
+    event::{Bucket, Buffer, Event, Message, by_lp},
     handling::{Cause, Core, Handling, Lp},
     run::{Broken, FailureOrder, ProgressMonitor, Reduction, threads},
 };
@@ -234,7 +234,7 @@ where
         while *at < schedule.len() && !monitor.cuts_off() {
             let group = schedule.group(*at, |item| schedule::event(bucket, item).key);
             *at += group.len();
-            let lp = &mut lps[schedule::local(group[0])];
+            let lp = &mut lps[by_lp::local(group[0])];
             let mut view = LpView { shared, lp, sender, tally };
             let mut items = group.iter().copied();
             let mut next = items.next();
@@ -268,7 +268,7 @@ where
                         break;
                     }
                     if event.io == Some(Io::NonBlocking) {
-                        output_places.push(schedule::place(item));
+                        output_places.push(by_lp::place(item));
                     }
                     next = items.next();
                 }

@@ -1,0 +1,97 @@
+//! Events of a list by LP: a worker handles LP after LP, so that each is in the cache once loaded.
+//!
+//! The windows of the conservative engine and those of the speculative engine are sorted so.
+
+use warpline_core::EventKey;
+
+/// An event of a list: the upper half is its LP's index at this worker, the lower half is the
+/// event's place in the list.
+pub(crate) type Item = u64;
+
+/// Above this number of LPs per event, sorting the items is faster than counting them by LP.
+const SPARSE: usize = 8;
+
+/// The item of an event.
+#[inline]
+pub(crate) fn item(local: u32, place: usize) -> Item {
+    u64::from(local) << 32 | place as u64
+}
+
+/// The place of the item's event in its list.
+#[inline]
+pub(crate) const fn place(item: Item) -> usize {
+    item as u32 as usize
+}
+
+/// The item's LP, by its index at the worker.
+#[inline]
+pub(crate) const fn local(item: Item) -> usize {
+    (item >> 32) as usize
+}
+
+/// Sorts items by LP; kept for its memory.
+#[derive(Debug, Default)]
+pub(crate) struct SortByLp {
+    items: Vec<Item>,
+    /// By LP: where its next item goes.
+    places: Vec<u32>,
+}
+
+impl SortByLp {
+    /// Appends the items to `sorted`, by LP. They are for the `lps` LPs from index `first` on.
+    pub(crate) fn sort(
+        &mut self,
+        items: impl Iterator<Item = Item>,
+        [first, lps]: [usize; 2],
+        sorted: &mut Vec<Item>,
+    ) {
+        self.items.clear();
+        self.items.extend(items);
+        if lps > SPARSE * self.items.len() {
+            self.items.sort_unstable();
+            sorted.extend_from_slice(&self.items);
+        } else {
+            self.count(first, lps, sorted);
+        }
+    }
+
+    /// Sorts the items with a counting sort.
+    fn count(&mut self, first: usize, lps: usize, sorted: &mut Vec<Item>) {
+        self.places.clear();
+        self.places.resize(lps, 0);
+        for &item in &self.items {
+            self.places[local(item) - first] += 1;
+        }
+        let mut before = 0;
+        for place in &mut self.places {
+            before += std::mem::replace(place, before);
+        }
+        let start = sorted.len();
+        sorted.resize(start + self.items.len(), 0);
+        let sorted = &mut sorted[start..];
+        for &item in &self.items {
+            let place = &mut self.places[local(item) - first];
+            sorted[*place as usize] = item;
+            *place += 1;
+        }
+    }
+}
+
+/// The items of the LP whose first item is at `place` of sorted items, in the order of their keys.
+#[inline]
+pub(crate) fn group(sorted: &mut [Item], place: usize, key: impl Fn(Item) -> EventKey) -> &[Item] {
+    let lp = local(sorted[place]);
+    let len = sorted[place..].iter().take_while(|&&item| local(item) == lp).count();
+    let group = &mut sorted[place..place + len];
+    match group {
+        [_] => {}
+        // Most LPs have one or two events in a window.
+        [a, b] => {
+            if key(*b) < key(*a) {
+                std::mem::swap(a, b);
+            }
+        }
+        _ => group.sort_unstable_by_key(|&item| key(item)),
+    }
+    group
+}
