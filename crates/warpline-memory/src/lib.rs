@@ -7,6 +7,7 @@
 //! - [`Pool`], [`PoolKind`] and [`PoolPlan`]: where free buffers are kept.
 //! - [`BufferTrace`]: which worker touches which buffer, for experiments with memory systems.
 //! - [`Inbox`]: any worker pushes blocks of items, and the owner drains them.
+//! - [`Lists`]: many short lists that share their memory.
 //! - [`ring()`]: one thread pushes items by value, another one takes them.
 //! - [`prefetch()`]: a hint to the cache.
 //! - [`bind_worker`]: binds a worker to a core of the process's affinity mask.
@@ -14,6 +15,7 @@
 mod affinity;
 mod arena;
 mod inbox;
+mod lists;
 mod pool;
 mod prefetch;
 mod ring;
@@ -25,6 +27,7 @@ pub use affinity::{Binding, bind_worker};
 pub use arena::{Arena, BufferId, Buffers, Taken};
 pub use crossbeam_utils::{Backoff, CachePadded};
 pub use inbox::{BLOCK_ITEMS, Block, Drain, Inbox};
+pub use lists::Lists;
 pub use pool::{BUFFERS_MAX, Pool, PoolKind, PoolPlan, UnknownPool};
 pub use prefetch::prefetch;
 pub use ring::{Consumer, Producer, ring};

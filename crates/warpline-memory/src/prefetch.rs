@@ -2,18 +2,23 @@
 
 /// Starts to load the cache line at `place` on machines that can; it never changes a result.
 #[inline(always)]
+pub fn prefetch<T>(place: &T) {
+    prefetch_at(place);
+}
+
+/// The same for an address at which there need not be anything.
+#[inline(always)]
 #[cfg_attr(
     all(target_arch = "x86_64", not(miri)),
     expect(unsafe_code, reason = "the instruction is only reachable through an intrinsic")
 )]
-pub fn prefetch<T>(place: &T) {
+pub(crate) fn prefetch_at<T>(place: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let address = std::ptr::from_ref(place).cast::<i8>();
         // SAFETY: a prefetch reads nothing as far as the program can tell, and never faults; SSE,
         // which has it, is part of every x86-64.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address) };
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = place;

@@ -18,6 +18,8 @@ static INSTALLED: Once = Once::new();
 thread_local! {
     static CATCHING: Cell<bool> = const { Cell::new(false) };
     static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
+    /// Whether there is a place in `LOCATION`, which takes longer to reach.
+    static HAS_LOCATION: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Runs `code`, and turns a panic in it into a fault.
@@ -44,7 +46,9 @@ fn begin() -> bool {
     if !INSTALLED.is_completed() {
         install();
     }
-    LOCATION.set(None);
+    if HAS_LOCATION.replace(false) {
+        LOCATION.set(None);
+    }
     CATCHING.replace(true)
 }
 
@@ -88,6 +92,7 @@ pub(crate) fn cut_off() -> ! {
 fn keep(info: &PanicHookInfo<'_>) -> bool {
     if CATCHING.get() {
         LOCATION.set(info.location().map(ToString::to_string));
+        HAS_LOCATION.set(true);
     }
     CATCHING.get()
 }

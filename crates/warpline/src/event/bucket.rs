@@ -1,8 +1,9 @@
 //! Lists of events that share their memory: chunks that go from list to list.
 //!
-//! The calendars of the conservative and the speculative engine have a bucket for each part of
-//! virtual time and of the LPs. Most buckets are empty most of the time, so memory that stayed with
-//! a bucket would be several times that of the events.
+//! The calendar of the conservative engine has a bucket for each window and each tile of LPs. Most
+//! buckets are empty most of the time, so memory that stayed with a bucket would be several times
+//! that of the events. Buckets go from worker to worker; where that is not needed,
+//! [`Lists`](warpline_memory::Lists) are faster.
 
 use std::ops::Index;
 
@@ -51,13 +52,6 @@ impl<E> Bucket<E> {
         self.chunks.iter().chain([&self.tail]).flatten()
     }
 
-    /// Moves all events to the end of `log`, by their places.
-    pub(crate) fn move_to(&mut self, log: &mut Vec<E>) {
-        for chunk in self.chunks.iter_mut().chain([&mut self.tail]) {
-            log.append(chunk);
-        }
-    }
-
     /// Takes all events out, by their places.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = E> {
         self.chunks.iter_mut().chain([&mut self.tail]).flat_map(|chunk| chunk.drain(..))
@@ -101,22 +95,6 @@ impl<E> SpareChunks<E> {
         }
     }
 
-    /// Takes out the event at a place, and puts the last event there.
-    #[cold]
-    pub(crate) fn swap_remove(&mut self, bucket: &mut Bucket<E>, place: usize) -> Option<E> {
-        let last = bucket.tail.pop()?;
-        if bucket.tail.is_empty()
-            && let Some(chunk) = bucket.chunks.pop()
-        {
-            self.0.push(std::mem::replace(&mut bucket.tail, chunk));
-        }
-        if place == bucket.len() {
-            return Some(last);
-        }
-        let chunk = bucket.chunks.get_mut(place / CHUNK).unwrap_or(&mut bucket.tail);
-        Some(std::mem::replace(&mut chunk[place % CHUNK], last))
-    }
-
     /// Takes the chunks of an empty bucket.
     pub(crate) fn reclaim(&mut self, bucket: &mut Bucket<E>) {
         debug_assert!(bucket.iter().next().is_none());
@@ -132,24 +110,17 @@ impl<E> SpareChunks<E> {
 mod tests {
     use super::*;
 
-    /// Events are taken out by place, whichever chunk they are in, and no event is lost.
+    /// Events come out as they were appended, and their chunks are used again.
     #[test]
-    fn events_are_swapped_out() {
+    fn events_keep_their_places() {
+        let (mut bucket, mut spares) = (Bucket::default(), SpareChunks::default());
         for count in [1, 2, CHUNK, CHUNK + 1, 3 * CHUNK] {
-            for place in [0, 1, CHUNK - 1, CHUNK, count - 1] {
-                if place >= count {
-                    continue;
-                }
-                let (mut bucket, mut spares) = (Bucket::default(), SpareChunks::default());
-                (0..count).for_each(|event| spares.append(&mut bucket, || event));
-                assert_eq!(spares.swap_remove(&mut bucket, place), Some(place), "of {count}");
-                assert_eq!(bucket.is_empty(), count == 1);
-                assert_eq!(bucket.len(), count - 1);
-                let mut left: Vec<_> = bucket.drain().collect();
-                left.push(place);
-                left.sort_unstable();
-                assert!(left.into_iter().eq(0..count));
-            }
+            (0..count).for_each(|event| spares.append(&mut bucket, || event));
+            assert_eq!((bucket.len(), bucket.is_empty()), (count, false));
+            assert!((0..count).all(|place| *bucket.get(place) == place));
+            assert!(bucket.drain().eq(0..count));
+            spares.reclaim(&mut bucket);
+            assert_eq!(spares.0.len(), count.div_ceil(CHUNK));
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Events are appended to the bucket of their slot and tile, in no order, and taken out once, when
 //! the window that has the slot is opened. Events of late slots wait in one list, which is looked
-//! through now and then.
+//! through now and then; events that are due at the end of the run or later wait in another one.
 //!
 //! # Invariants
 //!
@@ -10,8 +10,12 @@
 //!   slots after the first one; or else in the far list, or it was there at the last look, which
 //!   was less than [`LOOK_EVERY`] slots ago.
 
-use super::event::{Event, annihilate};
-use crate::event::{Bucket, SpareChunks};
+use warpline_memory::Lists;
+
+use super::{
+    event::{Event, annihilate},
+    grid::NEVER,
+};
 
 /// Slots with buckets of their own.
 const SLOTS: u64 = 256;
@@ -22,14 +26,14 @@ const LOOK_EVERY: u64 = SLOTS / 4;
 #[derive(Debug)]
 pub(super) struct Calendar<B> {
     tiles: usize,
-    /// By slot modulo [`SLOTS`], then by tile.
-    buckets: Vec<Bucket<Event<B>>>,
-    spares: SpareChunks<Event<B>>,
+    /// By slot modulo [`SLOTS`], then by tile; then the events that are never handled.
+    buckets: Lists<Event<B>>,
     /// No event is in a slot before this one.
     first: u64,
     far: Vec<Event<B>>,
-    /// Anti-messages for events of the far list.
+    /// Anti-messages for events of the far list, and for those that are never handled.
     far_antis: Vec<Event<B>>,
+    never_antis: Vec<Event<B>>,
     /// When the first slot is this one, the far list is looked through.
     next_look: u64,
     len: u64,
@@ -37,10 +41,17 @@ pub(super) struct Calendar<B> {
 
 impl<B> Calendar<B> {
     pub(super) fn new(tiles: usize) -> Self {
-        let buckets = (0..SLOTS as usize * tiles).map(|_| Bucket::default()).collect();
-        let spares = SpareChunks::default();
-        let (far, far_antis) = (Vec::new(), Vec::new());
-        Self { tiles, buckets, spares, first: 0, far, far_antis, next_look: LOOK_EVERY, len: 0 }
+        let buckets = Lists::new(SLOTS as usize * tiles + 1);
+        Self {
+            tiles,
+            buckets,
+            first: 0,
+            far: Vec::new(),
+            far_antis: Vec::new(),
+            never_antis: Vec::new(),
+            next_look: LOOK_EVERY,
+            len: 0,
+        }
     }
 
     /// How many events are pending.
@@ -69,19 +80,39 @@ impl<B> Calendar<B> {
         self.len += 1;
         if self.is_near(slot) {
             let index = self.index(slot, tile);
-            self.spares.append(&mut self.buckets[index], make);
+            self.buckets.push(index, make);
         } else {
-            self.far.push(make());
+            self.insert_far(slot, make());
         }
     }
 
-    /// Takes out the event of an anti-message and returns it; if it is in the far list, that
-    /// happens at the next look.
+    /// The list of the events that are never handled.
+    const fn never(&self) -> usize {
+        SLOTS as usize * self.tiles
+    }
+
+    #[inline(never)]
+    fn insert_far(&mut self, slot: u64, event: Event<B>) {
+        if slot == NEVER {
+            self.buckets.push(self.never(), || event);
+        } else {
+            self.far.push(event);
+        }
+    }
+
+    /// Takes out the event of an anti-message and returns it; if it is not in a bucket of its own,
+    /// that happens later.
     #[cold]
     pub(super) fn cancel(&mut self, slot: u64, tile: usize, anti: Event<B>) -> Option<Event<B>> {
+        if slot == NEVER {
+            self.never_antis.push(anti);
+            return None;
+        }
         if self.is_near(slot) {
+            // There is one event of its key at a time (SPEC-C).
             let index = self.index(slot, tile);
-            if let Some(event) = self.remove(index, &anti) {
+            if let Some(event) = self.buckets.take(index, |event| event.is(&anti.key, anti.to)) {
+                self.len -= 1;
                 return Some(event);
             }
         }
@@ -89,23 +120,12 @@ impl<B> Calendar<B> {
         None
     }
 
-    /// Takes the event of an anti-message out of a bucket. There is one event of its key at a time
-    /// (SPEC-C).
-    fn remove(&mut self, index: usize, anti: &Event<B>) -> Option<Event<B>> {
-        let bucket = &mut self.buckets[index];
-        let place = bucket.iter().position(|event| event.is(&anti.key, anti.to))?;
-        self.len -= 1;
-        self.spares.swap_remove(bucket, place)
-    }
-
     /// Moves the events of a slot and tile to the end of `log`.
     #[inline]
     pub(super) fn take(&mut self, slot: u64, tile: usize, log: &mut Vec<Event<B>>) {
         let index = self.index(slot, tile);
-        let bucket = &mut self.buckets[index];
-        self.len -= bucket.len() as u64;
-        bucket.move_to(log);
-        self.spares.reclaim(bucket);
+        self.len -= self.buckets.len(index) as u64;
+        self.buckets.move_to(index, log);
     }
 
     /// Takes note that all slots before `first` are over. `tile_of` says where an event belongs.
@@ -130,21 +150,30 @@ impl<B> Calendar<B> {
         for event in far.extract_if(.., |event| tile_of(event).0 - first < SLOTS) {
             let (slot, tile) = tile_of(&event);
             let index = self.index(slot, tile);
-            self.spares.append(&mut self.buckets[index], || event);
+            self.buckets.push(index, || event);
         }
         self.far = far;
     }
 
     /// Moves all events to `pending`, and begins anew.
     pub(super) fn empty(&mut self, pending: &mut Vec<Event<B>>) {
-        for bucket in &mut self.buckets {
-            bucket.move_to(pending);
-            self.spares.reclaim(bucket);
+        pending.reserve(self.len as usize);
+        for list in 0..self.never() {
+            self.buckets.move_to(list, pending);
         }
         // Here, because a second event of their key may be in a list already (SPEC-C).
         annihilate(&mut self.far, &mut self.far_antis);
         debug_assert!(self.far_antis.is_empty(), "SPEC-C: they come after their events");
         pending.append(&mut self.far);
+        if self.never_antis.is_empty() {
+            self.buckets.move_to(self.never(), pending);
+        } else {
+            let mut never = Vec::new();
+            self.buckets.move_to(self.never(), &mut never);
+            annihilate(&mut never, &mut self.never_antis);
+            debug_assert!(self.never_antis.is_empty(), "SPEC-C: they come after their events");
+            pending.append(&mut never);
+        }
         self.len = 0;
     }
 

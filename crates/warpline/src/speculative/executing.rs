@@ -77,6 +77,8 @@ fn handle<M: Model, B: Buffer<Message<M>>>(
     sender: &mut Sender<'_, M, B>,
     executed: &mut Executed,
 ) {
+    // No error of the model is reported from here, so nothing notes what an error would name: the
+    // event is handled once more if it is committed (`stop_after_panic`).
     let Event { key, to, io, message, .. } = event;
     let Some(message) = message else { return };
     if executed.is_stopped {
@@ -89,8 +91,6 @@ fn handle<M: Model, B: Buffer<Message<M>>>(
         return;
     }
     let message = message.get();
-    let context = &mut sender.error_context;
-    (context.lp, context.event) = (Some(*to), Some(*key));
     let Lp { state, core: Core { rng, sent, digest } } = lp;
     if io.is_none() {
         let model = sender.shared.model;

@@ -1,9 +1,9 @@
 //! The slots of virtual time: equal parts, some of which make a window.
 
 /// The slot of events that are never handled, because they are due at the end of the run or later.
-pub(super) const NEVER: u64 = u64::MAX;
+pub(super) const NEVER: u64 = u64::MAX - 1;
 /// Beyond this slot, times and slots are hardly related; all such times are in this slot.
-const SLOT_MAX: u64 = 1 << 60;
+const SLOT_MAX: u64 = 1 << 51;
 /// A grid is never so fine that its first slot has a greater number.
 const FIRST_MAX: f64 = (1_u64 << 50) as f64;
 
@@ -25,16 +25,23 @@ impl Grid {
     /// The slot of a time. It never decreases with time.
     #[inline]
     pub(super) fn slot(self, time: f64) -> u64 {
-        if time >= self.end {
-            return NEVER;
-        }
-        ((time * self.slots_per_time) as u64).min(SLOT_MAX)
+        if time >= self.end { NEVER } else { self.number(time) }
+    }
+
+    /// The slot of a time, as if there were no end.
+    #[inline]
+    fn number(self, time: f64) -> u64 {
+        /// Numbers from here on, up to twice this one, are whole, and as bits they are consecutive.
+        const WHOLE: f64 = (1_u64 << 52) as f64;
+        // A conversion that minds all floating-point numbers takes three times as long.
+        let number = time * self.slots_per_time;
+        let number = if number < SLOT_MAX as f64 { number } else { SLOT_MAX as f64 };
+        (number + WHOLE).to_bits() - const { WHOLE.to_bits() }
     }
 
     /// Whether all slots from this one on are at the end or later.
     pub(super) fn is_over(self, slot: u64) -> bool {
-        let end = self.end * self.slots_per_time;
-        end < SLOT_MAX as f64 && slot > end as u64
+        slot > self.number(self.end) && self.number(self.end) < SLOT_MAX
     }
 
     /// About the time at which a slot begins; for people.

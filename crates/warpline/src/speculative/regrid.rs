@@ -336,7 +336,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let slot = self.sender.grid.slot(first);
         debug_assert_ne!(slot, NEVER, "the first event is before the end");
         self.sender.calendar.restart(slot);
-        self.sender.border = slot;
+        self.sender.set_border(slot);
         // All workers go on with the same numbers, which no word has had yet.
         self.oldest += 2;
         self.newest = self.oldest - 1;

@@ -94,10 +94,10 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         window.log.push(event);
         window.touch(local, &self.lps[local as usize], start, 1);
         window.gather(local, &mut self.places);
-        self.sender.is_collecting = is_handled_later;
+        self.sender.collect(is_handled_later);
         self.run(parity, local);
         if is_handled_later {
-            self.sender.is_collecting = false;
+            self.sender.collect(false);
             let fresh = std::mem::take(&mut self.sender.collected);
             self.redo_next(parity, local, Differences { gone: Vec::new(), fresh });
         }
@@ -212,9 +212,9 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         window.gather(local, &mut places);
         self.places = places;
         let before = self.tally.processed;
-        self.sender.is_collecting = true;
+        self.sender.collect(true);
         self.run(parity, local);
-        self.sender.is_collecting = false;
+        self.sender.collect(false);
         self.tally.replayed += self.tally.processed - before;
         std::mem::take(&mut self.sender.collected)
     }

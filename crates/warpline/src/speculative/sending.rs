@@ -47,7 +47,11 @@ pub(super) struct Sender<'a, M: Model, B> {
     /// The oldest open window.
     pub(super) oldest: Parity,
     /// The end of the newest open window.
-    pub(super) border: u64,
+    border: u64,
+    /// Events of own LPs from this slot on go straight into the calendar: the border, or after all
+    /// slots while sends are collected.
+    direct_from: u64,
+    own: OwnLps,
     /// Events and anti-messages that came after their tile was opened, by parity of their window.
     pub(super) late: [Vec<Event<B>>; 2],
     /// The window that LPs are handled in, and the slot where it ends.
@@ -55,8 +59,7 @@ pub(super) struct Sender<'a, M: Model, B> {
     pub(super) window_end: u64,
     /// What the LP has sent itself in the window; the next event is the last one.
     pub(super) self_sent: Vec<Event<B>>,
-    /// Whether an LP handles its events again, and what it sent meanwhile.
-    pub(super) is_collecting: bool,
+    /// What an LP has sent while it handles its events again.
     pub(super) collected: Vec<Event<B>>,
     /// Messages to and from other workers, by the parity of the window whose execution sent them.
     pub(super) sent: [u64; 2],
@@ -71,22 +74,23 @@ pub(super) struct Sender<'a, M: Model, B> {
 
 impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     pub(super) fn new(shared: &'a Shared<'a, M, B>, me: usize) -> Self {
-        let lps = shared.directory.lps_of(me).len();
+        let own = OwnLps::new(shared.directory.lps_of(me), shared.tile_bits);
         let mail = shared.take_mail(me);
         Self {
             shared,
             me,
             grid: Grid::new(1.0, 0.0, shared.end),
             events_max: shared.events_max,
-            calendar: Calendar::new(lps.div_ceil(1 << shared.tile_bits).max(1)),
+            calendar: Calendar::new(own.tiles),
             opened: [Opened::default(); 2],
             oldest: Parity::of(0),
             border: 0,
+            direct_from: 0,
+            own,
             late: [Vec::new(), Vec::new()],
             executing: Parity::of(0),
             window_end: 0,
             self_sent: Vec::new(),
-            is_collecting: false,
             collected: Vec::new(),
             sent: [0; 2],
             received: [0; 2],
@@ -96,6 +100,23 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
             spares: SpareBuffers::new(),
             error_context: ErrorContext::default(),
         }
+    }
+
+    pub(super) const fn border(&self) -> u64 {
+        self.border
+    }
+
+    pub(super) const fn set_border(&mut self, border: u64) {
+        (self.border, self.direct_from) = (border, border);
+    }
+
+    /// Collects what an LP sends, or ends that.
+    pub(super) const fn collect(&mut self, collects: bool) {
+        self.direct_from = if collects { u64::MAX } else { self.border };
+    }
+
+    const fn is_collecting(&self) -> bool {
+        self.direct_from == u64::MAX
     }
 
     /// The window, by its parity, if the slot is in an open one whose tile was opened.
@@ -121,7 +142,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     /// Delivers an anti-message to this worker: it takes its event away, or is late like it.
     #[cold]
     fn deliver_anti(&mut self, anti: Event<B>) {
-        let (slot, tile) = slot_and_tile(self.shared, self.grid, &anti);
+        let (slot, tile) = self.slot_and_tile(&anti);
         match self.late_in(slot, tile) {
             Some(window) => self.late[window.index()].push(anti),
             None => {
@@ -148,7 +169,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
         if event.is_anti() {
             self.deliver_anti(event);
         } else {
-            let (slot, tile) = slot_and_tile(self.shared, self.grid, &event);
+            let (slot, tile) = self.slot_and_tile(&event);
             self.deliver(slot, tile, || event);
         }
     }
@@ -162,13 +183,14 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
 
     /// Takes an event that may not go straight into the calendar.
     #[inline(never)]
-    fn accept_elsewhere(&mut self, worker: usize, slot: u64, tile: usize, event: Event<B>) {
-        if self.is_collecting {
+    fn accept_elsewhere(&mut self, slot: u64, event: Event<B>) {
+        // Events from the end on are in no window, so an LP does not send them to itself here.
+        if event.to == event.key.sender() && slot < self.window_end && slot != NEVER {
+            self.keep(event);
+        } else if self.is_collecting() {
             self.collected.push(event);
-        } else if worker == self.me {
-            self.deliver(slot, tile, || event);
         } else {
-            self.send_away(worker, event);
+            self.send(event);
         }
     }
 
@@ -224,18 +246,22 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     /// All slots before this one are over.
     #[inline]
     pub(super) fn advance(&mut self, first: u64) {
-        let (grid, shared) = (self.grid, self.shared);
-        self.calendar.advance(first, |event| slot_and_tile(shared, grid, event));
+        let (grid, shared, own) = (self.grid, self.shared, self.own);
+        self.calendar.advance(first, |event| slot_and_tile(shared, grid, own, event));
     }
 
     /// Inserts an event into the calendar of a new grid, in which no window is open.
     pub(super) fn insert(&mut self, event: Event<B>) {
-        let (slot, tile) = slot_and_tile(self.shared, self.grid, &event);
+        let (slot, tile) = self.slot_and_tile(&event);
         self.calendar.insert(slot, tile, || event);
     }
 
+    #[inline]
+    fn slot_and_tile(&self, event: &Event<B>) -> (u64, usize) {
+        slot_and_tile(self.shared, self.grid, self.own, event)
+    }
+
     /// Keeps an event for the LP that has sent it to itself, in the window that it is in.
-    #[inline(never)]
     fn keep(&mut self, event: Event<B>) {
         // The list is short, and the event is mostly the last of the window.
         let place = self.self_sent.partition_point(|other| event.key < other.key);
@@ -243,15 +269,44 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     }
 }
 
-/// The slot of an event, and its tile at the worker that has its LP.
+/// The slot of an event of this worker, and its tile.
 #[inline]
 fn slot_and_tile<M: Model, B>(
     shared: &Shared<'_, M, B>,
     grid: Grid,
+    own: OwnLps,
     event: &Event<B>,
 ) -> (u64, usize) {
-    let index = shared.place(event.to).index;
-    (grid.slot(event.key.time_value()), (index >> shared.tile_bits) as usize)
+    let elsewhere = || (shared.place(event.to).index >> own.tile_bits) as usize;
+    let tile = own.tile(event.to).unwrap_or_else(elsewhere);
+    (grid.slot(event.key.time_value()), tile)
+}
+
+/// The LPs of a worker, if they follow each other: then nothing is looked up for them.
+#[derive(Clone, Copy, Debug)]
+struct OwnLps {
+    first: u32,
+    /// Zero if they do not follow each other.
+    count: u32,
+    tile_bits: u32,
+    tiles: usize,
+}
+
+impl OwnLps {
+    fn new(lps: &[LpId], tile_bits: u32) -> Self {
+        let first = lps.first().map_or(0, |lp| lp.get());
+        let count = lps.len() as u32;
+        let follow = lps.iter().zip(first..).all(|(lp, id)| lp.get() == id);
+        let tiles = lps.len().div_ceil(1 << tile_bits).max(1);
+        Self { first, count: if follow { count } else { 0 }, tile_bits, tiles }
+    }
+
+    /// The tile of an LP that is known to be one of them.
+    #[inline]
+    const fn tile(self, lp: LpId) -> Option<usize> {
+        let index = lp.get().wrapping_sub(self.first);
+        if index < self.count { Some((index >> self.tile_bits) as usize) } else { None }
+    }
 }
 
 impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, M, B> {
@@ -269,16 +324,10 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, M, B> {
         let sent_in = self.executing;
         let message = Some(self.spares.store(message));
         let make = || Event { key, to, io, sent_in, message };
-        // Events from the end on are in no window, so an LP does not send them to itself here.
-        if to == key.sender() && slot < self.window_end && slot != NEVER {
-            return self.keep(make());
+        match self.own.tile(to) {
+            Some(tile) if slot >= self.direct_from => self.calendar.insert(slot, tile, make),
+            _ => self.accept_elsewhere(slot, make()),
         }
-        let place = self.shared.place(to);
-        let tile = (place.index >> self.shared.tile_bits) as usize;
-        if self.is_collecting || place.worker.index() != self.me || slot < self.border {
-            return self.accept_elsewhere(place.worker.index(), slot, tile, make());
-        }
-        self.calendar.insert(slot, tile, make);
     }
 
     #[cold]

@@ -12,42 +12,26 @@ use crate::{
     handling::Lp,
 };
 
-/// The number of a window that is not open.
-const CLOSED: u64 = u64::MAX - 1;
 /// No place.
 const NONE: u32 = u32::MAX;
 /// The bit of a [`Place`] in the list of added events.
 const ADDED: u32 = 1 << 31;
 
-/// What a window has of one LP.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Record {
-    /// The window that this record is of; the LP has no record in any other one.
-    window: u64,
+/// What a window has of one LP that was handled in it.
+#[derive(Debug)]
+pub(super) struct Record<L> {
+    /// The LP as it was before the window.
+    checkpoint: Lp<L>,
+    local: u32,
     /// The first of its events in the order, and their number.
     start: u32,
     len: u32,
     /// The last of its added events.
     added: u32,
-    /// Its copy from before the window.
-    checkpoint: u32,
     /// The last event that it handled, or at which it stopped.
     pub(super) last: Option<EventKey>,
     /// Whether it stopped at an event: a mistake of the model, or a blocking I/O event.
     pub(super) is_stopped: bool,
-}
-
-impl Record {
-    /// The record of an LP that has handled nothing.
-    pub(super) const UNTOUCHED: Self = Self {
-        window: u64::MAX,
-        start: 0,
-        len: 0,
-        added: NONE,
-        checkpoint: 0,
-        last: None,
-        is_stopped: false,
-    };
 }
 
 /// An event that came when its LP had been handled.
@@ -73,9 +57,10 @@ pub(super) struct Window<L: LogicalProcess, B> {
     /// The events of the log by LP.
     pub(super) order: Vec<Item>,
     added: Vec<Added<B>>,
-    checkpoints: Vec<Lp<L>>,
-    /// By LP.
-    records: Vec<Record>,
+    /// Of the LPs that were handled.
+    records: Vec<Record<L>>,
+    /// By LP: where its record is. If that is the record of another LP, or none, it has none.
+    places: Vec<u32>,
     /// Executions of events that stand.
     pub(super) standing: i64,
     /// LPs that stopped, and at which events.
@@ -87,13 +72,13 @@ pub(super) struct Window<L: LogicalProcess, B> {
 impl<L: LogicalProcess, B> Window<L, B> {
     pub(super) fn new(lps: usize) -> Self {
         Self {
-            number: CLOSED,
+            number: 0,
             end: 0,
             log: Vec::new(),
             order: Vec::new(),
             added: Vec::new(),
-            checkpoints: Vec::new(),
-            records: vec![Record::UNTOUCHED; lps],
+            records: Vec::new(),
+            places: vec![NONE; lps],
             standing: 0,
             stopped: Vec::new(),
             outputs: Vec::new(),
@@ -103,7 +88,8 @@ impl<L: LogicalProcess, B> Window<L, B> {
     /// Whether the LP was handled in this window.
     #[inline]
     pub(super) fn has(&self, local: u32) -> bool {
-        self.records[local as usize].window == self.number
+        let record = self.records.get(self.places[local as usize] as usize);
+        record.is_some_and(|record| record.local == local)
     }
 
     /// How many events of others it has.
@@ -111,25 +97,31 @@ impl<L: LogicalProcess, B> Window<L, B> {
         (self.log.len() + self.added.len()) as u64
     }
 
-    pub(super) fn record(&mut self, local: u32) -> &mut Record {
-        &mut self.records[local as usize]
+    /// The record of an LP that has one.
+    pub(super) fn record(&mut self, local: u32) -> &mut Record<L> {
+        &mut self.records[self.places[local as usize] as usize]
     }
 
     /// Begins the record of an LP, with its events from `start` on in the order, and saves the LP.
     #[inline]
     pub(super) fn touch(&mut self, local: u32, lp: &Lp<L>, start: usize, len: usize) {
-        let checkpoint = self.checkpoints.len() as u32;
-        self.checkpoints.push(lp.clone());
-        let (start, len) = (start as u32, len as u32);
-        self.records[local as usize] =
-            Record { window: self.number, start, len, checkpoint, ..Record::UNTOUCHED };
+        self.places[local as usize] = self.records.len() as u32;
+        self.records.push(Record {
+            checkpoint: lp.clone(),
+            local,
+            start: start as u32,
+            len: len as u32,
+            added: NONE,
+            last: None,
+            is_stopped: false,
+        });
     }
 
     /// Notes how the LP has come through its events; adds to what it has handled before.
     #[inline]
     pub(super) fn executed(&mut self, local: u32, executed: Executed) {
         self.standing += executed.events as i64;
-        let record = &mut self.records[local as usize];
+        let record = self.record(local);
         if executed.last.is_some() {
             record.last = executed.last;
         }
@@ -140,14 +132,15 @@ impl<L: LogicalProcess, B> Window<L, B> {
 
     #[cold]
     fn note_stop(&mut self, local: u32) {
-        let record = &mut self.records[local as usize];
+        let record = self.record(local);
         record.is_stopped = true;
-        self.stopped.extend(record.last.map(|at| (local, at)));
+        let last = record.last;
+        self.stopped.extend(last.map(|at| (local, at)));
     }
 
     /// Forgets how the LP has come through its events, before it handles them again.
     pub(super) fn forget(&mut self, local: u32) {
-        let record = &mut self.records[local as usize];
+        let record = self.record(local);
         record.last = None;
         if record.is_stopped {
             record.is_stopped = false;
@@ -157,15 +150,14 @@ impl<L: LogicalProcess, B> Window<L, B> {
 
     /// The LP as it was before the window.
     pub(super) fn checkpoint(&mut self, local: u32) -> &mut Lp<L> {
-        &mut self.checkpoints[self.records[local as usize].checkpoint as usize]
+        &mut self.record(local).checkpoint
     }
 
     /// Adds an event of an LP that was handled.
     pub(super) fn add(&mut self, local: u32, event: Event<B>) -> Place {
         let place = self.added.len() as u32;
-        let record = &mut self.records[local as usize];
-        self.added.push(Added { event, before: record.added });
-        record.added = place;
+        let before = std::mem::replace(&mut self.record(local).added, place);
+        self.added.push(Added { event, before });
         Place(place | ADDED)
     }
 
@@ -196,7 +188,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
     /// Collects the places of an LP's events, in the order of their keys.
     pub(super) fn gather(&self, local: u32, places: &mut Vec<Place>) {
         places.clear();
-        let &Record { start, len, added, .. } = &self.records[local as usize];
+        let Record { start, len, added, .. } = self.records[self.places[local as usize] as usize];
         let order = &self.order[start as usize..(start + len) as usize];
         places.extend(order.iter().map(|&item| Place(by_lp::place(item) as u32)));
         let mut next = added;
@@ -211,11 +203,8 @@ impl<L: LogicalProcess, B> Window<L, B> {
 
     /// Moves the events of all LPs to `pending`, and restores the LPs.
     pub(super) fn undo(&mut self, lps: &mut [Lp<L>], pending: &mut Vec<Event<B>>) {
-        for (local, lp) in lps.iter_mut().enumerate() {
-            if self.has(local as u32) {
-                // The copy is cleared with all others.
-                std::mem::swap(lp, self.checkpoint(local as u32));
-            }
+        for record in self.records.drain(..) {
+            lps[record.local as usize] = record.checkpoint;
         }
         let added = self.added.drain(..).map(|added| added.event);
         pending.extend(self.log.drain(..).chain(added).filter(|event| !event.is_anti()));
@@ -227,19 +216,17 @@ impl<L: LogicalProcess, B> Window<L, B> {
     pub(super) fn clear(&mut self, mut recycle: impl FnMut(B)) {
         let added = self.added.drain(..).map(|added| added.event);
         self.log.drain(..).chain(added).filter_map(|event| event.message).for_each(&mut recycle);
-        // No LP has a record in it any more.
-        self.number = CLOSED;
         self.standing = 0;
         self.order.clear();
-        self.checkpoints.clear();
+        // No LP has a record any more.
+        self.records.clear();
         self.stopped.clear();
         self.outputs.clear();
     }
 
     /// The time of the last event that was handled.
     pub(super) fn last_time(&self) -> VirtualTime {
-        let records = self.order.iter().map(|&item| &self.records[by_lp::local(item)]);
-        let last = records.filter_map(|record| record.last).map(|key| key.time());
+        let last = self.records.iter().filter_map(|record| record.last).map(|key| key.time());
         last.max().unwrap_or(VirtualTime::ZERO)
     }
 

@@ -158,13 +158,13 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
     fn open_window(&mut self, monitor: &mut ProgressMonitor<'_, '_>) {
         self.newest += 1;
         let parity = Parity::of(self.newest);
-        let begin = self.sender.border;
+        let begin = self.sender.border();
         let end = begin + self.shared().width(self.newest);
         let window = &mut self.windows[parity.index()];
         (window.number, window.end) = (self.newest, end);
         self.newest_begin = begin;
         self.sender.opened[parity.index()] = Opened { end, tiles: 0 };
-        self.sender.border = end;
+        self.sender.set_border(end);
         if self.newest == self.oldest {
             self.sender.oldest = parity;
         }
@@ -214,7 +214,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         self.is_idle = true;
         self.announce();
         self.poll();
-        if self.sender.grid.is_over(self.sender.border) {
+        if self.sender.grid.is_over(self.sender.border()) {
             // No window is left before the end.
             self.await_commit(monitor, self.newest + 1);
             self.request_regrid(Reason::END);

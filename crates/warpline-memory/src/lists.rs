@@ -1,0 +1,412 @@
+//! Many short lists in one memory: each list is made of chunks, which go from list to list.
+//!
+//! The speculative engine has a list for each part of virtual time and of a worker's LPs. Most
+//! lists are empty most of the time, so memory that stayed with a list would be several times that
+//! of the items; and items are appended to lists in any order, so all that one append reads is one
+//! word of the list and the end of its last chunk.
+//!
+//! # Invariants
+//!
+//! - **LIST-A.** A chunk belongs to one list or is spare. A list of `n` items has `n / ITEMS`
+//!   chunks, rounded up. Each but the last one is full; the first items of the last one are
+//!   initialized, and no others.
+
+#![expect(unsafe_code, reason = "items lie in uninitialized memory, and are moved out in blocks")]
+
+use std::{
+    alloc::{Layout, alloc, dealloc, handle_alloc_error},
+    fmt,
+    marker::PhantomData,
+    mem::needs_drop,
+    ptr::NonNull,
+};
+
+use crate::prefetch::prefetch_at;
+
+/// Items in a chunk.
+const ITEMS: usize = 16;
+/// Chunks are allocated in slabs of at most this size: that of a huge page, if there are any. An
+/// item goes to a page that was not used for long, and finding where small pages are takes longer
+/// than all the rest of an append.
+const SLAB_BYTES: usize = 2 << 20;
+/// Bits of a chunk's number that are its place in its slab.
+const PLACE_BITS: u32 = 12;
+/// No chunk.
+const NONE: u32 = u32::MAX;
+/// The size of a cache line.
+const LINE: usize = 64;
+
+/// A list.
+#[derive(Clone, Copy)]
+struct Head {
+    /// Its last chunk.
+    last: u32,
+    /// How many items it has.
+    len: u32,
+}
+
+const EMPTY: Head = Head { last: NONE, len: 0 };
+
+/// A fixed number of lists, which share their memory.
+pub struct Lists<T> {
+    heads: Box<[Head]>,
+    slabs: Vec<Slab<T>>,
+    /// By chunk: the next one of its list, after the last one the first; or the next spare one.
+    next: Vec<u32>,
+    /// The spare chunk that was used last.
+    spare: u32,
+    /// The first chunk of the last slab that was never used, by its place.
+    fresh: usize,
+}
+
+impl<T> Lists<T> {
+    /// This number of empty lists.
+    #[must_use]
+    pub fn new(lists: usize) -> Self {
+        let heads = vec![EMPTY; lists].into();
+        Self { heads, slabs: Vec::new(), next: Vec::new(), spare: NONE, fresh: Slab::<T>::CHUNKS }
+    }
+
+    /// How many items a list has.
+    #[inline]
+    #[must_use]
+    pub fn len(&self, list: usize) -> usize {
+        self.heads[list].len as usize
+    }
+
+    /// Whether a list has no items.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self, list: usize) -> bool {
+        self.heads[list].len == 0
+    }
+
+    /// The place of an item in a chunk.
+    #[inline]
+    fn place(&self, chunk: u32, item: usize) -> NonNull<T> {
+        debug_assert!(item < ITEMS, "LIST-A: a chunk has no item {item}");
+        let slab = &self.slabs[(chunk >> PLACE_BITS) as usize];
+        let place = (chunk & ((1 << PLACE_BITS) - 1)) as usize;
+        // SAFETY: numbers of chunks come from `fresh_chunk`, so the slab has this one; and a chunk
+        // has `ITEMS` items.
+        unsafe { slab.memory.add(place * ITEMS + item) }
+    }
+
+    /// Appends an item. `make` makes it in its place: an item that is assembled elsewhere in small
+    /// stores, and then copied by large loads, takes longer than all the rest.
+    #[inline]
+    pub fn push(&mut self, list: usize, make: impl FnOnce() -> T) {
+        let Head { last, len } = self.heads[list];
+        let item = len as usize % ITEMS;
+        let chunk = if item == 0 { self.spare_chunk(len) } else { last };
+        let place = self.place(chunk, item);
+        // SAFETY: the chunk is the list's or was spare, and the place is after the list's items, so
+        // nothing is there (LIST-A). If `make` panics, the list is as it was.
+        unsafe { place.write(make()) };
+        if item == 0 {
+            self.link(last, chunk);
+        }
+        self.heads[list] = Head { last: chunk, len: len + 1 };
+        // Before the next item of this list there are hundreds for others, so its cache line would
+        // not be in any near cache.
+        prefetch_at(place.as_ptr().wrapping_byte_add(LINE));
+    }
+
+    /// Takes a spare chunk for a list with this number of items.
+    #[inline]
+    fn spare_chunk(&mut self, len: u32) -> u32 {
+        let chunk = self.spare;
+        if chunk == NONE || len > u32::MAX - ITEMS as u32 {
+            return self.fresh_chunk(len);
+        }
+        self.spare = self.next[chunk as usize];
+        chunk
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fresh_chunk(&mut self, len: u32) -> u32 {
+        assert!(len <= u32::MAX - ITEMS as u32, "a list has less than 2^32 items");
+        if self.fresh == Slab::<T>::CHUNKS {
+            assert!(self.slabs.len() < 1 << (32 - PLACE_BITS) as usize, "less than 2^32 chunks");
+            self.slabs.push(Slab::new(!self.slabs.is_empty()));
+            self.next.resize(self.slabs.len() << PLACE_BITS, NONE);
+            self.fresh = 0;
+        }
+        self.fresh += 1;
+        ((self.slabs.len() - 1) << PLACE_BITS | (self.fresh - 1)) as u32
+    }
+
+    /// Puts a chunk after the last one of a list.
+    #[inline]
+    fn link(&mut self, last: u32, chunk: u32) {
+        let first = if last == NONE {
+            chunk
+        } else {
+            std::mem::replace(&mut self.next[last as usize], chunk)
+        };
+        self.next[chunk as usize] = first;
+    }
+
+    /// Empties a list, without its items, which belong to the caller from here on.
+    #[inline]
+    fn reset(&mut self, list: usize) {
+        let Head { last, .. } = std::mem::replace(&mut self.heads[list], EMPTY);
+        if last != NONE {
+            let first = std::mem::replace(&mut self.next[last as usize], self.spare);
+            self.spare = first;
+        }
+    }
+
+    /// The chunks of a list in their order, each with its number of items.
+    fn chunks(&self, list: usize) -> impl Iterator<Item = (u32, usize)> {
+        let Head { last, len } = self.heads[list];
+        let mut chunk = last;
+        (0..len as usize).step_by(ITEMS).map(move |before| {
+            chunk = self.next[chunk as usize];
+            (chunk, (len as usize - before).min(ITEMS))
+        })
+    }
+
+    /// Moves all items of a list to the end of `target`, in their order.
+    #[inline]
+    pub fn move_to(&mut self, list: usize, target: &mut Vec<T>) {
+        let Head { last, len } = self.heads[list];
+        if len == 0 {
+            return;
+        }
+        target.reserve(len as usize);
+        let mut chunk = last;
+        let mut left = len as usize;
+        while left > 0 {
+            chunk = self.next[chunk as usize];
+            let items = left.min(ITEMS);
+            let (from, end) = (self.place(chunk, 0), target.len());
+            let to = target.spare_capacity_mut().as_mut_ptr().cast::<T>();
+            // SAFETY: the chunk has that many items (LIST-A), and `target` has room for all items
+            // of the list. The items belong to `target` now: nothing between here and
+            // `reset` panics or reads them.
+            unsafe { to.copy_from_nonoverlapping(from.as_ptr(), items) };
+            // SAFETY: these items were just written.
+            unsafe { target.set_len(end + items) };
+            left -= items;
+        }
+        self.reset(list);
+    }
+
+    /// Takes out the first item of a list that fits, and puts the last one in its place.
+    pub fn take(&mut self, list: usize, fits: impl Fn(&T) -> bool) -> Option<T> {
+        let mut items =
+            self.chunks(list).flat_map(|(chunk, items)| (0..items).map(move |item| (chunk, item)));
+        // SAFETY: the first items of a chunk are initialized (LIST-A).
+        let (chunk, item) =
+            items.find(|&(chunk, item)| fits(unsafe { self.place(chunk, item).as_ref() }))?;
+        drop(items);
+        let Head { last, len } = self.heads[list];
+        let (place, end) = (self.place(chunk, item), self.place(last, (len - 1) as usize % ITEMS));
+        // SAFETY: both are items of the list, or the same one. One of them goes to the caller, and
+        // the list loses the last place.
+        let found = unsafe { place.read() };
+        // SAFETY: as above; source and target may be the same.
+        unsafe { place.copy_from(end, 1) };
+        self.heads[list].len -= 1;
+        if ((len - 1) as usize).is_multiple_of(ITEMS) {
+            self.unlink_last(list);
+        }
+        Some(found)
+    }
+
+    /// Makes the last chunk of a list spare, which is empty.
+    fn unlink_last(&mut self, list: usize) {
+        let Head { last, len } = self.heads[list];
+        if len == 0 {
+            return self.reset(list);
+        }
+        let mut before = last;
+        while self.next[before as usize] != last {
+            before = self.next[before as usize];
+        }
+        self.next[before as usize] = std::mem::replace(&mut self.next[last as usize], self.spare);
+        self.spare = last;
+        self.heads[list].last = before;
+    }
+}
+
+impl<T> fmt::Debug for Lists<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lists").field("lists", &self.heads.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T> Drop for Lists<T> {
+    fn drop(&mut self) {
+        if needs_drop::<T>() {
+            for list in 0..self.heads.len() {
+                let mut items = Vec::new();
+                self.move_to(list, &mut items);
+            }
+        }
+    }
+}
+
+/// Chunks in one allocation.
+struct Slab<T> {
+    memory: NonNull<T>,
+    _items: PhantomData<T>,
+}
+
+// SAFETY: a slab is memory without any content of its own; the items are those of `Lists`, which
+// passes to another thread if they may.
+unsafe impl<T: Send> Send for Slab<T> {}
+// SAFETY: as above; shared lists give out nothing but numbers.
+unsafe impl<T: Sync> Sync for Slab<T> {}
+
+impl<T> Slab<T> {
+    /// How many chunks a slab has.
+    const CHUNKS: usize = {
+        let bytes = if size_of::<T>() == 0 { 1 } else { size_of::<T>() } * ITEMS;
+        let chunks = SLAB_BYTES / bytes;
+        if chunks == 0 {
+            1
+        } else if chunks > 1 << PLACE_BITS {
+            1 << PLACE_BITS
+        } else {
+            chunks
+        }
+    };
+
+    /// One with the alignment of a huge page, so that it can be one.
+    const LAYOUT: Layout = {
+        let bytes = size_of::<T>() * ITEMS * Self::CHUNKS;
+        let align = if align_of::<T>() > SLAB_BYTES { align_of::<T>() } else { SLAB_BYTES };
+        // An allocation is not empty.
+        match Layout::from_size_align(if bytes == 0 { 1 } else { bytes }, align) {
+            Ok(layout) => layout,
+            Err(_) => panic!("a chunk fits into the address space"),
+        }
+    };
+
+    fn new(is_huge: bool) -> Self {
+        // SAFETY: the layout is not empty.
+        let memory = unsafe { alloc(Self::LAYOUT) };
+        let Some(memory) = NonNull::new(memory) else { handle_alloc_error(Self::LAYOUT) };
+        if is_huge {
+            advise_huge(memory, Self::LAYOUT.size());
+        }
+        Self { memory: memory.cast(), _items: PhantomData }
+    }
+}
+
+impl<T> Drop for Slab<T> {
+    fn drop(&mut self) {
+        // SAFETY: the memory was allocated with this layout, and `Lists` has dropped the items.
+        unsafe { dealloc(self.memory.as_ptr().cast(), Self::LAYOUT) };
+    }
+}
+
+/// Asks for huge pages, which is no more than a hint.
+fn advise_huge(memory: NonNull<u8>, bytes: usize) {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    {
+        use rustix::mm::{Advice, madvise};
+        // Without them everything works, a little slower.
+        // SAFETY: the range is allocated; the advice does not change what the memory contains.
+        let _ = unsafe { madvise(memory.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
+    }
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    let _ = (memory, bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What is done with a list.
+    #[derive(Clone, Copy, Debug)]
+    enum Action {
+        Push(usize),
+        Take(usize, u32),
+        Move(usize),
+    }
+
+    fn action() -> impl Strategy<Value = Action> {
+        prop_oneof![
+            40 => (0..3_usize).prop_map(Action::Push),
+            4 => (0..3_usize, 0..100_u32).prop_map(|(list, item)| Action::Take(list, item)),
+            1 => (0..3_usize).prop_map(Action::Move),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+
+        /// LIST-A: lists behave as vectors, and no item is dropped twice or never.
+        #[test]
+        fn lists_are_like_vectors(actions in prop::collection::vec(action(), 0..400)) {
+            let marker = Rc::new(());
+            let (mut lists, mut vectors) = (Lists::new(3), [(); 3].map(|()| Vec::new()));
+            for (number, action) in (0_u32..).zip(actions) {
+                match action {
+                    Action::Push(list) => {
+                        lists.push(list, || (number % 50, Rc::clone(&marker)));
+                        vectors[list].push(number % 50);
+                    }
+                    Action::Take(list, item) => {
+                        let found = lists.take(list, |(other, _)| *other == item);
+                        let vector: &mut Vec<u32> = &mut vectors[list];
+                        let place = vector.iter().position(|other| *other == item);
+                        let expected = place.map(|place| vector.swap_remove(place));
+                        prop_assert_eq!(found.map(|(item, _)| item), expected);
+                    }
+                    Action::Move(list) => {
+                        let mut items = Vec::new();
+                        lists.move_to(list, &mut items);
+                        let items: Vec<_> = items.iter().map(|(item, _)| *item).collect();
+                        prop_assert_eq!(items, std::mem::take(&mut vectors[list]));
+                    }
+                }
+                for (list, vector) in vectors.iter().enumerate() {
+                    prop_assert_eq!(lists.len(list), vector.len());
+                    prop_assert_eq!(lists.is_empty(list), vector.is_empty());
+                }
+                let left: usize = vectors.iter().map(Vec::len).sum();
+                prop_assert_eq!(Rc::strong_count(&marker), left + 1);
+            }
+            drop(lists);
+            prop_assert_eq!(Rc::strong_count(&marker), 1);
+        }
+    }
+
+    /// Chunks of lists that were emptied are used again: no slab is added.
+    #[test]
+    fn memory_is_used_again() {
+        let mut lists = Lists::new(2);
+        let mut target = Vec::new();
+        for round in 0..10 {
+            let items = Slab::<[u64; 64]>::CHUNKS * ITEMS / 2;
+            (0..items).for_each(|item| lists.push(item % 2, || [item as u64; 64]));
+            (0..2).for_each(|list| lists.move_to(list, &mut target));
+            assert_eq!(lists.slabs.len(), 1, "round {round}");
+            target.clear();
+        }
+    }
+
+    /// If making an item fails, the list stays as it was.
+    #[test]
+    fn a_panic_leaves_the_list() {
+        let mut lists = Lists::new(1);
+        for count in [0, 1, ITEMS - 1] {
+            (lists.len(0)..count).for_each(|item| lists.push(0, || item));
+            let lists = std::panic::AssertUnwindSafe(&mut lists);
+            let fails = || { lists }.0.push(0, || std::panic::resume_unwind(Box::new(())));
+            assert!(std::panic::catch_unwind(fails).is_err());
+        }
+        let mut items = Vec::new();
+        lists.move_to(0, &mut items);
+        assert!(items.into_iter().eq(0..ITEMS - 1));
+    }
+}
