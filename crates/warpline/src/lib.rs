@@ -44,6 +44,8 @@ mod reverse_check;
 mod run;
 mod sequential;
 pub mod settings;
+#[cfg(test)]
+mod simulated;
 mod simulation;
 mod speculative;
 mod sync;

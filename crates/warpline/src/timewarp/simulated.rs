@@ -63,7 +63,6 @@
 
 mod census;
 mod drawing;
-mod model;
 mod net;
 
 use std::{
@@ -77,8 +76,7 @@ use warpline_core::{CommitDigest, LpId, Model, Stream, VirtualTime};
 use warpline_net::Transport;
 
 use self::{
-    drawing::{Dice, Schedule, schedule, settings, toy},
-    model::{Log, Toy},
+    drawing::{Schedule, schedule, settings},
     net::Net,
 };
 use super::{
@@ -92,7 +90,12 @@ use crate::{
     pending::PendingSet,
     run::{FailureOrder, Ranks},
     sequential,
-    settings::{Aggregation, Pool, PoolKind, Sequential, Settings, TimeWarp},
+    settings::{Aggregation, Pool, PoolKind, Sequential, Settings, StateSaving, TimeWarp},
+    simulated::{
+        Dice,
+        model::{Log, Toy},
+        toy,
+    },
     watch::Watch,
 };
 
@@ -158,7 +161,7 @@ fn simulate(seed: u64, pool: PoolKind, ranks: usize) -> u64 {
     if ranks > 1 {
         settings.engine.workers = settings.engine.workers.min(3);
     }
-    let toy = toy(&mut dice, settings.engine.saving);
+    let toy = toy(&mut dice, settings.engine.saving != StateSaving::Reverse);
     let schedule = schedule(&mut dice);
     let truth = sequential(&toy, &settings);
     let workers = settings.engine.workers;

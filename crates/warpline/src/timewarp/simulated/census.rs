@@ -11,11 +11,11 @@ use super::super::{
     shared::{Mail, Shared},
     worker::Worker,
 };
-use super::{
-    model::{Note, Toy},
-    net::Net,
+use super::net::Net;
+use crate::{
+    pending::PendingSet,
+    simulated::model::{Note, Toy},
 };
-use crate::pending::PendingSet;
 
 type Workers<'w, 'r> = &'w mut [Worker<'r, Toy>];
 

@@ -1,62 +1,12 @@
-//! The model, the settings and the schedule of a simulated run, as a seed decides.
+//! The settings and the schedule of a simulated run, as a seed decides.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use warpline_core::VirtualTime;
 
-use warpline_core::{Stream, VirtualTime};
-
-use super::model::{Habit, Mistake, Toy};
 use crate::{
     Cancellation, CheckpointInterval, FossilCollection, PendingKind, StateSaving, StateSavingKind,
     settings::{Settings, TimeWarp},
+    simulated::Dice,
 };
-
-/// Random choices, decided by a seed.
-pub(super) struct Dice(pub(super) Stream);
-
-impl Dice {
-    pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.0.below(from.len() as u64) as usize]
-    }
-
-    pub(super) fn one_in(&mut self, n: u64) -> bool {
-        self.0.below(n) == 0
-    }
-}
-
-pub(super) fn toy(dice: &mut Dice, saving: StateSaving) -> Toy {
-    let habits = [
-        Habit::Idle,
-        Habit::Scatter(1),
-        Habit::Scatter(2),
-        Habit::Scatter(3),
-        Habit::Pass(1),
-        Habit::Pass(2),
-        Habit::Flood,
-    ];
-    let lps = 1 + dice.0.below(12) as usize;
-    let delays = [0.0, 0.0, 1.0, 1.0, 0.5, -1.0, 1e-17, 1e-17];
-    let io = dice.pick(&[[0.0; 2], [0.0; 2], [0.1, 0.1], [0.1, 0.3], [0.3, 0.0]]);
-    let mistakes = [Mistake::Panic, Mistake::Fail, Mistake::NoSuchLp, Mistake::Past];
-    Toy {
-        habits: (0..lps).map(|_| dice.pick(&habits)).collect(),
-        salt: dice.0.bits(),
-        delays: (0..=dice.0.below(3)).map(|_| dice.pick(&delays)).collect(),
-        first: 1 + dice.0.below(4),
-        budget: 1 + dice.0.below(12),
-        io,
-        telling: !dice.one_in(3),
-        tracked: saving != StateSaving::Reverse,
-        strange: dice.one_in(2).then(|| dice.pick(&Mistake::ALL)),
-        wrong: dice.one_in(5).then(|| {
-            let lp = dice.0.below(lps as u64) as u32;
-            (lp, dice.0.below(20) as usize, dice.pick(&mistakes))
-        }),
-        wrong_output: dice.one_in(6).then(|| 1 + dice.0.below(30)),
-        known: OnceLock::new(),
-        log: Mutex::default(),
-        token: Arc::default(),
-    }
-}
 
 pub(super) fn settings(dice: &mut Dice, seed: u64) -> Settings<TimeWarp> {
     let saving = dice.pick(StateSavingKind::ALL);

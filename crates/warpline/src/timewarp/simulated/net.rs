@@ -12,7 +12,7 @@ use warpline_core::{Stream, Wire};
 use warpline_net::{Address, NetError, Parcel, Received, Transport};
 
 use super::super::remote::message::{EVENTS, RemoteMessage};
-use super::model::Note;
+use crate::simulated::model::Note;
 
 /// A receiver and a sender, each with rank and port.
 type Channel = ((usize, usize), (usize, usize));

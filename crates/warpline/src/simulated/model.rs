@@ -12,7 +12,7 @@ use warpline_core::{
 
 /// A mistake of a handler.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Mistake {
+pub(crate) enum Mistake {
     Panic,
     Fail,
     NoSuchLp,
@@ -22,13 +22,13 @@ pub(super) enum Mistake {
 }
 
 impl Mistake {
-    pub(super) const ALL: [Self; 5] =
+    pub(crate) const ALL: [Self; 5] =
         [Self::Panic, Self::Fail, Self::NoSuchLp, Self::Past, Self::Flood];
 }
 
 /// How an LP answers an event.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Habit {
+pub(crate) enum Habit {
     /// Lets it end here.
     Idle,
     /// Sends this many events, to any LP.
@@ -41,48 +41,48 @@ pub(super) enum Habit {
 
 /// The model.
 #[derive(Debug)]
-pub(super) struct Toy {
-    pub(super) habits: Vec<Habit>,
+pub(crate) struct Toy {
+    pub(crate) habits: Vec<Habit>,
     /// The placement depends on this.
-    pub(super) salt: u64,
+    pub(crate) salt: u64,
     /// The delays to draw from; a negative one stands for an exponential delay of that mean.
-    pub(super) delays: Vec<f64>,
+    pub(crate) delays: Vec<f64>,
     /// Events that each LP sends at its start, and the events that each of them may lead to.
-    pub(super) first: u64,
-    pub(super) budget: u64,
+    pub(crate) first: u64,
+    pub(crate) budget: u64,
     /// How many of the events are blocking and non-blocking I/O events.
-    pub(super) io: [f64; 2],
+    pub(crate) io: [f64; 2],
     /// Whether messages depend on the state that they were sent from.
-    pub(super) telling: bool,
+    pub(crate) telling: bool,
     /// Whether the tracked fields are used; reverse handlers do not restore those.
-    pub(super) tracked: bool,
+    pub(crate) tracked: bool,
     /// The mistake in a state that the sequential run never had.
-    pub(super) strange: Option<Mistake>,
+    pub(crate) strange: Option<Mistake>,
     /// The mistake in an LP, at its event with this number.
-    pub(super) wrong: Option<(u32, usize, Mistake)>,
+    pub(crate) wrong: Option<(u32, usize, Mistake)>,
     /// The output handler fails at one of this many outputs.
-    pub(super) wrong_output: Option<u64>,
+    pub(crate) wrong_output: Option<u64>,
     /// The hash of the state after each event, by LP, from the sequential run.
-    pub(super) known: OnceLock<Vec<Vec<(f64, u64)>>>,
-    pub(super) log: Mutex<Log>,
+    pub(crate) known: OnceLock<Vec<Vec<(f64, u64)>>>,
+    pub(crate) log: Mutex<Log>,
     /// Every message has a reference to it.
-    pub(super) token: Arc<()>,
+    pub(crate) token: Arc<()>,
 }
 
 /// The notes of a run.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Log {
+pub(crate) struct Log {
     /// The time and the hash of the state after each event, by LP; in the sequential run only.
-    pub(super) states: Vec<Vec<(f64, u64)>>,
-    pub(super) outputs: Vec<(EventKey, LpId, u64)>,
-    pub(super) blocking: Vec<(f64, LpId, u64)>,
+    pub(crate) states: Vec<Vec<(f64, u64)>>,
+    pub(crate) outputs: Vec<(EventKey, LpId, u64)>,
+    pub(crate) blocking: Vec<(f64, LpId, u64)>,
 }
 
 /// An LP.
 #[derive(Clone, Debug)]
-pub(super) struct Cell {
-    pub(super) handled: usize,
-    pub(super) hash: u64,
+pub(crate) struct Cell {
+    pub(crate) handled: usize,
+    pub(crate) hash: u64,
     plain: [u64; 4],
     whole: Tracked<u64>,
     cells: TrackedVec<u64>,
@@ -90,7 +90,7 @@ pub(super) struct Cell {
 
 /// A message.
 #[derive(Debug)]
-pub(super) struct Note {
+pub(crate) struct Note {
     value: u64,
     budget: u64,
     _token: Arc<()>,
@@ -143,7 +143,7 @@ impl Model for Toy {
 
 impl Toy {
     /// Keeps the notes of the sequential run, as the truth.
-    pub(super) fn learn(&self) -> Log {
+    pub(crate) fn learn(&self) -> Log {
         let log = std::mem::take(&mut *self.log.lock().expect("no panic in here"));
         self.known.set(log.states.clone()).expect("one sequential run");
         log
