@@ -42,6 +42,7 @@ pub mod replication;
 pub mod report;
 mod reverse_check;
 mod run;
+mod scheduling;
 mod sequential;
 pub mod settings;
 #[cfg(test)]

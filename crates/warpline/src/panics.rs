@@ -66,7 +66,10 @@ fn install() {
 
 #[cold]
 fn fault(payload: &(dyn std::any::Any + Send)) -> Fault {
-    Fault::Panicked { message: message(payload), location: LOCATION.take() }
+    let message = message(payload);
+    #[cfg(test)]
+    crate::scheduling::simulated::caught(&message);
+    Fault::Panicked { message, location: LOCATION.take() }
 }
 
 /// Runs code that is not the model's, such as an observer, within code that [`catch`] runs. Its
@@ -86,6 +89,13 @@ pub(crate) fn outside<T>(code: impl FnOnce() -> T) -> T {
 /// returns has no meaning: the caller has noted the reason before.
 pub(crate) fn cut_off() -> ! {
     panic::resume_unwind(Box::new("the handler was cut off"))
+}
+
+/// Says whether panics of this thread are caught; returns whether they were. Simulated workers share
+/// a thread.
+#[cfg(test)]
+pub(crate) fn set_catching(is_catching: bool) -> bool {
+    CATCHING.replace(is_catching)
 }
 
 /// Keeps the place of a panic that will be caught; false if it will not be caught here.

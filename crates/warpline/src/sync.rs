@@ -3,3 +3,6 @@
 //! same names.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+
+/// Where another worker may run, in a simulated run.
+pub(crate) use crate::scheduling::point;

@@ -24,6 +24,8 @@ mod words;
 /// The atomics that the module finds under this name.
 mod sync {
     pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
+
+    pub(crate) const fn point() {}
 }
 
 use std::sync::atomic::AtomicBool;

@@ -6,11 +6,20 @@
 
 pub(crate) mod model;
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::{
+    ops::Range,
+    sync::{Arc, Mutex, OnceLock},
+    thread,
+};
 
-use warpline_core::Stream;
+use warpline_core::{CommitDigest, Stream, VirtualTime};
 
-use model::{Habit, Mistake, Toy};
+use crate::{
+    RunError, sequential,
+    settings::{Sequential, Settings},
+    watch::Watch,
+};
+use model::{Habit, Log, Mistake, Toy};
 
 /// Random choices, decided by a seed.
 pub(crate) struct Dice(pub(crate) Stream);
@@ -59,4 +68,55 @@ pub(crate) fn toy(dice: &mut Dice, tracked: bool) -> Toy {
         log: Mutex::default(),
         token: Arc::default(),
     }
+}
+
+/// The result of the sequential engine.
+pub(crate) struct Truth {
+    pub(crate) result: Result<(CommitDigest, u64, VirtualTime), RunError>,
+    pub(crate) log: Log,
+    /// The most events that were pending at once.
+    pub(crate) peak: u64,
+}
+
+impl Truth {
+    /// Runs the model with the sequential engine, and lets it learn which states there are.
+    pub(crate) fn new(toy: &Toy, settings: Settings<Sequential>) -> Self {
+        let report = sequential::run(toy, &settings, &mut Watch::default());
+        let peak = report.as_ref().map_or(0, |report| report.peak_buffer_bytes) / event_bytes(toy);
+        let result = report.map(|r| (r.digest, r.committed_events, r.end_time));
+        Self { result, log: toy.learn(), peak }
+    }
+}
+
+/// The memory that an event takes in the sequential engine, as its error message tells.
+fn event_bytes(toy: &Toy) -> u64 {
+    static BYTES: OnceLock<u64> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let settings = Settings { end: 1.0, memory: Some(0), ..Settings::default() };
+        match sequential::run(toy, &settings, &mut Watch::default()) {
+            Err(RunError::OutOfBuffers { event_bytes, .. }) => event_bytes,
+            other => panic!("there is no room for an event, but {other:?}"),
+        }
+    })
+}
+
+/// Runs all these seeds on all cores, and adds the results up; or only the seed that the
+/// environment names in `SIMULATED_SEED`, if it is one of them.
+pub(crate) fn on_all_cores(seeds: Range<u64>, run: fn(u64) -> u64) -> Option<u64> {
+    if let Some(seed) = std::env::var("SIMULATED_SEED").ok().and_then(|seed| seed.parse().ok()) {
+        if seeds.contains(&seed) {
+            run(seed);
+        }
+        return None;
+    }
+    let threads = thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
+    thread::scope(|scope| {
+        let some = |first| {
+            let all = (seeds.start + first..seeds.end).step_by(threads as usize);
+            move || all.map(run).sum::<u64>()
+        };
+        let all: Vec<_> = (0..threads).map(|first| scope.spawn(some(first))).collect();
+        let results = all.into_iter().map(|one| one.join().expect("a seed failed, see above"));
+        Some(results.sum())
+    })
 }

@@ -45,6 +45,8 @@ mod regrid;
 mod rollback;
 mod sending;
 mod shared;
+#[cfg(all(test, not(miri)))]
+mod simulated;
 mod stretch;
 mod width;
 mod window;

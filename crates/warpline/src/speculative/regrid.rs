@@ -32,6 +32,7 @@ use super::{
 use crate::{
     event::{Buffer, Message},
     run::{Barrier, ProgressMonitor, Reduction},
+    scheduling,
     sync::{AtomicU64, Ordering},
 };
 
@@ -128,17 +129,30 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     #[inline]
     pub(super) fn is_regrid_requested(&self) -> bool {
         // Ordering: Relaxed; the barrier of the regrid orders everything else.
-        self.sender.shared.regrid.requested.load(Ordering::Relaxed) != self.epoch
+        let requested = self.sender.shared.regrid.requested.load(Ordering::Relaxed);
+        scheduling::seen(requested) != self.epoch
     }
 
     #[cold]
     pub(super) fn request_regrid(&self, reason: Reason) {
         let regrid = &self.sender.shared.regrid;
+        scheduling::point();
         // Ordering: Relaxed, here and below; the barrier publishes the reasons.
         regrid.reasons.fetch_or(reason.0, Ordering::Relaxed);
         let (from, to) = (self.epoch, self.epoch + 1);
+        scheduling::point();
         // If another worker was faster, it is requested already.
         let _ = regrid.requested.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+        scheduling::sees_all();
+    }
+
+    /// Requests a regrid where the simulation of schedules wants one.
+    #[inline]
+    pub(super) fn request_simulated(&self) {
+        let reasons = scheduling::requests();
+        if reasons != 0 {
+            self.request_regrid(Reason(reasons));
+        }
     }
 
     /// Gives up the open windows together with all other workers. Breaks if the run is over.
@@ -218,7 +232,10 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             shared.wait(waited);
         };
         let contribution = Reduction { lbts: contribution, flags: 0 };
-        match shared.regrid.barrier.wait(me, round, contribution, idle) {
+        let result = shared.regrid.barrier.wait(me, round, contribution, idle);
+        scheduling::sees_all();
+        scheduling::point();
+        match result {
             Ok(least) => ControlFlow::Continue(least.lbts),
             Err(_) => ControlFlow::Break(()),
         }

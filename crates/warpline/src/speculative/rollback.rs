@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     event::{Buffer, Message, by_lp},
-    panics,
+    panics, scheduling,
 };
 
 /// What a rollback changes in the events of an LP.
@@ -41,6 +41,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             let mut events = batch.drain(..);
             for event in events.by_ref() {
                 self.handle_late(parity, event);
+                scheduling::point();
                 self.check_waste();
                 if self.is_regrid_requested() {
                     break;

@@ -23,6 +23,7 @@ use super::{
 use crate::{
     event::{Buffer, Message, SpareBuffers},
     handling::{Admission, Halt, Sink},
+    scheduling,
 };
 
 /// How far an open window is.
@@ -226,7 +227,10 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     /// Lets the others see what was sent to them.
     #[inline]
     pub(super) fn publish(&mut self) {
-        self.to.iter_mut().flatten().for_each(Producer::publish);
+        for ring in self.to.iter_mut().flatten() {
+            scheduling::point();
+            ring.publish();
+        }
     }
 
     /// Takes what others have published.

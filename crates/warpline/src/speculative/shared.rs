@@ -19,6 +19,7 @@ use crate::{
     panics,
     placement::{LpDirectory, LpPlace},
     run::{FailureOrder, FirstFailure, ProgressMonitor, Ranks, Stop, threads},
+    scheduling,
     settings::Settings,
     watch::Watch,
 };
@@ -81,6 +82,7 @@ impl<B> Mail<B> {
     /// Connects all workers with each other.
     fn connect(workers: usize) -> Vec<Mutex<Self>> {
         let capacity = (RING_BYTES / size_of::<Event<B>>()).max(64) / 2 + 1;
+        let capacity = scheduling::ring_capacity(capacity);
         let mut all: Vec<Self> = (0..workers).map(|_| Self::default()).collect();
         for from in 0..workers {
             for to in 0..workers {
@@ -191,7 +193,9 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
 
     /// Waits a little, for the `waited`-th time in a row.
     pub(super) fn wait(&self, waited: u32) {
-        threads::wait(waited, self.spins, self.yields);
+        if !scheduling::waits() {
+            threads::wait(waited, self.spins, self.yields);
+        }
     }
 
     /// Leaves committed outputs of a window to be written.

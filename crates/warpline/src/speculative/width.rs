@@ -7,9 +7,8 @@
 //! A width is a *level*: level `l` is the base width times 2^(l/2), or times 1.5 * 2^((l-1)/2) if
 //! `l` is odd. Slots are the base width times 2^d, and a window has a whole number of them.
 
-use std::time::Instant;
-
 use super::regrid::Reason;
+use crate::scheduling::{self, Instant};
 
 /// The most slots that a window may have.
 const SLOTS_MAX: u64 = 24;
@@ -173,6 +172,10 @@ impl WidthControl {
     #[inline]
     pub(super) fn decide(&mut self, standing: i64, replayed: u64) -> Option<u64> {
         self.since_storm = self.since_storm.saturating_add(1);
+        if let Some(level) = scheduling::level() {
+            self.go_to(level);
+            return self.slots();
+        }
         if self.skip > 0 {
             self.skip -= 1;
         } else if let Some(began) = &mut self.began {
@@ -202,7 +205,8 @@ impl WidthControl {
         if events >= 4 * windows {
             self.sparse_after = SPARSE_WINDOWS;
         }
-        let is_short = events < EVENTS_LEAST && windows < WINDOWS_ENOUGH;
+        let is_short =
+            events < scheduling::limit(EVENTS_LEAST as u64) as i64 && windows < WINDOWS_ENOUGH;
         if is_short || windows < WINDOWS_LEAST || windows < 4 && events < 10 * EVENTS_LEAST {
             return;
         }
@@ -338,7 +342,8 @@ impl WidthControl {
         self.mode = Mode::Base;
         if self.storms >= STORMS_MAX {
             // Narrower windows do not help. The next stretch is longer.
-            self.stretch = (4 * lost + 1024).max(self.stretch * 2).min(STRETCH_MAX);
+            self.stretch =
+                (4 * lost + scheduling::limit(1024)).max(self.stretch * 2).min(STRETCH_MAX);
             (self.storms, self.since_storm) = (0, 1000);
             (self.cap, self.base) = (self.first_storm_level, self.first_storm_level - 2);
             self.settled_cost = 0.0;

@@ -34,7 +34,7 @@
 
 use warpline_memory::CachePadded;
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, point};
 
 /// Bits of a window's number in a word.
 const WINDOW_BITS: u32 = 15;
@@ -105,6 +105,7 @@ impl Words {
     /// Publishes the word of worker `me`.
     #[inline]
     pub(crate) fn publish(&self, me: usize, word: Word) {
+        point();
         // Ordering: Release, edge WORD-1.
         self.0[me].word.store(word.0, Ordering::Release);
     }
@@ -136,6 +137,7 @@ impl Words {
     }
 
     fn read(&self, worker: usize) -> Word {
+        point();
         // Ordering: Acquire, edge WORD-1.
         Word(self.0[worker].word.load(Ordering::Acquire))
     }

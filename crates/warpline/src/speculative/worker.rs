@@ -17,6 +17,7 @@ use crate::{
     event::{Buffer, Message, by_lp::SortByLp},
     handling::Lp,
     run::ProgressMonitor,
+    scheduling,
 };
 
 /// A window may have this number of events per LP, and some more, before it counts as too large.
@@ -24,7 +25,7 @@ const EVENTS_PER_LP_MAX: u64 = 16;
 const EVENTS_MORE: u64 = 2048;
 /// Executions that may be wasted for each one that stands.
 const WASTE_MAX: i64 = 3;
-const WASTE_MORE: i64 = 256;
+const WASTE_MORE: u64 = 256;
 
 /// A worker.
 pub(super) struct Worker<'a, M: Model, B> {
@@ -238,7 +239,11 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
     /// Looks at what others have sent, and whether the oldest window is committed. Returns whether
     /// it was.
     pub(super) fn poll(&mut self) -> bool {
-        self.sender.receive();
+        scheduling::point();
+        self.request_simulated();
+        if !scheduling::is_mail_late() {
+            self.sender.receive();
+        }
         if !self.is_idle || self.is_regrid_requested() {
             return false;
         }
@@ -335,7 +340,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
     pub(super) fn check_waste(&mut self) {
         let useful = self.windows[0].standing + self.windows[1].standing;
         let all = (self.tally.processed - self.tally.base[self.sender.oldest.index()]) as i64;
-        if all > WASTE_MORE + WASTE_MAX * useful {
+        if all > scheduling::limit(WASTE_MORE) as i64 + WASTE_MAX * useful {
             self.request_regrid(Reason::STORM);
         } else if useful > 4 * events_max(self.lps.len()) as i64 {
             self.request_regrid(Reason::SIZE);
@@ -344,6 +349,6 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
 }
 
 /// The most events that a window of a worker with that many LPs should have.
-const fn events_max(lps: usize) -> u64 {
-    EVENTS_PER_LP_MAX * lps as u64 + EVENTS_MORE
+fn events_max(lps: usize) -> u64 {
+    EVENTS_PER_LP_MAX * lps as u64 + scheduling::limit(EVENTS_MORE)
 }

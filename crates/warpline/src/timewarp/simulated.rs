@@ -65,14 +65,9 @@ mod census;
 mod drawing;
 mod net;
 
-use std::{
-    ops::Range,
-    panic,
-    sync::{Arc, OnceLock},
-    thread,
-};
+use std::{ops::Range, panic, sync::Arc};
 
-use warpline_core::{CommitDigest, LpId, Model, Stream, VirtualTime};
+use warpline_core::{CommitDigest, LpId, Model, Stream};
 use warpline_net::Transport;
 
 use self::{
@@ -89,14 +84,12 @@ use crate::{
     RunError,
     pending::PendingSet,
     run::{FailureOrder, Ranks},
-    sequential,
     settings::{Aggregation, Pool, PoolKind, Sequential, Settings, StateSaving, TimeWarp},
     simulated::{
-        Dice,
+        Dice, Truth,
         model::{Log, Toy},
-        toy,
+        on_all_cores, toy,
     },
-    watch::Watch,
 };
 
 /// The seeds that the test runs on one rank; the numbers above those are run on several ranks.
@@ -122,34 +115,6 @@ enum Phase {
     Ended(End),
 }
 
-/// The result of the sequential engine.
-struct Truth {
-    result: Result<(CommitDigest, u64, VirtualTime), RunError>,
-    log: Log,
-    /// The most events that were pending at once.
-    peak: u64,
-}
-
-fn sequential(toy: &Toy, settings: &Settings<TimeWarp>) -> Truth {
-    let settings = settings.with(Sequential { pending: settings.engine.pending });
-    let report = sequential::run(toy, &settings, &mut Watch::default());
-    let peak = report.as_ref().map_or(0, |report| report.peak_buffer_bytes) / event_bytes(toy);
-    let result = report.map(|r| (r.digest, r.committed_events, r.end_time));
-    Truth { result, log: toy.learn(), peak }
-}
-
-/// The memory that an event takes in the sequential engine, as its error message tells.
-fn event_bytes(toy: &Toy) -> u64 {
-    static BYTES: OnceLock<u64> = OnceLock::new();
-    *BYTES.get_or_init(|| {
-        let settings = Settings { end: 1.0, memory: Some(0), ..Settings::default() };
-        match sequential::run(toy, &settings, &mut Watch::default()) {
-            Err(RunError::OutOfBuffers { event_bytes, .. }) => event_bytes,
-            other => panic!("there is no room for an event, but {other:?}"),
-        }
-    })
-}
-
 /// One run, all of it decided by the seed. Gives the number of events that were rolled back.
 fn simulate(seed: u64, pool: PoolKind, ranks: usize) -> u64 {
     let mut dice = Dice(Stream::for_lp(seed, LpId::new(0)));
@@ -163,7 +128,7 @@ fn simulate(seed: u64, pool: PoolKind, ranks: usize) -> u64 {
     }
     let toy = toy(&mut dice, settings.engine.saving != StateSaving::Reverse);
     let schedule = schedule(&mut dice);
-    let truth = sequential(&toy, &settings);
+    let truth = Truth::new(&toy, settings.with(Sequential { pending: settings.engine.pending }));
     let workers = settings.engine.workers;
     let buffer = Shared::<Toy>::buffer_bytes(workers);
     let buffers = dice.one_in(3).then(|| 1 + dice.0.below(60));
@@ -414,25 +379,12 @@ fn named(seed: u64) -> u64 {
     })
 }
 
-/// Runs all these seeds, on all cores; or the one that the environment names, if it is one of them.
+/// Runs all these seeds.
 fn run_seeds(seeds: Range<u64>) {
-    if let Some(seed) = std::env::var("SIMULATED_SEED").ok().and_then(|seed| seed.parse().ok()) {
-        if seeds.contains(&seed) {
-            named(seed);
-        }
-        return;
-    }
-    let threads = thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
-    let rolled_back: u64 = thread::scope(|scope| {
-        let run = |first| {
-            let all = (seeds.start + first..seeds.end).step_by(threads as usize);
-            move || all.map(named).sum::<u64>()
-        };
-        let all: Vec<_> = (0..threads).map(|first| scope.spawn(run(first))).collect();
-        all.into_iter().map(|thread| thread.join().expect("a seed failed, see above")).sum()
-    });
     let runs = seeds.end - seeds.start;
-    assert!(rolled_back > runs, "the schedules do not lead to rollbacks: {rolled_back}");
+    if let Some(rolled_back) = on_all_cores(seeds, named) {
+        assert!(rolled_back > runs, "the schedules do not lead to rollbacks: {rolled_back}");
+    }
 }
 
 #[test]

@@ -1,0 +1,220 @@
+//! The whole engine on one thread, under a scheduler that a seed decides.
+//!
+//! The workers of a run are coroutines here ([`scheduling`](crate::scheduling)): the scheduler picks
+//! the one that goes on at each scheduling point, starves some for long, lets others find their
+//! mail and the requests for regrids late, requests regrids of its own, makes windows narrow and
+//! wide, and makes rings and limits small. The model, the settings and the schedule are drawn from
+//! one seed, so every failure names the number that repeats it; `SIMULATED_SEED=1234 cargo test
+//! speculative::simulated` runs that one.
+//!
+//! The oracle is the sequential engine: same digest, same states, same outputs in the same order,
+//! same error. A run that was stopped has committed what the sequential engine commits up to there.
+
+use std::{
+    panic,
+    sync::{Arc, Mutex},
+    time::Instant,
+};
+
+use warpline_core::{LpId, Place, Stream};
+
+use super::{Shared, WorkerResult, conclude, event_bytes, work};
+use crate::{
+    RunError, Speculative,
+    event::{Boxed, Buffer, Inline},
+    run::{Outcome, Ranks},
+    scheduling::simulated::{self, Schedule},
+    sequential,
+    settings::{Sequential, Settings},
+    simulated::{
+        Dice, Truth,
+        model::{Cell, Log, Note, Toy},
+        on_all_cores, toy,
+    },
+    watch::Watch,
+};
+
+/// The seeds that the test runs; `SIMULATED_SEEDS` says how many others.
+const SEEDS: u64 = 2_000;
+
+/// Seeds that have failed once, and why.
+const REGRESSIONS: &[u64] = &[];
+
+fn settings(dice: &mut Dice, seed: u64) -> Settings<Speculative> {
+    let width = dice.pick(&[None, None, Some(0.01), Some(0.3), Some(1.0), Some(4.0), Some(1e3)]);
+    let workers = dice.pick(&[1, 2, 2, 2, 3, 3, 4, 5]);
+    let end = if dice.one_in(3) { dice.pick(&[0.0, 2.5, 6.0]) } else { f64::INFINITY };
+    let engine = Speculative { workers, width, pin: false, ..Speculative::default() };
+    Settings { seed, end, memory: None, engine }
+}
+
+fn schedule(dice: &mut Dice) -> Schedule {
+    const NEVER: u64 = u64::MAX;
+    Schedule {
+        turn: dice.pick(&[1, 4, 20, 100]),
+        naps: dice.pick(&[4, 10, 50, 1_000]),
+        nap_max: dice.pick(&[5, 60, 400, 2_000]),
+        late_mail: dice.pick(&[2, 5, 50, NEVER]),
+        late_requests: dice.pick(&[2, 10, 100, NEVER]),
+        regrids: dice.pick(&[20, 200, 2_000, NEVER, NEVER]),
+        regrids_max: dice.0.below(100),
+        widths: dice.pick(&[1, 3, 20, NEVER]),
+        widths_max: dice.0.below(60),
+        levels: dice.pick(&[[-12, 4], [-4, 8], [0, 12], [-8, -2]]),
+        limits: dice.pick(&[1, 8, 64, 1_024]),
+        ring: dice.pick(&[1, 2, 8, 64, 1 << 20]),
+        stop: dice.one_in(6).then(|| dice.0.below(2_000)),
+    }
+}
+
+/// One run, all of it decided by the seed. Returns the number of rollbacks.
+fn simulate(seed: u64) -> u64 {
+    let mut dice = Dice(Stream::for_lp(seed, LpId::new(0)));
+    let mut settings = settings(&mut dice, seed);
+    let toy = toy(&mut dice, true);
+    let schedule = schedule(&mut dice);
+    let truth = Truth::new(&toy, settings.with(Sequential::default()));
+    let events = dice.one_in(4).then(|| 1 + dice.0.below(60));
+    settings.memory = events.map(|events| events * event_bytes::<Toy>());
+    let is_boxed = dice.one_in(4);
+    simulated::begin(dice, schedule, settings.engine.workers);
+    let rollbacks = if is_boxed {
+        simulate_with::<Boxed<Note>>(&toy, &settings, &truth)
+    } else {
+        simulate_with::<Inline<Note>>(&toy, &settings, &truth)
+    };
+    assert_eq!(Arc::strong_count(&toy.token), 1, "messages that were never dropped");
+    rollbacks
+}
+
+fn simulate_with<B: Buffer<Note> + Send + 'static>(
+    toy: &Toy,
+    settings: &Settings<Speculative>,
+    truth: &Truth,
+) -> u64 {
+    let shared = Shared::<Toy, B>::new(toy, settings, &Ranks::alone()).expect("valid settings");
+    let started = Instant::now();
+    let results = Mutex::new((0..shared.workers()).map(|_| None).collect::<Vec<_>>());
+    let worker = |me: usize| -> Box<dyn FnOnce() + Send + '_> {
+        let (shared, results) = (&shared, &results);
+        Box::new(move || {
+            let result = work(shared, me, &mut Watch::default(), started);
+            results.lock().expect("no panic in here")[me] = Some(result);
+        })
+    };
+    let workers = (0..shared.workers()).map(worker).collect();
+    let progress = || shared.words.committed();
+    // Ordering: Relaxed; all workers are on this thread.
+    let stop = || shared.stop.soon.store(true, std::sync::atomic::Ordering::Relaxed);
+    simulated::run(workers, progress, stop);
+    let results: Vec<WorkerResult<Cell, B>> =
+        results.into_inner().expect("no panic in there").into_iter().flatten().collect();
+    let rollbacks = results.iter().map(|worker| worker.tally.rollbacks).sum();
+    let outcome = conclude(&shared, results, &mut Watch::default(), started);
+    let log = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
+    check(outcome, toy, &log, settings, truth, shared.events_max);
+    rollbacks
+}
+
+fn check(
+    outcome: Outcome<Toy>,
+    toy: &Toy,
+    log: &Log,
+    settings: &Settings<Speculative>,
+    truth: &Truth,
+    events_max: u64,
+) {
+    let done = match outcome {
+        Outcome::Done(done) => done,
+        Outcome::Failed(_, error) => return check_error(error, log, truth, events_max),
+        Outcome::Stopped => panic!("the run has ended, and nothing says why"),
+    };
+    let hashes: Vec<_> = done.lps.iter().map(|(_, cell)| cell.hash).collect();
+    let found = (done.totals.digest, done.totals.committed_events, done.last_time);
+    if done.interrupted {
+        if done.lps.len() < toy.habits.len() {
+            return assert_eq!(found.1, 0, "not all LPs had started");
+        }
+        let (last, events) = (done.last_time.get(), found.1);
+        let part = Settings {
+            end: last.next_up().min(settings.end),
+            memory: None,
+            ..settings.with(Sequential::default())
+        };
+        let part = sequential::run(toy, &part, &mut Watch::default());
+        let log_of_part = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
+        match part {
+            Ok(part) if events == part.committed_events => {
+                assert_eq!(found.0, part.digest, "all events up to {last}, and no others");
+                assert_eq!(hashes, part.output);
+                assert_eq!(log.outputs, log_of_part.outputs);
+                assert_eq!(log.blocking, log_of_part.blocking);
+            }
+            part => {
+                // It was stopped where events were handled one by one, between two of one time; or
+                // before the events at time 0.
+                let all = truth.result.as_ref().map_or(u64::MAX, |result| result.1);
+                let least = part.map_or(0, |part| part.committed_events);
+                assert!(events < all && (events > least || last == 0.0), "{events} until {last}");
+                assert!(truth.log.outputs.starts_with(&log.outputs));
+                assert!(truth.log.blocking.starts_with(&log.blocking));
+            }
+        }
+        return;
+    }
+    let Ok(expected) = &truth.result else {
+        panic!("finished, but the sequential run ended with {:?}", truth.result);
+    };
+    assert_eq!((found.0, found.1), (expected.0, expected.1));
+    if settings.end == f64::INFINITY {
+        assert_eq!(found.2, expected.2, "the time of the last event");
+    }
+    let states = truth.log.states.iter().map(|states| states.last().map_or(0, |state| state.1));
+    let states = states.chain(std::iter::repeat(0)).take(hashes.len());
+    assert!(states.eq(hashes.iter().copied()), "states: {hashes:?}");
+    assert_eq!(log.outputs, truth.log.outputs);
+    assert_eq!(log.blocking, truth.log.blocking);
+}
+
+fn check_error(error: RunError, log: &Log, truth: &Truth, events_max: u64) {
+    match (error, &truth.result) {
+        (RunError::Model(found), Err(RunError::Model(expected))) => {
+            let place = |place: &Place| (place.lp, place.event);
+            assert_eq!(place(&found.place), place(&expected.place), "{found}");
+            assert_eq!(found.fault, expected.fault);
+            assert_eq!(log.outputs, truth.log.outputs, "{found}");
+            assert_eq!(log.blocking, truth.log.blocking, "{found}");
+        }
+        (RunError::OutOfBuffers { .. }, Ok(_)) => {
+            let peak = truth.peak;
+            assert!(events_max <= peak, "{events_max} events are enough, {peak} are needed");
+        }
+        (RunError::OutOfBuffers { .. }, Err(_)) => {}
+        (error, truth) => panic!("ended with {error}, but the sequential run with {truth:?}"),
+    }
+}
+
+/// Runs a seed, and names it if it fails.
+fn named(seed: u64) -> u64 {
+    panic::catch_unwind(|| simulate(seed)).unwrap_or_else(|payload| {
+        eprintln!("this was seed {seed}: SIMULATED_SEED={seed} repeats it");
+        panic::resume_unwind(payload)
+    })
+}
+
+#[test]
+fn simulated_runs_agree_with_the_sequential_engine() {
+    let seeds = std::env::var("SIMULATED_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
+    let seeds = seeds.unwrap_or(SEEDS);
+    let only = std::env::var("SIMULATED_SEED").is_ok();
+    if let Some(rollbacks) = on_all_cores(0..if only { u64::MAX } else { seeds }, named) {
+        assert!(rollbacks > seeds, "the schedules do not lead to rollbacks: {rollbacks}");
+    }
+}
+
+#[test]
+fn regression_seeds() {
+    for &seed in REGRESSIONS {
+        named(seed);
+    }
+}
