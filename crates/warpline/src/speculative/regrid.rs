@@ -327,7 +327,9 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
                 shared.write_outputs(0, &mut self.sender.error_context, u64::MAX);
             }
             let mut stretch = Stretch::new(shared, &mut cuts);
-            stretch.run(until, || monitor.is_to_stop());
+            if !shared.failure.is_known() {
+                stretch.run(until, || monitor.is_to_stop());
+            }
             self.tally.sequential += stretch.handled;
             self.tally.processed += stretch.handled;
             self.tally.committed += stretch.handled;

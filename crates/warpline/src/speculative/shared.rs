@@ -265,12 +265,15 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
         }
     }
 
-    /// Writes non-blocking I/O events, which are committed.
+    /// Writes non-blocking I/O events, which are committed; none after an event that has failed.
     #[cold]
     pub(super) fn write_outputs(&self, me: usize, context: &mut ErrorContext, before: u64)
     where
         B: crate::event::Buffer<Message<M>>,
     {
+        if let Some(FailureOrder::Event(_)) = self.failure.order() {
+            return;
+        }
         let outputs = self.take_outputs(before);
         self.guard(
             me,

@@ -256,6 +256,9 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         let is_committed = self.shared().words.is_committed(self.oldest, &mut self.seen);
         if is_committed {
             self.commit();
+            if self.shared().failure.is_known() {
+                self.request_regrid(Reason::END);
+            }
         }
         is_committed
     }
