@@ -10,13 +10,14 @@ use warpline_core::{EventKey, Fault, Io, LogicalProcess, Model};
 
 use super::{
     event::{Event, Parity},
+    regrid::Reason,
     sending::Sender,
     window::Window,
     worker::Worker,
 };
 use crate::{
     event::{Buffer, Message, by_lp},
-    handling::{Cause, Core, Handling, Lp},
+    handling::{Cause, Core, Halt, Handling, Lp},
     panics,
 };
 
@@ -174,7 +175,11 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         mut executed: Executed,
         fault: Fault,
     ) {
-        drop(self.sender.error_context.cut_off.settle::<()>(Err(fault)));
+        if let Halt::OutOfBuffers = self.sender.error_context.cut_off.reason(fault) {
+            // A replay may find memory, so it would not tell what was sent here: nothing of this
+            // window may stand.
+            self.request_regrid(Reason::SIZE);
+        }
         executed.is_stopped = true;
         self.tally.processed += executed.events;
         self.windows[parity.index()].executed(local, executed);

@@ -41,6 +41,9 @@ const SEEDS: u64 = 2_000;
 const REGRESSIONS: &[u64] = &[
     // After an output had failed, later ones were written.
     318,
+    // A handler was cut off because there was no memory, and found some in a replay: the replay did
+    // not tell what had been sent, and events were doubled.
+    1_244,
 ];
 
 fn settings(dice: &mut Dice, seed: u64) -> Settings<Speculative> {
