@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// The seeds that the test runs; `SIMULATED_SEEDS` says how many others.
-const SEEDS: u64 = 2_000;
+const SEEDS: u64 = 10_000;
 
 /// Seeds that have failed once, and why.
 const REGRESSIONS: &[u64] = &[
