@@ -68,7 +68,7 @@ fn install() {
 fn fault(payload: &(dyn std::any::Any + Send)) -> Fault {
     let message = message(payload);
     #[cfg(test)]
-    crate::scheduling::simulated::caught(&message);
+    OBSERVER.get().inspect(|observer| observer(&message));
     Fault::Panicked { message, location: LOCATION.take() }
 }
 
@@ -91,8 +91,19 @@ pub(crate) fn cut_off() -> ! {
     panic::resume_unwind(Box::new("the handler was cut off"))
 }
 
-/// Says whether panics of this thread are caught; returns whether they were. Simulated workers share
-/// a thread.
+#[cfg(test)]
+thread_local! {
+    static OBSERVER: Cell<Option<fn(&str)>> = const { Cell::new(None) };
+}
+
+/// Lets `observer` see the messages of all panics that this thread catches.
+#[cfg(test)]
+pub(crate) fn observe(observer: Option<fn(&str)>) {
+    OBSERVER.set(observer);
+}
+
+/// Says whether panics of this thread are caught; returns whether they were. Simulated workers
+/// share a thread.
 #[cfg(test)]
 pub(crate) fn set_catching(is_catching: bool) -> bool {
     CATCHING.replace(is_catching)

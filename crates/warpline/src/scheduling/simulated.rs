@@ -27,11 +27,12 @@ pub(crate) struct Schedule {
     pub(crate) late_mail: u64,
     /// Looks at the requested regrids that do not find a new one.
     pub(crate) late_requests: u64,
-    /// Polls that request a regrid, up to a number of them: windows need some time to be committed.
+    /// Polls that request a regrid, up to a number of them: windows need some time to be
+    /// committed.
     pub(crate) regrids: u64,
     pub(crate) regrids_max: u64,
-    /// Windows after which the width changes, to one between these levels, up to a number of times:
-    /// then the control finds out of bad widths.
+    /// Windows after which the width changes, to one between these levels, up to a number of
+    /// times: then the control finds out of bad widths.
     pub(crate) widths: u64,
     pub(crate) widths_max: u64,
     pub(crate) levels: [i32; 2],
@@ -80,6 +81,7 @@ pub(crate) fn begin(dice: Dice, schedule: Schedule, workers: usize) {
     let simulation =
         Simulation { dice, schedule, worker: 0, left: 0, seen, nanoseconds: 0, unexpected };
     SIMULATION.set(Some(simulation));
+    panics::observe(Some(caught));
 }
 
 /// Lets the workers work until all have ended, and ends the run. `progress` is a number that grows
@@ -94,6 +96,7 @@ pub(crate) fn run<'a>(
     let turn = || run_all(&mut running, &progress, &stop);
     let outcome = panic::catch_unwind(panic::AssertUnwindSafe(turn));
     let simulation = SIMULATION.take();
+    panics::observe(None);
     outcome.unwrap_or_else(|payload| {
         // Their stacks cannot be unwound from here.
         std::mem::forget(running);
@@ -153,7 +156,7 @@ fn run_all(
 }
 
 /// Notes a panic that was caught as one of the model: the toy model's own ones are known.
-pub(crate) fn caught(message: &str) {
+fn caught(message: &str) {
     let is_known = matches!(message, "broken on purpose" | "the handler was cut off");
     if !is_known {
         ask(|simulation| simulation.unexpected.get_or_insert_with(|| message.to_owned()).len());

@@ -1,7 +1,7 @@
 //! The whole engine on one thread, under a scheduler that a seed decides.
 //!
-//! The workers of a run are coroutines here ([`scheduling`](crate::scheduling)): the scheduler picks
-//! the one that goes on at each scheduling point, starves some for long, lets others find their
+//! The workers of a run are coroutines here ([`crate::scheduling`]): the scheduler picks the one
+//! that goes on at each scheduling point, starves some for long, lets others find their
 //! mail and the requests for regrids late, requests regrids of its own, makes windows narrow and
 //! wide, and makes rings and limits small. The model, the settings and the schedule are drawn from
 //! one seed, so every failure names the number that repeats it; `SIMULATED_SEED=1234 cargo test
@@ -41,8 +41,8 @@ const SEEDS: u64 = 10_000;
 const REGRESSIONS: &[u64] = &[
     // After an output had failed, later ones were written.
     318,
-    // A handler was cut off because there was no memory, and found some in a replay: the replay did
-    // not tell what had been sent, and events were doubled.
+    // A handler was cut off because there was no memory, and found some in a replay: the replay
+    // did not tell what had been sent, and events were doubled.
     1_244,
 ];
 
