@@ -50,6 +50,8 @@ const EMPTY: Head = Head { last: NONE, len: 0 };
 /// A fixed number of lists, which share their memory.
 pub struct Lists<T> {
     heads: Box<[Head]>,
+    /// As many lists again, which were set aside.
+    aside: Box<[Head]>,
     slabs: Vec<Slab<T>>,
     /// By chunk: the next one of its list, after the last one the first; or the next spare one.
     next: Vec<u32>,
@@ -63,8 +65,9 @@ impl<T> Lists<T> {
     /// This number of empty lists.
     #[must_use]
     pub fn new(lists: usize) -> Self {
-        let heads = vec![EMPTY; lists].into();
-        Self { heads, slabs: Vec::new(), next: Vec::new(), spare: NONE, fresh: Slab::<T>::CHUNKS }
+        let heads: Box<[Head]> = vec![EMPTY; lists].into();
+        let (aside, fresh) = (heads.clone(), Slab::<T>::CHUNKS);
+        Self { heads, aside, slabs: Vec::new(), next: Vec::new(), spare: NONE, fresh }
     }
 
     /// How many items a list has.
@@ -194,6 +197,33 @@ impl<T> Lists<T> {
         self.reset(list);
     }
 
+    /// The items of a list, in their order.
+    pub fn iter(&self, list: usize) -> impl Iterator<Item = &T> {
+        let items = move |(chunk, items)| (0..items).map(move |item| self.place(chunk, item));
+        // SAFETY: the first items of a chunk are initialized (LIST-A), and nobody changes them while
+        // the lists are borrowed.
+        self.chunks(list).flat_map(items).map(|place| unsafe { place.as_ref() })
+    }
+
+    /// Sets all lists aside, so that their items can be sorted into new lists without taking the
+    /// memory twice. Nothing may be there from before.
+    pub fn set_aside(&mut self) {
+        assert!(self.aside.iter().all(|head| head.len == 0), "lists are aside already");
+        std::mem::swap(&mut self.heads, &mut self.aside);
+    }
+
+    /// Moves all items of a list that was set aside to the end of `target`, in their order.
+    pub fn move_aside_to(&mut self, list: usize, target: &mut Vec<T>) {
+        std::mem::swap(&mut self.heads, &mut self.aside);
+        self.move_to(list, target);
+        std::mem::swap(&mut self.heads, &mut self.aside);
+    }
+
+    /// Puts a list back that was set aside, in exchange for the list that is in its place.
+    pub fn exchange(&mut self, list: usize) {
+        std::mem::swap(&mut self.heads[list], &mut self.aside[list]);
+    }
+
     /// Takes out the first item of a list that fits, and puts the last one in its place.
     pub fn take(&mut self, list: usize, fits: impl Fn(&T) -> bool) -> Option<T> {
         let mut items =
@@ -244,6 +274,7 @@ impl<T> Drop for Lists<T> {
             for list in 0..self.heads.len() {
                 let mut items = Vec::new();
                 self.move_to(list, &mut items);
+                self.move_aside_to(list, &mut items);
             }
         }
     }
@@ -331,6 +362,7 @@ mod tests {
         Push(usize),
         Take(usize, u32),
         Move(usize),
+        Aside,
     }
 
     fn action() -> impl Strategy<Value = Action> {
@@ -338,6 +370,7 @@ mod tests {
             40 => (0..3_usize).prop_map(Action::Push),
             4 => (0..3_usize, 0..100_u32).prop_map(|(list, item)| Action::Take(list, item)),
             1 => (0..3_usize).prop_map(Action::Move),
+            1 => Just(Action::Aside),
         ]
     }
 
@@ -368,10 +401,22 @@ mod tests {
                         let items: Vec<_> = items.iter().map(|(item, _)| *item).collect();
                         prop_assert_eq!(items, std::mem::take(&mut vectors[list]));
                     }
+                    Action::Aside => {
+                        lists.set_aside();
+                        lists.push(0, || (0, Rc::clone(&marker)));
+                        lists.exchange(0);
+                        let mut items = Vec::new();
+                        lists.move_aside_to(0, &mut items);
+                        prop_assert_eq!(items.len(), 1);
+                        (1..3).for_each(|list| lists.move_aside_to(list, &mut items));
+                        let moved = items.into_iter().skip(1).map(|(item, _)| item);
+                        prop_assert!(moved.eq(vectors[1..].iter_mut().flat_map(std::mem::take)));
+                    }
                 }
                 for (list, vector) in vectors.iter().enumerate() {
                     prop_assert_eq!(lists.len(list), vector.len());
                     prop_assert_eq!(lists.is_empty(list), vector.is_empty());
+                    prop_assert!(lists.iter(list).map(|(item, _)| item).eq(vector));
                 }
                 let left: usize = vectors.iter().map(Vec::len).sum();
                 prop_assert_eq!(Rc::strong_count(&marker), left + 1);

@@ -155,30 +155,80 @@ impl<B> Calendar<B> {
         self.far = far;
     }
 
+    /// Lets the anti-messages that wait for that take their events away, before a second event of
+    /// their key comes into the same list (SPEC-C).
+    pub(super) fn annihilate(&mut self) {
+        if !self.far_antis.is_empty() {
+            self.len -= annihilate(&mut self.far, &mut self.far_antis) as u64;
+        }
+        if !self.never_antis.is_empty() {
+            let mut events = Vec::new();
+            self.buckets.move_to(self.never(), &mut events);
+            self.len -= annihilate(&mut events, &mut self.never_antis) as u64;
+            events.into_iter().for_each(|event| self.buckets.push(self.never(), || event));
+        }
+        let antis = self.far_antis.len() + self.never_antis.len();
+        debug_assert_eq!(antis, 0, "SPEC-C: they come after their events");
+    }
+
+    /// All events that are due before the end.
+    pub(super) fn due(&self) -> impl Iterator<Item = &Event<B>> {
+        (0..self.never()).flat_map(|list| self.buckets.iter(list)).chain(&self.far)
+    }
+
+    /// All events.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Event<B>> {
+        self.due().chain(self.buckets.iter(self.never()))
+    }
+
+    /// Begins again at the slot `first` of another grid, with the valid events; all of them are if
+    /// there is no `is_valid`.
+    pub(super) fn rebuild(
+        &mut self,
+        first: u64,
+        is_valid: Option<impl Fn(&Event<B>) -> bool>,
+        tile_of: impl Fn(&Event<B>) -> (u64, usize),
+    ) {
+        debug_assert!(self.far_antis.is_empty() && self.never_antis.is_empty(), "SPEC-C: all used");
+        self.restart(first);
+        self.len = 0;
+        let far = std::mem::take(&mut self.far);
+        self.buckets.set_aside();
+        let never = self.never();
+        if is_valid.is_none() {
+            self.buckets.exchange(never);
+            self.len += self.buckets.len(never) as u64;
+        }
+        let mut events = far;
+        for list in 0..=never {
+            for event in events.drain(..) {
+                if is_valid.as_ref().is_none_or(|is_valid| is_valid(&event)) {
+                    let (slot, tile) = tile_of(&event);
+                    self.insert(slot, tile, || event);
+                }
+            }
+            self.buckets.move_aside_to(list, &mut events);
+        }
+        events
+            .into_iter()
+            .filter(|event| is_valid.as_ref().is_none_or(|is| is(event)))
+            .for_each(|event| self.insert(NEVER, 0, || event));
+    }
+
     /// Moves all events to `pending`, and begins anew.
     pub(super) fn empty(&mut self, pending: &mut Vec<Event<B>>) {
+        self.annihilate();
         pending.reserve(self.len as usize);
         for list in 0..self.never() {
             self.buckets.move_to(list, pending);
         }
-        // Here, because a second event of their key may be in a list already (SPEC-C).
-        annihilate(&mut self.far, &mut self.far_antis);
-        debug_assert!(self.far_antis.is_empty(), "SPEC-C: they come after their events");
         pending.append(&mut self.far);
-        if self.never_antis.is_empty() {
-            self.buckets.move_to(self.never(), pending);
-        } else {
-            let mut never = Vec::new();
-            self.buckets.move_to(self.never(), &mut never);
-            annihilate(&mut never, &mut self.never_antis);
-            debug_assert!(self.never_antis.is_empty(), "SPEC-C: they come after their events");
-            pending.append(&mut never);
-        }
+        self.buckets.move_to(self.never(), pending);
         self.len = 0;
     }
 
-    /// Lets the calendar begin at this slot. It is empty.
-    pub(super) fn restart(&mut self, first: u64) {
+    /// Lets the calendar begin at this slot, without events.
+    fn restart(&mut self, first: u64) {
         self.first = first;
         self.next_look = first.saturating_add(LOOK_EVERY);
     }

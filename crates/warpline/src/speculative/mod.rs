@@ -112,9 +112,10 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
 }
 
 /// What a worker returns at its end.
-struct WorkerResult<L, B> {
+struct WorkerResult<L> {
     lps: Vec<crate::handling::Lp<L>>,
-    pending: Vec<Event<B>>,
+    /// How many events are left.
+    left: u64,
     is_interrupted: bool,
     tally: Tally,
 }
@@ -125,7 +126,7 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     me: usize,
     watch: &mut Watch<'_>,
     started: Instant,
-) -> WorkerResult<M::Lp, B> {
+) -> WorkerResult<M::Lp> {
     let binding = threads::bind(&shared.directory, me, &shared.settings.parallel());
     // If a bug of the engine lets this worker panic, the others must not wait for it.
     let alarm = Alarm::new(|| shared.regrid.set_broken());
@@ -135,14 +136,14 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     alarm.disarm();
     drop(binding);
     monitor.resume_panic();
-    let Worker { lps, pending, is_interrupted, tally, .. } = worker;
-    WorkerResult { lps, pending, is_interrupted, tally }
+    let Worker { lps, left, is_interrupted, tally, .. } = worker;
+    WorkerResult { lps, left, is_interrupted, tally }
 }
 
 /// Makes the outcome of the run from the results of its workers.
 fn conclude<M: Model, B: Buffer<Message<M>>>(
     shared: &Shared<'_, M, B>,
-    mut results: Vec<WorkerResult<M::Lp, B>>,
+    mut results: Vec<WorkerResult<M::Lp>>,
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> Outcome<M> {
@@ -153,7 +154,7 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
     let committed: u64 = sum(|tally| tally.committed);
     let last_time = results.iter().map(|worker| worker.tally.last_time).max().unwrap_or_default();
     let interrupted = results.iter().any(|worker| worker.is_interrupted);
-    let pending: u64 = results.iter().map(|worker| worker.pending.len() as u64).sum();
+    let pending: u64 = results.iter().map(|worker| worker.left).sum();
     let totals = Totals {
         committed_events: committed,
         processed_events: sum(|tally| tally.processed),

@@ -19,7 +19,7 @@ use std::{
     sync::{Mutex, PoisonError, atomic::AtomicI32},
 };
 
-use warpline_core::{LpId, Model, VirtualTime};
+use warpline_core::{Model, VirtualTime};
 
 use super::{
     event::{Event, Parity, annihilate},
@@ -39,6 +39,8 @@ use crate::{
 /// The base width is such that a worker's first window has about this number of events, or half as
 /// many as it has LPs.
 const EVENTS_FIRST: usize = 64;
+/// Events whose times are looked at for that.
+const SAMPLE: usize = 4096;
 
 /// Why a regrid is requested: a set of reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +64,11 @@ impl Reason {
 
     pub(super) const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
+    }
+
+    /// Whether no window is open, so that nothing is given up.
+    fn keeps_all(self) -> bool {
+        self == Self::START || self == Self::GRID || self == Self::END
     }
 }
 
@@ -118,9 +125,10 @@ impl<M: Model, B> Regrid<M, B> {
         sent == committed + self.pending.load(Ordering::Relaxed)
     }
 
-    fn sent(&self, lp: LpId) -> u64 {
+    /// Whether the event was sent before the border (REGRID-B).
+    fn is_valid<E>(&self, event: &Event<E>) -> bool {
         // Ordering: Relaxed; a barrier lies between.
-        self.sent[lp.index()].load(Ordering::Relaxed)
+        event.key.sequence() < self.sent[event.key.sender().index()].load(Ordering::Relaxed)
     }
 }
 
@@ -155,33 +163,32 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         }
     }
 
-    /// Gives up the open windows together with all other workers. Breaks if the run is over.
+    /// Gives up the open windows together with all other workers, and begins again. Breaks if the
+    /// run is over.
     pub(super) fn regrid(&mut self, monitor: &mut ProgressMonitor<'_, '_>) -> ControlFlow<()> {
         let shared = self.shared();
-        self.tally.regrids += 1;
-        self.sender.publish();
-        let oldest = self.meet(!self.oldest, true)?;
-        // A worker may have sent something before it came.
-        self.sender.receive();
-        // A window that one worker has committed is committed.
-        while self.oldest < !oldest {
-            self.commit();
-        }
+        self.gather()?;
         // Ordering: Relaxed; the barrier has published it, and the next one is before its reset.
         let reason = Reason(shared.regrid.reasons.load(Ordering::Relaxed));
-        let mut pending = Vec::new();
+        let mut pending = std::mem::take(&mut self.pending);
         let lost = self.undo_windows(&mut pending);
-        self.sender.calendar.empty(&mut pending);
+        self.sender.calendar.annihilate();
         self.plan(reason, lost);
-        let is_start = reason.has(Reason::START);
-        let width = if is_start { self.first_width(&pending) } else { self.base_width };
+        let width =
+            if reason.has(Reason::START) { self.first_width(&pending) } else { self.base_width };
         self.base_width = f64::from_bits(self.meet(width.to_bits(), false)?);
         self.keep_valid(&mut pending);
-        // Ordering: Relaxed; barriers lie before and after.
-        shared.regrid.pending.fetch_add(pending.len() as u64, Ordering::Relaxed);
         let is_over = reason.has(Reason::STOP) || shared.failure.is_known();
-        let mut first = self.meet(first_time(&pending, shared.end), false)?;
-        // Ordering: Relaxed, here and below; barriers lie between.
+        // Ordering: Relaxed, here and below; barriers lie before and after.
+        let events = shared.regrid.stretch_events.load(Ordering::Relaxed);
+        let is_stretch = !is_over && (events > 0 || reason.has(Reason::STOPPED));
+        if is_over || is_stretch {
+            self.sender.calendar.empty(&mut pending);
+            self.keep_valid(&mut pending);
+        }
+        let (count, mut first) = self.survey(reason, &pending);
+        shared.regrid.pending.fetch_add(count, Ordering::Relaxed);
+        first = self.meet(first, false)?;
         debug_assert!(
             self.sender.me > 0 || shared.regrid.is_complete(shared.words.committed()),
             "REGRID-B: events were lost or doubled"
@@ -190,11 +197,10 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         {
             shared.fail_for_memory();
         }
-        let events = shared.regrid.stretch_events.load(Ordering::Relaxed);
-        let until = f64::from_bits(shared.regrid.stretch_until.load(Ordering::Relaxed));
-        if !is_over && (events > 0 || reason.has(Reason::STOPPED)) {
+        if is_stretch {
+            let until = f64::from_bits(shared.regrid.stretch_until.load(Ordering::Relaxed));
             self.stretch(&mut pending, Until { events, time: until }, monitor)?;
-            first = self.meet(first_time(&pending, shared.end), false)?;
+            first = self.meet(first_time(pending.iter(), shared.end), false)?;
         }
         if self.sender.me == 0 {
             shared.regrid.reasons.store(0, Ordering::Relaxed);
@@ -206,16 +212,41 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         }
         self.meet(0, false)?;
         if is_over || shared.failure.is_known() || first == u64::MAX {
-            if reason.has(Reason::STOP) {
-                // All events up to this time took place.
-                let first = f64::from_bits(first.min(shared.end.to_bits()));
-                let reached = VirtualTime::new(first.next_down().max(0.0));
-                self.tally.last_time = reached.unwrap_or(self.tally.last_time);
-            }
-            (self.is_interrupted, self.pending) = (reason.has(Reason::STOP), pending);
+            self.end(reason, first, pending);
             return ControlFlow::Break(());
         }
-        self.restart(f64::from_bits(first), pending);
+        self.restart(reason, f64::from_bits(first), pending);
+        ControlFlow::Continue(())
+    }
+
+    /// The run is over. `first` is the time of the first event that is left.
+    fn end(&mut self, reason: Reason, first: u64, mut pending: Vec<Event<B>>) {
+        if reason.has(Reason::STOP) {
+            // All events up to this time took place.
+            let first = f64::from_bits(first.min(self.shared().end.to_bits()));
+            let reached = VirtualTime::new(first.next_down().max(0.0));
+            self.tally.last_time = reached.unwrap_or(self.tally.last_time);
+        }
+        if !reason.keeps_all() {
+            self.sender.calendar.empty(&mut pending);
+            self.keep_valid(&mut pending);
+        }
+        self.is_interrupted = reason.has(Reason::STOP);
+        self.left = self.sender.calendar.len() + pending.len() as u64;
+        self.pending = pending;
+    }
+
+    /// Waits until all workers are here, and have received and committed the same.
+    fn gather(&mut self) -> ControlFlow<()> {
+        self.tally.regrids += 1;
+        self.sender.publish();
+        let oldest = self.meet(!self.oldest, true)?;
+        // A worker may have sent something before it came.
+        self.sender.receive();
+        // A window that one worker has committed is committed.
+        while self.oldest < !oldest {
+            self.commit();
+        }
         ControlFlow::Continue(())
     }
 
@@ -288,19 +319,35 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         if let Some(width) = self.shared().settings.engine.width {
             return width;
         }
-        let mut times: Vec<_> = pending.iter().map(|event| event.key.time_value()).collect();
+        let calendar = &self.sender.calendar;
+        let count = calendar.len() as usize + pending.len();
+        let step = count.div_ceil(SAMPLE).max(1);
+        let sample = calendar.iter().chain(pending).step_by(step);
+        let mut times: Vec<_> = sample.map(|event| event.key.time_value()).collect();
         times.sort_unstable_by(f64::total_cmp);
         let Some(first) = times.first() else { return f64::INFINITY };
         let events = EVENTS_FIRST.max(self.lps.len() / 2);
-        let some = times.iter().skip(events.min(times.len() / 2)).map(|time| time - first);
+        let some = times.iter().skip(events.min(count / 2) / step).map(|time| time - first);
         some.into_iter().find(|width| *width > 0.0).unwrap_or(f64::INFINITY)
+    }
+
+    /// Counts the valid events, and finds the first time before the end, as bits.
+    fn survey(&self, reason: Reason, pending: &[Event<B>]) -> (u64, u64) {
+        let (shared, calendar) = (self.sender.shared, &self.sender.calendar);
+        if reason.keeps_all() {
+            let count = calendar.len() + pending.len() as u64;
+            return (count, first_time(calendar.due().chain(pending), shared.end));
+        }
+        let is_valid = |event: &&Event<B>| shared.regrid.is_valid(event);
+        let count = calendar.iter().filter(is_valid).count() + pending.len();
+        let first = first_time(calendar.due().filter(is_valid).chain(pending), shared.end);
+        (count as u64, first)
     }
 
     /// Keeps the events that were sent before the border and are not canceled (REGRID-B).
     fn keep_valid(&self, pending: &mut Vec<Event<B>>) {
         let regrid = &self.sender.shared.regrid;
-        let is_valid = |event: &Event<B>| event.key.sequence() < regrid.sent(event.key.sender());
-        pending.retain(is_valid);
+        pending.retain(|event| regrid.is_valid(event));
         let mut antis = pending.extract_if(.., |event| event.is_anti()).collect();
         annihilate(pending, &mut antis);
         debug_assert!(antis.is_empty(), "SPEC-C: they come after their events");
@@ -346,31 +393,29 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     }
 
     /// Begins again at `first`, the time of the first pending event of all workers.
-    fn restart(&mut self, first: f64, mut pending: Vec<Event<B>>) {
+    fn restart(&mut self, reason: Reason, first: f64, pending: Vec<Event<B>>) {
         let shared = self.shared();
         // Ordering: Relaxed; barriers lie between.
         let exponent = shared.regrid.exponent.load(Ordering::Relaxed);
         let base = if self.base_width.is_finite() { self.base_width } else { 1.0 };
-        self.sender.grid = Grid::new(base * 2_f64.powi(exponent), first, shared.end);
-        let slot = self.sender.grid.slot(first);
+        let grid = Grid::new(base * 2_f64.powi(exponent), first, shared.end);
+        let slot = grid.slot(first);
         debug_assert_ne!(slot, NEVER, "the first event is before the end");
-        self.sender.calendar.restart(slot);
-        self.sender.set_border(slot);
+        let is_valid = |event: &Event<B>| shared.regrid.is_valid(event);
+        self.sender.begin(grid, slot, (!reason.keeps_all()).then_some(is_valid));
         // All workers go on with the same numbers, which no word has had yet.
         self.oldest += 2;
         self.newest = self.oldest - 1;
         self.sender.oldest = Parity::of(self.oldest);
         self.is_idle = false;
-        self.sender.sent = [0; 2];
-        self.sender.received = [0; 2];
         shared.words.publish(self.sender.me, Word::active(self.oldest));
-        pending.drain(..).for_each(|event| self.sender.insert(event));
+        pending.into_iter().for_each(|event| self.sender.insert(event));
         self.epoch += 1;
     }
 }
 
 /// The time of the first event before the end, as bits that compare as times do; all ones for none.
-fn first_time<B>(pending: &[Event<B>], end: f64) -> u64 {
-    let times = pending.iter().map(|event| event.key.time_value());
+fn first_time<'e, B: 'e>(events: impl Iterator<Item = &'e Event<B>>, end: f64) -> u64 {
+    let times = events.map(|event| event.key.time_value());
     times.filter(|&time| time < end).map(f64::to_bits).min().unwrap_or(u64::MAX)
 }

@@ -254,6 +254,20 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
         self.calendar.advance(first, |event| slot_and_tile(shared, grid, own, event));
     }
 
+    /// Begins on a new grid at the slot `first`, in which no window is open, with those pending
+    /// events that are valid; all of them are if there is no `is_valid`.
+    pub(super) fn begin(
+        &mut self,
+        grid: Grid,
+        first: u64,
+        is_valid: Option<impl Fn(&Event<B>) -> bool>,
+    ) {
+        (self.grid, self.sent, self.received) = (grid, [0; 2], [0; 2]);
+        self.set_border(first);
+        let (shared, own) = (self.shared, self.own);
+        self.calendar.rebuild(first, is_valid, |event| slot_and_tile(shared, grid, own, event));
+    }
+
     /// Inserts an event into the calendar of a new grid, in which no window is open.
     pub(super) fn insert(&mut self, event: Event<B>) {
         let (slot, tile) = self.slot_and_tile(&event);

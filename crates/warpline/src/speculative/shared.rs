@@ -36,6 +36,9 @@ const YIELDS: u32 = 20_000;
 /// The same if there are more workers than cores: the one that all wait for has no core.
 const YIELDS_FEW: u32 = 64;
 
+/// In place of the slots of a window: it needs another grid.
+pub(super) const ANOTHER_GRID: u64 = 0;
+
 /// What all workers share.
 pub(super) struct Shared<'m, M: Model, B> {
     pub(super) model: &'m M,

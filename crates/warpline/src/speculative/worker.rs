@@ -8,7 +8,7 @@ use super::{
     event::{Event, Parity},
     regrid::Reason,
     sending::{Opened, Sender},
-    shared::{ErrorContext, Shared},
+    shared::{ANOTHER_GRID, ErrorContext, Shared},
     width::WidthControl,
     window::{Place, Window},
     words::Word,
@@ -52,8 +52,10 @@ pub(super) struct Worker<'a, M: Model, B> {
     /// Events that were replayed before the last regrid.
     pub(super) replayed_before: u64,
     pub(super) is_interrupted: bool,
-    /// Events that are left at the end.
+    /// Events that are left at an early end.
     pub(super) pending: Vec<Event<B>>,
+    /// How many events are left at the end.
+    pub(super) left: u64,
     pub(super) tally: Tally,
     /// Kept for their memory.
     pub(super) batch: Vec<Event<B>>,
@@ -110,6 +112,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             replayed_before: 0,
             is_interrupted: false,
             pending: Vec::new(),
+            left: 0,
             tally: Tally::default(),
             batch: Vec::new(),
             places: Vec::new(),
@@ -128,8 +131,14 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         self.start(monitor);
         while self.regrid(monitor).is_continue() {
             while !self.is_regrid_requested() {
-                self.open_window(monitor);
-                self.settle_window(monitor);
+                if self.shared().width(self.newest + 1) == ANOTHER_GRID {
+                    // All are here, and no window is given up for it.
+                    self.await_commit(monitor, self.newest + 1);
+                    self.request_regrid(Reason::GRID);
+                } else {
+                    self.open_window(monitor);
+                    self.settle_window(monitor);
+                }
             }
         }
     }
@@ -207,10 +216,8 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             if shared.words.held() > shared.events_max {
                 return self.request_regrid(Reason::SIZE);
             }
-            match control.decide(standing, self.tally.replayed) {
-                Some(slots) => shared.set_width(self.newest + 2, slots),
-                None => return self.request_regrid(Reason::GRID),
-            }
+            let slots = control.decide(standing, self.tally.replayed);
+            shared.set_width(self.newest + 2, slots.unwrap_or(ANOTHER_GRID));
         }
         self.is_idle = true;
         self.announce();
