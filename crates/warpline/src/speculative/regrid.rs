@@ -65,11 +65,6 @@ impl Reason {
     pub(super) const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
-
-    /// Whether no window is open, so that nothing is given up.
-    fn keeps_all(self) -> bool {
-        self == Self::START || self == Self::GRID || self == Self::END
-    }
 }
 
 /// What workers share for regrids.
@@ -176,17 +171,18 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         self.plan(reason, lost);
         let width =
             if reason.has(Reason::START) { self.first_width(&pending) } else { self.base_width };
-        self.base_width = f64::from_bits(self.meet(width.to_bits(), false)?);
+        let given_up = Reduction { lbts: width.to_bits(), flags: u64::from(self.has_given_up) };
+        let Reduction { lbts: width, flags } = self.reduce(given_up, false)?;
+        (self.base_width, self.has_given_up) = (f64::from_bits(width), flags > 0);
         self.keep_valid(&mut pending);
         let is_over = reason.has(Reason::STOP) || shared.failure.is_known();
         // Ordering: Relaxed, here and below; barriers lie before and after.
         let events = shared.regrid.stretch_events.load(Ordering::Relaxed);
         let is_stretch = !is_over && (events > 0 || reason.has(Reason::STOPPED));
         if is_over || is_stretch {
-            self.sender.calendar.empty(&mut pending);
-            self.keep_valid(&mut pending);
+            self.empty_calendar(&mut pending);
         }
-        let (count, mut first) = self.survey(reason, &pending);
+        let (count, mut first) = self.survey(&pending);
         shared.regrid.pending.fetch_add(count, Ordering::Relaxed);
         first = self.meet(first, false)?;
         debug_assert!(
@@ -215,7 +211,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             self.end(reason, first, pending);
             return ControlFlow::Break(());
         }
-        self.restart(reason, f64::from_bits(first), pending);
+        self.restart(f64::from_bits(first), pending);
         ControlFlow::Continue(())
     }
 
@@ -227,9 +223,8 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             let reached = VirtualTime::new(first.next_down().max(0.0));
             self.tally.last_time = reached.unwrap_or(self.tally.last_time);
         }
-        if !reason.keeps_all() {
-            self.sender.calendar.empty(&mut pending);
-            self.keep_valid(&mut pending);
+        if self.has_given_up {
+            self.empty_calendar(&mut pending);
         }
         self.is_interrupted = reason.has(Reason::STOP);
         self.left = self.sender.calendar.len() + pending.len() as u64;
@@ -252,6 +247,12 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
 
     /// Waits for all workers, and returns the least contribution.
     fn meet(&mut self, contribution: u64, receives: bool) -> ControlFlow<(), u64> {
+        let least = self.reduce(Reduction { lbts: contribution, flags: 0 }, receives)?;
+        ControlFlow::Continue(least.lbts)
+    }
+
+    /// Waits for all workers, and reduces what they contribute.
+    fn reduce(&mut self, contribution: Reduction, receives: bool) -> ControlFlow<(), Reduction> {
         let shared = self.sender.shared;
         let round = self.rounds;
         self.rounds += 1;
@@ -262,12 +263,11 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             }
             shared.wait(waited);
         };
-        let contribution = Reduction { lbts: contribution, flags: 0 };
         let result = shared.regrid.barrier.wait(me, round, contribution, idle);
         scheduling::sees_all();
         scheduling::point();
         match result {
-            Ok(least) => ControlFlow::Continue(least.lbts),
+            Ok(reduction) => ControlFlow::Continue(reduction),
             Err(_) => ControlFlow::Break(()),
         }
     }
@@ -284,8 +284,10 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             shared.regrid.stretch_until.fetch_max(until, Ordering::Relaxed);
         }
         let mut lost = 0;
+        self.has_given_up = false;
         for parity in [oldest.other(), oldest] {
             let window = &mut self.windows[parity.index()];
+            self.has_given_up |= window.is_begun();
             lost += window.standing;
             window.undo(&mut self.lps, pending);
             pending.append(&mut self.sender.late[parity.index()]);
@@ -332,9 +334,9 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     }
 
     /// Counts the valid events, and finds the first time before the end, as bits.
-    fn survey(&self, reason: Reason, pending: &[Event<B>]) -> (u64, u64) {
+    fn survey(&self, pending: &[Event<B>]) -> (u64, u64) {
         let (shared, calendar) = (self.sender.shared, &self.sender.calendar);
-        if reason.keeps_all() {
+        if !self.has_given_up {
             let count = calendar.len() + pending.len() as u64;
             return (count, first_time(calendar.due().chain(pending), shared.end));
         }
@@ -351,6 +353,14 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let mut antis = pending.extract_if(.., |event| event.is_anti()).collect();
         annihilate(pending, &mut antis);
         debug_assert!(antis.is_empty(), "SPEC-C: they come after their events");
+    }
+
+    /// Moves the valid events of the calendar to `pending`.
+    fn empty_calendar(&mut self, pending: &mut Vec<Event<B>>) {
+        let mut events = Vec::new();
+        self.sender.calendar.empty(&mut events);
+        self.keep_valid(&mut events);
+        pending.append(&mut events);
     }
 
     /// Lets the first worker handle events of all workers one by one.
@@ -393,7 +403,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     }
 
     /// Begins again at `first`, the time of the first pending event of all workers.
-    fn restart(&mut self, reason: Reason, first: f64, pending: Vec<Event<B>>) {
+    fn restart(&mut self, first: f64, pending: Vec<Event<B>>) {
         let shared = self.shared();
         // Ordering: Relaxed; barriers lie between.
         let exponent = shared.regrid.exponent.load(Ordering::Relaxed);
@@ -402,7 +412,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let slot = grid.slot(first);
         debug_assert_ne!(slot, NEVER, "the first event is before the end");
         let is_valid = |event: &Event<B>| shared.regrid.is_valid(event);
-        self.sender.begin(grid, slot, (!reason.keeps_all()).then_some(is_valid));
+        self.sender.begin(grid, slot, self.has_given_up.then_some(is_valid));
         // All workers go on with the same numbers, which no word has had yet.
         self.oldest += 2;
         self.newest = self.oldest - 1;

@@ -92,6 +92,11 @@ impl<L: LogicalProcess, B> Window<L, B> {
         record.is_some_and(|record| record.local == local)
     }
 
+    /// Whether an LP was handled.
+    pub(super) fn is_begun(&self) -> bool {
+        !self.records.is_empty()
+    }
+
     /// How many events of others it has.
     pub(super) fn len(&self) -> u64 {
         (self.log.len() + self.added.len()) as u64

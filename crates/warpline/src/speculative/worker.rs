@@ -42,6 +42,9 @@ pub(super) struct Worker<'a, M: Model, B> {
     pub(super) is_idle: bool,
     /// Messages of the oldest window that were received when that was announced.
     announced: u64,
+    /// Whether the last regrid has given up what an LP has done; only then there may be pending
+    /// events that were sent in vain.
+    pub(super) has_given_up: bool,
     /// How often all were undone; see [`regrid`](super::regrid).
     pub(super) epoch: u64,
     /// How often all workers have met at the barrier of regrids.
@@ -102,6 +105,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             newest_begin: 0,
             is_idle: false,
             announced: 0,
+            has_given_up: false,
             epoch: 0,
             rounds: 0,
             base_width: 1.0,
