@@ -48,7 +48,8 @@ fn cases() -> Vec<(&'static str, ModelParams, f64)> {
         ("phold with two events", ModelParams::from(few), 3_000.0),
         ("phold with messages", ModelParams::from(payload), 30.0),
         ("hypercube", ModelParams::from(cube.clone()), 30.0),
-        // With windows of 30, an LP sends the event of a key from one window and then from another.
+        // With windows of 30, an LP sends the event of a key from one window and then from
+        // another.
         ("hypercube, a short run", ModelParams::from(cube), 12.0),
         ("pcs", ModelParams::from(pcs), 30.0),
     ]

@@ -7,9 +7,9 @@ use std::fmt;
 use warpline_core::Model;
 
 use crate::{
-    ConfigError, Conservative, Engine, EngineKind, Report, ReverseCheck, RunError, Sequential,
-    Speculative, TimeWarp, conservative, run::Ranks, sequential, settings::Settings, speculative,
-    timewarp, watch::Watch,
+    Auto, ConfigError, Conservative, Engine, EngineKind, Report, ReverseCheck, RunError,
+    Sequential, Speculative, TimeWarp, auto, conservative, run::Ranks, sequential,
+    settings::Settings, speculative, timewarp, watch::Watch,
 };
 
 /// A run that is to be made: the engine and the settings, the watch, and the other ranks.
@@ -37,7 +37,7 @@ pub trait Engines: 'static {
 }
 
 /// All engines.
-pub(crate) type All = ((Sequential, ReverseCheck), (Conservative, (TimeWarp, Speculative)));
+pub(crate) type All = ((Sequential, ReverseCheck), (Conservative, (TimeWarp, (Speculative, Auto))));
 
 impl<A: Engines, B: Engines> Engines for (A, B) {
     fn has(kind: EngineKind) -> bool {
@@ -89,6 +89,8 @@ engine!(Speculative, |model, settings, watch, ranks| {
     speculative::run(model, settings, watch, ranks)
 });
 
+engine!(Auto, |model, settings, watch, ranks| auto::run(model, settings, watch, ranks));
+
 #[cold]
 fn not_compiled(engine: &Engine) -> RunError {
     let allowed = "one of the engines that the model was compiled with (`warpline::Only`)";
@@ -104,7 +106,7 @@ fn refuse_other_ranks(engine: EngineKind, ranks: &Ranks<'_>) -> Result<(), Confi
 pub(crate) fn event_bytes<M: Model>(engine: &Engine) -> u64 {
     match engine {
         Engine::Conservative(_) => conservative::event_bytes::<M>(),
-        Engine::Speculative(_) => speculative::event_bytes::<M>(),
+        Engine::Speculative(_) | Engine::Auto(_) => speculative::event_bytes::<M>(),
         _ => timewarp::event_bytes::<M>(engine.workers()),
     }
 }

@@ -26,6 +26,7 @@
 struct Readme;
 
 pub mod any_model;
+mod auto;
 mod conservative;
 mod engines;
 pub mod error;
@@ -56,7 +57,7 @@ mod watch;
 pub use any_model::{AnyModel, Only, Runnable};
 pub use error::{ConfigError, RunError};
 pub use report::{Figure, Report, Results};
-pub use settings::{Conservative, Engine, ReverseCheck, Sequential, Speculative, TimeWarp};
+pub use settings::{Auto, Conservative, Engine, ReverseCheck, Sequential, Speculative, TimeWarp};
 pub use simulation::Simulation;
 pub use warpline_core::{
     Context, EventKey, Io, IoContext, Link, LogicalProcess, LpId, Model, ModelError, Reversal,

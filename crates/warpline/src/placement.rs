@@ -213,6 +213,13 @@ impl LpDirectory {
         self.places.iter().map(|place| place.worker.index()).collect()
     }
 
+    /// The LPs of this rank, in their order.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = LpId> {
+        let is_here = |(_, place): &(usize, &LpPlace)| self.local(place.worker).is_some();
+        let here = self.places.iter().enumerate().filter(is_here);
+        here.map(|(index, _)| LpId::from_index(index))
+    }
+
     /// Merges what this rank's workers have for each of their LPs, in the order of all LPs.
     pub(crate) fn in_order<T>(&self, by_worker: impl IntoIterator<Item = Vec<T>>) -> Vec<T> {
         let mut left: Vec<_> = by_worker.into_iter().map(Vec::into_iter).collect();

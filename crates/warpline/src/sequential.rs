@@ -23,6 +23,7 @@ use crate::{
     panics,
     pending::{AnyFamily, PendingFamily, PendingSet, family},
     reverse_check::{self, Arrival},
+    run::{Cut, Leg},
     settings::{self, ReverseCheck, Settings},
     watch::{Timer, Watch},
 };
@@ -79,6 +80,36 @@ fn execute<M: Model, P: PendingFamily, X: Execution<M>>(
         Sequential::<M, Boxed<_>, P::Set<_>, X>::new(model, settings, P::set(pending), execution)?
             .run(watch)
     }
+}
+
+/// Runs `model` from a cut on, or from its start, until it is told to hand over.
+pub(crate) fn leg<M: Model, B: Buffer<Message<M>>>(
+    model: &M,
+    settings: &OwnSettings,
+    watch: &mut Watch<'_>,
+    started: Instant,
+    cut: Option<Cut<M::Lp, Event<B>>>,
+) -> Result<Leg<M, Event<B>>, RunError> {
+    type Set<E> = <family::Ladder as PendingFamily>::Set<E>;
+    let mut run = Sequential::<M, B, Set<_>, Once>::new(model, settings, Set::default(), Once)?;
+    run.started = started;
+    let before = cut.as_ref().map_or(0, Cut::committed);
+    let interrupted = match cut {
+        Some(cut) => run.resume(cut, watch)?,
+        None => run.begin(watch)?,
+    };
+    let totals = Totals { committed_events: run.committed - before, ..run.totals() };
+    let mut pending = Vec::new();
+    if interrupted {
+        run.sender.pending.drain_into(&mut pending);
+    }
+    Ok(Leg {
+        interrupted,
+        last_time: run.now,
+        totals: Totals { processed_events: totals.committed_events, ..totals },
+        details: Details::default(),
+        cut: Cut { lps: run.lps, pending },
+    })
 }
 
 /// How an ordinary event is handled: once, or forward, back and forward again.
@@ -269,23 +300,48 @@ where
     }
 
     fn run_to_report(&mut self, watch: &mut Watch<'_>) -> Result<Report<M::Output>, RunError> {
-        self.guard(|run| run.start(watch))?;
-        let mut timer = Timer::new(self.started, SLICE_EVENTS_MAX);
-        let interrupted = loop {
-            if watch.stopped() {
-                break true;
-            }
-            if self.guard(|run| run.advance(timer.slice()))? == Stopped::AtEnd {
-                break false;
-            }
-            timer.look();
-            if timer.takes_observation() && watch.observe(&self.progress()).is_break() {
-                break true;
-            }
-        };
+        let interrupted = self.begin(watch)?;
         // The last look; it comes too late to interrupt anything.
         let _ = watch.observe(&self.progress());
         self.finish(interrupted)
+    }
+
+    /// Runs from the start to the end, an error, or an interruption; returns whether there was one.
+    fn begin(&mut self, watch: &mut Watch<'_>) -> Result<bool, RunError> {
+        self.guard(|run| run.start(watch))?;
+        self.advance_to_end(watch)
+    }
+
+    /// Runs from a cut to the end, an error, or an interruption; returns whether there was one.
+    fn resume(
+        &mut self,
+        cut: Cut<M::Lp, Event<B>>,
+        watch: &mut Watch<'_>,
+    ) -> Result<bool, RunError> {
+        self.committed = cut.committed();
+        self.lps = cut.lps;
+        self.sender.peak = cut.pending.len();
+        cut.pending.into_iter().for_each(|event| self.sender.pending.insert(event));
+        self.advance_to_end(watch)
+    }
+
+    fn advance_to_end(&mut self, watch: &mut Watch<'_>) -> Result<bool, RunError> {
+        let mut timer = Timer::new(self.started, SLICE_EVENTS_MAX);
+        loop {
+            if watch.stopped() {
+                return Ok(true);
+            }
+            if self.guard(|run| run.advance(timer.slice()))? == Stopped::AtEnd {
+                return Ok(false);
+            }
+            timer.look();
+            let progress = self.progress();
+            if watch.ends_leg(&progress)
+                || timer.takes_observation() && watch.observe(&progress).is_break()
+            {
+                return Ok(true);
+            }
+        }
     }
 
     /// Handles `slice` events, unless there is a reason to stop earlier.
@@ -349,16 +405,20 @@ where
             end_time,
             interrupted,
             wall: self.started.elapsed(),
-            totals: Totals {
-                committed_events: self.committed,
-                processed_events: self.committed,
-                peak_buffer_bytes: self.sender.peak as u64 * Self::event_bytes(),
-                digest,
-                ..Totals::default()
-            },
+            totals: Totals { digest, ..self.totals() },
             details: Details::default(),
             output,
         })
+    }
+
+    /// Those of the run so far, without the digest.
+    fn totals(&self) -> Totals {
+        Totals {
+            committed_events: self.committed,
+            processed_events: self.committed,
+            peak_buffer_bytes: self.sender.peak as u64 * Self::event_bytes(),
+            ..Totals::default()
+        }
     }
 
     /// Takes the LPs apart, in their order, and folds their summaries.

@@ -15,7 +15,7 @@ use warpline_core::VirtualTime;
 use crate::monitor::Monitor;
 
 /// How long a loop works between two looks at the clock, if a single step does not take longer.
-const SLICE: Duration = Duration::from_millis(1);
+const SLICE: Duration = Duration::from_micros(250);
 /// How often the observer is called.
 const OBSERVE_EVERY: Duration = Duration::from_millis(50);
 
@@ -38,29 +38,44 @@ pub struct Progress {
 /// Called now and then with the progress; breaking ends the run, marked as interrupted.
 pub(crate) type Observer<'a> = Box<dyn FnMut(&Progress) -> ControlFlow<()> + Send + 'a>;
 
+/// Called at each look at the clock; returns whether the leg is over.
+pub(crate) type LegEnd<'a> = Box<dyn FnMut(&Progress) -> bool + Send + 'a>;
+
 /// Sees the progress of a run, and may end it early.
 #[derive(Default)]
 pub(crate) struct Watch<'a> {
     pub(crate) observer: Option<Observer<'a>>,
     pub(crate) stop: Option<&'a AtomicBool>,
     pub(crate) monitor: Option<Monitor>,
+    /// Whether the observer has ended the run.
+    pub(crate) is_ended: bool,
+    /// Says whether an engine is to hand over, in a run that changes engines.
+    pub(crate) leg_end: Option<LegEnd<'a>>,
 }
 
 impl Watch<'_> {
     /// Whether the run was told to stop.
     pub(crate) fn stopped(&self) -> bool {
         // Ordering: Relaxed; the flag publishes nothing but itself.
-        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+        self.is_ended || self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
     /// Shows the progress; breaks if the run is to end.
     pub(crate) fn observe(&mut self, progress: &Progress) -> ControlFlow<()> {
-        self.observer.as_mut().map_or(ControlFlow::Continue(()), |observer| observer(progress))
+        let observe = |observer: &mut Observer<'_>| observer(progress);
+        let flow = self.observer.as_mut().map_or(ControlFlow::Continue(()), observe);
+        self.is_ended |= flow.is_break();
+        flow
+    }
+
+    /// Called at each look at the clock; returns whether the engine is to hand over its cut.
+    pub(crate) fn ends_leg(&mut self, progress: &Progress) -> bool {
+        self.leg_end.as_mut().is_some_and(|ends| ends(progress))
     }
 }
 
-/// Decides when a loop looks at the clock: about once a millisecond, however long its steps take,
-/// because a look may cost more than a step.
+/// Decides when a loop looks at the clock: about four times a millisecond, however long its steps
+/// take, because a look may cost more than a step.
 #[derive(Debug)]
 pub(crate) struct Timer {
     started: Instant,
@@ -73,9 +88,11 @@ pub(crate) struct Timer {
 }
 
 impl Timer {
-    /// A timer that lets at most `slice_max` steps pass between two looks.
-    pub(crate) const fn new(started: Instant, slice_max: u32) -> Self {
-        let (looked, observed, left, slice) = (started, started, 1, 1);
+    /// A timer that lets at most `slice_max` steps pass between two looks, in a run that has
+    /// `started` now or before.
+    pub(crate) fn new(started: Instant, slice_max: u32) -> Self {
+        let now = Instant::now();
+        let (looked, observed, left, slice) = (now, now, 1, 1);
         Self { started, looked, observed, left, slice, slice_max }
     }
 

@@ -83,6 +83,9 @@ enum Op {
     InsertRemoved,
     /// Pops the least entry and inserts it again, as an engine does at the end of a run.
     PutBack,
+    /// Takes all entries out at once, and inserts them again, as an engine that hands over to
+    /// another one and gets the run back.
+    Refill,
 }
 
 /// A set and its model, which have the same entries.
@@ -180,6 +183,12 @@ impl<S: PendingSet<Item>> Checked<S> {
                     self.insert(key);
                 }
             }
+            Op::Refill => {
+                let mut entries = Vec::new();
+                self.set.drain_into(&mut entries);
+                assert_eq!((self.set.len(), entries.len()), (0, self.len), "{op:?}");
+                entries.into_iter().for_each(|entry| self.set.insert(entry));
+            }
         }
         assert_eq!(self.set.len(), self.len, "len after {op:?}");
         assert_eq!(self.set.is_empty(), self.len == 0, "is_empty after {op:?}");
@@ -252,6 +261,7 @@ fn any_op() -> impl Strategy<Value = Op> {
         3 => any_key().prop_map(Op::Remove),
         1 => Just(Op::InsertRemoved),
         1 => Just(Op::PutBack),
+        1 => Just(Op::Refill),
     ]
 }
 

@@ -47,7 +47,7 @@ use std::{
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use random::{Habit, Line, Mistake, Output, Plain, Spec, Where};
 use warpline::{
-    Conservative, EventKey, LpId, ModelError, Report, RunError, Sequential, Simulation,
+    Auto, Conservative, EventKey, LpId, ModelError, Report, RunError, Sequential, Simulation,
     Speculative, TimeWarp,
     error::Fault,
     pending::PendingKind,
@@ -275,6 +275,12 @@ proptest! {
             let run = watchdog::run(simulation.engine(speculative));
             check(run, &spec.lines.lock().unwrap(), &spec, &plain)?;
         }
+
+        let spec = apart(&spec);
+        let simulation = Simulation::new(spec.clone()).seed(seed).end(end);
+        let auto = Auto { workers: time_warp.workers, pin: false, ..Auto::default() };
+        let run = watchdog::run(simulation.engine(auto));
+        check(run, &spec.lines.lock().unwrap(), &spec, &plain)?;
 
         let spec = apart(&spec);
         let simulation = Simulation::new(spec.clone()).seed(seed).end(end);

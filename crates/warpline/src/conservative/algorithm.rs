@@ -5,13 +5,14 @@
 
 use std::time::Instant;
 
-use warpline_core::{CommitDigest, Model, VirtualTime, Wires};
+use warpline_core::{Model, VirtualTime, Wires};
 
 use super::common::Common;
 use crate::{
     Conservative, Details, Report, RunError, SynchronizationKind, Totals,
+    event::Event,
     handling::Lp,
-    run::{Alarm, Conclusion, Outcome, ProgressMonitor, Ranks, Run, threads},
+    run::{Alarm, Cut, Failure, Leg, Outcome, ProgressMonitor, Ranks, Run, threads},
     settings::Settings,
     watch::Watch,
 };
@@ -32,11 +33,11 @@ pub(super) trait Algorithm<'m, M: Model, B>: Sized + Sync {
         &self,
         me: usize,
         monitor: &mut ProgressMonitor<'_, '_>,
-    ) -> WorkerResult<M::Lp, Self::Counters>;
+    ) -> WorkerResult<M::Lp, B, Self::Counters>;
     /// Ends the run for all workers that wait, because a worker will not come any more.
     fn abort(&self);
     /// The counters of the report and the remarks on it. Checks that no events were lost.
-    fn details(&self, results: &[WorkerResult<M::Lp, Self::Counters>]) -> Details;
+    fn details(&self, results: &[WorkerResult<M::Lp, B, Self::Counters>]) -> Details;
 }
 
 /// How a worker came to its end.
@@ -48,8 +49,10 @@ pub(super) enum Ended {
 }
 
 /// What a worker returns at its end.
-pub(super) struct WorkerResult<L, C> {
+pub(super) struct WorkerResult<L, B, C> {
     pub(super) lps: Vec<Lp<L>>,
+    /// What is left, if the run is to go on with another engine.
+    pub(super) left: Vec<Event<B>>,
     pub(super) ended: Ended,
     pub(super) committed: u64,
     pub(super) last_time: VirtualTime,
@@ -61,7 +64,7 @@ pub(super) struct WorkerResult<L, C> {
 }
 
 /// Runs a model with algorithm `A`, from its start to its end.
-pub(super) fn execute<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
+pub(super) fn execute<'m, M: Model + 'm, B: Send + 'm, A: Algorithm<'m, M, B>>(
     model: &'m M,
     settings: &'m Settings<Conservative>,
     watch: &mut Watch<'_>,
@@ -70,14 +73,31 @@ pub(super) fn execute<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
 ) -> Result<Option<Report<M::Output>>, RunError> {
     let started = Instant::now();
     let run = Run { model, settings: settings.parallel(), ranks, started };
-    let make = |wires| A::make(Common::new(model, settings, ranks, mode, A::EVENT_BYTES)?, wires);
+    let make =
+        |wires| A::make(Common::new(model, settings, ranks, mode, A::EVENT_BYTES, None)?, wires);
     run.carry_out(make, |algorithm: &A| {
-        let work = |me, watch: &mut Watch<'_>| work(algorithm, me, watch, started);
+        let leg = match leg(algorithm, watch, started) {
+            Ok(leg) => leg,
+            Err(failure) => return Outcome::failed(failure),
+        };
         let common = algorithm.common();
-        let refused = || algorithm.abort();
-        let results = threads::at_once(common.workers(), watch, &common.failure, refused, work);
-        conclude(algorithm, results, watch, started)
+        let end = if leg.interrupted { None } else { VirtualTime::new(common.end).ok() };
+        common.monitor(watch, started).observe_end(end.unwrap_or(leg.last_time));
+        leg.conclude(common.directory.ids(), &settings.parallel())
     })
+}
+
+/// Runs all workers, from the start or a cut to the end. Fails as the rank does.
+pub(super) fn leg<'m, M: Model + 'm, B: Send + 'm, A: Algorithm<'m, M, B>>(
+    algorithm: &A,
+    watch: &mut Watch<'_>,
+    started: Instant,
+) -> Result<Leg<M, Event<B>>, Failure> {
+    let work = |me, watch: &mut Watch<'_>| work(algorithm, me, watch, started);
+    let common = algorithm.common();
+    let refused = || algorithm.abort();
+    let results = threads::at_once(common.workers(), watch, &common.failure, refused, work);
+    conclude(algorithm, results)
 }
 
 /// Runs one worker, from its start to its end.
@@ -86,7 +106,7 @@ fn work<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
     me: usize,
     watch: &mut Watch<'_>,
     started: Instant,
-) -> WorkerResult<M::Lp, A::Counters> {
+) -> WorkerResult<M::Lp, B, A::Counters> {
     let common = algorithm.common();
     let binding = threads::bind(&common.directory, me, &common.settings.parallel());
     // If a bug of the engine lets this worker panic, the others must not wait for it.
@@ -99,13 +119,11 @@ fn work<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
     result
 }
 
-/// Makes the outcome of this rank from the results of its workers.
+/// What this rank has done, from the results of its workers.
 fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
     algorithm: &A,
-    mut results: Vec<WorkerResult<M::Lp, A::Counters>>,
-    watch: &mut Watch<'_>,
-    started: Instant,
-) -> Outcome<M> {
+    results: Vec<WorkerResult<M::Lp, B, A::Counters>>,
+) -> Result<Leg<M, Event<B>>, Failure> {
     let common = algorithm.common();
     let has_ended = |ended| results.iter().any(|worker| worker.ended == ended);
     let (interrupted, has_failed) = (has_ended(Ended::Interrupted), has_ended(Ended::Failed));
@@ -115,28 +133,15 @@ fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
         if failure.is_some() {
             common.ranks.alert();
         }
-        return Outcome::failed(failure);
+        return Err(failure);
     }
     let details = algorithm.details(&results);
-    let sum = |count: fn(&WorkerResult<M::Lp, A::Counters>) -> u64| {
-        results.iter().map(count).sum::<u64>()
-    };
-    let (committed, peak) = (sum(|worker| worker.committed), sum(|worker| worker.peak));
+    let committed = results.iter().map(|worker| worker.committed).sum();
+    let peak: u64 = results.iter().map(|worker| worker.peak).sum();
     let rounds = results.iter().map(|worker| worker.rounds).max().unwrap_or_default();
     let last_time = results.iter().map(|worker| worker.last_time).max().unwrap_or_default();
-
-    let with_ids = results.iter_mut().enumerate().map(|(me, worker)| {
-        let ids = common.directory.lps_of(me);
-        ids.iter().copied().zip(std::mem::take(&mut worker.lps)).collect::<Vec<_>>()
-    });
-    let lps = common.directory.in_order(with_ids);
-    let mut digest = CommitDigest::default();
-    for (id, lp) in &lps {
-        digest.add_lp(*id, lp.core.digest, &lp.core.rng, lp.core.sent);
-    }
-    let end = if interrupted { None } else { VirtualTime::new(common.end).ok() };
-    common.monitor(watch, started).observe_end(end.unwrap_or(last_time));
-    Outcome::Done(Conclusion {
+    let parts = results.into_iter().map(|worker| Cut { lps: worker.lps, pending: worker.left });
+    Ok(Leg {
         interrupted,
         last_time,
         totals: Totals {
@@ -144,10 +149,9 @@ fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
             processed_events: committed,
             gvt_rounds: rounds,
             peak_buffer_bytes: peak * A::EVENT_BYTES,
-            digest,
             ..Totals::default()
         },
         details,
-        lps: lps.into_iter().map(|(id, lp)| (id, lp.state)).collect(),
+        cut: Cut::unite(&common.directory, parts.collect()),
     })
 }

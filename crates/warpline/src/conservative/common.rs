@@ -17,7 +17,7 @@ use crate::{
     handling::{Admission, CutOff, Halt},
     panics,
     placement::LpDirectory,
-    run::{FailureOrder, FirstFailure, ProgressMonitor, Ranks, Stop, threads},
+    run::{Cut, FailureOrder, FirstFailure, Parts, ProgressMonitor, Ranks, Stop, threads},
     settings::Settings,
     watch::Watch,
 };
@@ -47,6 +47,10 @@ pub(super) struct Common<'m, M: Model, B> {
     /// The number of committed events so far, for the progress.
     pub(super) committed: AtomicU64,
     pub(super) memory: MemoryBudget,
+    /// How many events were committed before this engine began.
+    pub(super) committed_before: u64,
+    /// What each worker begins with, if the run does not begin with it.
+    pub(super) cut: Option<Parts<M::Lp, Event<B>>>,
 }
 
 /// Which code of the model a worker runs: the place that an error names.
@@ -79,26 +83,34 @@ impl<'m, M: Model, B> Common<'m, M, B> {
         ranks: &'m Ranks<'m>,
         mode: SynchronizationKind,
         event_bytes: u64,
+        cut: Option<Cut<M::Lp, Event<B>>>,
     ) -> Result<Self, RunError> {
         let parallel = settings.parallel();
         parallel.validate()?;
         let admission = Admission::new(model)?;
         let (all, here) = (ranks.workers(&parallel), ranks.here(&parallel));
         let lps = admission.lp_count();
+        let directory = LpDirectory::new(model, lps, parallel.placement, all, here)?;
+        let committed_before = cut.as_ref().map_or(0, Cut::committed);
+        let memory = MemoryBudget::new(settings.memory, event_bytes);
+        memory.take_over(cut.as_ref().map_or(0, |cut| cut.pending.len()));
+        let divide = |cut: Cut<_, _>| cut.divide(&directory, |event: &Event<B>| event.to);
         Ok(Self {
+            cut: cut.map(divide),
             model,
             settings,
             ranks,
             mode,
             spins: if all > threads::cores() { SPINS_FEW } else { SPINS },
             end: settings.checked_end()?,
-            directory: LpDirectory::new(model, lps, parallel.placement, all, here)?,
+            directory,
             admission,
             outputs: Mutex::default(),
             failure: FirstFailure::default(),
             stop: Stop::default(),
-            committed: AtomicU64::new(0),
-            memory: MemoryBudget::new(settings.memory, event_bytes),
+            committed: AtomicU64::new(committed_before),
+            memory,
+            committed_before,
         })
     }
 

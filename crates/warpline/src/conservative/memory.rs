@@ -26,6 +26,12 @@ impl MemoryBudget {
         Self { bytes, event_bytes, events, pending: AtomicUsize::new(0) }
     }
 
+    /// Counts the events that were pending when the engine began.
+    pub(super) fn take_over(&self, events: usize) {
+        // Ordering: Relaxed; a count.
+        self.pending.fetch_add(events, Ordering::Relaxed);
+    }
+
     /// Whether there is a limit.
     #[inline]
     pub(super) const fn is_limited(&self) -> bool {

@@ -22,17 +22,20 @@ mod null_messages;
 mod synchronization;
 pub(crate) mod windows;
 
+use std::time::Instant;
+
 use warpline_core::{Fault, Model};
 
 use crate::{
     Conservative, Report, RunError, SynchronizationKind,
-    event::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, Message},
+    event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
     panics,
-    run::{self, Ranks},
+    run::{self, Cut, Failure, Leg, Ranks},
     settings::Settings,
     watch::Watch,
 };
 use algorithm::{Algorithm, execute};
+use common::Common;
 use synchronization::resolve;
 
 /// Runs `model` from its start to its end.
@@ -48,6 +51,22 @@ pub(crate) fn run<M: Model>(
     } else {
         run_with::<M, Boxed<Message<M>>>(model, settings, watch, ranks)
     }
+}
+
+/// Runs `model` with windows from a cut on, or from its start, until it is told to hand over.
+pub(crate) fn leg<M: Model, B: Buffer<Message<M>> + Send>(
+    model: &M,
+    settings: &Settings<Conservative>,
+    ranks: &Ranks<'_>,
+    watch: &mut Watch<'_>,
+    started: Instant,
+    cut: Option<Cut<M::Lp, Event<B>>>,
+) -> Result<Leg<M, Event<B>>, Failure> {
+    let (mode, bytes) = (SynchronizationKind::Windows, windows::Shared::<M, B>::EVENT_BYTES);
+    let shared = Common::new(model, settings, ranks, mode, bytes, cut)
+        .and_then(|common| windows::Shared::<M, B>::make(common, None))
+        .map_err(run::failed_at_start)?;
+    algorithm::leg(&shared, watch, started)
 }
 
 fn run_with<M: Model, B: Buffer<Message<M>> + Send>(

@@ -19,6 +19,10 @@ pub trait MinQueue<E: Entry>: Default {
     fn pop_min(&mut self) -> Option<E>;
     /// Shows the entry that [`pop_min`](Self::pop_min) would remove.
     fn peek_min(&mut self) -> Option<&E>;
+    /// Moves all entries to `entries`, in any order.
+    fn drain_into(&mut self, entries: &mut Vec<E>) {
+        entries.extend(std::iter::from_fn(|| self.pop_min()));
+    }
     /// The number of entries.
     fn count(&self) -> usize;
     /// Shows an entry that will probably be removed after `distance` others, if that is cheap.
@@ -95,6 +99,13 @@ impl<Q: MinQueue<E>, E: Entry> PendingSet<E> for Canceling<Q, E> {
         if self.removed.count() > COMPACT_MIN && self.removed.count() > self.queue.count() / 2 {
             self.compact();
         }
+    }
+
+    fn drain_into(&mut self, entries: &mut Vec<E>) {
+        if self.removed.count() > 0 {
+            self.compact();
+        }
+        self.queue.drain_into(entries);
     }
 
     #[inline]

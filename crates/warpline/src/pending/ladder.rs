@@ -123,6 +123,18 @@ impl<E: Entry> MinQueue<E> for LadderQueue<E> {
         }
     }
 
+    fn drain_into(&mut self, entries: &mut Vec<E>) {
+        let Self { mut run, mut late, calendar, rungs, top, mut spares, count, .. } =
+            std::mem::take(self);
+        entries.reserve(count);
+        entries.append(&mut run);
+        late.drain_into(entries);
+        calendar.pour(entries);
+        for bucket in rungs.into_iter().flat_map(|rung| rung.buckets).chain([top]) {
+            bucket.pour(&mut spares, |entry, _| entries.push(entry));
+        }
+    }
+
     #[inline]
     fn count(&self) -> usize {
         self.count

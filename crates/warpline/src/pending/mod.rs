@@ -64,6 +64,11 @@ pub trait PendingSet<E: Entry>: Default {
     /// there, the results of `pop` and `len` are unspecified.
     fn remove(&mut self, entry: E);
 
+    /// Moves all entries to `entries`, in any order.
+    fn drain_into(&mut self, entries: &mut Vec<E>) {
+        entries.extend(std::iter::from_fn(|| self.pop()));
+    }
+
     /// The number of entries.
     fn len(&self) -> usize;
 
@@ -150,6 +155,9 @@ macro_rules! pending_sets {
             }
             fn remove(&mut self, entry: E) {
                 match self { $(Self::$kind(set) => set.remove(entry),)* }
+            }
+            fn drain_into(&mut self, entries: &mut Vec<E>) {
+                match self { $(Self::$kind(set) => set.drain_into(entries),)* }
             }
             fn len(&self) -> usize {
                 match self { $(Self::$kind(set) => set.len(),)* }

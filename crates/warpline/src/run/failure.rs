@@ -45,6 +45,15 @@ impl FailureOrder {
     }
 }
 
+/// Why the workers of a rank could not go on: the first failure of this rank; nothing if another
+/// rank failed.
+pub(crate) type Failure = Option<Box<(FailureOrder, RunError)>>;
+
+/// The failure of a run that could not begin.
+pub(crate) fn failed_at_start(error: RunError) -> Failure {
+    Some(Box::new((FailureOrder::Start(LpId::new(0)), error)))
+}
+
 /// The first failure that is known so far.
 #[derive(Debug, Default)]
 pub(crate) struct FirstFailure {
@@ -79,7 +88,7 @@ impl FirstFailure {
     }
 
     /// Takes the failure out, with its place.
-    pub(crate) fn take(&self) -> Option<(FailureOrder, RunError)> {
-        self.first.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(crate) fn take(&self) -> Failure {
+        self.first.lock().unwrap_or_else(PoisonError::into_inner).take().map(Box::new)
     }
 }

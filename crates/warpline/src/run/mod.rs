@@ -8,6 +8,7 @@
 mod alarm;
 mod barrier;
 mod counted;
+mod cut;
 mod failure;
 mod progress;
 mod ranks;
@@ -25,7 +26,8 @@ use warpline_net::{Malformed, NetError};
 use crate::{ConfigError, Details, Report, RunError, Totals, panics, settings::Parallel};
 pub(crate) use alarm::Alarm;
 pub(crate) use barrier::{Barrier, Broken, Reduction};
-pub(crate) use failure::{FailureOrder, FirstFailure};
+pub(crate) use cut::{Cut, Leg, Parts};
+pub(crate) use failure::{Failure, FailureOrder, FirstFailure, failed_at_start};
 pub(crate) use progress::{ProgressMonitor, Stop};
 pub(crate) use ranks::{ENGINE_KINDS, Ranks};
 use ranks::{from_bytes, to_bytes};
@@ -52,8 +54,11 @@ pub(crate) enum Outcome<M: Model> {
 impl<M: Model> Outcome<M> {
     /// The outcome where workers could not go on: with the failure that is known on this rank, if
     /// any.
-    pub(crate) fn failed(failure: Option<(FailureOrder, RunError)>) -> Self {
-        failure.map_or(Self::Stopped, |(order, error)| Self::Failed(order, error))
+    pub(crate) fn failed(failure: Failure) -> Self {
+        failure.map_or(Self::Stopped, |failure| {
+            let (order, error) = *failure;
+            Self::Failed(order, error)
+        })
     }
 }
 

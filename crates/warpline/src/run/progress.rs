@@ -48,7 +48,7 @@ pub(crate) struct ProgressMonitor<'a, 'w> {
 }
 
 impl<'a, 'w> ProgressMonitor<'a, 'w> {
-    pub(crate) const fn new(
+    pub(crate) fn new(
         watch: &'a mut Watch<'w>,
         stop: &'a Stop,
         committed: &'a AtomicU64,
@@ -101,8 +101,12 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
     fn look(&mut self) {
         let now = self.timer.look();
         let mut stops = self.stopped.is_some() || self.watch.stopped();
+        let progress = self.progress(self.now);
+        if self.watch.ends_leg(&progress) {
+            // Ordering: Relaxed, as below. What was handled of the window is kept.
+            self.stop.soon.store(true, Ordering::Relaxed);
+        }
         if !stops && self.timer.takes_observation() {
-            let progress = self.progress(self.now);
             let observe = || panics::outside(|| self.watch.observe(&progress));
             stops = match catch_unwind(AssertUnwindSafe(observe)) {
                 Ok(flow) => flow == ControlFlow::Break(()),

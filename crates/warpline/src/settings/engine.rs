@@ -1,12 +1,14 @@
 //! The engines: their names, and the settings that each of them reads.
 
-use super::{Conservative, Speculative, TimeWarp};
+use super::{Auto, Conservative, Speculative, TimeWarp};
 use crate::{PendingKind, names::names};
 
 names! {
     /// The engines by name. Every engine commits the same events.
     #[non_exhaustive]
     pub enum EngineKind as "engine", default Sequential;
+    /// The engine that is best for the model and the machine, as trials during the run show.
+    Auto = "auto";
     /// One event after the other in the order of their keys: the oracle for all other engines.
     Sequential = "sequential";
     /// Workers handle only events that no earlier one can precede any more, so nothing is ever
@@ -29,6 +31,8 @@ names! {
 /// [kind](EngineKind) for the default settings.
 #[derive(Clone, Debug)]
 pub enum Engine {
+    /// Whatever is best.
+    Auto(Auto),
     /// One event after the other.
     Sequential(Sequential),
     /// Workers that never undo anything.
@@ -58,6 +62,7 @@ impl Engine {
     #[must_use]
     pub const fn kind(&self) -> EngineKind {
         match self {
+            Self::Auto(_) => EngineKind::Auto,
             Self::Sequential(_) => EngineKind::Sequential,
             Self::Conservative(_) => EngineKind::Conservative,
             Self::TimeWarp(_) => EngineKind::TimeWarp,
@@ -70,6 +75,7 @@ impl Engine {
     #[must_use]
     pub const fn workers(&self) -> usize {
         match self {
+            Self::Auto(engine) => engine.workers,
             Self::Conservative(engine) => engine.workers,
             Self::TimeWarp(engine) => engine.workers,
             Self::Speculative(engine) => engine.workers,
@@ -82,6 +88,7 @@ impl Engine {
     #[must_use]
     pub fn unpinned(mut self) -> Self {
         match &mut self {
+            Self::Auto(engine) => engine.pin = false,
             Self::Conservative(engine) => engine.pin = false,
             Self::TimeWarp(engine) => engine.pin = false,
             Self::Speculative(engine) => engine.pin = false,
@@ -101,12 +108,19 @@ impl Default for Engine {
 impl From<EngineKind> for Engine {
     fn from(kind: EngineKind) -> Self {
         match kind {
+            EngineKind::Auto => Auto::default().into(),
             EngineKind::Sequential => Sequential::default().into(),
             EngineKind::Conservative => Conservative::default().into(),
             EngineKind::TimeWarp => TimeWarp::default().into(),
             EngineKind::Speculative => Speculative::default().into(),
             EngineKind::ReverseCheck => ReverseCheck.into(),
         }
+    }
+}
+
+impl From<Auto> for Engine {
+    fn from(engine: Auto) -> Self {
+        Self::Auto(engine)
     }
 }
 

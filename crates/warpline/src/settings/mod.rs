@@ -7,6 +7,7 @@
 //!
 //! Nothing of an engine is imported here, so every module may import this one.
 
+mod auto;
 mod conservative;
 mod engine;
 mod parallel;
@@ -16,6 +17,7 @@ mod timewarp;
 
 use crate::ConfigError;
 
+pub use auto::Auto;
 pub use conservative::{Conservative, Synchronization, SynchronizationKind};
 pub use engine::{Engine, EngineKind, ReverseCheck, Sequential};
 pub(crate) use parallel::Parallel;

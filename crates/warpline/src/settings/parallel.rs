@@ -1,7 +1,7 @@
 //! What the frame of a parallel run reads of the settings, whichever engine runs.
 
 use super::{
-    Conservative, EngineKind, Placement, Settings, Speculative, SynchronizationKind, TimeWarp,
+    Auto, Conservative, EngineKind, Placement, Settings, Speculative, SynchronizationKind, TimeWarp,
 };
 use crate::ConfigError;
 
@@ -33,6 +33,21 @@ impl Settings<TimeWarp> {
         let TimeWarp { workers, placement, pin, .. } = &self.engine;
         Parallel {
             engine: EngineKind::TimeWarp,
+            seed: self.seed,
+            end: self.end,
+            workers: *workers,
+            placement,
+            pin: *pin,
+            synchronization: None,
+        }
+    }
+}
+
+impl Settings<Auto> {
+    pub(crate) const fn parallel(&self) -> Parallel<'_> {
+        let Auto { workers, placement, pin } = &self.engine;
+        Parallel {
+            engine: EngineKind::Auto,
             seed: self.seed,
             end: self.end,
             workers: *workers,

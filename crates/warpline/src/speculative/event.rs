@@ -2,6 +2,8 @@
 
 use warpline_core::{EventKey, Io, LpId};
 
+use crate::event;
+
 /// An event, or its anti-message.
 #[derive(Debug)]
 pub(super) struct Event<B> {
@@ -17,7 +19,21 @@ pub(super) struct Event<B> {
 
 const _: () = assert!(size_of::<Event<()>>() == 32);
 
+/// An event that another engine has sent, and whose sender has committed that.
+impl<B> From<event::Event<B>> for Event<B> {
+    fn from(event: event::Event<B>) -> Self {
+        let event::Event { key, to, io, message } = event;
+        Self { key, to, io, sent_in: Parity::of(0), message: Some(message) }
+    }
+}
+
 impl<B> Event<B> {
+    /// The event as other engines have it; nothing for an anti-message.
+    pub(super) fn into_plain(self) -> Option<event::Event<B>> {
+        let Self { key, to, io, message, .. } = self;
+        message.map(|message| event::Event { key, to, io, message })
+    }
+
     pub(super) const fn is_anti(&self) -> bool {
         self.message.is_none()
     }

@@ -55,17 +55,19 @@ mod worker;
 
 use std::time::Instant;
 
-use warpline_core::{CommitDigest, Model};
+use warpline_core::Model;
 
 use crate::{
     Details, Report, RunError, Speculative, Totals,
-    event::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, Message},
-    run::{Alarm, Conclusion, Outcome, ProgressMonitor, Ranks, Run, threads},
+    event::{Boxed, Buffer, Event as PlainEvent, INLINE_BYTES_MAX, Inline, Message},
+    handling::Lp,
+    run::{self, Alarm, Cut, Failure, Leg, Outcome, Ranks, Run, threads},
     settings::Settings,
     watch::Watch,
 };
 use event::Event;
 use shared::Shared;
+pub(crate) use width::FoundWidth;
 use worker::{Tally, Worker};
 
 /// What a speculative run reads.
@@ -102,22 +104,66 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
 ) -> Result<Option<Report<M::Output>>, RunError> {
     let started = Instant::now();
     let run = Run { model, settings: settings.parallel(), ranks, started };
-    let make = |_| Shared::<M, B>::new(model, settings, ranks);
-    run.carry_out(make, |shared| {
-        let work = |me, watch: &mut Watch<'_>| work(shared, me, watch, started);
-        let refused = || shared.regrid.set_broken();
-        let results = threads::at_once(shared.workers(), watch, &shared.failure, refused, work);
-        conclude(shared, results, watch, started)
+    let make = |_| Shared::<M, B>::new(model, settings, ranks, Beginning::default());
+    run.carry_out(make, |shared| match all_workers(shared, watch, started) {
+        Ok((leg, _)) => {
+            shared.monitor(watch, started).observe_end(leg.last_time);
+            leg.conclude(shared.directory.ids(), &settings.parallel())
+        }
+        Err(failure) => Outcome::failed(failure),
     })
 }
 
+/// A leg, and what it has found out about widths.
+pub(crate) type LegAndWidth<M, B> = (Leg<M, PlainEvent<B>>, Option<FoundWidth>);
+
+/// What a leg begins with, unless it begins the run.
+pub(crate) struct Beginning<M: Model, B> {
+    pub(crate) cut: Option<Cut<M::Lp, PlainEvent<B>>>,
+    /// The widths that another leg has found.
+    pub(crate) width: Option<FoundWidth>,
+}
+
+impl<M: Model, B> Default for Beginning<M, B> {
+    fn default() -> Self {
+        Self { cut: None, width: None }
+    }
+}
+
+/// Runs `model` from a cut on, or from its start, until it is told to hand over.
+pub(crate) fn leg<M: Model, B: Buffer<Message<M>> + Send>(
+    model: &M,
+    settings: &OwnSettings,
+    ranks: &Ranks<'_>,
+    watch: &mut Watch<'_>,
+    started: Instant,
+    beginning: Beginning<M, B>,
+) -> Result<LegAndWidth<M, B>, Failure> {
+    let shared = Shared::new(model, settings, ranks, beginning).map_err(run::failed_at_start)?;
+    all_workers(&shared, watch, started)
+}
+
+/// Runs all workers, from the start or a cut to the end.
+fn all_workers<M: Model, B: Buffer<Message<M>> + Send>(
+    shared: &Shared<'_, M, B>,
+    watch: &mut Watch<'_>,
+    started: Instant,
+) -> Result<LegAndWidth<M, B>, Failure> {
+    let work = |me, watch: &mut Watch<'_>| work(shared, me, watch, started);
+    let refused = || shared.regrid.set_broken();
+    let results = threads::at_once(shared.workers(), watch, &shared.failure, refused, work);
+    conclude(shared, results)
+}
+
 /// What a worker returns at its end.
-struct WorkerResult<L> {
-    lps: Vec<crate::handling::Lp<L>>,
-    /// How many events are left.
+struct WorkerResult<L, B> {
+    lps: Vec<Lp<L>>,
+    /// How many events are left; and these themselves, if another leg may follow.
     left: u64,
+    pending: Vec<PlainEvent<B>>,
     is_interrupted: bool,
     tally: Tally,
+    width: Option<FoundWidth>,
 }
 
 /// Runs one worker, from its start to its end.
@@ -136,25 +182,25 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     alarm.disarm();
     drop(binding);
     monitor.resume_panic();
-    let Worker { lps, left, is_interrupted, tally, .. } = worker;
-    WorkerResult { lps, left, is_interrupted, tally }
+    let Worker { lps, left, pending, is_interrupted, tally, control, base_width, .. } = worker;
+    let pending = pending.into_iter().filter_map(Event::into_plain).collect();
+    let width =
+        control.map(|control| FoundWidth { workers: shared.workers(), base: base_width, control });
+    WorkerResult { lps, left, pending, is_interrupted, tally, width }
 }
 
-/// Makes the outcome of the run from the results of its workers.
+/// What the run has done, from the results of its workers.
 fn conclude<M: Model, B: Buffer<Message<M>>>(
     shared: &Shared<'_, M, B>,
-    mut results: Vec<WorkerResult<M::Lp>>,
-    watch: &mut Watch<'_>,
-    started: Instant,
-) -> Outcome<M> {
+    mut results: Vec<WorkerResult<M::Lp, B>>,
+) -> Result<LegAndWidth<M, B>, Failure> {
     if shared.failure.is_known() {
-        return Outcome::failed(shared.failure.take());
+        return Err(shared.failure.take());
     }
     let sum = |count: fn(&Tally) -> u64| results.iter().map(|worker| count(&worker.tally)).sum();
-    let committed: u64 = sum(|tally| tally.committed);
+    let all_committed: u64 = sum(|tally| tally.committed);
+    let committed = all_committed - shared.committed_before;
     let last_time = results.iter().map(|worker| worker.tally.last_time).max().unwrap_or_default();
-    let interrupted = results.iter().any(|worker| worker.is_interrupted);
-    let pending: u64 = results.iter().map(|worker| worker.left).sum();
     let totals = Totals {
         committed_events: committed,
         processed_events: sum(|tally| tally.processed),
@@ -174,23 +220,12 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
         ],
         ..Details::default()
     };
-    let with_ids = results.iter_mut().enumerate().map(|(me, worker)| {
-        let ids = shared.directory.lps_of(me);
-        ids.iter().copied().zip(std::mem::take(&mut worker.lps)).collect::<Vec<_>>()
-    });
-    let lps = shared.directory.in_order(with_ids);
-    let mut digest = CommitDigest::default();
-    for (id, lp) in &lps {
-        digest.add_lp(*id, lp.core.digest, &lp.core.rng, lp.core.sent);
-    }
-    let sent: u64 = lps.iter().map(|(_, lp)| lp.core.sent).sum();
-    assert_eq!(sent, committed + pending, "SPEC-D: events were lost or doubled");
-    ProgressMonitor::observe_end(&mut shared.monitor(watch, started), last_time);
-    Outcome::Done(Conclusion {
-        interrupted,
-        last_time,
-        totals: Totals { digest, ..totals },
-        details,
-        lps: lps.into_iter().map(|(id, lp)| (id, lp.state)).collect(),
-    })
+    let interrupted = results.iter().any(|worker| worker.is_interrupted);
+    let width = results.first_mut().and_then(|first| first.width.take());
+    let left: u64 = results.iter().map(|worker| worker.left).sum();
+    let parts = results.into_iter().map(|worker| Cut { lps: worker.lps, pending: worker.pending });
+    let cut = Cut::unite(&shared.directory, parts.collect());
+    let sent: u64 = cut.lps.iter().map(|lp| lp.core.sent).sum();
+    assert_eq!(sent, all_committed + left, "SPEC-D: events were lost or doubled");
+    Ok((Leg { interrupted, last_time, totals, details, cut }, width))
 }

@@ -25,13 +25,13 @@ use super::{
     event::{Event, Parity, annihilate},
     grid::{Grid, NEVER},
     sending::Opened,
-    stretch::{Cut, Stretch, Until},
+    stretch::{Stretch, Until},
     words::Word,
     worker::Worker,
 };
 use crate::{
     event::{Buffer, Message},
-    run::{Barrier, ProgressMonitor, Reduction},
+    run::{Barrier, Cut, ProgressMonitor, Reduction},
     scheduling,
     sync::{AtomicU64, Ordering},
 };
@@ -83,7 +83,7 @@ pub(super) struct Regrid<M: Model, B> {
     exponent: AtomicI32,
     /// Pending events of all workers.
     pending: AtomicU64,
-    cuts: Vec<Mutex<Cut<M::Lp, B>>>,
+    cuts: Vec<Mutex<Cut<M::Lp, Event<B>>>>,
 }
 
 impl<M: Model, B> Regrid<M, B> {
@@ -217,10 +217,10 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
 
     /// The run is over. `first` is the time of the first event that is left.
     fn end(&mut self, reason: Reason, first: u64, mut pending: Vec<Event<B>>) {
-        if reason.has(Reason::STOP) {
+        let next = f64::from_bits(first.min(self.shared().end.to_bits()));
+        if reason.has(Reason::STOP) && next < f64::INFINITY {
             // All events up to this time took place.
-            let first = f64::from_bits(first.min(self.shared().end.to_bits()));
-            let reached = VirtualTime::new(first.next_down().max(0.0));
+            let reached = VirtualTime::new(next.next_down().max(0.0));
             self.tally.last_time = reached.unwrap_or(self.tally.last_time);
         }
         if self.has_given_up {
@@ -318,7 +318,8 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
 
     /// At the start: a width at which this worker's first window has some events.
     fn first_width(&self, pending: &[Event<B>]) -> f64 {
-        if let Some(width) = self.shared().settings.engine.width {
+        let shared = self.shared();
+        if let Some(width) = shared.settings.engine.width.or(shared.width_before) {
             return width;
         }
         let calendar = &self.sender.calendar;

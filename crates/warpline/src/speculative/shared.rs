@@ -11,14 +11,14 @@ use std::{
 use warpline_core::{EventKey, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime};
 use warpline_memory::{CachePadded, Consumer, Producer, ring};
 
-use super::{event::Event, regrid::Regrid, words::Words};
+use super::{Beginning, event::Event, regrid::Regrid, width::WidthControl, words::Words};
 use crate::{
     EngineKind, RunError, Speculative,
     event::Message,
     handling::{Admission, CutOff, Halt},
     panics,
     placement::{LpDirectory, LpPlace},
-    run::{FailureOrder, FirstFailure, ProgressMonitor, Ranks, Stop, threads},
+    run::{Cut, FailureOrder, FirstFailure, Parts, ProgressMonitor, Ranks, Stop, threads},
     scheduling,
     settings::Settings,
     watch::Watch,
@@ -54,6 +54,13 @@ pub(super) struct Shared<'m, M: Model, B> {
     yields: u32,
     /// The ends of the rings, until their workers take them.
     mail: Vec<Mutex<Mail<B>>>,
+    /// What each worker begins with, if the run does not begin with it.
+    pub(super) cut: Option<Parts<M::Lp, Event<B>>>,
+    /// How many events were committed before this engine began.
+    pub(super) committed_before: u64,
+    /// The base width that another leg has found, and the control of widths from there.
+    pub(super) width_before: Option<f64>,
+    control: Mutex<Option<WidthControl>>,
     pub(super) words: Words,
     /// How many slots the next windows have, by their number modulo 4. Only the first worker
     /// writes, and nobody reads a number before the word that was published after it.
@@ -107,6 +114,7 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
         model: &'m M,
         settings: &'m Settings<Speculative>,
         ranks: &Ranks<'_>,
+        beginning: Beginning<M, B>,
     ) -> Result<Self, RunError> {
         let parallel = settings.parallel();
         parallel.validate()?;
@@ -116,6 +124,11 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
         let here = ranks.here(&parallel);
         let lps = admission.lp_count();
         let directory = LpDirectory::new(model, lps, parallel.placement, workers, here)?;
+        let Beginning { cut, width } = beginning;
+        let committed_before = cut.as_ref().map_or(0, Cut::committed);
+        let cut = cut.map(|cut| cut.divide(&directory, |event| event.to));
+        let (width_before, control) =
+            width.map(|width: super::FoundWidth| width.resume(workers)).unzip();
         let most = (0..workers).map(|me| directory.lps_of(me).len()).max().unwrap_or(0);
         Ok(Self {
             model,
@@ -127,12 +140,16 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
             spins: if workers > threads::cores() { SPINS_FEW } else { SPINS },
             yields: if workers > threads::cores() { YIELDS_FEW } else { YIELDS },
             mail: Mail::connect(workers),
+            cut,
+            committed_before,
+            width_before,
+            control: Mutex::new(control.flatten()),
             words: Words::new(workers),
             widths: CachePadded::default(),
             regrid: Regrid::new(workers, lps),
             outputs: Mutex::default(),
             has_outputs: AtomicBool::new(false),
-            committed: AtomicU64::new(0),
+            committed: AtomicU64::new(committed_before),
             stop: Stop::default(),
             failure: FirstFailure::default(),
             admission,
@@ -156,6 +173,11 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
     /// The rings of worker `me`.
     pub(super) fn take_mail(&self, me: usize) -> Mail<B> {
         std::mem::take(&mut *self.mail[me].lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The control of widths of another leg.
+    pub(super) fn take_control(&self) -> Option<WidthControl> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// A worker's progress monitor.

@@ -16,20 +16,8 @@ use super::{
 use crate::{
     event::{Buffer, Message, SpareBuffers},
     handling::{Admission, Cause, Core, Halt, Handling, Lp, Sink},
+    run::Cut,
 };
-
-/// A worker's LPs and pending events between two windows: nothing about them is speculative.
-#[derive(Debug)]
-pub(super) struct Cut<L, B> {
-    pub(super) lps: Vec<Lp<L>>,
-    pub(super) pending: Vec<Event<B>>,
-}
-
-impl<L, B> Default for Cut<L, B> {
-    fn default() -> Self {
-        Self { lps: Vec::new(), pending: Vec::new() }
-    }
-}
 
 /// When a stretch ends.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +32,7 @@ pub(super) struct Until {
 pub(super) struct Stretch<'s, 'm, M: Model, B> {
     shared: &'s Shared<'m, M, B>,
     /// Of all workers.
-    cuts: &'s mut [Cut<M::Lp, B>],
+    cuts: &'s mut [Cut<M::Lp, Event<B>>],
     pub(super) handled: u64,
     pub(super) last_time: VirtualTime,
     sender: Sender<'s, 'm, M, B>,
@@ -81,7 +69,7 @@ impl<B> PartialEq for ByKey<B> {
 impl<B> Eq for ByKey<B> {}
 
 impl<'s, 'm, M: Model, B: Buffer<Message<M>>> Stretch<'s, 'm, M, B> {
-    pub(super) fn new(shared: &'s Shared<'m, M, B>, cuts: &'s mut [Cut<M::Lp, B>]) -> Self {
+    pub(super) fn new(shared: &'s Shared<'m, M, B>, cuts: &'s mut [Cut<M::Lp, Event<B>>]) -> Self {
         let pending = cuts.iter_mut().flat_map(|cut| cut.pending.drain(..));
         let sender = Sender {
             shared,

@@ -56,8 +56,29 @@ enum Mode {
     Settled,
 }
 
+/// What a leg has found out about widths, for the next one.
+#[derive(Clone, Debug)]
+pub(crate) struct FoundWidth {
+    pub(super) workers: usize,
+    pub(super) base: f64,
+    pub(super) control: WidthControl,
+}
+
+impl FoundWidth {
+    /// A base width for this number of workers; with the control, if that is for as many.
+    pub(super) fn resume(self, workers: usize) -> (f64, Option<WidthControl>) {
+        if self.workers == workers {
+            (self.base, Some(self.control.resumed()))
+        } else {
+            let level = self.control.level;
+            let half = if level & 1 == 1 { 1.5 } else { 1.0 };
+            (self.base * half * 2_f64.powi(level >> 1), None)
+        }
+    }
+}
+
 /// Finds the width of windows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct WidthControl {
     /// The width is given: it is not searched for, only reduced when too much is wasted.
     is_fixed: bool,
@@ -143,6 +164,11 @@ impl WidthControl {
             tiles: tiles as i64,
             events_max: events_max as i64,
         }
+    }
+
+    /// The same control, after the run was with another engine for a while.
+    const fn resumed(self) -> Self {
+        Self { skip: SKIP, began: None, ..self }
     }
 
     /// How many slots windows have on the grid, or `None` if another grid is needed.

@@ -55,7 +55,7 @@ pub(super) struct Worker<'a, M: Model, B> {
     /// Events that were replayed before the last regrid.
     pub(super) replayed_before: u64,
     pub(super) is_interrupted: bool,
-    /// Events that are left at an early end.
+    /// Events that were there at the beginning, and those that are left at an early end.
     pub(super) pending: Vec<Event<B>>,
     /// How many events are left at the end.
     pub(super) left: u64,
@@ -111,7 +111,8 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             base_width: 1.0,
             control: (me == 0).then(|| {
                 let is_fixed = shared.settings.engine.width.is_some();
-                WidthControl::new(is_fixed, tiles, events_max(lps))
+                let fresh = || WidthControl::new(is_fixed, tiles, events_max(lps));
+                shared.take_control().unwrap_or_else(fresh)
             }),
             replayed_before: 0,
             is_interrupted: false,
@@ -147,10 +148,18 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         }
     }
 
-    /// Makes the LPs and lets each send its first events. No window is open, so all of them go into
-    /// the calendar or to other workers.
+    /// Makes the LPs and lets each send its first events; or takes over LPs and events. No window
+    /// is open, so all events go into the calendar or to other workers.
     fn start(&mut self, monitor: &mut ProgressMonitor<'_, '_>) {
         let shared = self.shared();
+        if let Some(parts) = &shared.cut {
+            let cut = parts.take(self.sender.me);
+            (self.lps, self.pending) = (cut.lps, cut.pending);
+            if self.sender.me == 0 {
+                self.tally.committed = shared.committed_before;
+            }
+            return self.request_regrid(Reason::START);
+        }
         let context: fn(&mut Self) -> &mut ErrorContext = |worker| &mut worker.sender.error_context;
         shared.guard(self.sender.me, self, context, |worker| {
             for &id in shared.directory.lps_of(worker.sender.me) {

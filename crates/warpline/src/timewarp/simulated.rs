@@ -310,7 +310,8 @@ impl Run<'_> {
         }
         log.outputs.sort_by_key(|output| output.0);
         let failures = self.shared.iter().filter_map(|shared| shared.failure.take());
-        if let Some((order, error)) = failures.min_by_key(|failure| failure.0) {
+        if let Some(failure) = failures.min_by_key(|failure| failure.0) {
+            let (order, error) = *failure;
             // Another rank may have committed and delivered later outputs by then.
             let ranks = self.shared.len();
             log.outputs.retain(|output| ranks == 1 || FailureOrder::Event(output.0) < order);

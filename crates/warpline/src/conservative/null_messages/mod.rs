@@ -128,7 +128,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         &self,
         me: usize,
         monitor: &mut ProgressMonitor<'_, '_>,
-    ) -> WorkerResult<M::Lp, Counters> {
+    ) -> WorkerResult<M::Lp, B, Counters> {
         let mut worker = Worker::new(self, me);
         let ended = worker.work(monitor);
         let Worker { lps: linked, tally, graph, send_buffer, outputs, .. } = worker;
@@ -140,6 +140,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         });
         WorkerResult {
             lps,
+            left: Vec::new(),
             ended,
             committed: tally.committed,
             last_time: tally.last_time,
@@ -157,7 +158,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         self.set_broken();
     }
 
-    fn details(&self, results: &[WorkerResult<M::Lp, Counters>]) -> Details {
+    fn details(&self, results: &[WorkerResult<M::Lp, B, Counters>]) -> Details {
         let sum =
             |of: fn(&Counters) -> u64| results.iter().map(|worker| of(&worker.counters)).sum();
         let counters = vec![

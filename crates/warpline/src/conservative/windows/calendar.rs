@@ -188,6 +188,15 @@ impl<E: Entry> Calendar<E> {
         }
     }
 
+    /// Moves all events to `events`.
+    pub(super) fn drain_into(&mut self, events: &mut Vec<E>) {
+        events.reserve(self.len);
+        self.buckets.iter_mut().for_each(|bucket| bucket.move_to(events));
+        while let Some((_, mut later)) = self.later.pop_first() {
+            later.bucket.move_to(events);
+        }
+    }
+
     /// Takes the empty chunks of a bucket, to use them again.
     pub(super) fn reclaim(&mut self, bucket: &mut Bucket<E>) {
         self.spares.reclaim(bucket);

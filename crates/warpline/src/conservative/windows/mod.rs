@@ -54,7 +54,7 @@ mod worker;
 use warpline_core::{Model, Wires};
 
 use super::{
-    algorithm::{Algorithm, WorkerResult},
+    algorithm::{Algorithm, Ended, WorkerResult},
     common::Common,
 };
 use crate::{
@@ -93,19 +93,24 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         &self,
         me: usize,
         monitor: &mut ProgressMonitor<'_, '_>,
-    ) -> WorkerResult<M::Lp, Counters> {
+    ) -> WorkerResult<M::Lp, B, Counters> {
         let mut worker = Worker::new(self, me);
         let ended = worker.work(monitor);
-        let Worker { lps, sender, tally, bucket, outputs, .. } = worker;
+        let Worker { lps, mut sender, tally, bucket, outputs, .. } = worker;
         let counters = Counters {
             windows: tally.windows,
             mail: sender.mail,
             pending: sender.calendar.len() as u64 + tally.left,
             balance: sender.remote.as_ref().map_or(0, |remote| remote.balance),
         };
+        let mut left = Vec::new();
+        if ended == Ended::Interrupted {
+            sender.calendar.drain_into(&mut left);
+        }
         self.common.drop_guarded(move || drop((sender, bucket, outputs)));
         WorkerResult {
             lps,
+            left,
             ended,
             committed: tally.committed,
             last_time: tally.last_time,
@@ -119,8 +124,8 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         self.barrier.set_broken();
     }
 
-    fn details(&self, results: &[WorkerResult<M::Lp, Counters>]) -> Details {
-        let sum = |count: fn(&WorkerResult<M::Lp, Counters>) -> u64| {
+    fn details(&self, results: &[WorkerResult<M::Lp, B, Counters>]) -> Details {
+        let sum = |count: fn(&WorkerResult<M::Lp, B, Counters>) -> u64| {
             results.iter().map(count).sum::<u64>()
         };
         let committed = sum(|worker| worker.committed);
@@ -128,7 +133,8 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         let pending = sum(|worker| worker.counters.pending);
         let balance: i64 = results.iter().map(|worker| worker.counters.balance).sum();
         let received = sent.wrapping_add_signed(-balance);
-        assert_eq!(received, committed + pending, "CONS-C: events were lost or doubled");
+        let all_committed = self.common.committed_before + committed;
+        assert_eq!(received, all_committed + pending, "CONS-C: events were lost or doubled");
         let windows =
             results.iter().map(|worker| worker.counters.windows).max().unwrap_or_default();
         Details {

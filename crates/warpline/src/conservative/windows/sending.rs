@@ -84,6 +84,12 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
         }
     }
 
+    /// Inserts an event for this worker that was sent before the engine began.
+    pub(super) fn insert(&mut self, event: Event<B>) {
+        let window = self.shared.grid.window(event.key.time_value());
+        self.calendar.insert(window, self.shared.local_of(event.to), || event);
+    }
+
     /// An event to another LP is due in the window of its cause, or before: its time is so large
     /// that adding the lookahead hardly changes it.
     #[cold]

@@ -116,8 +116,14 @@ where
         }
     }
 
-    /// Makes the LPs and lets each send its first events.
+    /// Makes the LPs and lets each send its first events; or takes over LPs and events.
     fn start(&mut self, monitor: &mut ProgressMonitor<'_, '_>) {
+        if let Some(parts) = &self.shared.common.cut {
+            let cut = parts.take(self.me);
+            self.lps = cut.lps;
+            cut.pending.into_iter().for_each(|event| self.sender.insert(event));
+            return;
+        }
         let mut made = 0;
         self.guard(|worker| {
             let residents = worker.shared.common.directory.lps_of(worker.me);

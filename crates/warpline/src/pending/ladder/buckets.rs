@@ -267,6 +267,11 @@ impl<E: Entry> Calendar<E> {
         }
     }
 
+    /// Moves all entries to `entries`.
+    pub(super) fn pour(self, entries: &mut Vec<E>) {
+        entries.extend(self.nodes.into_iter().filter_map(|node| node.entry));
+    }
+
     /// Sorts the next buckets into the empty `run`, in descending order, until it has `enough`
     /// entries or the calendar is empty; false if there was none.
     pub(super) fn sort_into(&mut self, run: &mut Vec<E>, enough: usize) -> bool {

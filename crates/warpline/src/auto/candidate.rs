@@ -1,0 +1,73 @@
+//! What can run a leg: an engine with a number of workers.
+
+use std::fmt;
+
+use crate::EngineKind;
+
+/// An engine with a number of workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub(super) engine: EngineKind,
+    pub(super) workers: usize,
+}
+
+impl Candidate {
+    /// All that can run a model with this lookahead on at most this number of workers. Those that
+    /// are probably the best come first: windows without rollbacks, if the model allows them; then
+    /// all workers before few.
+    pub(super) fn all(workers: usize, lookahead: Option<f64>) -> Vec<Self> {
+        let is_conservative = lookahead.is_some_and(|lookahead| lookahead > 0.0);
+        let mut all = Vec::new();
+        let mut add = |engine, workers| all.push(Self { engine, workers });
+        let counts = || std::iter::successors(Some(workers), |&workers| Some(workers / 2));
+        for workers in counts().take_while(|&workers| workers > 0) {
+            if is_conservative {
+                add(EngineKind::Conservative, workers);
+            }
+            let is_first = counts().next() == Some(workers);
+            if is_first && is_conservative {
+                add(EngineKind::Sequential, 1);
+            }
+            add(EngineKind::Speculative, workers);
+            if is_first && !is_conservative {
+                add(EngineKind::Sequential, 1);
+            }
+        }
+        all
+    }
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.engine, self.workers) {
+            (EngineKind::Sequential, _) => write!(f, "sequential"),
+            (engine, 1) => write!(f, "{engine} with 1 worker"),
+            (engine, workers) => write!(f, "{engine} with {workers} workers"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn candidates_in_their_order() {
+        let names = |workers, lookahead| {
+            let all = Candidate::all(workers, lookahead);
+            all.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(names(1, None), ["speculative with 1 worker", "sequential"]);
+        assert_eq!(
+            names(2, Some(0.5)),
+            [
+                "conservative with 2 workers",
+                "sequential",
+                "speculative with 2 workers",
+                "conservative with 1 worker",
+                "speculative with 1 worker",
+            ]
+        );
+        assert_eq!(names(5, Some(0.0)).len(), 4, "5, 2 and 1 workers, and the sequential engine");
+    }
+}

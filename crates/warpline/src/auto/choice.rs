@@ -1,0 +1,390 @@
+//! Which candidate runs the next leg, and when a leg is over.
+//!
+//! One candidate, the *incumbent*, does the work. The others are tried now and then, each for a
+//! short leg; the one that commits more events per second becomes the incumbent. What trials may
+//! cost, hand-overs included, is a fixed share of the time that the run will probably take. If the
+//! incumbent's rate changes, because the model or the machine does, the others are tried again
+//! soon.
+//!
+//! Candidates are numbers here, and times are seconds since the run began, as [`Progress`] tells
+//! them: so the tests play runs without running anything.
+//!
+//! # Invariants
+//!
+//! - **AUTO-A.** Trials that lose cost at most a share [`SHARE`] of the run as it is foreseen, and
+//!   a share [`SHARE_AFTER_CHANGE`] of the time since the last change.
+
+use crate::Progress;
+
+/// The share of a run that trials may cost.
+const SHARE: f64 = 0.03;
+/// The same of the time since the rate changed.
+const SHARE_AFTER_CHANGE: f64 = 0.15;
+/// The same for the first trial: nothing is known before it.
+const SHARE_FIRST: f64 = 0.06;
+/// The shortest time in which a rate is measured, in seconds.
+const SLICE_LEAST: f64 = 0.5e-3;
+/// The longest ones, for the incumbent and for the others.
+const SLICE_MOST: f64 = 10e-3;
+const TRIAL_SLICE_MOST: f64 = 3e-3;
+/// The start of a small model takes about this time, in seconds.
+const START: f64 = 2e-3;
+/// A run is foreseen to take at most this number of times what it has taken.
+const FORESIGHT: f64 = 50.0;
+/// A trial goes on while the rate rises by this factor from slice to slice.
+const RISE: f64 = 1.08;
+/// A candidate wins if its rate is higher by this factor.
+const WIN: f64 = 1.04;
+/// The rate has changed if it differs by this factor from what it was, for a while.
+const CHANGE: f64 = 1.4;
+/// How many slices in a row that takes.
+const CHANGE_SLICES: u32 = 3;
+/// A candidate that loses is tried again after this time, and then after longer ones, in seconds.
+const RETRY_FIRST: f64 = 0.02;
+const RETRY_MOST: f64 = 0.4;
+
+/// What is known of a candidate.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// Committed events per second when it ran last.
+    rate: Option<f64>,
+    /// When it may be tried again, and how long it waits after the next trial that it loses.
+    due: f64,
+    retry: f64,
+}
+
+/// The leg that goes on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Now {
+    candidate: usize,
+    /// When the leg before it was told to end.
+    requested: f64,
+    /// Events committed before it.
+    before: u64,
+    /// When the slice that is being measured began, and how many events were committed by then.
+    slice: Option<(f64, u64)>,
+    /// Slices so far, and the rate of the last one.
+    slices: u32,
+    last: f64,
+}
+
+/// Chooses the candidates of legs.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    known: Vec<Known>,
+    incumbent: usize,
+    now: Now,
+    /// The candidate of the next leg.
+    next: usize,
+    /// The time as of the last look, and the time that the run will probably take.
+    time: f64,
+    foreseen: f64,
+    committed: u64,
+    /// What a hand-over takes.
+    handover: f64,
+    /// The rate of the incumbent as it has been for long; slices in a row that were far from it.
+    steady: f64,
+    odd_slices: u32,
+    changed_at: f64,
+    /// What trials have cost so far, and since the last change, in seconds.
+    spent: f64,
+    spent_since_change: f64,
+    trials: u32,
+}
+
+impl Choice {
+    /// A choice between candidates, of which the first is probably the best.
+    pub(super) fn new(candidates: usize) -> Self {
+        let known = Known { retry: RETRY_FIRST, ..Known::default() };
+        Self {
+            known: vec![known; candidates],
+            incumbent: 0,
+            now: Now::default(),
+            next: 0,
+            time: 0.0,
+            foreseen: 0.0,
+            committed: 0,
+            handover: 0.0,
+            steady: 0.0,
+            odd_slices: 0,
+            changed_at: f64::NEG_INFINITY,
+            spent: 0.0,
+            spent_since_change: 0.0,
+            trials: 0,
+        }
+    }
+
+    /// The last known rate of a candidate, in events per second.
+    pub(super) fn rate(&self, candidate: usize) -> Option<f64> {
+        self.known[candidate].rate
+    }
+
+    /// How many trials there were.
+    pub(super) const fn trials(&self) -> u32 {
+        self.trials
+    }
+
+    /// The share of the time that trials have cost.
+    pub(super) fn share_of_trials(&self) -> f64 {
+        self.spent / self.time.max(f64::MIN_POSITIVE)
+    }
+
+    /// The candidate of the leg that begins.
+    pub(super) fn begin_leg(&mut self) -> usize {
+        let (requested, before) = (self.time, self.committed);
+        self.now = Now { candidate: self.next, requested, before, ..Now::default() };
+        self.next
+    }
+
+    const fn is_trial(&self) -> bool {
+        self.now.candidate != self.incumbent
+    }
+
+    /// Called again and again during a leg. Returns whether it is over.
+    pub(super) fn look(&mut self, progress: &Progress) -> bool {
+        let time = progress.wall.as_secs_f64();
+        (self.time, self.committed) = (time, progress.committed_events);
+        self.foresee(progress);
+        if self.next != self.now.candidate {
+            // It was told to end already.
+            return true;
+        }
+        if self.committed == self.now.before {
+            return false;
+        }
+        let Some((began, committed)) = self.now.slice else {
+            self.now.slice = Some((time, self.committed));
+            let handover = time - self.now.requested;
+            if self.trials == 0 {
+                // The run begins: threads start, which takes longer the first time, and LPs are
+                // made, which takes less time than to move them and their events.
+                self.handover = (handover / 3.0).max(2.0 * (handover - START));
+            } else {
+                self.handover = handover.max(0.7 * self.handover);
+                self.charge(handover);
+            }
+            return false;
+        };
+        let slice = time - began;
+        if slice < self.slice_length() {
+            return false;
+        }
+        let rate = (self.committed - committed) as f64 / slice;
+        self.now.slice = Some((time, self.committed));
+        self.now.slices += 1;
+        if self.is_trial() { self.judge(rate, slice) } else { self.work(rate) }
+    }
+
+    /// How long a run takes that goes on as it did.
+    fn foresee(&mut self, progress: &Progress) {
+        let done = progress.virtual_time.get() / progress.end.get();
+        let whole = if done > 0.0 { self.time / done } else { f64::INFINITY };
+        self.foreseen = whole.min(FORESIGHT * self.time).max(self.time);
+    }
+
+    /// How long a rate is measured.
+    fn slice_length(&self) -> f64 {
+        let [long, most] = if self.is_trial() {
+            [self.foreseen / 400.0, TRIAL_SLICE_MOST]
+        } else {
+            [self.time / 10.0, SLICE_MOST]
+        };
+        long.clamp(SLICE_LEAST, most).max(self.handover / 2.0)
+    }
+
+    /// After a slice of a trial.
+    fn judge(&mut self, rate: f64, slice: f64) -> bool {
+        let is_rising = self.now.slices == 1 || rate > RISE * self.now.last;
+        self.now.last = rate;
+        let best = self.known[self.incumbent].rate.unwrap_or_default();
+        let candidate = &mut self.known[self.now.candidate];
+        candidate.rate = Some(rate);
+        if rate > WIN * best {
+            if self.now.slices == 1 {
+                return false;
+            }
+            candidate.retry = RETRY_FIRST;
+            self.known[self.incumbent].due = self.time + RETRY_FIRST;
+            self.incumbent = self.now.candidate;
+            (self.steady, self.odd_slices) = (rate, 0);
+            return false;
+        }
+        self.charge(slice * (1.0 - rate / best.max(rate)));
+        if is_rising && self.spent + self.handover < self.allowed() {
+            return false;
+        }
+        let candidate = &mut self.known[self.now.candidate];
+        candidate.due = self.time + candidate.retry.max(20.0 * self.handover);
+        let patience = if 2.0 * rate < best { 4.0 } else { 2.0 };
+        candidate.retry = (patience * candidate.retry).min(RETRY_MOST);
+        self.next = self.incumbent;
+        true
+    }
+
+    /// After a slice of the incumbent.
+    fn work(&mut self, rate: f64) -> bool {
+        self.now.last = rate;
+        let known = &mut self.known[self.incumbent];
+        let smooth = known.rate.map_or(rate, |old| f64::midpoint(old, rate));
+        known.rate = Some(if self.now.slices == 1 { rate } else { smooth });
+        if self.now.slices == 1 && self.steady == 0.0 {
+            self.steady = rate;
+        }
+        let is_far = rate > CHANGE * self.steady || CHANGE * rate < self.steady;
+        self.odd_slices = if is_far { self.odd_slices + 1 } else { 0 };
+        self.steady += (rate - self.steady) / 10.0;
+        if self.odd_slices >= CHANGE_SLICES {
+            self.note_change(rate);
+        }
+        if self.now.slices < 2 {
+            return false;
+        }
+        let Some(challenger) = self.challenger() else { return false };
+        self.next = challenger;
+        self.trials += 1;
+        true
+    }
+
+    /// The rate has changed: what is known of the others may be wrong.
+    fn note_change(&mut self, rate: f64) {
+        (self.steady, self.odd_slices) = (rate, 0);
+        self.known[self.incumbent].rate = Some(rate);
+        (self.changed_at, self.spent_since_change) = (self.time, 0.0);
+        for known in &mut self.known {
+            (known.due, known.retry) = (self.time, RETRY_FIRST);
+        }
+    }
+
+    /// The candidate that is to be tried now, if any.
+    fn challenger(&self) -> Option<usize> {
+        let best = self.known[self.incumbent].rate?;
+        let others = || (0..self.known.len()).filter(|&number| number != self.incumbent);
+        // One that was faster when it ran last. If it is so no more, that will be known.
+        let rate = |&number: &usize| self.known[number].rate.unwrap_or_default();
+        let fastest = others().max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+        if rate(&fastest) > WIN * best {
+            return Some(fastest);
+        }
+        let due = others().filter(|&number| self.known[number].due <= self.time);
+        let affordable = due.filter(|&number| {
+            // One that was never tried is thought to be half as fast.
+            let rate = self.known[number].rate.unwrap_or(best / 2.0);
+            let lost = (1.0 - rate / best).max(0.1);
+            let slices = 2.0 * SLICE_LEAST.max(self.handover / 2.0);
+            let cost = 2.0 * self.handover + slices * lost;
+            let since = self.time - self.changed_at;
+            let is_soon =
+                since.is_finite() && self.spent_since_change + cost < SHARE_AFTER_CHANGE * since;
+            self.spent + cost < self.allowed() || is_soon
+        });
+        // One that was never tried has waited longest.
+        affordable.min_by(|&a, &b| self.known[a].due.total_cmp(&self.known[b].due))
+    }
+
+    /// AUTO-A.
+    fn allowed(&self) -> f64 {
+        (if self.trials == 0 { SHARE_FIRST } else { SHARE }) * self.foreseen
+    }
+
+    fn charge(&mut self, cost: f64) {
+        self.spent += cost;
+        self.spent_since_change += cost;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+    use warpline_core::VirtualTime;
+
+    use super::*;
+
+    /// Seconds between two looks.
+    const STEP: f64 = 0.25e-3;
+
+    /// A run of this number of events, with candidates whose rates depend on the time. Returns how
+    /// long it takes, in seconds, and when each leg began with which candidate.
+    fn play(
+        events: f64,
+        handover: f64,
+        candidates: usize,
+        rate: impl Fn(usize, f64) -> f64,
+    ) -> (f64, Vec<(f64, usize)>, Choice) {
+        let mut choice = Choice::new(candidates);
+        let (mut time, mut committed, mut legs) = (0.0, 0.0, Vec::new());
+        let virtual_time = |share| VirtualTime::new(100.0 * share).expect("a time");
+        while committed < events {
+            let candidate = choice.begin_leg();
+            legs.push((time, candidate));
+            time += handover;
+            loop {
+                committed += rate(candidate, time) * STEP;
+                time += STEP;
+                let progress = Progress {
+                    virtual_time: virtual_time((committed / events).min(1.0)),
+                    end: virtual_time(1.0),
+                    committed_events: committed as u64,
+                    processed_events: committed as u64,
+                    wall: Duration::from_secs_f64(time),
+                };
+                if committed >= events || choice.look(&progress) {
+                    break;
+                }
+            }
+        }
+        (time, legs, choice)
+    }
+
+    proptest! {
+        /// A run takes hardly longer than with the best candidate from the beginning, whichever
+        /// that is, and AUTO-A holds.
+        #[test]
+        fn hardly_slower_than_the_best(
+            rates in prop::collection::vec(1e6..50e6_f64, 1..6),
+            seconds in prop_oneof![Just(0.05), 0.05..0.2, Just(1.0), 1.0..5.0],
+            handover in 0.05e-3..0.3e-3,
+        ) {
+            let best = rates.iter().copied().fold(0.0, f64::max);
+            let rate = |candidate: usize, _| rates[candidate];
+            let (time, _, choice) = play(best * seconds, handover, rates.len(), rate);
+            let least = if seconds < 1.0 { 0.6 } else { 0.93 };
+            prop_assert!(seconds > least * time, "{} s, {} s with the best", time, seconds);
+            let allowed = SHARE_FIRST * time + 8.0 * handover + 20e-3;
+            prop_assert!(choice.spent < allowed, "AUTO-A: {} of {}", choice.spent, time);
+        }
+
+        /// When another candidate becomes the best one, it runs soon.
+        #[test]
+        fn follows_the_machine(
+            fast in 10e6..50e6_f64,
+            factor in 3.0..30.0_f64,
+            at in 0.2..1.0_f64,
+        ) {
+            // The first candidate loses almost all at that time, as workers do that do not get
+            // their cores; and has it back later.
+            let rate = |candidate: usize, time: f64| match candidate {
+                0 if time > at && time < 2.0 * at => fast / factor,
+                0 => fast,
+                _ => fast / 2.0,
+            };
+            let (time, legs, _) = play(fast * 4.0 * at, 0.2e-3, 2, rate);
+            let ends = legs.iter().skip(1).map(|leg| leg.0).chain([time]);
+            let share_of = |candidate, from: f64, to: f64| {
+                let own = legs.iter().zip(ends.clone()).filter(|(leg, _)| leg.1 == candidate);
+                own.map(|(leg, end)| (end.min(to) - leg.0.max(from)).max(0.0)).sum::<f64>()
+                    / (to - from)
+            };
+            prop_assert!(share_of(1, at + 0.05, 2.0 * at) > 0.75, "{:?}", legs);
+            prop_assert!(share_of(0, 2.0 * at + 0.45, time) > 0.9, "{:?}", legs);
+        }
+    }
+
+    /// Where a hand-over takes longer than it could gain, there is none.
+    #[test]
+    fn dear_hand_overs_are_left_out() {
+        let (_, legs, _) = play(30e6 * 0.3, 40e-3, 3, |candidate, _| [30e6, 10e6, 5e6][candidate]);
+        assert_eq!(legs.len(), 1, "{legs:?}");
+    }
+}

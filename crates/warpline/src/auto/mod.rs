@@ -1,0 +1,214 @@
+//! The engine that chooses engines: it runs the model in legs, each on the engine that commits the
+//! most events per second, as far as trials have shown.
+//!
+//! A leg begins with the [`Cut`] that the leg before it has left, and ends at the end of the run or
+//! when [`Choice`] wants another engine. [`Choice`] looks at the rate of the leg that goes on; it
+//! is the only part that decides, and it knows nothing of models and engines. All engines commit
+//! the same events, so the legs' order never changes what is committed.
+//!
+//! Called by [`engines`](crate::engines).
+//!
+//! # Invariants
+//!
+//! - CUT-A, in `run::cut`: between two legs nothing is speculative.
+
+mod candidate;
+mod choice;
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use warpline_core::{LpId, Model, VirtualTime};
+use warpline_net::Aggregation;
+
+use crate::{
+    Auto, Conservative, Details, EngineKind, Report, RunError, Sequential, Speculative, TimeWarp,
+    Totals, conservative,
+    event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
+    run::{self, Cut, Failure, Leg, Outcome, Ranks, Run},
+    sequential,
+    settings::{Settings, Synchronization},
+    speculative::{self, Beginning, FoundWidth},
+    timewarp,
+    watch::{Progress, Watch},
+};
+use candidate::Candidate;
+use choice::Choice;
+
+/// Runs `model` from its start to its end.
+pub(crate) fn run<M: Model>(
+    model: &M,
+    settings: &Settings<Auto>,
+    watch: &mut Watch<'_>,
+    ranks: &Ranks<'_>,
+) -> Result<Option<Report<M::Output>>, RunError> {
+    if ranks.count() > 1 {
+        let Auto { workers, placement, pin } = settings.engine.clone();
+        let engine = TimeWarp { workers, placement, pin, ..TimeWarp::default() };
+        return timewarp::run(model, &settings.with(engine), watch, ranks);
+    }
+    if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
+        execute::<M, Inline<_>>(model, settings, watch, ranks)
+    } else {
+        execute::<M, Boxed<_>>(model, settings, watch, ranks)
+    }
+}
+
+fn execute<M: Model, B: Buffer<Message<M>> + Send>(
+    model: &M,
+    settings: &Settings<Auto>,
+    watch: &mut Watch<'_>,
+    ranks: &Ranks<'_>,
+) -> Result<Option<Report<M::Output>>, RunError> {
+    let started = Instant::now();
+    let parallel = settings.parallel();
+    let run = Run { model, settings: parallel, ranks, started };
+    let make = |_| {
+        parallel.validate()?;
+        let (lookahead, lps) = (model.lookahead(), model.lp_count());
+        Ok(Candidate::all(settings.engine.workers.min(lps.max(1)), lookahead))
+    };
+    run.carry_out(make, |candidates| {
+        let choice = Arc::new(Mutex::new(Choice::new(candidates.len())));
+        let looks = Arc::clone(&choice);
+        watch.leg_end = Some(Box::new(move |progress| lock(&looks).look(progress)));
+        let (choice, widths) = (&*choice, vec![None; candidates.len()]);
+        let mut legs = Legs { model, settings, ranks, started, candidates, choice, widths };
+        let outcome = legs.run::<B>(watch);
+        watch.leg_end = None;
+        outcome.unwrap_or_else(Outcome::failed)
+    })
+}
+
+fn lock(choice: &Mutex<Choice>) -> MutexGuard<'_, Choice> {
+    choice.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A run in legs.
+struct Legs<'r, M> {
+    model: &'r M,
+    settings: &'r Settings<Auto>,
+    ranks: &'r Ranks<'r>,
+    started: Instant,
+    candidates: &'r [Candidate],
+    choice: &'r Mutex<Choice>,
+    /// By candidate: what its last leg has found out about the width of windows.
+    widths: Vec<Option<FoundWidth>>,
+}
+
+impl<M: Model> Legs<'_, M> {
+    /// Runs leg after leg.
+    fn run<B: Buffer<Message<M>> + Send>(
+        &mut self,
+        watch: &mut Watch<'_>,
+    ) -> Result<Outcome<M>, Failure> {
+        let mut sums = Sums { committed: vec![0; self.candidates.len()], ..Sums::default() };
+        let mut cut = None;
+        loop {
+            let number = lock(self.choice).begin_leg();
+            let mut leg = self.run_leg::<B>(number, cut.take(), watch)?;
+            sums.add(number, &leg.totals, &leg.details);
+            if leg.interrupted && !watch.stopped() {
+                let committed = leg.cut.committed();
+                assert_eq!(committed, sums.totals.committed_events, "CUT-A: lost or doubled");
+                cut = Some(leg.cut);
+                continue;
+            }
+            let end = VirtualTime::new(self.settings.end).ok();
+            let progress = Progress {
+                virtual_time: end.filter(|_| !leg.interrupted).unwrap_or(leg.last_time),
+                end: end.unwrap_or(VirtualTime::MAX),
+                committed_events: sums.totals.committed_events,
+                processed_events: sums.totals.processed_events,
+                wall: self.started.elapsed(),
+            };
+            // The last look; it comes too late to interrupt anything.
+            let _ = watch.observe(&progress);
+            let remarks = vec![sums.remark(self.candidates, &lock(self.choice))];
+            leg.totals = sums.totals;
+            leg.details = Details { counters: sums.counters, remarks, ..Details::default() };
+            let lps = leg.cut.lps.len();
+            return Ok(leg.conclude((0..lps).map(LpId::from_index), &self.settings.parallel()));
+        }
+    }
+
+    /// Runs a leg on one of the candidates.
+    fn run_leg<B: Buffer<Message<M>> + Send>(
+        &mut self,
+        number: usize,
+        cut: Option<Cut<M::Lp, Event<B>>>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Leg<M, Event<B>>, Failure> {
+        let Self { model, settings, ranks, started, .. } = *self;
+        let Candidate { engine, workers } = self.candidates[number];
+        let Auto { workers: most, placement, pin } = settings.engine.clone();
+        // Fewer workers than cores are better off where the system puts them.
+        let pin = pin && workers == most;
+        match engine {
+            EngineKind::Conservative => {
+                let synchronization = Synchronization::Windows;
+                let aggregation = Aggregation::default();
+                let engine = Conservative { workers, synchronization, placement, aggregation, pin };
+                conservative::leg(model, &settings.with(engine), ranks, watch, started, cut)
+            }
+            EngineKind::Speculative => {
+                let engine = Speculative { workers, width: None, placement, pin };
+                let width = self.widths[number].take();
+                let any = || self.widths.iter().flatten().next().cloned();
+                let beginning = Beginning { cut, width: width.or_else(any) };
+                let settings = &settings.with(engine);
+                let (leg, width) =
+                    speculative::leg(model, settings, ranks, watch, started, beginning)?;
+                self.widths[number] = width;
+                Ok(leg)
+            }
+            _ => {
+                let settings = &settings.with(Sequential::default());
+                sequential::leg(model, settings, watch, started, cut).map_err(run::failed_at_start)
+            }
+        }
+    }
+}
+
+/// What all legs have counted.
+#[derive(Default)]
+struct Sums {
+    totals: Totals,
+    counters: Vec<(&'static str, u64)>,
+    /// Committed events by candidate.
+    committed: Vec<u64>,
+}
+
+impl Sums {
+    fn add(&mut self, candidate: usize, totals: &Totals, details: &Details) {
+        let peak = self.totals.peak_buffer_bytes.max(totals.peak_buffer_bytes);
+        self.totals.add(totals);
+        self.totals.peak_buffer_bytes = peak;
+        for &(name, count) in &details.counters {
+            match self.counters.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum += count,
+                None => self.counters.push((name, count)),
+            }
+        }
+        self.committed[candidate] += totals.committed_events;
+    }
+
+    /// Says what was chosen, why, and what the trials cost.
+    fn remark(&self, candidates: &[Candidate], choice: &Choice) -> String {
+        let share = |events: u64| events as f64 / self.totals.committed_events.max(1) as f64;
+        let most = self.committed.iter().copied().enumerate().max_by_key(|&(_, events)| events);
+        let (most, events) = most.unwrap_or_default();
+        let mut text =
+            format!("{} ran {:.0} % of the events", candidates[most], 100.0 * share(events));
+        let rates = (0..candidates.len()).filter_map(|number| Some((number, choice.rate(number)?)));
+        for (place, (number, rate)) in rates.enumerate() {
+            let before = if place == 0 { "; million events/s: " } else { ", " };
+            text += &format!("{before}{} {:.1}", candidates[number], rate / 1e6);
+        }
+        let (trials, cost) = (choice.trials(), 100.0 * choice.share_of_trials());
+        let plural = if trials == 1 { "" } else { "s" };
+        text + &format!("; {trials} trial{plural} took {cost:.1} % of the time")
+    }
+}

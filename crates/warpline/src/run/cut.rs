@@ -1,0 +1,130 @@
+//! A run between two events: what one engine hands over to the next ([`Cut`]), and what it has
+//! counted until then ([`Leg`]).
+//!
+//! An engine begins with a cut or with the model's first events, and leaves a cut where it ends or
+//! is told to end. [`auto`](crate::auto) runs leg after leg. The speculative engine also uses cuts
+//! within a run, where it handles events one by one.
+//!
+//! # Invariants
+//!
+//! - **CUT-A.** All events that sort before some virtual time are committed, and nothing else is.
+//!   Each event that was sent is committed or pending, so an engine that begins with a cut goes on
+//!   as the one before it would have.
+
+use std::sync::{Mutex, PoisonError};
+
+use warpline_core::{CommitDigest, LogicalProcess, LpId, Model, VirtualTime};
+
+use super::{Conclusion, FailureOrder, Outcome, model_error};
+use crate::{Details, Totals, handling::Lp, panics, placement::LpDirectory, settings::Parallel};
+
+/// All LPs, or those of one worker, and the events that are pending for them.
+#[derive(Debug)]
+pub(crate) struct Cut<L, E> {
+    /// In the order of their numbers.
+    pub(crate) lps: Vec<Lp<L>>,
+    /// In any order.
+    pub(crate) pending: Vec<E>,
+}
+
+impl<L, E> Default for Cut<L, E> {
+    fn default() -> Self {
+        Self { lps: Vec::new(), pending: Vec::new() }
+    }
+}
+
+impl<L: LogicalProcess, E> Cut<L, E> {
+    /// How many events were committed before it.
+    pub(crate) fn committed(&self) -> u64 {
+        self.lps.iter().map(|lp| lp.core.sent).sum::<u64>() - self.pending.len() as u64
+    }
+
+    /// Divides it among the workers of a rank that runs alone. `to` is the receiver of an event.
+    pub(crate) fn divide<F: From<E>>(
+        self,
+        directory: &LpDirectory,
+        to: impl Fn(&E) -> LpId,
+    ) -> Parts<L, F> {
+        let mut parts: Vec<_> = (0..directory.workers())
+            .map(|worker| {
+                let lps = Vec::with_capacity(directory.lps_of(worker).len());
+                Cut { lps, pending: Vec::new() }
+            })
+            .collect();
+        let worker = |id| directory.place(id).worker.index();
+        for (index, lp) in self.lps.into_iter().enumerate() {
+            parts[worker(LpId::from_index(index))].lps.push(lp);
+        }
+        for event in self.pending {
+            parts[worker(to(&event))].pending.push(event.into());
+        }
+        Parts(Mutex::new(parts))
+    }
+
+    /// Puts the parts of all workers of a rank together.
+    pub(crate) fn unite(directory: &LpDirectory, parts: Vec<Self>) -> Self {
+        let (mut lps, mut pending) = (Vec::new(), Vec::new());
+        for mut part in parts {
+            lps.push(part.lps);
+            if pending.is_empty() {
+                pending = part.pending;
+            } else {
+                pending.append(&mut part.pending);
+            }
+        }
+        Self { lps: directory.in_order(lps), pending }
+    }
+}
+
+/// The parts of a cut, by worker, until the workers take them.
+#[derive(Debug)]
+pub(crate) struct Parts<L, E>(Mutex<Vec<Cut<L, E>>>);
+
+impl<L, E> Parts<L, E> {
+    /// What a worker begins with.
+    pub(crate) fn take(&self, worker: usize) -> Cut<L, E> {
+        let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut parts[worker])
+    }
+}
+
+/// What an engine has done from its beginning to its end.
+pub(crate) struct Leg<M: Model, E> {
+    /// Whether there may be events left before the end of the run.
+    pub(crate) interrupted: bool,
+    /// The time of the last committed event, or a later one up to which the run has come.
+    pub(crate) last_time: VirtualTime,
+    /// Without the digest.
+    pub(crate) totals: Totals,
+    pub(crate) details: Details,
+    /// The LPs of this rank, and what is pending, if another leg follows.
+    pub(crate) cut: Cut<M::Lp, E>,
+}
+
+impl<M: Model, E> Leg<M, E> {
+    /// The end of the run; `ids` are the LPs of this rank.
+    pub(crate) fn conclude(
+        self,
+        ids: impl Iterator<Item = LpId>,
+        settings: &Parallel<'_>,
+    ) -> Outcome<M> {
+        // Messages that are still pending are values of the model, whose drop may panic.
+        let pending = self.cut.pending;
+        if let Err(fault) = panics::catch(move || drop(pending)) {
+            return Outcome::Failed(FailureOrder::End, model_error(fault, None, settings));
+        }
+        let mut digest = CommitDigest::default();
+        let add = |(id, lp): (LpId, Lp<M::Lp>)| {
+            digest.add_lp(id, lp.core.digest, &lp.core.rng, lp.core.sent);
+            (id, lp.state)
+        };
+        let lps = ids.zip(self.cut.lps).map(add).collect();
+        Outcome::Done(Conclusion {
+            interrupted: self.interrupted,
+            last_time: self.last_time,
+            totals: Totals { digest, ..self.totals },
+            details: self.details,
+            lps,
+        })
+    }
+}
