@@ -6,7 +6,7 @@ use clap::{
     Args, FromArgMatches, ValueEnum, builder::PossibleValuesParser, builder::TypedValueParser,
 };
 use warpline::{
-    AnyModel, Engine, Sequential, Simulation, Speculative, TimeWarp, pending::PendingKind,
+    AnyModel, Auto, Engine, Sequential, Simulation, Speculative, TimeWarp, pending::PendingKind,
     settings::EngineKind,
 };
 use warpline_models::catalog::ModelParams;
@@ -24,7 +24,12 @@ use crate::{
 #[command(next_help_heading = "Run")]
 pub(crate) struct CommonArgs {
     /// Engine that executes the events
-    #[arg(long, value_name = "NAME", default_value_t, value_parser = engines())]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value_t = EngineKind::Auto,
+        value_parser = engines()
+    )]
     pub(crate) engine: EngineKind,
     /// Virtual time at which the run ends [default: the model's]
     #[arg(long, value_name = "T", value_parser = end_time)]
@@ -77,13 +82,15 @@ impl CommonArgs {
         self.end.unwrap_or_else(|| params.end())
     }
 
-    /// The threads that a run keeps busy.
-    pub(crate) fn threads(&self) -> usize {
+    /// The threads that each of this number of runs keeps busy.
+    pub(crate) fn threads(&self, runs: usize) -> usize {
         match self.engine {
-            EngineKind::Conservative | EngineKind::TimeWarp | EngineKind::Speculative => {
-                self.timewarp.workers() * self.ranks.ranks
+            EngineKind::Sequential | EngineKind::ReverseCheck => 1,
+            // Runs that go on at one time use cores better than the workers of one run do.
+            EngineKind::Auto if self.timewarp.workers.is_none() => {
+                (system::cores() / runs.max(1)).max(1)
             }
-            _ => 1,
+            _ => self.timewarp.workers() * self.ranks.ranks,
         }
     }
 
@@ -98,6 +105,11 @@ impl CommonArgs {
         let (ranks, pending) = (&self.ranks, self.pending);
         let (workers, pin) = (self.timewarp.workers(), self.timewarp.policies.pin);
         let engine = match self.engine {
+            EngineKind::Auto => {
+                let share = (system::cores() / jobs).max(1);
+                let workers = self.timewarp.workers.unwrap_or(share);
+                Auto { workers, placement: ranks.placement.clone(), pin }.into()
+            }
             EngineKind::Sequential => Sequential { pending }.into(),
             EngineKind::Conservative => ranks.conservative(workers, pin).into(),
             EngineKind::TimeWarp => {

@@ -27,8 +27,18 @@ struct Need {
 const SEQUENTIAL: &[EngineKind] = &[EngineKind::Sequential];
 const ORDERED: &[EngineKind] = &[EngineKind::Sequential, EngineKind::TimeWarp];
 const PARALLEL: &[EngineKind] =
-    &[EngineKind::Conservative, EngineKind::TimeWarp, EngineKind::Speculative];
+    &[EngineKind::Auto, EngineKind::Conservative, EngineKind::TimeWarp, EngineKind::Speculative];
+const MEASURED: &[EngineKind] = &[
+    EngineKind::Auto,
+    EngineKind::Sequential,
+    EngineKind::Conservative,
+    EngineKind::TimeWarp,
+    EngineKind::Speculative,
+];
 const OF_RANKS: &[EngineKind] = &[EngineKind::Conservative, EngineKind::TimeWarp];
+/// On several ranks, `auto` is Time Warp with its default policies.
+const AUTO_OF_RANKS: &[EngineKind] =
+    &[EngineKind::Auto, EngineKind::Conservative, EngineKind::TimeWarp];
 const SPECULATIVE: &[EngineKind] = &[EngineKind::Speculative];
 const CONSERVATIVE: &[EngineKind] = &[EngineKind::Conservative];
 const TIME_WARP: &[EngineKind] = &[EngineKind::TimeWarp];
@@ -65,7 +75,7 @@ const RULES: &[Rule] = &[
     rule("workers", PARALLEL, &[]),
     rule("placement", PARALLEL, &[]),
     rule("pin", PARALLEL, &[]),
-    rule("ranks", OF_RANKS, &[]),
+    rule("ranks", AUTO_OF_RANKS, &[]),
     rule("aggregation", OF_RANKS, &[RANKS]),
     rule("synchronization", CONSERVATIVE, &[]),
     rule("edge-capacity", CONSERVATIVE, &[NOT_WINDOWS]),
@@ -89,7 +99,7 @@ const RULES: &[Rule] = &[
     rule("costs", TIME_WARP, &[]),
     // Those that only `bench` has.
     rule("all-pending", SEQUENTIAL, &[]),
-    rule("busy", TIME_WARP, &[]),
+    rule("busy", MEASURED, &[]),
 ];
 
 /// A flag that was typed and that a run does not read: its name, and why.

@@ -114,7 +114,8 @@ impl RunReport {
         };
         text += &line("digest", format!("{}{verified}", report.digest));
         if !report.details.remarks.is_empty() {
-            text += "why it was slow\n";
+            let is_auto = report.engine == EngineKind::Auto;
+            text += if is_auto { "how it was run\n" } else { "why it was slow\n" };
             text.extend(report.details.remarks.iter().map(|remark| wrapped(remark)));
         }
         if !report.details.costs.is_empty() {

@@ -174,7 +174,7 @@ fn replications(
 ) -> Result<ReplicationsReport, Failure> {
     let started = Instant::now();
     let bar = progress::of_pieces(common.quiet, common.replications, "replicating");
-    let jobs = common.jobs_of(common.threads());
+    let jobs = common.jobs_of(common.threads(common.replications));
     let simulation = common.simulation(model, end).engine(common.engine(jobs));
     let replications =
         pool(jobs)?.install(|| simulation.replicate(common.replications, |_| bar.inc(1)))?;

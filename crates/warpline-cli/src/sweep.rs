@@ -47,7 +47,7 @@ pub(crate) fn execute(
     let mut failure = None;
     // Rows come out in the order of the runs, a few at a time, so that little is lost if the
     // sweep is stopped.
-    let threads = points.iter().map(|point| point.common.threads()).max().unwrap_or(1);
+    let threads = points.iter().map(|point| point.common.threads(runs.len())).max().unwrap_or(1);
     let jobs = args.common.jobs_of(threads);
     let pool = pool(jobs)?;
     for some in runs.chunks(4 * pool.current_num_threads()) {

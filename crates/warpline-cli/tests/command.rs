@@ -207,7 +207,8 @@ fn configuration_files_equal_flags() {
 #[test]
 fn verify_compares_two_pending_sets() {
     for pending in ["ladder", "heap", "calendar", "skew", "splay"] {
-        let report = stdout(&format!("{PHOLD} --verify --pending {pending}"));
+        let line = format!("{PHOLD} --verify --engine sequential --pending {pending}");
+        let report = stdout(&line);
         assert!(report.contains("the same with another pending set"), "{report}");
     }
     assert_eq!(json(&format!("{PHOLD} --format json"))["verified"], Value::Null);

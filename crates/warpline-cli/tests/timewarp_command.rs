@@ -202,12 +202,13 @@ fn configuration_files_equal_flags() {
 #[test]
 fn flags_that_nobody_reads_are_refused() {
     let engine = |flag: &str, says: &str| {
-        refuses(&format!("{PHOLD} {flag}"), 2, &[flag.split(' ').next().unwrap_or(flag), says]);
+        let word = flag.split(' ').find(|word| word.starts_with("--") && *word != "--engine");
+        refuses(&format!("{PHOLD} {flag}"), 2, &[word.unwrap_or(flag), says]);
     };
     for flag in ["--pool sender", "--batch 3", "--saving copy", "--throttle off", "--costs"] {
         engine(flag, "--engine timewarp");
     }
-    engine("--workers 2", "--engine conservative or --engine timewarp");
+    engine("--engine sequential --workers 2", "--engine conservative or --engine timewarp");
     engine("--synchronization windows", "--engine conservative");
     engine("--engine timewarp --synchronization windows", "--engine conservative");
     engine("--engine conservative --pending heap", "--engine sequential or --engine timewarp");
@@ -244,7 +245,7 @@ fn flags_that_no_measured_engine_reads_are_refused() {
         ("--only sequential,bare --workers 2", ["conservative or timewarp", "sequential and bare"]),
         ("--only bare --ranks 2", ["--ranks", "this measures bare"]),
         ("--only timewarp --all-pending", ["--all-pending", "sequential only"]),
-        ("--only sequential --busy", ["--busy", "timewarp only"]),
+        ("--only bare --busy", ["--busy", "this measures bare"]),
         ("--only conservative --workers 2", ["--workers", "no lookahead"]),
         ("--aggregation off", ["--aggregation", "--ranks"]),
         ("--saving reverse --checkpoint-interval 4", ["--checkpoint-interval", "--saving copy"]),
@@ -259,6 +260,7 @@ fn flags_that_no_measured_engine_reads_are_refused() {
     #[cfg(debug_assertions)]
     for flags in [
         "W1 --pool receiver --local-pool on --busy --all-pending",
+        "W1 --only auto,sequential --busy=1,2",
         "W1 --only timewarp --workers 2 --ranks 2 --aggregation off",
         "W2 --only conservative --workers 2 --pin off",
         "--sends --samples 1 --length 0.1",

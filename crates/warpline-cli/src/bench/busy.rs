@@ -1,7 +1,8 @@
-//! Another process that keeps a core busy while something is measured.
+//! Other processes that keep cores busy while something is measured.
 //!
-//! It is this program with a hidden command, at normal priority, bound to the last core that the
-//! process may use: the one that the last of as many workers as there are cores is bound to.
+//! They are this program with a hidden command, at normal priority. The first is bound to the last
+//! core that the process may use, to which the last of as many workers as there are cores is bound;
+//! the next ones are bound to the cores before it, and then to the last one again.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -20,16 +21,25 @@ const READY: &str = "ready";
 /// The flags of the hidden command.
 #[derive(Debug, Args)]
 pub(crate) struct SpinArgs {
-    /// How many cores there are; the last of them is kept busy
+    /// How many cores there are
     #[arg(long, value_name = "N", default_value_t = system::cores())]
     cores: usize,
+    /// How many other processes keep cores busy already, from the last core on
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    others: usize,
+}
+
+/// The core that is kept busy if that many other processes do so already.
+fn core(cores: usize, others: usize) -> Option<usize> {
+    others.checked_rem(cores).map(|place| cores - 1 - place)
 }
 
 /// Keeps a core busy until standard input ends, which it also does when the parent process dies.
 pub(crate) fn spin(args: &SpinArgs) -> Result<(), Failure> {
-    let binding = args.cores.checked_sub(1).map(|last| bind_worker(last, args.cores));
+    let binding = core(args.cores, args.others).map(|core| bind_worker(core, args.cores));
     if !binding.as_ref().is_some_and(Binding::is_bound) {
-        return Err(Failure::Run(format!("this process cannot be bound to core {}", args.cores)));
+        let cores = args.cores;
+        return Err(Failure::Run(format!("this process cannot be bound to one of {cores} cores")));
     }
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -60,12 +70,12 @@ pub(super) struct Spinner {
 }
 
 impl Spinner {
-    /// Starts it; it is busy when this comes back.
-    pub(super) fn start() -> Result<Self, Failure> {
+    /// Starts one after this number of others; it is busy when this comes back.
+    pub(super) fn start(others: usize) -> Result<Self, Failure> {
         let cannot = |what: String| Failure::Run(format!("no core can be kept busy: {what}"));
         let program = std::env::current_exe().map_err(|error| cannot(error.to_string()))?;
         let mut child = Command::new(program)
-            .args(["spin", &format!("--cores={}", system::cores())])
+            .args(["spin", &format!("--cores={}", system::cores()), &format!("--others={others}")])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -92,5 +102,17 @@ impl Drop for Spinner {
         drop(self.stop.take());
         // It is gone then, or was before: either is fine.
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The last core first, and each core once before any of them twice.
+    #[test]
+    fn cores_are_taken_from_the_last_one_on() {
+        assert_eq!([0, 1, 2, 3].map(|others| core(2, others)), [1, 0, 1, 0].map(Some));
+        assert_eq!(core(0, 0), None);
     }
 }

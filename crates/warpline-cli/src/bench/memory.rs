@@ -32,10 +32,7 @@ pub(super) fn measure(args: &BenchArgs) -> Result<Vec<Memory>, Failure> {
         let engines = args.variants(workload);
         let is_engine = |variant: &&Variant| match variant {
             Variant::Sequential(kind) => *kind == warpline::pending::PendingKind::default(),
-            Variant::Conservative { workers } | Variant::Speculative { workers } => {
-                args.workers().last() == Some(workers)
-            }
-            Variant::TimeWarp { workers, busy } => !busy && args.workers().last() == Some(workers),
+            Variant::Parallel { workers, .. } => args.workers().last() == Some(workers),
             Variant::Ranks { .. } | Variant::Bare(_) => false,
         };
         for &variant in engines.iter().filter(is_engine) {

@@ -48,7 +48,8 @@ pub(crate) struct BenchArgs {
     /// Workloads to measure [default: all]
     #[arg(value_name = "WORKLOAD", ignore_case = true, value_parser = Workload::parser())]
     workloads: Vec<Workload>,
-    /// Measure only these, as a list: sequential, conservative, timewarp, bare [default: all]
+    /// Measure only these, as a list: auto, sequential, conservative, speculative, timewarp, bare
+    /// [default: all]
     #[arg(
         long,
         value_enum,
@@ -68,9 +69,18 @@ pub(crate) struct BenchArgs {
     /// With --ranks: bytes of messages that are sent together, as a list of auto, off and numbers
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "auto")]
     aggregation: Vec<Aggregation>,
-    /// Measure Time Warp also while another process keeps the last core busy
-    #[arg(long)]
-    busy: bool,
+    /// Measure the engines also while this number of other processes keep cores busy, as a list;
+    /// without a number: one process, on the last core
+    #[arg(
+        long,
+        value_name = "N",
+        value_delimiter = ',',
+        value_parser = one_to::<64>,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1"
+    )]
+    busy: Vec<usize>,
     /// Rounds, each with one sample of every variant
     #[arg(
         long,
@@ -104,6 +114,8 @@ pub(crate) struct BenchArgs {
 /// What can be measured by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kind {
+    /// The engine that chooses engines
+    Auto,
     /// The sequential engine
     Sequential,
     /// The conservative engine, where the workload has a lookahead
@@ -172,18 +184,16 @@ impl BenchArgs {
             let kinds = if self.all_pending { PendingKind::ALL } else { &PendingKind::ALL[..1] };
             variants.extend(kinds.iter().map(|&kind| Variant::Sequential(kind)));
         }
-        if self.measures(Kind::Conservative) && workload.has_lookahead() {
-            let all = self.workers();
-            variants.extend(all.into_iter().map(|workers| Variant::Conservative { workers }));
-        }
-        if self.measures(Kind::Speculative) {
-            let all = self.workers();
-            variants.extend(all.into_iter().map(|workers| Variant::Speculative { workers }));
-        }
-        if self.measures(Kind::Timewarp) {
-            for workers in self.workers() {
-                variants.push(Variant::TimeWarp { workers, busy: false });
-                variants.extend(self.busy.then_some(Variant::TimeWarp { workers, busy: true }));
+        for (kind, engine) in [
+            (Kind::Auto, EngineKind::Auto),
+            (Kind::Conservative, EngineKind::Conservative),
+            (Kind::Speculative, EngineKind::Speculative),
+            (Kind::Timewarp, EngineKind::TimeWarp),
+        ] {
+            let can_run = engine != EngineKind::Conservative || workload.has_lookahead();
+            if self.measures(kind) && can_run {
+                let all = self.workers().into_iter();
+                variants.extend(all.map(|workers| Variant::Parallel { engine, workers }));
             }
         }
         for engine in [EngineKind::Conservative, EngineKind::TimeWarp] {
@@ -193,6 +203,16 @@ impl BenchArgs {
             variants.extend(Yardstick::all(&workload.bare()).into_iter().map(Variant::Bare));
         }
         variants
+    }
+
+    /// The rows of a workload: each variant, undisturbed and disturbed.
+    fn rows(&self, workload: Workload) -> Vec<Row> {
+        let of = |variant| {
+            let is_bare = matches!(variant, Variant::Bare(_));
+            let busy = self.busy.iter().copied().filter(move |_| !is_bare);
+            [0].into_iter().chain(busy).map(move |busy| Row { busy, ..Row::new(workload, variant) })
+        };
+        self.variants(workload).into_iter().flat_map(of).collect()
     }
 
     /// The flags that were typed and that nothing reads that is measured.
@@ -239,10 +259,8 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<(), Failure> {
 
 /// Takes all samples; after an interrupt, those there are.
 fn measure(args: &BenchArgs) -> Result<Vec<Row>, Failure> {
-    let row_of = |workload| {
-        args.variants(workload).into_iter().map(move |variant| Row::new(workload, variant))
-    };
-    let mut rows: Vec<Row> = args.workloads().into_iter().flat_map(row_of).collect();
+    let mut rows: Vec<Row> =
+        args.workloads().into_iter().flat_map(|workload| args.rows(workload)).collect();
     let mut sampler = Sampler::new(args.length, &args.policies);
     let bar = progress::of_pieces(args.quiet, rows.len() * args.samples as usize, "measuring");
     for round in 0..args.samples {
@@ -251,8 +269,8 @@ fn measure(args: &BenchArgs) -> Result<Vec<Row>, Failure> {
             if interrupt::requested() || row.retired {
                 continue;
             }
-            bar.set_message(format!("{} {}", row.workload.name(), row.variant.name()));
-            row.rates.extend(sampler.sample(row.workload, row.variant)?);
+            bar.set_message(format!("{} {}", row.workload.name(), row.name()));
+            row.rates.extend(sampler.sample(row.workload, row.variant, row.busy)?);
         }
         if round == 0 {
             retire(&mut rows);
@@ -269,7 +287,7 @@ fn to_json(rows: &[Row], memory: &[Memory]) -> Value {
         .map(|row| {
             json!({
                 "workload": row.workload.name(),
-                "variant": row.variant.name(),
+                "variant": row.name(),
                 "million_events_per_second": row.rates,
                 "median": median(&row.rates),
                 "min": row.least(),
@@ -298,16 +316,15 @@ mod tests {
 
     fn variants(line: &str) -> Vec<String> {
         let words = ["bench"].into_iter().chain(line.split_whitespace());
-        let names =
-            Line::parse_from(words).bench.variants(Workload::named("W1").expect("a workload"));
-        names.iter().map(|variant| variant.name()).collect()
+        let rows = Line::parse_from(words).bench.rows(Workload::named("W1").expect("a workload"));
+        rows.iter().map(Row::name).collect()
     }
 
     /// The flags choose the variants, and the sequential engine comes first.
     #[test]
     fn variants_are_chosen() {
         let all = variants("");
-        assert_eq!(all[..2], ["sequential ladder", "speculative, 1 worker"]);
+        assert_eq!(all[..2], ["sequential ladder", "auto, 1 worker"]);
         assert!(all.iter().any(|name| name == "timewarp, 1 worker"));
         assert!(all.iter().any(|name| name.starts_with("bare")));
         assert_eq!(
@@ -315,8 +332,13 @@ mod tests {
             ["sequential ladder", "timewarp, 2 workers", "timewarp, 4 workers"]
         );
         assert_eq!(
-            variants("--only timewarp --workers 2 --busy"),
-            ["timewarp, 2 workers", "timewarp, 2 workers, a core busy"]
+            variants("--only timewarp,bare --workers 2 --busy=1,4")[..4],
+            [
+                "timewarp, 2 workers",
+                "timewarp, 2 workers, a core busy",
+                "timewarp, 2 workers, 4 busy programs",
+                "bare hold ladder",
+            ]
         );
         assert!(variants("--only bare").iter().all(|name| name.starts_with("bare")));
     }

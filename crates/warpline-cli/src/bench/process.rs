@@ -33,15 +33,17 @@ pub(super) fn report(
     };
     command.args(["run", model, "--format=json", "--quiet", &format!("--end={end}")]);
     let engine = match variant {
-        Variant::TimeWarp { workers, .. } => Some((EngineKind::TimeWarp, workers)),
-        Variant::Conservative { workers } => Some((EngineKind::Conservative, workers)),
-        Variant::Speculative { workers } => Some((EngineKind::Speculative, workers)),
+        Variant::Parallel { engine, workers } => Some((engine, workers)),
         Variant::Ranks { engine, ranks, aggregation, .. } => {
             // A run of one rank sends nothing, and refuses the flag.
             command.args((ranks > 1).then(|| format!("--aggregation={aggregation}")));
             Some((engine, 1))
         }
-        Variant::Sequential(_) | Variant::Bare(_) => None,
+        Variant::Sequential(_) => {
+            command.arg(format!("--engine={}", EngineKind::Sequential));
+            None
+        }
+        Variant::Bare(_) => None,
     };
     if let Some((engine, workers)) = engine {
         command.args([format!("--engine={engine}"), format!("--workers={workers}")]);

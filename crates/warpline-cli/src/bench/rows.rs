@@ -13,16 +13,10 @@ use crate::{args::CommonArgs, timewarp_args::Policies};
 pub(super) enum Variant {
     Bare(Yardstick),
     Sequential(PendingKind),
-    Conservative {
+    /// An engine with workers.
+    Parallel {
+        engine: EngineKind,
         workers: usize,
-    },
-    Speculative {
-        workers: usize,
-    },
-    TimeWarp {
-        workers: usize,
-        /// Whether another process keeps a core busy meanwhile.
-        busy: bool,
     },
     /// One worker each.
     Ranks {
@@ -39,12 +33,7 @@ impl Variant {
         match self {
             Self::Bare(yardstick) => format!("bare {}", yardstick.name()),
             Self::Sequential(kind) => format!("sequential {kind}"),
-            Self::Conservative { workers } => format!("conservative, {}", count(workers)),
-            Self::Speculative { workers } => format!("speculative, {}", count(workers)),
-            Self::TimeWarp { workers, busy } => {
-                let busy = if busy { ", a core busy" } else { "" };
-                format!("timewarp, {}{busy}", count(workers))
-            }
+            Self::Parallel { engine, workers } => format!("{engine}, {}", count(workers)),
             Self::Ranks { engine, ranks, mpi, aggregation } => {
                 let over = if mpi { "MPI" } else { "threads" };
                 let aggregation = match aggregation {
@@ -66,10 +55,7 @@ impl Variant {
         match self {
             Self::Bare(_) => None,
             Self::Sequential(_) => Some(EngineKind::Sequential),
-            Self::Conservative { .. } => Some(EngineKind::Conservative),
-            Self::Speculative { .. } => Some(EngineKind::Speculative),
-            Self::TimeWarp { .. } => Some(EngineKind::TimeWarp),
-            Self::Ranks { engine, .. } => Some(engine),
+            Self::Parallel { engine, .. } | Self::Ranks { engine, .. } => Some(engine),
         }
     }
 
@@ -81,11 +67,7 @@ impl Variant {
         match self {
             Self::Bare(_) => {}
             Self::Sequential(pending) => run.pending = pending,
-            Self::Conservative { workers }
-            | Self::Speculative { workers }
-            | Self::TimeWarp { workers, .. } => {
-                run.timewarp.workers = Some(workers);
-            }
+            Self::Parallel { workers, .. } => run.timewarp.workers = Some(workers),
             Self::Ranks { ranks, aggregation, .. } => {
                 run.timewarp.workers = Some(1);
                 (run.ranks.ranks, run.ranks.aggregation) = (ranks, aggregation);
@@ -109,6 +91,8 @@ fn count(workers: usize) -> String {
 pub(super) struct Row {
     pub(super) workload: Workload,
     pub(super) variant: Variant,
+    /// How many other processes keep a core busy meanwhile.
+    pub(super) busy: usize,
     pub(super) rates: Vec<f64>,
     /// Whether one sample is enough.
     pub(super) retired: bool,
@@ -116,7 +100,17 @@ pub(super) struct Row {
 
 impl Row {
     pub(super) const fn new(workload: Workload, variant: Variant) -> Self {
-        Self { workload, variant, rates: Vec::new(), retired: false }
+        Self { workload, variant, busy: 0, rates: Vec::new(), retired: false }
+    }
+
+    /// The variant, and how it was disturbed.
+    pub(super) fn name(&self) -> String {
+        let name = self.variant.name();
+        match self.busy {
+            0 => name,
+            1 => format!("{name}, a core busy"),
+            busy => format!("{name}, {busy} busy programs"),
+        }
     }
 
     pub(super) fn least(&self) -> f64 {
@@ -127,23 +121,19 @@ impl Row {
         self.rates.iter().copied().fold(0.0, f64::max)
     }
 
-    /// The sequential engine on the same workload.
+    /// The sequential engine on the same workload, disturbed in the same way.
     pub(super) fn sequential_in<'r>(&self, rows: &'r [Self]) -> Option<&'r Self> {
-        self.sibling(rows, Variant::Sequential(PendingKind::default()))
+        self.sibling(rows, Variant::Sequential(PendingKind::default()), self.busy)
     }
 
-    /// For a row with a busy core, the one without.
+    /// For a row with busy cores, the one without.
     pub(super) fn undisturbed_in<'r>(&self, rows: &'r [Self]) -> Option<&'r Self> {
-        match self.variant {
-            Variant::TimeWarp { workers, busy: true } => {
-                self.sibling(rows, Variant::TimeWarp { workers, busy: false })
-            }
-            _ => None,
-        }
+        (self.busy > 0).then(|| self.sibling(rows, self.variant, 0))?
     }
 
-    fn sibling<'r>(&self, rows: &'r [Self], variant: Variant) -> Option<&'r Self> {
-        rows.iter().find(|row| row.workload == self.workload && row.variant == variant)
+    fn sibling<'r>(&self, rows: &'r [Self], variant: Variant, busy: usize) -> Option<&'r Self> {
+        let is_it = |row: &&Self| (row.variant, row.busy) == (variant, busy);
+        rows.iter().filter(|row| row.workload == self.workload).find(is_it)
     }
 }
 
@@ -198,6 +188,10 @@ mod tests {
         Workload::named("W1").expect("a workload")
     }
 
+    const fn time_warp(workers: usize) -> Variant {
+        Variant::Parallel { engine: EngineKind::TimeWarp, workers }
+    }
+
     fn row(variant: Variant, rates: &[f64]) -> Row {
         Row { rates: rates.to_vec(), ..Row::new(seed(), variant) }
     }
@@ -206,7 +200,7 @@ mod tests {
     fn hopeless_loops_are_sampled_once() {
         let mut rows = [
             row(Variant::Sequential(PendingKind::Heap), &[1.0]),
-            row(Variant::TimeWarp { workers: 1, busy: false }, &[1.0]),
+            row(time_warp(1), &[1.0]),
             row(Variant::Bare(Yardstick::StdHeap), &[9.0]),
             row(Variant::Bare(Yardstick::Hold(PendingKind::Heap)), &[4.0]),
             row(Variant::Bare(Yardstick::Hold(PendingKind::Splay)), &[2.0]),
@@ -243,9 +237,10 @@ mod tests {
         let rows = [
             row(Variant::Sequential(PendingKind::Heap), &[9.0; 3]),
             row(Variant::Sequential(PendingKind::default()), &[2.0, 4.0, 8.0]),
-            row(Variant::TimeWarp { workers: 1, busy: false }, &[9.0; 3]),
-            row(Variant::TimeWarp { workers: 2, busy: false }, &[3.0, 6.0, 4.0]),
-            row(Variant::TimeWarp { workers: 2, busy: true }, &[1.5, 6.0, 1.0]),
+            row(time_warp(1), &[9.0; 3]),
+            row(time_warp(2), &[3.0, 6.0, 4.0]),
+            Row { busy: 1, ..row(time_warp(2), &[1.5, 6.0, 1.0]) },
+            Row { busy: 2, ..row(time_warp(2), &[1.0; 3]) },
         ];
         assert_eq!(ratio_to(rows[3].sequential_in(&rows), &rows[3]), 1.5);
         assert_eq!(ratio_to(rows[4].undisturbed_in(&rows), &rows[4]), 0.5);
@@ -256,6 +251,7 @@ mod tests {
         assert!(json["rows"][3]["ratio_to_undisturbed"].is_null());
         let text = table::to_text(&rows, &[]);
         assert!(text.contains("timewarp, 2 workers, a core busy"), "{text}");
+        assert!(text.contains("timewarp, 2 workers, 2 busy programs"), "{text}");
         assert!(text.contains("to undisturbed") && !text.contains("yardstick"), "{text}");
     }
 }

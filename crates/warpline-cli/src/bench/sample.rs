@@ -28,11 +28,13 @@ impl<'a> Sampler<'a> {
         Self { length, policies, known: Vec::new() }
     }
 
-    /// A sample, in million events per second; `None` if it was interrupted.
+    /// A sample, in million events per second, while `busy` other processes keep cores busy; `None`
+    /// if it was interrupted.
     pub(super) fn sample(
         &mut self,
         workload: Workload,
         variant: Variant,
+        busy: usize,
     ) -> Result<Option<f64>, Failure> {
         let known = self.known.iter().find(|known| known.workload == workload).copied();
         let (end, policies) = (workload.end() * self.length, self.policies);
@@ -41,13 +43,12 @@ impl<'a> Sampler<'a> {
             let time = yardstick.nanoseconds_per_event(&workload.bare(), events);
             return Ok(Some(1e3 / time));
         }
-        let busy = matches!(variant, Variant::TimeWarp { busy: true, .. });
-        let spinner = busy.then(Spinner::start).transpose()?;
+        let spinners = (0..busy).map(Spinner::start).collect::<Result<Vec<_>, _>>()?;
         let outcome = match variant {
             Variant::Ranks { mpi: true, .. } => apart(workload, variant, end, policies)?,
             _ => here(workload, variant, end, policies)?,
         };
-        drop(spinner);
+        drop(spinners);
         let Some((events, digest, rate)) = outcome else { return Ok(None) };
         match known {
             None => self.known.push(Known { workload, variant, events, digest }),
@@ -101,7 +102,7 @@ fn here(
 mod tests {
     use clap::Parser;
 
-    use warpline::pending::PendingKind;
+    use warpline::{pending::PendingKind, settings::EngineKind};
 
     use super::super::Yardstick;
     use super::*;
@@ -119,25 +120,27 @@ mod tests {
         for workload in ["W1", "W2", "W4"].map(|name| Workload::named(name).expect("a workload")) {
             let mut sampler = Sampler::new(0.002, &policies);
             let mut good = |variant| {
-                let sample = sampler.sample(workload, variant);
+                let sample = sampler.sample(workload, variant, 0);
                 assert!(
                     sample.is_ok_and(|rate| rate.is_some_and(|rate| rate > 0.0)),
                     "{variant:?}"
                 );
             };
             PendingKind::ALL.iter().for_each(|&kind| good(Variant::Sequential(kind)));
-            (1..4).for_each(|workers| good(Variant::TimeWarp { workers, busy: false }));
-            (1..4).for_each(|workers| good(Variant::Speculative { workers }));
+            for engine in [EngineKind::TimeWarp, EngineKind::Speculative, EngineKind::Auto] {
+                (1..4).for_each(|workers| good(Variant::Parallel { engine, workers }));
+            }
             if workload.has_lookahead() {
-                (1..4).for_each(|workers| good(Variant::Conservative { workers }));
+                let engine = EngineKind::Conservative;
+                (1..4).for_each(|workers| good(Variant::Parallel { engine, workers }));
             }
             Yardstick::all(&workload.bare()).into_iter().for_each(|bare| good(Variant::Bare(bare)));
             sampler.length = 0.003;
             for other in [
                 Variant::Sequential(PendingKind::Heap),
-                Variant::TimeWarp { workers: 2, busy: false },
+                Variant::Parallel { engine: EngineKind::TimeWarp, workers: 2 },
             ] {
-                let text = match sampler.sample(workload, other) {
+                let text = match sampler.sample(workload, other, 0) {
                     Err(Failure::Run(text)) => text,
                     other => panic!("a longer run has another digest: {other:?}"),
                 };

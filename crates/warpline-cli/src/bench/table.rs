@@ -52,7 +52,7 @@ fn of_workload(rows: &[Row], workload: Workload) -> Table {
     table.set_header(header.chain(ratios.iter().map(|(name, _)| *name)));
     for &row in &mine {
         let best = yardstick.is_some_and(|best| best.variant == row.variant);
-        let name = format!("{}{}", row.variant.name(), if best { " *" } else { "" });
+        let name = format!("{}{}", row.name(), if best { " *" } else { "" });
         let rates = [median(&row.rates), row.least(), row.greatest()].into_iter();
         let numbers = rates.chain(ratios.iter().map(|(_, of)| of(row)));
         table.add_row([name].into_iter().chain(numbers.map(two_digits)));
