@@ -18,12 +18,12 @@ use warpline_core::{
 
 use crate::{
     ConfigError, Details, EngineKind, PendingKind, Progress, Report, RunError, Totals,
+    cut::{Cut, Leg},
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
     handling::{Admission, BoundedSink, Cause, Core, CutOff, Halt, Handling, Lp},
     panics,
     pending::{AnyFamily, PendingFamily, PendingSet, family},
     reverse_check::{self, Arrival},
-    run::{Cut, Leg},
     settings::{self, ReverseCheck, Settings},
     watch::{Timer, Watch},
 };

@@ -4,6 +4,10 @@ use std::fmt;
 
 use crate::EngineKind;
 
+/// The conservative engine refuses a model whose times are so many lookaheads that rounding takes
+/// what a lookahead ensures. (A run without an end may have any times.)
+const LOOKAHEADS_MAX: f64 = 1e13;
+
 /// An engine with a number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
@@ -12,11 +16,11 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// All that can run a model with this lookahead on at most this number of workers. Those that
-    /// are probably the best come first: windows without rollbacks, if the model allows them; then
-    /// all workers before few.
-    pub(super) fn all(workers: usize, lookahead: Option<f64>) -> Vec<Self> {
-        let is_conservative = lookahead.is_some_and(|lookahead| lookahead > 0.0);
+    /// All that can run a model with this lookahead until `end` on at most this number of workers.
+    /// Those that are probably the best come first: windows without rollbacks, if the model allows
+    /// them; then all workers before few.
+    pub(super) fn all(workers: usize, lookahead: Option<f64>, end: f64) -> Vec<Self> {
+        let is_conservative = lookahead.is_some_and(|lookahead| end < LOOKAHEADS_MAX * lookahead);
         let mut all = Vec::new();
         let mut add = |engine, workers| all.push(Self { engine, workers });
         let counts = || std::iter::successors(Some(workers), |&workers| Some(workers / 2));
@@ -54,7 +58,7 @@ mod tests {
     #[test]
     fn candidates_in_their_order() {
         let names = |workers, lookahead| {
-            let all = Candidate::all(workers, lookahead);
+            let all = Candidate::all(workers, lookahead, 1e3);
             all.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(names(1, None), ["speculative with 1 worker", "sequential"]);
@@ -68,6 +72,7 @@ mod tests {
                 "speculative with 1 worker",
             ]
         );
+        assert_eq!(names(1, Some(1e-12)).len(), 2, "times are too many lookaheads");
         assert_eq!(names(5, Some(0.0)).len(), 4, "5, 2 and 1 workers, and the sequential engine");
     }
 }

@@ -10,10 +10,12 @@
 //!
 //! # Invariants
 //!
-//! - CUT-A, in `run::cut`: between two legs nothing is speculative.
+//! - CUT-A, in [`cut`](crate::cut): between two legs nothing is speculative.
 
 mod candidate;
 mod choice;
+#[cfg(test)]
+mod simulated;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -26,8 +28,9 @@ use warpline_net::Aggregation;
 use crate::{
     Auto, Conservative, Details, EngineKind, Report, RunError, Sequential, Speculative, TimeWarp,
     Totals, conservative,
+    cut::{Cut, Leg},
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
-    run::{self, Cut, Failure, Leg, Outcome, Ranks, Run},
+    run::{self, Failure, Outcome, Ranks, Run},
     sequential,
     settings::{Settings, Synchronization},
     speculative::{self, Beginning, FoundWidth},
@@ -68,17 +71,23 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     let make = |_| {
         parallel.validate()?;
         let (lookahead, lps) = (model.lookahead(), model.lp_count());
-        Ok(Candidate::all(settings.engine.workers.min(lps.max(1)), lookahead))
+        Ok(Candidate::all(settings.engine.workers.min(lps.max(1)), lookahead, settings.end))
     };
     run.carry_out(make, |candidates| {
         let choice = Arc::new(Mutex::new(Choice::new(candidates.len())));
         let looks = Arc::clone(&choice);
         watch.leg_end = Some(Box::new(move |progress| lock(&looks).look(progress)));
-        let (choice, widths) = (&*choice, vec![None; candidates.len()]);
-        let mut legs = Legs { model, settings, ranks, started, candidates, choice, widths };
-        let outcome = legs.run::<B>(watch);
+        let begin_leg = || lock(&choice).begin_leg();
+        let legs = Legs::new(model, settings, ranks, started, candidates);
+        let outcome = legs.run::<B>(watch, &begin_leg);
         watch.leg_end = None;
-        outcome.unwrap_or_else(Outcome::failed)
+        let (mut leg, sums) = match outcome {
+            Ok(done) => done,
+            Err(failure) => return Outcome::failed(failure),
+        };
+        leg.details.remarks = vec![sums.remark(candidates, &lock(&choice))];
+        let ids = (0..leg.cut.lps.len()).map(LpId::from_index);
+        Outcome::at_end(leg, ids, &parallel)
     })
 }
 
@@ -93,45 +102,66 @@ struct Legs<'r, M> {
     ranks: &'r Ranks<'r>,
     started: Instant,
     candidates: &'r [Candidate],
-    choice: &'r Mutex<Choice>,
     /// By candidate: what its last leg has found out about the width of windows.
     widths: Vec<Option<FoundWidth>>,
 }
 
-impl<M: Model> Legs<'_, M> {
-    /// Runs leg after leg.
+impl<'r, M: Model> Legs<'r, M> {
+    fn new(
+        model: &'r M,
+        settings: &'r Settings<Auto>,
+        ranks: &'r Ranks<'r>,
+        started: Instant,
+        candidates: &'r [Candidate],
+    ) -> Self {
+        let widths = vec![None; candidates.len()];
+        Self { model, settings, ranks, started, candidates, widths }
+    }
+
+    /// Runs leg after leg, each on the candidate that `begin_leg` names. Returns the last one, with
+    /// what all of them have counted.
     fn run<B: Buffer<Message<M>> + Send>(
-        &mut self,
+        mut self,
         watch: &mut Watch<'_>,
-    ) -> Result<Outcome<M>, Failure> {
+        begin_leg: &dyn Fn() -> usize,
+    ) -> Result<(Leg<M, Event<B>>, Sums), Failure> {
         let mut sums = Sums { committed: vec![0; self.candidates.len()], ..Sums::default() };
         let mut cut = None;
         loop {
-            let number = lock(self.choice).begin_leg();
+            let number = begin_leg();
             let mut leg = self.run_leg::<B>(number, cut.take(), watch)?;
             sums.add(number, &leg.totals, &leg.details);
+            let is_left = |event: &Event<B>| event.key.time_value() < self.settings.end;
+            if leg.interrupted && !watch.stopped() && !leg.cut.pending.iter().any(is_left) {
+                leg.interrupted = false;
+            }
+            if leg.interrupted {
+                sums.reached = sums.reached.max(leg.last_time);
+                leg.last_time = sums.reached;
+            }
             if leg.interrupted && !watch.stopped() {
                 let committed = leg.cut.committed();
                 assert_eq!(committed, sums.totals.committed_events, "CUT-A: lost or doubled");
                 cut = Some(leg.cut);
                 continue;
             }
-            let end = VirtualTime::new(self.settings.end).ok();
-            let progress = Progress {
-                virtual_time: end.filter(|_| !leg.interrupted).unwrap_or(leg.last_time),
-                end: end.unwrap_or(VirtualTime::MAX),
-                committed_events: sums.totals.committed_events,
-                processed_events: sums.totals.processed_events,
-                wall: self.started.elapsed(),
-            };
-            // The last look; it comes too late to interrupt anything.
-            let _ = watch.observe(&progress);
-            let remarks = vec![sums.remark(self.candidates, &lock(self.choice))];
-            leg.totals = sums.totals;
-            leg.details = Details { counters: sums.counters, remarks, ..Details::default() };
-            let lps = leg.cut.lps.len();
-            return Ok(leg.conclude((0..lps).map(LpId::from_index), &self.settings.parallel()));
+            self.observe_end(&leg, &sums.totals, watch);
+            leg.totals = sums.totals.clone();
+            leg.details = Details { counters: sums.counters.clone(), ..Details::default() };
+            return Ok((leg, sums));
         }
+    }
+
+    /// Lets the observer look for the last time; it comes too late to interrupt anything.
+    fn observe_end<E>(&self, last: &Leg<M, E>, totals: &Totals, watch: &mut Watch<'_>) {
+        let end = VirtualTime::new(self.settings.end).ok();
+        let _ = watch.observe(&Progress {
+            virtual_time: end.filter(|_| !last.interrupted).unwrap_or(last.last_time),
+            end: end.unwrap_or(VirtualTime::MAX),
+            committed_events: totals.committed_events,
+            processed_events: totals.processed_events,
+            wall: self.started.elapsed(),
+        });
     }
 
     /// Runs a leg on one of the candidates.
@@ -179,6 +209,8 @@ struct Sums {
     counters: Vec<(&'static str, u64)>,
     /// Committed events by candidate.
     committed: Vec<u64>,
+    /// All events up to this time are committed.
+    reached: VirtualTime,
 }
 
 impl Sums {

@@ -10,9 +10,10 @@ use warpline_core::{Model, VirtualTime, Wires};
 use super::common::Common;
 use crate::{
     Conservative, Details, Report, RunError, SynchronizationKind, Totals,
+    cut::{Cut, Leg},
     event::Event,
     handling::Lp,
-    run::{Alarm, Cut, Failure, Leg, Outcome, ProgressMonitor, Ranks, Run, threads},
+    run::{Alarm, Failure, Outcome, ProgressMonitor, Ranks, Run, threads},
     settings::Settings,
     watch::Watch,
 };
@@ -83,7 +84,7 @@ pub(super) fn execute<'m, M: Model + 'm, B: Send + 'm, A: Algorithm<'m, M, B>>(
         let common = algorithm.common();
         let end = if leg.interrupted { None } else { VirtualTime::new(common.end).ok() };
         common.monitor(watch, started).observe_end(end.unwrap_or(leg.last_time));
-        leg.conclude(common.directory.ids(), &settings.parallel())
+        Outcome::at_end(leg, common.directory.ids(), &settings.parallel())
     })
 }
 

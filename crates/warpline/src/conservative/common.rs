@@ -13,11 +13,12 @@ use warpline_core::{EventKey, LogicalProcess, LpId, Model, ModelError, Place, Vi
 use super::memory::MemoryBudget;
 use crate::{
     Conservative, EngineKind, RunError, SynchronizationKind,
+    cut::{Cut, Parts},
     event::{Buffer, Event, Message},
     handling::{Admission, CutOff, Halt},
     panics,
     placement::LpDirectory,
-    run::{Cut, FailureOrder, FirstFailure, Parts, ProgressMonitor, Ranks, Stop, threads},
+    run::{FailureOrder, FirstFailure, ProgressMonitor, Ranks, Stop, threads},
     settings::Settings,
     watch::Watch,
 };

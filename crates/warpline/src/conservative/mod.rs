@@ -28,9 +28,10 @@ use warpline_core::{Fault, Model};
 
 use crate::{
     Conservative, Report, RunError, SynchronizationKind,
+    cut::{Cut, Leg},
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
     panics,
-    run::{self, Cut, Failure, Leg, Ranks},
+    run::{self, Failure, Ranks},
     settings::Settings,
     watch::Watch,
 };

@@ -8,7 +8,6 @@
 mod alarm;
 mod barrier;
 mod counted;
-mod cut;
 mod failure;
 mod progress;
 mod ranks;
@@ -19,14 +18,20 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use warpline_core::{
-    Fault, LpId, Model, VirtualTime, WireError, Wires, append_words, take_bytes, take_words,
+    CommitDigest, Fault, LpId, Model, VirtualTime, WireError, Wires, append_words, take_bytes,
+    take_words,
 };
 use warpline_net::{Malformed, NetError};
 
-use crate::{ConfigError, Details, Report, RunError, Totals, panics, settings::Parallel};
+use crate::{
+    ConfigError, Details, Report, RunError, Totals,
+    cut::{Cut, Leg},
+    handling::Lp,
+    panics,
+    settings::Parallel,
+};
 pub(crate) use alarm::Alarm;
 pub(crate) use barrier::{Barrier, Broken, Reduction};
-pub(crate) use cut::{Cut, Leg, Parts};
 pub(crate) use failure::{Failure, FailureOrder, FirstFailure, failed_at_start};
 pub(crate) use progress::{ProgressMonitor, Stop};
 pub(crate) use ranks::{ENGINE_KINDS, Ranks};
@@ -52,6 +57,27 @@ pub(crate) enum Outcome<M: Model> {
 }
 
 impl<M: Model> Outcome<M> {
+    /// The outcome where a leg has come to the end of the run; `ids` are the LPs of this rank.
+    pub(crate) fn at_end<E>(
+        leg: Leg<M, E>,
+        ids: impl Iterator<Item = LpId>,
+        settings: &Parallel<'_>,
+    ) -> Self {
+        let Leg { interrupted, last_time, totals, details, cut: Cut { lps, pending } } = leg;
+        // Messages that are still pending are values of the model, whose drop may panic.
+        if let Err(fault) = panics::catch(move || drop(pending)) {
+            return Self::Failed(FailureOrder::End, model_error(fault, None, settings));
+        }
+        let mut digest = CommitDigest::default();
+        let add = |(id, lp): (LpId, Lp<M::Lp>)| {
+            digest.add_lp(id, lp.core.digest, &lp.core.rng, lp.core.sent);
+            (id, lp.state)
+        };
+        let lps = ids.zip(lps).map(add).collect();
+        let totals = Totals { digest, ..totals };
+        Self::Done(Conclusion { interrupted, last_time, totals, details, lps })
+    }
+
     /// The outcome where workers could not go on: with the failure that is known on this rank, if
     /// any.
     pub(crate) fn failed(failure: Failure) -> Self {

@@ -66,6 +66,7 @@ pub(crate) fn toy(dice: &mut Dice, tracked: bool) -> Toy {
         wrong_output: dice.one_in(6).then(|| 1 + dice.0.below(30)),
         known: OnceLock::new(),
         log: Mutex::default(),
+        declares_lookahead: false,
         token: Arc::default(),
     }
 }

@@ -65,6 +65,8 @@ pub(crate) struct Toy {
     /// The hash of the state after each event, by LP, from the sequential run.
     pub(crate) known: OnceLock<Vec<Vec<(f64, u64)>>>,
     pub(crate) log: Mutex<Log>,
+    /// Whether the model declares its lookahead.
+    pub(crate) declares_lookahead: bool,
     /// Every message has a reference to it.
     pub(crate) token: Arc<()>,
 }
@@ -115,6 +117,11 @@ impl Model for Toy {
 
     fn reduce(&self, summaries: impl Iterator<Item = u64>) -> Vec<u64> {
         summaries.collect()
+    }
+
+    fn lookahead(&self) -> Option<f64> {
+        let least = self.delays.iter().copied().fold(f64::INFINITY, f64::min);
+        self.declares_lookahead.then_some(least.max(0.0))
     }
 
     fn wires(&self) -> Option<Wires<Self>> {

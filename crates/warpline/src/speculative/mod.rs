@@ -59,9 +59,10 @@ use warpline_core::Model;
 
 use crate::{
     Details, Report, RunError, Speculative, Totals,
+    cut::{Cut, Leg},
     event::{Boxed, Buffer, Event as PlainEvent, INLINE_BYTES_MAX, Inline, Message},
     handling::Lp,
-    run::{self, Alarm, Cut, Failure, Leg, Outcome, Ranks, Run, threads},
+    run::{self, Alarm, Failure, Outcome, Ranks, Run, threads},
     settings::Settings,
     watch::Watch,
 };
@@ -108,7 +109,7 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     run.carry_out(make, |shared| match all_workers(shared, watch, started) {
         Ok((leg, _)) => {
             shared.monitor(watch, started).observe_end(leg.last_time);
-            leg.conclude(shared.directory.ids(), &settings.parallel())
+            Outcome::at_end(leg, shared.directory.ids(), &settings.parallel())
         }
         Err(failure) => Outcome::failed(failure),
     })

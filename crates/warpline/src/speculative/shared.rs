@@ -14,11 +14,12 @@ use warpline_memory::{CachePadded, Consumer, Producer, ring};
 use super::{Beginning, event::Event, regrid::Regrid, width::WidthControl, words::Words};
 use crate::{
     EngineKind, RunError, Speculative,
+    cut::{Cut, Parts},
     event::Message,
     handling::{Admission, CutOff, Halt},
     panics,
     placement::{LpDirectory, LpPlace},
-    run::{Cut, FailureOrder, FirstFailure, Parts, ProgressMonitor, Ranks, Stop, threads},
+    run::{FailureOrder, FirstFailure, ProgressMonitor, Ranks, Stop, threads},
     scheduling,
     settings::Settings,
     watch::Watch,

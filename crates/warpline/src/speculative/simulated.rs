@@ -18,7 +18,7 @@ use std::{
 
 use warpline_core::{LpId, Place, Stream};
 
-use super::{Shared, WorkerResult, conclude, event_bytes, work};
+use super::{Beginning, Shared, WorkerResult, conclude, event_bytes, work};
 use crate::{
     RunError, Speculative,
     event::{Boxed, Buffer, Inline},
@@ -98,7 +98,8 @@ fn simulate_with<B: Buffer<Note> + Send + 'static>(
     settings: &Settings<Speculative>,
     truth: &Truth,
 ) -> u64 {
-    let shared = Shared::<Toy, B>::new(toy, settings, &Ranks::alone()).expect("valid settings");
+    let shared = Shared::<Toy, B>::new(toy, settings, &Ranks::alone(), Beginning::default());
+    let shared = shared.expect("valid settings");
     let started = Instant::now();
     let results = Mutex::new((0..shared.workers()).map(|_| None).collect::<Vec<_>>());
     let worker = |me: usize| -> Box<dyn FnOnce() + Send + '_> {
@@ -116,7 +117,9 @@ fn simulate_with<B: Buffer<Note> + Send + 'static>(
     let results: Vec<WorkerResult<Cell>> =
         results.into_inner().expect("no panic in there").into_iter().flatten().collect();
     let rollbacks = results.iter().map(|worker| worker.tally.rollbacks).sum();
-    let outcome = conclude(&shared, results, &mut Watch::default(), started);
+    let outcome = conclude(&shared, results).map_or_else(Outcome::failed, |(leg, _)| {
+        Outcome::at_end(leg, shared.directory.ids(), &settings.parallel())
+    });
     let log = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
     check(outcome, toy, &log, settings, truth, shared.events_max);
     rollbacks

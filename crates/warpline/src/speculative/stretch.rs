@@ -14,9 +14,9 @@ use super::{
     shared::{ErrorContext, Shared},
 };
 use crate::{
+    cut::Cut,
     event::{Buffer, Message, SpareBuffers},
     handling::{Admission, Cause, Core, Halt, Handling, Lp, Sink},
-    run::Cut,
 };
 
 /// When a stretch ends.

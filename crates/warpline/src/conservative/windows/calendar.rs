@@ -191,9 +191,9 @@ impl<E: Entry> Calendar<E> {
     /// Moves all events to `events`.
     pub(super) fn drain_into(&mut self, events: &mut Vec<E>) {
         events.reserve(self.len);
-        self.buckets.iter_mut().for_each(|bucket| bucket.move_to(events));
+        self.buckets.iter_mut().for_each(|bucket| events.extend(bucket.drain()));
         while let Some((_, mut later)) = self.later.pop_first() {
-            later.bucket.move_to(events);
+            events.extend(later.bucket.drain());
         }
     }
 

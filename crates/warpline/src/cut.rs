@@ -7,16 +7,15 @@
 //!
 //! # Invariants
 //!
-//! - **CUT-A.** All events that sort before some virtual time are committed, and nothing else is.
-//!   Each event that was sent is committed or pending, so an engine that begins with a cut goes on
-//!   as the one before it would have.
+//! - **CUT-A.** All events that sort before some key are committed, and nothing else is. Each event
+//!   that was sent is committed or pending, so an engine that begins with a cut goes on as the one
+//!   before it would have.
 
 use std::sync::{Mutex, PoisonError};
 
-use warpline_core::{CommitDigest, LogicalProcess, LpId, Model, VirtualTime};
+use warpline_core::{LogicalProcess, LpId, Model, VirtualTime};
 
-use super::{Conclusion, FailureOrder, Outcome, model_error};
-use crate::{Details, Totals, handling::Lp, panics, placement::LpDirectory, settings::Parallel};
+use crate::{Details, Totals, handling::Lp, placement::LpDirectory};
 
 /// All LPs, or those of one worker, and the events that are pending for them.
 #[derive(Debug)]
@@ -99,32 +98,4 @@ pub(crate) struct Leg<M: Model, E> {
     pub(crate) details: Details,
     /// The LPs of this rank, and what is pending, if another leg follows.
     pub(crate) cut: Cut<M::Lp, E>,
-}
-
-impl<M: Model, E> Leg<M, E> {
-    /// The end of the run; `ids` are the LPs of this rank.
-    pub(crate) fn conclude(
-        self,
-        ids: impl Iterator<Item = LpId>,
-        settings: &Parallel<'_>,
-    ) -> Outcome<M> {
-        // Messages that are still pending are values of the model, whose drop may panic.
-        let pending = self.cut.pending;
-        if let Err(fault) = panics::catch(move || drop(pending)) {
-            return Outcome::Failed(FailureOrder::End, model_error(fault, None, settings));
-        }
-        let mut digest = CommitDigest::default();
-        let add = |(id, lp): (LpId, Lp<M::Lp>)| {
-            digest.add_lp(id, lp.core.digest, &lp.core.rng, lp.core.sent);
-            (id, lp.state)
-        };
-        let lps = ids.zip(self.cut.lps).map(add).collect();
-        Outcome::Done(Conclusion {
-            interrupted: self.interrupted,
-            last_time: self.last_time,
-            totals: Totals { digest, ..self.totals },
-            details: self.details,
-            lps,
-        })
-    }
 }

@@ -1,0 +1,144 @@
+//! Runs that change engines where a seed decides: after any look at the clock, to any candidate.
+//!
+//! The oracle is the sequential engine: same digest, same outputs in the same order, same error.
+//! The workers run on threads of their own, so a leg does not end at the same event each time; but
+//! wherever it does, the run has to agree. What the schedule of workers can do to the speculative
+//! engine is in `speculative/simulated.rs`.
+//!
+//! # Mutations, each found by the first thousand seeds
+//!
+//! - `Worker::start` of the conservative and of the speculative engine leaves out the pending
+//!   events: "events were lost or doubled".
+//! - `Calendar::drain_into` leaves out the later blocks: the same.
+//! - `LadderQueue::drain_into` leaves out the late events, the calendar, or the top: the same.
+//! - `Cut::divide` gives LPs to the next worker: an index out of bounds, or another digest.
+//! - `sequential::leg` begins to count anew: SEQ-B.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use warpline_core::Stream;
+
+use super::*;
+use crate::{
+    event::Boxed,
+    settings::Placement,
+    simulated::{
+        Dice, Truth,
+        model::{Note, Toy},
+        on_all_cores, toy,
+    },
+};
+
+/// The seeds that the test runs; `SIMULATED_SEEDS` says how many others.
+const SEEDS: u64 = 1_000;
+
+/// One run, decided by the seed. Returns the number of legs.
+fn simulate(seed: u64) -> u64 {
+    let mut dice = Dice(Stream::for_lp(seed, LpId::new(0)));
+    let mut toy = toy(&mut dice, true);
+    toy.budget += dice.pick(&[0, 20, 60]);
+    toy.declares_lookahead = dice.one_in(2);
+    let end = dice.pick(&[0.0, 2.5, 6.0, 1e9, 1e9, f64::INFINITY]);
+    let engine = Auto { workers: 3, placement: Placement::default(), pin: false };
+    let settings = Settings { seed, end, memory: None, engine };
+    let truth = Truth::new(&toy, settings.with(Sequential::default()));
+    let stop = dice.one_in(6).then(|| dice.0.below(20));
+    let legs = if dice.one_in(4) {
+        run::<Boxed<Note>>(&toy, &settings, &truth, dice, stop)
+    } else {
+        run::<Inline<Note>>(&toy, &settings, &truth, dice, stop)
+    };
+    assert_eq!(Arc::strong_count(&toy.token), 1, "messages that were never dropped");
+    legs
+}
+
+fn run<B: Buffer<Note> + Send>(
+    toy: &Toy,
+    settings: &Settings<Auto>,
+    truth: &Truth,
+    dice: Dice,
+    stop: Option<u64>,
+) -> u64 {
+    let candidates = Candidate::all(settings.engine.workers, toy.lookahead(), settings.end);
+    let ranks = Ranks::alone();
+    let legs = Legs::new(toy, settings, &ranks, Instant::now(), &candidates);
+    let (stopped, begun) = (AtomicBool::new(false), AtomicU64::new(0));
+    let dice = Arc::new(Mutex::new(dice));
+    let looks = Arc::clone(&dice);
+    let patience = looks.lock().expect("no panic in here").pick(&[1, 2, 5, 20]);
+    let mut watch = Watch { stop: Some(&stopped), ..Watch::default() };
+    watch.leg_end = Some(Box::new(|progress| {
+        // A leg does not end before all LPs are made.
+        if progress.committed_events == 0 {
+            return false;
+        }
+        // Ordering: Relaxed; a flag and a count, here and below.
+        if stop.is_some_and(|stop| begun.load(Ordering::Relaxed) > stop) {
+            stopped.store(true, Ordering::Relaxed);
+        }
+        begun.load(Ordering::Relaxed) < 60 && looks.lock().expect("no panic").one_in(patience)
+    }));
+    let begin_leg = || {
+        begun.fetch_add(1, Ordering::Relaxed);
+        dice.lock().expect("no panic in here").0.below(candidates.len() as u64) as usize
+    };
+    let outcome = legs.run::<B>(&mut watch, &begin_leg);
+    drop(watch);
+    let log = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
+    match outcome {
+        Ok((leg, _)) if leg.interrupted => {
+            assert!(stop.is_some());
+            assert!(truth.log.outputs.starts_with(&log.outputs), "{:?}", log.outputs);
+        }
+        Ok((leg, sums)) => {
+            let ids = (0..leg.cut.lps.len()).map(LpId::from_index);
+            let Outcome::Done(done) = Outcome::at_end(leg, ids, &settings.parallel()) else {
+                panic!("LPs can be dropped")
+            };
+            let expected = truth.result.as_ref().expect("the sequential run ended well, too");
+            assert_eq!(
+                (done.totals.digest, done.totals.committed_events),
+                (expected.0, expected.1)
+            );
+            assert_eq!(sums.committed.iter().sum::<u64>(), expected.1);
+            if settings.end == f64::INFINITY {
+                assert_eq!(done.last_time, expected.2, "the time of the last event");
+            }
+            assert_eq!(log.outputs, truth.log.outputs);
+            assert_eq!(log.blocking.len(), truth.log.blocking.len());
+        }
+        Err(failure) => {
+            let found = failure.map(|failure| failure.1);
+            let told = found.as_ref().map(ToString::to_string);
+            let (Some(RunError::Model(found)), Err(RunError::Model(expected))) =
+                (found, &truth.result)
+            else {
+                panic!("{told:?}, but the sequential run ended with {:?}", truth.result);
+            };
+            let place = |place: &warpline_core::Place| (place.lp, place.event);
+            assert_eq!(place(&found.place), place(&expected.place), "{found}");
+            assert_eq!(found.fault, expected.fault);
+            assert_eq!(log.outputs, truth.log.outputs, "{found}");
+        }
+    }
+    begun.load(Ordering::Relaxed)
+}
+
+/// CUT-A: wherever the engines change, the run agrees with the sequential engine.
+#[test]
+fn runs_that_change_engines_agree_with_the_sequential_engine() {
+    let seeds = std::env::var("SIMULATED_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
+    let seeds = seeds.unwrap_or(SEEDS);
+    let named = |seed: u64| {
+        std::panic::catch_unwind(|| simulate(seed)).unwrap_or_else(|payload| {
+            eprintln!("this was seed {seed}: SIMULATED_SEED={seed} repeats it");
+            std::panic::resume_unwind(payload)
+        })
+    };
+    if let Some(legs) = on_all_cores(0..seeds, named) {
+        assert!(legs > 2 * seeds, "hardly any hand-overs: {legs} legs");
+    }
+}
