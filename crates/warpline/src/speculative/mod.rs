@@ -173,7 +173,7 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     me: usize,
     watch: &mut Watch<'_>,
     started: Instant,
-) -> WorkerResult<M::Lp> {
+) -> WorkerResult<M::Lp, B> {
     let binding = threads::bind(&shared.directory, me, &shared.settings.parallel());
     // If a bug of the engine lets this worker panic, the others must not wait for it.
     let alarm = Alarm::new(|| shared.regrid.set_broken());

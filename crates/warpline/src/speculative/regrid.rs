@@ -30,8 +30,9 @@ use super::{
     worker::Worker,
 };
 use crate::{
+    cut::Cut,
     event::{Buffer, Message},
-    run::{Barrier, Cut, ProgressMonitor, Reduction},
+    run::{Barrier, ProgressMonitor, Reduction},
     scheduling,
     sync::{AtomicU64, Ordering},
 };

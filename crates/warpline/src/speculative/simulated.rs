@@ -114,7 +114,7 @@ fn simulate_with<B: Buffer<Note> + Send + 'static>(
     // Ordering: Relaxed; all workers are on this thread.
     let stop = || shared.stop.soon.store(true, std::sync::atomic::Ordering::Relaxed);
     simulated::run(workers, progress, stop);
-    let results: Vec<WorkerResult<Cell>> =
+    let results: Vec<WorkerResult<Cell, B>> =
         results.into_inner().expect("no panic in there").into_iter().flatten().collect();
     let rollbacks = results.iter().map(|worker| worker.tally.rollbacks).sum();
     let outcome = conclude(&shared, results).map_or_else(Outcome::failed, |(leg, _)| {
