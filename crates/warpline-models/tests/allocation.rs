@@ -15,7 +15,7 @@ use std::{
 };
 
 use warpline::{
-    Conservative, Engine, Simulation, TimeWarp,
+    Conservative, Engine, Simulation, Speculative, TimeWarp,
     settings::{EngineKind, PoolKind},
 };
 use warpline_models::{catalog::Parameters, phold::PholdParams};
@@ -91,7 +91,10 @@ fn a_longer_run_allocates_no_more() {
     let parallel = [1, 2].into_iter().flat_map(time_warp);
     let conservative =
         [1, 2].map(|workers| Conservative { workers, ..Conservative::default() }.into());
-    let others = [Engine::default()].into_iter().chain(conservative);
+    // A given width, so that no search for one makes new grids.
+    let speculative = [1, 2]
+        .map(|workers| Speculative { workers, width: Some(0.02), ..Speculative::default() }.into());
+    let others = [Engine::default()].into_iter().chain(conservative).chain(speculative);
     for engine in others.chain(parallel) {
         let (short, events) = calls(engine.clone(), 100.0);
         let (long, more_events) = calls(engine.clone(), 1000.0);

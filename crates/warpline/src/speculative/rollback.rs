@@ -99,8 +99,9 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         self.run(parity, local);
         if is_handled_later {
             self.sender.collect(false);
-            let fresh = std::mem::take(&mut self.sender.collected);
-            self.redo_next(parity, local, Differences { gone: Vec::new(), fresh });
+            let fresh = self.take_collected();
+            let gone = self.spare_list();
+            self.redo_next(parity, local, Differences { gone, fresh });
         }
     }
 
@@ -141,12 +142,12 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
                 window.add(local, event);
             }
             Change::Remove(key) => {
-                let message = window.remove(local, &key);
+                let message = window.remove(local, &key, &mut self.places);
                 self.sender.spares.recycle(message);
             }
         }
         let new = self.replay(parity, local);
-        let differences = Differences::new::<M>(old, new);
+        let differences = self.compare(old, new);
         if is_handled_later {
             self.redo_next(parity, local, differences);
         } else {
@@ -166,7 +167,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let old = self.replay_old(next, local);
         self.windows[next.index()].checkpoint(local).clone_from(&state);
         let new = self.replay(next, local);
-        let there = Differences::new::<M>(old, new);
+        let there = self.compare(old, new);
         // Anti-messages first: a send of this window may have the key of one that was made in the
         // next window (SPEC-C).
         self.cancel_all(parity, here.gone);
@@ -178,15 +179,36 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     }
 
     /// Cancels what an LP has sent in a window.
-    fn cancel_all(&mut self, parity: Parity, gone: Vec<Event<B>>) {
+    fn cancel_all(&mut self, parity: Parity, mut gone: Vec<Event<B>>) {
         self.sender.executing = parity;
-        gone.into_iter().for_each(|event| self.sender.cancel(event));
+        gone.drain(..).for_each(|event| self.sender.cancel(event));
+        self.lists.push(gone);
     }
 
     /// Sends what an LP sends in a window.
-    fn send_all(&mut self, parity: Parity, fresh: Vec<Event<B>>) {
+    fn send_all(&mut self, parity: Parity, mut fresh: Vec<Event<B>>) {
         self.sender.executing = parity;
-        fresh.into_iter().for_each(|event| self.sender.send(event));
+        fresh.drain(..).for_each(|event| self.sender.send(event));
+        self.lists.push(fresh);
+    }
+
+    /// Takes what an LP has sent in a replay.
+    fn take_collected(&mut self) -> Vec<Event<B>> {
+        let empty = self.spare_list();
+        std::mem::replace(&mut self.sender.collected, empty)
+    }
+
+    /// An empty list, with the memory of one that was used before.
+    fn spare_list(&mut self) -> Vec<Event<B>> {
+        self.lists.pop().unwrap_or_default()
+    }
+
+    /// Compares the sends of two executions of an LP.
+    fn compare(&mut self, mut old: Vec<Event<B>>, mut new: Vec<Event<B>>) -> Differences<B> {
+        let mut differences = Differences { gone: self.spare_list(), fresh: self.spare_list() };
+        differences.find::<M>(&mut old, &mut new);
+        self.lists.extend([old, new]);
+        differences
     }
 
     /// Lets an LP handle its events of a window again as it has handled them, to find out what it
@@ -217,7 +239,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         self.run(parity, local);
         self.sender.collect(false);
         self.tally.replayed += self.tally.processed - before;
-        std::mem::take(&mut self.sender.collected)
+        self.take_collected()
     }
 }
 
@@ -230,19 +252,18 @@ struct Differences<B> {
 }
 
 impl<B> Differences<B> {
-    /// Compares the sends. Both lists are in the order of the LP's sends.
-    fn new<M: Model>(old: Vec<Event<B>>, new: Vec<Event<B>>) -> Self
+    /// Finds them. Both lists are in the order of the LP's sends; they are empty afterwards.
+    fn find<M: Model>(&mut self, old: &mut Vec<Event<B>>, new: &mut Vec<Event<B>>)
     where
         B: Buffer<Message<M>>,
     {
-        let (mut old, mut new) = (old.into_iter().peekable(), new.into_iter().peekable());
-        let (mut all_gone, mut all_fresh) = (Vec::new(), Vec::new());
+        let (mut old, mut new) = (old.drain(..).peekable(), new.drain(..).peekable());
         loop {
             let order = match (old.peek(), new.peek()) {
                 (Some(old), Some(new)) => old.key.sequence().cmp(&new.key.sequence()),
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
-                (None, None) => return Self { gone: all_gone, fresh: all_fresh },
+                (None, None) => return,
             };
             let gone = if order.is_le() { old.next() } else { None };
             let fresh = if order.is_ge() { new.next() } else { None };
@@ -251,8 +272,8 @@ impl<B> Differences<B> {
             {
                 continue;
             }
-            all_gone.extend(gone);
-            all_fresh.extend(fresh);
+            self.gone.extend(gone);
+            self.fresh.extend(fresh);
         }
     }
 }

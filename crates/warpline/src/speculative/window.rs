@@ -176,12 +176,12 @@ impl<L: LogicalProcess, B> Window<L, B> {
         }
     }
 
-    /// Takes away the event of this key, which the LP has handled; returns its message.
-    pub(super) fn remove(&mut self, local: u32, key: &EventKey) -> B {
-        let mut places = Vec::new();
-        self.gather(local, &mut places);
-        let place = places.into_iter().find(|&place| self.event(place).key == *key);
-        let Place(place) = place.expect("SPEC-C: an anti-message comes after its event");
+    /// Takes away the event of this key, which the LP has handled; returns its message. `places` is
+    /// kept for its memory.
+    pub(super) fn remove(&mut self, local: u32, key: &EventKey, places: &mut Vec<Place>) -> B {
+        self.gather(local, places);
+        let place = places.iter().find(|&&place| self.event(place).key == *key);
+        let &Place(place) = place.expect("SPEC-C: an anti-message comes after its event");
         let event = if place & ADDED == 0 {
             &mut self.log[place as usize]
         } else {

@@ -65,6 +65,7 @@ pub(super) struct Worker<'a, M: Model, B> {
     pub(super) places: Vec<Place>,
     pub(super) by_lp: SortByLp,
     pub(super) outputs: Vec<Event<B>>,
+    pub(super) lists: Vec<Vec<Event<B>>>,
     seen: Vec<Word>,
 }
 
@@ -123,6 +124,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             places: Vec::new(),
             by_lp: SortByLp::default(),
             outputs: Vec::new(),
+            lists: Vec::new(),
             seen: Vec::new(),
         }
     }
