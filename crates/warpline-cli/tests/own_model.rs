@@ -32,8 +32,12 @@ fn bank(line: &str) -> (Option<i32>, String, String) {
 }
 
 fn a_model_has_run_sweep_info_and_help() {
-    for line in ["run bank", "run bank --engine timewarp --workers 2", "run bank --replications 3"]
-    {
+    for line in [
+        "run bank",
+        "run bank --engine timewarp --workers 2",
+        "run bank --engine speculative --workers 2",
+        "run bank --replications 3",
+    ] {
         let verify = if line.contains("replications") { "" } else { "--verify" };
         let (status, out, err) = bank(&format!("{line} --end 600 --format json {verify}"));
         assert_eq!(status, Some(0), "{line}: {err}");

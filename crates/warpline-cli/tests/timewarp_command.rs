@@ -290,8 +290,14 @@ fn sweeps_vary_engine_and_workers() {
 #[test]
 fn replications_are_the_sequential_ones() {
     let sequential = json(&format!("{PHOLD} --replications 4"));
-    for flags in ["--workers 2", "--workers 1", "--workers 2 --jobs 3", ""] {
-        let report = json(&format!("{PHOLD} --replications 4 --engine timewarp {flags}"));
+    for flags in [
+        "timewarp --workers 2",
+        "timewarp --workers 1",
+        "timewarp --workers 2 --jobs 3",
+        "timewarp",
+        "speculative --workers 2",
+    ] {
+        let report = json(&format!("{PHOLD} --replications 4 --engine {flags}"));
         for key in ["digests", "committed_events", "results", "half_width_95"] {
             assert_eq!(report[key], sequential[key], "`{key}` with `{flags}`");
         }

@@ -5,7 +5,9 @@
 
 use std::fmt::Write;
 
-use warpline::{AnyModel, Sequential, Simulation, digest::CommitDigest, pending::PendingKind};
+use warpline::{
+    AnyModel, Sequential, Simulation, Speculative, digest::CommitDigest, pending::PendingKind,
+};
 use warpline_models::{
     catalog::ModelParams,
     hypercube::HypercubeParams,
@@ -110,6 +112,14 @@ fn digest(model: &ModelParams, seed: u64, end: f64, pending: PendingKind) -> Com
     Digest { seed, end, pending }.of(model.model().expect("valid parameters"))
 }
 
+/// The digest with two workers that speculate.
+fn speculative(model: &ModelParams, seed: u64, end: f64) -> CommitDigest {
+    let model = model.model().expect("valid parameters");
+    let engine = Speculative { workers: 2, ..Speculative::default() };
+    let report = Simulation::new(model).seed(seed).end(end).engine(engine).run();
+    report.expect("a run without errors").digest
+}
+
 #[test]
 fn every_model_commits_what_it_always_has() {
     let mut changed = String::new();
@@ -120,11 +130,16 @@ fn every_model_commits_what_it_always_has() {
                 writeln!(changed, "  {name:20} {pending:10} {golden} is now {found}").unwrap();
             }
         }
+        let found = speculative(&model, seed, end).to_string();
+        if found != golden {
+            writeln!(changed, "  {name:20} speculative {golden} is now {found}").unwrap();
+        }
     }
     assert!(
         changed.is_empty(),
         "committed events have changed:\n{changed}\
-         If only some pending sets are listed, these break the order of events: repair them.\n\
+         If only some pending sets or the speculative engine are listed, these break the order of \
+         events: repair them.\n\
          If all are, and the change to the model, the order of events, the random numbers or the \
          digest is intended, put the new digests into the table of this file, and say in the \
          change log that results differ from here on. Otherwise it is a mistake: repair it."

@@ -19,8 +19,8 @@ use std::{
 
 use event_log::Office;
 use warpline::{
-    Engine, ModelError, Only, Report, RunError, Sequential, Simulation, TimeWarp, VirtualTime,
-    error::Fault, pending::PendingKind, settings::Cancellation,
+    Engine, ModelError, Only, Report, RunError, Sequential, Simulation, Speculative, TimeWarp,
+    VirtualTime, error::Fault, pending::PendingKind, settings::Cancellation,
 };
 
 const END: f64 = 100.0;
@@ -54,7 +54,7 @@ fn run_with(room: usize, engine: impl Into<Engine>) -> (Result<Report<u64>, RunE
     let log: Box<dyn Write + Send> = Box::new(Paper { text: Arc::clone(&text), room });
     let log = Mutex::new(log);
     let office = Office { desks: 5, customers: 12, mean_service: 1.5, window: WINDOW, log };
-    let office = Only::<(Sequential, TimeWarp), _>::new(office);
+    let office = Only::<(Sequential, (TimeWarp, Speculative)), _>::new(office);
     let run = watchdog::run(Simulation::new(office).engine(engine).end(END));
     let text = text.lock().unwrap().clone();
     (run, text)
@@ -77,6 +77,17 @@ fn on_time_warp(room: usize, mut check: impl FnMut(Result<Report<u64>, RunError>
                     format!("{workers} workers, batch {batch}, {cancellation}, {time_barrier:?}");
                 check(run, log, &what);
             }
+        }
+    }
+}
+
+/// The speculative engine with each number of workers, and windows of several widths.
+fn on_speculative(room: usize, mut check: impl FnMut(Result<Report<u64>, RunError>, String, &str)) {
+    for workers in [1, 2, 3] {
+        for width in [None, Some(0.1), Some(WINDOW), Some(2.0 * END)] {
+            let engine = Speculative { workers, width, ..Speculative::default() };
+            let (run, log) = run_with(room, engine);
+            check(run, log, &format!("{workers} workers, {width:?}"));
         }
     }
 }
@@ -109,15 +120,17 @@ fn the_log_is_the_same_with_every_pending_set() {
 }
 
 #[test]
-fn the_log_is_the_same_with_time_warp() {
+fn the_log_is_the_same_with_optimistic_engines() {
     let (expected, log) = run(PendingKind::default(), usize::MAX);
     let digest = expected.expect("sound").digest;
-    on_time_warp(usize::MAX, |run, same_log, what| {
+    let check = |run: Result<Report<u64>, RunError>, same_log: String, what: &str| {
         let report = run.expect("sound");
         assert_eq!(report.digest, digest, "{what}");
         assert!(same_log == log, "{what}: another log, of {} bytes", same_log.len());
         assert_eq!(report.output, log.lines().count() as u64, "{what}");
-    });
+    };
+    on_time_warp(usize::MAX, check);
+    on_speculative(usize::MAX, check);
 }
 
 /// The lines up to the error are written, and it names the event whose line could not be written.
@@ -135,13 +148,15 @@ fn a_full_disk_is_an_error() {
 
 /// The same lines are written and the same lines are lost, however far the workers are by then.
 #[test]
-fn a_full_disk_is_the_same_error_with_time_warp() {
+fn a_full_disk_is_the_same_error_with_optimistic_engines() {
     let (expected, log) = run(PendingKind::default(), 1000);
     let Err(RunError::Model(expected)) = expected else { panic!("no error") };
-    on_time_warp(1000, |run, same_log, what| {
+    let check = |run: Result<Report<u64>, RunError>, same_log: String, what: &str| {
         let Err(RunError::Model(ModelError { fault, place })) = run else { panic!("no error") };
         assert_eq!(fault, expected.fault, "{what}");
         assert_eq!((place.lp, place.event), (expected.place.lp, expected.place.event), "{what}");
         assert_eq!(same_log, log, "{what}");
-    });
+    };
+    on_time_warp(1000, check);
+    on_speculative(1000, check);
 }

@@ -18,7 +18,8 @@ use std::{collections::BTreeMap, panic, sync::Mutex};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use warpline::{
     Conservative, Context, Engine, EventKey, Io, IoContext, LogicalProcess, LpId, Model,
-    ModelError, Only, Reversal, RunError, Sequential, Simulation, Stream, TimeWarp, VirtualTime,
+    ModelError, Only, Reversal, RunError, Sequential, Simulation, Speculative, Stream, TimeWarp,
+    VirtualTime,
     digest::{CommitDigest, LpDigest},
     error::Fault,
     pending::PendingKind,
@@ -27,13 +28,18 @@ use warpline::{
 
 const SEED: u64 = 3;
 const LPS: u32 = 3;
-const ENGINES: [EngineKind; 3] =
-    [EngineKind::Sequential, EngineKind::ReverseCheck, EngineKind::TimeWarp];
-/// For models with a lookahead.
-const ALL_ENGINES: [EngineKind; 4] = [
+const ENGINES: [EngineKind; 4] = [
     EngineKind::Sequential,
     EngineKind::ReverseCheck,
     EngineKind::TimeWarp,
+    EngineKind::Speculative,
+];
+/// For models with a lookahead.
+const ALL_ENGINES: [EngineKind; 5] = [
+    EngineKind::Sequential,
+    EngineKind::ReverseCheck,
+    EngineKind::TimeWarp,
+    EngineKind::Speculative,
     EngineKind::Conservative,
 ];
 
@@ -209,7 +215,8 @@ fn expected(first: &[Act]) -> Expected {
     Expected { actors: lps.into_iter().map(|lp| lp.0).collect(), lines, digest, events }
 }
 
-/// The settings of Time Warp; the other engines do not look at them.
+/// The settings of Time Warp. The speculative engine reads some of them, and the batch as the width
+/// of its windows; the other engines read none.
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     workers: usize,
@@ -249,6 +256,10 @@ impl Settings {
                 ..TimeWarp::default()
             }
             .into(),
+            EngineKind::Speculative => {
+                let width = (batch > 1).then_some(batch as f64 / 4.0);
+                Speculative { workers, width, ..Speculative::default() }.into()
+            }
             other => other.into(),
         }
     }
@@ -302,6 +313,7 @@ fn error_after(io: Option<Io>, what: What, last: Option<Act>, engine: EngineKind
     let script = Script { lookahead: 0.25, ..Script::new(vec![cause]) };
     let run = Simulation::new(script).seed(SEED).engine(match engine {
         EngineKind::TimeWarp => TimeWarp { workers: 3, ..TimeWarp::default() }.into(),
+        EngineKind::Speculative => Speculative { workers: 3, ..Speculative::default() }.into(),
         EngineKind::Conservative => Conservative { workers: 3, ..Conservative::default() }.into(),
         other => Engine::from(other),
     });
@@ -398,11 +410,13 @@ impl LogicalProcess for Plain {
 
 #[test]
 fn blocking_events_need_a_handler_and_others_do_not() {
-    for engine in [EngineKind::Sequential, EngineKind::TimeWarp] {
+    for engine in [EngineKind::Sequential, EngineKind::TimeWarp, EngineKind::Speculative] {
         let run = |io| {
             watchdog::run(
-                Simulation::new(Only::<(Sequential, TimeWarp), _>::new(Careless(io)))
-                    .engine(engine),
+                Simulation::new(Only::<(Sequential, (TimeWarp, Speculative)), _>::new(Careless(
+                    io,
+                )))
+                .engine(engine),
             )
         };
         let text = run(Io::Blocking).expect_err("there is no handler").to_string();
