@@ -72,3 +72,40 @@ fn commits_what_the_sequential_engine_does() {
         }
     }
 }
+
+/// Windows that are 4, 16 and 64 times as wide as is best are given up before they waste much. Said
+/// by counts, because a rate depends on the machine.
+#[test]
+fn forced_widths_waste_a_bounded_amount() {
+    let phold = PholdParams { lps: 256, population: 256, remote: 1.0, ..PholdParams::default() };
+    let local = PholdParams { lps: 512, population: 2048, remote: 0.1, ..PholdParams::default() };
+    let many = PholdParams { lps: 2048, population: 8192, remote: 0.5, ..PholdParams::default() };
+    let pcs = PcsParams {
+        cells: "8x8".parse().expect("a grid"),
+        portables: 1600,
+        ..PcsParams::default()
+    };
+    let cases: [(&str, ModelParams, f64, f64); 4] = [
+        ("phold", phold.into(), 100.0, 0.1),
+        ("phold, mostly local", local.into(), 10.0, 0.1),
+        ("phold, many events", many.into(), 4.0, 0.05),
+        ("pcs", pcs.into(), 20.0, 0.7),
+    ];
+    for (name, params, end, best) in cases {
+        let model = || params.model().expect("sound parameters");
+        let oracle = run(model(), Sequential::default(), 1, end);
+        for workers in [1, 2, 3] {
+            for times in [1.0, 4.0, 16.0, 64.0] {
+                let width = Some(best * times);
+                let engine = Speculative { workers, width, pin: false, ..Speculative::default() };
+                let mut simulation = Simulation::new(model()).engine(engine).seed(1).end(end);
+                let report = simulation.run().expect("a sound run");
+                let what = format!("{name}, {workers} workers, {times} times the width");
+                let (processed, committed) = (report.processed_events, report.committed_events);
+                // The widest window holds the whole run; two such windows may be given up.
+                assert!(processed < 10 * committed, "{processed} for {committed}: {what}");
+                assert_eq!(report.digest, oracle.0, "{what}");
+            }
+        }
+    }
+}

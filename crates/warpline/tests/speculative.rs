@@ -22,8 +22,8 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use hooked_phold::{HandlerCall, HookedPhold, Lines, truth};
-use warpline::{Only, RunError, Sequential, Simulation, Speculative};
+use hooked_phold::{HandlerCall, HookedPhold, Lines, Next, truth};
+use warpline::{LpId, Only, RunError, Sequential, Simulation, Speculative};
 
 const LPS: u32 = 16;
 const END: f64 = 100.0;
@@ -115,5 +115,105 @@ fn too_little_memory_is_an_error() {
         assert!(matches!(error, RunError::OutOfBuffers { limit: 1_000, .. }), "{error}");
         let report = run(1 << 20).expect("enough memory");
         assert_eq!(report.digest, expected.digest, "{workers} workers, {width:?}");
+    }
+}
+
+/// The error is the one that the sequential engine finds, and so are the lines before it.
+#[test]
+fn the_first_mistake_in_virtual_time_is_the_error() {
+    // LPs, and the numbers of their events; 0 is the start, where the first LP counts.
+    const CASES: [&[(u32, usize)]; 4] = [
+        &[(3, 40)],
+        &[(0, 60), (5, 61), (8, 61), (15, 62)],
+        &[(15, 30), (0, 90), (2, 90)],
+        &[(6, 0), (14, 0), (1, 3)],
+    ];
+    let error_of = |run: Run| match watchdog::run(run.end(END)) {
+        Err(RunError::Model(error)) => (error.place.lp, error.place.event, error.fault),
+        other => panic!("no error of the model: {other:?}"),
+    };
+    for mistakes in CASES {
+        let broken = || {
+            HookedPhold::new(LPS, move |HandlerCall { lp, nth, .. }| {
+                let is_wrong = mistakes.contains(&(lp, nth));
+                assert!(!is_wrong || lp.is_multiple_of(2), "broken on purpose");
+                is_wrong.then_some("gave up on purpose")
+            })
+        };
+        let model = broken();
+        let expected_lines = Lines::clone(&model.lines);
+        let expected = error_of(sequential(model));
+        for (workers, width) in settings() {
+            let model = broken();
+            let lines = Lines::clone(&model.lines);
+            let found = error_of(speculative(model, workers, width));
+            assert_eq!(found, expected, "{workers} workers, {width:?}");
+            assert_eq!(*lines.lock().unwrap(), *expected_lines.lock().unwrap(), "{mistakes:?}");
+        }
+    }
+}
+
+/// More workers than this machine has cores, and than there are LPs.
+#[test]
+fn many_workers() {
+    for lps in [5, 8, 40] {
+        let end = 400.0 / f64::from(lps);
+        let expected = sequential(HookedPhold::sound(lps)).end(end).run().expect("a sound model");
+        let report = watchdog::run(speculative(HookedPhold::sound(lps), 8, None).end(end));
+        let report = report.expect("a sound model");
+        assert_eq!(report.digest, expected.digest, "{lps} LPs");
+        assert_eq!(report.output, expected.output);
+    }
+}
+
+/// Each replication has workers of its own, and is the run with its seed.
+#[test]
+fn replications_are_the_sequential_ones() {
+    let model = || HookedPhold::sound(LPS);
+    let expected = sequential(model()).end(20.0).replicate(4, |_| {}).expect("a sound model");
+    let found = speculative(model(), 2, None).end(20.0).replicate(4, |_| {});
+    let found = found.expect("a sound model");
+    for (found, expected) in found.reports.iter().zip(&expected.reports) {
+        assert_eq!((found.seed, found.digest), (expected.seed, expected.digest));
+        assert_eq!(found.output, expected.output);
+    }
+    assert_eq!(found.reports.len(), 4);
+}
+
+/// Models that the method does not suit: clusters of tiny delays, chains of zero delay, an LP with a
+/// fifth of all events, everything at whole times. Windows are given up before they waste much, so
+/// the runs come to their end, and to the right one.
+#[test]
+fn adversarial_models_waste_a_bounded_amount() {
+    let models: [(&str, Next); 4] = [
+        ("clusters", |rng, lps| {
+            let mean = if rng.uniform() < 0.9 { 1e-6 } else { 1.0 };
+            (rng.lp(lps), rng.exponential(mean))
+        }),
+        ("chains", |rng, lps| {
+            let delay = if rng.uniform() < 0.9 { 0.0 } else { rng.exponential(1.0) };
+            (rng.lp(lps), delay)
+        }),
+        ("a hot LP", |rng, lps| {
+            let to = if rng.uniform() < 0.2 { LpId::new(0) } else { rng.lp(lps) };
+            (to, rng.exponential(1.0))
+        }),
+        ("whole times", |rng, lps| (rng.lp(lps), 1.0)),
+    ];
+    for (name, next) in models {
+        let model = || HookedPhold { next, blocking: u64::MAX, ..HookedPhold::sound(64) };
+        let end = if matches!(name, "clusters" | "chains") { 2.0 } else { 25.0 };
+        let expected = sequential(model()).end(end).run().expect("a sound model");
+        for workers in [1, 2] {
+            for width in [None, Some(0.01), Some(0.5), Some(8.0)] {
+                let report = watchdog::run(speculative(model(), workers, width).end(end));
+                let report = report.expect("a sound model");
+                let what = format!("{name}, {workers} workers, {width:?}");
+                let (processed, committed) = (report.processed_events, report.committed_events);
+                assert!(processed < 8 * committed, "{processed} for {committed}: {what}");
+                assert_eq!(report.digest, expected.digest, "{what}");
+                assert_eq!(report.output, expected.output, "{what}");
+            }
+        }
     }
 }

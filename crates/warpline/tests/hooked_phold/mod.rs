@@ -11,7 +11,7 @@ use std::{
 
 use warpline::{
     Context, EventKey, Io, IoContext, LogicalProcess, LpId, Model, Only, Sequential, Simulation,
-    TimeWarp, VirtualTime, digest::mix,
+    Stream, TimeWarp, VirtualTime, digest::mix,
 };
 
 /// One call of a handler.
@@ -29,6 +29,9 @@ pub(crate) struct HandlerCall {
 /// Called in every handler. If it returns a reason, the handler fails with it.
 pub(crate) type Hook = dyn Fn(HandlerCall) -> Option<&'static str> + Send + Sync;
 
+/// Draws the receiver of an event, out of that many LPs, and its delay.
+pub(crate) type Next = fn(&mut Stream, usize) -> (LpId, f64);
+
 /// The arguments of the calls to the output handler, in order.
 pub(crate) type Lines = Arc<Mutex<Vec<(EventKey, LpId, u64)>>>;
 
@@ -41,6 +44,8 @@ pub(crate) struct HookedPhold {
     pub(crate) line_delay: f64,
     /// One event in this number is a blocking I/O event.
     pub(crate) blocking: u64,
+    /// Where an event sends the next one, and after which delay.
+    pub(crate) next: Next,
     pub(crate) hook: Box<Hook>,
     pub(crate) lines: Lines,
     /// Called after each line, with the number of lines.
@@ -67,6 +72,7 @@ impl HookedPhold {
             population: 4,
             line_delay: 0.0,
             blocking: 64,
+            next: |rng, lps| (rng.lp(lps), rng.exponential(1.0)),
             hook,
             lines: Lines::default(),
             on_line,
@@ -123,8 +129,7 @@ impl HookedLp {
             cx.send_io(Io::NonBlocking, cx.me(), model.line_delay, hash);
         }
         let lps = cx.lp_count();
-        let to = cx.rng().lp(lps);
-        let delay = cx.rng().exponential(1.0);
+        let (to, delay) = (model.next)(cx.rng(), lps);
         if hash % model.blocking == 1 {
             cx.send_io(Io::Blocking, to, delay, hash);
         } else {
