@@ -167,9 +167,10 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         // Ordering: Relaxed; the barrier has published it, and the next one is before its reset.
         let reason = Reason(shared.regrid.reasons.load(Ordering::Relaxed));
         let mut pending = std::mem::take(&mut self.pending);
+        let size = self.newest_size();
         let lost = self.undo_windows(&mut pending);
         self.sender.calendar.annihilate();
-        self.plan(reason, lost);
+        self.plan(reason, lost, size);
         let width =
             if reason.has(Reason::START) { self.first_width(&pending) } else { self.base_width };
         let given_up = Reduction { lbts: width.to_bits(), flags: u64::from(self.has_given_up) };
@@ -302,14 +303,14 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     }
 
     /// The first worker decides how to go on.
-    fn plan(&mut self, reason: Reason, lost: u64) {
+    fn plan(&mut self, reason: Reason, lost: u64, size: u64) {
         let shared = self.shared();
         shared.words.publish_committed(self.sender.me, self.tally.committed);
         let standing = shared.count_committed();
         let lost = lost + self.tally.replayed - self.replayed_before;
         self.replayed_before = self.tally.replayed;
         let Some(control) = &mut self.control else { return };
-        let events = control.given_up(reason, lost, standing);
+        let events = control.given_up(reason, lost, standing, size);
         let slots = control.choose_grid();
         shared.set_widths(slots);
         // Ordering: Relaxed; a barrier lies between.

@@ -137,7 +137,7 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
             end: settings.checked_end()?,
             events_max: settings.memory.map_or(u64::MAX, |bytes| bytes / super::event_bytes::<M>()),
             directory,
-            tile_bits: tile_bits(most, size_of::<M::Lp>()),
+            tile_bits: tile_bits(most, workers, size_of::<M::Lp>()),
             spins: if workers > threads::cores() { SPINS_FEW } else { SPINS },
             yields: if workers > threads::cores() { YIELDS_FEW } else { YIELDS },
             mail: Mail::connect(workers),
@@ -326,10 +326,11 @@ pub(super) struct ErrorContext {
 }
 
 /// How many LPs make a tile, as a power of two: about four tiles per worker, so that there is work
-/// between two looks at the mail, and no more LPs than fit into a second-level cache with their
-/// events.
-fn tile_bits(lps: usize, lp_bytes: usize) -> u32 {
+/// between two looks at the mail, if there is mail; and no more LPs than fit into a second-level
+/// cache with their events.
+fn tile_bits(lps: usize, workers: usize, lp_bytes: usize) -> u32 {
     const TILE_BYTES: usize = 128 << 10;
     let cached = (TILE_BYTES / lp_bytes.max(64)).max(32);
-    (lps / 4).clamp(32, cached).ilog2()
+    let tiles = if workers > 1 { 4 } else { 2 };
+    (lps / tiles).clamp(32, cached).ilog2()
 }

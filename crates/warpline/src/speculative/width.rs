@@ -12,17 +12,20 @@ use crate::scheduling::{self, Instant};
 
 /// The most slots that a window may have.
 const SLOTS_MAX: u64 = 24;
-/// Windows after a change that are not measured.
+/// Windows after a change that are not measured, because the next ones are opened already, and
+/// caches and lists have to fill. Large windows are too few for more than that.
 const SKIP: u32 = 3;
+const SKIP_LARGE: u32 = 1;
 /// Half octaves of the first steps.
 const STEP_FIRST: i32 = 4;
 /// The same if windows have many events: they are measured for long, and a regrid takes long.
 const STEP_FIRST_LARGE: i32 = 2;
 /// Events of a worker in such a window.
 const LARGE: i64 = 4_096;
-/// A measurement ends after this number of events and windows, or after many windows.
+/// A measurement ends after this number of events (for the smallest steps, a multiple of it), or
+/// after many windows.
 const EVENTS_LEAST: i64 = 2_000;
-const WINDOWS_LEAST: i64 = 2;
+const EVENTS_FINE: i64 = 3;
 const WINDOWS_ENOUGH: i64 = 256;
 /// Windows in a row that have fewer events than this are sparse.
 const SPARSE_WINDOWS: i64 = 64;
@@ -108,6 +111,8 @@ pub(super) struct WidthControl {
     /// Measurements in a row that were far from the settled cost.
     odd: u32,
     sparse_after: i64,
+    /// Whether windows have many events.
+    is_large: bool,
     /// When that many events are committed, the cap rises; and by how many it rises the next time.
     cap_until: i64,
     cap_credit: i64,
@@ -154,6 +159,7 @@ impl WidthControl {
             probe_after: 12,
             odd: 0,
             sparse_after: SPARSE_WINDOWS,
+            is_large: false,
             cap_until: 0,
             cap_credit: 0,
             since_storm: 0,
@@ -178,6 +184,8 @@ impl WidthControl {
 
     /// Chooses a grid for the level, and returns the number of slots of its windows.
     pub(super) fn choose_grid(&mut self) -> u64 {
+        // What is measured across a regrid is not what windows cost.
+        self.began = None;
         self.slots().unwrap_or_else(|| {
             self.exponent = (self.level >> 1) - 1;
             2 + u64::from(self.level & 1 == 1)
@@ -187,7 +195,7 @@ impl WidthControl {
     fn go_to(&mut self, level: i32) {
         if level != self.level {
             self.level = level;
-            self.skip = SKIP;
+            self.skip = if self.is_large { SKIP_LARGE } else { SKIP };
         }
         (self.best, self.measurements, self.began) = (f64::INFINITY, 0, None);
     }
@@ -231,15 +239,19 @@ impl WidthControl {
         if events >= 4 * windows {
             self.sparse_after = SPARSE_WINDOWS;
         }
-        let is_short =
-            events < scheduling::limit(EVENTS_LEAST as u64) as i64 && windows < WINDOWS_ENOUGH;
-        if is_short || windows < WINDOWS_LEAST || windows < 4 && events < 10 * EVENTS_LEAST {
+        let mut least = scheduling::limit(EVENTS_LEAST as u64) as i64;
+        if self.step == 1 {
+            least *= EVENTS_FINE;
+        }
+        let is_short = events < least && windows < WINDOWS_ENOUGH;
+        if is_short || windows < 4 && events < 10 * EVENTS_LEAST {
             return;
         }
         let cost = began.at.elapsed().as_nanos() as f64 / events.max(1) as f64;
         let waste = (replayed - began.replayed) as f64 / events.max(1) as f64;
         self.slots_most = (events / (windows * self.tiles * 8)).clamp(3, SLOTS_MAX as i64) as u64;
-        if events > LARGE * windows {
+        self.is_large = events > LARGE * windows;
+        if self.is_large {
             self.step = self.step.min(STEP_FIRST_LARGE);
         }
         self.limit(events, windows, standing);
@@ -341,19 +353,22 @@ impl WidthControl {
         self.go_to(self.base);
     }
 
-    /// The open windows were given up, and `lost` executions with them. Returns how many events are
-    /// to be handled one by one before the next window.
-    pub(super) fn given_up(&mut self, reason: Reason, lost: u64, standing: i64) -> u64 {
+    /// The open windows were given up, and `lost` executions with them; the newest one would have
+    /// had `size` events. Returns how many events are to be handled one by one before the next
+    /// window.
+    pub(super) fn given_up(&mut self, reason: Reason, lost: u64, standing: i64, size: u64) -> u64 {
         let is_size = reason.has(Reason::SIZE);
         if !is_size && !reason.has(Reason::STORM) {
             return 0;
         }
         let (wide, is_soon) = (self.level, self.since_storm < 64);
         let drop = match (is_size, is_soon) {
-            (true, true) => 6,
+            // To a tenth of the limit, where windows are about as large as pays.
+            (true, _) => (2.0 * (10.0 * size as f64 / self.events_max as f64).log2()).ceil() as i32,
             (false, true) => 4,
-            _ => 2,
+            (false, false) => 2,
         };
+        let drop = drop.max(2);
         self.cap = wide - 1;
         self.cap_credit = 16 * lost as i64 + 4096;
         self.cap_until = standing + self.cap_credit;

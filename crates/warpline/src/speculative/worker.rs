@@ -198,8 +198,9 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         for tile in 0..self.sender.calendar.tiles() {
             self.poll();
             self.open_tile(parity, tile);
+            let (size, most) = (self.newest_size(), events_max(self.lps.len()));
             let events = self.windows[parity.index()].log.len() as u64;
-            if events > events_max(self.lps.len()) {
+            if events > most || events > most / 8 && size > 2 * most {
                 self.request_regrid(Reason::SIZE);
             }
             if monitor.is_to_stop() {
@@ -211,6 +212,13 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         }
         self.sender.publish();
         self.poll();
+    }
+
+    /// About how many events the newest window has, as far as the tiles tell that were opened.
+    pub(super) fn newest_size(&self) -> u64 {
+        let parity = Parity::of(self.newest).index();
+        let tiles = self.sender.opened[parity].tiles.max(1) as u64;
+        self.windows[parity].len() * self.sender.calendar.tiles() as u64 / tiles
     }
 
     /// Settles the newest window, once the one before it is committed, and announces that.
