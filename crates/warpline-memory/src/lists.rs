@@ -200,8 +200,8 @@ impl<T> Lists<T> {
     /// The items of a list, in their order.
     pub fn iter(&self, list: usize) -> impl Iterator<Item = &T> {
         let items = move |(chunk, items)| (0..items).map(move |item| self.place(chunk, item));
-        // SAFETY: the first items of a chunk are initialized (LIST-A), and nobody changes them while
-        // the lists are borrowed.
+        // SAFETY: the first items of a chunk are initialized (LIST-A), and nobody changes them
+        // while the lists are borrowed.
         self.chunks(list).flat_map(items).map(|place| unsafe { place.as_ref() })
     }
 

@@ -86,14 +86,29 @@ impl<T> Producer<T> {
     /// [published](Self::publish).
     #[inline]
     pub fn push(&mut self, item: T) -> Result<(), T> {
-        if self.tail.wrapping_sub(self.head) >= self.ring.places.len() && !self.has_room() {
+        if !self.is_room() {
             return Err(item);
         }
+        self.push_within(|| item);
+        Ok(())
+    }
+
+    /// Whether there is room for another item.
+    #[inline]
+    pub fn is_room(&mut self) -> bool {
+        self.tail.wrapping_sub(self.head) < self.ring.places.len() || self.has_room()
+    }
+
+    /// Appends the item that `make` makes, in its place: an item that is assembled elsewhere in
+    /// small stores, and then copied by large loads, takes longer. Panics if there is no room.
+    #[inline]
+    pub fn push_within(&mut self, make: impl FnOnce() -> T) {
+        let items = self.tail.wrapping_sub(self.head);
+        assert!(items < self.ring.places.len(), "RING-A: a ring is full");
         // SAFETY: the place is below head + capacity and not published, so it belongs to the
         // producer (RING-A), of which there is one.
-        unsafe { self.ring.place(self.tail).write(MaybeUninit::new(item)) };
+        unsafe { self.ring.place(self.tail).write(MaybeUninit::new(make())) };
         self.tail = self.tail.wrapping_add(1);
-        Ok(())
     }
 
     #[cold]

@@ -205,6 +205,22 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
         }
     }
 
+    /// Whether an LP is another worker's, to which there is room in the ring.
+    #[inline]
+    fn is_room(&mut self, lp: LpId) -> bool {
+        let ring = &mut self.to[self.shared.place(lp).worker.index()];
+        ring.as_mut().is_some_and(Producer::is_room)
+    }
+
+    /// Sends an event to another worker, to which there is room.
+    #[inline]
+    fn push_away(&mut self, lp: LpId, make: impl FnOnce() -> Event<B>) {
+        self.sent[self.executing.index()] += 1;
+        if let Some(ring) = &mut self.to[self.shared.place(lp).worker.index()] {
+            ring.push_within(make);
+        }
+    }
+
     /// Waits for room in a full ring, and meanwhile takes what others send: they may wait as well.
     #[cold]
     fn wait_for_room(&mut self, worker: usize, mut event: Event<B>) {
@@ -344,6 +360,7 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, M, B> {
         let make = || Event { key, to, io, sent_in, message };
         match self.own.tile(to) {
             Some(tile) if slot >= self.direct_from => self.calendar.insert(slot, tile, make),
+            None if !self.is_collecting() && self.is_room(to) => self.push_away(to, make),
             _ => self.accept_elsewhere(slot, make()),
         }
     }

@@ -70,8 +70,8 @@ pub(super) struct Shared<'m, M: Model, B> {
     /// Non-blocking I/O events that are committed and to be written, with their windows.
     outputs: Mutex<Vec<(u64, Event<B>)>>,
     has_outputs: AtomicBool,
-    /// Committed events, for the progress.
-    pub(super) committed: AtomicU64,
+    /// Committed events, for the progress. In a line of its own: all workers read what is beside.
+    pub(super) committed: CachePadded<AtomicU64>,
     pub(super) stop: Stop,
     pub(super) failure: FirstFailure,
 }
@@ -150,7 +150,7 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
             regrid: Regrid::new(workers, lps),
             outputs: Mutex::default(),
             has_outputs: AtomicBool::new(false),
-            committed: AtomicU64::new(committed_before),
+            committed: CachePadded::new(AtomicU64::new(committed_before)),
             stop: Stop::default(),
             failure: FirstFailure::default(),
             admission,
@@ -208,8 +208,11 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
     /// Sets the number of slots of a window.
     #[inline]
     pub(super) fn set_width(&self, window: u64, slots: u64) {
-        // Ordering: Relaxed, see `width`.
-        self.widths[(window % 4) as usize].store(slots, Ordering::Relaxed);
+        // Mostly it is the same, and the other workers have the line.
+        if self.width(window) != slots {
+            // Ordering: Relaxed, see `width`.
+            self.widths[(window % 4) as usize].store(slots, Ordering::Relaxed);
+        }
     }
 
     /// Sets the number of slots of all windows to come.

@@ -45,6 +45,8 @@ pub(super) struct Worker<'a, M: Model, B> {
     /// Whether the last regrid has given up what an LP has done; only then there may be pending
     /// events that were sent in vain.
     pub(super) has_given_up: bool,
+    /// Events that it held at its last commit.
+    held: u64,
     /// How often all were undone; see [`regrid`](super::regrid).
     pub(super) epoch: u64,
     /// How often all workers have met at the barrier of regrids.
@@ -107,6 +109,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             is_idle: false,
             announced: 0,
             has_given_up: false,
+            held: 0,
             epoch: 0,
             rounds: 0,
             base_width: 1.0,
@@ -319,6 +322,9 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         }
         self.announced = self.sender.received[oldest.index()];
         let sent = self.sender.sent[oldest.index()];
+        // The counts just before the word, so that the line goes to the others once for all.
+        shared.words.publish_committed(me, self.tally.committed);
+        shared.words.publish_held(me, self.held);
         shared.words.publish(me, Word::idle(self.oldest, sent, self.announced));
     }
 
@@ -345,9 +351,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             self.sender.shared.leave_outputs(number, &mut self.outputs);
         }
         self.tally.committed += window.standing as u64;
-        let words = &self.sender.shared.words;
-        words.publish_committed(self.sender.me, self.tally.committed);
-        words.publish_held(self.sender.me, held);
+        self.held = held;
         if self.sender.shared.end == f64::INFINITY {
             self.tally.last_time = self.tally.last_time.max(window.last_time());
         }
