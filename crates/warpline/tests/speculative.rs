@@ -180,9 +180,9 @@ fn replications_are_the_sequential_ones() {
     assert_eq!(found.reports.len(), 4);
 }
 
-/// Models that the method does not suit: clusters of tiny delays, chains of zero delay, an LP with a
-/// fifth of all events, everything at whole times. Windows are given up before they waste much, so
-/// the runs come to their end, and to the right one.
+/// Models that the method does not suit: clusters of tiny delays, chains of zero delay, an LP with
+/// a fifth of all events, everything at whole times. Windows are given up before they waste much,
+/// so the runs come to their end, and to the right one.
 #[test]
 fn adversarial_models_waste_a_bounded_amount() {
     let models: [(&str, Next); 4] = [

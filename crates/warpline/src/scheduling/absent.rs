@@ -46,6 +46,12 @@ pub(crate) const fn limit(limit: u64) -> u64 {
     limit
 }
 
+/// How many LPs make a tile, as a power of two; fewer in a simulation.
+#[inline(always)]
+pub(crate) const fn tile_bits(bits: u32) -> u32 {
+    bits
+}
+
 /// The capacity of a ring, which is smaller in a simulation.
 #[inline(always)]
 pub(crate) const fn ring_capacity(capacity: usize) -> usize {

@@ -39,6 +39,7 @@ pub(crate) struct Schedule {
     /// Limits are lower by this factor.
     pub(crate) limits: u64,
     pub(crate) ring: usize,
+    pub(crate) tile_bits: u32,
     /// After this number of turns the run is told to stop.
     pub(crate) stop: Option<u64>,
 }
@@ -243,6 +244,11 @@ pub(crate) mod hooks {
     /// A limit, which is lower in a simulation.
     pub(crate) fn limit(limit: u64) -> u64 {
         ask(|simulation| (limit / simulation.schedule.limits).max(1)).unwrap_or(limit)
+    }
+
+    /// How many LPs make a tile, as a power of two; fewer in a simulation.
+    pub(crate) fn tile_bits(bits: u32) -> u32 {
+        ask(|simulation| simulation.schedule.tile_bits.min(bits)).unwrap_or(bits)
     }
 
     /// The capacity of a ring, which is smaller in a simulation.

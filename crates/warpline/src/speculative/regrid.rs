@@ -260,6 +260,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         self.rounds += 1;
         let (me, sender) = (self.sender.me, &mut self.sender);
         let idle = |waited| {
+            scheduling::point();
             if receives {
                 sender.receive();
             }

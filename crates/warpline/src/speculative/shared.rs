@@ -137,7 +137,7 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
             end: settings.checked_end()?,
             events_max: settings.memory.map_or(u64::MAX, |bytes| bytes / super::event_bytes::<M>()),
             directory,
-            tile_bits: tile_bits(most, workers, size_of::<M::Lp>()),
+            tile_bits: scheduling::tile_bits(tile_bits(most, workers, size_of::<M::Lp>())),
             spins: if workers > threads::cores() { SPINS_FEW } else { SPINS },
             yields: if workers > threads::cores() { YIELDS_FEW } else { YIELDS },
             mail: Mail::connect(workers),

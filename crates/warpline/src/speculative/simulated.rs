@@ -69,6 +69,7 @@ fn schedule(dice: &mut Dice) -> Schedule {
         levels: dice.pick(&[[-12, 4], [-4, 8], [0, 12], [-8, -2]]),
         limits: dice.pick(&[1, 8, 64, 1_024]),
         ring: dice.pick(&[1, 2, 8, 64, 1 << 20]),
+        tile_bits: dice.pick(&[0, 0, 1, 5]),
         stop: dice.one_in(6).then(|| dice.0.below(2_000)),
     }
 }
