@@ -9,6 +9,95 @@
 //!
 //! The oracle is the sequential engine: same digest, same states, same outputs in the same order,
 //! same error. A run that was stopped has committed what the sequential engine commits up to there.
+//!
+//! # Mutations of the engine, each found
+//!
+//! The number is the first seed that found it, where that was above 1000.
+//!
+//! - `settle` drops what is left of a batch at a regrid: "REGRID-B".
+//! - `settle` handles one batch only, so what came while a ring was full is left: "SPEC-B".
+//! - `handle_late` rolls back only the window of the event: "REGRID-B".
+//! - `handle_late` compares times, not keys, with the last event: another digest.
+//! - `handle_late` does not set the window that sends count for: "SPEC-B".
+//! - `handle_late` does not set where that window ends: "SPEC-C".
+//! - `handle_late` lets an LP go on that has stopped: an assertion in a handler.
+//! - `handle_first` takes the LP's state from after the next window: "REGRID-B".
+//! - `roll_back` leaves the next window as it is: "REGRID-B".
+//! - `redo_next` keeps the old copy of the LP: "REGRID-B".
+//! - `replay_old` takes back executions once, not twice: "REGRID-B".
+//! - `replay` leaves the outputs of the first execution: another log.
+//! - `is_same` forgets the content: another digest.
+//! - `is_same` forgets the receiver: another digest.
+//! - `is_same` forgets whether it is an I/O event: another log (25 863).
+//! - `is_same` takes two messages without an identity for the same: another digest (1843).
+//! - `late_in` looks at the newest window only: "SLOT-A".
+//! - `late_in` misses the tile that was opened last: "SLOT-A".
+//! - `receive` counts for the oldest window: "the run hangs".
+//! - `send_away` does not count: "the run hangs".
+//! - `wait_for_room` does not receive, or does not publish: "the run hangs".
+//! - `keep` appends what an LP sends itself: "SPEC-A".
+//! - `Calendar::cancel` ignores an event in the far list: "REGRID-B" (19 241).
+//! - `Calendar::look` leaves anti-messages out: "SPEC-C".
+//! - `Calendar::look` never looks: an event is handled too late.
+//! - `Calendar::is_near` takes one slot more: another digest.
+//! - `Calendar::annihilate` drops the anti-messages for far events, or for those that are never
+//!   handled: "REGRID-B".
+//! - `Calendar::advance` is not called: another digest (29 788).
+//! - `annihilate` takes the last event of a key: another digest.
+//! - `regrid` does not receive after its first barrier: "REGRID-B".
+//! - `regrid` does not receive while it waits there: "the run hangs".
+//! - `regrid` receives while it waits at its last barrier: "the run hangs".
+//! - `regrid` does not publish its rings: "REGRID-B".
+//! - `regrid` does not commit what another worker has committed, or agrees on the least of the
+//!   oldest windows: "REGRID-B".
+//! - `regrid` drops all anti-messages: "REGRID-B".
+//! - `keep_valid` keeps one event more, or all anti-messages: "REGRID-B", "SPEC-C".
+//! - `undo_windows` undoes the oldest window first: another digest.
+//! - `undo_windows` drops late events: "REGRID-B".
+//! - `undo_windows` forgets up to where events are to be handled one by one: "the run hangs".
+//! - `stretch` does not write before what was committed before: another log.
+//! - `stretch` goes on after an output has failed: another log.
+//! - `restart` does not reset the counts of messages: "the run hangs".
+//! - `restart` uses the numbers of windows again: "REGRID-A".
+//! - `announce` does not publish that it is active (WORD-A): "SPEC-B".
+//! - `announce` goes on after settling was cut short: "SPEC-B".
+//! - `announce` does not publish its rings: "the run hangs".
+//! - `announce` or `settle_window` commits in spite of an LP that has stopped: "REGRID-A".
+//! - `settle_window` ends the run before its last commit: "the run hangs".
+//! - `commit` leaves the worker idle: "REGRID-A".
+//! - `commit` writes the outputs of windows that others have not committed: another order.
+//! - `is_committed` reads the words once: another digest (1545).
+//! - `is_committed` does not compare counts, windows, or who is idle: "SPEC-B".
+//! - `Window::undo` keeps places that anti-messages have emptied: "SPEC-C".
+//! - `Window::forget` leaves the LP stopped: "SPEC-C".
+//! - `Window::forget` leaves the last event: another end (9421).
+//! - `Window::gather` does not sort: "SPEC-A".
+//! - `execute` compares times, not keys, with what the LP sent itself: "SPEC-A".
+//! - `execute` loses outputs that an LP sent itself: another log.
+//! - `handle` goes on after an LP has stopped: "SPEC-C".
+//! - `handle` does not stop at blocking I/O events: it is handled speculatively.
+//! - `stop_after_panic` keeps what the LP has sent itself: "SPEC-A".
+//! - `stop_after_panic` requests no regrid when memory was short: "SPEC-C" (1728).
+//! - `take_outputs` does not sort: another order.
+//!
+//! Not found, because the results are the same:
+//!
+//! - `settle` puts what is left of a batch last: it is left only where a regrid follows.
+//! - sends are compared by position: more are withdrawn and sent again than need be.
+//! - `late_in` takes an event for late whose tile is next: it is handled after the tile.
+//! - `cancel` keeps the window of the event: a replay in the same window has made it.
+//! - `Calendar::cancel` and `annihilate` go by the key alone: by SPEC-C the first one is the right
+//!   one.
+//! - `regrid` receives at its second barrier: nobody sends before the last one.
+//! - `poll` asks once, not twice, whether a regrid is requested, or not at all whether everything
+//!   is settled: `announce` has seen to it.
+//! - `settle_window` settles once: `announce` settles, too.
+//! - `Window::forget` leaves the LP in the list of those that have stopped: one regrid more.
+//! - `write_outputs` does not look for a failure: the other places do.
+//!
+//! Not found although it matters: `redo_next` sends what is new in a window before the
+//! anti-messages of the next one. That takes two sends of one key and content from two windows;
+//! `warpline-models/tests/speculative.rs` finds it with the hypercube.
 
 use std::{
     panic,
@@ -37,13 +126,13 @@ use crate::{
 /// The seeds that the test runs; `SIMULATED_SEEDS` says how many others.
 const SEEDS: u64 = 10_000;
 
-/// Seeds that have failed once, and why.
+/// Seeds that have failed once, and why; with later changes of the engine they are other schedules.
 const REGRESSIONS: &[u64] = &[
     // After an output had failed, later ones were written.
-    318,
+    345,
     // A handler was cut off because there was no memory, and found some in a replay: the replay
     // did not tell what had been sent, and events were doubled.
-    1_244,
+    1_728,
 ];
 
 fn settings(dice: &mut Dice, seed: u64) -> Settings<Speculative> {
