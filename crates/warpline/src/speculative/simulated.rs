@@ -79,6 +79,8 @@
 //! - `stop_after_panic` keeps what the LP has sent itself: "SPEC-A".
 //! - `stop_after_panic` requests no regrid when memory was short: "SPEC-C" (1728).
 //! - `take_outputs` does not sort: another order.
+//! - `Stretch` handles events at the end, stops before its time, or goes by times, not keys:
+//!   another digest, "the run hangs", an event in the past.
 //!
 //! Not found, because the results are the same:
 //!
@@ -94,6 +96,9 @@
 //! - `settle_window` settles once: `announce` settles, too.
 //! - `Window::forget` leaves the LP in the list of those that have stopped: one regrid more.
 //! - `write_outputs` does not look for a failure: the other places do.
+//! - `take_outputs` takes those of one window more: no worker has committed it yet.
+//! - `announce` does not restore the window that sends count for: each tile and each late event set
+//!   it.
 //!
 //! Not found although it matters: `redo_next` sends what is new in a window before the
 //! anti-messages of the next one. That takes two sends of one key and content from two windows;
