@@ -24,7 +24,7 @@ use std::{
 use crate::prefetch::prefetch_at;
 
 /// Items in a chunk.
-const ITEMS: usize = 16;
+const ITEMS: usize = 32;
 /// Chunks are allocated in slabs of at most this size: that of a huge page, if there are any. An
 /// item goes to a page that was not used for long, and finding where small pages are takes longer
 /// than all the rest of an append.
