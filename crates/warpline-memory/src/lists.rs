@@ -375,7 +375,12 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+        #![proptest_config(ProptestConfig {
+            cases: if cfg!(miri) { 4 } else { 256 },
+            // Miri does not let it look for files.
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
 
         /// LIST-A: lists behave as vectors, and no item is dropped twice or never.
         #[test]

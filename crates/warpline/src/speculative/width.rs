@@ -298,7 +298,7 @@ impl WidthControl {
             }
             Mode::Candidate if self.best > 1.25 * self.base_cost => self.step_failed(),
             Mode::Candidate if self.measurements >= patience => {
-                if self.best < 0.98 * self.base_cost {
+                if self.best < self.least_gain() * self.base_cost {
                     (self.base, self.base_cost) = (self.level, self.best);
                     (self.failed_steps, self.probe_after) = (0, 6);
                     self.probe();
@@ -322,6 +322,12 @@ impl WidthControl {
             }
             _ => {}
         }
+    }
+
+    /// A neighbor is better if it costs less than this part of what the base costs. Wide windows
+    /// with many events take memory, and trying still wider ones takes long.
+    fn least_gain(&self) -> f64 {
+        if self.is_large && self.level > self.base { 0.95 } else { 0.98 }
     }
 
     /// Tries the neighbor of the base that is next.
