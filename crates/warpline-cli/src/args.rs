@@ -118,7 +118,8 @@ impl CommonArgs {
             }
             EngineKind::Speculative => {
                 let (Width(width), placement) = (self.width, ranks.placement.clone());
-                Speculative { workers, width, placement, pin }.into()
+                let measure_costs = self.timewarp.costs;
+                Speculative { workers, width, placement, pin, measure_costs }.into()
             }
             other => Engine::from(other),
         };

@@ -40,6 +40,7 @@ const OF_RANKS: &[EngineKind] = &[EngineKind::Conservative, EngineKind::TimeWarp
 const AUTO_OF_RANKS: &[EngineKind] =
     &[EngineKind::Auto, EngineKind::Conservative, EngineKind::TimeWarp];
 const SPECULATIVE: &[EngineKind] = &[EngineKind::Speculative];
+const OPTIMISTIC: &[EngineKind] = &[EngineKind::TimeWarp, EngineKind::Speculative];
 const CONSERVATIVE: &[EngineKind] = &[EngineKind::Conservative];
 const TIME_WARP: &[EngineKind] = &[EngineKind::TimeWarp];
 
@@ -96,7 +97,7 @@ const RULES: &[Rule] = &[
     rule("free1", TIME_WARP, &[MEMORY]),
     rule("free2", TIME_WARP, &[MEMORY]),
     rule("in-turn", TIME_WARP, &[]),
-    rule("costs", TIME_WARP, &[]),
+    rule("costs", OPTIMISTIC, &[]),
     // Those that only `bench` has.
     rule("all-pending", SEQUENTIAL, &[]),
     rule("busy", MEASURED, &[]),

@@ -184,7 +184,7 @@ impl<'r, M: Model> Legs<'r, M> {
                 conservative::leg(model, &settings.with(engine), ranks, watch, started, cut)
             }
             EngineKind::Speculative => {
-                let engine = Speculative { workers, width: None, placement, pin };
+                let engine = Speculative { workers, placement, pin, ..Speculative::default() };
                 let width = self.widths[number].take();
                 let any = || self.widths.iter().flatten().next().cloned();
                 let beginning = Beginning { cut, width: width.or_else(any) };

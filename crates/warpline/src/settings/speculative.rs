@@ -28,6 +28,8 @@ pub struct Speculative {
     pub placement: Placement,
     /// Whether workers are bound to cores, where there are enough of them.
     pub pin: bool,
+    /// Whether to measure where the time goes ([`Details::costs`](crate::report::Details::costs)).
+    pub measure_costs: bool,
 }
 
 impl Speculative {
@@ -41,6 +43,12 @@ impl Speculative {
 
 impl Default for Speculative {
     fn default() -> Self {
-        Self { workers: 2, width: None, placement: Placement::default(), pin: true }
+        Self {
+            workers: 2,
+            width: None,
+            placement: Placement::default(),
+            pin: true,
+            measure_costs: false,
+        }
     }
 }

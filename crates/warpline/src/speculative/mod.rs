@@ -38,6 +38,8 @@
 //! (Jefferson 1985).
 
 mod calendar;
+mod costs;
+mod diagnosis;
 mod event;
 mod executing;
 mod grid;
@@ -66,6 +68,7 @@ use crate::{
     settings::Settings,
     watch::Watch,
 };
+use costs::{Costs, Part};
 use event::Event;
 use shared::Shared;
 pub(crate) use width::FoundWidth;
@@ -164,6 +167,7 @@ struct WorkerResult<L, B> {
     pending: Vec<PlainEvent<B>>,
     is_interrupted: bool,
     tally: Tally,
+    costs: Costs,
     width: Option<FoundWidth>,
 }
 
@@ -183,11 +187,15 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     alarm.disarm();
     drop(binding);
     monitor.resume_panic();
-    let Worker { lps, left, pending, is_interrupted, tally, control, base_width, .. } = worker;
+    let Worker { lps, left, pending, is_interrupted, tally, mut costs, control, .. } = worker;
+    costs.enter(Part::Regrid);
     let pending = pending.into_iter().filter_map(Event::into_plain).collect();
-    let width =
-        control.map(|control| FoundWidth { workers: shared.workers(), base: base_width, control });
-    WorkerResult { lps, left, pending, is_interrupted, tally, width }
+    let width = control.map(|control| FoundWidth {
+        workers: shared.workers(),
+        base: worker.base_width,
+        control,
+    });
+    WorkerResult { lps, left, pending, is_interrupted, tally, costs, width }
 }
 
 /// What the run has done, from the results of its workers.
@@ -219,7 +227,8 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
             ("regrids", results.iter().map(|worker| worker.tally.regrids).max().unwrap_or(0)),
             ("events_one_by_one", sum(|tally| tally.sequential)),
         ],
-        ..Details::default()
+        remarks: diagnosis::remarks(shared.workers(), &totals, sum(|tally| tally.sequential)),
+        costs: Costs::table(results.iter().map(|worker| &worker.costs), committed),
     };
     let interrupted = results.iter().any(|worker| worker.is_interrupted);
     let width = results.first_mut().and_then(|first| first.width.take());

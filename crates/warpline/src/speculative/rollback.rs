@@ -15,6 +15,7 @@ use std::cmp::Ordering;
 use warpline_core::{EventKey, LogicalProcess, Model};
 
 use super::{
+    costs::Part,
     event::{Event, Parity},
     executing::{Executed, execute},
     worker::Worker,
@@ -33,6 +34,10 @@ enum Change<B> {
 impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// Handles the late events of a window until there are none, or a regrid is requested.
     pub(super) fn settle(&mut self, parity: Parity) {
+        if self.sender.late[parity.index()].is_empty() {
+            return;
+        }
+        let outer = self.costs.enter(Part::Settling);
         while !self.sender.late[parity.index()].is_empty() && !self.is_regrid_requested() {
             std::mem::swap(&mut self.batch, &mut self.sender.late[parity.index()]);
             let mut batch = std::mem::take(&mut self.batch);
@@ -51,6 +56,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             self.sender.late[parity.index()].splice(..0, events);
             self.batch = batch;
         }
+        self.costs.enter(outer);
     }
 
     fn handle_late(&mut self, parity: Parity, event: Event<B>) {

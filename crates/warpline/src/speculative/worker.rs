@@ -5,6 +5,7 @@
 use warpline_core::{Model, VirtualTime};
 
 use super::{
+    costs::{Costs, Part},
     event::{Event, Parity},
     regrid::Reason,
     sending::{Opened, Sender},
@@ -62,6 +63,7 @@ pub(super) struct Worker<'a, M: Model, B> {
     /// How many events are left at the end.
     pub(super) left: u64,
     pub(super) tally: Tally,
+    pub(super) costs: Costs,
     /// Kept for their memory.
     pub(super) batch: Vec<Event<B>>,
     pub(super) places: Vec<Place>,
@@ -123,6 +125,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             pending: Vec::new(),
             left: 0,
             tally: Tally::default(),
+            costs: Costs::new(shared.settings.engine.measure_costs),
             batch: Vec::new(),
             places: Vec::new(),
             by_lp: SortByLp::default(),
@@ -146,10 +149,12 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
                     self.await_commit(monitor, self.newest + 1);
                     self.request_regrid(Reason::GRID);
                 } else {
+                    self.costs.enter(Part::Handling);
                     self.open_window(monitor);
                     self.settle_window(monitor);
                 }
             }
+            self.costs.enter(Part::Regrid);
         }
     }
 
@@ -258,6 +263,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
     /// Waits until all windows before this one are committed, or a regrid is requested.
     fn await_commit(&mut self, monitor: &mut ProgressMonitor<'_, '_>, window: u64) {
         let mut waited = 0;
+        let outer = self.costs.enter(Part::Waiting);
         while self.oldest < window && !self.is_regrid_requested() {
             if !self.poll() {
                 if monitor.is_to_stop() {
@@ -267,6 +273,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
                 waited += 1;
             }
         }
+        self.costs.enter(outer);
     }
 
     /// Looks at what others have sent, and whether the oldest window is committed. Returns whether
@@ -288,7 +295,9 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         }
         let is_committed = self.shared().words.is_committed(self.oldest, &mut self.seen);
         if is_committed {
+            let outer = self.costs.enter(Part::Committing);
             self.commit();
+            self.costs.enter(outer);
             if self.shared().failure.is_known() {
                 self.request_regrid(Reason::END);
             }
