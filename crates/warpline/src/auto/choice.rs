@@ -19,7 +19,7 @@ use crate::Progress;
 /// The share of a run that trials may cost.
 const SHARE: f64 = 0.03;
 /// The same of the time since the rate changed.
-const SHARE_AFTER_CHANGE: f64 = 0.15;
+const SHARE_AFTER_CHANGE: f64 = 0.08;
 /// The same for the first trial: nothing is known before it.
 const SHARE_FIRST: f64 = 0.06;
 /// The shortest time in which a rate is measured, in seconds.
@@ -85,6 +85,8 @@ pub(super) struct Choice {
     /// The rate of the incumbent as it has been for long; slices in a row that were far from it.
     steady: f64,
     odd_slices: u32,
+    /// By which share the rate of a slice is off, on average: other programs take their turns.
+    noise: f64,
     changed_at: f64,
     /// What trials have cost so far, and since the last change, in seconds.
     spent: f64,
@@ -107,6 +109,7 @@ impl Choice {
             handover: 0.0,
             steady: 0.0,
             odd_slices: 0,
+            noise: 0.0,
             changed_at: f64::NEG_INFINITY,
             spent: 0.0,
             spent_since_change: 0.0,
@@ -189,7 +192,9 @@ impl Choice {
         } else {
             [self.time / 10.0, SLICE_MOST]
         };
-        long.clamp(SLICE_LEAST, most).max(self.handover / 2.0)
+        // What one slice tells is worth less where rates vary.
+        let steady = 1.0 + 4.0 * self.noise;
+        long.clamp(SLICE_LEAST, most).max(self.handover / 2.0) * steady
     }
 
     /// After a slice of a trial.
@@ -197,9 +202,10 @@ impl Choice {
         let is_rising = self.now.slices == 1 || rate > RISE * self.now.last;
         self.now.last = rate;
         let best = self.known[self.incumbent].rate.unwrap_or_default();
+        let wins = rate > self.win() * best;
         let candidate = &mut self.known[self.now.candidate];
         candidate.rate = Some(rate);
-        if rate > WIN * best {
+        if wins {
             if self.now.slices == 1 {
                 return false;
             }
@@ -224,12 +230,14 @@ impl Choice {
     /// After a slice of the incumbent.
     fn work(&mut self, rate: f64) -> bool {
         self.now.last = rate;
-        let known = &mut self.known[self.incumbent];
-        let smooth = known.rate.map_or(rate, |old| f64::midpoint(old, rate));
-        known.rate = Some(if self.now.slices == 1 { rate } else { smooth });
-        if self.now.slices == 1 && self.steady == 0.0 {
+        let known = &mut self.known[self.incumbent].rate;
+        let smooth = known.map_or(rate, |old| f64::midpoint(old, rate));
+        *known = Some(smooth);
+        self.noise += ((rate / smooth - 1.0).abs().min(1.0) - self.noise) / 10.0;
+        if self.steady == 0.0 {
             self.steady = rate;
         }
+        let rate = smooth;
         let is_far = rate > CHANGE * self.steady || CHANGE * rate < self.steady;
         self.odd_slices = if is_far { self.odd_slices + 1 } else { 0 };
         self.steady += (rate - self.steady) / 10.0;
@@ -243,6 +251,11 @@ impl Choice {
         self.next = challenger;
         self.trials += 1;
         true
+    }
+
+    /// By which factor another rate has to be higher than the incumbent's.
+    fn win(&self) -> f64 {
+        WIN + self.noise / 2.0
     }
 
     /// The rate has changed: what is known of the others may be wrong.
@@ -262,7 +275,7 @@ impl Choice {
         // One that was faster when it ran last. If it is so no more, that will be known.
         let rate = |&number: &usize| self.known[number].rate.unwrap_or_default();
         let fastest = others().max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
-        if rate(&fastest) > WIN * best {
+        if rate(&fastest) > self.win() * best {
             return Some(fastest);
         }
         let due = others().filter(|&number| self.known[number].due <= self.time);
