@@ -19,6 +19,7 @@ mod lists;
 mod pool;
 mod prefetch;
 mod ring;
+mod slab;
 mod slots;
 mod sync;
 mod trace;

@@ -13,24 +13,13 @@
 
 #![expect(unsafe_code, reason = "items lie in uninitialized memory, and are moved out in blocks")]
 
-use std::{
-    alloc::{Layout, alloc, dealloc, handle_alloc_error},
-    fmt,
-    marker::PhantomData,
-    mem::needs_drop,
-    ptr::NonNull,
+use std::{fmt, mem::needs_drop, ptr::NonNull};
+
+use crate::{
+    prefetch::prefetch_at,
+    slab::{ITEMS, PLACE_BITS, Slab},
 };
 
-use crate::prefetch::prefetch_at;
-
-/// Items in a chunk.
-const ITEMS: usize = 32;
-/// Chunks are allocated in slabs of at most this size: that of a huge page, if there are any. An
-/// item goes to a page that was not used for long, and finding where small pages are takes longer
-/// than all the rest of an append.
-const SLAB_BYTES: usize = 2 << 20;
-/// Bits of a chunk's number that are its place in its slab.
-const PLACE_BITS: u32 = 12;
 /// No chunk.
 const NONE: u32 = u32::MAX;
 /// The size of a cache line.
@@ -92,7 +81,7 @@ impl<T> Lists<T> {
         let place = (chunk & ((1 << PLACE_BITS) - 1)) as usize;
         // SAFETY: numbers of chunks come from `fresh_chunk`, so the slab has this one; and a chunk
         // has `ITEMS` items.
-        unsafe { slab.memory.add(place * ITEMS + item) }
+        unsafe { slab.memory().add(place * ITEMS + item) }
     }
 
     /// Appends an item. `make` makes it in its place: an item that is assembled elsewhere in small
@@ -246,6 +235,40 @@ impl<T> Lists<T> {
         Some(found)
     }
 
+    /// Keeps the items of a list for which `keep` says so, in their order. If it panics, the items
+    /// are leaked.
+    pub fn retain(&mut self, list: usize, mut keep: impl FnMut(&T) -> bool) {
+        let Head { last, len } = std::mem::replace(&mut self.heads[list], EMPTY);
+        let (mut from, mut to, mut kept) = (last, last, 0);
+        for item in 0..len as usize {
+            if item % ITEMS == 0 {
+                from = self.next[from as usize];
+            }
+            let place = self.place(from, item % ITEMS);
+            // SAFETY: the list had this item (LIST-A), and it was not moved yet.
+            if !keep(unsafe { place.as_ref() }) {
+                // SAFETY: as above; nothing reads the place any more.
+                unsafe { place.drop_in_place() };
+                continue;
+            }
+            if kept % ITEMS == 0 {
+                to = self.next[to as usize];
+            }
+            // SAFETY: as many items were kept as there are places before this one, so the target is
+            // this place or one whose item was dropped or moved.
+            unsafe { place.copy_to(self.place(to, kept % ITEMS), 1) };
+            kept += 1;
+        }
+        self.heads[list] = Head { last, len: kept as u32 };
+        if kept == 0 {
+            self.reset(list);
+        } else if to != last {
+            let first = std::mem::replace(&mut self.next[last as usize], self.spare);
+            self.spare = std::mem::replace(&mut self.next[to as usize], first);
+            self.heads[list].last = to;
+        }
+    }
+
     /// Makes the last chunk of a list spare, which is empty.
     fn unlink_last(&mut self, list: usize) {
         let Head { last, len } = self.heads[list];
@@ -280,74 +303,6 @@ impl<T> Drop for Lists<T> {
     }
 }
 
-/// Chunks in one allocation.
-struct Slab<T> {
-    memory: NonNull<T>,
-    _items: PhantomData<T>,
-}
-
-// SAFETY: a slab is memory without any content of its own; the items are those of `Lists`, which
-// passes to another thread if they may.
-unsafe impl<T: Send> Send for Slab<T> {}
-// SAFETY: as above; shared lists give out nothing but numbers.
-unsafe impl<T: Sync> Sync for Slab<T> {}
-
-impl<T> Slab<T> {
-    /// How many chunks a slab has.
-    const CHUNKS: usize = {
-        let bytes = if size_of::<T>() == 0 { 1 } else { size_of::<T>() } * ITEMS;
-        let chunks = SLAB_BYTES / bytes;
-        if chunks == 0 {
-            1
-        } else if chunks > 1 << PLACE_BITS {
-            1 << PLACE_BITS
-        } else {
-            chunks
-        }
-    };
-
-    /// One with the alignment of a huge page, so that it can be one.
-    const LAYOUT: Layout = {
-        let bytes = size_of::<T>() * ITEMS * Self::CHUNKS;
-        let align = if align_of::<T>() > SLAB_BYTES { align_of::<T>() } else { SLAB_BYTES };
-        // An allocation is not empty.
-        match Layout::from_size_align(if bytes == 0 { 1 } else { bytes }, align) {
-            Ok(layout) => layout,
-            Err(_) => panic!("a chunk fits into the address space"),
-        }
-    };
-
-    fn new(is_huge: bool) -> Self {
-        // SAFETY: the layout is not empty.
-        let memory = unsafe { alloc(Self::LAYOUT) };
-        let Some(memory) = NonNull::new(memory) else { handle_alloc_error(Self::LAYOUT) };
-        if is_huge {
-            advise_huge(memory, Self::LAYOUT.size());
-        }
-        Self { memory: memory.cast(), _items: PhantomData }
-    }
-}
-
-impl<T> Drop for Slab<T> {
-    fn drop(&mut self) {
-        // SAFETY: the memory was allocated with this layout, and `Lists` has dropped the items.
-        unsafe { dealloc(self.memory.as_ptr().cast(), Self::LAYOUT) };
-    }
-}
-
-/// Asks for huge pages, which is no more than a hint.
-fn advise_huge(memory: NonNull<u8>, bytes: usize) {
-    #[cfg(all(target_os = "linux", not(miri)))]
-    {
-        use rustix::mm::{Advice, madvise};
-        // Without them everything works, a little slower.
-        // SAFETY: the range is allocated; the advice does not change what the memory contains.
-        let _ = unsafe { madvise(memory.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
-    }
-    #[cfg(not(all(target_os = "linux", not(miri))))]
-    let _ = (memory, bytes);
-}
-
 #[cfg(test)]
 mod tests {
     use std::rc::Rc;
@@ -362,6 +317,7 @@ mod tests {
         Push(usize),
         Take(usize, u32),
         Move(usize),
+        Retain(usize, u32),
         Aside,
     }
 
@@ -370,6 +326,7 @@ mod tests {
             40 => (0..3_usize).prop_map(Action::Push),
             4 => (0..3_usize, 0..100_u32).prop_map(|(list, item)| Action::Take(list, item)),
             1 => (0..3_usize).prop_map(Action::Move),
+            2 => (0..3_usize, 0..50_u32).prop_map(|(list, item)| Action::Retain(list, item)),
             1 => Just(Action::Aside),
         ]
     }
@@ -405,6 +362,10 @@ mod tests {
                         lists.move_to(list, &mut items);
                         let items: Vec<_> = items.iter().map(|(item, _)| *item).collect();
                         prop_assert_eq!(items, std::mem::take(&mut vectors[list]));
+                    }
+                    Action::Retain(list, least) => {
+                        lists.retain(list, |(item, _)| *item >= least);
+                        vectors[list].retain(|item| *item >= least);
                     }
                     Action::Aside => {
                         lists.set_aside();

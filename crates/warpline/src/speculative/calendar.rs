@@ -13,7 +13,7 @@
 use warpline_memory::Lists;
 
 use super::{
-    event::{Event, annihilate},
+    event::{Event, annihilate, annihilate_in},
     grid::NEVER,
 };
 
@@ -162,10 +162,9 @@ impl<B> Calendar<B> {
             self.len -= annihilate(&mut self.far, &mut self.far_antis) as u64;
         }
         if !self.never_antis.is_empty() {
-            let mut events = Vec::new();
-            self.buckets.move_to(self.never(), &mut events);
-            self.len -= annihilate(&mut events, &mut self.never_antis) as u64;
-            events.into_iter().for_each(|event| self.buckets.push(self.never(), || event));
+            let never = self.never();
+            let retain = |keep: &mut dyn FnMut(&Event<B>) -> bool| self.buckets.retain(never, keep);
+            self.len -= annihilate_in(retain, &mut self.never_antis) as u64;
         }
         let antis = self.far_antis.len() + self.never_antis.len();
         debug_assert_eq!(antis, 0, "SPEC-C: they come after their events");
@@ -194,12 +193,12 @@ impl<B> Calendar<B> {
         self.len = 0;
         let far = std::mem::take(&mut self.far);
         self.buckets.set_aside();
-        let never = self.never();
-        if is_valid.is_none() {
-            self.buckets.exchange(never);
-            self.len += self.buckets.len(never) as u64;
+        let (never, mut events) = (self.never(), far);
+        self.buckets.exchange(never);
+        if let Some(is_valid) = &is_valid {
+            self.buckets.retain(never, is_valid);
         }
-        let mut events = far;
+        self.len += self.buckets.len(never) as u64;
         for list in 0..=never {
             for event in events.drain(..) {
                 if is_valid.as_ref().is_none_or(|is_valid| is_valid(&event)) {
@@ -207,12 +206,9 @@ impl<B> Calendar<B> {
                     self.insert(slot, tile, || event);
                 }
             }
+            // The last one is empty.
             self.buckets.move_aside_to(list, &mut events);
         }
-        events
-            .into_iter()
-            .filter(|event| is_valid.as_ref().is_none_or(|is| is(event)))
-            .for_each(|event| self.insert(NEVER, 0, || event));
     }
 
     /// Moves all events to `pending`, and begins anew.

@@ -70,20 +70,27 @@ impl Parity {
 /// Lets each anti-message take away the first event of its key and receiver (SPEC-C). Returns the
 /// number of events that are gone; anti-messages without an event are left.
 pub(super) fn annihilate<B>(events: &mut Vec<Event<B>>, antis: &mut Vec<Event<B>>) -> usize {
+    annihilate_in(|keep| events.retain(keep), antis)
+}
+
+/// Does so with the events that `retain` passes on; it keeps those for which the answer is true.
+pub(super) fn annihilate_in<B>(
+    retain: impl FnOnce(&mut dyn FnMut(&Event<B>) -> bool),
+    antis: &mut Vec<Event<B>>,
+) -> usize {
     let key = |event: &Event<B>| (event.key, event.to);
     antis.sort_by_key(key);
     let mut is_used = vec![false; antis.len()];
-    let before = events.len();
-    events.retain(|event| {
+    retain(&mut |event| {
         let first = antis.partition_point(|anti| key(anti) < key(event));
         let place = (first..antis.len())
             .take_while(|&place| key(&antis[place]) == key(event))
             .find(|&place| !is_used[place]);
         place.inspect(|&place| is_used[place] = true).is_none()
     });
-    let mut places = is_used.into_iter();
+    let (before, mut places) = (antis.len(), is_used.into_iter());
     antis.retain(|_| places.next() != Some(true));
-    before - events.len()
+    before - antis.len()
 }
 
 #[cfg(test)]
