@@ -12,7 +12,7 @@
 
 use std::cmp::Ordering;
 
-use warpline_core::{EventKey, LogicalProcess, Model};
+use warpline_core::{LogicalProcess, Model};
 
 use super::{
     costs::Part,
@@ -25,12 +25,6 @@ use crate::{
     panics, scheduling,
 };
 
-/// What a rollback changes in the events of an LP.
-enum Change<B> {
-    Insert(Event<B>),
-    Remove(EventKey),
-}
-
 impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// Handles the late events of a window until there are none, or a regrid is requested.
     pub(super) fn settle(&mut self, parity: Parity) {
@@ -41,11 +35,14 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         while !self.sender.late[parity.index()].is_empty() && !self.is_regrid_requested() {
             std::mem::swap(&mut self.batch, &mut self.sender.late[parity.index()]);
             let mut batch = std::mem::take(&mut self.batch);
-            // Stable: an anti-message stays between the two events of its key (SPEC-C).
-            batch.sort_by_key(|event| event.key);
-            let mut events = batch.drain(..);
-            for event in events.by_ref() {
-                self.handle_late(parity, event);
+            // By LP, so that each is rolled back once for all. Stable: an anti-message stays
+            // between the two events of its key (SPEC-C).
+            batch.sort_by_key(|event| (event.to, event.key));
+            let mut events = batch.drain(..).peekable();
+            while let Some(event) = events.next() {
+                let to = event.to;
+                let mut rest = std::iter::from_fn(|| events.next_if(|event| event.to == to));
+                self.handle_late(parity, event, &mut rest);
                 scheduling::point();
                 self.check_waste();
                 if self.is_regrid_requested() {
@@ -59,32 +56,50 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         self.costs.enter(outer);
     }
 
-    fn handle_late(&mut self, parity: Parity, event: Event<B>) {
+    /// Handles the late events of an LP: the first one, and then the `rest`.
+    fn handle_late(
+        &mut self,
+        parity: Parity,
+        event: Event<B>,
+        rest: &mut impl Iterator<Item = Event<B>>,
+    ) {
         let local = self.sender.shared.place(event.to).index;
-        self.tally.late += 1;
+        let mut next = Some(event);
+        while let Some(event) = next.take() {
+            self.tally.late += 1;
+            if let Some(event) = self.handle_next(parity, local, event) {
+                return self.roll_back(parity, local, event, rest);
+            }
+            next = rest.next();
+        }
+    }
+
+    /// Lets an LP handle an event, or returns it if the LP has to be rolled back for it.
+    fn handle_next(&mut self, parity: Parity, local: u32, event: Event<B>) -> Option<Event<B>> {
         self.sender.executing = parity;
         self.sender.window_end = self.windows[parity.index()].end;
         let is_handled_later = self.is_handled_later(parity, local);
         let window = &mut self.windows[parity.index()];
         if event.is_anti() {
-            return self.roll_back(parity, local, Change::Remove(event.key));
+            return Some(event);
         }
         if !window.has(local) {
-            return self.handle_first(parity, local, event);
+            self.handle_first(parity, local, event);
+            return None;
         }
         let record = window.record(local);
         let (is_last, is_stopped) =
             (record.last.is_none_or(|last| last < event.key), record.is_stopped);
         if is_handled_later || !is_last {
-            self.roll_back(parity, local, Change::Insert(event));
-        } else {
-            let place = window.add(local, event);
-            if !is_stopped {
-                self.places.clear();
-                self.places.push(place);
-                self.run(parity, local);
-            }
+            return Some(event);
         }
+        let place = window.add(local, event);
+        if !is_stopped {
+            self.places.clear();
+            self.places.push(place);
+            self.run(parity, local);
+        }
+        None
     }
 
     /// Handles the first event of an LP in the window.
@@ -137,19 +152,24 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         }
     }
 
-    /// Changes the events of an LP in a window, and lets it handle them again.
-    fn roll_back(&mut self, parity: Parity, local: u32, change: Change<B>) {
+    /// Changes the events of an LP in a window by its late events, and lets it handle them again.
+    fn roll_back(
+        &mut self,
+        parity: Parity,
+        local: u32,
+        first: Event<B>,
+        rest: &mut impl Iterator<Item = Event<B>>,
+    ) {
         self.tally.rollbacks += 1;
         let is_handled_later = self.is_handled_later(parity, local);
         let old = self.replay_old(parity, local);
         let window = &mut self.windows[parity.index()];
-        match change {
-            Change::Insert(event) => {
-                window.add(local, event);
-            }
-            Change::Remove(key) => {
-                let message = window.remove(local, &key, &mut self.places);
+        for event in std::iter::once(first).chain(rest.inspect(|_| self.tally.late += 1)) {
+            if event.is_anti() {
+                let message = window.remove(local, &event.key, &mut self.places);
                 self.sender.spares.recycle(message);
+            } else {
+                window.add(local, event);
             }
         }
         let new = self.replay(parity, local);
