@@ -2,7 +2,7 @@
 //! known, and repaired before they are committed.
 //!
 //! All workers handle the same window, each for its own LPs. A worker handles what it knows, tile
-//! by tile; what comes later from other LPs is [settled](rollback) in the order of keys, with
+//! by tile; what comes later from other LPs is [settled](rollback), LP by LP, with
 //! rollbacks where an LP has gone too far. When nobody has anything left to settle, the window is
 //! committed, all at once: there is no GVT, no fossil collection, and no record of an event. One
 //! more window is open meanwhile, so that workers need not wait for each other.

@@ -7,8 +7,9 @@
 //! # Invariants
 //!
 //! - **SPEC-B.** After a window is settled, each LP has handled all events of the window that its
-//!   worker has received, in the order of their keys. The least key that is wrong grows with each
-//!   round of settling, because an effect sorts after its cause (KEY-A); so settling ends.
+//!   worker has received, in the order of their keys. A round of settling takes all late events
+//!   that there are, LP by LP. The least key that is wrong grows with each round, because an effect
+//!   sorts after its cause (KEY-A); so settling ends.
 
 use std::cmp::Ordering;
 
