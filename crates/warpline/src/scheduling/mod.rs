@@ -2,7 +2,7 @@
 //!
 //! The workers call these functions at every place where it matters which of them runs, or how late
 //! one sees what another one has done. In a build without tests all of them are empty. In a
-//! simulated run ([`simulated`]) all workers are coroutines on one thread, and a seed decides.
+//! simulated run (`simulated.rs`) all workers are coroutines on one thread, and a seed decides.
 
 #[cfg(test)]
 pub(crate) mod simulated;

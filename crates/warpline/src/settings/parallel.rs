@@ -8,7 +8,7 @@ use crate::ConfigError;
 /// The most workers of one rank.
 const WORKERS_MAX: usize = 1024;
 
-/// The settings that both parallel engines have.
+/// The settings that all parallel engines have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parallel<'s> {
     pub(crate) engine: EngineKind,
@@ -28,63 +28,47 @@ impl Parallel<'_> {
     }
 }
 
-impl Settings<TimeWarp> {
-    pub(crate) const fn parallel(&self) -> Parallel<'_> {
-        let TimeWarp { workers, placement, pin, .. } = &self.engine;
-        Parallel {
-            engine: EngineKind::TimeWarp,
-            seed: self.seed,
-            end: self.end,
-            workers: *workers,
-            placement,
-            pin: *pin,
-            synchronization: None,
-        }
+impl<E> Settings<E> {
+    /// The settings of an engine with this number of workers, in this placement.
+    const fn of<'s>(
+        &'s self,
+        engine: EngineKind,
+        workers: usize,
+        placement: &'s Placement,
+        pin: bool,
+    ) -> Parallel<'s> {
+        let &Self { seed, end, .. } = self;
+        Parallel { engine, seed, end, workers, placement, pin, synchronization: None }
     }
 }
 
 impl Settings<Auto> {
     pub(crate) const fn parallel(&self) -> Parallel<'_> {
         let Auto { workers, placement, pin } = &self.engine;
-        Parallel {
-            engine: EngineKind::Auto,
-            seed: self.seed,
-            end: self.end,
-            workers: *workers,
-            placement,
-            pin: *pin,
-            synchronization: None,
-        }
+        self.of(EngineKind::Auto, *workers, placement, *pin)
+    }
+}
+
+impl Settings<TimeWarp> {
+    pub(crate) const fn parallel(&self) -> Parallel<'_> {
+        let TimeWarp { workers, placement, pin, .. } = &self.engine;
+        self.of(EngineKind::TimeWarp, *workers, placement, *pin)
     }
 }
 
 impl Settings<Speculative> {
     pub(crate) const fn parallel(&self) -> Parallel<'_> {
         let Speculative { workers, placement, pin, .. } = &self.engine;
-        Parallel {
-            engine: EngineKind::Speculative,
-            seed: self.seed,
-            end: self.end,
-            workers: *workers,
-            placement,
-            pin: *pin,
-            synchronization: None,
-        }
+        self.of(EngineKind::Speculative, *workers, placement, *pin)
     }
 }
 
 impl Settings<Conservative> {
     pub(crate) const fn parallel(&self) -> Parallel<'_> {
         let Conservative { workers, placement, pin, synchronization, .. } = &self.engine;
-        Parallel {
-            engine: EngineKind::Conservative,
-            seed: self.seed,
-            end: self.end,
-            workers: *workers,
-            placement,
-            pin: *pin,
-            synchronization: Some(synchronization.kind()),
-        }
+        let synchronization = Some(synchronization.kind());
+        let engine = EngineKind::Conservative;
+        Parallel { synchronization, ..self.of(engine, *workers, placement, *pin) }
     }
 }
 
