@@ -53,7 +53,7 @@ impl EventKey {
     #[inline]
     #[must_use]
     pub fn time(&self) -> VirtualTime {
-        VirtualTime::new(self.time_value()).unwrap_or(VirtualTime::MAX)
+        VirtualTime::from_ordered_bits(self.time)
     }
 
     /// The number of zero-delay events in the chain that led to this one.

@@ -48,6 +48,24 @@ impl VirtualTime {
         }
     }
 
+    /// The time `time`, unless it is before this one or not finite. One comparison fewer than with
+    /// [`new`](Self::new).
+    #[inline]
+    #[must_use]
+    pub fn not_before(self, time: f64) -> Option<Self> {
+        // This time is not negative, so `time` is not. Adding +0.0 as in `new` (TIME-A).
+        (self.0..=f64::MAX).contains(&time).then_some(Self(time + 0.0))
+    }
+
+    /// The time with these [bits](Self::to_ordered_bits), without a check: a time is read from its
+    /// key several times for each event.
+    #[inline]
+    pub(crate) fn from_ordered_bits(bits: u64) -> Self {
+        let time = f64::from_bits(bits);
+        debug_assert!(Self::new(time).is_ok_and(|t| t.to_ordered_bits() == bits), "TIME-A: {time}");
+        Self(time)
+    }
+
     /// The time as a plain number.
     #[inline]
     #[must_use]

@@ -66,14 +66,14 @@ impl Admission {
         time: f64,
         sequence: u64,
     ) -> Result<EventKey, Fault> {
-        let Ok(recv_time) = VirtualTime::new(time) else {
+        let now = cause.now;
+        let Some(recv_time) = now.not_before(time) else {
             return Err(self.refuse(cause, to, time));
         };
-        let now = cause.now;
         let step = if recv_time > now { 0 } else { cause.next_step };
         // Computed as the windows of the conservative engine are, so that both round alike.
-        let too_soon = to != cause.me && recv_time.get() < now.get() + self.lookahead;
-        if recv_time < now || step > STEP_MAX || to.index() >= self.lp_count || too_soon {
+        let too_soon = to != cause.me && time < now.get() + self.lookahead;
+        if step > STEP_MAX || to.index() >= self.lp_count || too_soon {
             return Err(self.refuse(cause, to, time));
         }
         Ok(EventKey::new(recv_time, step, cause.me, sequence))

@@ -85,6 +85,10 @@ impl<E: Entry> MinQueue<E> for DaryHeap<E> {
         self.entries.first()
     }
 
+    fn drain_into(&mut self, entries: &mut Vec<E>) {
+        entries.append(&mut self.entries);
+    }
+
     #[inline]
     fn count(&self) -> usize {
         self.entries.len()

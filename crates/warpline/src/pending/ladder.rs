@@ -2,18 +2,20 @@
 //!
 //! Events of the far future are unsorted in the *top*. When the nearer ones run out, the top is
 //! distributed by time to the buckets of a *rung*. A bucket with many events is distributed to a
-//! finer rung when its turn comes. The last rung, the *calendar*, has buckets so narrow that they
-//! hold a few events each. They are sorted, a few buckets at a time, into the *run*, from which
+//! finer rung when its turn comes. The last rung, the *calendar*, has buckets so narrow that most
+//! hold one event or none. They are sorted, a few buckets at a time, into the *run*, from which
 //! events are popped. So an event is moved a few times, and compared only with a few neighbors,
 //! whatever the number of events is.
 //!
 //! The buckets above the calendar are lists of chunks, because they are written and read in
 //! sequence, and may be far larger than the caches. The buckets of the calendar are lists of single
-//! nodes, because the calendar has to fit into the caches, where compactness counts.
+//! nodes, because the calendar has to fit into the caches, where compactness counts. An event stays
+//! in its node until it is popped: the run has its time and the number of its node.
 //!
-//! Three things differ from the paper. An event that arrives below the current bucket goes into a
-//! small heap beside the run, not into a sorted list; so ties, bursts and tiny delays have
-//! logarithmic cost, where the paper's Bottom needs a scan or another rung. A rung spans the times
+//! Three things differ from the paper. An event that arrives below the current bucket goes into the
+//! run if it belongs near its beginning, else into a small heap beside the run, not into a sorted
+//! list; so ties, bursts and tiny delays have logarithmic cost, where the paper's Bottom needs a
+//! scan or another rung. A rung spans the times
 //! of its events, not the nominal width of the bucket, so a far outlier costs one level and no
 //! more; and events far beyond most of the top stay in the top. And the calendar's bucket width is
 //! adapted to how full its buckets were before, so it suits skewed times, too.
@@ -33,8 +35,10 @@
 use super::{DaryHeap, Entry, MinQueue};
 
 mod buckets;
+mod calendar;
 
-use buckets::{Bucket, Calendar, Scale, Spares};
+use buckets::{Bucket, Scale, Spares};
+use calendar::Calendar;
 
 /// The most entries that go into the calendar at once: a few hundred kilobytes.
 const CALENDAR_MAX: usize = 1 << 15;
@@ -51,11 +55,13 @@ const RUN_MIN: usize = 32;
 /// A ladder queue.
 #[derive(Debug)]
 pub struct LadderQueue<E> {
-    /// Sorted in descending order, so that the least entry is at the end.
-    run: Vec<E>,
-    /// Entries that arrived after their bucket had been sorted into the run.
-    late: DaryHeap<E>,
+    /// The narrow buckets, and the run.
     calendar: Calendar<E>,
+    /// The greatest time that is in the calendar, or was there: later entries belong elsewhere.
+    near: f64,
+    /// Entries that arrived after their bucket had been sorted into the run, and were not put into
+    /// it.
+    late: DaryHeap<E>,
     /// Coarse to fine; the first `depth` are in use, the others keep their allocations.
     rungs: Vec<Rung<E>>,
     depth: usize,
@@ -69,9 +75,9 @@ pub struct LadderQueue<E> {
 impl<E> Default for LadderQueue<E> {
     fn default() -> Self {
         Self {
-            run: Vec::new(),
-            late: DaryHeap::default(),
             calendar: Calendar::default(),
+            near: f64::NEG_INFINITY,
+            late: DaryHeap::default(),
             rungs: Vec::new(),
             depth: 0,
             top: Bucket::default(),
@@ -85,49 +91,37 @@ impl<E> Default for LadderQueue<E> {
 impl<E: Entry> MinQueue<E> for LadderQueue<E> {
     #[inline(always)]
     fn push(&mut self, entry: E) {
-        let time = entry.time();
         self.count += 1;
-        if time > self.limit {
-            return self.top.push(entry, &mut self.spares);
-        }
-        for rung in &mut self.rungs[..self.depth] {
-            let bucket = rung.scale.bucket_of(time);
-            if bucket >= rung.next {
-                return rung.buckets[bucket].push(entry, &mut self.spares);
-            }
-        }
-        if let Err(entry) = self.calendar.push(entry) {
-            self.late.push(entry);
+        if entry.time() > self.near {
+            self.push_far(entry);
+        } else if let Err(entry) = self.calendar.push(entry) {
+            self.push_late(entry);
         }
     }
 
     #[inline(always)]
     fn pop_min(&mut self) -> Option<E> {
-        if self.late.count() == 0
-            && let Some(entry) = self.run.pop()
-        {
-            self.count -= 1;
-            return Some(entry);
+        if (self.late.count() > 0 || self.calendar.run_is_over()) && !self.bring_first() {
+            return None;
         }
-        self.pop_or_refill()
+        self.count -= 1;
+        self.calendar.pop()
     }
 
     #[inline]
     fn peek_min(&mut self) -> Option<&E> {
-        if self.run.is_empty() && self.late.count() == 0 && !self.refill() {
+        if self.late.count() == 0 && self.calendar.run_is_over() && !self.refill() {
             return None;
         }
-        match (self.run.last(), self.late.peek_min()) {
+        match (self.calendar.peek(0), self.late.peek_min()) {
             (Some(run), Some(late)) => Some(run.min(late)),
             (run, late) => run.or(late),
         }
     }
 
     fn drain_into(&mut self, entries: &mut Vec<E>) {
-        let Self { mut run, mut late, calendar, rungs, top, mut spares, count, .. } =
-            std::mem::take(self);
+        let Self { mut late, calendar, rungs, top, mut spares, count, .. } = std::mem::take(self);
         entries.reserve(count);
-        entries.append(&mut run);
         late.drain_into(entries);
         calendar.pour(entries);
         for bucket in rungs.into_iter().flat_map(|rung| rung.buckets).chain([top]) {
@@ -142,28 +136,61 @@ impl<E: Entry> MinQueue<E> for LadderQueue<E> {
 
     #[inline]
     fn near(&self, distance: usize) -> Option<&E> {
-        self.run.len().checked_sub(distance + 1).map(|index| &self.run[index])
+        self.calendar.peek(distance)
     }
 }
 
 impl<E: Entry> LadderQueue<E> {
-    /// Pops when the least entry may not be in the run.
+    /// Adds an entry whose bucket had its turn. It is not inlined, so that what is fits into the
+    /// handlers that send.
     #[inline(never)]
-    fn pop_or_refill(&mut self) -> Option<E> {
-        if self.run.is_empty() && self.late.count() == 0 && !self.refill() {
-            return None;
+    fn push_late(&mut self, entry: E) {
+        if let Err(entry) = self.calendar.put_into_run(entry) {
+            self.late.push(entry);
         }
-        self.count -= 1;
-        match (self.run.last(), self.late.peek_min()) {
-            (Some(run), Some(late)) if late < run => self.late.pop_min(),
-            (None, _) => self.late.pop_min(),
-            (Some(_), _) => self.run.pop(),
+    }
+
+    /// Adds an entry that lies beyond the calendar.
+    #[inline(never)]
+    fn push_far(&mut self, entry: E) {
+        let time = entry.time();
+        if time > self.limit {
+            return self.top.push(entry, &mut self.spares);
         }
+        for rung in &mut self.rungs[..self.depth] {
+            let bucket = rung.scale.bucket_of(time);
+            if bucket >= rung.next {
+                return rung.buckets[bucket].push(entry, &mut self.spares);
+            }
+        }
+        if let Err(entry) = self.calendar.push(entry) {
+            self.push_late(entry);
+        }
+    }
+
+    /// Makes the least entry the first of the run; false if there are no entries.
+    ///
+    /// So every entry is popped from the run, and can be loaded straight into registers.
+    #[inline(never)]
+    fn bring_first(&mut self) -> bool {
+        if self.late.count() == 0 {
+            return self.refill();
+        }
+        if self.calendar.run_is_over() {
+            // Sorting all of them takes less than popping one after the other from the heap.
+            self.calendar.begin_run(|entries| self.late.drain_into(entries));
+        } else if let (Some(run), Some(late)) = (self.calendar.peek(0), self.late.peek_min())
+            && late < run
+            && let Some(late) = self.late.pop_min()
+        {
+            self.calendar.put_first(late);
+        }
+        true
     }
 
     /// Sorts the next entries into the empty run; false if there are no entries.
     fn refill(&mut self) -> bool {
-        while !self.calendar.sort_into(&mut self.run, RUN_MIN) {
+        while !self.calendar.refill(RUN_MIN) {
             let Some(bucket) = self.next_bucket() else { return false };
             let (first, last) = bucket.span();
             if bucket.len() > CALENDAR_MAX && self.depth < RUNGS_MAX && first < last {
@@ -173,6 +200,7 @@ impl<E: Entry> LadderQueue<E> {
                     rung.buckets[rung.scale.bucket_of(entry.time())].push(entry, spares);
                 });
             } else {
+                self.near = last;
                 self.calendar.reset(first, last, bucket.len());
                 bucket.pour(&mut self.spares, |entry, _| self.calendar.file(entry));
             }

@@ -27,7 +27,7 @@ impl<T, B: Buffer<T>, S: PendingSet<Event<B>>> Sink<T> for Sender<B, S> {
         &self.admission
     }
 
-    #[inline]
+    #[inline(always)]
     fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: T) {
         if self.pending.len() >= self.peak {
             if self.peak == self.peak_max {
