@@ -124,6 +124,7 @@ macro_rules! pending_sets {
         /// A set whose kind is chosen at run time, where a branch per operation costs less than
         /// compiling the engine once per kind.
         #[derive(Debug)]
+        #[allow(clippy::large_enum_variant, reason = "a worker has one set, whatever its size")]
         pub(crate) enum AnySet<E: Entry> {
             $($kind(<family::$kind as PendingFamily>::Set<E>),)*
         }
