@@ -26,13 +26,14 @@ use warpline_core::{LpId, Model, VirtualTime};
 use warpline_net::Aggregation;
 
 use crate::{
-    Auto, Conservative, Details, EngineKind, Report, RunError, Sequential, Speculative, TimeWarp,
-    Totals, conservative,
+    Auto, ConfigError, Conservative, Details, EngineKind, Report, RunError, Sequential,
+    Speculative, TimeWarp, Totals, conservative,
     cut::{Cut, Leg},
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
+    placement::LpDirectory,
     run::{self, Failure, Outcome, Ranks, Run},
     sequential,
-    settings::{Settings, Synchronization},
+    settings::{Placement, Settings, Synchronization},
     speculative::{self, Beginning, FoundWidth},
     timewarp,
     watch::{Progress, Watch},
@@ -104,6 +105,8 @@ struct Legs<'r, M> {
     candidates: &'r [Candidate],
     /// By candidate: what its last leg has found out about the width of windows.
     widths: Vec<Option<FoundWidth>>,
+    /// Placements that took long to find, by the number of workers.
+    placements: Vec<(usize, Placement)>,
 }
 
 impl<'r, M: Model> Legs<'r, M> {
@@ -115,7 +118,30 @@ impl<'r, M: Model> Legs<'r, M> {
         candidates: &'r [Candidate],
     ) -> Self {
         let widths = vec![None; candidates.len()];
-        Self { model, settings, ranks, started, candidates, widths }
+        Self { model, settings, ranks, started, candidates, widths, placements: Vec::new() }
+    }
+
+    /// The placement for this number of workers, which may be fewer than the settings say.
+    fn placement(&mut self, workers: usize) -> Result<Placement, ConfigError> {
+        let Auto { workers: most, placement, .. } = &self.settings.engine;
+        if let Some((_, known)) = self.placements.iter().find(|(count, _)| *count == workers) {
+            return Ok(known.clone());
+        }
+        let table: Vec<u32> = match placement {
+            Placement::Table(table) => {
+                let share = |&worker: &u32| (worker as usize * workers / most) as u32;
+                table.iter().map(share).collect()
+            }
+            Placement::Graph => {
+                let (lps, here) = (self.model.lp_count(), 0..workers);
+                let directory = LpDirectory::new(self.model, lps, placement, workers, here)?;
+                directory.partition().into_iter().map(|worker| worker as u32).collect()
+            }
+            simple => return Ok(simple.clone()),
+        };
+        let placement = Placement::Table(table.into());
+        self.placements.push((workers, placement.clone()));
+        Ok(placement)
     }
 
     /// Runs leg after leg, each on the candidate that `begin_leg` names. Returns the last one, with
@@ -171,11 +197,12 @@ impl<'r, M: Model> Legs<'r, M> {
         cut: Option<Cut<M::Lp, Event<B>>>,
         watch: &mut Watch<'_>,
     ) -> Result<Leg<M, Event<B>>, Failure> {
-        let Self { model, settings, ranks, started, .. } = *self;
         let Candidate { engine, workers } = self.candidates[number];
-        let Auto { workers: most, placement, pin } = settings.engine.clone();
+        let placement =
+            self.placement(workers).map_err(|error| run::failed_at_start(error.into()))?;
+        let Self { model, settings, ranks, started, .. } = *self;
         // Fewer workers than cores are better off where the system puts them.
-        let pin = pin && workers == most;
+        let pin = settings.engine.pin && workers == settings.engine.workers;
         match engine {
             EngineKind::Conservative => {
                 let synchronization = Synchronization::Windows;

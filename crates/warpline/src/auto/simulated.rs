@@ -24,7 +24,6 @@ use warpline_core::Stream;
 use super::*;
 use crate::{
     event::Boxed,
-    settings::Placement,
     simulated::{
         Dice, Truth,
         model::{Note, Toy},
@@ -42,7 +41,10 @@ fn simulate(seed: u64) -> u64 {
     toy.budget += dice.pick(&[0, 20, 60]);
     toy.declares_lookahead = dice.one_in(2);
     let end = dice.pick(&[0.0, 2.5, 6.0, 1e9, 1e9, f64::INFINITY]);
-    let engine = Auto { workers: 3, placement: Placement::default(), pin: false };
+    let table = (0..toy.habits.len()).map(|lp| (lp as u32 * 5) % 3).collect::<Vec<_>>();
+    let placements = [Placement::Model, Placement::RoundRobin, Placement::Table(table.into())];
+    let placement = placements[dice.0.below(3) as usize].clone();
+    let engine = Auto { workers: 3, placement, pin: false };
     let settings = Settings { seed, end, memory: None, engine };
     let truth = Truth::new(&toy, settings.with(Sequential::default()));
     let stop = dice.one_in(6).then(|| dice.0.below(20));
