@@ -7,12 +7,14 @@
 //!
 //! # Mutations, each found by the first thousand seeds
 //!
-//! - `Worker::start` of the conservative and of the speculative engine leaves out the pending
-//!   events: "events were lost or doubled".
-//! - `Calendar::drain_into` leaves out the later blocks: the same.
-//! - `LadderQueue::drain_into` leaves out the late events, the calendar, or the top: the same.
-//! - `Cut::divide` gives LPs to the next worker: an index out of bounds, or another digest.
-//! - `sequential::leg` begins to count anew: SEQ-B.
+//! - `Worker::start` leaves out the pending events: CONS-C in the conservative engine, "REGRID-B" in
+//!   the speculative one.
+//! - `Calendar::drain_into` leaves out the later blocks: another digest.
+//! - `LadderQueue::drain_into` leaves out the late events, the calendar, or the top: "CUT-A: lost or
+//!   doubled".
+//! - `Cut::divide` gives LPs to the next worker: "REGRID-B".
+//! - `Sequential::resume` begins to count anew: "attempt to subtract with overflow".
+//! - `Legs::run` begins another leg although nothing is left: another "time of the last event".
 
 use std::sync::{
     Arc,

@@ -220,7 +220,9 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// The run is over. `first` is the time of the first event that is left.
     fn end(&mut self, reason: Reason, first: u64, mut pending: Vec<Event<B>>) {
         let next = f64::from_bits(first.min(self.shared().end.to_bits()));
-        if reason.has(Reason::STOP) && next < f64::INFINITY {
+        // If the run has just begun, not all LPs may have sent their first events.
+        let has_begun = !reason.has(Reason::START);
+        if reason.has(Reason::STOP) && has_begun && next < f64::INFINITY {
             // All events up to this time took place.
             let reached = VirtualTime::new(next.next_down().max(0.0));
             self.tally.last_time = reached.unwrap_or(self.tally.last_time);
