@@ -64,7 +64,7 @@ impl<T, K: Sink<T>> Sink<T> for &mut K {
         (**self).begin_send();
     }
 
-    #[inline(always)]
+    #[inline]
     fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: T) {
         (**self).accept(key, to, io, message);
     }
@@ -102,7 +102,7 @@ pub(crate) struct Handling<'a, K> {
 
 impl<K> Handling<'_, K> {
     /// Sends an event, if the rules admit it.
-    #[inline(always)]
+    #[inline]
     fn send_event<T>(&mut self, io: Option<Io>, to: LpId, time: f64, message: T)
     where
         K: Sink<T>,
@@ -149,7 +149,7 @@ impl<T, K: Sink<T>> Context<T> for Handling<'_, K> {
         self.rng
     }
 
-    #[inline(always)]
+    #[inline]
     fn send(&mut self, to: LpId, delay: f64, message: T) {
         let time = self.after(to, delay);
         self.send_event(None, to, time, message);
