@@ -8,6 +8,9 @@ use crate::EngineKind;
 /// what a lookahead ensures. (A run without an end may have any times.)
 const LOOKAHEADS_MAX: f64 = 1e13;
 
+/// A hand-over of a model with this number of LPs takes less than a millisecond.
+const LPS_SMALL: usize = 4_096;
+
 /// An engine with a number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
@@ -16,26 +19,28 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// All that can run a model with this lookahead until `end` on at most this number of workers.
-    /// Those that are probably the best come first: windows without rollbacks, if the model allows
-    /// them; then all workers before few.
-    pub(super) fn all(workers: usize, lookahead: Option<f64>, end: f64) -> Vec<Self> {
+    /// All that can run a model with this number of LPs and this lookahead until `end`, on at most
+    /// this number of workers, in the order in which they are tried. A small model begins with the
+    /// sequential engine, which is never far from the best; where a hand-over takes long, the run
+    /// begins with what is probably the best: windows without rollbacks, if the model allows them,
+    /// and all workers before few.
+    pub(super) fn all(workers: usize, lps: usize, lookahead: Option<f64>, end: f64) -> Vec<Self> {
         let is_conservative = lookahead.is_some_and(|lookahead| end < LOOKAHEADS_MAX * lookahead);
+        let workers = workers.min(lps.max(1));
         let mut all = Vec::new();
         let mut add = |engine, workers| all.push(Self { engine, workers });
-        let counts = || std::iter::successors(Some(workers), |&workers| Some(workers / 2));
-        for workers in counts().take_while(|&workers| workers > 0) {
+        if lps <= LPS_SMALL {
+            add(EngineKind::Sequential, 1);
+        }
+        let counts = std::iter::successors(Some(workers), |&workers| Some(workers / 2));
+        for workers in counts.take_while(|&workers| workers > 0) {
             if is_conservative {
                 add(EngineKind::Conservative, workers);
             }
-            let is_first = counts().next() == Some(workers);
-            if is_first && is_conservative {
-                add(EngineKind::Sequential, 1);
-            }
             add(EngineKind::Speculative, workers);
-            if is_first && !is_conservative {
-                add(EngineKind::Sequential, 1);
-            }
+        }
+        if lps > LPS_SMALL {
+            all.insert(1, Self { engine: EngineKind::Sequential, workers: 1 });
         }
         all
     }
@@ -57,13 +62,13 @@ mod tests {
 
     #[test]
     fn candidates_in_their_order() {
-        let names = |workers, lookahead| {
-            let all = Candidate::all(workers, lookahead, 1e3);
+        let names = |workers, lps, lookahead| {
+            let all = Candidate::all(workers, lps, lookahead, 1e3);
             all.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        assert_eq!(names(1, None), ["speculative with 1 worker", "sequential"]);
+        assert_eq!(names(1, 100, None), ["sequential", "speculative with 1 worker"]);
         assert_eq!(
-            names(2, Some(0.5)),
+            names(2, 1 << 20, Some(0.5)),
             [
                 "conservative with 2 workers",
                 "sequential",
@@ -72,7 +77,12 @@ mod tests {
                 "speculative with 1 worker",
             ]
         );
-        assert_eq!(names(1, Some(1e-12)).len(), 2, "times are too many lookaheads");
-        assert_eq!(names(5, Some(0.0)).len(), 4, "5, 2 and 1 workers, and the sequential engine");
+        assert_eq!(names(1, 9, Some(1e-12)).len(), 2, "times are too many lookaheads");
+        assert_eq!(
+            names(5, 9, Some(0.0)).len(),
+            4,
+            "5, 2 and 1 workers, and the sequential engine"
+        );
+        assert_eq!(names(5, 0, None).len(), 2, "no more workers than LPs, but one");
     }
 }

@@ -72,7 +72,7 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     let make = |_| {
         parallel.validate()?;
         let (lookahead, lps) = (model.lookahead(), model.lp_count());
-        Ok(Candidate::all(settings.engine.workers.min(lps.max(1)), lookahead, settings.end))
+        Ok(Candidate::all(settings.engine.workers, lps, lookahead, settings.end))
     };
     run.carry_out(make, |candidates| {
         let choice = Arc::new(Mutex::new(Choice::new(candidates.len())));

@@ -66,7 +66,8 @@ fn run<B: Buffer<Note> + Send>(
     dice: Dice,
     stop: Option<u64>,
 ) -> u64 {
-    let candidates = Candidate::all(settings.engine.workers, toy.lookahead(), settings.end);
+    let candidates =
+        Candidate::all(settings.engine.workers, toy.habits.len(), toy.lookahead(), settings.end);
     let ranks = Ranks::alone();
     let legs = Legs::new(toy, settings, &ranks, Instant::now(), &candidates);
     let (stopped, begun) = (AtomicBool::new(false), AtomicU64::new(0));
