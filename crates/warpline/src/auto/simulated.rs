@@ -7,11 +7,11 @@
 //!
 //! # Mutations, each found by the first thousand seeds
 //!
-//! - `Worker::start` leaves out the pending events: CONS-C in the conservative engine, "REGRID-B" in
-//!   the speculative one.
+//! - `Worker::start` leaves out the pending events: CONS-C in the conservative engine, "REGRID-B"
+//!   in the speculative one.
 //! - `Calendar::drain_into` leaves out the later blocks: another digest.
-//! - `LadderQueue::drain_into` leaves out the late events, the calendar, or the top: "CUT-A: lost or
-//!   doubled".
+//! - `LadderQueue::drain_into` leaves out the late events, the calendar, or the top: "CUT-A: lost
+//!   or doubled".
 //! - `Cut::divide` gives LPs to the next worker: "REGRID-B".
 //! - `Sequential::resume` begins to count anew: "attempt to subtract with overflow".
 //! - `Legs::run` begins another leg although nothing is left: another "time of the last event".
