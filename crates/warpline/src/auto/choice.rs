@@ -210,7 +210,7 @@ impl Choice {
                 return false;
             }
             candidate.retry = RETRY_FIRST;
-            self.known[self.incumbent].due = self.time + RETRY_FIRST;
+            self.known[self.incumbent].due = self.time + RETRY_FIRST * patience(best, rate);
             self.incumbent = self.now.candidate;
             (self.steady, self.odd_slices) = (rate, 0);
             return false;
@@ -220,9 +220,8 @@ impl Choice {
             return false;
         }
         let candidate = &mut self.known[self.now.candidate];
+        candidate.retry = (patience(rate, best) * candidate.retry).min(RETRY_MOST);
         candidate.due = self.time + candidate.retry.max(20.0 * self.handover);
-        let patience = if 2.0 * rate < best { 4.0 } else { 2.0 };
-        candidate.retry = (patience * candidate.retry).min(RETRY_MOST);
         self.next = self.incumbent;
         true
     }
@@ -303,6 +302,11 @@ impl Choice {
         self.spent += cost;
         self.spent_since_change += cost;
     }
+}
+
+/// By which factor the wait for another trial grows after a loss at these rates.
+fn patience(loser: f64, winner: f64) -> f64 {
+    if 1.5 * loser < winner { 4.0 } else { 2.0 }
 }
 
 #[cfg(test)]
