@@ -157,15 +157,14 @@ impl<'r, M: Model> Legs<'r, M> {
             let number = begin_leg();
             let mut leg = self.run_leg::<B>(number, cut.take(), watch)?;
             sums.add(number, &leg.totals, &leg.details);
+            let is_stopped = watch.stopped();
             let is_left = |event: &Event<B>| event.key.time_value() < self.settings.end;
-            if leg.interrupted && !watch.stopped() && !leg.cut.pending.iter().any(is_left) {
-                leg.interrupted = false;
-            }
+            leg.interrupted &= is_stopped || leg.cut.pending.iter().any(is_left);
             if leg.interrupted {
                 sums.reached = sums.reached.max(leg.last_time);
                 leg.last_time = sums.reached;
             }
-            if leg.interrupted && !watch.stopped() {
+            if leg.interrupted && !is_stopped {
                 let committed = leg.cut.committed();
                 assert_eq!(committed, sums.totals.committed_events, "CUT-A: lost or doubled");
                 cut = Some(leg.cut);
