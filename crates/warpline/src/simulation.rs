@@ -37,8 +37,9 @@ impl<'a, M: Runnable> Simulation<'a, M> {
         Self { model, settings: Settings::default(), watch: Watch::default() }
     }
 
-    /// Chooses the engine, with its settings: [`Sequential`](crate::Sequential),
-    /// [`Conservative`](crate::Conservative), [`TimeWarp`](crate::TimeWarp) or
+    /// Chooses the engine, with its settings: [`Auto`](crate::Auto),
+    /// [`Sequential`](crate::Sequential), [`Conservative`](crate::Conservative),
+    /// [`Speculative`](crate::Speculative), [`TimeWarp`](crate::TimeWarp) or
     /// [`ReverseCheck`](crate::ReverseCheck).
     #[must_use]
     pub fn engine(mut self, engine: impl Into<Engine>) -> Self {

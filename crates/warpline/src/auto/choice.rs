@@ -12,7 +12,8 @@
 //! # Invariants
 //!
 //! - **AUTO-A.** Trials that lose cost at most a share [`SHARE`] of the run as it is foreseen, and
-//!   a share [`SHARE_AFTER_CHANGE`] of the time since the last change.
+//!   a share [`SHARE_AFTER_CHANGE`] of the time since the last change. (A candidate that was faster
+//!   when it ran last is tried whatever that costs.)
 
 use crate::Progress;
 
@@ -95,7 +96,7 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// A choice between candidates, of which the first is probably the best.
+    /// A choice between candidates: the first one begins the run, the others are tried in order.
     pub(super) fn new(candidates: usize) -> Self {
         let known = Known { retry: RETRY_FIRST, ..Known::default() };
         Self {
