@@ -16,7 +16,7 @@ use crate::{
     ranks::RankArgs,
     system,
     timewarp_args::TimeWarpArgs,
-    values::{Bytes, Vary, Width, end_time, one_to},
+    values::{Bytes, Vary, WindowWidth, end_time, one_to},
 };
 
 /// What every run has: flags of `run` and of `sweep`.
@@ -44,9 +44,10 @@ pub(crate) struct CommonArgs {
     /// limit]
     #[arg(long, value_name = "BYTES")]
     pub(crate) memory: Option<Bytes>,
-    /// Speculative engine: the width of windows in units of virtual time, or auto
+    /// Speculative engine: the width of windows in units of virtual time, auto, or from:WIDTH to
+    /// let it find itself from there
     #[arg(long, value_name = "WIDTH", default_value_t, help_heading = "Speculative engine")]
-    pub(crate) width: Width,
+    pub(crate) width: WindowWidth,
     #[command(flatten)]
     pub(crate) timewarp: TimeWarpArgs,
     #[command(flatten)]
@@ -117,7 +118,7 @@ impl CommonArgs {
                 TimeWarp { pending, placement, aggregation, ..self.timewarp.time_warp() }.into()
             }
             EngineKind::Speculative => {
-                let (Width(width), placement) = (self.width, ranks.placement.clone());
+                let (WindowWidth(width), placement) = (self.width, ranks.placement.clone());
                 let measure_costs = self.timewarp.costs;
                 Speculative { workers, width, placement, pin, measure_costs }.into()
             }

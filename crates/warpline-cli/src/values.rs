@@ -3,6 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use warpline::Width;
 
 /// A number of bytes, as people write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,29 +33,34 @@ impl FromStr for Bytes {
     }
 }
 
-/// The width of the speculative engine's windows, or `auto`.
+/// The width of the speculative engine's windows: `auto`, `from:WIDTH` or a width.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Width(pub(crate) Option<f64>);
+pub(crate) struct WindowWidth(pub(crate) Width);
 
-impl FromStr for Width {
+impl FromStr for WindowWidth {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text == "auto" {
-            return Ok(Self(None));
+            return Ok(Self(Width::Auto));
         }
-        match text.parse::<f64>() {
-            Ok(width) if width.is_normal() && width > 0.0 => Ok(Self(Some(width))),
-            _ => Err("expected auto, or a virtual time above 0".to_owned()),
+        let (number, make): (_, fn(f64) -> Width) = match text.strip_prefix("from:") {
+            Some(number) => (number, Width::From),
+            None => (text, Width::Fixed),
+        };
+        match number.parse::<f64>() {
+            Ok(width) if width.is_normal() && width > 0.0 => Ok(Self(make(width))),
+            _ => Err("expected auto, from:WIDTH or WIDTH, a virtual time above 0".to_owned()),
         }
     }
 }
 
-impl fmt::Display for Width {
+impl fmt::Display for WindowWidth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            None => f.write_str("auto"),
-            Some(width) => width.fmt(f),
+            Width::Auto => f.write_str("auto"),
+            Width::From(width) => write!(f, "from:{width}"),
+            Width::Fixed(width) => width.fmt(f),
         }
     }
 }

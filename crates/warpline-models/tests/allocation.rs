@@ -15,7 +15,7 @@ use std::{
 };
 
 use warpline::{
-    Conservative, Engine, Simulation, Speculative, TimeWarp,
+    Conservative, Engine, Simulation, Speculative, TimeWarp, Width,
     settings::{EngineKind, PoolKind},
 };
 use warpline_models::{catalog::Parameters, phold::PholdParams};
@@ -92,8 +92,9 @@ fn a_longer_run_allocates_no_more() {
     let conservative =
         [1, 2].map(|workers| Conservative { workers, ..Conservative::default() }.into());
     // A given width, so that no search for one makes new grids.
-    let speculative = [1, 2]
-        .map(|workers| Speculative { workers, width: Some(0.02), ..Speculative::default() }.into());
+    let speculative = [1, 2].map(|workers| {
+        Speculative { workers, width: Width::Fixed(0.02), ..Speculative::default() }.into()
+    });
     let others = [Engine::default()].into_iter().chain(conservative).chain(speculative);
     for engine in others.chain(parallel) {
         let (short, events) = calls(engine.clone(), 100.0);

@@ -17,7 +17,9 @@
 mod matrix;
 
 use matrix::exactly;
-use warpline::{AnyModel, Engine, Sequential, Simulation, Speculative, digest::CommitDigest};
+use warpline::{
+    AnyModel, Engine, Sequential, Simulation, Speculative, Width, digest::CommitDigest,
+};
 use warpline_models::{
     catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
 };
@@ -62,7 +64,13 @@ fn commits_what_the_sequential_engine_does() {
             let model = || params.model().expect("sound parameters");
             let oracle = run(model(), Sequential::default(), seed, end);
             for workers in [1, 2, 3, 5] {
-                for width in [None, Some(1e-3), Some(0.1), Some(1.0), Some(30.0)] {
+                for width in [
+                    Width::Auto,
+                    Width::Fixed(1e-3),
+                    Width::Fixed(0.1),
+                    Width::Fixed(1.0),
+                    Width::Fixed(30.0),
+                ] {
                     let engine =
                         Speculative { workers, width, pin: false, ..Speculative::default() };
                     let found = run(model(), engine, seed, end);

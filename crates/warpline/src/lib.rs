@@ -58,7 +58,9 @@ mod watch;
 pub use any_model::{AnyModel, Only, Runnable};
 pub use error::{ConfigError, RunError};
 pub use report::{Figure, Report, Results};
-pub use settings::{Auto, Conservative, Engine, ReverseCheck, Sequential, Speculative, TimeWarp};
+pub use settings::{
+    Auto, Conservative, Engine, ReverseCheck, Sequential, Speculative, TimeWarp, Width,
+};
 pub use simulation::Simulation;
 pub use warpline_core::{
     Context, EventKey, Io, IoContext, Link, LogicalProcess, LpId, Model, ModelError, Reversal,

@@ -20,7 +20,7 @@ use std::{
 use event_log::Office;
 use warpline::{
     Engine, ModelError, Only, Report, RunError, Sequential, Simulation, Speculative, TimeWarp,
-    VirtualTime, error::Fault, pending::PendingKind, settings::Cancellation,
+    VirtualTime, Width, error::Fault, pending::PendingKind, settings::Cancellation,
 };
 
 const END: f64 = 100.0;
@@ -84,7 +84,8 @@ fn on_time_warp(room: usize, mut check: impl FnMut(Result<Report<u64>, RunError>
 /// The speculative engine with each number of workers, and windows of several widths.
 fn on_speculative(room: usize, mut check: impl FnMut(Result<Report<u64>, RunError>, String, &str)) {
     for workers in [1, 2, 3] {
-        for width in [None, Some(0.1), Some(WINDOW), Some(2.0 * END)] {
+        for width in [Width::Auto, Width::Fixed(0.1), Width::Fixed(WINDOW), Width::Fixed(2.0 * END)]
+        {
             let engine = Speculative { workers, width, ..Speculative::default() };
             let (run, log) = run_with(room, engine);
             check(run, log, &format!("{workers} workers, {width:?}"));

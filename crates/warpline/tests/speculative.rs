@@ -23,7 +23,7 @@ use std::sync::{
 };
 
 use hooked_phold::{HandlerCall, HookedPhold, Lines, Next, truth};
-use warpline::{LpId, Only, RunError, Sequential, Simulation, Speculative};
+use warpline::{LpId, Only, RunError, Sequential, Simulation, Speculative, Width};
 
 const LPS: u32 = 16;
 const END: f64 = 100.0;
@@ -34,13 +34,14 @@ fn sequential(model: HookedPhold) -> Run {
     Simulation::new(Only::new(model))
 }
 
-fn speculative(model: HookedPhold, workers: usize, width: Option<f64>) -> Run {
+fn speculative(model: HookedPhold, workers: usize, width: Width) -> Run {
     sequential(model).engine(Speculative { workers, width, ..Speculative::default() })
 }
 
 /// Numbers of workers, and widths: narrow ones, and ones that hold the whole run.
 fn settings() -> impl Iterator<Item = (usize, Option<f64>)> {
-    let widths = [None, Some(0.05), Some(2.0), Some(1e3)];
+    let widths =
+        [Width::Auto, Width::From(1e3), Width::Fixed(0.05), Width::Fixed(2.0), Width::Fixed(1e3)];
     [1, 2, 4].into_iter().flat_map(move |workers| widths.map(|width| (workers, width)))
 }
 
@@ -205,7 +206,7 @@ fn adversarial_models_waste_a_bounded_amount() {
         let end = if matches!(name, "clusters" | "chains") { 2.0 } else { 25.0 };
         let expected = sequential(model()).end(end).run().expect("a sound model");
         for workers in [1, 2] {
-            for width in [None, Some(0.01), Some(0.5), Some(8.0)] {
+            for width in [Width::Auto, Width::Fixed(0.01), Width::Fixed(0.5), Width::Fixed(8.0)] {
                 let report = watchdog::run(speculative(model(), workers, width).end(end));
                 let report = report.expect("a sound model");
                 let what = format!("{name}, {workers} workers, {width:?}");

@@ -22,7 +22,7 @@ pub use conservative::{Conservative, Synchronization, SynchronizationKind};
 pub use engine::{Engine, EngineKind, ReverseCheck, Sequential};
 pub(crate) use parallel::Parallel;
 pub use placement::Placement;
-pub use speculative::Speculative;
+pub use speculative::{Speculative, Width};
 pub use timewarp::{
     Cancellation, CheckpointInterval, FossilCollection, StateSaving, StateSavingKind, TimeWarp,
 };

@@ -21,9 +21,8 @@ use crate::ConfigError;
 pub struct Speculative {
     /// How many workers (threads) share the LPs.
     pub workers: usize,
-    /// The width of windows, in units of virtual time; they are narrower if they would waste too
-    /// much work or memory otherwise. `None`: the width finds itself.
-    pub width: Option<f64>,
+    /// The width of windows.
+    pub width: Width,
     /// Which worker has which LPs.
     pub placement: Placement,
     /// Whether workers are bound to cores, where there are enough of them.
@@ -35,9 +34,32 @@ pub struct Speculative {
 impl Speculative {
     /// Refuses settings that no run can have.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        let width = self.width.unwrap_or(1.0);
+        let width = self.width.value().unwrap_or(1.0);
         let is_allowed = width.is_normal() && width > 0.0;
         ConfigError::check(is_allowed, "width", width, "a virtual time above 0, or auto")
+    }
+}
+
+/// The width of the speculative engine's windows, in units of virtual time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Width {
+    /// It finds itself.
+    #[default]
+    Auto,
+    /// It finds itself, and the search begins here. A run needs this only if it is so short that a
+    /// good beginning matters.
+    From(f64),
+    /// This one; but windows are narrower where they would waste too much work or memory.
+    Fixed(f64),
+}
+
+impl Width {
+    /// The width that was given.
+    pub(crate) const fn value(self) -> Option<f64> {
+        match self {
+            Self::Auto => None,
+            Self::From(width) | Self::Fixed(width) => Some(width),
+        }
     }
 }
 
@@ -45,7 +67,7 @@ impl Default for Speculative {
     fn default() -> Self {
         Self {
             workers: 2,
-            width: None,
+            width: Width::Auto,
             placement: Placement::default(),
             pin: true,
             measure_costs: false,

@@ -114,7 +114,7 @@ use warpline_core::{LpId, Place, Stream};
 
 use super::{Beginning, Shared, WorkerResult, conclude, event_bytes, work};
 use crate::{
-    RunError, Speculative,
+    RunError, Speculative, Width,
     event::{Boxed, Buffer, Inline},
     run::{Outcome, Ranks},
     scheduling::simulated::{self, Schedule},
@@ -141,7 +141,8 @@ const REGRESSIONS: &[u64] = &[
 ];
 
 fn settings(dice: &mut Dice, seed: u64) -> Settings<Speculative> {
-    let width = dice.pick(&[None, None, Some(0.01), Some(0.3), Some(1.0), Some(4.0), Some(1e3)]);
+    let fixed = [0.01, 0.3, 1.0, 4.0, 1e3].map(Width::Fixed);
+    let width = dice.pick(&[&[Width::Auto; 2][..], &fixed].concat());
     let workers = dice.pick(&[1, 2, 2, 2, 3, 3, 4, 5]);
     let end = if dice.one_in(3) { dice.pick(&[0.0, 2.5, 6.0]) } else { f64::INFINITY };
     let engine = Speculative { workers, width, pin: false, ..Speculative::default() };

@@ -15,10 +15,11 @@ use super::{
     words::Word,
 };
 use crate::{
+    Width,
     event::{Buffer, Message, by_lp::SortByLp},
     handling::Lp,
     run::ProgressMonitor,
-    scheduling,
+    scheduling::{self, Instant},
 };
 
 /// A window may have this number of events per LP, and some more, before it counts as too large.
@@ -55,6 +56,7 @@ pub(super) struct Worker<'a, M: Model, B> {
     /// The width that [`WidthControl`] counts in.
     pub(super) base_width: f64,
     pub(super) control: Option<WidthControl>,
+    started: Instant,
     /// Events that were replayed before the last regrid.
     pub(super) replayed_before: u64,
     pub(super) is_interrupted: bool,
@@ -116,10 +118,11 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             rounds: 0,
             base_width: 1.0,
             control: (me == 0).then(|| {
-                let is_fixed = shared.settings.engine.width.is_some();
-                let fresh = || WidthControl::new(is_fixed, tiles, events_max(lps));
+                let is_fixed = matches!(shared.settings.engine.width, Width::Fixed(_));
+                let fresh = || WidthControl::new(is_fixed, tiles, lps, events_max(lps));
                 shared.take_control().unwrap_or_else(fresh)
             }),
+            started: Instant::now(),
             replayed_before: 0,
             is_interrupted: false,
             pending: Vec::new(),
@@ -247,7 +250,8 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             if shared.words.held() > shared.events_max {
                 return self.request_regrid(Reason::SIZE);
             }
-            let slots = control.decide(standing, self.tally.replayed);
+            let slots = control
+                .decide(standing, self.tally.replayed, || self.started.elapsed().as_nanos() as f64);
             shared.set_width(self.newest + 2, slots.unwrap_or(ANOTHER_GRID));
         }
         self.is_idle = true;
