@@ -48,7 +48,7 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 use random::{Habit, Line, Mistake, Output, Plain, Spec, Where};
 use warpline::{
     Auto, Conservative, EventKey, LpId, ModelError, Report, RunError, Sequential, Simulation,
-    Speculative, TimeWarp,
+    Speculative, TimeWarp, Width,
     error::Fault,
     pending::PendingKind,
     settings::{Cancellation, CheckpointInterval, FossilCollection, StateSaving},
@@ -267,7 +267,7 @@ proptest! {
         let run = watchdog::run(simulation.engine(time_warp.clone()));
         check(run, &spec.lines.lock().unwrap(), &spec, &plain)?;
 
-        for width in [None, width] {
+        for width in [Width::Auto, width.map_or(Width::Auto, Width::Fixed)] {
             let spec = apart(&spec);
             let simulation = Simulation::new(spec.clone()).seed(seed).end(end);
             let (workers, pin) = (time_warp.workers, false);

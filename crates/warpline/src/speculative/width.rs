@@ -498,9 +498,14 @@ mod tests {
             self.fixed / (self.density * width) + self.each * (1.0 + self.late(width))
         }
 
+        /// The best width.
+        fn best_width(&self) -> f64 {
+            let widths = std::iter::successors(Some(1e-9), |width| Some(width * 1.035));
+            widths.take(1_200).min_by(|a, b| self.cost(*a).total_cmp(&self.cost(*b))).unwrap_or(1.0)
+        }
+
         fn best(&self) -> f64 {
-            let widths = (-600..600).map(|level| 2_f64.powf(f64::from(level) / 20.0));
-            widths.map(|width| self.cost(width)).fold(f64::INFINITY, f64::min)
+            self.cost(self.best_width())
         }
     }
 
@@ -572,12 +577,7 @@ mod tests {
             is_busier in any::<bool>(),
             noise in prop::collection::vec(0_f64..0.02, 64),
         ) {
-            let best_events = |load: &Load| {
-                let widths = (-400..400).map(|level| 2_f64.powf(f64::from(level) / 20.0));
-                let best = widths.min_by(|a, b| load.cost(*a).total_cmp(&load.cost(*b)));
-                load.density * best.unwrap_or(1.0)
-            };
-            let enough = |load: &Load| 150.0 * (6_000.0_f64.max(2.0 * lps as f64) + 20.0 * best_events(load));
+            let enough = |load: &Load| 150.0 * (6_000.0_f64.max(2.0 * lps as f64) + 20.0 * load.density * load.best_width());
             let mut control = WidthControl::new(false, 4, lps, 16 * lps as u64 + 2_048);
             let first = (2.0 * (EVENTS_FIRST as f64 / load.density).log2()).round() as i32;
             control.base = first + start;
