@@ -104,7 +104,7 @@ fn forced_widths_waste_a_bounded_amount() {
         let oracle = run(model(), Sequential::default(), 1, end);
         for workers in [1, 2, 3] {
             for times in [1.0, 4.0, 16.0, 64.0] {
-                let width = Some(best * times);
+                let width = Width::Fixed(best * times);
                 let engine = Speculative { workers, width, pin: false, ..Speculative::default() };
                 let mut simulation = Simulation::new(model()).engine(engine).seed(1).end(end);
                 let report = simulation.run().expect("a sound run");
