@@ -1,0 +1,117 @@
+//! The library of cells makes the circuits that are known from the literature.
+
+use std::{collections::BTreeSet, fs, path::PathBuf};
+
+use warpline_circuits::{
+    bench,
+    circuit::{Circuit, NetId},
+    generate::Generator,
+    process::Capacitances,
+    stimuli::Stimuli,
+    workload::Workload,
+};
+
+/// The text of an ISCAS circuit, if the files are there.
+fn iscas(name: &str) -> Option<String> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let path = root.join("../shared/circuits").join(name);
+    let text = fs::read_to_string(&path).ok();
+    if text.is_none() {
+        eprintln!("{} is not there: what it would show is not tested", path.display());
+    }
+    text
+}
+
+fn workload(name: &str, capacitances: Capacitances) -> Option<Workload> {
+    let gates = bench::read(name, &iscas(name)?).expect("a good file");
+    let stimuli = Stimuli { vectors: 2, ..Stimuli::default() };
+    Some(Workload::of_gates(&gates, &stimuli, capacitances).expect("good stimuli"))
+}
+
+/// The number of components that channels connect, other than through fixed nets.
+fn components(circuit: &Circuit) -> usize {
+    fn root(parents: &mut [usize], mut net: usize) -> usize {
+        while parents[net] != net {
+            parents[net] = parents[parents[net]];
+            net = parents[net];
+        }
+        net
+    }
+    let mut parents: Vec<usize> = (0..circuit.nets.len()).collect();
+    let mut is_fixed = vec![false; circuit.nets.len()];
+    is_fixed[NetId::GROUND.index()] = true;
+    circuit.sources.iter().for_each(|source| is_fixed[source.net.index()] = true);
+    let ends = || circuit.transistors.iter().map(|mos| [mos.drain.index(), mos.source.index()]);
+    for [drain, source] in ends() {
+        if !is_fixed[drain] && !is_fixed[source] {
+            let (a, b) = (root(&mut parents, drain), root(&mut parents, source));
+            parents[a] = b;
+        }
+    }
+    let free = ends().flatten().filter(|&net| !is_fixed[net]);
+    free.map(|net| root(&mut parents, net)).collect::<BTreeSet<_>>().len()
+}
+
+#[test]
+fn iscas_circuits_have_as_many_transistors_and_components_as_published() {
+    for (name, transistors, expected) in [
+        ("c17.bench", 24, 6),
+        ("c432.bench", 896, 218),
+        ("c2670.bench", 5364, 1799),
+        ("c6288.bench", 10112, 2672),
+        ("s5378.bench", 13198, 4092),
+        ("s38417.bench", 112_080, 36375),
+    ] {
+        for capacitances in [Capacitances::Explicit, Capacitances::Full] {
+            if let Some(Workload { circuit, .. }) = workload(name, capacitances) {
+                let counts = (circuit.transistors.len(), components(&circuit));
+                assert_eq!(counts, (transistors, expected), "{name}");
+            }
+        }
+    }
+}
+
+/// What every circuit of the built-in process has.
+fn check(circuit: &Circuit) {
+    let names: BTreeSet<_> = circuit.nets.iter().collect();
+    assert_eq!(names.len(), circuit.nets.len(), "two nets have the same name");
+    let devices: BTreeSet<_> = circuit.transistors.iter().map(|mos| &mos.name).collect();
+    assert_eq!(devices.len(), circuit.transistors.len(), "two transistors have the same name");
+    let mut is_loaded = vec![false; circuit.nets.len()];
+    is_loaded[0] = true;
+    circuit.sources.iter().for_each(|source| is_loaded[source.net.index()] = true);
+    circuit.capacitors.iter().for_each(|load| is_loaded[load.net.index()] = true);
+    let loaded = is_loaded.iter().filter(|&&is_loaded| is_loaded).count();
+    if circuit.cards[0].oxide == 0.0 {
+        assert_eq!(loaded, circuit.nets.len(), "a net has no capacitance");
+        assert!(circuit.transistors.iter().all(|mos| mos.junction_areas == [0.0; 2]));
+    } else {
+        assert!(circuit.transistors.iter().all(|mos| mos.junction_areas[0] > 0.0));
+    }
+}
+
+#[test]
+fn generated_circuits_are_whole() {
+    for text in ["chain:5", "adder:3", "multiplier:4", "ring:3", "regfile:5x3", "regfile:1x1"] {
+        let generator: Generator = text.parse().expect("a generator");
+        for capacitances in [Capacitances::Explicit, Capacitances::Full] {
+            let workload = generator.workload(&Stimuli::default(), capacitances);
+            let workload = workload.expect("good stimuli");
+            check(&workload.circuit);
+            let is_ring = text.starts_with("ring");
+            assert_eq!(workload.settled.iter().all(|at| at.values.is_empty()), is_ring, "{text}");
+            assert!(workload.settled.iter().all(|at| at.time <= workload.circuit.end));
+        }
+    }
+}
+
+#[test]
+fn nets_named_like_the_rails_are_other_nets() {
+    let text = "INPUT(0)\nINPUT(gnd)\nvdd = AND(0, gnd)\nvdd.n = DFF(vdd)\nclk = NOT(vdd.n)";
+    let gates = bench::read("a.bench", text).expect("a good file");
+    let workload = Workload::of_gates(&gates, &Stimuli::default(), Capacitances::Explicit);
+    let circuit = workload.expect("good stimuli").circuit;
+    check(&circuit);
+    assert_eq!(circuit.nets[..8], ["0", "0_", "gnd_", "vdd", "vdd.n", "clk", "vdd_", "clk_"]);
+    assert!(circuit.nets.contains(&"vdd.n_".to_owned()), "the net between NAND and inverter");
+}
