@@ -12,3 +12,4 @@ pub mod logic;
 pub mod process;
 pub mod stimuli;
 pub mod workload;
+pub mod waveform;
