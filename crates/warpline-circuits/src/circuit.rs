@@ -235,8 +235,10 @@ pub enum Direction {
 /// A point of a net's waveform, as the simulation commits it.
 ///
 /// Samples come in the order of their times. Between two samples of a net its waveform is the cubic
-/// with these values and slopes at both ends; a net at rest has a sample where it comes to rest and
-/// another one where it leaves. Fixed nets have none: their voltage is their source's.
+/// with these values and slopes at both ends; two samples at the same time make a corner. Each net
+/// that is not fixed has a sample at time 0. A net at rest has a sample with slope 0 where it comes
+/// to rest, and another one with the same value and slope 0 where it leaves. Fixed nets have none:
+/// their voltage is their source's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// When (s).
