@@ -2,14 +2,28 @@
 //!
 //! A netlist (a SPICE deck or an ISCAS `.bench` file) is read into a flat [`Circuit`](circuit::Circuit).
 
+pub mod bare;
 pub mod bench;
 mod builder;
+mod capacitance;
 mod cells;
 pub mod circuit;
+mod device;
 pub mod error;
 pub mod generate;
+mod instant;
+mod integration;
 pub mod logic;
+mod matrix;
+pub mod model;
+mod network;
+mod operating_point;
+mod partition;
 pub mod process;
 pub mod stimuli;
-pub mod workload;
+mod stimulus;
+mod subcircuit;
+mod template;
+pub mod tolerance;
 pub mod waveform;
+pub mod workload;

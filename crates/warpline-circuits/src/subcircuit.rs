@@ -1,0 +1,391 @@
+//! The state of a subcircuit, and what it does when a segment arrives or a step is due.
+//!
+//! Called by the [model](crate::model) and by the [bare loop](crate::bare), which carry segments
+//! and steps. A net's waveform is published as straight segments; readers extrapolate the last one.
+//! A subcircuit steps as far as linear extrapolation of its nodes holds, publishes what its readers
+//! can no longer extrapolate, and sleeps when all is at rest.
+//!
+//! # Invariants
+//!
+//! - **SUB-A.** A segment is used from its origin on, although it arrives a lookahead later.
+//! - **SUB-B.** What two segments that arrive at the same time do does not depend on their order.
+//! - **SUB-C.** A step that is due at another time than [`State::next_step`] is void: it was
+//!   superseded by an earlier one.
+//! - **SUB-D.** Steps end at the breakpoints of sources, so no step has one inside.
+//!
+//! # References
+//!
+//! Wen and Yelick, *Portable Runtime Support for Asynchronous Simulation*, 1995, sections 2 and 4:
+//! events where a voltage cannot be extrapolated linearly.
+
+use crate::{
+    instant,
+    integration::{Scratch, Stepped},
+    network::{Driver, Network, Template},
+    stimulus::{self, Segment},
+    tolerance::Margins,
+};
+
+/// Most parts of a step that is done again.
+const PARTS_MAX: f64 = 8.0;
+/// An error that is greater than this number of times the aim makes a step be done again.
+const REDO: f64 = 4.0;
+/// How much of the aimed-at error a next step should have.
+const SAFETY: f64 = 0.9;
+/// By how much a step may be shorter and longer than the one before.
+const SHRINK_MAX: f64 = 0.3;
+const GROWTH_MAX: f64 = 2.0;
+
+/// An input: the last segment that has arrived, and the one before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Input {
+    last: Segment,
+    before: Segment,
+}
+
+/// What changes in a subcircuit.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// The time of the voltages.
+    time: f64,
+    /// When the next step is due, or the next breakpoint while asleep; infinity for none.
+    next_step: f64,
+    /// The next breakpoint of a source that is read directly.
+    breakpoint: f64,
+    is_asleep: bool,
+    pub(crate) tally: Tally,
+    /// Voltages of nodes, then their slopes.
+    nodes: Vec<f64>,
+    /// What was published of each output.
+    published: Vec<Segment>,
+    inputs: Vec<Input>,
+}
+
+/// What a subcircuit counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Tally {
+    /// Steps that were accepted.
+    pub steps: u64,
+    /// Segments that were published.
+    pub events: u64,
+    /// Crossings of half the supply voltage by nets that drive a gate or lie between channels of
+    /// both kinds.
+    pub crossings: u64,
+    /// Energy from fixed nets through channels and resistors (J).
+    pub energy: f64,
+}
+
+impl Clone for State {
+    fn clone(&self) -> Self {
+        let Self { nodes, published, inputs, .. } = self;
+        Self { nodes: nodes.clone(), published: published.clone(), inputs: inputs.clone(), ..*self }
+    }
+
+    /// Engines that save states do so into old copies, whose memory is used again.
+    fn clone_from(&mut self, source: &Self) {
+        let Self { time, next_step, breakpoint, is_asleep, tally, nodes, published, inputs } = self;
+        (*time, *next_step, *breakpoint) = (source.time, source.next_step, source.breakpoint);
+        (*is_asleep, *tally) = (source.is_asleep, source.tally);
+        nodes.clone_from(&source.nodes);
+        published.clone_from(&source.published);
+        inputs.clone_from(&source.inputs);
+    }
+}
+
+/// What carries the effects of a subcircuit to others.
+pub(crate) trait Carrier {
+    /// Publishes a new segment of an output.
+    fn publish(&mut self, output: usize, segment: Segment);
+
+    /// Tells a voltage and its slope of a watched node.
+    fn sample(&mut self, net: u32, time: f64, value: f64, slope: f64);
+}
+
+/// A subcircuit of a network, to be worked on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subject<'n> {
+    pub(crate) network: &'n Network,
+    pub(crate) index: usize,
+}
+
+impl State {
+    /// The state at the start: the initial voltages of all nodes.
+    pub(crate) fn new(network: &Network, index: usize) -> Self {
+        let (_, template) = network.subcircuit(index);
+        let nodes = network.nodes_of(index);
+        let mut voltages: Vec<f64> = nodes.iter().map(|node| node.initial).collect();
+        voltages.resize(2 * nodes.len(), 0.0);
+        let outputs = template.outputs.iter();
+        let published = outputs.map(|&node| Segment::constant(nodes[node as usize].initial));
+        let published = published.collect();
+        let mut breakpoint = f64::INFINITY;
+        let inputs = network.inputs_of(index).iter().map(|driver| {
+            let last = match *driver {
+                Driver::Node { subcircuit, node } => {
+                    let nodes = network.nodes_of(subcircuit as usize);
+                    Segment::constant(nodes[node as usize].initial)
+                }
+                Driver::Source(source) => {
+                    let waveform = &network.waveforms[source as usize];
+                    let (segment, end) = stimulus::segment(waveform, 0.0);
+                    breakpoint = f64::min(breakpoint, end);
+                    segment
+                }
+            };
+            Input { last, before: last }
+        });
+        let inputs = inputs.collect();
+        let first = instant::of_step(network.margins.lookahead).min(breakpoint);
+        Self {
+            time: 0.0,
+            next_step: first,
+            breakpoint,
+            is_asleep: false,
+            tally: Tally::default(),
+            nodes: voltages,
+            published,
+            inputs,
+        }
+    }
+
+    /// When the next step is due; infinity if there is none.
+    #[inline]
+    pub(crate) const fn next_step(&self) -> f64 {
+        self.next_step
+    }
+
+    /// Begins to step again; nothing has changed up to `time`.
+    fn wake(&mut self, time: f64) {
+        self.is_asleep = false;
+        self.time = time.max(self.time);
+    }
+}
+
+impl Input {
+    /// Its voltage and slope at `time`, within the range of all voltages.
+    #[inline]
+    fn at(&self, time: f64, margins: &Margins) -> (f64, f64) {
+        let segment = if time >= self.last.origin { &self.last } else { &self.before };
+        clamped(segment, time, margins)
+    }
+}
+
+/// The voltage and slope of a published segment: it ends where it reaches a rail.
+#[inline]
+fn clamped(segment: &Segment, time: f64, margins: &Margins) -> (f64, f64) {
+    let value = segment.at(time);
+    if value < margins.low {
+        (margins.low, 0.0)
+    } else if value > margins.high {
+        (margins.high, 0.0)
+    } else {
+        (value, segment.slope)
+    }
+}
+
+impl Subject<'_> {
+    fn template(&self) -> &Template {
+        self.network.subcircuit(self.index).1
+    }
+
+    /// Takes a segment that arrives at `now` for an input. Returns whether the next step is due
+    /// earlier than before.
+    #[inline]
+    pub(crate) fn receive(
+        &self,
+        state: &mut State,
+        now: f64,
+        input: usize,
+        segment: Segment,
+        carrier: &mut impl Carrier,
+    ) -> bool {
+        let margins = &self.network.margins;
+        let input = &mut state.inputs[input];
+        input.before = input.last;
+        input.last = segment;
+        // An input may change by so much before the next step.
+        let mut length = margins.input_change / segment.slope.abs();
+        if state.is_asleep {
+            state.wake(now - margins.lookahead);
+            self.tell_samples(state, state.time, carrier);
+            length = length.min(margins.first_step);
+        }
+        let due = instant::of_step((state.time + length).max(now));
+        if due < state.next_step {
+            state.next_step = due;
+            return true;
+        }
+        false
+    }
+
+    /// Does what is due at `now`, which is [`State::next_step`]: a step, or a breakpoint that ends
+    /// sleep. The next step may be infinitely late.
+    #[inline]
+    pub(crate) fn fire(
+        &self,
+        state: &mut State,
+        now: f64,
+        scratch: &mut Scratch,
+        carrier: &mut impl Carrier,
+    ) {
+        let margins = &self.network.margins;
+        debug_assert!(now == state.next_step, "SUB-C: a void step was taken");
+        let mut length = margins.first_step;
+        let mut slept = false;
+        if state.is_asleep {
+            self.tell_samples(state, now, carrier);
+            state.wake(now);
+            slept = true;
+        } else {
+            length = self.advance(state, now, scratch, carrier);
+        }
+        if now >= state.breakpoint {
+            self.pass_breakpoint(state, now);
+        }
+        let mut steepest = 0.0_f64;
+        for input in &state.inputs {
+            steepest = steepest.max(input.at(now, margins).1.abs());
+        }
+        if steepest == 0.0 && !slept && self.is_at_rest(state) {
+            let n = self.template().nodes;
+            state.nodes[n..].fill(0.0);
+            self.tell_samples(state, now, carrier);
+            self.rest(state, now, carrier);
+            state.is_asleep = true;
+            state.next_step = state.breakpoint;
+            return;
+        }
+        let length = length.min(margins.input_change / steepest);
+        let length = length.clamp(margins.lookahead, margins.longest_step);
+        if !slept {
+            self.publish(state, now, length, carrier);
+        }
+        state.next_step = instant::of_step(now + length).min(state.breakpoint);
+    }
+
+    /// Integrates up to `now` and returns the length that the next step should have.
+    #[inline]
+    fn advance(
+        &self,
+        state: &mut State,
+        now: f64,
+        scratch: &mut Scratch,
+        carrier: &mut impl Carrier,
+    ) -> f64 {
+        let (network, template) = (self.network, self.template());
+        let margins = &network.margins;
+        let n = template.nodes;
+        scratch.keep(&state.nodes);
+        let mut h = now - state.time;
+        let mut stepped = self.step(state, state.time, h, scratch);
+        if stepped.error > REDO * margins.step_error {
+            let parts = (stepped.error / margins.step_error).sqrt().ceil().min(PARTS_MAX);
+            scratch.restore(&mut state.nodes);
+            h /= parts;
+            stepped.energy = 0.0;
+            for part in 0..parts as u32 {
+                let begin = state.time + f64::from(part) * h;
+                let Stepped { error, energy } = self.step(state, begin, h, scratch);
+                stepped = Stepped { error, energy: stepped.energy + energy };
+            }
+        }
+        state.time = now;
+        state.tally.steps += 1;
+        state.tally.energy += stepped.energy;
+        let half = network.half();
+        let nodes = network.nodes_of(self.index);
+        for (node, about) in nodes.iter().enumerate() {
+            let (old, new) = (scratch.kept(node), state.nodes[node]);
+            state.tally.crossings += u64::from(about.is_signal && (old < half) != (new < half));
+            if about.is_watched {
+                carrier.sample(about.net, now, new, state.nodes[n + node]);
+            }
+        }
+        let growth = (SAFETY * margins.step_error / stepped.error).sqrt();
+        h * growth.clamp(SHRINK_MAX, GROWTH_MAX)
+    }
+
+    /// One step of length `h` from `begin` on.
+    #[inline]
+    fn step(&self, state: &mut State, begin: f64, h: f64, scratch: &mut Scratch) -> Stepped {
+        let (margins, template) = (&self.network.margins, self.template());
+        let (voltages, slopes) = scratch.open(template);
+        let middle = begin + 0.5 * h;
+        for ((input, voltage), slope) in state.inputs.iter().zip(voltages).zip(slopes) {
+            (*voltage, *slope) = input.at(middle, margins);
+        }
+        let (voltages, slopes) = state.nodes.split_at_mut(template.nodes);
+        let range = [margins.low, margins.high];
+        let nodes = self.network.nodes_of(self.index);
+        scratch.step(template, nodes, range, &[], h, (voltages, slopes))
+    }
+
+    /// Reads the next segments of sources.
+    #[cold]
+    fn pass_breakpoint(&self, state: &mut State, now: f64) {
+        state.breakpoint = f64::INFINITY;
+        let drivers = self.network.inputs_of(self.index);
+        for (input, driver) in state.inputs.iter_mut().zip(drivers) {
+            if let Driver::Source(source) = *driver {
+                let waveform = &self.network.waveforms[source as usize];
+                let (segment, end) = stimulus::segment(waveform, now);
+                debug_assert!(end > now, "STIM-A: a segment at {now} that ends at {end}");
+                *input = Input { last: segment, before: segment };
+                state.breakpoint = state.breakpoint.min(end);
+            }
+        }
+    }
+
+    /// Whether no node moves to speak of.
+    #[inline]
+    fn is_at_rest(&self, state: &State) -> bool {
+        let limit = self.network.margins.rest_slope;
+        state.nodes[self.template().nodes..].iter().all(|slope| slope.abs() < limit)
+    }
+
+    /// Publishes the outputs that readers could not extrapolate during the next step.
+    #[inline]
+    fn publish(&self, state: &mut State, now: f64, next: f64, carrier: &mut impl Carrier) {
+        let margins = &self.network.margins;
+        let template = self.template();
+        for (output, &node) in template.outputs.iter().enumerate() {
+            let node = node as usize;
+            let (value, slope) = (state.nodes[node], state.nodes[template.nodes + node]);
+            let (known, known_slope) = clamped(&state.published[output], now, margins);
+            let error = margins.event_error;
+            if (value - known).abs() > error || ((slope - known_slope) * next).abs() > error {
+                let segment = Segment { origin: now, value, slope };
+                self.send(state, output, segment, carrier);
+            }
+        }
+    }
+
+    /// Publishes the outputs at rest, where readers do not have their slopes or values.
+    fn rest(&self, state: &mut State, now: f64, carrier: &mut impl Carrier) {
+        let margins = &self.network.margins;
+        for (output, &node) in self.template().outputs.iter().enumerate() {
+            let value = state.nodes[node as usize];
+            let (known, known_slope) = clamped(&state.published[output], now, margins);
+            if known_slope != 0.0 || (value - known).abs() > 0.1 * margins.event_error {
+                let segment = Segment { origin: now, value, slope: 0.0 };
+                self.send(state, output, segment, carrier);
+            }
+        }
+    }
+
+    #[inline]
+    fn send(&self, state: &mut State, output: usize, segment: Segment, carrier: &mut impl Carrier) {
+        state.published[output] = segment;
+        state.tally.events += 1;
+        carrier.publish(output, segment);
+    }
+
+    /// Tells that watched nodes come to rest, or leave it.
+    pub(crate) fn tell_samples(&self, state: &State, time: f64, carrier: &mut impl Carrier) {
+        for (node, about) in self.network.nodes_of(self.index).iter().enumerate() {
+            if about.is_watched {
+                carrier.sample(about.net, time, state.nodes[node], 0.0);
+            }
+        }
+    }
+}
