@@ -18,6 +18,7 @@ mod matrix;
 pub mod model;
 mod network;
 mod operating_point;
+pub mod output;
 mod partition;
 pub mod process;
 pub mod stimuli;

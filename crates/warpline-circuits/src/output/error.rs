@@ -1,0 +1,77 @@
+//! Why the waveforms of a run could not be written; the command prints it.
+
+use std::{io, path::PathBuf};
+
+/// Why the outputs of a run could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OutputError {
+    /// A file cannot be created.
+    #[error(
+        "{} cannot be written: {source}\n  what to do: choose another place for this file",
+        path.display()
+    )]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A file could not be written to its end.
+    #[error(
+        "{} could not be written: {source}\n  what to do: make room on the disk, or save fewer nets",
+        path.display()
+    )]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A raw file is asked for where one cannot go back and write the number of points.
+    #[error(
+        "{} is not a regular file, and a raw file cannot be written to anything else\n  \
+         what to do: give the name of a file",
+        path.display()
+    )]
+    NotAFile {
+        /// The place that was given.
+        path: PathBuf,
+    },
+    /// Two outputs have the same file.
+    #[error(
+        "{} is asked for twice\n  what to do: give each output a file of its own",
+        path.display()
+    )]
+    Twice {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A step or threshold is no positive number of seconds, or no voltage.
+    #[error("the {what} is {value}\n  what to do: give {allowed}")]
+    Number {
+        /// What it is for.
+        what: &'static str,
+        /// The number that was given.
+        value: f64,
+        /// Numbers that are allowed.
+        allowed: &'static str,
+    },
+    /// A sample is not a point of a waveform, or comes after a later one.
+    #[error(
+        "the sample of net `{net}` at {time:e} s with {value} V and {slope:e} V/s came at {now:e} s\n  \
+         what to do: this is a bug in Warpline; please report it"
+    )]
+    Sample {
+        /// The net.
+        net: String,
+        /// The time of the sample (s).
+        time: f64,
+        /// Its voltage (V).
+        value: f64,
+        /// Its slope (V/s).
+        slope: f64,
+        /// The time of the sample before it, of any net (s).
+        now: f64,
+    },
+}

@@ -1,0 +1,112 @@
+//! What a run leaves: waveforms (`vcd`, `raw`), crossings, and the results of `.measure`.
+//!
+//! The command describes what it wants in [`Outputs`] and makes a [`Recorder`] of it before the run;
+//! the output handler of the model gives it each [`Sample`](crate::circuit::Sample) as the run commits
+//! it; the command calls [`Recorder::finish`] after the run. The writers share the order of nets
+//! (`slots`), the samples of fixed nets (`fixed`) and files that are complete or called `.partial`
+//! (`file`).
+//!
+//! A handler of outputs cannot end a run. So the recorder keeps the first error,
+//! [`Recorder::has_failed`] tells the observer of the run to stop, and [`Recorder::finish`] returns
+//! the error.
+
+mod crossings;
+mod error;
+mod file;
+mod fixed;
+mod measures;
+mod raw;
+mod recorder;
+mod reorder;
+mod slots;
+mod vcd;
+mod writers;
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+pub use error::OutputError;
+pub use measures::Measured;
+pub use raw::Points;
+pub use recorder::{Recorder, Recording};
+
+use crate::circuit::{Circuit, Waveform};
+
+/// What is written of a run. Which nets, [`Circuit::saved`] says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outputs {
+    /// A VCD file.
+    pub vcd: Option<PathBuf>,
+    /// A binary raw file, as ngspice has them.
+    pub raw: Option<PathBuf>,
+    /// At which times the raw file has points.
+    pub points: Points,
+    /// A table of crossings (CSV).
+    pub crossings: Option<PathBuf>,
+    /// The voltage (V) that tells high from low, for crossings and for the wires of the VCD file.
+    pub threshold: f64,
+    /// The most time (s) between two samples of a net whose voltage changes: the longest step of the
+    /// simulation. Memory grows with what happens in this time.
+    pub longest_step: f64,
+}
+
+impl Outputs {
+    /// No files; the threshold is half the supply voltage, and the raw file would have the points
+    /// that the deck asks for.
+    #[must_use]
+    pub fn none(circuit: &Circuit, longest_step: f64) -> Self {
+        let points = if circuit.print_step > 0.0 {
+            Points::Every(circuit.print_step)
+        } else {
+            Points::Samples
+        };
+        let threshold = supply_voltage(circuit) / 2.0;
+        Self { vcd: None, raw: None, points, crossings: None, threshold, longest_step }
+    }
+
+    /// Finds numbers that are not allowed, and files that are given twice.
+    fn check(&self) -> Result<(), OutputError> {
+        let error = |what, value, allowed| Err(OutputError::Number { what, value, allowed });
+        if !self.threshold.is_finite() {
+            return error("threshold", self.threshold, "a voltage in V");
+        }
+        let is_time = |time: f64| time > 0.0 && time.is_finite();
+        if !is_time(self.longest_step) {
+            return error("longest step", self.longest_step, "a time in s, greater than 0");
+        }
+        if let Points::Every(step) = self.points
+            && !is_time(step)
+        {
+            return error("step of the raw file", step, "a time in s, greater than 0");
+        }
+        let mut paths = BTreeSet::new();
+        for path in [&self.vcd, &self.raw, &self.crossings].into_iter().flatten() {
+            if !paths.insert(path) {
+                return Err(OutputError::Twice { path: path.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The supply voltage of a circuit (V): the highest of its constant sources, or of all voltages of its
+/// sources if none is constant.
+#[must_use]
+pub fn supply_voltage(circuit: &Circuit) -> f64 {
+    let highest =
+        |voltages: &mut dyn Iterator<Item = f64>| voltages.filter(|v| *v > 0.0).fold(0.0, f64::max);
+    let constant = highest(&mut circuit.sources.iter().map(|source| match source.waveform {
+        Waveform::Constant(value) => value,
+        _ => 0.0,
+    }));
+    if constant > 0.0 {
+        return constant;
+    }
+    highest(&mut circuit.sources.iter().flat_map(|source| match &source.waveform {
+        Waveform::Constant(_) => Vec::new(),
+        Waveform::PiecewiseLinear(points) => points.iter().map(|point| point.1).collect(),
+        Waveform::Pulse(pulse) => vec![pulse.low, pulse.high],
+    }))
+}
+
+#[cfg(test)]
+mod tests;

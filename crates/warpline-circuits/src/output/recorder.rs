@@ -1,0 +1,225 @@
+//! The recorder: takes the samples of a run in order, and fans them out to the files that are asked
+//! for. The output handler of the model calls it, behind a mutex.
+//!
+//! # Invariants
+//!
+//! - **OUT-A.** A net that has no sample for longer than `longest_step` has rested, at its last
+//!   voltage, until that long before its next sample. So what happened earlier than that is settled
+//!   when a sample comes: it is written, and nothing that waits grows with the length of the run.
+//! - **OUT-B.** What is written is a function of the samples of each net. It does not depend on the
+//!   order of nets in the netlist, nor of samples of equal times of different nets.
+//! - **OUT-C.** After an error nothing more is written, and the error is kept until the end.
+
+use std::{ops::ControlFlow, path::PathBuf};
+
+use super::{
+    Measured, OutputError, Outputs, fixed::FixedNets, measures::Measures, slots::Slots,
+    writers::Writers,
+};
+use crate::{
+    circuit::{Circuit, NetId, Sample},
+    waveform::{Cubic, Detector},
+};
+
+/// The longest step is taken to be so much longer, for the ends of steps are rounded.
+const ROUNDING: f64 = 1.001;
+
+/// Takes the samples of a run in the order of their times, and writes all that is asked for.
+#[derive(Debug)]
+pub struct Recorder {
+    slots: Slots,
+    fixed: FixedNets,
+    threshold: f64,
+    longest_step: f64,
+    /// The last sample of each net.
+    last: Vec<Option<Sample>>,
+    /// The side of the threshold of each net that is written.
+    detectors: Vec<Option<Detector>>,
+    now: f64,
+    crossings: u64,
+    measures: Measures,
+    writers: Writers,
+    failure: Option<OutputError>,
+}
+
+/// What was recorded of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recording {
+    /// How often the nets that are written crossed the threshold.
+    pub crossings: u64,
+    /// The results of `.measure`, in the order of the deck.
+    pub measures: Vec<Measured>,
+    /// The files that were written.
+    pub files: Vec<PathBuf>,
+}
+
+impl Recorder {
+    /// Creates the files, and finds out before the run whether they can be written.
+    ///
+    /// # Errors
+    ///
+    /// [`OutputError`] when a file cannot be created or a number is not allowed.
+    pub fn create(circuit: &Circuit, outputs: &Outputs) -> Result<Self, OutputError> {
+        outputs.check()?;
+        let slots = Slots::new(circuit, &[]);
+        let fixed = FixedNets::new(&slots.recorded, outputs.longest_step);
+        let measures = Measures::new(circuit, &slots);
+        let writers = Writers::create(circuit, outputs, &slots)?;
+        Ok(Self {
+            fixed,
+            threshold: outputs.threshold,
+            longest_step: outputs.longest_step * ROUNDING,
+            last: vec![None; slots.recorded.len()],
+            detectors: vec![None; slots.written],
+            now: 0.0,
+            crossings: 0,
+            measures,
+            writers,
+            failure: None,
+            slots,
+        })
+    }
+
+    /// The nets whose samples are wanted: those that are written, measured or drawn, and not fixed.
+    pub fn nets(&self) -> impl Iterator<Item = NetId> {
+        let free = self.slots.recorded.iter().filter(|recorded| recorded.fixed.is_none());
+        free.map(|recorded| recorded.net)
+    }
+
+    /// Takes a sample; samples of nets that are not wanted, or are fixed, do nothing. Breaks if the
+    /// outputs cannot be written: then the run may end, and [`finish`](Self::finish) says why.
+    pub fn record(&mut self, sample: &Sample) -> ControlFlow<()> {
+        let Some(slot) = self.slots.of(sample.net) else { return self.flow() };
+        if self.failure.is_some() || self.slots.recorded[slot].fixed.is_some() {
+            return self.flow();
+        }
+        if let Err(error) = self.take_all(slot, sample) {
+            self.failure = Some(error);
+        }
+        self.flow()
+    }
+
+    /// Whether an output cannot be written: then the run may end.
+    #[must_use]
+    pub const fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Completes the files at the time at which the run ended (s). Nets keep the voltages of their
+    /// last samples until then.
+    ///
+    /// # Errors
+    ///
+    /// The first [`OutputError`] since the beginning. Files that are not complete are left with
+    /// `.partial` at the end of their names.
+    pub fn finish(mut self, end: f64) -> Result<Recording, OutputError> {
+        if let Some(error) = self.failure.take() {
+            return Err(error);
+        }
+        let end = if end > self.now { end } else { self.now };
+        self.take_fixed(end)?;
+        let held = |sample: &Option<Sample>| sample.map(|s| Sample { time: end, slope: 0.0, ..s });
+        let mut lasts: Vec<Option<Sample>> = self.last.iter().map(held).collect();
+        for (slot, sample) in self.fixed.at(end) {
+            lasts[slot] = Some(sample);
+        }
+        for (slot, sample) in lasts.into_iter().enumerate() {
+            if let Some(sample) =
+                sample.filter(|s| self.last[slot].is_some_and(|l| l.time < s.time))
+            {
+                self.rest_before(slot, &sample);
+                self.step(slot, sample);
+            }
+        }
+        self.writers.finish(end)?;
+        let (crossings, measures) = (self.crossings, self.measures.results());
+        Ok(Recording { crossings, measures, files: self.writers.files })
+    }
+
+    /// What waits in memory.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.writers.waiting()
+    }
+
+    const fn flow(&self) -> ControlFlow<()> {
+        if self.failure.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Takes a sample, and before it those of fixed nets.
+    fn take_all(&mut self, slot: usize, sample: &Sample) -> Result<(), OutputError> {
+        let Sample { time, value, slope, .. } = *sample;
+        let is_sound = time >= self.now && [time, value, slope].iter().all(|n| n.is_finite());
+        if !is_sound {
+            let net = self.slots.recorded[slot].name.clone();
+            return Err(OutputError::Sample { net, time, value, slope, now: self.now });
+        }
+        self.take_fixed(time)?;
+        self.take(slot, sample)
+    }
+
+    /// Takes the samples of fixed nets up to a time.
+    fn take_fixed(&mut self, time: f64) -> Result<(), OutputError> {
+        while let Some((slot, samples)) = self.fixed.pop_up_to(time) {
+            for sample in samples.into_iter().flatten() {
+                self.take(slot, &sample)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, slot: usize, sample: &Sample) -> Result<(), OutputError> {
+        if self.last[slot].is_some() {
+            self.rest_before(slot, sample);
+            self.step(slot, *sample);
+        } else {
+            self.begin(slot, *sample);
+        }
+        if sample.time > self.now {
+            self.now = sample.time;
+            self.writers.settle(self.now - self.longest_step)?;
+        }
+        Ok(())
+    }
+
+    /// The first sample of a net.
+    fn begin(&mut self, slot: usize, sample: Sample) {
+        self.last[slot] = Some(sample);
+        self.measures.begin(slot, sample.value);
+        if slot < self.slots.written {
+            let detector = Detector::new(self.threshold, sample.value);
+            self.detectors[slot] = Some(detector);
+            self.writers.begin(slot, &sample, detector.is_above());
+        }
+    }
+
+    /// Lets a net rest that had no sample for long, up to the longest step before this one (OUT-A).
+    fn rest_before(&mut self, slot: usize, sample: &Sample) {
+        let begin = sample.time - self.longest_step;
+        let Some(last) = self.last[slot].as_mut().filter(|last| last.time < begin) else { return };
+        let has_rested = [last.slope, sample.slope, last.value - sample.value] == [0.0; 3];
+        if !has_rested {
+            last.slope = 0.0;
+            let rested = Sample { time: begin, ..*last };
+            self.writers.rest(slot);
+            self.step(slot, rested);
+        }
+    }
+
+    /// The next sample of a net.
+    fn step(&mut self, slot: usize, sample: Sample) {
+        let Some(last) = self.last[slot].replace(sample) else { return };
+        let piece = Cubic::between(&last, &sample);
+        self.measures.follow(slot, &piece);
+        let Some(Some(detector)) = self.detectors.get_mut(slot) else { return };
+        let (side, count) = (detector.is_above(), &mut self.crossings);
+        detector.follow(&piece, |time, edge| {
+            *count += 1;
+            self.writers.edge(slot, time, edge);
+        });
+        if side.is_none() && detector.is_above().is_some() {
+            self.writers.side(slot, piece.from, detector.is_above());
+        }
+        self.writers.sample(slot, &sample);
+    }
+}
