@@ -96,6 +96,12 @@ impl CircuitModel {
         self.network.margins.lookahead
     }
 
+    /// The longest time between two points of a net's waveform while it changes (s).
+    #[must_use]
+    pub const fn longest_step(&self) -> f64 {
+        self.network.margins.longest_step
+    }
+
     pub(crate) const fn network(&self) -> &Network {
         &self.network
     }

@@ -83,10 +83,12 @@ impl RawWriter {
     /// A net has a sample.
     pub(super) fn sample(&mut self, slot: usize, sample: &Sample) {
         self.nets[slot].push_back(*sample);
-        if let Times::Samples(times) = &mut self.times
-            && times.back().is_none_or(|last| *last < sample.time)
-        {
-            times.push_back(sample.time);
+        if let Times::Samples(times) = &mut self.times {
+            // It comes last, or nearly so.
+            let at = times.partition_point(|time| *time < sample.time);
+            if times.get(at) != Some(&sample.time) {
+                times.insert(at, sample.time);
+            }
         }
     }
 

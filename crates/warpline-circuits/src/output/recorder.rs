@@ -7,7 +7,8 @@
 //!   voltage, until that long before its next sample. So what happened earlier than that is settled
 //!   when a sample comes: it is written, and nothing that waits grows with the length of the run.
 //! - **OUT-B.** What is written is a function of the samples of each net. It does not depend on the
-//!   order of nets in the netlist, nor of samples of equal times of different nets.
+//!   order of nets in the netlist, nor on that of samples of different nets at the same time. A
+//!   sample may be earlier than that of another net before it, by a thousandth of `longest_step`.
 //! - **OUT-C.** After an error nothing more is written, and the error is kept until the end.
 
 use std::{ops::ControlFlow, path::PathBuf};
@@ -21,16 +22,20 @@ use crate::{
     waveform::{Cubic, Detector},
 };
 
-/// The longest step is taken to be so much longer, for the ends of steps are rounded.
-const ROUNDING: f64 = 1.001;
+/// The part of the longest step by which steps may be longer, and by which samples of different nets
+/// may be out of order: times are rounded.
+const SLACK: f64 = 1e-3;
 
-/// Takes the samples of a run in the order of their times, and writes all that is asked for.
+/// Takes the samples of a run in the order of their times (OUT-B), and writes all that is asked for.
 #[derive(Debug)]
 pub struct Recorder {
     slots: Slots,
     fixed: FixedNets,
     threshold: f64,
+    /// After how long a silent net has rested (s).
     longest_step: f64,
+    /// By how much samples may be out of order (s).
+    slack: f64,
     /// The last sample of each net.
     last: Vec<Option<Sample>>,
     /// The side of the threshold of each net that is written.
@@ -68,7 +73,8 @@ impl Recorder {
         Ok(Self {
             fixed,
             threshold: outputs.threshold,
-            longest_step: outputs.longest_step * ROUNDING,
+            longest_step: outputs.longest_step * (1.0 + SLACK),
+            slack: outputs.longest_step * SLACK,
             last: vec![None; slots.recorded.len()],
             detectors: vec![None; slots.written],
             now: 0.0,
@@ -149,7 +155,8 @@ impl Recorder {
     /// Takes a sample, and before it those of fixed nets.
     fn take_all(&mut self, slot: usize, sample: &Sample) -> Result<(), OutputError> {
         let Sample { time, value, slope, .. } = *sample;
-        let is_sound = time >= self.now && [time, value, slope].iter().all(|n| n.is_finite());
+        let earliest = self.last[slot].map_or(0.0, |last| last.time).max(self.now - self.slack);
+        let is_sound = time >= earliest && [time, value, slope].iter().all(|n| n.is_finite());
         if !is_sound {
             let net = self.slots.recorded[slot].name.clone();
             return Err(OutputError::Sample { net, time, value, slope, now: self.now });
@@ -177,7 +184,7 @@ impl Recorder {
         }
         if sample.time > self.now {
             self.now = sample.time;
-            self.writers.settle(self.now - self.longest_step)?;
+            self.writers.settle(self.now - self.slack - self.longest_step)?;
         }
         Ok(())
     }
