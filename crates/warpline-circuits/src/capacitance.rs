@@ -6,12 +6,15 @@
 //!
 //! | of a transistor | at the gate | at a drain or source that is no rail |
 //! |---|---|---|
-//! | channel | 0.85 of W·L·Cox | 0.25 of it |
-//! | overlap | once at a rail, else twice for the drain (Miller) | once |
+//! | channel | 0.9 of W·L·Cox | 0.15 of it |
+//! | overlap | once at a rail, else 1.5 times for the drain (Miller) | once |
 //! | junction | | averaged from 0 to the swing |
 //!
 //! The overlap at a drain or source is also driven by the gate: a current that follows from the
 //! slope of the gate's voltage, which is known.
+//!
+//! The three parts were chosen by comparison with ngspice on chains of inverters and on two circuits of
+//! NAND gates. The mean errors of delays are then 0.8 % to 2.3 %.
 //!
 //! # References
 //!
@@ -20,11 +23,11 @@
 use crate::circuit::{MosCard, Transistor};
 
 /// The part of the channel's capacitance that loads the gate, as an average over a transition.
-const GATE_SHARE: f64 = 0.85;
+const GATE_SHARE: f64 = 0.9;
 /// The part that loads a drain or source.
-const CHANNEL_SHARE: f64 = 0.25;
+const CHANNEL_SHARE: f64 = 0.15;
 /// The load of the gate by an overlap whose other end moves against it.
-const MILLER: f64 = 2.0;
+const MILLER: f64 = 1.5;
 
 /// What a transistor adds to its nets (F).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -329,7 +329,7 @@ impl Subject<'_> {
             if let Driver::Source(source) = *driver {
                 let waveform = &self.network.waveforms[source as usize];
                 let (segment, end) = stimulus::segment(waveform, now);
-                debug_assert!(end > now, "STIM-A: a segment at {now} that ends at {end}");
+                debug_assert!(end > now, "SUB-D: a segment at {now} that ends at {end}");
                 *input = Input { last: segment, before: segment };
                 state.breakpoint = state.breakpoint.min(end);
             }
