@@ -2,7 +2,7 @@
 //!
 //! Made by the readers of netlists and by the generators; printed by the command.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 /// A netlist that cannot be read or simulated: where, what is wrong, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,11 +23,29 @@ impl NetlistError {
     }
 }
 
+/// What is wrong, and what to do: an error whose place the caller adds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Complaint {
+    what: String,
+    remedy: String,
+}
+
+impl Complaint {
+    pub(crate) fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { what: what.into(), remedy: remedy.into() }
+    }
+
+    /// The error at a place.
+    pub(crate) fn at(self, place: &Place) -> NetlistError {
+        NetlistError { place: place.clone(), what: self.what, remedy: self.remedy }
+    }
+}
+
 /// A place in a netlist.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// The file, as it was named by the user or by an `.include`.
-    pub file: String,
+    pub file: Arc<str>,
     /// The line, from 1; `None` for the file as a whole.
     pub line: Option<usize>,
 }
@@ -35,12 +53,12 @@ pub struct Place {
 impl Place {
     /// The file as a whole.
     pub(crate) fn file(file: &str) -> Self {
-        Self { file: file.to_owned(), line: None }
+        Self { file: file.into(), line: None }
     }
 
     /// A line of a file.
-    pub(crate) fn line(file: &str, line: usize) -> Self {
-        Self { file: file.to_owned(), line: Some(line) }
+    pub(crate) fn line(file: &Arc<str>, line: usize) -> Self {
+        Self { file: Arc::clone(file), line: Some(line) }
     }
 }
 

@@ -157,7 +157,8 @@ mod tests {
         );
         assert_eq!(
             refused("tree:3"),
-            "--generate: there is no generator `tree`; use chain, adder, multiplier, ring or regfile"
+            "--generate: there is no generator `tree`; use chain, adder, multiplier, ring or \
+             regfile"
         );
         for text in [
             "chain:0",

@@ -1,6 +1,7 @@
 //! Timing of MOS circuits at the level of transistors, as a model for every engine of Warpline.
 //!
-//! A netlist (a SPICE deck or an ISCAS `.bench` file) is read into a flat [`Circuit`](circuit::Circuit).
+//! A netlist (a SPICE deck or an ISCAS `.bench` file) is read into a flat
+//! [`Circuit`](circuit::Circuit).
 
 pub mod bare;
 pub mod bench;
@@ -10,17 +11,20 @@ mod cells;
 pub mod circuit;
 mod device;
 pub mod error;
+pub mod export;
 pub mod generate;
 mod instant;
 mod integration;
 pub mod logic;
 mod matrix;
 pub mod model;
+pub mod netlist;
 mod network;
 mod operating_point;
 pub mod output;
 mod partition;
 pub mod process;
+pub mod spice;
 pub mod stimuli;
 mod stimulus;
 mod subcircuit;

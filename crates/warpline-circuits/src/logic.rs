@@ -113,6 +113,7 @@ impl<'a> Evaluation<'a> {
     /// An evaluation before its first vector.
     #[must_use]
     pub fn new(gates: &'a Gates) -> Self {
+        debug_assert!(has_one_driver_each(gates), "LOGIC-A: a signal has no driver, or several");
         let mut readers = vec![Vec::new(); gates.names.len()];
         let mut values = vec![None; gates.names.len()];
         for (index, gate) in gates.gates.iter().enumerate() {
@@ -172,6 +173,13 @@ impl<'a> Evaluation<'a> {
     fn states(&self) -> impl Iterator<Item = &'a Gate> + use<'a> {
         self.gates.gates.iter().filter(|gate| gate.kind == GateKind::FlipFlop)
     }
+}
+
+fn has_one_driver_each(gates: &Gates) -> bool {
+    let mut drivers = vec![0; gates.names.len()];
+    gates.inputs.iter().for_each(|&input| drivers[input] += 1);
+    gates.gates.iter().for_each(|gate| drivers[gate.output] += 1);
+    drivers.iter().all(|&drivers| drivers == 1)
 }
 
 /// The value of a gate's output, if the values of its inputs decide it.

@@ -1,9 +1,9 @@
 //! Stimuli for circuits that come without: random vectors and clocks, repeatable from a seed.
 //!
 //! Called for netlists of gates ([`workload`](crate::workload)) and by the
-//! [generators](crate::generate). Vector `k` begins at `k * period`, where its bits begin to change;
-//! a change takes [`EDGE`]. A clock rises at three quarters of each period, when the vector has
-//! settled, and falls at a quarter of the next one.
+//! [generators](crate::generate). Vector `k` begins at `k * period`, where its bits begin to
+//! change; a change takes [`EDGE`]. A clock rises at three quarters of each period, when the vector
+//! has settled, and falls at a quarter of the next one.
 
 use rand_pcg::{
     Pcg64Mcg,

@@ -1,7 +1,7 @@
 //! A circuit with stimuli, and the voltages at which its nets have to settle.
 //!
-//! Made from netlists of gates here, and by the [generators](crate::generate); the command simulates
-//! the circuit, and tests compare what comes out with the Boolean values.
+//! Made from netlists of gates here, and by the [generators](crate::generate); the command
+//! simulates the circuit, and tests compare what comes out with the Boolean values.
 
 use crate::{
     builder::Builder,

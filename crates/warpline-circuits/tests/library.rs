@@ -75,8 +75,16 @@ fn iscas_circuits_have_as_many_transistors_and_components_as_published() {
 fn check(circuit: &Circuit) {
     let names: BTreeSet<_> = circuit.nets.iter().collect();
     assert_eq!(names.len(), circuit.nets.len(), "two nets have the same name");
-    let devices: BTreeSet<_> = circuit.transistors.iter().map(|mos| &mos.name).collect();
-    assert_eq!(devices.len(), circuit.transistors.len(), "two transistors have the same name");
+    let names: BTreeSet<_> = circuit.transistors.iter().map(|mos| &mos.name).collect();
+    assert_eq!(names.len(), circuit.transistors.len(), "two transistors have the same name");
+    let devices = || circuit.transistors.iter();
+    let ends = devices().flat_map(|mos| [mos.drain, mos.gate, mos.source, mos.bulk]);
+    let ends = ends.chain(circuit.capacitors.iter().flat_map(|c| [c.net, c.reference]));
+    assert!(ends.map(NetId::index).all(|net| net < circuit.nets.len()), "FLAT-A");
+    let fixed: BTreeSet<_> = circuit.sources.iter().map(|source| source.net).collect();
+    assert_eq!(fixed.len(), circuit.sources.len(), "FLAT-B: two sources at a net");
+    assert!(devices().all(|mos| mos.width > 0.0 && mos.length > 0.0), "FLAT-C");
+    assert!(circuit.capacitors.iter().all(|load| load.capacitance > 0.0), "FLAT-C");
     let mut is_loaded = vec![false; circuit.nets.len()];
     is_loaded[0] = true;
     circuit.sources.iter().for_each(|source| is_loaded[source.net.index()] = true);

@@ -45,8 +45,8 @@ pub(super) fn adder(bits: usize) -> Gates {
     gates
 }
 
-/// The product of `a` and `b` in `p`: rows of adders, each of which adds `a`, shifted, where a bit of
-/// `b` is set.
+/// The product of `a` and `b` in `p`: rows of adders, each of which adds `a`, shifted, where a bit
+/// of `b` is set.
 pub(super) fn multiplier(bits: usize) -> Gates {
     let mut gates = Gates::new("multiplier");
     let [a, b] = ["a", "b"].map(|name| number(&mut gates, name, bits));
@@ -150,7 +150,8 @@ mod tests {
             let numbers = &bits[..2 * size];
             let (a, b) = numbers.split_at(size);
             let (a, b) = (value(a.iter().copied()), value(b.iter().copied()));
-            prop_assert_eq!(result(&adder(size), &bits[..=2 * size]), a + b + u64::from(bits[2 * size]));
+            let carry = u64::from(bits[2 * size]);
+            prop_assert_eq!(result(&adder(size), &bits[..=2 * size]), a + b + carry);
             prop_assert_eq!(result(&multiplier(size), numbers), a * b);
         }
     }

@@ -1,9 +1,10 @@
 //! A generated register file: a port to write, and a port to read through precharged bit lines.
 //!
-//! A word is written while the clock `write` is high, and read while the clock `read` is high, later
-//! in the same period; while `read` is low, the read bit lines are charged. An address beyond the
-//! words writes nothing and reads zeros. A cell has eight transistors: two inverters, two N channels
-//! to the write bit lines, and two in series that discharge the read bit line where the bit is set.
+//! A word is written while the clock `write` is high, and read while the clock `read` is high,
+//! later in the same period; while `read` is low, the read bit lines are charged. An address beyond
+//! the words writes nothing and reads zeros. A cell has eight transistors: two inverters, two N
+//! channels to the write bit lines, and two in series that discharge the read bit line where the
+//! bit is set.
 
 use crate::{
     builder::Builder,

@@ -1,0 +1,169 @@
+//! Which nets are fixed, and what follows: the last part of reading a deck.
+//!
+//! Called by [`read`](super::read) with an expanded circuit.
+
+use std::collections::{HashSet, VecDeque};
+
+use super::{
+    card::Card,
+    expand::{Expander, Pending},
+};
+use crate::{
+    circuit::{Capacitor, Circuit, NetId, Pulse, Source, Waveform},
+    error::{NetlistError, Place, quoted},
+};
+
+/// Adds the sources and the capacitors, and checks that the circuit can be simulated.
+pub(super) fn finish(
+    file: &str,
+    expander: Expander<'_>,
+) -> Result<(Circuit, Vec<String>), NetlistError> {
+    let Expander { mut circuit, transistors, initial, capacitors, sources, mut notes, .. } =
+        expander;
+    let mut is_fixed = fix(&mut circuit, sources)?;
+    is_fixed[NetId::GROUND.index()] = true;
+    add_capacitors(&mut circuit, capacitors, &is_fixed, &mut notes)?;
+    check(&circuit, &transistors, &is_fixed)?;
+    if circuit.transistors.is_empty() && circuit.resistors.is_empty() {
+        let what = "there is no transistor and no resistor";
+        return Err(NetlistError::new(&Place::file(file), what, "is it the right file?"));
+    }
+    check_initial(&circuit, &initial, &is_fixed)?;
+    Ok((circuit, notes))
+}
+
+/// Turns sources between two nets into sources against ground, beginning with those at ground.
+/// Says of each net whether it is fixed.
+fn fix(
+    circuit: &mut Circuit,
+    sources: Vec<Pending<'_, Waveform>>,
+) -> Result<Vec<bool>, NetlistError> {
+    let mut at: Vec<Vec<usize>> = vec![Vec::new(); circuit.nets.len()];
+    for (index, source) in sources.iter().enumerate() {
+        source.ends.iter().for_each(|end| at[end.index()].push(index));
+    }
+    let mut found: Vec<Option<Source>> = vec![None; sources.len()];
+    let mut is_fixed = vec![false; circuit.nets.len()];
+    // Nets whose voltage is constant, with the voltage.
+    let mut constant = VecDeque::from([(NetId::GROUND, 0.0)]);
+    is_fixed[NetId::GROUND.index()] = true;
+    while let Some((reference, voltage)) = constant.pop_front() {
+        for &index in &at[reference.index()] {
+            if found[index].is_some() {
+                continue;
+            }
+            let Pending { card, name, ends: [plus, minus], value } = &sources[index];
+            let (net, sign) = if *minus == reference { (*plus, 1.0) } else { (*minus, -1.0) };
+            if std::mem::replace(&mut is_fixed[net.index()], true) {
+                let net = quoted(&circuit.nets[net.index()]);
+                let what =
+                    format!("{} is at the net {net}, which is fixed already", quoted(card.name()));
+                return Err(card.error(what, "remove one of the sources"));
+            }
+            let waveform = transform(value, sign, voltage);
+            if let Waveform::Constant(voltage) = waveform {
+                constant.push_back((net, voltage));
+            }
+            found[index] = Some(Source { name: name.clone(), net, waveform });
+        }
+    }
+    for (source, pending) in found.into_iter().zip(&sources) {
+        let Some(source) = source else {
+            let what =
+                format!("{} is between nets that no source fixes", quoted(pending.card.name()));
+            let remedy = "put one of its ends to ground or to a net with a DC source; to measure a \
+                          current is not supported: use one net instead of the two";
+            return Err(pending.card.error(what, remedy));
+        };
+        circuit.sources.push(source);
+    }
+    Ok(is_fixed)
+}
+
+/// `sign * waveform + offset`
+fn transform(waveform: &Waveform, sign: f64, offset: f64) -> Waveform {
+    let map = |voltage: f64| sign * voltage + offset;
+    match waveform {
+        Waveform::Constant(voltage) => Waveform::Constant(map(*voltage)),
+        Waveform::PiecewiseLinear(points) => Waveform::PiecewiseLinear(
+            points.iter().map(|&(time, voltage)| (time, map(voltage))).collect(),
+        ),
+        Waveform::Pulse(pulse) => {
+            Waveform::Pulse(Pulse { low: map(pulse.low), high: map(pulse.high), ..*pulse })
+        }
+    }
+}
+
+fn add_capacitors(
+    circuit: &mut Circuit,
+    capacitors: Vec<Pending<'_, f64>>,
+    is_fixed: &[bool],
+    notes: &mut Vec<String>,
+) -> Result<(), NetlistError> {
+    for Pending { card, name, ends: [a, b], value } in capacitors {
+        let (net, reference) = match (is_fixed[a.index()], is_fixed[b.index()]) {
+            (false, true) => (a, b),
+            (true, false) => (b, a),
+            (true, true) => {
+                notes.push(format!(
+                    "{}: the capacitor is between fixed nets: no effect",
+                    card.place
+                ));
+                continue;
+            }
+            (false, false) => {
+                let what = format!("{} couples two nets that no source fixes", quoted(card.name()));
+                let remedy = "put a capacitor from each of the two nets to ground instead";
+                return Err(card.error(what, remedy));
+            }
+        };
+        circuit.capacitors.push(Capacitor { name, net, reference, capacitance: value });
+    }
+    Ok(())
+}
+
+/// Bulks are fixed, and each gate has a driver.
+fn check(circuit: &Circuit, cards: &[&Card], is_fixed: &[bool]) -> Result<(), NetlistError> {
+    let mut is_driven = is_fixed.to_vec();
+    let channels = circuit.transistors.iter().flat_map(|mos| [mos.drain, mos.source]);
+    let resistors = circuit.resistors.iter().flat_map(|resistor| resistor.ends);
+    channels.chain(resistors).for_each(|net| is_driven[net.index()] = true);
+    for (mos, card) in circuit.transistors.iter().zip(cards) {
+        if !is_fixed[mos.bulk.index()] {
+            let net = quoted(&circuit.nets[mos.bulk.index()]);
+            let what =
+                format!("the bulk of {} is {net}, which no source fixes", quoted(card.name()));
+            return Err(card.error(what, "put it to ground or to a supply"));
+        }
+        if !is_driven[mos.gate.index()] {
+            let net = quoted(&circuit.nets[mos.gate.index()]);
+            let what =
+                format!("the gate of {} is {net}, which nothing drives", quoted(card.name()));
+            return Err(
+                card.error(what, "is the name right? give the net a source or a transistor")
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Each net starts at one voltage at most, and fixed nets at that of their source.
+fn check_initial(
+    circuit: &Circuit,
+    cards: &[&Card],
+    is_fixed: &[bool],
+) -> Result<(), NetlistError> {
+    let mut seen = HashSet::new();
+    for (&(net, _), card) in circuit.initial.iter().zip(cards) {
+        let name = quoted(&circuit.nets[net.index()]);
+        let wrong = if is_fixed[net.index()] {
+            format!(".ic is for {name}, which a source fixes")
+        } else if !seen.insert(net) {
+            format!(".ic is for {name} twice")
+        } else {
+            continue;
+        };
+        return Err(card.error(wrong, "remove one of the two"));
+    }
+    Ok(())
+}
