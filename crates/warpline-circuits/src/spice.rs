@@ -67,8 +67,8 @@ pub fn read_within(
     expander.circuit.end = transient.end;
     expander.circuit.print_step = transient.step;
     expander.expand()?;
-    let expand::Expander { scopes, nets, circuit, .. } = &mut expander;
-    control::output(&deck.controls, scopes, nets, circuit)?;
-    let (circuit, notes) = fix::finish(file, expander)?;
+    fix::finish(file, &mut expander)?;
+    let expand::Expander { mut scopes, nets, mut circuit, notes, .. } = expander;
+    control::output(&deck.controls, &mut scopes, &nets, &mut circuit)?;
     Ok(Deck { circuit, notes })
 }

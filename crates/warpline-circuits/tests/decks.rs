@@ -278,8 +278,12 @@ fn analyses_that_are_not_simulated_are_refused() {
         ".print tran i(vdd)",
         "`i` of .print is not supported; only voltages are known: write v(NET)",
     );
-    refused(".ic v(a)=1", ".ic is for `a`, which a source fixes; remove one of the two");
-    refused(".ic v(y)=1 v(y)=1", ".ic is for `y` twice; remove one of the two");
+    refused(".ic v(a)=1", ".ic is for `a`, which a source fixes; remove it from the .ic line");
+    refused(
+        "r1 z z 1\n.ic v(z)=1",
+        "a.cir:10: .ic is for `z`, where no element is; remove it from the .ic line",
+    );
+    refused(".ic v(y)=1 v(y)=1", ".ic is for `y` twice; remove it from the .ic line");
     refused(
         ".ic v(z)=1",
         ".ic is for `v`(z), which is no net; write .ic v(NET)=VOLTAGE with a net of the circuit",

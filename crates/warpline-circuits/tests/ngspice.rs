@@ -9,6 +9,7 @@ use warpline_circuits::{
     export::{self, Accuracy},
     generate::Generator,
     process::{Capacitances, SUPPLY},
+    spice,
     stimuli::Stimuli,
     workload::Workload,
 };
@@ -19,6 +20,39 @@ INPUT(a)\nINPUT(b)\nINPUT(c)\nOUTPUT(x)\nOUTPUT(q)\nOUTPUT(r)\n\
 n = NAND(a, b, c)\no = NOR(a, c)\np = AND(b, c)\ns = OR(o, p, q)\n\
 x = XOR(a, b, s)\ny = XNOR(x, n)\nz = BUFF(y)\nq = DFF(z)\nv = NOT(q)\nr = DFF(v)\n";
 
+/// A deck with much of what the reader does: its circuit has to be the one that ngspice makes of it.
+const DECK: &str = "\
+hierarchy
+.param wn=1u beta={ratio*1} ratio=2.5
+.global vdd
+.subckt inv in out w={wn} load=0
+.param wp='w*beta'
+m1 out in 0 0 nch w={w} l=0.5u m=2
+m2 out in vdd vdd pch w={wp*2} l=0.5u ad={w*1.25u} pd='2*(w+1.25u)' as=1p ps=3u
+c1 out 0 {5f + load}
+.ends
+.subckt pair a y
+x1 a m inv
+r1 m m2 2k
+c2 m2 0 3f
+x2 m2 y inv w=2u load={4*1f}
+.ends pair
+.model nch nmos (level=1 tox=9n uo=350 vto=0.7 gamma=0.45 phi=0.9 lambda=0.1 cgso=0.4n cgdo=0.4n
++ cj=0.56m mj=0.45 cjsw=3.5p mjsw=0.2 pb=0.9 ld=0.05u)
+.model pch pmos level=1 tox=9n nsub=1e16 uo=100 vto=-0.8 lambda=0.2
++ cj=0.94m pb=0.9
+x1 a b pair
+x2 b c pair
+x3 c d inv w=4u
+vdd vdd 0 3.3
+vneg 0 neg 1.0
+va a neg pulse(1 4.3 1n 0.2n 0.3n 2n 6n)
+.ic v(x1.m2)=1.1
+.tran 10p 14n 0 10p
+.option reltol=1e-5
+.end
+";
+
 /// Waveforms of nets over time.
 struct Waveforms {
     /// For each point, the time and the voltages.
@@ -28,18 +62,27 @@ struct Waveforms {
 
 impl Waveforms {
     fn at(&self, net: &str, time: f64) -> f64 {
+        let column = self.columns[&format!("v({net})")];
         let after = self.points.partition_point(|point| point[0] < time);
-        self.points[after.min(self.points.len() - 1)][self.columns[&format!("v({net})")]]
+        let after = after.clamp(1, self.points.len() - 1);
+        let [a, b] = [&self.points[after - 1], &self.points[after]];
+        a[column] + (b[column] - a[column]) * (time - a[0]) / (b[0] - a[0])
     }
 }
 
 /// What ngspice makes of the circuit; `None` if there is no ngspice.
 fn simulate(circuit: &Circuit) -> Option<Waveforms> {
+    let accuracy = Accuracy { max_step: Some(50e-12), tolerance: Some(1e-4) };
+    let mut deck = Vec::new();
+    export::write(circuit, &accuracy, &mut deck).expect("memory is there");
+    run(&deck)
+}
+
+/// What ngspice makes of a deck; `None` if there is no ngspice.
+fn run(text: &[u8]) -> Option<Waveforms> {
     let directory = tempfile::tempdir().expect("a directory");
     let [deck, raw] = ["deck.cir", "out.raw"].map(|name| directory.path().join(name));
-    let accuracy = Accuracy { max_step: Some(50e-12), tolerance: Some(1e-4) };
-    let mut file = fs::File::create(&deck).expect("a file");
-    export::write(circuit, &accuracy, &mut file).expect("a deck");
+    fs::write(&deck, text).expect("a file");
     let output = match Command::new("ngspice").arg("-b").arg("-r").args([&raw, &deck]).output() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             eprintln!("ngspice is not installed: what it would show is not tested");
@@ -130,4 +173,22 @@ fn a_ring_oscillates() {
     let edges = high.windows(2).filter(|pair| pair[0] != pair[1]).count();
     // Ten delays of 47 ps are a period.
     assert!((30..60).contains(&edges), "{edges} edges in 10 ns");
+}
+
+#[test]
+fn a_deck_means_what_it_means_to_ngspice() {
+    let mut include = |_: &str, _: &str| Err(io::ErrorKind::NotFound.into());
+    let deck = spice::read("deck.cir", DECK, &mut include).expect("a deck");
+    let mut flat = Vec::new();
+    let accuracy = Accuracy { max_step: Some(10e-12), tolerance: Some(1e-5) };
+    export::write(&deck.circuit, &accuracy, &mut flat).expect("memory is there");
+    let (Some(given), Some(flat)) = (run(DECK.as_bytes()), run(&flat)) else { return };
+    for net in &deck.circuit.nets[1..] {
+        for step in 0..280 {
+            let time = f64::from(step) * 50e-12;
+            let voltages = [&given, &flat].map(|waveforms| waveforms.at(net, time));
+            let difference = (voltages[0] - voltages[1]).abs();
+            assert!(difference < 10e-3, "{net} has {voltages:?} V at {time:e} s");
+        }
+    }
 }

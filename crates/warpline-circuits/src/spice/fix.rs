@@ -2,7 +2,10 @@
 //!
 //! Called by [`read`](super::read) with an expanded circuit.
 
-use std::collections::{HashSet, VecDeque};
+use std::{
+    collections::{HashSet, VecDeque},
+    mem,
+};
 
 use super::{
     card::Card,
@@ -13,23 +16,34 @@ use crate::{
     error::{NetlistError, Place, quoted},
 };
 
-/// Adds the sources and the capacitors, and checks that the circuit can be simulated.
-pub(super) fn finish(
-    file: &str,
-    expander: Expander<'_>,
-) -> Result<(Circuit, Vec<String>), NetlistError> {
-    let Expander { mut circuit, transistors, initial, capacitors, sources, mut notes, .. } =
-        expander;
-    let mut is_fixed = fix(&mut circuit, sources)?;
+/// Adds the sources and the capacitors, and checks that the circuit can be simulated. Nets without
+/// an element lose their names, so that nothing can be asked of them.
+pub(super) fn finish(file: &str, expander: &mut Expander<'_>) -> Result<(), NetlistError> {
+    let Expander { circuit, notes, .. } = expander;
+    let mut is_fixed = fix(circuit, mem::take(&mut expander.sources))?;
     is_fixed[NetId::GROUND.index()] = true;
-    add_capacitors(&mut circuit, capacitors, &is_fixed, &mut notes)?;
-    check(&circuit, &transistors, &is_fixed)?;
+    add_capacitors(circuit, mem::take(&mut expander.capacitors), &is_fixed, notes)?;
+    check(circuit, &expander.transistors, &is_fixed)?;
     if circuit.transistors.is_empty() && circuit.resistors.is_empty() {
         let what = "there is no transistor and no resistor";
         return Err(NetlistError::new(&Place::file(file), what, "is it the right file?"));
     }
-    check_initial(&circuit, &initial, &is_fixed)?;
-    Ok((circuit, notes))
+    let is_connected = connected(circuit);
+    check_initial(circuit, &expander.initial, &is_fixed, &is_connected)?;
+    expander.nets.retain(|_, net| is_connected[net.index()]);
+    Ok(())
+}
+
+/// Says of each net whether an element is there.
+fn connected(circuit: &Circuit) -> Vec<bool> {
+    let mut is_connected = vec![false; circuit.nets.len()];
+    let transistors = circuit.transistors.iter();
+    let nets = transistors.flat_map(|mos| [mos.drain, mos.gate, mos.source, mos.bulk]);
+    let nets = nets.chain(circuit.resistors.iter().flat_map(|resistor| resistor.ends));
+    let nets = nets.chain(circuit.capacitors.iter().flat_map(|load| [load.net, load.reference]));
+    let nets = nets.chain(circuit.sources.iter().map(|source| source.net));
+    nets.for_each(|net| is_connected[net.index()] = true);
+    is_connected
 }
 
 /// Turns sources between two nets into sources against ground, beginning with those at ground.
@@ -54,7 +68,7 @@ fn fix(
             }
             let Pending { card, name, ends: [plus, minus], value } = &sources[index];
             let (net, sign) = if *minus == reference { (*plus, 1.0) } else { (*minus, -1.0) };
-            if std::mem::replace(&mut is_fixed[net.index()], true) {
+            if mem::replace(&mut is_fixed[net.index()], true) {
                 let net = quoted(&circuit.nets[net.index()]);
                 let what =
                     format!("{} is at the net {net}, which is fixed already", quoted(card.name()));
@@ -152,18 +166,21 @@ fn check_initial(
     circuit: &Circuit,
     cards: &[&Card],
     is_fixed: &[bool],
+    is_connected: &[bool],
 ) -> Result<(), NetlistError> {
     let mut seen = HashSet::new();
     for (&(net, _), card) in circuit.initial.iter().zip(cards) {
         let name = quoted(&circuit.nets[net.index()]);
         let wrong = if is_fixed[net.index()] {
             format!(".ic is for {name}, which a source fixes")
+        } else if !is_connected[net.index()] {
+            format!(".ic is for {name}, where no element is")
         } else if !seen.insert(net) {
             format!(".ic is for {name} twice")
         } else {
             continue;
         };
-        return Err(card.error(wrong, "remove one of the two"));
+        return Err(card.error(wrong, "remove it from the .ic line"));
     }
     Ok(())
 }
