@@ -1,7 +1,7 @@
 //! The table of crossings: CSV with the columns `net,time,direction`; the recorder calls it.
 //!
-//! A row for each time that a net goes through the threshold, in the order of time, then of the nets'
-//! names: seconds, as short as they can be without loss, and `rise` or `fall`.
+//! A row for each time that a net goes through the threshold, in the order of time, then of the
+//! nets' names: seconds, as short as they can be without loss, and `rise` or `fall`.
 
 use std::io::{self, Write};
 

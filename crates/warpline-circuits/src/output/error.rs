@@ -57,6 +57,32 @@ pub enum OutputError {
         /// Numbers that are allowed.
         allowed: &'static str,
     },
+    /// A plot of no net, or of more nets than one can read.
+    #[error("a plot of {count} nets is asked for\n  what to do: choose 1 to {most} nets")]
+    PlottedNets {
+        /// How many nets were chosen.
+        count: usize,
+        /// The most that can be drawn.
+        most: usize,
+    },
+    /// A plot whose file name does not say what kind of picture it is.
+    #[error(
+        "{} names no kind of picture\n  what to do: give a name that ends in .svg or .png",
+        path.display()
+    )]
+    PictureKind {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A plot is asked for, and this build draws none.
+    #[error("this build draws no plots\n  what to do: build it with `--features plots`")]
+    NoPlots,
+    /// The plot could not be drawn.
+    #[error("the plot could not be drawn: {reason}")]
+    Plot {
+        /// The drawing library's error.
+        reason: String,
+    },
     /// A sample is not a point of a waveform, or comes after a later one.
     #[error(
         "the sample of net `{net}` at {time:e} s with {value} V and {slope:e} V/s came at {now:e} s\n  \

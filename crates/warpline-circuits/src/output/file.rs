@@ -4,8 +4,8 @@
 //!
 //! - **FILE-A.** A file has its name only when it is complete. Until then it is called
 //!   `NAME.partial`, where one may look at it; a run that fails, or is killed, leaves it there. An
-//!   older file `NAME` stays as it is until then. What is no regular file (a pipe, `/dev/stdout`) is
-//!   written at once.
+//!   older file `NAME` stays as it is until then. What is no regular file (a pipe, `/dev/stdout`)
+//!   is written at once.
 
 use std::{
     ffi::OsString,

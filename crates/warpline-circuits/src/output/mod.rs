@@ -1,10 +1,10 @@
-//! What a run leaves: waveforms (`vcd`, `raw`), crossings, and the results of `.measure`.
+//! What a run leaves: waveforms (`vcd`, `raw`, `plot`), crossings, and the results of `.measure`.
 //!
-//! The command describes what it wants in [`Outputs`] and makes a [`Recorder`] of it before the run;
-//! the output handler of the model gives it each [`Sample`](crate::circuit::Sample) as the run commits
-//! it; the command calls [`Recorder::finish`] after the run. The writers share the order of nets
-//! (`slots`), the samples of fixed nets (`fixed`) and files that are complete or called `.partial`
-//! (`file`).
+//! The command describes what it wants in [`Outputs`] and makes a [`Recorder`] of it before the
+//! run; the output handler of the model gives it each [`Sample`](crate::circuit::Sample) as the run
+//! commits it; the command calls [`Recorder::finish`] after the run. The writers share the order of
+//! nets (`slots`), the samples of fixed nets (`fixed`) and files that are complete or called
+//! `.partial` (`file`).
 //!
 //! A handler of outputs cannot end a run. So the recorder keeps the first error,
 //! [`Recorder::has_failed`] tells the observer of the run to stop, and [`Recorder::finish`] returns
@@ -15,6 +15,7 @@ mod error;
 mod file;
 mod fixed;
 mod measures;
+mod plot;
 mod raw;
 mod recorder;
 mod reorder;
@@ -26,6 +27,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 pub use error::OutputError;
 pub use measures::Measured;
+pub use plot::Plot;
 pub use raw::Points;
 pub use recorder::{Recorder, Recording};
 
@@ -42,10 +44,12 @@ pub struct Outputs {
     pub points: Points,
     /// A table of crossings (CSV).
     pub crossings: Option<PathBuf>,
+    /// A plot of some nets, in a build with the feature `plots`.
+    pub plot: Option<Plot>,
     /// The voltage (V) that tells high from low, for crossings and for the wires of the VCD file.
     pub threshold: f64,
-    /// The most time (s) between two samples of a net whose voltage changes: the longest step of the
-    /// simulation. Memory grows with what happens in this time.
+    /// The most time (s) between two samples of a net whose voltage changes: the longest step of
+    /// the simulation. Memory grows with what happens in this time.
     pub longest_step: f64,
 }
 
@@ -60,7 +64,8 @@ impl Outputs {
             Points::Samples
         };
         let threshold = supply_voltage(circuit) / 2.0;
-        Self { vcd: None, raw: None, points, crossings: None, threshold, longest_step }
+        let (vcd, raw, crossings, plot) = (None, None, None, None);
+        Self { vcd, raw, points, crossings, plot, threshold, longest_step }
     }
 
     /// Finds numbers that are not allowed, and files that are given twice.
@@ -79,7 +84,8 @@ impl Outputs {
             return error("step of the raw file", step, "a time in s, greater than 0");
         }
         let mut paths = BTreeSet::new();
-        for path in [&self.vcd, &self.raw, &self.crossings].into_iter().flatten() {
+        let files = [&self.vcd, &self.raw, &self.crossings].into_iter().flatten();
+        for path in files.chain(self.plot.iter().flat_map(|plot| &plot.files)) {
             if !paths.insert(path) {
                 return Err(OutputError::Twice { path: path.clone() });
             }
@@ -88,8 +94,8 @@ impl Outputs {
     }
 }
 
-/// The supply voltage of a circuit (V): the highest of its constant sources, or of all voltages of its
-/// sources if none is constant.
+/// The supply voltage of a circuit (V): the highest of its constant sources, or of all voltages of
+/// its sources if none is constant.
 #[must_use]
 pub fn supply_voltage(circuit: &Circuit) -> f64 {
     let highest =

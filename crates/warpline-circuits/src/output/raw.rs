@@ -1,8 +1,8 @@
 //! A binary raw file, as ngspice writes and loads it; the recorder calls it.
 //!
-//! A header of lines, and then a row of doubles (little-endian) for each point of time: the time and
-//! the voltages of all nets, from the cubics between their samples. The header has the number of
-//! points, so it is written anew at the end.
+//! A header of lines, and then a row of doubles (little-endian) for each point of time: the time
+//! and the voltages of all nets, from the cubics between their samples. The header has the number
+//! of points, so it is written anew at the end.
 
 use std::{
     collections::VecDeque,

@@ -22,11 +22,12 @@ use crate::{
     waveform::{Cubic, Detector},
 };
 
-/// The part of the longest step by which steps may be longer, and by which samples of different nets
-/// may be out of order: times are rounded.
+/// The part of the longest step by which steps may be longer, and by which samples of different
+/// nets may be out of order: times are rounded.
 const SLACK: f64 = 1e-3;
 
-/// Takes the samples of a run in the order of their times (OUT-B), and writes all that is asked for.
+/// Takes the samples of a run in the order of their times (OUT-B), and writes all that is asked
+/// for.
 #[derive(Debug)]
 pub struct Recorder {
     slots: Slots,
@@ -66,7 +67,8 @@ impl Recorder {
     /// [`OutputError`] when a file cannot be created or a number is not allowed.
     pub fn create(circuit: &Circuit, outputs: &Outputs) -> Result<Self, OutputError> {
         outputs.check()?;
-        let slots = Slots::new(circuit, &[]);
+        let drawn = outputs.plot.as_ref().map_or(&[][..], |plot| &plot.nets);
+        let slots = Slots::new(circuit, drawn);
         let fixed = FixedNets::new(&slots.recorded, outputs.longest_step);
         let measures = Measures::new(circuit, &slots);
         let writers = Writers::create(circuit, outputs, &slots)?;
@@ -218,6 +220,7 @@ impl Recorder {
         let Some(last) = self.last[slot].replace(sample) else { return };
         let piece = Cubic::between(&last, &sample);
         self.measures.follow(slot, &piece);
+        self.writers.piece(slot, &piece);
         let Some(Some(detector)) = self.detectors.get_mut(slot) else { return };
         let (side, count) = (detector.is_above(), &mut self.crossings);
         detector.follow(&piece, |time, edge| {

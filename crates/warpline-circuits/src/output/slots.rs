@@ -6,8 +6,9 @@ use crate::circuit::{Circuit, NetId, Waveform};
 
 /// The nets that are recorded, and the place of each.
 ///
-/// First come the nets that are written, in the order of their names (part by part, between dots), and
-/// then those that are only measured or drawn. So no output depends on the order of the netlist.
+/// First come the nets that are written, in the order of their names (part by part, between dots),
+/// and then those that are only measured or drawn. So no output depends on the order of the
+/// netlist.
 #[derive(Debug)]
 pub(super) struct Slots {
     /// The places of all nets of the circuit.

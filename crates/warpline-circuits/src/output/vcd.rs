@@ -1,9 +1,9 @@
-//! Value change dump (IEEE 1364-2001, section 18), as GTKWave and others show it; the recorder calls
-//! it.
+//! Value change dump (IEEE 1364-2001, section 18), as GTKWave and others show it; the recorder
+//! calls it.
 //!
-//! A net `x1.out` is a wire `out` in the scope `x1`, which is 1 above the threshold and 0 below, and
-//! beside it a real variable `v(out)`, which has the voltage at each sample. Both keep their values
-//! while the net rests. Times are femtoseconds; voltages are rounded to microvolts.
+//! A net `x1.out` is a wire `out` in the scope `x1`, which is 1 above the threshold and 0 below,
+//! and beside it a real variable `v(out)`, which has the voltage at each sample. Both keep their
+//! values while the net rests. Times are femtoseconds; voltages are rounded to microvolts.
 
 use std::{fmt, io};
 

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use super::{
-    OutputError, Outputs, crossings::CrossingsWriter, file::PartialFile, raw::RawWriter,
-    slots::Slots, vcd::VcdWriter,
+    OutputError, Outputs, crossings::CrossingsWriter, file::PartialFile, plot::Sketch,
+    raw::RawWriter, slots::Slots, vcd::VcdWriter,
 };
 use crate::{
     circuit::{Circuit, Sample},
-    waveform::Edge,
+    waveform::{Cubic, Edge},
 };
 
 /// The files that are asked for.
@@ -17,6 +17,7 @@ pub(super) struct Writers {
     vcd: Option<VcdWriter>,
     raw: Option<RawWriter>,
     crossings: Option<CrossingsWriter>,
+    sketch: Option<Sketch>,
     pub(super) files: Vec<PathBuf>,
 }
 
@@ -35,12 +36,16 @@ impl Writers {
         let vcd = create(&outputs.vcd).transpose()?;
         let raw = create(&outputs.raw).transpose()?;
         let crossings = create(&outputs.crossings).transpose()?;
+        let sketch = outputs.plot.as_ref().map(|plot| Sketch::create(circuit, slots, plot));
+        let sketch = sketch.transpose()?;
+        files.extend(outputs.plot.iter().flat_map(|plot| plot.files.iter().cloned()));
         let (title, names) = (&circuit.title, || slots.names());
         let points = outputs.points;
         Ok(Self {
             vcd: vcd.map(|file| VcdWriter::create(file, title, names())).transpose()?,
             raw: raw.map(|file| RawWriter::create(file, title, names(), points)).transpose()?,
             crossings: crossings.map(|f| CrossingsWriter::create(f, names())).transpose()?,
+            sketch,
             files,
         })
     }
@@ -49,6 +54,13 @@ impl Writers {
     pub(super) fn begin(&mut self, slot: usize, sample: &Sample, is_above: Option<bool>) {
         self.side(slot, sample.time, is_above);
         self.sample(slot, sample);
+    }
+
+    /// The waveform of a net goes on.
+    pub(super) fn piece(&mut self, slot: usize, piece: &Cubic) {
+        if let Some(sketch) = &mut self.sketch {
+            sketch.follow(slot, piece);
+        }
     }
 
     /// The next sample of a net.
@@ -96,7 +108,8 @@ impl Writers {
     pub(super) fn finish(&mut self, end: f64) -> Result<(), OutputError> {
         self.vcd.as_mut().map_or(Ok(()), |vcd| vcd.finish(end))?;
         self.raw.as_mut().map_or(Ok(()), |raw| raw.finish(end))?;
-        self.crossings.as_mut().map_or(Ok(()), CrossingsWriter::finish)
+        self.crossings.as_mut().map_or(Ok(()), CrossingsWriter::finish)?;
+        self.sketch.as_mut().map_or(Ok(()), Sketch::finish)
     }
 
     /// What waits in memory.

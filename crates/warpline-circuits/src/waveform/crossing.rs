@@ -11,10 +11,12 @@ pub enum Edge {
     Fall,
 }
 
-/// Follows the waveform of one net, and finds where it goes from one side of a threshold to the other.
+/// Follows the waveform of one net, and finds where it goes from one side of a threshold to the
+/// other.
 ///
 /// A waveform that only touches the threshold does not cross it, so rises and falls alternate. One
-/// that stays at the threshold for a while crosses it where it leaves, if it leaves to the other side.
+/// that stays at the threshold for a while crosses it where it leaves, if it leaves to the other
+/// side.
 #[derive(Clone, Copy, Debug)]
 pub struct Detector {
     threshold: f64,

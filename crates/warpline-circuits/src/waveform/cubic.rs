@@ -46,13 +46,18 @@ impl Cubic {
         self.at_part((time - self.from) / (self.to - self.from))
     }
 
+    /// Where the voltage turns between the ends: times (s), in order, and voltages (V).
+    pub fn turning_points(&self) -> impl Iterator<Item = (f64, f64)> {
+        let turns = self.turns().into_iter().flatten();
+        turns.map(|part| (self.time_at(part), self.at_part(part)))
+    }
+
     /// The least and the greatest voltage (V).
     #[must_use]
     pub fn extremes(&self) -> (f64, f64) {
-        let turns = self.turns().into_iter().flatten().map(|part| self.at_part(part));
-        turns.fold((self.first.min(self.last), self.first.max(self.last)), |(low, high), value| {
-            (low.min(value), high.max(value))
-        })
+        let ends = (self.first.min(self.last), self.first.max(self.last));
+        let values = self.turning_points().map(|point| point.1);
+        values.fold(ends, |(low, high), value| (low.min(value), high.max(value)))
     }
 
     /// Bounds of the voltage (V) that take no root to find: those of the control points of the
@@ -100,8 +105,8 @@ impl Cubic {
         }
     }
 
-    /// Where the voltage is `level`, between two parts of the time between which it does not turn and
-    /// at which it is on both sides of the level, or at it.
+    /// Where the voltage is `level`, between two parts of the time between which it does not turn
+    /// and at which it is on both sides of the level, or at it.
     ///
     /// Newton's method, kept within bounds that halve where it does not get on.
     pub(super) fn part_at(&self, level: f64, from: f64, to: f64) -> f64 {
@@ -121,7 +126,8 @@ impl Cubic {
                 high = part;
             }
             let next = part - above / (a + part * (2.0 * b + part * 3.0 * c));
-            // The steps of Newton's method become too small for the precision of numbers in the end.
+            // The steps of Newton's method become too small for the precision of numbers in the
+            // end.
             if next == part {
                 break;
             }

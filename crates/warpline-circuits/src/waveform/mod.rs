@@ -1,7 +1,7 @@
 //! Voltages over time: what a net does between two samples, and what a source does.
 //!
-//! The simulation reads [sources](crate::circuit::Waveform) by their straight [`Line`]s; the writers
-//! of waveforms follow nets by their [`Cubic`]s and find crossings with a [`Detector`].
+//! The simulation reads [sources](crate::circuit::Waveform) by their straight [`Line`]s; the
+//! writers of waveforms follow nets by their [`Cubic`]s and find crossings with a [`Detector`].
 
 mod crossing;
 mod cubic;

@@ -5,10 +5,10 @@
 //! # Invariants
 //!
 //! - **LINE-A.** Lines leave no gap: the line at the end of a line begins there. A line holds the
-//!   times from its beginning up to, but without, its end; so where a waveform jumps, its value is the
-//!   one after the jump.
-//! - **LINE-B.** A line ends later than any time that it holds, so whoever goes from corner to corner
-//!   gets on, even where the times of a pulse are too short for the precision of numbers.
+//!   times from its beginning up to, but without, its end; so where a waveform jumps, its value is
+//!   the one after the jump.
+//! - **LINE-B.** A line ends later than any time that it holds, so whoever goes from corner to
+//!   corner gets on, even where the times of a pulse are too short for the precision of numbers.
 
 use crate::circuit::{Pulse, Waveform};
 
@@ -121,8 +121,8 @@ impl Pulse {
         }
     }
 
-    /// The corners (time, voltage) of pulse number `n`. A pulse that is longer than its period is cut
-    /// off by the next one.
+    /// The corners (time, voltage) of pulse number `n`. A pulse that is longer than its period is
+    /// cut off by the next one.
     fn corners(&self, n: f64) -> [(f64, f64); 5] {
         let (start, end) = (self.beginning(n), self.beginning(n + 1.0));
         let top = start + self.rise;

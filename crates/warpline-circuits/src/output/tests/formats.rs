@@ -148,7 +148,8 @@ proptest! {
         }
     }
 
-    /// The rows are the crossings of all nets that are written, in the order of time, then of names.
+    /// The rows are the crossings of all nets that are written, in the order of time, then of
+    /// names.
     #[test]
     fn the_table_has_all_crossings(samples in samples()) {
         let (circuit, at) = (circuit(), tempfile::tempdir().unwrap());

@@ -63,7 +63,8 @@ proptest! {
         }
     }
 
-    /// Another order of the nets of the netlist, and of samples of equal times, makes the same files.
+    /// Another order of the nets of the netlist, and of samples of equal times, makes the same
+    /// files.
     #[test]
     fn the_order_of_nets_does_not_matter(samples in samples()) {
         let files = |circuit: &Circuit, samples: &[Sample]| {
@@ -109,8 +110,8 @@ fn memory_does_not_grow() {
     }
 }
 
-/// A net that was silent for long has rested: it leaves one longest step before its next sample, and
-/// has the same waveform in all formats (OUT-A).
+/// A net that was silent for long has rested: it leaves one longest step before its next sample,
+/// and has the same waveform in all formats (OUT-A).
 #[test]
 fn silent_nets_rest() {
     let (mut circuit, at) = (circuit(), tempfile::tempdir().expect("a directory"));

@@ -3,6 +3,7 @@
 mod failures;
 mod formats;
 mod laws;
+mod plots;
 
 use std::{fs, ops::ControlFlow, path::Path};
 
