@@ -9,7 +9,7 @@
 //!   cards; and exactly the circuit if it was itself read from an exported deck.
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     io::{self, Write},
 };
 
@@ -40,7 +40,7 @@ pub struct Accuracy {
 pub fn write(circuit: &Circuit, accuracy: &Accuracy, out: &mut impl Write) -> io::Result<()> {
     let title = circuit.title.split_whitespace().collect::<Vec<_>>().join(" ");
     writeln!(out, "{}", if title.is_empty() { "*" } else { &title })?;
-    let writer = &mut Writer { circuit, nets: net_names(circuit), devices: HashSet::new(), out };
+    let writer = &mut Writer { circuit, nets: net_names(circuit), devices: Taken::new(), out };
     writer.models()?;
     writer.sources()?;
     writer.transistors()?;
@@ -54,7 +54,7 @@ struct Writer<'a, W> {
     /// The names of the nets in the deck.
     nets: Vec<String>,
     /// The names of devices so far.
-    devices: HashSet<String>,
+    devices: Taken,
     out: &'a mut W,
 }
 
@@ -213,7 +213,7 @@ fn oxide_thickness(card: &MosCard) -> Option<f64> {
 
 /// The names of the nets in the deck, by net: their own ones where they are legal.
 fn net_names(circuit: &Circuit) -> Vec<String> {
-    let mut taken = HashSet::from(["0".to_owned(), "gnd".to_owned()]);
+    let mut taken = Taken::from([("0".to_owned(), 0), ("gnd".to_owned(), 0)]);
     let others = circuit.nets.iter().skip(1).map(|name| unique(legal(name), &mut taken));
     std::iter::once("0".to_owned()).chain(others).collect()
 }
@@ -230,10 +230,18 @@ fn legal(name: &str) -> String {
     }
 }
 
-/// The name with underscores at its end, so that it is none of those `taken`.
-fn unique(mut name: String, taken: &mut HashSet<String>) -> String {
-    while !taken.insert(name.clone()) {
-        name.push('_');
+/// Names, each with the number of times that it was asked for.
+type Taken = HashMap<String, usize>;
+
+/// The name, with a number at its end if it is taken.
+fn unique(name: String, taken: &mut Taken) -> String {
+    let mut candidate = name.clone();
+    while taken.contains_key(&candidate) {
+        // The count goes on where it ended, so that many equal names take no quadratic time.
+        let count = taken.entry(name.clone()).or_insert(0);
+        *count += 1;
+        candidate = format!("{name}_{count}");
     }
-    name
+    taken.insert(candidate.clone(), 0);
+    candidate
 }

@@ -238,9 +238,23 @@ fn names_that_a_deck_cannot_have_are_replaced() {
     let stimuli = Stimuli::default();
     let workload = Workload::of_gates(&gates, &stimuli, Capacitances::Explicit).expect("stimuli");
     let circuit = read(&deck(&workload.circuit));
-    for name in ["_a", "_", "y_1", "y_1_", "a__b"] {
+    for name in ["_a", "_", "y_1", "y_1_1", "a__b"] {
         assert!(circuit.nets.iter().any(|net| net == name), "{name} in {:?}", circuit.nets);
     }
     let counts = |circuit: &Circuit| (circuit.nets.len(), circuit.transistors.len());
     assert_eq!(counts(&circuit), counts(&workload.circuit));
+}
+
+/// Names with special characters only are all the same in a deck: 3^9 of them.
+#[test]
+fn many_names_that_are_replaced_by_the_same_one_take_no_time() {
+    let name = |number: usize| -> String {
+        (0..9).map(|digit| [';', '{', '*'][number / 3_usize.pow(digit) % 3]).collect()
+    };
+    let lines = (0..3_usize.pow(9)).map(|number| format!("{} = NOT(a)\n", name(number)));
+    let text = format!("INPUT(a)\n{}", lines.collect::<String>());
+    let gates = bench::read("a.bench", &text).expect("gates");
+    let workload = Workload::of_gates(&gates, &Stimuli::default(), Capacitances::Explicit);
+    let circuit = read(&deck(&workload.expect("good stimuli").circuit));
+    assert_eq!(circuit.transistors.len(), 2 * 3_usize.pow(9));
 }

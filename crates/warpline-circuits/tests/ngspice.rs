@@ -1,7 +1,7 @@
 //! ngspice runs exported decks, and settles where Boolean evaluation says. Without ngspice, nothing
 //! is tested.
 
-use std::{collections::HashMap, fs, io, process::Command};
+use std::{collections::HashMap, fs, io, path::Path, process::Command};
 
 use warpline_circuits::{
     bench,
@@ -20,7 +20,7 @@ INPUT(a)\nINPUT(b)\nINPUT(c)\nOUTPUT(x)\nOUTPUT(q)\nOUTPUT(r)\n\
 n = NAND(a, b, c)\no = NOR(a, c)\np = AND(b, c)\ns = OR(o, p, q)\n\
 x = XOR(a, b, s)\ny = XNOR(x, n)\nz = BUFF(y)\nq = DFF(z)\nv = NOT(q)\nr = DFF(v)\n";
 
-/// A deck with much of what the reader does: its circuit has to be the one that ngspice makes of it.
+/// A deck with much of what the reader does: its circuit is the one that ngspice makes of it.
 const DECK: &str = "\
 hierarchy
 .param wn=1u beta={ratio*1} ratio=2.5
@@ -159,6 +159,21 @@ fn gates_and_flip_flops_settle() {
     for capacitances in [Capacitances::Explicit, Capacitances::Full] {
         let stimuli = Stimuli { vectors: 6, ..Stimuli::default() };
         assert_settles(&Workload::of_gates(&gates, &stimuli, capacitances).expect("good stimuli"));
+    }
+}
+
+#[test]
+fn iscas_circuits_settle() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for name in ["c17.bench", "s27.bench"] {
+        let path = root.join("../shared/circuits").join(name);
+        let Ok(text) = fs::read_to_string(&path) else {
+            eprintln!("{} is not there: what it would show is not tested", path.display());
+            continue;
+        };
+        let gates = bench::read(name, &text).expect("gates");
+        let workload = Workload::of_gates(&gates, &Stimuli::default(), Capacitances::Explicit);
+        assert_settles(&workload.expect("good stimuli"));
     }
 }
 
