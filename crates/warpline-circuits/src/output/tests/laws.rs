@@ -137,6 +137,25 @@ fn silent_nets_rest() {
     assert_eq!(values, [0., 0., 0., 0., 0., 0., 0., 0., 0., 1.5, 3., 3., 3.]);
 }
 
+/// Samples of different nets may come a little out of order (OUT-B): all files are the same.
+#[test]
+fn samples_may_be_a_little_early() {
+    let circuit = circuit();
+    let sample = |time, net, value| Sample { time: time * NS, net: NetId(net), value, slope: 0.0 };
+    let first = [sample(0.0, 3, 0.0), sample(0.0, 4, 0.0)];
+    let (late, early) = (sample(1.0, 3, 3.0), sample(0.999, 4, 3.0));
+    let files = [[late, early], [early, late]].map(|two| {
+        let at = tempfile::tempdir().expect("a directory");
+        let outputs = outputs(&circuit, at.path(), Points::Samples);
+        record(&circuit, &outputs, &[first, two].concat(), 3.0 * NS);
+        [&outputs.vcd, &outputs.raw, &outputs.crossings]
+            .map(|path| fs::read(path.as_ref().expect("asked for")).expect("written"))
+    });
+    assert!(files[0] == files[1]);
+    let row = |time: f64| files[0][1].windows(8).any(|bytes| bytes == time.to_le_bytes());
+    assert!(row(early.time) && row(late.time));
+}
+
 /// Only wanted nets are asked for: written or measured, and not fixed.
 #[test]
 fn wanted_nets() {
