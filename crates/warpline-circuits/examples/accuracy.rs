@@ -6,19 +6,21 @@
 //!
 //! The circuit is a generator's (`chain:21`) or a `.bench` file. Options: `vectors=10`, `seed=1`,
 //! `tolerance=fast|default|fine`, `lookahead=SECONDS`, `capacitances=explicit|full`,
-//! `nets=outputs|gates` (whose crossings), `write=FILE` (crossings, as CSV), and
-//! `reference=FILE` (crossings by another simulator, to be compared with).
+//! `nets=outputs|gates` (whose crossings), `write=FILE` (crossings, as CSV), `reference=FILE`
+//! (crossings by another simulator, to be compared with), and `engine=NAME workers=N` (to be timed).
 //!
 //! A delay error is the difference of two crossings by the delay from the input edge before them.
 
 use std::{collections::BTreeMap, error::Error, fmt::Write as _, fs, path::Path, time::Instant};
 
-use warpline::{Only, Sequential, Simulation};
+use warpline::{
+    Auto, Conservative, Engine, Simulation, Speculative, TimeWarp, settings::SynchronizationKind,
+};
 use warpline_circuits::{
     bare, bench,
     circuit::NetId,
     generate::Generator,
-    model::{CircuitModel, Options, Tolerance},
+    model::{CircuitModel, CircuitOutput, Options, Tolerance},
     process::Capacitances,
     stimuli::Stimuli,
     workload::Workload,
@@ -59,8 +61,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some("gates") => workload.settled[0].values.iter().map(|value| value.0).collect(),
         _ => workload.outputs.clone(),
     };
-    let (text, crossings) = simulate(&workload, simulated, nets)?;
-    let mut text = text;
+    let workers = option("workers").map_or(Ok(1), str::parse)?;
+    let engine = engine(option("engine").unwrap_or("sequential"), workers)?;
+    let (mut text, crossings) = simulate(&workload, simulated, engine, nets)?;
     if let Some(path) = option("write") {
         fs::write(path, to_csv(&crossings))?;
     }
@@ -85,10 +88,27 @@ fn workload(
     Ok(Workload::of_gates(&gates, stimuli, capacitances)?)
 }
 
-/// Simulates with the bare loop and with the sequential engine.
+fn engine(name: &str, workers: usize) -> Result<Engine, String> {
+    let null_messages = SynchronizationKind::NullMessages.into();
+    Ok(match name {
+        "sequential" => Engine::default(),
+        "conservative" => Conservative { workers, ..Conservative::default() }.into(),
+        "null-messages" => {
+            Conservative { workers, synchronization: null_messages, ..Conservative::default() }
+                .into()
+        }
+        "timewarp" => TimeWarp { workers, ..TimeWarp::default() }.into(),
+        "speculative" => Speculative { workers, ..Speculative::default() }.into(),
+        "auto" => Auto { workers, ..Auto::default() }.into(),
+        _ => return Err(format!("there is no engine {name}")),
+    })
+}
+
+/// Simulates with the bare loop and with an engine.
 fn simulate(
     workload: &Workload,
     options: Options,
+    engine: Engine,
     nets: Vec<NetId>,
 ) -> Result<(String, Crossings), Box<dyn Error>> {
     let circuit = &workload.circuit;
@@ -99,17 +119,18 @@ fn simulate(
     let started = Instant::now();
     let bare = bare::run(&model, circuit.end);
     let of_bare = started.elapsed();
-    let model = Only::<Sequential, _>::new(model);
+    let model = model.into_any();
     let started = Instant::now();
-    let report = Simulation::new(model).end(circuit.end).run()?;
+    let report = Simulation::new(model).end(circuit.end).engine(engine).run()?;
     let of_engine = started.elapsed();
-    writeln!(text, "{:?}", report.output)?;
+    let output: CircuitOutput = *report.output.get().ok_or("not of a circuit")?;
+    writeln!(text, "{output:?}")?;
     writeln!(text, "engine events {}, digest {}", report.committed_events, report.digest)?;
-    let steps = report.output.tally.steps as f64;
+    let steps = output.tally.steps as f64;
     let each = of_engine.as_secs_f64() / steps * 1e6;
     let ratio = of_engine.as_secs_f64() / of_bare.as_secs_f64();
     writeln!(text, "bare {of_bare:?}, engine {of_engine:?} ({each:.3} us/step), ratio {ratio:.2}")?;
-    if bare != report.output {
+    if bare != output {
         writeln!(text, "DIFFERENT {bare:?}")?;
     }
     let mut watched = nets.clone();

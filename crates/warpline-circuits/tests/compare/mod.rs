@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use warpline::{Only, Sequential, Simulation};
+use warpline::Simulation;
 use warpline_circuits::{
     circuit::{Circuit, NetId, Sample, Source},
     model::{CircuitModel, Options},
@@ -150,8 +150,8 @@ pub(crate) fn traces(circuit: &Circuit, options: Options, nets: &[NetId]) -> Tra
     let sink = samples.clone();
     let sink = Box::new(move |sample| sink.lock().expect("no panic").push(sample));
     let model = CircuitModel::new(circuit, options).expect("a sound circuit");
-    let model = Only::<Sequential, _>::new(model.watch(nets.iter().copied(), sink));
-    Simulation::new(model).end(circuit.end).run().expect("a sound circuit");
+    let model = model.watch(nets.iter().copied(), sink);
+    Simulation::new(model.into_any()).end(circuit.end).run().expect("a sound circuit");
     let mut traces = Traces::new();
     for sample in samples.lock().expect("no panic").iter() {
         traces.entry(sample.net).or_default().push(*sample);
