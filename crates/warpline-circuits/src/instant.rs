@@ -1,25 +1,57 @@
-//! The instants of steps and those of deliveries, which never coincide.
+//! Virtual time in intervals: when segments are delivered, and when steps are done.
 //!
-//! Used wherever a time is made: by [`stimulus`](crate::stimulus) for breakpoints and by
-//! [`subcircuit`](crate::subcircuit) for steps and segments. A step at the same time as a delivery
-//! would have to be ordered by something that has nothing to do with the circuit, the number of an
-//! LP. So the last bit of a time's significand is 0 for steps, and 1 for deliveries.
+//! Time is cut into intervals that are as long as the lookahead. What a subcircuit publishes in an
+//! interval is delivered at the beginning of the next one, and used from its origin on. So within an
+//! interval no subcircuit affects another one, and all its steps can be done in one event, a little
+//! after the deliveries.
 //!
 //! # Invariants
 //!
-//! - **INSTANT-A.** The two kinds have no time in common.
-//! - **INSTANT-B.** A time is rounded up, by less than two units in its last place.
+//! - **INSTANT-A.** The interval of a time contains it: it does not begin later, and the next one
+//!   does. Rounding included.
+//! - **INSTANT-B.** The event for the steps of an interval comes after the deliveries at its
+//!   beginning, and before those at its end by more than the lookahead that is declared.
 
-/// The instant of a step: not before this time.
-#[inline]
-pub(crate) fn of_step(time: f64) -> f64 {
-    if time.is_finite() { f64::from_bits((time.to_bits() + 1) & !1) } else { time }
+/// The part of an interval between its beginning and the event for its steps.
+const PAUSE: f64 = 1.0 / 1024.0;
+
+/// The intervals of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Intervals {
+    /// In seconds.
+    pub(crate) length: f64,
 }
 
-/// The instant of a delivery: not before this time.
-#[inline]
-pub(crate) fn of_delivery(time: f64) -> f64 {
-    f64::from_bits(time.to_bits() | 1)
+impl Intervals {
+    /// When an interval begins.
+    #[inline]
+    pub(crate) const fn begin(self, interval: u64) -> f64 {
+        interval as f64 * self.length
+    }
+
+    /// The interval that contains a time, which is not negative.
+    #[inline]
+    pub(crate) fn of(self, time: f64) -> u64 {
+        let near = (time / self.length) as u64;
+        if self.begin(near) > time {
+            near - 1
+        } else if self.begin(near + 1) <= time {
+            near + 1
+        } else {
+            near
+        }
+    }
+
+    /// The time of the event for the steps of an interval.
+    #[inline]
+    pub(crate) const fn steps(self, interval: u64) -> f64 {
+        (interval as f64 + PAUSE) * self.length
+    }
+
+    /// What lies at least between the event for the steps of an interval and the next deliveries.
+    pub(crate) const fn lookahead(self) -> f64 {
+        self.length * (1.0 - 2.0 * PAUSE)
+    }
 }
 
 #[cfg(test)]
@@ -29,12 +61,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn kinds_differ_and_times_are_rounded_up(time in 0.0..1e-3, other in 0.0..1e-3) {
-            prop_assert_ne!(of_step(time), of_delivery(other), "INSTANT-A");
-            let next = f64::from_bits(time.to_bits() + 2);
-            prop_assert!((time..next).contains(&of_step(time)), "INSTANT-B");
-            prop_assert!((time..next).contains(&of_delivery(time)), "INSTANT-B");
-            prop_assert_eq!(of_step(of_step(time)), of_step(time));
+        fn intervals_contain_their_times(length in 1e-13..1e-10, part in 0.0..1e7_f64, border: bool) {
+            let intervals = Intervals { length };
+            let time = if border { part.floor() * length } else { part * length };
+            let at = intervals.of(time);
+            let (begin, end) = (intervals.begin(at), intervals.begin(at + 1));
+            prop_assert!(begin <= time && time < end, "INSTANT-A");
+            let steps = intervals.steps(at);
+            prop_assert!(begin < steps && steps + intervals.lookahead() < end, "INSTANT-B");
         }
     }
 }

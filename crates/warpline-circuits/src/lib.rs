@@ -28,6 +28,7 @@ pub mod spice;
 pub mod stimuli;
 mod stimulus;
 mod subcircuit;
+mod tables;
 mod template;
 pub mod tolerance;
 pub mod waveform;

@@ -1,12 +1,22 @@
-//! A circuit as a model for the engines: each subcircuit is a logical process.
+//! A circuit as a model for the engines: some neighboring subcircuits are a logical process.
 //!
 //! Made from a [`Circuit`] by the command, by tests and by other programs. Virtual time is in
-//! seconds. An event is a segment of a net's waveform, which arrives a lookahead after its origin
-//! and is used from its origin on; or a step, which a subcircuit sends to itself. So every message
-//! between subcircuits has the same positive delay, and circuits with feedback run on every engine.
+//! seconds, and cut into intervals as long as the lookahead (`instant.rs`). An event is a segment of a
+//! net's waveform, which arrives at the beginning of the interval after its origin and is used from
+//! its origin on; or the steps of an interval, which a process sends to itself. So the time from the
+//! cause of a message to its arrival is positive, and the same for all messages: circuits with
+//! feedback run on every engine.
 //!
-//! Voltages of watched nets leave a run as non-blocking I/O events, a lookahead after the time they
+//! Which subcircuits form a process changes no waveform: segments between them arrive at the same time
+//! within a process and between processes.
+//!
+//! Voltages of watched nets leave a run as non-blocking I/O events, two intervals after the time they
 //! belong to: so they come in the order of their times.
+//!
+//! # Invariants
+//!
+//! - **MODEL-A.** There is at most one event for steps that counts, that at `CircuitLp::scheduled`;
+//!   others were superseded by an earlier one.
 //!
 //! # References
 //!
@@ -22,13 +32,21 @@ use warpline::{
 
 use crate::{
     circuit::{Circuit, NetId, Sample},
-    instant,
+    instant::Intervals,
     integration::Scratch,
-    network::Network,
+    network::{Network, Reader},
     partition,
     stimulus::Segment,
-    subcircuit::{Carrier, State, Subject},
+    subcircuit::Carrier,
+    tables::Tables,
 };
+
+/// The most subcircuits of a process, by default: two to this power.
+const GROUP_BITS_MAX: u32 = 5;
+/// The processes that there should be before one has several subcircuits.
+const PROCESSES: usize = 64;
+/// Intervals between the time of a sample and its delivery.
+const SAMPLE_DELAY: f64 = 2.0;
 pub use crate::{partition::CircuitError, subcircuit::Tally, tolerance::Tolerance};
 
 thread_local! {
@@ -44,14 +62,19 @@ pub type SampleSink = Box<dyn FnMut(Sample) + Send>;
 pub struct Options {
     /// How exact it is.
     pub tolerance: Tolerance,
-    /// The time from a segment's origin to its delivery (s); `None` derives it from the circuit's
-    /// fastest gate.
+    /// The time from a segment's origin to its delivery at most (s); `None` derives it from the
+    /// circuit's fastest gate.
     pub lookahead: Option<f64>,
+    /// How many neighboring subcircuits form a process, rounded up to a power of two; `None` derives
+    /// it from their number.
+    pub group: Option<usize>,
 }
 
 /// A circuit that is ready to be simulated, at its operating point.
 pub struct CircuitModel {
     network: Network,
+    /// A process has two to this power subcircuits.
+    group_bits: u32,
     sink: Option<Mutex<SampleSink>>,
 }
 
@@ -69,7 +92,11 @@ impl CircuitModel {
     /// When the circuit cannot be simulated: the error names the element.
     pub fn new(circuit: &Circuit, options: Options) -> Result<Self, CircuitError> {
         let network = partition::network(circuit, options.tolerance, options.lookahead)?;
-        Ok(Self { network, sink: None })
+        let by_size = (network.subcircuits.len() / PROCESSES).max(1).ilog2().min(GROUP_BITS_MAX);
+        let given =
+            |group: usize| group.max(1).checked_next_power_of_two().map_or(31, usize::ilog2);
+        let group_bits = options.group.map_or(by_size, given).min(31);
+        Ok(Self { network, group_bits, sink: None })
     }
 
     /// Gives the waveforms of these nets to `sink`: a point for each step of a subcircuit. Nets
@@ -90,7 +117,7 @@ impl CircuitModel {
         self.network.nodes.iter().map(|node| (NetId(node.net), node.initial))
     }
 
-    /// The time from a segment's origin to its delivery (s).
+    /// The time from a segment's origin to its delivery at most (s).
     #[must_use]
     pub const fn lookahead_seconds(&self) -> f64 {
         self.network.margins.lookahead
@@ -106,6 +133,22 @@ impl CircuitModel {
         &self.network
     }
 
+    const fn intervals(&self) -> Intervals {
+        self.network.margins.intervals()
+    }
+
+    /// The process of a subcircuit.
+    #[inline]
+    const fn process_of(&self, subcircuit: u32) -> LpId {
+        LpId::new(subcircuit >> self.group_bits)
+    }
+
+    /// The subcircuits of a process.
+    fn subcircuits_of(&self, process: LpId) -> std::ops::Range<usize> {
+        let first = process.index() << self.group_bits;
+        first..(first + (1 << self.group_bits)).min(self.network.subcircuits.len())
+    }
+
     /// The type forgotten, with all engines.
     #[must_use]
     pub fn into_any(self) -> AnyModel {
@@ -113,29 +156,46 @@ impl CircuitModel {
     }
 }
 
-/// A subcircuit as a logical process.
+/// Some subcircuits as a logical process.
 #[derive(Debug)]
 pub struct CircuitLp {
-    state: State,
+    tables: Tables,
+    /// Segments that were published for readers of this process, until the next interval.
+    pending: Vec<Pending>,
+    /// When the event for the next steps is due; infinity for none.
+    scheduled: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    reader: Reader,
+    segment: Segment,
 }
 
 impl Clone for CircuitLp {
     fn clone(&self) -> Self {
-        Self { state: self.state.clone() }
+        let Self { tables, pending, scheduled } = self;
+        Self { tables: tables.clone(), pending: pending.clone(), scheduled: *scheduled }
     }
 
+    /// Engines that save states do so into old copies, whose memory is used again.
     fn clone_from(&mut self, source: &Self) {
-        self.state.clone_from(&source.state);
+        let Self { tables, pending, scheduled } = self;
+        tables.clone_from(&source.tables);
+        pending.clone_from(&source.pending);
+        *scheduled = source.scheduled;
     }
 }
 
 /// The contents of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum CircuitMessage {
-    /// A step is due, unless it was superseded.
-    Step,
+    /// The steps of an interval, unless they were superseded.
+    Steps,
     /// A segment for an input.
     Segment {
+        /// The number of the subcircuit.
+        subcircuit: u32,
         /// The number of the input.
         input: u32,
         /// Where the segment begins (s).
@@ -160,9 +220,13 @@ pub enum CircuitMessage {
 
 /// Sends what a subcircuit has to tell.
 struct Courier<'a, C> {
-    network: &'a Network,
+    model: &'a CircuitModel,
     me: LpId,
     now: f64,
+    /// When segments that are published now arrive.
+    arrival: f64,
+    subcircuit: usize,
+    pending: &'a mut Vec<Pending>,
     cx: &'a mut C,
 }
 
@@ -170,27 +234,92 @@ impl<C: Context<CircuitMessage>> Carrier for Courier<'_, C> {
     #[inline]
     fn publish(&mut self, output: usize, segment: Segment) {
         let Segment { origin, value, slope } = segment;
-        let arrival = instant::of_delivery(self.now + self.network.margins.lookahead);
-        for reader in self.network.readers_of(self.me.index(), output) {
-            let message = CircuitMessage::Segment { input: reader.input, origin, value, slope };
-            self.cx.send_at(LpId::new(reader.subcircuit), arrival, message);
+        for &reader in self.model.network.readers_of(self.subcircuit, output) {
+            let Reader { subcircuit, input } = reader;
+            let process = self.model.process_of(subcircuit);
+            if process == self.me {
+                self.pending.push(Pending { reader, segment });
+                continue;
+            }
+            let message = CircuitMessage::Segment { subcircuit, input, origin, value, slope };
+            self.cx.send_at(process, self.arrival, message);
         }
     }
 
     fn sample(&mut self, net: u32, time: f64, value: f64, slope: f64) {
-        let arrival = (time + self.network.margins.lookahead).max(self.now);
+        let arrival = time + SAMPLE_DELAY * self.model.network.margins.lookahead;
         let message = CircuitMessage::Sample { net, time, value, slope };
-        self.cx.send_io(Io::NonBlocking, self.me, arrival - self.now, message);
+        self.cx.send_io(Io::NonBlocking, self.me, (arrival - self.now).max(0.0), message);
     }
 }
 
 impl CircuitLp {
-    /// Sends itself the next step.
+    /// Sends itself the event for the steps of an interval.
     #[inline]
-    fn schedule(&self, cx: &mut impl Context<CircuitMessage>) {
-        let due = self.state.next_step();
-        if due < f64::INFINITY {
-            cx.send_at(cx.me(), due, CircuitMessage::Step);
+    fn schedule(
+        &mut self,
+        model: &CircuitModel,
+        interval: u64,
+        cx: &mut impl Context<CircuitMessage>,
+    ) {
+        self.scheduled = model.intervals().steps(interval);
+        cx.send_at(cx.me(), self.scheduled, CircuitMessage::Steps);
+    }
+
+    /// Delivers segments within the process, and does the steps of this interval.
+    #[inline]
+    fn steps(
+        &mut self,
+        model: &CircuitModel,
+        scratch: &mut Scratch,
+        cx: &mut impl Context<CircuitMessage>,
+    ) {
+        let (me, now, network) = (cx.me(), cx.now().get(), &model.network);
+        let intervals = model.intervals();
+        let interval = intervals.of(now);
+        let (begin, end) = (intervals.begin(interval), intervals.begin(interval + 1));
+        let first = model.subcircuits_of(me).start;
+        let Self { tables, pending, .. } = self;
+        // What is delivered publishes nothing.
+        let mut nothing = Vec::new();
+        for Pending { reader: Reader { subcircuit, input }, segment } in pending.drain(..) {
+            let place = subcircuit as usize - first;
+            let (subject, mut state) = tables.at(network, place);
+            let mut courier = Courier {
+                model,
+                me,
+                now,
+                arrival: end,
+                subcircuit: subcircuit as usize,
+                pending: &mut nothing,
+                cx,
+            };
+            subject.receive(&mut state, begin, input as usize, segment, &mut courier);
+        }
+        let mut next = f64::INFINITY;
+        for place in 0..tables.len() {
+            while tables.due[place] < end {
+                let (subject, mut state) = tables.at(network, place);
+                let subcircuit = first + place;
+                let mut courier = Courier {
+                    model,
+                    me,
+                    now,
+                    arrival: end,
+                    subcircuit,
+                    pending: &mut *pending,
+                    cx,
+                };
+                subject.fire(&mut state, scratch, &mut courier);
+            }
+            next = next.min(tables.due[place]);
+        }
+        if !self.pending.is_empty() {
+            self.schedule(model, interval + 1, cx);
+        } else if next < f64::INFINITY {
+            self.schedule(model, intervals.of(next), cx);
+        } else {
+            self.scheduled = f64::INFINITY;
         }
     }
 }
@@ -201,10 +330,19 @@ impl LogicalProcess for CircuitLp {
     type Summary = Tally;
 
     fn start(&mut self, model: &CircuitModel, cx: &mut impl Context<CircuitMessage>) {
-        let (network, me) = (&model.network, cx.me());
-        let subject = Subject { network, index: me.index() };
-        subject.tell_samples(&self.state, 0.0, &mut Courier { network, me, now: 0.0, cx });
-        self.schedule(cx);
+        let (me, pending) = (cx.me(), &mut self.pending);
+        let first = model.subcircuits_of(me).start;
+        for place in 0..self.tables.len() {
+            let (subject, state) = self.tables.at(&model.network, place);
+            let subcircuit = first + place;
+            let mut courier =
+                Courier { model, me, now: 0.0, arrival: 0.0, subcircuit, pending, cx };
+            subject.tell_samples(&state, 0.0, &mut courier);
+        }
+        let due = self.tables.first_due();
+        if due < f64::INFINITY {
+            self.schedule(model, model.intervals().of(due), cx);
+        }
     }
 
     #[inline]
@@ -214,23 +352,25 @@ impl LogicalProcess for CircuitLp {
         message: &CircuitMessage,
         cx: &mut impl Context<CircuitMessage>,
     ) {
-        let (network, me, now) = (&model.network, cx.me(), cx.now().get());
-        let subject = Subject { network, index: me.index() };
+        let (me, now) = (cx.me(), cx.now().get());
         match *message {
-            CircuitMessage::Step if now == self.state.next_step() => {
-                SCRATCH.with_borrow_mut(|scratch| {
-                    let mut courier = Courier { network, me, now, cx };
-                    subject.fire(&mut self.state, now, scratch, &mut courier);
-                });
-                self.schedule(cx);
+            CircuitMessage::Steps if now == self.scheduled => {
+                SCRATCH.with_borrow_mut(|scratch| self.steps(model, scratch, cx));
             }
-            // SUB-C: superseded.
-            CircuitMessage::Step | CircuitMessage::Sample { .. } => {}
-            CircuitMessage::Segment { input, origin, value, slope } => {
+            // MODEL-A: superseded.
+            CircuitMessage::Steps | CircuitMessage::Sample { .. } => {}
+            CircuitMessage::Segment { subcircuit, input, origin, value, slope } => {
                 let segment = Segment { origin, value, slope };
-                let mut courier = Courier { network, me, now, cx };
-                if subject.receive(&mut self.state, now, input as usize, segment, &mut courier) {
-                    self.schedule(cx);
+                let subcircuit = subcircuit as usize;
+                let place = subcircuit - model.subcircuits_of(me).start;
+                let (subject, mut state) = self.tables.at(&model.network, place);
+                let pending = &mut self.pending;
+                let mut courier = Courier { model, me, now, arrival: now, subcircuit, pending, cx };
+                subject.receive(&mut state, now, input as usize, segment, &mut courier);
+                let intervals = model.intervals();
+                let interval = intervals.of(*state.due);
+                if intervals.steps(interval) < self.scheduled {
+                    self.schedule(model, interval, cx);
                 }
             }
         }
@@ -246,7 +386,7 @@ impl LogicalProcess for CircuitLp {
     }
 
     fn finish(self, _: &CircuitModel, _: VirtualTime) -> Tally {
-        self.state.tally
+        self.tables.tally
     }
 
     #[inline]
@@ -257,10 +397,13 @@ impl LogicalProcess for CircuitLp {
     #[inline]
     fn fingerprint(message: &CircuitMessage) -> u64 {
         match *message {
-            CircuitMessage::Step => 0,
-            CircuitMessage::Segment { input: to, origin: time, value, slope }
-            | CircuitMessage::Sample { net: to, time, value, slope } => {
-                mix(mix(u64::from(to) ^ time.to_bits(), value.to_bits()), slope.to_bits())
+            CircuitMessage::Steps => 0,
+            CircuitMessage::Segment { subcircuit, input, origin, value, slope } => {
+                let to = u64::from(subcircuit) << 32 | u64::from(input);
+                mix(mix(to ^ origin.to_bits(), value.to_bits()), slope.to_bits())
+            }
+            CircuitMessage::Sample { net, time, value, slope } => {
+                mix(mix(u64::from(net) ^ time.to_bits(), value.to_bits()), slope.to_bits())
             }
         }
     }
@@ -275,11 +418,12 @@ impl Model for CircuitModel {
     }
 
     fn lp_count(&self) -> usize {
-        self.network.subcircuits.len()
+        self.network.subcircuits.len().div_ceil(1 << self.group_bits)
     }
 
     fn make_lp(&self, id: LpId) -> CircuitLp {
-        CircuitLp { state: State::new(&self.network, id.index()) }
+        let tables = Tables::new(&self.network, self.subcircuits_of(id));
+        CircuitLp { tables, pending: Vec::new(), scheduled: f64::INFINITY }
     }
 
     fn reduce(&self, tallies: impl Iterator<Item = Tally>) -> CircuitOutput {
@@ -287,20 +431,21 @@ impl Model for CircuitModel {
     }
 
     fn lookahead(&self) -> Option<f64> {
-        Some(self.network.margins.lookahead)
+        Some(self.intervals().lookahead())
     }
 
     fn links(&self, from: LpId) -> Option<Vec<Link>> {
-        let index = from.index();
-        let lookahead = self.network.margins.lookahead;
-        let outputs = 0..self.network.subcircuit(index).1.outputs.len();
-        let mut readers: Vec<u32> = outputs
-            .flat_map(|output| self.network.readers_of(index, output))
-            .map(|reader| reader.subcircuit)
-            .collect();
+        let lookahead = self.intervals().lookahead();
+        let outputs = self.subcircuits_of(from).flat_map(|index| {
+            let outputs = 0..self.network.subcircuit(index).1.outputs.len();
+            outputs.flat_map(move |output| self.network.readers_of(index, output))
+        });
+        let mut readers: Vec<LpId> =
+            outputs.map(|reader| self.process_of(reader.subcircuit)).collect();
         readers.sort_unstable();
         readers.dedup();
-        Some(readers.into_iter().map(|to| Link { to: LpId::new(to), lookahead }).collect())
+        readers.retain(|&to| to != from);
+        Some(readers.into_iter().map(|to| Link { to, lookahead }).collect())
     }
 
     fn wires(&self) -> Option<Wires<Self>> {

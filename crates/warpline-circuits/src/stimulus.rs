@@ -3,7 +3,7 @@
 //! Read by [`subcircuit`](crate::subcircuit): a waveform is known beforehand, so nothing is sent for
 //! it.
 
-use crate::{circuit::Waveform, instant};
+use crate::circuit::Waveform;
 
 /// A straight part of a waveform.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,14 +29,14 @@ impl Segment {
     }
 }
 
-/// The segment of a waveform from `time` on, and the instant of the step at which it ends: the next
-/// breakpoint, which is later than `time`, or infinity.
+/// The segment of a waveform from `time` on, and where it ends: at the next breakpoint, which is later
+/// than `time`, or at infinity.
 pub(crate) fn segment(waveform: &Waveform, time: f64) -> (Segment, f64) {
     let line = waveform.line(time);
     let slope = line.slope();
     // A line that does not rise may begin infinitely early.
     let origin = if slope == 0.0 { 0.0 } else { line.from };
-    (Segment { origin, value: line.first, slope }, instant::of_step(line.to))
+    (Segment { origin, value: line.first, slope }, line.to)
 }
 
 /// The least and the greatest voltage of a waveform.

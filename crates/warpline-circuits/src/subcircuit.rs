@@ -7,11 +7,10 @@
 //!
 //! # Invariants
 //!
-//! - **SUB-A.** A segment is used from its origin on, although it arrives a lookahead later.
-//! - **SUB-B.** What two segments that arrive at the same time do does not depend on their order.
-//! - **SUB-C.** A step that is due at another time than [`State::next_step`] is void: it was
-//!   superseded by an earlier one.
-//! - **SUB-D.** Steps end at the breakpoints of sources, so no step has one inside.
+//! - **SUB-A.** A segment is used from its origin on, although it arrives later.
+//! - **SUB-B.** What segments for several inputs that arrive at the same time do does not depend on
+//!   their order.
+//! - **SUB-C.** Steps end at the breakpoints of sources, so no step has one inside.
 //!
 //! # References
 //!
@@ -19,10 +18,10 @@
 //! events where a voltage cannot be extrapolated linearly.
 
 use crate::{
-    instant,
     integration::{Scratch, Stepped},
     network::{Driver, Network, Template},
     stimulus::{self, Segment},
+    tables::Tables,
     tolerance::Margins,
 };
 
@@ -38,30 +37,36 @@ const GROWTH_MAX: f64 = 2.0;
 
 /// An input: the last segment that has arrived, and the one before.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Input {
+pub(crate) struct Input {
     last: Segment,
     before: Segment,
 }
 
-/// What changes in a subcircuit.
-#[derive(Debug)]
-pub(crate) struct State {
+/// What a subcircuit knows of time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Clock {
     /// The time of the voltages.
     time: f64,
-    /// When the next step is due, or the next breakpoint while asleep; infinity for none.
-    next_step: f64,
     /// The next breakpoint of a source that is read directly.
     breakpoint: f64,
     is_asleep: bool,
-    pub(crate) tally: Tally,
-    /// Voltages of nodes, then their slopes.
-    nodes: Vec<f64>,
-    /// What was published of each output.
-    published: Vec<Segment>,
-    inputs: Vec<Input>,
 }
 
-/// What a subcircuit counts.
+/// The state of one subcircuit, within tables of many.
+#[derive(Debug)]
+pub(crate) struct State<'t> {
+    /// When the next step is due, or the next breakpoint while asleep; infinity for none.
+    pub(crate) due: &'t mut f64,
+    pub(crate) clock: &'t mut Clock,
+    /// Voltages of nodes, then their slopes.
+    pub(crate) nodes: &'t mut [f64],
+    /// What was published of each output.
+    pub(crate) published: &'t mut [Segment],
+    pub(crate) inputs: &'t mut [Input],
+    pub(crate) tally: &'t mut Tally,
+}
+
+/// What is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Tally {
     /// Steps that were accepted.
@@ -73,23 +78,6 @@ pub struct Tally {
     pub crossings: u64,
     /// Energy from fixed nets through channels and resistors (J).
     pub energy: f64,
-}
-
-impl Clone for State {
-    fn clone(&self) -> Self {
-        let Self { nodes, published, inputs, .. } = self;
-        Self { nodes: nodes.clone(), published: published.clone(), inputs: inputs.clone(), ..*self }
-    }
-
-    /// Engines that save states do so into old copies, whose memory is used again.
-    fn clone_from(&mut self, source: &Self) {
-        let Self { time, next_step, breakpoint, is_asleep, tally, nodes, published, inputs } = self;
-        (*time, *next_step, *breakpoint) = (source.time, source.next_step, source.breakpoint);
-        (*is_asleep, *tally) = (source.is_asleep, source.tally);
-        nodes.clone_from(&source.nodes);
-        published.clone_from(&source.published);
-        inputs.clone_from(&source.inputs);
-    }
 }
 
 /// What carries the effects of a subcircuit to others.
@@ -108,56 +96,11 @@ pub(crate) struct Subject<'n> {
     pub(crate) index: usize,
 }
 
-impl State {
-    /// The state at the start: the initial voltages of all nodes.
-    pub(crate) fn new(network: &Network, index: usize) -> Self {
-        let (_, template) = network.subcircuit(index);
-        let nodes = network.nodes_of(index);
-        let mut voltages: Vec<f64> = nodes.iter().map(|node| node.initial).collect();
-        voltages.resize(2 * nodes.len(), 0.0);
-        let outputs = template.outputs.iter();
-        let published = outputs.map(|&node| Segment::constant(nodes[node as usize].initial));
-        let published = published.collect();
-        let mut breakpoint = f64::INFINITY;
-        let inputs = network.inputs_of(index).iter().map(|driver| {
-            let last = match *driver {
-                Driver::Node { subcircuit, node } => {
-                    let nodes = network.nodes_of(subcircuit as usize);
-                    Segment::constant(nodes[node as usize].initial)
-                }
-                Driver::Source(source) => {
-                    let waveform = &network.waveforms[source as usize];
-                    let (segment, end) = stimulus::segment(waveform, 0.0);
-                    breakpoint = f64::min(breakpoint, end);
-                    segment
-                }
-            };
-            Input { last, before: last }
-        });
-        let inputs = inputs.collect();
-        let first = instant::of_step(network.margins.lookahead).min(breakpoint);
-        Self {
-            time: 0.0,
-            next_step: first,
-            breakpoint,
-            is_asleep: false,
-            tally: Tally::default(),
-            nodes: voltages,
-            published,
-            inputs,
-        }
-    }
-
-    /// When the next step is due; infinity if there is none.
-    #[inline]
-    pub(crate) const fn next_step(&self) -> f64 {
-        self.next_step
-    }
-
+impl State<'_> {
     /// Begins to step again; nothing has changed up to `time`.
     fn wake(&mut self, time: f64) {
-        self.is_asleep = false;
-        self.time = time.max(self.time);
+        self.clock.is_asleep = false;
+        self.clock.time = time.max(self.clock.time);
     }
 }
 
@@ -188,62 +131,83 @@ impl Subject<'_> {
         self.network.subcircuit(self.index).1
     }
 
-    /// Takes a segment that arrives at `now` for an input. Returns whether the next step is due
-    /// earlier than before.
+    /// The first states: appends those of this subcircuit to tables.
+    pub(crate) fn append_to(&self, tables: &mut Tables) {
+        let network = self.network;
+        let nodes = network.nodes_of(self.index);
+        tables.nodes.extend(nodes.iter().map(|node| node.initial));
+        tables.nodes.extend(nodes.iter().map(|_| 0.0));
+        let outputs = self.template().outputs.iter();
+        let published = outputs.map(|&node| Segment::constant(nodes[node as usize].initial));
+        tables.published.extend(published);
+        let mut breakpoint = f64::INFINITY;
+        for driver in network.inputs_of(self.index) {
+            let last = match *driver {
+                Driver::Node { subcircuit, node } => {
+                    let nodes = network.nodes_of(subcircuit as usize);
+                    Segment::constant(nodes[node as usize].initial)
+                }
+                Driver::Source(source) => {
+                    let waveform = &network.waveforms[source as usize];
+                    let (segment, end) = stimulus::segment(waveform, 0.0);
+                    breakpoint = f64::min(breakpoint, end);
+                    segment
+                }
+            };
+            tables.inputs.push(Input { last, before: last });
+        }
+        tables.due.push(network.margins.lookahead.min(breakpoint));
+        tables.clocks.push(Clock { time: 0.0, breakpoint, is_asleep: false });
+    }
+
+    /// Takes a segment that arrives at `now` for an input: the next step may become due earlier.
     #[inline]
     pub(crate) fn receive(
         &self,
-        state: &mut State,
+        state: &mut State<'_>,
         now: f64,
         input: usize,
         segment: Segment,
         carrier: &mut impl Carrier,
-    ) -> bool {
+    ) {
         let margins = &self.network.margins;
         let input = &mut state.inputs[input];
         input.before = input.last;
         input.last = segment;
         // An input may change by so much before the next step.
         let mut length = margins.input_change / segment.slope.abs();
-        if state.is_asleep {
+        if state.clock.is_asleep {
             state.wake(now - margins.lookahead);
-            self.tell_samples(state, state.time, carrier);
+            self.tell_samples(state, state.clock.time, carrier);
             length = length.min(margins.first_step);
         }
-        let due = instant::of_step((state.time + length).max(now));
-        if due < state.next_step {
-            state.next_step = due;
-            return true;
-        }
-        false
+        *state.due = state.due.min((state.clock.time + length).max(now));
     }
 
-    /// Does what is due at `now`, which is [`State::next_step`]: a step, or a breakpoint that ends
-    /// sleep. The next step may be infinitely late.
+    /// Does what is due: a step, or a breakpoint that ends sleep. The next step may be infinitely
+    /// late.
     #[inline]
     pub(crate) fn fire(
         &self,
-        state: &mut State,
-        now: f64,
+        state: &mut State<'_>,
         scratch: &mut Scratch,
         carrier: &mut impl Carrier,
     ) {
-        let margins = &self.network.margins;
-        debug_assert!(now == state.next_step, "SUB-C: a void step was taken");
+        let (margins, now) = (&self.network.margins, *state.due);
         let mut length = margins.first_step;
         let mut slept = false;
-        if state.is_asleep {
+        if state.clock.is_asleep {
             self.tell_samples(state, now, carrier);
             state.wake(now);
             slept = true;
         } else {
             length = self.advance(state, now, scratch, carrier);
         }
-        if now >= state.breakpoint {
+        if now >= state.clock.breakpoint {
             self.pass_breakpoint(state, now);
         }
         let mut steepest = 0.0_f64;
-        for input in &state.inputs {
+        for input in &*state.inputs {
             steepest = steepest.max(input.at(now, margins).1.abs());
         }
         if steepest == 0.0 && !slept && self.is_at_rest(state) {
@@ -251,8 +215,8 @@ impl Subject<'_> {
             state.nodes[n..].fill(0.0);
             self.tell_samples(state, now, carrier);
             self.rest(state, now, carrier);
-            state.is_asleep = true;
-            state.next_step = state.breakpoint;
+            state.clock.is_asleep = true;
+            *state.due = state.clock.breakpoint;
             return;
         }
         let length = length.min(margins.input_change / steepest);
@@ -260,14 +224,14 @@ impl Subject<'_> {
         if !slept {
             self.publish(state, now, length, carrier);
         }
-        state.next_step = instant::of_step(now + length).min(state.breakpoint);
+        *state.due = (now + length).min(state.clock.breakpoint);
     }
 
     /// Integrates up to `now` and returns the length that the next step should have.
     #[inline]
     fn advance(
         &self,
-        state: &mut State,
+        state: &mut State<'_>,
         now: f64,
         scratch: &mut Scratch,
         carrier: &mut impl Carrier,
@@ -275,21 +239,21 @@ impl Subject<'_> {
         let (network, template) = (self.network, self.template());
         let margins = &network.margins;
         let n = template.nodes;
-        scratch.keep(&state.nodes);
-        let mut h = now - state.time;
-        let mut stepped = self.step(state, state.time, h, scratch);
+        scratch.keep(state.nodes);
+        let mut h = now - state.clock.time;
+        let mut stepped = self.step(state, state.clock.time, h, scratch);
         if stepped.error > REDO * margins.step_error {
             let parts = (stepped.error / margins.step_error).sqrt().ceil().min(PARTS_MAX);
-            scratch.restore(&mut state.nodes);
+            scratch.restore(state.nodes);
             h /= parts;
             stepped.energy = 0.0;
             for part in 0..parts as u32 {
-                let begin = state.time + f64::from(part) * h;
+                let begin = state.clock.time + f64::from(part) * h;
                 let Stepped { error, energy } = self.step(state, begin, h, scratch);
                 stepped = Stepped { error, energy: stepped.energy + energy };
             }
         }
-        state.time = now;
+        state.clock.time = now;
         state.tally.steps += 1;
         state.tally.energy += stepped.energy;
         let half = network.half();
@@ -307,7 +271,7 @@ impl Subject<'_> {
 
     /// One step of length `h` from `begin` on.
     #[inline]
-    fn step(&self, state: &mut State, begin: f64, h: f64, scratch: &mut Scratch) -> Stepped {
+    fn step(&self, state: &mut State<'_>, begin: f64, h: f64, scratch: &mut Scratch) -> Stepped {
         let (margins, template) = (&self.network.margins, self.template());
         let (voltages, slopes) = scratch.open(template);
         let middle = begin + 0.5 * h;
@@ -322,30 +286,30 @@ impl Subject<'_> {
 
     /// Reads the next segments of sources.
     #[cold]
-    fn pass_breakpoint(&self, state: &mut State, now: f64) {
-        state.breakpoint = f64::INFINITY;
+    fn pass_breakpoint(&self, state: &mut State<'_>, now: f64) {
+        state.clock.breakpoint = f64::INFINITY;
         let drivers = self.network.inputs_of(self.index);
         for (input, driver) in state.inputs.iter_mut().zip(drivers) {
             if let Driver::Source(source) = *driver {
                 let waveform = &self.network.waveforms[source as usize];
                 let (segment, end) = stimulus::segment(waveform, now);
-                debug_assert!(end > now, "SUB-D: a segment at {now} that ends at {end}");
+                debug_assert!(end > now, "SUB-C: a segment at {now} that ends at {end}");
                 *input = Input { last: segment, before: segment };
-                state.breakpoint = state.breakpoint.min(end);
+                state.clock.breakpoint = state.clock.breakpoint.min(end);
             }
         }
     }
 
     /// Whether no node moves to speak of.
     #[inline]
-    fn is_at_rest(&self, state: &State) -> bool {
+    fn is_at_rest(&self, state: &State<'_>) -> bool {
         let limit = self.network.margins.rest_slope;
         state.nodes[self.template().nodes..].iter().all(|slope| slope.abs() < limit)
     }
 
     /// Publishes the outputs that readers could not extrapolate during the next step.
     #[inline]
-    fn publish(&self, state: &mut State, now: f64, next: f64, carrier: &mut impl Carrier) {
+    fn publish(&self, state: &mut State<'_>, now: f64, next: f64, carrier: &mut impl Carrier) {
         let margins = &self.network.margins;
         let template = self.template();
         for (output, &node) in template.outputs.iter().enumerate() {
@@ -361,7 +325,7 @@ impl Subject<'_> {
     }
 
     /// Publishes the outputs at rest, where readers do not have their slopes or values.
-    fn rest(&self, state: &mut State, now: f64, carrier: &mut impl Carrier) {
+    fn rest(&self, state: &mut State<'_>, now: f64, carrier: &mut impl Carrier) {
         let margins = &self.network.margins;
         for (output, &node) in self.template().outputs.iter().enumerate() {
             let value = state.nodes[node as usize];
@@ -374,14 +338,20 @@ impl Subject<'_> {
     }
 
     #[inline]
-    fn send(&self, state: &mut State, output: usize, segment: Segment, carrier: &mut impl Carrier) {
+    fn send(
+        &self,
+        state: &mut State<'_>,
+        output: usize,
+        segment: Segment,
+        carrier: &mut impl Carrier,
+    ) {
         state.published[output] = segment;
         state.tally.events += 1;
         carrier.publish(output, segment);
     }
 
     /// Tells that watched nodes come to rest, or leave it.
-    pub(crate) fn tell_samples(&self, state: &State, time: f64, carrier: &mut impl Carrier) {
+    pub(crate) fn tell_samples(&self, state: &State<'_>, time: f64, carrier: &mut impl Carrier) {
         for (node, about) in self.network.nodes_of(self.index).iter().enumerate() {
             if about.is_watched {
                 carrier.sample(about.net, time, state.nodes[node], 0.0);

@@ -3,6 +3,8 @@
 //! Chosen by users, read by [`subcircuit`](crate::subcircuit). What each choice is worth, against
 //! ngspice, is tested in `tests/accuracy.rs`; the errors that it speaks of are those of delays.
 
+use crate::instant::Intervals;
+
 /// How exact a simulation is.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize,
@@ -33,7 +35,7 @@ pub(crate) struct Margins {
     pub(crate) input_change: f64,
     /// Below this slope a node is at rest (V/s).
     pub(crate) rest_slope: f64,
-    /// From a segment's origin to its delivery (s); steps are not shorter, but for an input.
+    /// From a segment's origin to its delivery at most (s); steps are not shorter, but for an input.
     pub(crate) lookahead: f64,
     /// The longest step (s).
     pub(crate) longest_step: f64,
@@ -41,13 +43,22 @@ pub(crate) struct Margins {
     pub(crate) first_step: f64,
 }
 
+impl Margins {
+    /// The intervals at whose beginnings segments are delivered.
+    #[inline]
+    pub(crate) const fn intervals(&self) -> Intervals {
+        Intervals { length: self.lookahead }
+    }
+}
+
 impl Tolerance {
     /// The errors of steps and events and the change of inputs, by the swing, and the lookahead, by
-    /// the pace of the circuit.
+    /// the pace of the circuit. A segment arrives half a lookahead late on average, so two paces are an
+    /// eighth of the fastest gate's delay.
     const fn parts(self) -> [f64; 4] {
         match self {
-            Self::Fast => [0.015, 0.006, 0.075, 1.0],
-            Self::Default => [0.006, 0.003, 0.045, 1.0],
+            Self::Fast => [0.015, 0.006, 0.075, 2.0],
+            Self::Default => [0.006, 0.003, 0.045, 2.0],
             Self::Fine => [0.0015, 0.0006, 0.015, 0.2],
         }
     }
