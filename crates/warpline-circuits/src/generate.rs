@@ -16,7 +16,8 @@ mod arithmetic;
 mod regfile;
 
 /// A circuit that can be generated; it is written as `KIND:SIZE`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Generator {
     /// `chain:N`, N inverters in a row.
     Chain(usize),
@@ -75,6 +76,20 @@ impl fmt::Display for Generator {
             Self::Ring(length) => write!(f, "ring:{length}"),
             Self::RegisterFile { words, bits } => write!(f, "regfile:{words}x{bits}"),
         }
+    }
+}
+
+impl From<Generator> for String {
+    fn from(generator: Generator) -> Self {
+        generator.to_string()
+    }
+}
+
+impl TryFrom<String> for Generator {
+    type Error = NetlistError;
+
+    fn try_from(text: String) -> Result<Self, NetlistError> {
+        text.parse()
     }
 }
 

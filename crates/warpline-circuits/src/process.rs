@@ -31,7 +31,8 @@ const OXIDE_THICKNESS: f64 = 9e-9;
 pub(crate) const OXIDE: f64 = OXIDE_PERMITTIVITY / OXIDE_THICKNESS;
 
 /// Where the capacitances of the built-in cells are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Capacitances {
     /// In capacitors to ground, so that every simulator solves the same equations.
     #[default]

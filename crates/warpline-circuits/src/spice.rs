@@ -72,3 +72,9 @@ pub fn read_within(
     control::output(&deck.controls, &mut scopes, &nets, &mut circuit)?;
     Ok(Deck { circuit, notes })
 }
+
+/// A number as decks have it, with a suffix and a unit: `2.5`, `1e-9`, `10n`, `5ps`.
+#[must_use]
+pub fn number(text: &str) -> Option<f64> {
+    number::whole(&text.to_lowercase())
+}

@@ -6,6 +6,7 @@ use warpline_models::catalog::{Entry, ModelParams};
 use crate::{
     args::{InfoArgs, RunArgs, SweepArgs},
     bench::{BenchArgs, SpinArgs},
+    circuit::CircuitArgs,
     lab::LabArgs,
     reads::{self, Unread},
 };
@@ -31,6 +32,7 @@ pub(crate) enum Request {
     Info(InfoArgs),
     Bench(BenchArgs, Vec<Unread>),
     Lab(LabArgs),
+    Circuit(CircuitArgs),
     Spin(SpinArgs),
 }
 
@@ -73,6 +75,7 @@ impl Application {
             .about("Measure the engines on the standard workloads, as ratios to bare loops");
         let lab = Command::new("lab")
             .about("Measure the papers' figures again: tables, plots, and whether they agree");
+        let circuit = Command::new("circuit").about("Write a circuit for other simulators");
         let spin = Command::new("spin").hide(true).about(
             "Keep a core busy until standard input ends: what `bench --busy` disturbs others with",
         );
@@ -80,6 +83,7 @@ impl Application {
         command
             .subcommand(BenchArgs::augment_args(bench))
             .subcommand(LabArgs::augment_args(lab))
+            .subcommand(CircuitArgs::augment_args(circuit))
             .subcommand(SpinArgs::augment_args(spin))
             .after_help(format!("{demo}\n{STATUSES}"))
     }
@@ -101,10 +105,8 @@ impl Application {
                 .args_override_self(true)
                 .allow_negative_numbers(true)
                 .next_help_heading(format!("Model {}", model.name()));
-            let end = format!(
-                "Virtual time at which the run ends [default: the model's, {}]",
-                model.end()
-            );
+            let end =
+                format!("Virtual time at which the run ends [default: {}]", model.end_in_words());
             C::augment_args(model.augment(own).next_help_heading(None::<&str>))
                 .mut_arg("end", |arg| arg.help(end))
         }))
@@ -139,6 +141,7 @@ impl Application {
                 Request::Bench(args, unread)
             }
             Some(("lab", lab)) => Request::Lab(LabArgs::from_arg_matches(lab)?),
+            Some(("circuit", circuit)) => Request::Circuit(CircuitArgs::from_arg_matches(circuit)?),
             Some((_, spin)) => Request::Spin(SpinArgs::from_arg_matches(spin)?),
         })
     }

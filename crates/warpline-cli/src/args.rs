@@ -9,7 +9,6 @@ use warpline::{
     AnyModel, Auto, Engine, Sequential, Simulation, Speculative, TimeWarp, pending::PendingKind,
     settings::EngineKind,
 };
-use warpline_models::catalog::ModelParams;
 
 use crate::{
     interrupt,
@@ -76,11 +75,6 @@ impl CommonArgs {
         let command = Self::augment_args(clap::Command::new("run"));
         let line = ["run".to_owned(), format!("--engine={engine}")];
         Self::from_arg_matches(&command.try_get_matches_from(line)?)
-    }
-
-    /// Where a run of this model ends if nothing else was asked for.
-    pub(crate) fn end_of(&self, params: &ModelParams) -> f64 {
-        self.end.unwrap_or_else(|| params.end())
     }
 
     /// The threads that each of this number of runs keeps busy.

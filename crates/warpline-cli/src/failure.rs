@@ -35,6 +35,11 @@ impl Failure {
         }
     }
 
+    /// A model that cannot be made.
+    pub(crate) fn refused(error: warpline_models::catalog::Refusal) -> Self {
+        Self::Configuration(error.to_string())
+    }
+
     /// Prints the message on standard error, and returns the exit status.
     pub(crate) fn report(self) -> ExitCode {
         match self {

@@ -23,6 +23,7 @@
 mod application;
 mod args;
 mod bench;
+mod circuit;
 mod configuration;
 mod failure;
 mod info;
@@ -80,6 +81,7 @@ impl Application {
                 bench::execute(&args)
             }
             Request::Lab(args) => lab::execute(&args),
+            Request::Circuit(args) => circuit::execute(&args),
             Request::Spin(args) => bench::spin(&args),
         }
     }

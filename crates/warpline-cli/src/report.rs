@@ -5,7 +5,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
 use warpline::{Figure, Report, Results, replication::Estimate, settings::EngineKind};
-use warpline_models::catalog::ModelParams;
+use warpline_models::catalog::{ModelParams, Recorded};
 
 use crate::system;
 
@@ -17,13 +17,16 @@ pub(crate) struct RunReport {
     pub(crate) parameters: Value,
     /// Whether a second run committed the same; `None` if there was none to compare with.
     pub(crate) verified: Option<bool>,
+    /// What was written beside the report.
+    pub(crate) recorded: Recorded,
 }
 
 impl RunReport {
     pub(crate) fn new<O: Results>(report: Report<O>, params: &ModelParams) -> Self {
         let figures = report.output.figures();
         let parameters = params.to_json();
-        Self { report: report.map(|_| ()), figures, parameters, verified: None }
+        let recorded = Recorded::default();
+        Self { report: report.map(|_| ()), figures, parameters, verified: None, recorded }
     }
 
     /// What `--verify` compares this run with.
@@ -36,7 +39,7 @@ impl RunReport {
 
     /// The object of the JSON report.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
-        let Self { report, figures, parameters, verified } = self;
+        let Self { report, figures, parameters, verified, recorded } = self;
         let results: Map<_, _> =
             figures.iter().map(|figure| (figure.name.to_string(), json!(figure.value))).collect();
         let details = &report.details;
@@ -71,6 +74,14 @@ impl RunReport {
             "results": results,
         });
         let Value::Object(mut object) = object else { unreachable!("json! was given an object") };
+        if !recorded.measures.is_empty() {
+            let measures = recorded.measures.iter();
+            let measures = measures.map(|(name, value)| (name.clone(), json!(value.as_ref().ok())));
+            object.insert("measures".into(), Value::Object(measures.collect()));
+        }
+        if !recorded.files.is_empty() {
+            object.insert("files".into(), json!(recorded.files));
+        }
         // A number that is new in reports need not be listed above.
         for (name, number) in report.totals.numbers() {
             object.entry(name).or_insert(json!(number));
@@ -122,7 +133,21 @@ impl RunReport {
             text += &cost_table(report);
         }
         let rows = figures.iter().map(|figure| (figure, significant(figure.value)));
-        text + "results\n" + &figure_table(rows, &["value"])
+        text += "results\n";
+        text += &figure_table(rows, &["value"]);
+        if !self.recorded.measures.is_empty() {
+            text += "measures\n";
+        }
+        for (name, value) in &self.recorded.measures {
+            text += &match value {
+                Ok(value) => line(name, significant(*value)),
+                Err(why) => line(name, format!("none: {why}")),
+            };
+        }
+        for file in &self.recorded.files {
+            text += &line("written", file.display().to_string());
+        }
+        text
     }
 }
 

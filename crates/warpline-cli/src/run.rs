@@ -7,7 +7,7 @@ use warpline::{
     AnyModel, Report, Sequential, Simulation, any_model::AnyOutput, pending::PendingKind,
     settings::EngineKind,
 };
-use warpline_models::catalog::ModelParams;
+use warpline_models::catalog::{ModelParams, Prepared, Recorded, Recording};
 
 use crate::{
     Application,
@@ -73,25 +73,37 @@ fn told(
     args: &RunArgs,
     launch: &Launch,
 ) -> Result<Option<(String, Option<String>)>, Failure> {
-    let model = params.model()?;
     let common = &args.common;
-    let end = common.end_of(params);
     if common.replications > 1 {
         launch.refuse_for("--replications")?;
-        return replications(common, params, model, end)
+        let Prepared { end, .. } = prepare(params, common.seed, Some("--replications"))?;
+        let end = common.end.unwrap_or(end);
+        return replications(common, params, params.model()?, end)
             .map(|report| Some((format_as(args.format, &report), None)));
     }
+    let several = (launch.ranks() > 1).then_some("several ranks");
+    let Prepared { model, end, recording } = prepare(params, common.seed, several)?;
+    let end = common.end.unwrap_or(end);
     let mut show = progress::of_run(common.quiet || !launch.is_first());
-    let mut simulation = common.simulation(model, end).observe(move |progress| {
+    let mut simulation = common.simulation(model, end).observe(|progress| {
         show(progress);
-        ControlFlow::Continue(())
+        match &recording {
+            Some(recording) if recording.has_failed() => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
     });
     let Some(report) = launch.run(&mut simulation)? else { return Ok(None) };
+    // Before `--verify`, whose run has the same outputs once more.
+    let recorded = match &recording {
+        Some(recording) => recording.finish(report.end_time.get()),
+        None => Ok(Recorded::default()),
+    };
+    let recorded = recorded.map_err(|error| Failure::Run(error.to_string()))?;
     let again = match args.verify && !report.interrupted {
         true => Some(run_again(simulation, common)?),
         false => None,
     };
-    let mut report = RunReport::new(report, params);
+    let mut report = RunReport { recorded, ..RunReport::new(report, params) };
     let again = again.filter(|again| !again.interrupted);
     let difference = again.and_then(|again| {
         let again = RunReport::new(again, params);
@@ -100,6 +112,24 @@ fn told(
         difference
     });
     Ok(Some((format_as(args.format, &report), difference)))
+}
+
+/// Makes the model. What is recorded is of one run on one rank; `not_with` names what else was
+/// asked for.
+pub(crate) fn prepare(
+    params: &ModelParams,
+    seed: u64,
+    not_with: Option<&str>,
+) -> Result<Prepared, Failure> {
+    let prepared = params.prepare(seed).map_err(Failure::refused)?;
+    let Some(several) = not_with else { return Ok(prepared) };
+    if prepared.recording.as_deref().is_some_and(Recording::has_files) {
+        return Err(Failure::Configuration(format!(
+            "waveforms are written of one run on one rank, and not with {several}: leave the \
+             files out, or run once"
+        )));
+    }
+    Ok(prepared)
 }
 
 /// The run that `--verify` compares with: the oracle's; the oracle's own, by other means.

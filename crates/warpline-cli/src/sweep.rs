@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use rayon::prelude::*;
 use serde_json::{Map, Value};
 use warpline::Stream;
-use warpline_models::catalog::ModelParams;
+use warpline_models::catalog::{ModelParams, Prepared};
 
 use crate::{
     Application,
@@ -19,7 +19,7 @@ use crate::{
     ranks::{Launch, refuse_mpi_for},
     reads::{self, Unread},
     report::RunReport,
-    run::pool,
+    run::{pool, prepare},
     values::Vary,
 };
 
@@ -152,10 +152,15 @@ impl Point {
 
     fn report(&self, seed: u64, jobs: usize) -> Result<RunReport, Failure> {
         let Self { common, params, .. } = self;
-        let simulation = common.simulation(params.model()?, common.end_of(params)).seed(seed);
+        let Prepared { model, end, recording } = prepare(params, seed, Some("a sweep"))?;
+        let simulation = common.simulation(model, common.end.unwrap_or(end)).seed(seed);
         let report =
             Launch::Here(common.ranks.ranks).run(&mut simulation.engine(common.engine(jobs)))?;
-        Ok(RunReport::new(report.ok_or(Failure::Silent)?, params))
+        let report = report.ok_or(Failure::Silent)?;
+        let recorded = recording.map(|recording| recording.finish(report.end_time.get()));
+        let recorded = recorded.transpose().map_err(|error| Failure::Run(error.to_string()))?;
+        let recorded = recorded.unwrap_or_default();
+        Ok(RunReport { recorded, ..RunReport::new(report, params) })
     }
 
     /// The row of one replication; `None` if it was interrupted.

@@ -15,7 +15,7 @@
 //! # Ok::<(), warpline::RunError>(())
 //! ```
 
-use std::{any::TypeId, fmt, marker::PhantomData, sync::Arc};
+use std::{any::TypeId, fmt, marker::PhantomData, path::PathBuf, sync::Arc};
 
 use clap::{ArgMatches, builder::ValueParser};
 use serde::Serialize;
@@ -43,6 +43,21 @@ pub trait Parameters:
     /// When a parameter is out of its range.
     fn model(self) -> Result<AnyModel, ConfigError>;
 
+    /// Makes the model for a run with this seed, and what the run writes beside its report.
+    ///
+    /// # Errors
+    ///
+    /// When a parameter is out of its range, or a file cannot be used.
+    fn prepare(self, seed: u64) -> Result<Prepared, Refusal> {
+        let _ = seed;
+        Ok(Prepared { model: self.model()?, end: Self::END, recording: None })
+    }
+
+    /// Where a run ends by default, in words.
+    fn end_in_words() -> String {
+        format!("the model's, {}", Self::END)
+    }
+
     /// The figures that a run reports. Their values are not used.
     fn results() -> Vec<Figure>;
 
@@ -55,6 +70,45 @@ pub trait Parameters:
     fn workloads() -> Vec<Workload> {
         Vec::new()
     }
+}
+
+/// Why a model could not be made: for people, in full.
+pub type Refusal = Box<dyn std::error::Error + Send + Sync>;
+
+/// A model that is ready for a run.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The model.
+    pub model: AnyModel,
+    /// The virtual time at which the run ends, unless `--end` gives another one.
+    pub end: f64,
+    /// What takes the outputs of the run, if it writes files.
+    pub recording: Option<Box<dyn Recording>>,
+}
+
+/// Takes the outputs of a run as they are committed, and writes them to files.
+pub trait Recording: fmt::Debug + Send + Sync {
+    /// Whether it writes files, and not only measures.
+    fn has_files(&self) -> bool;
+
+    /// Whether a file could not be written: the run need not go on.
+    fn has_failed(&self) -> bool;
+
+    /// Completes the files. The run has come to the virtual time `reached`.
+    ///
+    /// # Errors
+    ///
+    /// When a file could not be written.
+    fn finish(&self, reached: f64) -> Result<Recorded, Refusal>;
+}
+
+/// What a recording has beside its files.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recorded {
+    /// The files that were written.
+    pub files: Vec<PathBuf>,
+    /// By name: what was measured, in the model's units; or why there is no value.
+    pub measures: Vec<(String, Result<f64, String>)>,
 }
 
 /// The values that a parameter may have.
@@ -131,6 +185,8 @@ pub trait Entry: Send + Sync {
     fn about(&self) -> &'static str;
     /// The virtual time at which a run ends, unless `--end` gives another one.
     fn end(&self) -> f64;
+    /// The same in words.
+    fn end_in_words(&self) -> String;
     /// Adds the flags of the parameters to a command.
     fn augment(&self, command: clap::Command) -> clap::Command;
     /// Reads the parameters from the command line.
@@ -167,6 +223,10 @@ impl<P: Parameters> Entry for Of<P> {
 
     fn end(&self) -> f64 {
         P::END
+    }
+
+    fn end_in_words(&self) -> String {
+        P::end_in_words()
     }
 
     fn augment(&self, command: clap::Command) -> clap::Command {
@@ -234,6 +294,7 @@ trait Chosen: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
     fn end(&self) -> f64;
     fn model(&self) -> Result<AnyModel, ConfigError>;
+    fn prepare(&self, seed: u64) -> Result<Prepared, Refusal>;
     fn to_json(&self) -> Value;
 }
 
@@ -248,6 +309,10 @@ impl<P: Parameters> Chosen for P {
 
     fn model(&self) -> Result<AnyModel, ConfigError> {
         Parameters::model(self.clone())
+    }
+
+    fn prepare(&self, seed: u64) -> Result<Prepared, Refusal> {
+        Parameters::prepare(self.clone(), seed)
     }
 
     fn to_json(&self) -> Value {
@@ -282,6 +347,15 @@ impl ModelParams {
     /// When a parameter is out of its range.
     pub fn model(&self) -> Result<AnyModel, ConfigError> {
         self.0.model()
+    }
+
+    /// Makes the model for a run with this seed, and what the run writes beside its report.
+    ///
+    /// # Errors
+    ///
+    /// When a parameter is out of its range, or a file cannot be used.
+    pub fn prepare(&self, seed: u64) -> Result<Prepared, Refusal> {
+        self.0.prepare(seed)
     }
 
     /// The parameters by their names, as reports have them.

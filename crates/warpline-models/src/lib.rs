@@ -8,14 +8,17 @@
 //! | [`phold`] | a fixed population of events | Fujimoto 1990; buffer paper, 3.4 and 4 |
 //! | [`hypercube`] | messages routed through a binary hypercube | buffer paper, 7.1 |
 //! | [`pcs`] | a wireless network with moving portables | GTW paper, 4; buffer paper, 7.2 |
+//! | [`circuit`] | the timing of MOS circuits | runtime paper, 4 |
 //!
 //! The *buffer paper* is Fujimoto and Panesar, *Buffer Management in Shared-Memory Time Warp
 //! Systems*, 1995; the *GTW paper* is Das, Fujimoto, Panesar, Allison and Hybinette, *GTW: A Time
-//! Warp System for Shared Memory Multiprocessors*, 1994.
+//! Warp System for Shared Memory Multiprocessors*, 1994; the *runtime paper* is Wen and Yelick,
+//! *Portable Runtime Support for Asynchronous Simulation*, 1995.
 
 #![forbid(unsafe_code)]
 
 pub mod catalog;
+pub mod circuit;
 pub mod hypercube;
 pub mod pcs;
 pub mod phold;
@@ -27,4 +30,5 @@ pub static ALL: &[&dyn Entry] = &[
     entry::<phold::PholdParams>(),
     entry::<hypercube::HypercubeParams>(),
     entry::<pcs::PcsParams>(),
+    entry::<circuit::CircuitParams>(),
 ];

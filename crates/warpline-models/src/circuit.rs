@@ -1,0 +1,306 @@
+//! The timing of MOS circuits: netlists from files or generated, simulated at the level of
+//! transistors.
+//!
+//! An LP is a subcircuit, a channel-connected component; virtual time is in seconds. The crate
+//! `warpline-circuits` has the method. Here are the parameters of the command, and the files that a
+//! run writes.
+//!
+//! # References
+//!
+//! Wen and Yelick, *Portable Runtime Support for Asynchronous Simulation*, 1995.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde::{Deserialize, Serialize};
+use warpline::{AnyModel, ConfigError, Figure, Results};
+use warpline_circuits::{
+    circuit::{Circuit, NetId},
+    generate::Generator,
+    model::{CircuitModel, CircuitOutput, Options, Tolerance},
+    netlist,
+    output::{Outputs, Plot, Recorder},
+    process::Capacitances,
+    stimuli::Stimuli,
+    workload::Workload as CircuitWorkload,
+};
+
+use crate::catalog::{Domain, Parameters, Prepared, Recorded, Recording, Refusal};
+
+/// The circuit that is generated if none is given.
+const BUILT_IN: Generator = Generator::Multiplier(16);
+
+/// The parameters of a circuit's simulation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CircuitParams {
+    /// Netlist: a SPICE deck (.cir, .sp, .spice) or ISCAS gates (.bench)
+    #[arg(long, value_name = "FILE", conflicts_with = "generate")]
+    pub netlist: Option<PathBuf>,
+    /// Circuit that is generated: chain:N, adder:N, multiplier:N, ring:N or regfile:WORDSxBITS
+    /// [default without a netlist: multiplier:16]
+    #[arg(long, value_name = "KIND:SIZE")]
+    pub generate: Option<Generator>,
+    /// Random vectors that are applied to the inputs of gates (with flip-flops: clock cycles)
+    #[arg(long, value_name = "N", default_value_t = Stimuli::default().vectors)]
+    pub vectors: usize,
+    /// Time from one vector to the next: 10n, 2.5e-8 (s) [default: 10n, with flip-flops 12n]
+    #[arg(long, value_name = "TIME")]
+    pub period: Option<Seconds>,
+    /// How exact the simulation is
+    #[arg(long, value_name = "NAME", default_value = "default", value_parser = tolerances())]
+    pub tolerance: Tolerance,
+    /// Time after which other subcircuits hear of a change: auto, or a time
+    #[arg(long, value_name = "auto|TIME", default_value_t)]
+    pub lookahead: Lookahead,
+    /// Capacitances of the built-in cells: explicit (all to ground) or full (in the transistors)
+    #[arg(long, value_name = "NAME", default_value = "explicit", value_parser = capacitances())]
+    pub capacitances: Capacitances,
+    /// VCD file of waveforms, as GTKWave reads it
+    #[arg(long, value_name = "FILE")]
+    pub vcd: Option<PathBuf>,
+    /// Binary raw file of waveforms, as ngspice writes it
+    #[arg(long, value_name = "FILE")]
+    pub raw: Option<PathBuf>,
+    /// Table of the crossings of half the supply voltage (CSV)
+    #[arg(long, value_name = "FILE")]
+    pub crossings: Option<PathBuf>,
+    /// Plot of the first nets that are written (.svg or .png); needs a build with `plots`
+    #[arg(long, value_name = "FILE")]
+    pub plot: Vec<PathBuf>,
+    /// Nets that are written: names with commas between [default: the deck's .save, or all]
+    #[arg(long, value_name = "NETS", value_delimiter = ',')]
+    pub save: Vec<String>,
+}
+
+/// The most nets in a plot.
+const PLOTTED_MAX: usize = 16;
+
+impl CircuitParams {
+    /// The circuit with its stimuli.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the netlist or with a parameter.
+    pub fn workload(&self, seed: u64) -> Result<CircuitWorkload, Refusal> {
+        let period = self.period.map(|Seconds(period)| period);
+        let stimuli = Stimuli { vectors: self.vectors, period, seed };
+        let mut workload = match &self.netlist {
+            Some(path) => netlist::read(path)?.workload(&stimuli, self.capacitances)?,
+            None => self.generate.unwrap_or(BUILT_IN).workload(&stimuli, self.capacitances)?,
+        };
+        if !self.save.is_empty() {
+            workload.circuit.saved = self
+                .save
+                .iter()
+                .map(|name| net(&workload.circuit, name))
+                .collect::<Result<_, _>>()?;
+        }
+        Ok(workload)
+    }
+
+    fn options(&self) -> Options {
+        Options { tolerance: self.tolerance, lookahead: self.lookahead.0 }
+    }
+
+    fn has_files(&self) -> bool {
+        let files = [&self.vcd, &self.raw, &self.crossings];
+        files.iter().any(|file| file.is_some()) || !self.plot.is_empty()
+    }
+
+    /// What is to be written of a run, if anything is.
+    fn outputs(&self, workload: &CircuitWorkload, model: &CircuitModel) -> Option<Outputs> {
+        let circuit = &workload.circuit;
+        let plot = (!self.plot.is_empty()).then(|| {
+            let asked = if circuit.saved.is_empty() { &workload.outputs } else { &circuit.saved };
+            let nets = asked.iter().copied().take(PLOTTED_MAX).collect();
+            Plot { nets, files: self.plot.clone() }
+        });
+        (self.has_files() || !circuit.measures.is_empty()).then(|| Outputs {
+            vcd: self.vcd.clone(),
+            raw: self.raw.clone(),
+            crossings: self.crossings.clone(),
+            plot,
+            ..Outputs::none(circuit, model.longest_step())
+        })
+    }
+}
+
+/// The net with this name.
+fn net(circuit: &Circuit, name: &str) -> Result<NetId, ConfigError> {
+    let wanted = name.trim().to_lowercase();
+    let wanted =
+        wanted.strip_prefix("v(").and_then(|inner| inner.strip_suffix(')')).unwrap_or(&wanted);
+    let found = circuit.nets.iter().position(|net| net == wanted);
+    let index = found.ok_or_else(|| {
+        let some: Vec<_> = circuit.nets.iter().skip(1).take(8).map(String::as_str).collect();
+        let allowed = format!("a net of the circuit, such as {}", some.join(", "));
+        ConfigError::new("save", name, allowed)
+    })?;
+    Ok(NetId(index as u32))
+}
+
+impl Parameters for CircuitParams {
+    const MODEL: &'static str = "circuit";
+    const ABOUT: &'static str = "The timing of a MOS circuit, at the level of transistors";
+    // The built-in circuit's, with the default stimuli.
+    const END: f64 = 100e-9;
+
+    fn model(self) -> Result<AnyModel, ConfigError> {
+        let refused = |error: &dyn fmt::Display| {
+            let name = self.netlist.as_deref().unwrap_or_else(|| Path::new("the circuit"));
+            ConfigError::new(
+                "netlist",
+                name.display(),
+                format!("a circuit that can be simulated: {error}"),
+            )
+        };
+        let workload = self.workload(1).map_err(|error| refused(&error))?;
+        let model = CircuitModel::new(&workload.circuit, self.options());
+        Ok(model.map_err(|error| refused(&error))?.into_any())
+    }
+
+    fn prepare(self, seed: u64) -> Result<Prepared, Refusal> {
+        let workload = self.workload(seed)?;
+        let circuit = &workload.circuit;
+        let mut model = CircuitModel::new(circuit, self.options())?;
+        let mut recording = None;
+        if let Some(outputs) = self.outputs(&workload, &model) {
+            let recorder = Recorder::create(circuit, &outputs)?;
+            let nets: Vec<_> = recorder.nets().collect();
+            let recorder = Arc::new(Mutex::new(Some(recorder)));
+            let files = Files { recorder, has_files: self.has_files() };
+            let sink = files.clone();
+            model = model.watch(
+                nets,
+                Box::new(move |sample| {
+                    sink.with(|recorder| {
+                        // An error is kept; the run hears of it by `has_failed`.
+                        let _ = recorder.record(&sample);
+                    })
+                }),
+            );
+            recording = Some(Box::new(files) as Box<dyn Recording>);
+        }
+        Ok(Prepared { model: model.into_any(), end: circuit.end, recording })
+    }
+
+    fn end_in_words() -> String {
+        "the deck's .tran, or after the last vector".to_owned()
+    }
+
+    fn results() -> Vec<Figure> {
+        CircuitOutput::default().figures()
+    }
+
+    fn domains() -> &'static [Domain] {
+        const {
+            &[
+                Domain::new("vectors", "", "1 or more"),
+                Domain::new("period", "s", "longer than its edges"),
+                Domain::new("lookahead", "s", "auto, or greater than 0"),
+            ]
+        }
+    }
+}
+
+/// The files of a run, shared by its output handler and its caller.
+#[derive(Clone, Debug)]
+struct Files {
+    recorder: Arc<Mutex<Option<Recorder>>>,
+    has_files: bool,
+}
+
+impl Files {
+    fn with<T: Default>(&self, act: impl FnOnce(&mut Recorder) -> T) -> T {
+        let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        recorder.as_mut().map(act).unwrap_or_default()
+    }
+}
+
+impl Recording for Files {
+    fn has_files(&self) -> bool {
+        self.has_files
+    }
+
+    fn has_failed(&self) -> bool {
+        self.with(|recorder| recorder.has_failed())
+    }
+
+    fn finish(&self, reached: f64) -> Result<Recorded, Refusal> {
+        let recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(recorder) = recorder else { return Ok(Recorded::default()) };
+        let recording = recorder.finish(reached)?;
+        let measures = recording.measures.into_iter().map(|measure| (measure.name, measure.value));
+        Ok(Recorded { files: recording.files, measures: measures.collect() })
+    }
+}
+
+/// A time in seconds, with the suffixes of SPICE.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Seconds(pub f64);
+
+impl FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let seconds = warpline_circuits::spice::number(text);
+        let seconds = seconds.filter(|seconds| *seconds > 0.0 && seconds.is_finite());
+        seconds.map(Self).ok_or_else(|| "expected a time above 0, such as 10n or 1e-8".to_owned())
+    }
+}
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:e}", self.0)
+    }
+}
+
+/// The time after which other subcircuits hear of a change (s); none derives it from the circuit's
+/// fastest gate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Lookahead(pub Option<f64>);
+
+impl FromStr for Lookahead {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self(None));
+        }
+        text.parse().map(|Seconds(seconds)| Self(Some(seconds)))
+    }
+}
+
+impl fmt::Display for Lookahead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => f.write_str("auto"),
+            Some(seconds) => Seconds(seconds).fmt(f),
+        }
+    }
+}
+
+/// The names of tolerances.
+fn tolerances() -> impl TypedValueParser<Value = Tolerance> {
+    PossibleValuesParser::new(["fast", "default", "fine"]).map(|name| match name.as_str() {
+        "fast" => Tolerance::Fast,
+        "fine" => Tolerance::Fine,
+        _ => Tolerance::Default,
+    })
+}
+
+/// The names of capacitances.
+fn capacitances() -> impl TypedValueParser<Value = Capacitances> {
+    PossibleValuesParser::new(["explicit", "full"]).map(|name| match name.as_str() {
+        "full" => Capacitances::Full,
+        _ => Capacitances::Explicit,
+    })
+}
