@@ -28,8 +28,10 @@ use warpline_circuits::{
 
 #[path = "../tests/compare/mod.rs"]
 mod compare;
+#[path = "../tests/common/traces.rs"]
+mod traces;
 
-use compare::Crossings;
+use traces::Crossings;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -136,12 +138,12 @@ fn simulate(
     }
     let mut watched = nets.clone();
     watched.extend(workload.settled.iter().flat_map(|s| s.values.iter().map(|value| value.0)));
-    let mut traces = compare::traces(circuit, options, &watched);
+    let mut traces = traces::traces(circuit, options, &watched);
     let wrong = compare::wrong_values(workload, &traces);
     let values: usize = workload.settled.iter().map(|settled| settled.values.len()).sum();
     writeln!(text, "{wrong} of {values} settled values wrong")?;
     traces.retain(|net, _| nets.contains(net));
-    Ok((text, compare::crossings(circuit, &traces)))
+    Ok((text, traces::crossings(circuit, &traces)))
 }
 
 /// Rows of `net,time,direction`.

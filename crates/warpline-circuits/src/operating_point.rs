@@ -2,10 +2,10 @@
 //! sources.
 //!
 //! Called once, before a simulation. Each subcircuit is integrated with constant inputs, by short
-//! steps first and by longer ones later, in the order of their numbers and again and again, until no
-//! node moves. (One step to infinity would not do: a channel that charges a node up to a threshold
-//! below the supply would swing between both ends for ever.) The way of the charge decides where
-//! floating nodes end, so it begins from the rails, as it would when power comes up.
+//! steps first and by longer ones later, one after the other and again and again, until no node
+//! moves. (One step to infinity would not do: a channel that charges a node up to a threshold below
+//! the supply would swing between both ends for ever.) The way of the charge decides where floating
+//! nodes end, so it begins from the rails, as it would when power comes up.
 //!
 //! A circuit that never rests, as a ring of inverters does, starts from where it is after the last
 //! of these steps.
@@ -28,12 +28,13 @@ const STILL: f64 = 1e-6;
 /// Holds a node at its given voltage (S).
 const HOLD: f64 = 1e3;
 
-/// Replaces the initial voltages of a network by those of its operating point.
-pub(crate) fn find(network: &mut Network, circuit: &Circuit) {
+/// Replaces the initial voltages of a network by those of its operating point. Subcircuits are
+/// integrated in the order that is given.
+pub(crate) fn find(network: &mut Network, circuit: &Circuit, order: &[u32]) {
     let mut point = Point::new(network, circuit);
     for (paces, rounds) in PHASES {
         for _ in 0..rounds {
-            let moves = point.round(network, paces * network.pace);
+            let moves = point.round(network, order, paces * network.pace);
             if !moves && paces == PHASES[2].0 {
                 return;
             }
@@ -83,9 +84,9 @@ impl Point {
     }
 
     /// One step of each subcircuit that is active; returns whether a node has moved.
-    fn round(&mut self, network: &mut Network, h: f64) -> bool {
+    fn round(&mut self, network: &mut Network, order: &[u32], h: f64) -> bool {
         let mut moves = false;
-        for index in 0..network.subcircuits.len() {
+        for index in order.iter().map(|&index| index as usize) {
             if self.is_active[index] {
                 self.is_active[index] = false;
                 if self.step(network, index, h) > STILL {

@@ -128,8 +128,13 @@ pub(crate) fn network(
         }
         margins.lookahead = lookahead;
     }
+    // The operating point depends on the order a little, so names decide it too (PART-A).
+    let mut order: Vec<u32> = (0..members.len() as u32).collect();
+    order.sort_unstable_by_key(|&number| {
+        members[number as usize].first().map(|&net| partition.ranks[net as usize])
+    });
     let mut network = partition.assemble(drafts, margins, pace)?;
-    operating_point::find(&mut network, circuit);
+    operating_point::find(&mut network, circuit, &order);
     Ok(network)
 }
 

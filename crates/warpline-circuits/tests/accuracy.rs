@@ -12,8 +12,11 @@
 mod compare;
 #[path = "common/iscas.rs"]
 mod iscas;
+#[path = "common/traces.rs"]
+mod traces;
 
-use compare::{Comparison, compare, crossings, from_csv, traces, wrong_values};
+use compare::{Comparison, compare, from_csv, wrong_values};
+use traces::{crossings, traces};
 use warpline_circuits::{
     bench,
     generate::Generator,

@@ -95,17 +95,6 @@ impl Builder {
         self.capacitor(to, 5e-15);
     }
 
-    pub(crate) fn nand(&mut self, [a, b]: [NetId; 2], to: NetId) {
-        let vdd = self.net("vdd");
-        let name = format!("{}.stack", self.0.nets[to.index()]);
-        let stack = self.net(&name);
-        self.mos(Channel::N, [to, a, stack], 3e-6);
-        self.mos(Channel::N, [stack, b, NetId::GROUND], 3e-6);
-        self.mos(Channel::P, [to, a, vdd], 3e-6);
-        self.mos(Channel::P, [to, b, vdd], 3e-6);
-        self.capacitor(to, 5e-15);
-    }
-
     /// Inverters one after the other; returns their nets, from the input on.
     pub(crate) fn chain(&mut self, stages: usize, input: Waveform) -> Vec<NetId> {
         let nets: Vec<NetId> = (0..=stages).map(|at| self.net(&format!("n{at}"))).collect();

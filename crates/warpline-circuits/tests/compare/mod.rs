@@ -1,30 +1,14 @@
 //! Crossings of half the supply voltage, compared with those of another simulator.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Arc, Mutex},
-};
+use std::fmt;
 
-use warpline::Simulation;
 use warpline_circuits::{
-    circuit::{Circuit, NetId, Sample, Source},
-    model::{CircuitModel, Options},
+    circuit::{Circuit, NetId, Source},
     process::SUPPLY,
-    waveform::{Cubic, Detector, Edge},
     workload::Workload,
 };
 
-/// One crossing.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Crossing {
-    /// In seconds.
-    pub(crate) time: f64,
-    pub(crate) is_rise: bool,
-}
-
-/// By net, in the order of their times.
-pub(crate) type Crossings = BTreeMap<String, Vec<Crossing>>;
+use crate::traces::{Crossing, Crossings, Traces};
 
 /// Crossings further apart than this part of their delay are not the same one.
 const APART_MAX: f64 = 0.2;
@@ -139,39 +123,6 @@ pub(crate) fn compare(circuit: &Circuit, found: &Crossings, reference: &Crossing
     result.bias /= result.errors.len().max(1) as f64;
     result.errors.sort_unstable_by(f64::total_cmp);
     result
-}
-
-/// The samples of nets, by net.
-pub(crate) type Traces = BTreeMap<NetId, Vec<Sample>>;
-
-/// Simulates a circuit on the sequential engine.
-pub(crate) fn traces(circuit: &Circuit, options: Options, nets: &[NetId]) -> Traces {
-    let samples: Arc<Mutex<Vec<Sample>>> = Arc::default();
-    let sink = samples.clone();
-    let sink = Box::new(move |sample| sink.lock().expect("no panic").push(sample));
-    let model = CircuitModel::new(circuit, options).expect("a sound circuit");
-    let model = model.watch(nets.iter().copied(), sink);
-    Simulation::new(model.into_any()).end(circuit.end).run().expect("a sound circuit");
-    let mut traces = Traces::new();
-    for sample in samples.lock().expect("no panic").iter() {
-        traces.entry(sample.net).or_default().push(*sample);
-    }
-    traces
-}
-
-/// The crossings of all nets of these traces.
-pub(crate) fn crossings(circuit: &Circuit, traces: &Traces) -> Crossings {
-    let of_net = |(net, trace): (&NetId, &Vec<Sample>)| {
-        let mut detector = Detector::new(SUPPLY / 2.0, trace[0].value);
-        let mut crossings = Vec::new();
-        for pair in trace.windows(2) {
-            detector.follow(&Cubic::between(&pair[0], &pair[1]), |time, edge| {
-                crossings.push(Crossing { time, is_rise: edge == Edge::Rise });
-            });
-        }
-        (circuit.nets[net.index()].clone(), crossings)
-    };
-    traces.iter().map(of_net).collect()
 }
 
 /// How many of the nets have not settled at their Boolean value.
