@@ -15,7 +15,7 @@
 //! # Ok::<(), warpline::RunError>(())
 //! ```
 
-use std::{any::TypeId, fmt, marker::PhantomData, path::PathBuf, sync::Arc};
+use std::{any::TypeId, fmt, marker::PhantomData, path::PathBuf, sync::Arc, time::Duration};
 
 use clap::{ArgMatches, builder::ValueParser};
 use serde::Serialize;
@@ -155,8 +155,18 @@ pub struct Workload {
     pub params: ModelParams,
     /// The virtual time to which a sample of full length runs: a few million events.
     pub end: f64,
-    /// The same load without a model.
-    pub hold: Hold,
+    /// The same load without an engine.
+    pub bare: Load,
+}
+
+/// A load for bare loops, the yardsticks of engines.
+#[derive(Clone, Copy, Debug)]
+pub enum Load {
+    /// Events that each send one.
+    Hold(Hold),
+    /// The model's own loop: does what a run up to this virtual time does, and says how long that
+    /// took, without making the model.
+    Loop(fn(f64) -> Duration),
 }
 
 /// A parameter of a model, as [`Entry::parameters`] describes it.

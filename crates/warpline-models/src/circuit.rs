@@ -11,15 +11,18 @@
 
 use std::{
     fmt,
+    hint::black_box,
     path::{Path, PathBuf},
     str::FromStr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::{Duration, Instant},
 };
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::{Deserialize, Serialize};
 use warpline::{AnyModel, ConfigError, Figure, Results};
 use warpline_circuits::{
+    bare,
     circuit::{Circuit, NetId},
     generate::Generator,
     model::{CircuitModel, CircuitOutput, Options, Tolerance},
@@ -30,13 +33,13 @@ use warpline_circuits::{
     workload::Workload as CircuitWorkload,
 };
 
-use crate::catalog::{Domain, Parameters, Prepared, Recorded, Recording, Refusal};
+use crate::catalog::{Domain, Load, Parameters, Prepared, Recorded, Recording, Refusal, Workload};
 
 /// The circuit that is generated if none is given.
 const BUILT_IN: Generator = Generator::Multiplier(16);
 
 /// The parameters of a circuit's simulation.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CircuitParams {
     /// Netlist: a SPICE deck (.cir, .sp, .spice) or ISCAS gates (.bench)
@@ -47,7 +50,7 @@ pub struct CircuitParams {
     #[arg(long, value_name = "KIND:SIZE")]
     pub generate: Option<Generator>,
     /// Random vectors that are applied to the inputs of gates (with flip-flops: clock cycles)
-    #[arg(long, value_name = "N", default_value_t = Stimuli::default().vectors)]
+    #[arg(long, value_name = "N", default_value_t = Self::default().vectors)]
     pub vectors: usize,
     /// Time from one vector to the next: 10n, 2.5e-8 (s) [default: 10n, with flip-flops 12n]
     #[arg(long, value_name = "TIME")]
@@ -78,6 +81,25 @@ pub struct CircuitParams {
     pub save: Vec<String>,
 }
 
+impl Default for CircuitParams {
+    fn default() -> Self {
+        Self {
+            netlist: None,
+            generate: None,
+            vectors: Stimuli::default().vectors,
+            period: None,
+            tolerance: Tolerance::default(),
+            lookahead: Lookahead::default(),
+            capacitances: Capacitances::default(),
+            vcd: None,
+            raw: None,
+            crossings: None,
+            plot: Vec::new(),
+            save: Vec::new(),
+        }
+    }
+}
+
 /// The most nets in a plot.
 const PLOTTED_MAX: usize = 16;
 
@@ -105,7 +127,7 @@ impl CircuitParams {
     }
 
     fn options(&self) -> Options {
-        Options { tolerance: self.tolerance, lookahead: self.lookahead.0 }
+        Options { tolerance: self.tolerance, lookahead: self.lookahead.0, ..Options::default() }
     }
 
     fn has_files(&self) -> bool {
@@ -198,6 +220,16 @@ impl Parameters for CircuitParams {
         CircuitOutput::default().figures()
     }
 
+    fn workloads() -> Vec<Workload> {
+        vec![Workload {
+            name: "W6",
+            title: "circuit: 16 x 16 multiplier, 10 random vectors",
+            params: Self::default().into(),
+            end: Self::END,
+            bare: Load::Loop(bare_loop),
+        }]
+    }
+
     fn domains() -> &'static [Domain] {
         const {
             &[
@@ -207,6 +239,20 @@ impl Parameters for CircuitParams {
             ]
         }
     }
+}
+
+/// The built-in circuit, simulated without an engine.
+fn bare_loop(end: f64) -> Duration {
+    static MODEL: OnceLock<CircuitModel> = OnceLock::new();
+    let model = MODEL.get_or_init(|| {
+        let stimuli = Stimuli::default();
+        let workload = BUILT_IN.workload(&stimuli, Capacitances::default());
+        let circuit = workload.expect("the built-in circuit is sound").circuit;
+        CircuitModel::new(&circuit, Options::default()).expect("and can be simulated")
+    });
+    let started = Instant::now();
+    black_box(bare::run(model, end));
+    started.elapsed()
 }
 
 /// The files of a run, shared by its output handler and its caller.

@@ -26,7 +26,7 @@ use warpline::{
     VirtualTime, digest::mix, state::Undo, wire::Wires,
 };
 
-use crate::catalog::{Domain, Hold, Parameters, Workload};
+use crate::catalog::{Domain, Hold, Load, Parameters, Workload};
 
 mod histogram;
 
@@ -154,7 +154,7 @@ impl Parameters for HypercubeParams {
             title: "hypercube: dimension 7, 2 048 messages",
             params: Self::default().into(),
             end: 3_000.0,
-            hold: Hold { lps: 128, population: 2048, remote: 1.0, lookahead: 0.0 },
+            bare: Load::Hold(Hold { lps: 128, population: 2048, remote: 1.0, lookahead: 0.0 }),
         }]
     }
 }

@@ -27,7 +27,7 @@ use warpline::{
     VirtualTime, digest::mix, wire::Wires,
 };
 
-use crate::catalog::{Domain, Hold, Parameters, Workload};
+use crate::catalog::{Domain, Hold, Load, Parameters, Workload};
 
 mod grid;
 
@@ -177,7 +177,7 @@ impl Parameters for PcsParams {
             title: "pcs: 64 x 32 cells, 50 000 portables, 10 channels",
             params: Self::default().into(),
             end: 300.0,
-            hold: Hold { lps: 2048, population: 50_000, remote: 0.1, lookahead: 0.0 },
+            bare: Load::Hold(Hold { lps: 2048, population: 50_000, remote: 0.1, lookahead: 0.0 }),
         }]
     }
 }

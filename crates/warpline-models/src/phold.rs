@@ -19,7 +19,7 @@ use warpline::{
     wire::{Wire, Wires, take_bytes},
 };
 
-use crate::catalog::{Domain, Hold, Parameters, Workload};
+use crate::catalog::{Domain, Hold, Load, Parameters, Workload};
 
 /// The largest payload of a message, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 65_536;
@@ -158,9 +158,9 @@ impl Parameters for PholdParams {
 
     fn workloads() -> Vec<Workload> {
         let workload = |name, title, lps, population, remote, lookahead, end| {
-            let hold = Hold { lps, population, remote, lookahead };
+            let bare = Load::Hold(Hold { lps, population, remote, lookahead });
             let params = Self { lps, population, remote, lookahead, ..Self::default() };
-            Workload { name, title, params: params.into(), end, hold }
+            Workload { name, title, params: params.into(), end, bare }
         };
         vec![
             workload(

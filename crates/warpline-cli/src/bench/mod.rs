@@ -200,7 +200,7 @@ impl BenchArgs {
             variants.extend(self.rank_variants(workload, engine));
         }
         if self.measures(Kind::Bare) {
-            variants.extend(Yardstick::all(&workload.bare()).into_iter().map(Variant::Bare));
+            variants.extend(Yardstick::all(workload.bare()).into_iter().map(Variant::Bare));
         }
         variants
     }

@@ -40,7 +40,7 @@ impl<'a> Sampler<'a> {
         let (end, policies) = (workload.end() * self.length, self.policies);
         if let Variant::Bare(yardstick) = variant {
             let events = known.map_or(1_000_000, |known| known.events);
-            let time = yardstick.nanoseconds_per_event(&workload.bare(), events);
+            let time = yardstick.nanoseconds_per_event(workload.bare(), events, end);
             return Ok(Some(1e3 / time));
         }
         let spinners = (0..busy).map(Spinner::start).collect::<Result<Vec<_>, _>>()?;
@@ -134,7 +134,7 @@ mod tests {
                 let engine = EngineKind::Conservative;
                 (1..4).for_each(|workers| good(Variant::Parallel { engine, workers }));
             }
-            Yardstick::all(&workload.bare()).into_iter().for_each(|bare| good(Variant::Bare(bare)));
+            Yardstick::all(workload.bare()).into_iter().for_each(|bare| good(Variant::Bare(bare)));
             sampler.length = 0.003;
             for other in [
                 Variant::Sequential(PendingKind::Heap),

@@ -67,10 +67,12 @@ fn two_digits(number: f64) -> String {
 
 fn line_of(memory: &Memory) -> Option<String> {
     let bytes = memory.bytes?;
+    let each = memory.workload.population().map_or_else(String::new, |population| {
+        format!(", {} bytes per pending event", grouped(bytes / population as u64))
+    });
     Some(format!(
-        "memory of a separate process, {}: {:.1} MiB at the peak, {} bytes per pending event\n",
+        "memory of a separate process, {}: {:.1} MiB at the peak{each}\n",
         memory.variant.name(),
         bytes as f64 / f64::from(1 << 20),
-        grouped(bytes / memory.workload.population() as u64)
     ))
 }

@@ -3,10 +3,7 @@
 use std::sync::LazyLock;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use warpline_models::{
-    catalog::{self, ModelParams},
-    phold::PholdParams,
-};
+use warpline_models::catalog::{self, Load, ModelParams};
 
 static ALL: LazyLock<Vec<catalog::Workload>> =
     LazyLock::new(|| warpline_models::ALL.iter().flat_map(|model| model.workloads()).collect());
@@ -56,15 +53,17 @@ impl Workload {
         self.params().model().is_ok_and(|model| model.lookahead().is_some())
     }
 
-    /// The parameters of the bare loops: PHOLD with as many LPs and events.
-    pub(crate) fn bare(self) -> PholdParams {
-        let catalog::Hold { lps, population, remote, lookahead } = self.0.hold;
-        PholdParams { lps, population, remote, lookahead, ..PholdParams::default() }
+    /// What the bare loops do.
+    pub(crate) fn bare(self) -> Load {
+        self.0.bare
     }
 
-    /// The events that are pending at any time.
-    pub(crate) fn population(self) -> usize {
-        self.bare().population
+    /// The events that are pending at any time, if that is always the same number.
+    pub(crate) fn population(self) -> Option<usize> {
+        match self.0.bare {
+            Load::Hold(hold) => Some(hold.population),
+            Load::Loop(_) => None,
+        }
     }
 
     /// The virtual time that a sample of full length runs to.

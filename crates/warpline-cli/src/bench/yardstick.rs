@@ -19,7 +19,10 @@ use warpline::{
     LpId, Stream,
     pending::{Entry, PendingFamily, PendingKind, PendingSet, WithPending},
 };
-use warpline_models::phold::PholdParams;
+use warpline_models::{
+    catalog::{self, Load},
+    phold::PholdParams,
+};
 
 /// A bare event.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,11 +71,14 @@ pub(crate) enum Yardstick {
     StdHeap,
     /// [`windows`].
     Windows,
+    /// The model's own loop.
+    Own,
 }
 
 impl Yardstick {
     /// All that make sense for a workload: windows need lookahead.
-    pub(crate) fn all(params: &PholdParams) -> Vec<Self> {
+    pub(crate) fn all(load: Load) -> Vec<Self> {
+        let Load::Hold(params) = load else { return vec![Self::Own] };
         let holds = PendingKind::ALL.iter().map(|&kind| Self::Hold(kind));
         let windows = (params.lookahead > 0.0).then_some(Self::Windows);
         holds.chain([Self::StdHeap]).chain(windows).collect()
@@ -83,11 +89,27 @@ impl Yardstick {
             Self::Hold(kind) => format!("hold {kind}"),
             Self::StdHeap => "hold std-heap".to_owned(),
             Self::Windows => "windows".to_owned(),
+            Self::Own => "loop".to_owned(),
         }
     }
 
-    /// Handles at least `events` events, set-up included; the time for each, in nanoseconds.
-    pub(crate) fn nanoseconds_per_event(self, params: &PholdParams, events: u64) -> f64 {
+    /// Nanoseconds for each event. Handles at least `events` events, set-up included; the model's
+    /// own loop does what a run up to `end` does, in which there are that many.
+    pub(crate) fn nanoseconds_per_event(self, load: Load, events: u64, end: f64) -> f64 {
+        let (handled, time) = match load {
+            Load::Hold(hold) => {
+                let catalog::Hold { lps, population, remote, lookahead } = hold;
+                let params =
+                    PholdParams { lps, population, remote, lookahead, ..PholdParams::default() };
+                self.hold(&params, events)
+            }
+            Load::Loop(run) => (events, run(end)),
+        };
+        time.as_secs_f64() * 1e9 / handled as f64
+    }
+
+    /// How many events were handled, and how long that took.
+    fn hold(self, params: &PholdParams, events: u64) -> (u64, Duration) {
         struct Hold<'p>(&'p PholdParams, u64);
         impl WithPending for Hold<'_> {
             type Output = (u64, Duration);
@@ -95,12 +117,12 @@ impl Yardstick {
                 hold::<P::Set<Bare>>(self.0, self.1)
             }
         }
-        let (handled, time) = match self {
+        match self {
             Self::Hold(kind) => kind.dispatch(Hold(params, events)),
             Self::StdHeap => hold::<StdHeap>(params, events),
             Self::Windows => windows(params, events),
-        };
-        time.as_secs_f64() * 1e9 / handled as f64
+            Self::Own => unreachable!("the model of a hold has no loop of its own"),
+        }
     }
 }
 

@@ -1,0 +1,137 @@
+//! `warpline run circuit` and `warpline circuit export`, as their users meet them.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+use tempfile::tempdir;
+
+fn warpline(at: &Path, line: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpline"));
+    command.current_dir(at).args(line.split_whitespace()).output().expect("the command starts")
+}
+
+#[track_caller]
+fn stdout(at: &Path, line: &str) -> String {
+    let output = warpline(at, line);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "`{line}` failed: {stderr}");
+    String::from_utf8(output.stdout).expect("the report is UTF-8")
+}
+
+#[track_caller]
+fn json(at: &Path, line: &str) -> Value {
+    let report = stdout(at, &format!("{line} --format json"));
+    serde_json::from_str(&report).expect("the report is JSON")
+}
+
+/// The command must fail with this status and say all of this.
+#[track_caller]
+fn refuses(at: &Path, line: &str, status: i32, says: &[&str]) {
+    let output = warpline(at, line);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "`{line}`: {stderr}");
+    for part in says {
+        assert!(stderr.contains(part), "`{line}` does not say `{part}`:\n{stderr}");
+    }
+}
+
+/// Two inverters in a row, driven by a pulse.
+const DECK: &str = "\
+two inverters
+.model nch nmos level=1 vto=0.7 kp=1.3e-4
+.model pch pmos level=1 vto=-0.8 kp=4e-5
+.subckt inv in out vdd
+mp out in vdd vdd pch w=2u l=0.35u
+mn out in 0 0 nch w=1u l=0.35u
+.ends
+vdd vdd 0 3.3
+vin a 0 pulse(0 3.3 1n 0.2n 0.2n 4n 10n)
+x1 a b vdd inv
+x2 b c vdd inv
+cb b 0 10f
+cc c 0 10f
+.tran 10p 12n
+.measure tran rise trig v(a) val=1.65 rise=1 targ v(c) val=1.65 rise=1
+.measure tran never trig v(a) val=1.65 rise=1 targ v(c) val=9 rise=1
+.end
+";
+
+#[test]
+fn a_report_has_its_figures() {
+    let at = tempdir().expect("a directory");
+    let line = "run circuit --generate chain:5 --vectors 3";
+    let report = json(at.path(), line);
+    let results = &report["results"];
+    assert_eq!(results["transistors"], 10.0);
+    assert_eq!(results["subcircuits"], 5.0);
+    for figure in ["steps", "events", "energy", "lookahead"] {
+        assert!(results[figure].as_f64().is_some_and(|value| value > 0.0), "{figure}: {report}");
+    }
+    assert_eq!(report["end_time"], 3.0 * 10e-9);
+    assert_eq!(report["parameters"]["generate"], "chain:5");
+    let other = json(at.path(), &format!("{line} --seed 3"));
+    assert_ne!(other["digest"], report["digest"], "another seed draws other vectors");
+}
+
+#[test]
+fn a_deck_is_run_measured_and_written() {
+    let at = tempdir().expect("a directory");
+    let at = at.path();
+    fs::write(at.join("two.cir"), DECK).expect("written");
+    let line = "run circuit --netlist two.cir --vcd two.vcd --raw two.raw --crossings two.csv";
+    let report = json(at, line);
+    let rise = report["measures"]["rise"].as_f64().expect("measured");
+    assert!((20e-12..400e-12).contains(&rise), "two inverters take {rise} s");
+    assert!(report["measures"]["never"].is_null());
+    assert_eq!(report["files"], serde_json::json!(["two.vcd", "two.raw", "two.csv"]));
+    let crossings = fs::read_to_string(at.join("two.csv")).expect("written");
+    let header = crossings.lines().next();
+    assert_eq!(header, Some("net,time,direction"));
+    assert!(crossings.lines().any(|line| line.starts_with("c,") && line.ends_with(",rise")));
+    let text = stdout(at, "run circuit --netlist two.cir");
+    assert!(text.contains("measures") && text.contains("never"), "{text}");
+}
+
+/// The deck that is exported is the same circuit: it crosses at the same times.
+#[test]
+fn what_is_exported_is_what_is_run() {
+    let at = tempdir().expect("a directory");
+    let at = at.path();
+    stdout(at, "circuit export --generate adder:2 --vectors 3 --seed 5 --spice adder.cir");
+    stdout(at, "run circuit --netlist adder.cir --crossings exported.csv");
+    stdout(at, "run circuit --generate adder:2 --vectors 3 --seed 5 --crossings own.csv");
+    let [exported, own] =
+        ["exported.csv", "own.csv"].map(|name| fs::read_to_string(at.join(name)).expect("written"));
+    assert!(exported.lines().count() > 20, "{exported}");
+    assert_eq!(exported, own);
+}
+
+#[test]
+fn what_cannot_be_run_is_refused() {
+    let at = tempdir().expect("a directory");
+    let at = at.path();
+    fs::write(at.join("coil.cir"), DECK.replace("cc c 0 10f", "l1 c 0 1n")).expect("written");
+    refuses(at, "run circuit --netlist coil.cir", 2, &["coil.cir:13"]);
+    refuses(at, "run circuit --netlist none.cir", 2, &["none.cir"]);
+    refuses(at, "run circuit --netlist none.txt", 2, &["none.txt", ".bench"]);
+    refuses(at, "run circuit --generate chain", 2, &["chain:21"]);
+    refuses(at, "run circuit --generate chain:3 --save zz", 2, &["save", "zz", "n1"]);
+    refuses(at, "run circuit --period 0", 2, &["10n"]);
+    refuses(at, "run circuit --netlist coil.cir --generate chain:3", 2, &["--generate"]);
+    let files = "run circuit --generate chain:3 --vcd a.vcd";
+    refuses(at, &format!("{files} --replications 2"), 2, &["--replications"]);
+    refuses(at, &format!("{files} --engine timewarp --ranks 2"), 2, &["several ranks"]);
+    refuses(at, "run circuit --generate chain:3 --vcd none/a.vcd", 2, &["none/a.vcd"]);
+    assert_eq!(fs::read_dir(at).expect("there").count(), 1, "no file was left");
+}
+
+#[test]
+fn a_sweep_varies_a_circuit() {
+    let at = tempdir().expect("a directory");
+    let rows = stdout(at.path(), "sweep circuit --vectors 2 --vary generate=chain:3,chain:9");
+    assert_eq!(rows.lines().count(), 3, "{rows}");
+}
