@@ -7,7 +7,7 @@ use warpline::{
     AnyModel, Report, Sequential, Simulation, any_model::AnyOutput, pending::PendingKind,
     settings::EngineKind,
 };
-use warpline_models::catalog::{ModelParams, Prepared, Recorded, Recording};
+use warpline_models::catalog::{ModelParams, Prepared, Recorded};
 
 use crate::{
     Application,
@@ -121,15 +121,15 @@ pub(crate) fn prepare(
     seed: u64,
     not_with: Option<&str>,
 ) -> Result<Prepared, Failure> {
-    let prepared = params.prepare(seed).map_err(Failure::refused)?;
-    let Some(several) = not_with else { return Ok(prepared) };
-    if prepared.recording.as_deref().is_some_and(Recording::has_files) {
+    if let Some(several) = not_with
+        && params.writes_files()
+    {
         return Err(Failure::Configuration(format!(
-            "waveforms are written of one run on one rank, and not with {several}: leave the \
-             files out, or run once"
+            "files are written of one run on one rank, and not with {several}: leave the files \
+             out, or run once"
         )));
     }
-    Ok(prepared)
+    params.prepare(seed).map_err(Failure::refused)
 }
 
 /// The run that `--verify` compares with: the oracle's; the oracle's own, by other means.

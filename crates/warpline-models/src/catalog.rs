@@ -53,6 +53,11 @@ pub trait Parameters:
         Ok(Prepared { model: self.model()?, end: Self::END, recording: None })
     }
 
+    /// Whether a run writes files of its own beside its report: then it has to be a single one.
+    fn writes_files(&self) -> bool {
+        false
+    }
+
     /// Where a run ends by default, in words.
     fn end_in_words() -> String {
         format!("the model's, {}", Self::END)
@@ -88,9 +93,6 @@ pub struct Prepared {
 
 /// Takes the outputs of a run as they are committed, and writes them to files.
 pub trait Recording: fmt::Debug + Send + Sync {
-    /// Whether it writes files, and not only measures.
-    fn has_files(&self) -> bool;
-
     /// Whether a file could not be written: the run need not go on.
     fn has_failed(&self) -> bool;
 
@@ -305,6 +307,7 @@ trait Chosen: fmt::Debug + Send + Sync {
     fn end(&self) -> f64;
     fn model(&self) -> Result<AnyModel, ConfigError>;
     fn prepare(&self, seed: u64) -> Result<Prepared, Refusal>;
+    fn writes_files(&self) -> bool;
     fn to_json(&self) -> Value;
 }
 
@@ -323,6 +326,10 @@ impl<P: Parameters> Chosen for P {
 
     fn prepare(&self, seed: u64) -> Result<Prepared, Refusal> {
         Parameters::prepare(self.clone(), seed)
+    }
+
+    fn writes_files(&self) -> bool {
+        Parameters::writes_files(self)
     }
 
     fn to_json(&self) -> Value {
@@ -366,6 +373,12 @@ impl ModelParams {
     /// When a parameter is out of its range, or a file cannot be used.
     pub fn prepare(&self, seed: u64) -> Result<Prepared, Refusal> {
         self.0.prepare(seed)
+    }
+
+    /// Whether a run writes files of its own beside its report: then it has to be a single one.
+    #[must_use]
+    pub fn writes_files(&self) -> bool {
+        self.0.writes_files()
     }
 
     /// The parameters by their names, as reports have them.

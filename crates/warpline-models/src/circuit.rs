@@ -130,11 +130,6 @@ impl CircuitParams {
         Options { tolerance: self.tolerance, lookahead: self.lookahead.0, ..Options::default() }
     }
 
-    fn has_files(&self) -> bool {
-        let files = [&self.vcd, &self.raw, &self.crossings];
-        files.iter().any(|file| file.is_some()) || !self.plot.is_empty()
-    }
-
     /// What is to be written of a run, if anything is.
     fn outputs(&self, workload: &CircuitWorkload, model: &CircuitModel) -> Option<Outputs> {
         let circuit = &workload.circuit;
@@ -143,7 +138,7 @@ impl CircuitParams {
             let nets = asked.iter().copied().take(PLOTTED_MAX).collect();
             Plot { nets, files: self.plot.clone() }
         });
-        (self.has_files() || !circuit.measures.is_empty()).then(|| Outputs {
+        (self.writes_files() || !circuit.measures.is_empty()).then(|| Outputs {
             vcd: self.vcd.clone(),
             raw: self.raw.clone(),
             crossings: self.crossings.clone(),
@@ -195,8 +190,7 @@ impl Parameters for CircuitParams {
         if let Some(outputs) = self.outputs(&workload, &model) {
             let recorder = Recorder::create(circuit, &outputs)?;
             let nets: Vec<_> = recorder.nets().collect();
-            let recorder = Arc::new(Mutex::new(Some(recorder)));
-            let files = Files { recorder, has_files: self.has_files() };
+            let files = Files(Arc::new(Mutex::new(Some(recorder))));
             let sink = files.clone();
             model = model.watch(
                 nets,
@@ -210,6 +204,11 @@ impl Parameters for CircuitParams {
             recording = Some(Box::new(files) as Box<dyn Recording>);
         }
         Ok(Prepared { model: model.into_any(), end: circuit.end, recording })
+    }
+
+    fn writes_files(&self) -> bool {
+        let files = [&self.vcd, &self.raw, &self.crossings];
+        files.iter().any(|file| file.is_some()) || !self.plot.is_empty()
     }
 
     fn end_in_words() -> String {
@@ -257,29 +256,22 @@ fn bare_loop(end: f64) -> Duration {
 
 /// The files of a run, shared by its output handler and its caller.
 #[derive(Clone, Debug)]
-struct Files {
-    recorder: Arc<Mutex<Option<Recorder>>>,
-    has_files: bool,
-}
+struct Files(Arc<Mutex<Option<Recorder>>>);
 
 impl Files {
     fn with<T: Default>(&self, act: impl FnOnce(&mut Recorder) -> T) -> T {
-        let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recorder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         recorder.as_mut().map(act).unwrap_or_default()
     }
 }
 
 impl Recording for Files {
-    fn has_files(&self) -> bool {
-        self.has_files
-    }
-
     fn has_failed(&self) -> bool {
         self.with(|recorder| recorder.has_failed())
     }
 
     fn finish(&self, reached: f64) -> Result<Recorded, Refusal> {
-        let recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let recorder = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(recorder) = recorder else { return Ok(Recorded::default()) };
         let recording = recorder.finish(reached)?;
         let measures = recording.measures.into_iter().map(|measure| (measure.name, measure.value));
