@@ -202,13 +202,10 @@ impl<W: Write> Writer<'_, W> {
     }
 }
 
-/// The thickness from which the capacitance of the oxide follows, to the last bit where there is
-/// one; `None` without an oxide.
+/// The thickness from which the capacitance of the oxide follows; `None` without an oxide. If the
+/// capacitance came from a thickness, it comes out again to the last bit.
 fn oxide_thickness(card: &MosCard) -> Option<f64> {
-    let thickness = OXIDE_PERMITTIVITY / card.oxide;
-    let near = [thickness, thickness.next_up(), thickness.next_down()];
-    let exact = near.into_iter().find(|thickness| OXIDE_PERMITTIVITY / thickness == card.oxide);
-    (card.oxide > 0.0).then(|| exact.unwrap_or(thickness))
+    (card.oxide > 0.0).then(|| OXIDE_PERMITTIVITY / card.oxide)
 }
 
 /// The names of the nets in the deck, by net: their own ones where they are legal.

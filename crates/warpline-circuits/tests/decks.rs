@@ -134,6 +134,29 @@ fn subcircuits_are_expanded_with_their_parameters() {
     assert_eq!(circuit.initial, [(inner[0], 1.0), (inner[1], 1.0), (net(&circuit, "n2"), 3.3)]);
 }
 
+/// The parameter of the deck keeps its meaning where a subcircuit has one of the same name.
+#[test]
+fn a_parameter_is_evaluated_where_it_is_defined() {
+    let circuit = circuit(
+        ".param width={base*2} base=1u\n.subckt s y base=7u\nm1 y a 0 0 nch w={width}\n\
+         m2 y a 0 0 nch w={base}\n.global a\n.ends\nx1 y s",
+    );
+    let widths: Vec<f64> = circuit.transistors[2..].iter().map(|mos| mos.width).collect();
+    assert_eq!(widths, [2e-6, 7e-6]);
+}
+
+#[test]
+fn elements_can_be_multiplied() {
+    let circuit = circuit("r1 y b 1k m=4\nc1 b 0 c=1f m=3\nm1 b a 0 0 nch w=1u m=2 ad=1p ps=1u");
+    assert_eq!(circuit.resistors[0].resistance, 250.0);
+    assert_eq!(circuit.capacitors[1].capacitance, 3.0 * 1e-15);
+    let mos = &circuit.transistors[2];
+    assert_eq!(
+        (mos.width, mos.junction_areas, mos.junction_perimeters),
+        (2e-6, [2e-12, 0.0], [0.0, 2e-6])
+    );
+}
+
 #[test]
 fn sources_between_fixed_nets_are_put_to_ground() {
     let circuit = circuit(
@@ -156,6 +179,8 @@ fn pulses_have_the_defaults_of_spice() {
     let Waveform::Pulse(pulse) = circuit.sources[2].waveform else { panic!("a pulse") };
     assert_eq!((pulse.delay, pulse.rise, pulse.fall, pulse.width), (0.0, 1e-11, 1e-11, 1e-8));
     assert_eq!(pulse.period, f64::INFINITY);
+    let zeros = self::circuit("v1 b 0 pulse(0 1 0 0 0 0 30n)\nr1 b y 1k");
+    assert_eq!(zeros.sources[2].waveform, Waveform::Pulse(Pulse { period: 30e-9, ..pulse }));
 }
 
 #[test]
@@ -318,6 +343,8 @@ fn subcircuits_that_cannot_be_expanded_are_refused() {
          write its name, or none",
     );
     refused(".subckt s a", "the subcircuit does not end; write .ends behind its last element");
+    let others_name = with(".subckt t a\n.ends\n.subckt s a\n.ends t").expect_err("not its end");
+    assert!(others_name.contains(".ends t does not end the subcircuit"), "{others_name}");
     refused(
         ".subckt s a b\nr1 a b 1\n.ends\nx1 y s",
         "a.cir:12: `x1` has 1 nets, and `s` has 2; give a net for each net of its .subckt line",

@@ -236,11 +236,14 @@ fn names_that_a_deck_cannot_have_are_replaced() {
     );
     let gates = gates.expect("gates");
     let stimuli = Stimuli::default();
-    let workload = Workload::of_gates(&gates, &stimuli, Capacitances::Explicit).expect("stimuli");
+    let workload = Workload::of_gates(&gates, &stimuli, Capacitances::Explicit);
+    let mut workload = workload.expect("good stimuli");
+    workload.circuit.transistors[0].name = "Q 1".to_owned();
     let circuit = read(&deck(&workload.circuit));
     for name in ["_a", "_", "y_1", "y_1_1", "a__b"] {
         assert!(circuit.nets.iter().any(|net| net == name), "{name} in {:?}", circuit.nets);
     }
+    assert_eq!(circuit.transistors[0].name, "m.q_1");
     let counts = |circuit: &Circuit| (circuit.nets.len(), circuit.transistors.len());
     assert_eq!(counts(&circuit), counts(&workload.circuit));
 }

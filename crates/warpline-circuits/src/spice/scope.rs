@@ -39,8 +39,6 @@ pub(super) struct Scope<'a> {
 enum State<'a> {
     Known(f64),
     Defined(&'a Parameter),
-    /// Being evaluated: who asks for it now asks for itself.
-    Busy,
 }
 
 impl<'a> Scope<'a> {
@@ -119,9 +117,9 @@ impl<'a> Scopes<'a> {
     }
 
     fn parameter(&mut self, scope: usize, name: &str, place: &Place) -> Result<f64, NetlistError> {
-        let scopes = self.all[..=scope].iter_mut().enumerate().rev();
+        let scopes = self.all[..=scope].iter().enumerate().rev();
         let mut found =
-            scopes.filter_map(|(index, scope)| Some((index, scope.parameters.get_mut(name)?)));
+            scopes.filter_map(|(index, scope)| Some((index, scope.parameters.get(name)?)));
         let Some((owner, state)) = found.next() else {
             let what = format!("there is no parameter {}", quoted(name));
             return Err(NetlistError::new(place, what, format!("write .param {name}=VALUE")));
@@ -129,7 +127,7 @@ impl<'a> Scopes<'a> {
         let parameter = match *state {
             State::Known(value) => return Ok(value),
             State::Defined(parameter) if self.references < REFERENCES_MAX => parameter,
-            State::Defined(_) | State::Busy => {
+            State::Defined(_) => {
                 let what = format!(
                     "the parameter {} depends on itself, or on more than {REFERENCES_MAX} others \
                      in a row",
@@ -138,7 +136,6 @@ impl<'a> Scopes<'a> {
                 return Err(NetlistError::new(place, what, "give one of them a number"));
             }
         };
-        *state = State::Busy;
         self.references += 1;
         let value = self.evaluate_in(owner, &parameter.value, &parameter.place);
         self.references -= 1;
