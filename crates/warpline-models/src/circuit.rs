@@ -75,9 +75,11 @@ pub struct CircuitParams {
     pub crossings: Option<PathBuf>,
     /// Plot of the first nets that are written (.svg or .png); needs a build with `plots`
     #[arg(long, value_name = "FILE")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub plot: Vec<PathBuf>,
     /// Nets that are written: names with commas between [default: the deck's .save, or all]
     #[arg(long, value_name = "NETS", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub save: Vec<String>,
 }
 
