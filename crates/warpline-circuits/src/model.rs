@@ -45,6 +45,8 @@ use crate::{
 const GROUP_BITS_MAX: u32 = 5;
 /// The processes that there should be before one has several subcircuits.
 const PROCESSES: usize = 64;
+/// Blocks of processes for each worker.
+const STRIPES: usize = 8;
 /// Intervals between the time of a sample and its delivery.
 const SAMPLE_DELAY: f64 = 2.0;
 pub use crate::{partition::CircuitError, subcircuit::Tally, tolerance::Tolerance};
@@ -424,6 +426,12 @@ impl Model for CircuitModel {
     fn make_lp(&self, id: LpId) -> CircuitLp {
         let tables = Tables::new(&self.network, self.subcircuits_of(id));
         CircuitLp { tables, pending: Vec::new(), scheduled: f64::INFINITY }
+    }
+
+    /// Blocks of neighbors, dealt out in turn: parts of a circuit are busy at different times.
+    fn placement(&self, id: LpId, workers: usize) -> usize {
+        let stripes = STRIPES * workers;
+        id.index() * stripes / self.lp_count().max(1) % workers
     }
 
     fn reduce(&self, tallies: impl Iterator<Item = Tally>) -> CircuitOutput {

@@ -83,6 +83,8 @@ pub(crate) struct Node {
     pub(crate) capacitance: f64,
     /// Whether its crossings are counted.
     pub(crate) is_signal: bool,
+    /// Whether channels of one kind only are connected to it.
+    pub(crate) is_stack: bool,
     /// Whether its waveform is written.
     pub(crate) is_watched: bool,
     /// Its voltage at the start.

@@ -2,10 +2,13 @@
 //! sources.
 //!
 //! Called once, before a simulation. Each subcircuit is integrated with constant inputs, by short
-//! steps first and by longer ones later, one after the other and again and again, until no node
+//! steps first and by ever longer ones later, one after the other and again and again, until no node
 //! moves. (One step to infinity would not do: a channel that charges a node up to a threshold below
-//! the supply would swing between both ends for ever.) The way of the charge decides where floating
-//! nodes end, so it begins from the rails, as it would when power comes up.
+//! the supply would swing between both ends for ever.)
+//!
+//! Then nodes inside stacks leak to their bulk for a while, and the circuit comes to rest again. Only
+//! those that float keep what they lost. In a real circuit their charge would leak away in the same
+//! direction, through junctions; other simulators start there too.
 //!
 //! A circuit that never rests, as a ring of inverters does, starts from where it is after the last
 //! of these steps.
@@ -14,43 +17,101 @@
 //!
 //! - **OP-A.** Nodes with given voltages (`.ic`) have them.
 
+use std::{cmp::Reverse, collections::BinaryHeap};
+
 use crate::{
     circuit::{Circuit, NetId},
     integration::{Hold, Scratch},
-    network::{Driver, Network},
+    network::{Driver, Network, Node},
     stimulus,
 };
 
-/// Steps by length, in paces; the last kind until nothing moves.
-const PHASES: [(f64, u32); 3] = [(4.0, 40), (40.0, 40), (2000.0, 400)];
+/// The first and the longest step until the circuit rests, in paces.
+const STEPS: [f64; 2] = [0.1, 2000.0];
+/// By how much steps grow. A channel that cuts itself off charges its node ever more slowly, by C/t; a
+/// step that is much shorter than the time before it does not carry the node beyond that point.
+const GROWTH: f64 = 1.2;
+/// Longest steps that a circuit which never rests is given.
+const LAST_STEPS: u32 = 400;
+/// Steps while floating nodes leak.
+const LEAK: (f64, u32) = (40.0, 80);
+/// From a node to its bulk, while it leaks (S).
+const LEAKAGE: f64 = 1e-6;
+/// A step with a greater error (V) is divided ...
+const ERROR_MAX: f64 = 2e-3;
+/// ... into this number of parts at most.
+const PARTS_MAX: u32 = 64;
 /// A node moves if its voltage changes by more than this in a step (V).
 const STILL: f64 = 1e-6;
 /// Holds a node at its given voltage (S).
 const HOLD: f64 = 1e3;
 
-/// Replaces the initial voltages of a network by those of its operating point. Subcircuits are
-/// integrated in the order that is given.
-pub(crate) fn find(network: &mut Network, circuit: &Circuit, order: &[u32]) {
+/// Replaces the initial voltages of a network by those of its operating point. `ranks` orders the
+/// subcircuits in a way that does not depend on the order of a netlist.
+pub(crate) fn find(network: &mut Network, circuit: &Circuit, ranks: &[u32]) {
+    let order = order(network, ranks);
     let mut point = Point::new(network, circuit);
-    for (paces, rounds) in PHASES {
-        for _ in 0..rounds {
-            let moves = point.round(network, order, paces * network.pace);
-            if !moves && paces == PHASES[2].0 {
-                return;
+    point.settle(network, &order);
+    // Now only stacks move, and have to end where they cut themselves off.
+    point.parts_max = PARTS_MAX;
+    point.leak(network, true);
+    point.pass(network, &order, LEAK);
+    point.leak(network, false);
+    point.settle(network, &order);
+}
+
+/// Each subcircuit after those that it reads, as far as there are no cycles: so few of them move for
+/// inputs that are not final yet. What a cycle leaves open is decided by rank.
+fn order(network: &Network, ranks: &[u32]) -> Vec<u32> {
+    let count = network.subcircuits.len();
+    let is_node = |driver: &&Driver| matches!(driver, Driver::Node { .. });
+    let unread = |index| network.inputs_of(index).iter().filter(is_node).count();
+    let mut unread: Vec<usize> = (0..count).map(unread).collect();
+    let mut by_rank: Vec<u32> = (0..count as u32).collect();
+    by_rank.sort_unstable_by_key(|&index| ranks[index as usize]);
+    let mut is_taken = vec![false; count];
+    // By level, then by rank.
+    let mut ready = BinaryHeap::new();
+    let mut take = |index: u32, level: u32, ready: &mut BinaryHeap<_>| {
+        if !std::mem::replace(&mut is_taken[index as usize], true) {
+            ready.push(Reverse((level, ranks[index as usize], index)));
+        }
+    };
+    by_rank.iter().filter(|&&i| unread[i as usize] == 0).for_each(|&i| take(i, 0, &mut ready));
+    let mut order = Vec::with_capacity(count);
+    let mut rest = by_rank.iter();
+    loop {
+        while let Some(Reverse((level, _, index))) = ready.pop() {
+            order.push(index);
+            for output in 0..network.subcircuit(index as usize).1.outputs.len() {
+                for reader in network.readers_of(index as usize, output) {
+                    let unread = &mut unread[reader.subcircuit as usize];
+                    *unread -= 1;
+                    if *unread == 0 {
+                        take(reader.subcircuit, level + 1, &mut ready);
+                    }
+                }
             }
         }
+        // Nothing is ready: a cycle, or the end.
+        let Some(&index) = rest.next() else { return order };
+        take(index, 0, &mut ready);
     }
 }
 
 /// The voltages on their way.
 struct Point {
     scratch: Scratch,
+    /// Into how many parts a step is divided at most.
+    parts_max: u32,
     /// By node of the network.
     voltages: Vec<f64>,
     slopes: Vec<f64>,
     /// By subcircuit: whether one of its inputs or nodes has moved since its last step.
     is_active: Vec<bool>,
     holds: Vec<Vec<Hold>>,
+    /// By node of the network: the voltage of its bulk, if it may leak there.
+    leaks: Vec<Option<f64>>,
     /// By source, at time 0.
     sources: Vec<f64>,
 }
@@ -72,14 +133,55 @@ impl Point {
                 }
             }
         }
+        let leak = |node: &Node| {
+            (node.is_stack && given[node.net as usize].is_none()).then_some(node.initial)
+        };
         let at_start = |waveform| stimulus::segment(waveform, 0.0).0.at(0.0);
         Self {
             scratch: Scratch::default(),
+            parts_max: 1,
             voltages: network.nodes.iter().map(|node| node.initial).collect(),
             slopes: vec![0.0; network.nodes.len()],
             is_active: vec![true; network.subcircuits.len()],
             holds,
+            leaks: network.nodes.iter().map(leak).collect(),
             sources: network.waveforms.iter().map(at_start).collect(),
+        }
+    }
+
+    /// Makes ever longer steps, until nothing moves.
+    fn settle(&mut self, network: &mut Network, order: &[u32]) {
+        let [mut paces, longest] = STEPS;
+        self.is_active.fill(true);
+        while paces < longest {
+            self.round(network, order, paces * network.pace);
+            paces *= GROWTH;
+        }
+        self.pass(network, order, (longest, LAST_STEPS));
+    }
+
+    /// Does the steps of a phase, or as many as it takes until nothing moves.
+    fn pass(&mut self, network: &mut Network, order: &[u32], (paces, rounds): (f64, u32)) {
+        self.is_active.fill(true);
+        for _ in 0..rounds {
+            if !self.round(network, order, paces * network.pace) {
+                return;
+            }
+        }
+    }
+
+    /// Lets nodes leak, or keeps them from it.
+    fn leak(&mut self, network: &Network, leaks: bool) {
+        for (number, subcircuit) in network.subcircuits.iter().enumerate() {
+            let holds = &mut self.holds[number];
+            holds.retain(|hold| hold.conductance == HOLD);
+            for node in 0..network.nodes_of(number).len() as u32 {
+                if let Some(voltage) = self.leaks[(subcircuit.first_node + node) as usize]
+                    && leaks
+                {
+                    holds.push(Hold { node, voltage, conductance: LEAKAGE });
+                }
+            }
         }
     }
 
@@ -125,7 +227,25 @@ impl Point {
         let margins = &network.margins;
         let limits = [margins.low, margins.high];
         let holds = &self.holds[index];
-        self.scratch.step(template, nodes, limits, holds, h, (voltages, slopes));
+        let mut parts = 1;
+        loop {
+            let mut error = 0.0_f64;
+            for _ in 0..parts {
+                let state = (&mut *voltages, &mut *slopes);
+                let part = h / f64::from(parts);
+                let stepped = self.scratch.step(template, nodes, limits, holds, part, state);
+                error = error.max(stepped.error);
+            }
+            if error <= ERROR_MAX || parts >= self.parts_max {
+                break;
+            }
+            parts *= 4;
+            // Again from the beginning: the voltages of the step before are still there.
+            for (voltage, node) in voltages.iter_mut().zip(nodes) {
+                *voltage = node.initial;
+            }
+            slopes.fill(0.0);
+        }
         let mut moved = 0.0_f64;
         for (about, &voltage) in network.nodes[range].iter_mut().zip(voltages.iter()) {
             moved = moved.max((voltage - about.initial).abs());

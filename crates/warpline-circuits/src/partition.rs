@@ -128,13 +128,9 @@ pub(crate) fn network(
         }
         margins.lookahead = lookahead;
     }
-    // The operating point depends on the order a little, so names decide it too (PART-A).
-    let mut order: Vec<u32> = (0..members.len() as u32).collect();
-    order.sort_unstable_by_key(|&number| {
-        members[number as usize].first().map(|&net| partition.ranks[net as usize])
-    });
+    let ranks: Vec<u32> = members.iter().map(|nets| partition.ranks[nets[0] as usize]).collect();
     let mut network = partition.assemble(drafts, margins, pace)?;
-    operating_point::find(&mut network, circuit, &order);
+    operating_point::find(&mut network, circuit, &ranks);
     Ok(network)
 }
 
@@ -401,6 +397,7 @@ impl Partition<'_> {
                     net,
                     capacitance: self.capacitance(net),
                     is_signal: signal[net as usize] || draft.is_between_channels(node),
+                    is_stack: draft.is_stack(node),
                     is_watched: false,
                     initial: draft.rail(node),
                 });

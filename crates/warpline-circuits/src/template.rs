@@ -91,6 +91,12 @@ impl Draft {
         attached.by_n && attached.by_p
     }
 
+    /// Whether channels of one kind only are connected to a node, as inside a stack.
+    pub(crate) fn is_stack(&self, node: u32) -> bool {
+        let attached = self.attached[node as usize];
+        attached.by_n != attached.by_p
+    }
+
     /// The voltage at which a node starts: inside a stack of P channels that of their bulk, else 0.
     pub(crate) fn rail(&self, node: u32) -> f64 {
         let attached = self.attached[node as usize];
