@@ -7,7 +7,7 @@ use std::fmt;
 use warpline_core::Model;
 
 use crate::{
-    Auto, ConfigError, Conservative, Engine, EngineKind, Report, ReverseCheck, RunError,
+    Auto, ConfigError, Conservative, Engine, EngineKind, Profile, Report, ReverseCheck, RunError,
     Sequential, Speculative, TimeWarp, auto, conservative, run::Ranks, sequential,
     settings::Settings, speculative, timewarp, watch::Watch,
 };
@@ -37,7 +37,8 @@ pub trait Engines: 'static {
 }
 
 /// All engines.
-pub(crate) type All = ((Sequential, ReverseCheck), (Conservative, (TimeWarp, (Speculative, Auto))));
+pub(crate) type All =
+    ((Sequential, (ReverseCheck, Profile)), (Conservative, (TimeWarp, (Speculative, Auto))));
 
 impl<A: Engines, B: Engines> Engines for (A, B) {
     fn has(kind: EngineKind) -> bool {
@@ -79,6 +80,10 @@ engine!(Sequential, |model, settings, watch, ranks| {
 engine!(ReverseCheck, |model, settings, watch, ranks| {
     refuse_other_ranks(EngineKind::ReverseCheck, ranks)?;
     sequential::check(model, settings, watch).map(Some)
+});
+engine!(Profile, |model, settings, watch, ranks| {
+    refuse_other_ranks(EngineKind::Profile, ranks)?;
+    sequential::profile(model, settings, watch).map(Some)
 });
 engine!(Conservative, |model, settings, watch, ranks| {
     conservative::run(model, settings, watch, ranks)

@@ -39,6 +39,7 @@ mod ordered_slab;
 mod panics;
 pub mod pending;
 mod placement;
+mod profile;
 mod remote_event;
 pub mod replication;
 pub mod report;
@@ -59,7 +60,7 @@ pub use any_model::{AnyModel, Only, Runnable};
 pub use error::{ConfigError, RunError};
 pub use report::{Figure, Report, Results};
 pub use settings::{
-    Auto, Conservative, Engine, ReverseCheck, Sequential, Speculative, TimeWarp, Width,
+    Auto, Conservative, Engine, Profile, ReverseCheck, Sequential, Speculative, TimeWarp, Width,
 };
 pub use simulation::Simulation;
 pub use warpline_core::{

@@ -5,7 +5,7 @@ use std::{borrow::Cow, ops::Deref, time::Duration};
 use serde::{Deserialize, Serialize};
 use warpline_core::{CommitDigest, VirtualTime};
 
-use crate::EngineKind;
+use crate::{EngineKind, Profile};
 
 /// The outcome of a run: how it went, and the model's own result.
 #[derive(Clone, Debug)]
@@ -176,6 +176,54 @@ pub struct Details {
     /// Nanoseconds per committed event, over all workers, by part of the engine; empty unless they
     /// are measured ([`TimeWarp::measure_costs`](crate::TimeWarp::measure_costs)).
     pub costs: Vec<(&'static str, f64)>,
+    /// How fast the model could run in parallel: only of a run with [`Profile`].
+    pub critical_path: Option<CriticalPath>,
+}
+
+/// How fast a model could run in parallel, by the events of one run.
+///
+/// Costs and times are in nanoseconds, or in events if an event costs 1
+/// ([`Cost`](crate::settings::Cost)).
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CriticalPath {
+    /// What an event costs, and what a message between LPs takes.
+    pub settings: Profile,
+    /// How many events there were.
+    pub events: u64,
+    /// The sum of their costs: the time that one worker needs.
+    pub work: u64,
+    /// The length of the longest chain in which each event follows the one before it: they are at
+    /// the same LP, or the one sent the other. The time that no number of workers can beat, unless
+    /// it handles an event before it knows all events before it, and is right.
+    pub length: u64,
+    /// What 1, 2, 4 … 1024 workers could gain.
+    pub speedups: Vec<Speedup>,
+}
+
+/// What a number of workers could gain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Speedup {
+    /// How many workers.
+    pub workers: usize,
+    /// The time that one worker needs by the time that these need, if any of them handles any
+    /// event, the least ready one first, and nothing but events takes time.
+    pub speedup: f64,
+}
+
+impl CriticalPath {
+    /// How many events can be handled at one time, on average, with any number of workers: the work
+    /// by the length; 1 for a run without events.
+    #[must_use]
+    pub fn parallelism(&self) -> f64 {
+        Self::ratio(self.work, self.length)
+    }
+
+    /// The work by the time it takes.
+    pub(crate) fn ratio(work: u64, time: u64) -> f64 {
+        ratio_or(work, time as f64, 1.0)
+    }
 }
 
 fn ratio_or(events: u64, by: f64, otherwise: f64) -> f64 {

@@ -20,16 +20,19 @@ use crate::{
     ConfigError, Details, EngineKind, PendingKind, Progress, Report, RunError, Totals,
     cut::{Cut, Leg},
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
-    handling::{Admission, BoundedSink, Cause, Core, CutOff, Halt, Handling, Lp},
+    handling::{Admission, Cause, Core, CutOff, Halt, Handling, Lp},
     panics,
     pending::{AnyFamily, PendingFamily, PendingSet, family},
+    profile::Profiler,
     reverse_check::{self, Arrival},
-    settings::{self, ReverseCheck, Settings},
+    settings::{self, Profile, ReverseCheck, Settings},
     watch::{Timer, Watch},
 };
 
+mod execution;
 mod sending;
 
+use execution::{Chosen, Execution, Once};
 use sending::Sender;
 
 /// What a sequential run reads.
@@ -64,7 +67,18 @@ pub(crate) fn check<M: Model>(
     execute::<M, AnyFamily, Chosen>(model, &settings, watch, Chosen::ThereAndBack)
 }
 
-/// Runs `model`, and handles its ordinary events as `execution` does.
+/// Runs `model` from its start to its end, and finds how fast it could run in parallel.
+pub(crate) fn profile<M: Model>(
+    model: &M,
+    settings: &Settings<Profile>,
+    watch: &mut Watch<'_>,
+) -> Result<Report<M::Output>, RunError> {
+    let profiler = Box::new(Profiler::new(settings.engine));
+    let settings = settings.with(settings::Sequential::default());
+    execute::<M, AnyFamily, Chosen>(model, &settings, watch, Chosen::Profiled(profiler))
+}
+
+/// Runs `model`, and handles its events as `execution` does.
 fn execute<M: Model, P: PendingFamily, X: Execution<M>>(
     model: &M,
     settings: &OwnSettings,
@@ -110,78 +124,6 @@ pub(crate) fn leg<M: Model, B: Buffer<Message<M>>>(
         details: Details::default(),
         cut: Cut { lps: run.lps, pending },
     })
-}
-
-/// How an ordinary event is handled: once, or forward, back and forward again.
-trait Execution<M: Model>: Copy {
-    /// The engine that handles events in this way.
-    fn engine(self) -> EngineKind;
-
-    /// Handles the event, which is the LP's next one.
-    fn handle(
-        self,
-        model: &M,
-        event: Arrival<'_, Message<M>>,
-        lp: &mut Lp<M::Lp>,
-        sink: &mut impl BoundedSink<Message<M>>,
-    );
-}
-
-/// Each event is handled once: the sequential engine itself.
-#[derive(Clone, Copy)]
-struct Once;
-
-impl<M: Model> Execution<M> for Once {
-    #[inline]
-    fn engine(self) -> EngineKind {
-        EngineKind::Sequential
-    }
-
-    #[inline]
-    fn handle(
-        self,
-        model: &M,
-        event: Arrival<'_, Message<M>>,
-        lp: &mut Lp<M::Lp>,
-        sink: &mut impl BoundedSink<Message<M>>,
-    ) {
-        let Lp { state, core: Core { rng, sent, .. } } = lp;
-        let cause = Cause::event(event.key, event.to);
-        state.handle(model, event.message, &mut Handling { cause, rng, sent, sink });
-    }
-}
-
-/// Chosen at run time, where a branch per event costs less than compiling the engine once more.
-#[derive(Clone, Copy)]
-enum Chosen {
-    Once,
-    ThereAndBack,
-}
-
-impl<M: Model> Execution<M> for Chosen {
-    fn engine(self) -> EngineKind {
-        match self {
-            Self::Once => EngineKind::Sequential,
-            Self::ThereAndBack => EngineKind::ReverseCheck,
-        }
-    }
-
-    #[inline]
-    fn handle(
-        self,
-        model: &M,
-        event: Arrival<'_, Message<M>>,
-        lp: &mut Lp<M::Lp>,
-        sink: &mut impl BoundedSink<Message<M>>,
-    ) {
-        match self {
-            Self::Once => Once.handle(model, event, lp, sink),
-            Self::ThereAndBack if const { M::Lp::REVERSIBLE } => {
-                reverse_check::there_and_back(model, &event, lp, sink);
-            }
-            Self::ThereAndBack => unreachable!("a model without reverse handlers was refused"),
-        }
-    }
 }
 
 /// A run: the LPs, the pending events, and how far it has come.
@@ -366,6 +308,8 @@ where
         self.current = Some((to, Some(key)));
         let lp = &mut self.lps[to.index()];
         let sender = &mut self.sender;
+        let before = lp.core.sent;
+        self.execution.begin();
         match io {
             None => {
                 let event = Arrival { key: &key, to, message: message.get() };
@@ -379,6 +323,7 @@ where
             }
             Some(Io::NonBlocking) => M::Lp::output(self.model, to, &key, message.get()),
         }
+        self.execution.end(&key, to, &(before..lp.core.sent));
         lp.core.digest.commit(&key, M::Lp::fingerprint(message.get()));
         self.committed += 1;
         message.recycle(&mut self.sender.spares);
@@ -406,7 +351,7 @@ where
             interrupted,
             wall: self.started.elapsed(),
             totals: Totals { digest, ..self.totals() },
-            details: Details::default(),
+            details: self.execution.details(),
             output,
         })
     }

@@ -1,6 +1,6 @@
 //! The engines: their names, and the settings that each of them reads.
 
-use super::{Auto, Conservative, Speculative, TimeWarp};
+use super::{Auto, Conservative, Profile, Speculative, TimeWarp};
 use crate::{PendingKind, names::names};
 
 names! {
@@ -23,6 +23,8 @@ names! {
     /// The sequential engine, but every event runs forward, back and forward again: finds the first
     /// LP and field that a reverse handler does not restore.
     ReverseCheck = "reverse-check";
+    /// The sequential engine, which also finds how fast the model could run in parallel.
+    Profile = "profile";
 }
 
 /// What executes the events, with its settings. Every engine commits the same events.
@@ -43,6 +45,8 @@ pub enum Engine {
     Speculative(Speculative),
     /// The check of reverse handlers.
     ReverseCheck(ReverseCheck),
+    /// How fast the model could run in parallel.
+    Profile(Profile),
 }
 
 /// The sequential engine: one event after the other, in the order of their keys.
@@ -68,6 +72,7 @@ impl Engine {
             Self::TimeWarp(_) => EngineKind::TimeWarp,
             Self::Speculative(_) => EngineKind::Speculative,
             Self::ReverseCheck(_) => EngineKind::ReverseCheck,
+            Self::Profile(_) => EngineKind::Profile,
         }
     }
 
@@ -79,7 +84,7 @@ impl Engine {
             Self::Conservative(engine) => engine.workers,
             Self::TimeWarp(engine) => engine.workers,
             Self::Speculative(engine) => engine.workers,
-            Self::Sequential(_) | Self::ReverseCheck(_) => 1,
+            Self::Sequential(_) | Self::ReverseCheck(_) | Self::Profile(_) => 1,
         }
     }
 
@@ -92,7 +97,7 @@ impl Engine {
             Self::Conservative(engine) => engine.pin = false,
             Self::TimeWarp(engine) => engine.pin = false,
             Self::Speculative(engine) => engine.pin = false,
-            Self::Sequential(_) | Self::ReverseCheck(_) => {}
+            Self::Sequential(_) | Self::ReverseCheck(_) | Self::Profile(_) => {}
         }
         self
     }
@@ -114,6 +119,7 @@ impl From<EngineKind> for Engine {
             EngineKind::TimeWarp => TimeWarp::default().into(),
             EngineKind::Speculative => Speculative::default().into(),
             EngineKind::ReverseCheck => ReverseCheck.into(),
+            EngineKind::Profile => Profile::default().into(),
         }
     }
 }
@@ -151,5 +157,11 @@ impl From<Speculative> for Engine {
 impl From<ReverseCheck> for Engine {
     fn from(engine: ReverseCheck) -> Self {
         Self::ReverseCheck(engine)
+    }
+}
+
+impl From<Profile> for Engine {
+    fn from(engine: Profile) -> Self {
+        Self::Profile(engine)
     }
 }

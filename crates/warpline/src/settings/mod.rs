@@ -12,6 +12,7 @@ mod conservative;
 mod engine;
 mod parallel;
 mod placement;
+mod profile;
 mod speculative;
 mod timewarp;
 
@@ -22,6 +23,7 @@ pub use conservative::{Conservative, Synchronization, SynchronizationKind};
 pub use engine::{Engine, EngineKind, ReverseCheck, Sequential};
 pub(crate) use parallel::Parallel;
 pub use placement::Placement;
+pub use profile::{Cost, Profile};
 pub use speculative::{Speculative, Width};
 pub use timewarp::{
     Cancellation, CheckpointInterval, FossilCollection, StateSaving, StateSavingKind, TimeWarp,

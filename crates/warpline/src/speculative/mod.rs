@@ -229,6 +229,7 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
         ],
         remarks: diagnosis::remarks(shared.workers(), &totals, sum(|tally| tally.sequential)),
         costs: Costs::table(results.iter().map(|worker| &worker.costs), committed),
+        ..Details::default()
     };
     let interrupted = results.iter().any(|worker| worker.is_interrupted);
     let width = results.first_mut().and_then(|first| first.width.take());

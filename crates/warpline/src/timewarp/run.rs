@@ -331,6 +331,7 @@ impl<M: Model> Reporting<'_, M> {
             counters,
             remarks: evidence.remarks(),
             costs: Part::ALL.iter().filter_map(cost).collect(),
+            ..Details::default()
         }
     }
 

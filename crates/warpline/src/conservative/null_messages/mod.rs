@@ -168,6 +168,6 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
             ("credits", sum(|count| count.traffic.credits)),
             ("batches", sum(|count| count.traffic.batches)),
         ];
-        Details { counters, remarks: Vec::new(), costs: Vec::new() }
+        Details { counters, ..Details::default() }
     }
 }

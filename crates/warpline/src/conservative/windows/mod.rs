@@ -140,7 +140,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         Details {
             counters: vec![("windows", windows), ("mail", sum(|worker| worker.counters.mail))],
             remarks: remarks(self.workers, committed, windows),
-            costs: Vec::new(),
+            ..Details::default()
         }
     }
 }

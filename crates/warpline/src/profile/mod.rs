@@ -1,0 +1,169 @@
+//! How fast a model could run in parallel: the critical path of its events, and list schedules.
+//!
+//! The engine `profile` is the sequential engine with a [`Profiler`]: that is told of each event
+//! before and after it is handled. An event follows the event before it at its LP and the event
+//! that sent it; so the events are a graph without circles, and their keys are an order in which
+//! each comes after those that it follows (KEY-A).
+//!
+//! | module     | what it has                                                |
+//! |------------|------------------------------------------------------------|
+//! | `causes`   | which event sent an event                                  |
+//! | `chain`    | the longest chain: a bound for any number of workers       |
+//! | `window`   | the newest events, as a graph                              |
+//! | `schedule` | what a number of workers needs for the events, as a schedule |
+//!
+//! After O. Berry and D. Jefferson, "Critical path analysis of distributed simulation" (1985).
+//!
+//! # Invariants
+//!
+//! - **PROFILE-A.** What is found depends on the events and their costs alone, and not on the
+//!   machine if every event costs 1.
+
+mod causes;
+mod chain;
+mod schedule;
+#[cfg(test)]
+mod tests;
+mod window;
+
+use std::{
+    ops::Range,
+    time::{Duration, Instant},
+};
+
+use rayon::prelude::*;
+use warpline_core::{EventKey, LpId};
+
+use crate::{
+    report::{CriticalPath, Speedup},
+    settings::{Cost, Profile},
+};
+use causes::Causes;
+use chain::Chain;
+use schedule::Schedule;
+use window::Window;
+
+/// The numbers of workers that there are schedules for.
+const WORKERS: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+
+/// The events that schedules see at one time: about 40 MB for all of them.
+const PLACES: usize = 1 << 18;
+
+/// Finds the critical path of the events that it is told of.
+#[derive(Debug)]
+pub(crate) struct Profiler {
+    settings: Profile,
+    clock: Clock,
+    causes: Causes,
+    chain: Chain,
+    window: Window,
+    schedules: Vec<Schedule>,
+}
+
+impl Profiler {
+    pub(crate) fn new(settings: Profile) -> Self {
+        Self::with_window(settings, PLACES)
+    }
+
+    fn with_window(settings: Profile, places: usize) -> Self {
+        let Profile { cost, latency } = settings;
+        let schedule = |&workers| Schedule::new(workers, latency, places);
+        Self {
+            settings,
+            clock: Clock::new(cost),
+            causes: Causes::default(),
+            chain: Chain::new(latency),
+            window: Window::new(places),
+            schedules: WORKERS.iter().map(schedule).collect(),
+        }
+    }
+
+    /// An event is handled from now on.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
+        self.clock.begin();
+    }
+
+    /// The event has been handled: its LP, and the numbers of the events that it sent.
+    pub(crate) fn end(&mut self, key: &EventKey, to: LpId, sent: &Range<u64>) {
+        let cost = self.clock.end();
+        self.note(key, to, sent, cost);
+    }
+
+    fn note(&mut self, key: &EventKey, to: LpId, sent: &Range<u64>, cost: u64) {
+        // What an LP sends to itself comes after the LP's event before it anyway.
+        let cause = self.causes.take(key).filter(|_| key.sender() != to);
+        let link = self.chain.add(to, cost, cause);
+        self.causes.add(to, sent, link.itself);
+        self.window.push(cost, link.before, cause.map(|cause| cause.number));
+        if self.window.is_full() {
+            self.schedule(self.window.middle());
+        }
+    }
+
+    /// Lets all schedules do the events before this one, which leave the window.
+    fn schedule(&mut self, end: u64) {
+        let Self { window, schedules, .. } = self;
+        schedules.par_iter_mut().for_each(|schedule| schedule.run(window, end));
+        window.leave(end);
+    }
+
+    /// What was found; called once, when there are no more events.
+    pub(crate) fn result(&mut self) -> CriticalPath {
+        self.schedule(self.window.end);
+        let &Chain { events, work, length, .. } = &self.chain;
+        let speedup = |schedule: &Schedule| Speedup {
+            workers: schedule.workers,
+            speedup: CriticalPath::ratio(work, schedule.length),
+        };
+        let speedups = self.schedules.iter().map(speedup).collect();
+        CriticalPath { settings: self.settings, events, work, length, speedups }
+    }
+}
+
+/// What an event costs.
+#[derive(Debug)]
+enum Clock {
+    /// The same for every event.
+    Constant,
+    /// The time that it takes.
+    Time {
+        begin: Instant,
+        /// What looking at the clock takes.
+        own: Duration,
+    },
+}
+
+impl Clock {
+    fn new(cost: Cost) -> Self {
+        match cost {
+            Cost::Events => Self::Constant,
+            Cost::Time => Self::Time { begin: Instant::now(), own: Self::own_cost() },
+        }
+    }
+
+    /// The time between two looks at the clock with nothing between them: the median of many.
+    fn own_cost() -> Duration {
+        let mut all: Vec<_> = (0..1001).map(|_| Instant::now().elapsed()).collect();
+        all.sort_unstable();
+        all[all.len() / 2]
+    }
+
+    #[inline]
+    fn begin(&mut self) {
+        if let Self::Time { begin, .. } = self {
+            *begin = Instant::now();
+        }
+    }
+
+    #[inline]
+    fn end(&self) -> u64 {
+        match self {
+            Self::Constant => 1,
+            Self::Time { begin, own } => {
+                let time = begin.elapsed().saturating_sub(*own).as_nanos();
+                u64::try_from(time).unwrap_or(u64::MAX).max(1)
+            }
+        }
+    }
+}
