@@ -11,6 +11,7 @@ use warpline::{
 };
 
 use crate::{
+    critical_path::ProfileArgs,
     interrupt,
     ranks::RankArgs,
     system,
@@ -51,6 +52,8 @@ pub(crate) struct CommonArgs {
     pub(crate) timewarp: TimeWarpArgs,
     #[command(flatten)]
     pub(crate) ranks: RankArgs,
+    #[command(flatten)]
+    pub(crate) profile: ProfileArgs,
     /// Independent replications, run in parallel
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = one_to::<1_000_000>)]
     pub(crate) replications: usize,
@@ -77,10 +80,20 @@ impl CommonArgs {
         Self::from_arg_matches(&command.try_get_matches_from(line)?)
     }
 
+    /// The engine of the run: the one that is named, unless `--critical-path` asks for its own.
+    pub(crate) fn kind(&self) -> EngineKind {
+        match self.engine {
+            EngineKind::Auto | EngineKind::Sequential if self.profile.critical_path.is_some() => {
+                EngineKind::Profile
+            }
+            engine => engine,
+        }
+    }
+
     /// The threads that each of this number of runs keeps busy.
     pub(crate) fn threads(&self, runs: usize) -> usize {
-        match self.engine {
-            EngineKind::Sequential | EngineKind::ReverseCheck => 1,
+        match self.kind() {
+            EngineKind::Sequential | EngineKind::ReverseCheck | EngineKind::Profile => 1,
             // Runs that go on at one time use cores better than the workers of one run do.
             EngineKind::Auto if self.timewarp.workers.is_none() => {
                 (system::cores() / runs.max(1)).max(1)
@@ -99,7 +112,7 @@ impl CommonArgs {
     pub(crate) fn engine(&self, jobs: usize) -> Engine {
         let (ranks, pending) = (&self.ranks, self.pending);
         let (workers, pin) = (self.timewarp.workers(), self.timewarp.policies.pin);
-        let engine = match self.engine {
+        let engine = match self.kind() {
             EngineKind::Auto => {
                 let share = (system::cores() / jobs).max(1);
                 let workers = self.timewarp.workers.unwrap_or(share);
@@ -116,6 +129,7 @@ impl CommonArgs {
                 let measure_costs = self.timewarp.costs;
                 Speculative { workers, width, placement, pin, measure_costs }.into()
             }
+            EngineKind::Profile => self.profile.profile().into(),
             other => Engine::from(other),
         };
         if jobs == 1 { engine } else { engine.unpinned() }

@@ -25,6 +25,7 @@ mod args;
 mod bench;
 mod circuit;
 mod configuration;
+mod critical_path;
 mod failure;
 mod info;
 mod interrupt;

@@ -42,6 +42,7 @@ const AUTO_OF_RANKS: &[EngineKind] =
 const SPECULATIVE: &[EngineKind] = &[EngineKind::Speculative];
 const OPTIMISTIC: &[EngineKind] = &[EngineKind::TimeWarp, EngineKind::Speculative];
 const CONSERVATIVE: &[EngineKind] = &[EngineKind::Conservative];
+const PROFILE: &[EngineKind] = &[EngineKind::Profile];
 const TIME_WARP: &[EngineKind] = &[EngineKind::TimeWarp];
 
 const MEMORY: Need = Need { holds: |args| args.memory.is_some(), flags: "--memory BYTES" };
@@ -98,6 +99,8 @@ const RULES: &[Rule] = &[
     rule("free2", TIME_WARP, &[MEMORY]),
     rule("in-turn", TIME_WARP, &[]),
     rule("costs", OPTIMISTIC, &[]),
+    rule("critical-path", PROFILE, &[]),
+    rule("message-latency", PROFILE, &[]),
     // Those that only `bench` has.
     rule("all-pending", SEQUENTIAL, &[]),
     rule("busy", MEASURED, &[]),
@@ -121,7 +124,7 @@ enum Why {
 pub(crate) fn unread(matches: &ArgMatches, args: &CommonArgs) -> Vec<Unread> {
     let of = |rule: &Rule| {
         let why = rule.unread_by(args)?;
-        Some(Unread { flag: rule.flag, why: rule.text_for_run(&why, args.engine) })
+        Some(Unread { flag: rule.flag, why: rule.text_for_run(&why, args.kind()) })
     };
     typed(matches).filter_map(of).collect()
 }
@@ -166,7 +169,7 @@ fn id_of(flag: &str) -> String {
 impl Rule {
     /// Why a run does not read the flag, if it does not.
     fn unread_by(&self, args: &CommonArgs) -> Option<Why> {
-        if !self.engines.contains(&args.engine) {
+        if !self.engines.contains(&args.kind()) {
             return Some(Why::OtherEngine);
         }
         let missing: Vec<_> =

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use warpline::{Figure, Report, Results, replication::Estimate, settings::EngineKind};
 use warpline_models::catalog::{ModelParams, Recorded};
 
-use crate::system;
+use crate::{critical_path, system};
 
 /// A report whose result has become figures.
 #[derive(Clone, Debug)]
@@ -74,6 +74,9 @@ impl RunReport {
             "results": results,
         });
         let Value::Object(mut object) = object else { unreachable!("json! was given an object") };
+        if let Some(path) = &details.critical_path {
+            object.insert("critical_path".into(), critical_path::to_json(path));
+        }
         if !recorded.measures.is_empty() {
             let measures = recorded.measures.iter();
             let measures = measures.map(|(name, value)| (name.clone(), json!(value.as_ref().ok())));
@@ -131,6 +134,9 @@ impl RunReport {
         }
         if !report.details.costs.is_empty() {
             text += &cost_table(report);
+        }
+        if let Some(path) = &report.details.critical_path {
+            text += &critical_path::to_text(path);
         }
         let rows = figures.iter().map(|figure| (figure, significant(figure.value)));
         text += "results\n";
@@ -191,7 +197,7 @@ impl ReplicationsReport {
         object
             .insert("efficiency".into(), json!(committed.max(1) as f64 / processed.max(1) as f64));
         // These are one run's, and say nothing about all of them.
-        for key in ["counters", "remarks", "costs_ns_per_event"] {
+        for key in ["counters", "remarks", "costs_ns_per_event", "critical_path"] {
             object.shift_remove(key);
         }
         object.insert("wall_seconds".into(), json!(self.wall_seconds));

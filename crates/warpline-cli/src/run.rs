@@ -137,7 +137,7 @@ fn run_again(
     simulation: Simulation<'_, AnyModel>,
     common: &CommonArgs,
 ) -> Result<Report<AnyOutput>, Failure> {
-    let pending = match (common.engine, common.pending) {
+    let pending = match (common.kind(), common.pending) {
         (EngineKind::Sequential, PendingKind::Heap) => PendingKind::Ladder,
         (EngineKind::Sequential, _) => PendingKind::Heap,
         (_, pending) => pending,
