@@ -11,8 +11,8 @@ use warpline::{
 };
 
 use crate::{
-    critical_path::ProfileArgs,
     interrupt,
+    profile_args::ProfileArgs,
     ranks::RankArgs,
     system,
     timewarp_args::TimeWarpArgs,

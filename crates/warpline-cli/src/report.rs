@@ -4,10 +4,15 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
-use warpline::{Figure, Report, Results, replication::Estimate, settings::EngineKind};
+use warpline::{
+    Figure, Report, Results,
+    replication::Estimate,
+    report::CriticalPath,
+    settings::{Cost, EngineKind},
+};
 use warpline_models::catalog::{ModelParams, Recorded};
 
-use crate::{critical_path, system};
+use crate::system;
 
 /// A report whose result has become figures.
 #[derive(Clone, Debug)]
@@ -75,7 +80,7 @@ impl RunReport {
         });
         let Value::Object(mut object) = object else { unreachable!("json! was given an object") };
         if let Some(path) = &details.critical_path {
-            object.insert("critical_path".into(), critical_path::to_json(path));
+            object.insert("critical_path".into(), critical_path_json(path));
         }
         if !recorded.measures.is_empty() {
             let measures = recorded.measures.iter();
@@ -136,7 +141,7 @@ impl RunReport {
             text += &cost_table(report);
         }
         if let Some(path) = &report.details.critical_path {
-            text += &critical_path::to_text(path);
+            text += &critical_path_text(path);
         }
         let rows = figures.iter().map(|figure| (figure, significant(figure.value)));
         text += "results\n";
@@ -256,6 +261,46 @@ fn cost_table(report: &Report<()>) -> String {
     }
     align_right(&mut table, 1..2);
     format!("cost of a committed event, summed over the workers\n{table}\n")
+}
+
+/// The critical path as an object of the JSON report.
+fn critical_path_json(path: &CriticalPath) -> Value {
+    let speedups = path.speedups.iter();
+    let speedups = speedups.map(|at| json!({ "workers": at.workers, "speedup": at.speedup }));
+    json!({
+        "cost": path.settings.cost.name(),
+        "latency": path.settings.latency,
+        "events": path.events,
+        "work": path.work,
+        "length": path.length,
+        "parallelism": path.parallelism(),
+        "speedups": speedups.collect::<Vec<_>>(),
+    })
+}
+
+/// The critical path for people.
+fn critical_path_text(path: &CriticalPath) -> String {
+    let told = |cost: u64| match path.settings.cost {
+        Cost::Events => format!("{} events", grouped(cost)),
+        Cost::Time => format!("{} ms", significant(cost as f64 / 1e6)),
+    };
+    let mut table = table();
+    table.set_header(["workers", "speed-up at most"]);
+    for at in &path.speedups {
+        table.add_row([grouped(at.workers as u64), format!("{:.2}", at.speedup)]);
+    }
+    table.add_row(["any number".to_owned(), format!("{:.2}", path.parallelism())]);
+    align_right(&mut table, 0..2);
+    let latency = match path.settings.latency {
+        0 => "no time".to_owned(),
+        latency => told(latency),
+    };
+    format!(
+        "critical path\n  work             {}\n  longest chain    {}\n  messages take    {latency}\n\
+         {table}\n",
+        told(path.work),
+        told(path.length),
+    )
 }
 
 /// The columns that a line of text may fill.

@@ -76,6 +76,41 @@ fn json_report_has_its_keys() {
     assert_eq!(report["parameters"]["population"], 64);
 }
 
+/// `--critical-path` runs on the engine that finds it; both forms of the report tell it, and a row
+/// of a sweep has its figure.
+#[test]
+fn critical_path_is_told() {
+    let line = format!("{PHOLD} --critical-path --message-latency 2 --verify");
+    let report = json(&format!("{line} --format json"));
+    assert_eq!((&report["engine"], &report["verified"]), (&"profile".into(), &true.into()));
+    let path = &report["critical_path"];
+    assert_eq!((&path["cost"], &path["latency"]), (&"events".into(), &2.into()));
+    assert_eq!((&path["events"], &path["work"]), (&report["committed_events"], &path["events"]));
+    let parallelism = path["parallelism"].as_f64().expect("a number");
+    assert!(path["length"].as_u64().is_some_and(|length| length > 100), "{path}");
+    assert!((1.0..16.0).contains(&parallelism), "{path}");
+    let speedups = path["speedups"].as_array().expect("a list");
+    assert_eq!((&speedups[0]["workers"], &speedups[10]["workers"]), (&1.into(), &1024.into()));
+    let text = stdout(&line);
+    assert!(
+        text.contains("longest chain") && text.contains(&format!("{parallelism:.2}")),
+        "{text}"
+    );
+
+    let timed = json(&format!("{PHOLD} --engine sequential --critical-path time --format json"));
+    assert_eq!(timed["critical_path"]["cost"], "time");
+    assert!(json(&format!("{PHOLD} --format json"))["critical_path"].is_null());
+    let rows = stdout(&format!("sweep{} --critical-path --vary lps=1,16", &PHOLD[3..]));
+    assert!(rows.lines().next().is_some_and(|header| header.contains(",parallelism,")), "{rows}");
+
+    refuses(&format!("{PHOLD} --critical-path money"), 2, &["money", "events", "time"]);
+    let other = format!("{PHOLD} --engine timewarp --critical-path");
+    refuses(&other, 2, &["--critical-path", "--engine profile only", "--engine timewarp"]);
+    let other = format!("{PHOLD} --critical-path --pending heap");
+    refuses(&other, 2, &["--pending", "this is --engine profile"]);
+    refuses(&format!("{PHOLD} --message-latency 3"), 2, &["--message-latency", "--engine profile"]);
+}
+
 #[test]
 fn pcs_reports_its_figures() {
     let report = json("run pcs --cells 8x4 --portables 800 --end 100 --format json");
