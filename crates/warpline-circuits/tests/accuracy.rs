@@ -4,10 +4,9 @@
 //! steps of 5 ps at most, of the same circuits with the same stimuli. Capacitors are explicit, so
 //! both simulate the same equations.
 //!
-//! # Mutations, each seen red
+//! # Mutation, seen red
 //!
-//! - `Segment` is used from its delivery on, not from its origin: delays are 4 % longer.
-//! - `GAMMA` of SDIRK2 is 1 (first order): errors do not fall as they should.
+//! - `GAMMA` of SDIRK2 is 1, which is of first order.
 
 mod compare;
 #[path = "common/iscas.rs"]

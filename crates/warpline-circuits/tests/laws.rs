@@ -4,8 +4,6 @@
 //!
 //! - Nodes are ordered by their numbers, not by their names: permuted netlists differ.
 //! - `stamp` forgets the current into the second node: charge gets lost.
-//! - `Input::at` reads the last segment before its origin too: shifted stimuli shift crossings by
-//!   less.
 
 mod common;
 #[path = "common/traces.rs"]
