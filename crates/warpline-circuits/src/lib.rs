@@ -24,6 +24,7 @@ mod operating_point;
 pub mod output;
 mod partition;
 pub mod process;
+mod results;
 pub mod spice;
 pub mod stimuli;
 mod stimulus;

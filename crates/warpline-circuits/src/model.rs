@@ -26,8 +26,8 @@ use std::{fmt, sync::Mutex};
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    AnyModel, Context, EventKey, Figure, Io, Link, LogicalProcess, LpId, Model, Results,
-    VirtualTime, digest::mix, wire::Wires,
+    AnyModel, Context, EventKey, Io, Link, LogicalProcess, LpId, Model, VirtualTime, digest::mix,
+    wire::Wires,
 };
 
 use crate::{
@@ -49,7 +49,9 @@ const PROCESSES: usize = 64;
 const STRIPES: usize = 8;
 /// Intervals between the time of a sample and its delivery.
 const SAMPLE_DELAY: f64 = 2.0;
-pub use crate::{partition::CircuitError, subcircuit::Tally, tolerance::Tolerance};
+pub use crate::{
+    partition::CircuitError, results::CircuitOutput, subcircuit::Tally, tolerance::Tolerance,
+};
 
 thread_local! {
     /// Space for the steps of all subcircuits of a thread.
@@ -458,66 +460,5 @@ impl Model for CircuitModel {
 
     fn wires(&self) -> Option<Wires<Self>> {
         Some(Wires::serde())
-    }
-}
-
-/// The result of a simulation.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct CircuitOutput {
-    /// Subcircuits: channel-connected components.
-    pub subcircuits: u64,
-    /// Transistors.
-    pub transistors: u64,
-    /// The sums of all subcircuits.
-    pub tally: Tally,
-    /// Nets whose crossings are counted.
-    pub signals: u64,
-    /// The time from a segment's origin to its delivery (s).
-    pub lookahead: f64,
-}
-
-impl CircuitOutput {
-    pub(crate) fn new(network: &Network, tallies: impl Iterator<Item = Tally>) -> Self {
-        let mut sum = Tally::default();
-        for tally in tallies {
-            sum.steps += tally.steps;
-            sum.events += tally.events;
-            sum.crossings += tally.crossings;
-            sum.energy += tally.energy;
-        }
-        Self {
-            subcircuits: network.subcircuits.len() as u64,
-            transistors: network.transistors as u64,
-            tally: sum,
-            signals: network.nodes.iter().filter(|node| node.is_signal).count() as u64,
-            lookahead: network.margins.lookahead,
-        }
-    }
-}
-
-impl Results for CircuitOutput {
-    fn figures(&self) -> Vec<Figure> {
-        let Self { subcircuits, transistors, tally, signals, lookahead } = *self;
-        let figure = Figure::new;
-        vec![
-            figure("subcircuits", subcircuits as f64, "", "channel-connected components"),
-            figure("transistors", transistors as f64, "", "in the circuit"),
-            figure("steps", tally.steps as f64, "steps", "of integration, accepted"),
-            figure("events", tally.events as f64, "events", "segments of waveforms, published"),
-            figure(
-                "crossings",
-                tally.crossings as f64,
-                "crossings",
-                "of half the supply voltage, by signals",
-            ),
-            figure(
-                "activity",
-                tally.crossings as f64 / signals as f64,
-                "crossings/signal",
-                "switching activity",
-            ),
-            figure("energy", tally.energy, "J", "from sources, through channels and resistors"),
-            figure("lookahead", lookahead, "s", "from a segment's origin to its delivery"),
-        ]
     }
 }

@@ -1,0 +1,68 @@
+//! The result of a simulation, as reports have it.
+//!
+//! Made by the [model](crate::model) and by the [bare loop](crate::bare) from what subcircuits count.
+
+use warpline::{Figure, Results};
+
+use crate::{network::Network, subcircuit::Tally};
+
+/// The result of a simulation.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CircuitOutput {
+    /// Subcircuits: channel-connected components.
+    pub subcircuits: u64,
+    /// Transistors.
+    pub transistors: u64,
+    /// The sums of all subcircuits.
+    pub tally: Tally,
+    /// Nets whose crossings are counted.
+    pub signals: u64,
+    /// The time from a segment's origin to its delivery (s).
+    pub lookahead: f64,
+}
+
+impl CircuitOutput {
+    pub(crate) fn new(network: &Network, tallies: impl Iterator<Item = Tally>) -> Self {
+        let mut sum = Tally::default();
+        for tally in tallies {
+            sum.steps += tally.steps;
+            sum.events += tally.events;
+            sum.crossings += tally.crossings;
+            sum.energy += tally.energy;
+        }
+        Self {
+            subcircuits: network.subcircuits.len() as u64,
+            transistors: network.transistors as u64,
+            tally: sum,
+            signals: network.nodes.iter().filter(|node| node.is_signal).count() as u64,
+            lookahead: network.margins.lookahead,
+        }
+    }
+}
+
+impl Results for CircuitOutput {
+    fn figures(&self) -> Vec<Figure> {
+        let Self { subcircuits, transistors, tally, signals, lookahead } = *self;
+        let figure = Figure::new;
+        vec![
+            figure("subcircuits", subcircuits as f64, "", "channel-connected components"),
+            figure("transistors", transistors as f64, "", "in the circuit"),
+            figure("steps", tally.steps as f64, "steps", "of integration, accepted"),
+            figure("events", tally.events as f64, "events", "segments of waveforms, published"),
+            figure(
+                "crossings",
+                tally.crossings as f64,
+                "crossings",
+                "of half the supply voltage, by signals",
+            ),
+            figure(
+                "activity",
+                tally.crossings as f64 / signals as f64,
+                "crossings/signal",
+                "switching activity",
+            ),
+            figure("energy", tally.energy, "J", "from sources, through channels and resistors"),
+            figure("lookahead", lookahead, "s", "from a segment's origin to its delivery"),
+        ]
+    }
+}
