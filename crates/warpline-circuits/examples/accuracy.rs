@@ -5,9 +5,10 @@
 //! ```
 //!
 //! The circuit is a generator's (`chain:21`) or a `.bench` file. Options: `vectors=10`, `seed=1`,
-//! `tolerance=fast|default|fine`, `lookahead=SECONDS`, `group=SUBCIRCUITS`, `capacitances=explicit|full`,
-//! `nets=outputs|gates` (whose crossings), `write=FILE` (crossings, as CSV), `reference=FILE`
-//! (crossings by another simulator, to be compared with), and `engine=NAME workers=N` (to be timed).
+//! `tolerance=fast|default|fine`, `lookahead=SECONDS`, `group=SUBCIRCUITS`,
+//! `capacitances=explicit|full`, `nets=outputs|gates` (whose crossings), `write=FILE` (crossings,
+//! as CSV), `reference=FILE` (crossings by another simulator, to be compared with), and
+//! `engine=NAME workers=N` (to be timed).
 //!
 //! A delay error is the difference of two crossings by the delay from the input edge before them.
 

@@ -1,9 +1,9 @@
 //! The same simulation without any engine: the yardstick of its cost.
 //!
 //! Run by `warpline bench` and by tests. Steps wait in one heap; segments wait in one list, because
-//! all of an interval are delivered together. There are no processes, no keys and no digest. Voltages
-//! are those of the engines, bit by bit: nothing that happens in one interval depends on an order
-//! (`SUB-B`).
+//! all of an interval are delivered together. There are no processes, no keys and no digest.
+//! Voltages are those of the engines, bit by bit: nothing that happens in one interval depends on
+//! an order (`SUB-B`).
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 

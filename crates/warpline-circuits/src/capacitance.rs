@@ -13,8 +13,8 @@
 //! The overlap at a drain or source is also driven by the gate: a current that follows from the
 //! slope of the gate's voltage, which is known.
 //!
-//! The three parts were chosen by comparison with ngspice on chains of inverters and on two circuits of
-//! NAND gates. The mean errors of delays are then 0.8 % to 2.3 %.
+//! The three parts were chosen by comparison with ngspice on chains of inverters and on two
+//! circuits of NAND gates. The mean errors of delays are then 0.8 % to 2.3 %.
 //!
 //! # References
 //!

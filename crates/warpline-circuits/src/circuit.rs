@@ -1,7 +1,7 @@
 //! A flat circuit: what netlists are read into, and what is simulated and exported.
 //!
-//! Made by the readers of netlists and by the generators; read by the partition into subcircuits, by
-//! the writers of waveforms, and by the export. All quantities are in SI units (volts, seconds,
+//! Made by the readers of netlists and by the generators; read by the partition into subcircuits,
+//! by the writers of waveforms, and by the export. All quantities are in SI units (volts, seconds,
 //! farads, ohms, meters).
 //!
 //! # Invariants
@@ -9,7 +9,8 @@
 //! - **FLAT-A.** Net 0 is ground. Every [`NetId`] in a circuit is less than the number of its nets.
 //! - **FLAT-B.** A net has at most one source, and sources are against ground: a net with a source
 //!   is *fixed*, and its voltage is known at all times.
-//! - **FLAT-C.** Resistances and capacitances are finite and greater than 0; widths and lengths too.
+//! - **FLAT-C.** Resistances and capacitances are finite and greater than 0; widths and lengths
+//!   too.
 
 /// A net, by its index in [`Circuit::nets`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,8 +73,8 @@ pub struct MosCard {
     pub phi: f64,
     /// Channel length modulation (1/V).
     pub lambda: f64,
-    /// Gate capacitance per area (F/m²); 0 where the deck gives no oxide thickness: then the gate has
-    /// no capacitance of its own.
+    /// Gate capacitance per area (F/m²); 0 where the deck gives no oxide thickness: then the gate
+    /// has no capacitance of its own.
     pub oxide: f64,
     /// Lateral diffusion (m), taken off the length at both ends.
     pub lateral_diffusion: f64,

@@ -8,13 +8,14 @@
 //!
 //! - **CHORD-A.** A conductance is finite and not negative, for all finite voltages. So the matrix
 //!   of a subcircuit is symmetric and positive definite.
-//! - **CHORD-B.** The conductance times the voltage between drain and source is the level-1 current.
+//! - **CHORD-B.** The conductance times the voltage between drain and source is the level-1
+//!   current.
 //!
 //! # References
 //!
-//! Shichman and Hodges, *Modeling and Simulation of Insulated-Gate Field-Effect Transistor Switching
-//! Circuits*, IEEE JSSC 3(3), 1968. Lin, Kuh, Marek-Sadowska, *Stepwise Equivalent Conductance
-//! Circuit Simulation Technique*, IEEE TCAD 12(5), 1993: the current as a conductance.
+//! Shichman and Hodges, *Modeling and Simulation of Insulated-Gate Field-Effect Transistor
+//! Switching Circuits*, IEEE JSSC 3(3), 1968. Lin, Kuh, Marek-Sadowska, *Stepwise Equivalent
+//! Conductance Circuit Simulation Technique*, IEEE TCAD 12(5), 1993: the current as a conductance.
 
 use crate::circuit::{Channel, MosCard};
 
@@ -132,7 +133,11 @@ mod tests {
     proptest! {
         /// CHORD-A and CHORD-B, for both channels and both directions.
         #[test]
-        fn current_is_that_of_level_1(gate in -0.5..4.0_f64, low in -0.3..3.6_f64, across in 0.0..3.0_f64) {
+        fn current_is_that_of_level_1(
+            gate in -0.5..4.0_f64,
+            low in -0.3..3.6_f64,
+            across in 0.0..3.0_f64,
+        ) {
             let [n, p] = cards(Capacitances::Explicit);
             let high = low + across;
             let mos = Mos::new(&n, 2e-6, 1e-6, 0.0);

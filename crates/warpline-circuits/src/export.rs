@@ -5,8 +5,8 @@
 //!
 //! # Invariants
 //!
-//! - **EXPORT-A.** Reading the deck gives the same circuit, but for the order of nets and
-//!   cards; and exactly the circuit if it was itself read from an exported deck.
+//! - **EXPORT-A.** Reading the deck gives the same circuit, but for the order of nets and cards;
+//!   and exactly the circuit if it was itself read from an exported deck.
 
 use std::{
     collections::HashMap,

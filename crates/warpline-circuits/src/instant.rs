@@ -1,9 +1,9 @@
 //! Virtual time in intervals: when segments are delivered, and when steps are done.
 //!
 //! Time is cut into intervals that are as long as the lookahead. What a subcircuit publishes in an
-//! interval is delivered at the beginning of the next one, and used from its origin on. So within an
-//! interval no subcircuit affects another one, and all its steps can be done in one event, a little
-//! after the deliveries.
+//! interval is delivered at the beginning of the next one, and used from its origin on. So within
+//! an interval no subcircuit affects another one, and all its steps can be done in one event, a
+//! little after the deliveries.
 //!
 //! # Invariants
 //!
@@ -61,7 +61,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn intervals_contain_their_times(length in 1e-13..1e-10, part in 0.0..1e7_f64, border: bool) {
+        fn intervals_contain_their_times(
+            length in 1e-13..1e-10,
+            part in 0.0..1e7_f64,
+            border: bool,
+        ) {
             let intervals = Intervals { length };
             let time = if border { part.floor() * length } else { part * length };
             let at = intervals.of(time);

@@ -15,8 +15,8 @@
 //! # References
 //!
 //! Lin, Kuh, Marek-Sadowska, IEEE TCAD 12(5), 1993: a local error of third order by one linear
-//! solution. Alexander, *Diagonally Implicit Runge-Kutta Methods for Stiff O.D.E.'s*, SIAM J. Numer.
-//! Anal. 14(6), 1977: SDIRK2.
+//! solution. Alexander, *Diagonally Implicit Runge-Kutta Methods for Stiff O.D.E.'s*, SIAM J.
+//! Numer. Anal. 14(6), 1977: SDIRK2.
 
 use crate::network::{Edge, Node, Template};
 

@@ -176,8 +176,8 @@ mod tests {
             right in vec(-1.0..1.0, 12),
         ) {
             let n = nodes as u32;
-            let edges: Vec<_> =
-                edges.into_iter().map(|(a, b, g)| (a % n, b % n, g)).filter(|e| e.0 != e.1).collect();
+            let edges = edges.into_iter().map(|(a, b, g)| (a % n, b % n, g));
+            let edges: Vec<_> = edges.filter(|edge| edge.0 != edge.1).collect();
             let pairs: Vec<_> = edges.iter().map(|&(a, b, _)| (a, b)).collect();
             let order = order(nodes, &pairs).expect("small");
             let mut place = vec![0; nodes];

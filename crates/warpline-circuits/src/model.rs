@@ -1,22 +1,20 @@
 //! A circuit as a model for the engines: some neighboring subcircuits are a logical process.
 //!
 //! Made from a [`Circuit`] by the command, by tests and by other programs. Virtual time is in
-//! seconds, and cut into intervals as long as the lookahead (`instant.rs`). An event is a segment of a
-//! net's waveform, which arrives at the beginning of the interval after its origin and is used from
-//! its origin on; or the steps of an interval, which a process sends to itself. So the time from the
-//! cause of a message to its arrival is positive, and the same for all messages: circuits with
-//! feedback run on every engine.
+//! seconds, and cut into intervals as long as the lookahead (`instant.rs`). An event is a segment
+//! of a net's waveform, which arrives at the beginning of the interval after its origin and is used
+//! from its origin on; or the steps of an interval, which a process sends to itself. So the time
+//! from the cause of a message to its arrival is positive, and the same for all messages: circuits
+//! with feedback run on every engine.
 //!
-//! Which subcircuits form a process changes no waveform: segments between them arrive at the same time
-//! within a process and between processes.
+//! Which subcircuits form a process changes no waveform: segments between them arrive at the same
+//! time within a process and between processes.
 //!
-//! Voltages of watched nets leave a run as non-blocking I/O events, two intervals after the time they
-//! belong to: so they come in the order of their times.
+//! Voltages of watched nets leave a run as non-blocking I/O events, two intervals after the time
+//! they belong to: so they come in the order of their times.
 //!
-//! # Invariants
-//!
-//! - **MODEL-A.** There is at most one event for steps that counts, that at `CircuitLp::scheduled`;
-//!   others were superseded by an earlier one.
+//! There is at most one event for steps that counts, that at `CircuitLp::scheduled`; others were
+//! superseded by an earlier one.
 //!
 //! # References
 //!
@@ -69,8 +67,8 @@ pub struct Options {
     /// The time from a segment's origin to its delivery at most (s); `None` derives it from the
     /// circuit's fastest gate.
     pub lookahead: Option<f64>,
-    /// How many neighboring subcircuits form a process, rounded up to a power of two; `None` derives
-    /// it from their number.
+    /// How many neighboring subcircuits form a process, rounded up to a power of two; `None`
+    /// derives it from their number.
     pub group: Option<usize>,
 }
 

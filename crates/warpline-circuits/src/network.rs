@@ -4,10 +4,7 @@
 //! subcircuits of one kind have in common is kept once, as a [`Template`]: a standard-cell circuit
 //! has some ten templates, which stay in the cache.
 //!
-//! # Invariants
-//!
-//! - **NET-A.** The values of a subcircuit have places: its nodes first, then its inputs, then its
-//!   constants. All places in a template are less than their number.
+//! The values of a subcircuit have places: its nodes first, then its inputs, then its constants.
 
 use crate::{circuit::Waveform, device::Mos, matrix::Pattern, tolerance::Margins};
 

@@ -2,13 +2,13 @@
 //! sources.
 //!
 //! Called once, before a simulation. Each subcircuit is integrated with constant inputs, by short
-//! steps first and by ever longer ones later, one after the other and again and again, until no node
-//! moves. (One step to infinity would not do: a channel that charges a node up to a threshold below
-//! the supply would swing between both ends for ever.)
+//! steps first and by ever longer ones later, one after the other and again and again, until no
+//! node moves. (One step to infinity would not do: a channel that charges a node up to a threshold
+//! below the supply would swing between both ends for ever.)
 //!
-//! Then nodes inside stacks leak to their bulk for a while, and the circuit comes to rest again. Only
-//! those that float keep what they lost. In a real circuit their charge would leak away in the same
-//! direction, through junctions; other simulators start there too.
+//! Then nodes inside stacks leak to their bulk for a while, and the circuit comes to rest again.
+//! Only those that float keep what they lost. In a real circuit their charge would leak away in the
+//! same direction, through junctions; other simulators start there too.
 //!
 //! A circuit that never rests, as a ring of inverters does, starts from where it is after the last
 //! of these steps.
@@ -28,8 +28,9 @@ use crate::{
 
 /// The first and the longest step until the circuit rests, in paces.
 const STEPS: [f64; 2] = [0.1, 2000.0];
-/// By how much steps grow. A channel that cuts itself off charges its node ever more slowly, by C/t; a
-/// step that is much shorter than the time before it does not carry the node beyond that point.
+/// By how much steps grow. A channel that cuts itself off charges its node ever more slowly, by
+/// C/t; a step that is much shorter than the time before it does not carry the node beyond that
+/// point.
 const GROWTH: f64 = 1.2;
 /// Longest steps that a circuit which never rests is given.
 const LAST_STEPS: u32 = 400;
@@ -60,8 +61,8 @@ pub(crate) fn find(network: &mut Network, circuit: &Circuit, ranks: &[u32]) {
     point.settle(network, &order);
 }
 
-/// Each subcircuit after those that it reads, as far as there are no cycles: so few of them move for
-/// inputs that are not final yet. What a cycle leaves open is decided by rank.
+/// Each subcircuit after those that it reads, as far as there are no cycles: so few of them move
+/// for inputs that are not final yet. What a cycle leaves open is decided by rank.
 fn order(network: &Network, ranks: &[u32]) -> Vec<u32> {
     let count = network.subcircuits.len();
     let is_node = |driver: &&Driver| matches!(driver, Driver::Node { .. });

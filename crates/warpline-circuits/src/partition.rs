@@ -32,7 +32,8 @@ use crate::{
 const PACE_OF_NOTHING: f64 = 5e-12;
 /// The shortest pace (s).
 const PACE_MIN: f64 = 1e-15;
-/// The delay of an inverter by the time that its current takes for half the swing: inputs are ramps.
+/// The delay of an inverter by the time that its current takes for half the swing: inputs are
+/// ramps.
 const DELAY_BY_CHARGE: f64 = 2.0;
 /// The part of the fastest gate's delay that is the pace.
 const PACE_BY_DELAY: f64 = 0.125;

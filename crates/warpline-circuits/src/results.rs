@@ -1,6 +1,7 @@
 //! The result of a simulation, as reports have it.
 //!
-//! Made by the [model](crate::model) and by the [bare loop](crate::bare) from what subcircuits count.
+//! Made by the [model](crate::model) and by the [bare loop](crate::bare) from what subcircuits
+//! count.
 
 use warpline::{Figure, Results};
 

@@ -1,7 +1,7 @@
 //! The voltage of a source as a segment, like those that subcircuits publish.
 //!
-//! Read by [`subcircuit`](crate::subcircuit): a waveform is known beforehand, so nothing is sent for
-//! it.
+//! Read by [`subcircuit`](crate::subcircuit): a waveform is known beforehand, so nothing is sent
+//! for it.
 
 use crate::circuit::Waveform;
 
@@ -29,8 +29,8 @@ impl Segment {
     }
 }
 
-/// The segment of a waveform from `time` on, and where it ends: at the next breakpoint, which is later
-/// than `time`, or at infinity.
+/// The segment of a waveform from `time` on, and where it ends: at the next breakpoint, which is
+/// later than `time`, or at infinity.
 pub(crate) fn segment(waveform: &Waveform, time: f64) -> (Segment, f64) {
     let line = waveform.line(time);
     let slope = line.slope();

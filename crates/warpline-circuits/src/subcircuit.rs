@@ -7,7 +7,6 @@
 //!
 //! # Invariants
 //!
-//! - **SUB-A.** A segment is used from its origin on, although it arrives later.
 //! - **SUB-B.** What segments for several inputs that arrive at the same time do does not depend on
 //!   their order.
 //! - **SUB-C.** Steps end at the breakpoints of sources, so no step has one inside.
@@ -21,7 +20,6 @@ use crate::{
     integration::{Scratch, Stepped},
     network::{Driver, Network, Template},
     stimulus::{self, Segment},
-    tables::Tables,
     tolerance::Margins,
 };
 
@@ -50,6 +48,13 @@ pub(crate) struct Clock {
     /// The next breakpoint of a source that is read directly.
     breakpoint: f64,
     is_asleep: bool,
+}
+
+impl Clock {
+    /// At the beginning, before this breakpoint.
+    pub(crate) const fn new(breakpoint: f64) -> Self {
+        Self { time: 0.0, breakpoint, is_asleep: false }
+    }
 }
 
 /// The state of one subcircuit, within tables of many.
@@ -105,6 +110,11 @@ impl State<'_> {
 }
 
 impl Input {
+    /// An input that has had this segment for ever.
+    pub(crate) const fn new(segment: Segment) -> Self {
+        Self { last: segment, before: segment }
+    }
+
     /// Its voltage and slope at `time`, within the range of all voltages.
     #[inline]
     fn at(&self, time: f64, margins: &Margins) -> (f64, f64) {
@@ -129,35 +139,6 @@ fn clamped(segment: &Segment, time: f64, margins: &Margins) -> (f64, f64) {
 impl Subject<'_> {
     fn template(&self) -> &Template {
         self.network.subcircuit(self.index).1
-    }
-
-    /// The first states: appends those of this subcircuit to tables.
-    pub(crate) fn append_to(&self, tables: &mut Tables) {
-        let network = self.network;
-        let nodes = network.nodes_of(self.index);
-        tables.nodes.extend(nodes.iter().map(|node| node.initial));
-        tables.nodes.extend(nodes.iter().map(|_| 0.0));
-        let outputs = self.template().outputs.iter();
-        let published = outputs.map(|&node| Segment::constant(nodes[node as usize].initial));
-        tables.published.extend(published);
-        let mut breakpoint = f64::INFINITY;
-        for driver in network.inputs_of(self.index) {
-            let last = match *driver {
-                Driver::Node { subcircuit, node } => {
-                    let nodes = network.nodes_of(subcircuit as usize);
-                    Segment::constant(nodes[node as usize].initial)
-                }
-                Driver::Source(source) => {
-                    let waveform = &network.waveforms[source as usize];
-                    let (segment, end) = stimulus::segment(waveform, 0.0);
-                    breakpoint = f64::min(breakpoint, end);
-                    segment
-                }
-            };
-            tables.inputs.push(Input { last, before: last });
-        }
-        tables.due.push(network.margins.lookahead.min(breakpoint));
-        tables.clocks.push(Clock { time: 0.0, breakpoint, is_asleep: false });
     }
 
     /// Takes a segment that arrives at `now` for an input: the next step may become due earlier.

@@ -1,13 +1,14 @@
-//! The states of neighboring subcircuits, in tables: what a process of the [model](crate::model) and
-//! the [bare loop](crate::bare) work on.
+//! The states of neighboring subcircuits, in tables: what a process of the [model](crate::model)
+//! and the [bare loop](crate::bare) work on.
 //!
-//! Tables grow only while they are made. Copies of them are made into old copies, without allocation.
+//! Tables grow only while they are made. Copies of them are made into old copies, without
+//! allocation.
 
 use std::ops::Range;
 
 use crate::{
-    network::Network,
-    stimulus::Segment,
+    network::{Driver, Network},
+    stimulus::{self, Segment},
     subcircuit::{Clock, Input, State, Subject, Tally},
 };
 
@@ -56,9 +57,37 @@ impl Tables {
     pub(crate) fn new(network: &Network, subcircuits: Range<usize>) -> Self {
         let mut tables = Self { first: subcircuits.start, ..Self::default() };
         for index in subcircuits {
-            Subject { network, index }.append_to(&mut tables);
+            tables.append(network, index);
         }
         tables
+    }
+
+    /// Appends the first state of a subcircuit.
+    fn append(&mut self, network: &Network, index: usize) {
+        let nodes = network.nodes_of(index);
+        self.nodes.extend(nodes.iter().map(|node| node.initial));
+        self.nodes.extend(nodes.iter().map(|_| 0.0));
+        let outputs = network.subcircuit(index).1.outputs.iter();
+        let published = outputs.map(|&node| Segment::constant(nodes[node as usize].initial));
+        self.published.extend(published);
+        let mut breakpoint = f64::INFINITY;
+        for driver in network.inputs_of(index) {
+            let last = match *driver {
+                Driver::Node { subcircuit, node } => {
+                    let nodes = network.nodes_of(subcircuit as usize);
+                    Segment::constant(nodes[node as usize].initial)
+                }
+                Driver::Source(source) => {
+                    let waveform = &network.waveforms[source as usize];
+                    let (segment, end) = stimulus::segment(waveform, 0.0);
+                    breakpoint = f64::min(breakpoint, end);
+                    segment
+                }
+            };
+            self.inputs.push(Input::new(last));
+        }
+        self.due.push(network.margins.lookahead.min(breakpoint));
+        self.clocks.push(Clock::new(breakpoint));
     }
 
     /// The number of subcircuits.

@@ -35,7 +35,8 @@ pub(crate) struct Margins {
     pub(crate) input_change: f64,
     /// Below this slope a node is at rest (V/s).
     pub(crate) rest_slope: f64,
-    /// From a segment's origin to its delivery at most (s); steps are not shorter, but for an input.
+    /// From a segment's origin to its delivery at most (s); steps are not shorter, but for an
+    /// input.
     pub(crate) lookahead: f64,
     /// The longest step (s).
     pub(crate) longest_step: f64,
@@ -53,8 +54,8 @@ impl Margins {
 
 impl Tolerance {
     /// The errors of steps and events and the change of inputs, by the swing, and the lookahead, by
-    /// the pace of the circuit. A segment arrives half a lookahead late on average, so two paces are an
-    /// eighth of the fastest gate's delay.
+    /// the pace of the circuit. A segment arrives half a lookahead late on average, so two paces
+    /// are an eighth of the fastest gate's delay.
     const fn parts(self) -> [f64; 4] {
         match self {
             Self::Fast => [0.015, 0.006, 0.075, 2.0],

@@ -4,7 +4,8 @@
 //!
 //! - `State::clone_from` forgets the inputs: Time Warp and the speculative engine commit something
 //!   else.
-//! - `Loop::deliver` of the bare loop delivers at the end of the interval: it commits something else.
+//! - `Loop::deliver` of the bare loop delivers at the end of the interval: it commits something
+//!   else.
 
 use std::sync::{Arc, Mutex};
 

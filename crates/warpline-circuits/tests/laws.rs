@@ -63,7 +63,7 @@ fn renumbered(circuit: &Circuit, keys: &[u32]) -> Circuit {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// The order of cards and of nets changes no bit.
+    /// PART-A, DRAFT-A, SUB-B: the order of cards and of nets changes no bit.
     #[test]
     fn permuting_the_netlist_changes_nothing(keys in vec(0..1000_u32, 97), full: bool) {
         let stimuli = Stimuli { vectors: 2, ..Stimuli::default() };
@@ -126,6 +126,7 @@ proptest! {
             traces.iter().zip(&nodes).map(|(trace, node)| node.0 * trace[at].value).sum()
         };
         let given: f64 = nodes.iter().map(|node| node.0 * node.1).sum();
+        // OP-A: the first of them has the given voltages.
         for at in 0..traces[0].len() {
             prop_assert!((charge(at) - given).abs() <= 1e-6 * given, "{} {given}", charge(at));
         }

@@ -296,8 +296,8 @@ fn critical_path_text(path: &CriticalPath) -> String {
         latency => told(latency),
     };
     format!(
-        "critical path\n  work             {}\n  longest chain    {}\n  messages take    {latency}\n\
-         {table}\n",
+        "critical path\n  work             {}\n  longest chain    {}\n  \
+         messages take    {latency}\n{table}\n",
         told(path.work),
         told(path.length),
     )

@@ -19,7 +19,8 @@ pub enum OutputError {
     },
     /// A file could not be written to its end.
     #[error(
-        "{} could not be written: {source}\n  what to do: make room on the disk, or save fewer nets",
+        "{} could not be written: {source}\n  \
+         what to do: make room on the disk, or save fewer nets",
         path.display()
     )]
     Write {
@@ -85,8 +86,8 @@ pub enum OutputError {
     },
     /// A sample is not a point of a waveform, or comes after a later one.
     #[error(
-        "the sample of net `{net}` at {time:e} s with {value} V and {slope:e} V/s came at {now:e} s\n  \
-         what to do: this is a bug in Warpline; please report it"
+        "the sample of net `{net}` at {time:e} s with {value} V and {slope:e} V/s came at {now:e} \
+         s\n  what to do: this is a bug in Warpline; please report it"
     )]
     Sample {
         /// The net.

@@ -3,13 +3,13 @@
 //!
 //! # Invariants
 //!
-//! - **OUT-A.** A net that has no sample for longer than `longest_step` has rested, at its last
+//! - **RECORD-A.** A net that has no sample for longer than `longest_step` has rested, at its last
 //!   voltage, until that long before its next sample. So what happened earlier than that is settled
 //!   when a sample comes: it is written, and nothing that waits grows with the length of the run.
-//! - **OUT-B.** What is written is a function of the samples of each net. It does not depend on the
-//!   order of nets in the netlist, nor on that of samples of different nets at the same time. A
+//! - **RECORD-B.** What is written is a function of the samples of each net. It does not depend on
+//!   the order of nets in the netlist, nor on that of samples of different nets at the same time. A
 //!   sample may be earlier than that of another net before it, by a thousandth of `longest_step`.
-//! - **OUT-C.** After an error nothing more is written, and the error is kept until the end.
+//! - **RECORD-C.** After an error nothing more is written, and the error is kept until the end.
 
 use std::{ops::ControlFlow, path::PathBuf};
 
@@ -26,7 +26,7 @@ use crate::{
 /// nets may be out of order: times are rounded.
 const SLACK: f64 = 1e-3;
 
-/// Takes the samples of a run in the order of their times (OUT-B), and writes all that is asked
+/// Takes the samples of a run in the order of their times (RECORD-B), and writes all that is asked
 /// for.
 #[derive(Debug)]
 pub struct Recorder {
@@ -202,7 +202,8 @@ impl Recorder {
         }
     }
 
-    /// Lets a net rest that had no sample for long, up to the longest step before this one (OUT-A).
+    /// Lets a net rest that had no sample for long, up to the longest step before this one
+    /// (RECORD-A).
     fn rest_before(&mut self, slot: usize, sample: &Sample) {
         let begin = sample.time - self.longest_step;
         let Some(last) = self.last[slot].as_mut().filter(|last| last.time < begin) else { return };

@@ -1,7 +1,7 @@
 //! What happens on several nets, put into the order of time: `vcd` and `crossings` write from it.
 //!
 //! A crossing is known only when the sample after it comes, so it comes later than samples of other
-//! nets. How much later is limited (OUT-A), and so is what waits here.
+//! nets. How much later is limited (RECORD-A), and so is what waits here.
 
 use std::{
     cmp::{Ordering, Reverse},

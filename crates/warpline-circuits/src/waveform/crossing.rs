@@ -20,7 +20,8 @@ pub enum Edge {
 #[derive(Clone, Copy, Debug)]
 pub struct Detector {
     threshold: f64,
-    /// Whether the waveform was last above the threshold; `None` if it was never off the threshold.
+    /// Whether the waveform was last above the threshold; `None` if it was never off the
+    /// threshold.
     is_above: Option<bool>,
 }
 

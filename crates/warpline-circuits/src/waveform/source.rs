@@ -237,7 +237,10 @@ mod tests {
             points in vec((select(&[0.0, 0.5, 1.0][..]), -1.0..4.0), 0..8),
             is_pulse: bool,
         ) {
-            let times = points.iter().scan(0.0, |time, (step, _)| { *time += step * NS; Some(*time) });
+            let times = points.iter().scan(0.0, |time, (step, _)| {
+                *time += step * NS;
+                Some(*time)
+            });
             let points = times.clone().zip(points.iter().map(|point| point.1)).collect();
             let waveform =
                 if is_pulse { Waveform::Pulse(pulse) } else { Waveform::PiecewiseLinear(points) };

@@ -56,7 +56,8 @@ impl fmt::Display for Comparison {
         let percent = |part| self.percentile(part) * 100.0;
         write!(
             f,
-            "{} crossings, {} missed, {} extra, delay error mean {:.2} %, p95 {:.2} %, max {:.2} %, bias {:.2} %",
+            "{} crossings, {} missed, {} extra, delay error mean {:.2} %, p95 {:.2} %, \
+             max {:.2} %, bias {:.2} %",
             self.reference,
             self.missed,
             self.extra,

@@ -181,7 +181,8 @@ mod tests {
                 }
             }
             let first = (samples[0].time / END * COLUMNS as f64) as usize;
-            let drawn = trace.columns[first..].iter().map_while(|column| *column).collect::<Vec<_>>();
+            let columns = trace.columns[first..].iter();
+            let drawn: Vec<_> = columns.map_while(|column| *column).collect();
             for pair in drawn.windows(2) {
                 // A sample at a border belongs to either column.
                 let gap = (pair[0].last - pair[1].first).abs();

@@ -6,7 +6,7 @@ fn sample(time: f64, value: f64) -> Sample {
     Sample { time, net: NetId(3), value, slope: 0.0 }
 }
 
-/// Before a run is complete its files are called so, and an older file stays.
+/// FILE-A: before a run is complete its files are called so, and an older file stays.
 #[test]
 fn files_get_their_names_when_they_are_complete() {
     let (circuit, at) = (circuit(), tempfile::tempdir().expect("a directory"));
@@ -25,7 +25,7 @@ fn files_get_their_names_when_they_are_complete() {
     assert_ne!(fs::read_to_string(&names[0]).expect("written"), "older");
 }
 
-/// A disk that is full breaks the run off while it goes on, and is named at the end.
+/// RECORD-C: a disk that is full breaks the run off while it goes on, and is named at the end.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_ends_the_run() {

@@ -132,7 +132,8 @@ proptest! {
         }).collect::<Vec<_>>();
         let times: Vec<f64> = rows.iter().map(|row| row[0]).collect();
         if by_step {
-            let expected = (0..).map(|n| f64::from(n) * step).take_while(|t| *t <= END * (1.0 + 1e-12));
+            let last = END * (1.0 + 1e-12);
+            let expected = (0..).map(|n| f64::from(n) * step).take_while(|time| *time <= last);
             prop_assert_eq!(&times, &expected.collect::<Vec<_>>());
         } else {
             prop_assert!(times.windows(2).all(|pair| pair[0] < pair[1]));

@@ -71,7 +71,8 @@ proptest! {
             let at = tempfile::tempdir().unwrap();
             let outputs = outputs(circuit, at.path(), Points::Every(0.3 * NS));
             record(circuit, &outputs, samples, END);
-            [&outputs.vcd, &outputs.raw, &outputs.crossings].map(|path| fs::read(path.as_ref().unwrap()).unwrap())
+            let files = [&outputs.vcd, &outputs.raw, &outputs.crossings];
+            files.map(|path| fs::read(path.as_ref().unwrap()).unwrap())
         };
         let (mut other, mut others) = (circuit(), samples.clone());
         other.nets.swap(3, 5);
@@ -111,7 +112,7 @@ fn memory_does_not_grow() {
 }
 
 /// A net that was silent for long has rested: it leaves one longest step before its next sample,
-/// and has the same waveform in all formats (OUT-A).
+/// and has the same waveform in all formats (RECORD-A).
 #[test]
 fn silent_nets_rest() {
     let (mut circuit, at) = (circuit(), tempfile::tempdir().expect("a directory"));
@@ -137,7 +138,7 @@ fn silent_nets_rest() {
     assert_eq!(values, [0., 0., 0., 0., 0., 0., 0., 0., 0., 1.5, 3., 3., 3.]);
 }
 
-/// Samples of different nets may come a little out of order (OUT-B): all files are the same.
+/// Samples of different nets may come a little out of order (RECORD-B): all files are the same.
 #[test]
 fn samples_may_be_a_little_early() {
     let circuit = circuit();
