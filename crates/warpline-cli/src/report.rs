@@ -266,7 +266,8 @@ fn cost_table(report: &Report<()>) -> String {
 /// The critical path as an object of the JSON report.
 fn critical_path_json(path: &CriticalPath) -> Value {
     let speedups = path.speedups.iter();
-    let speedups = speedups.map(|at| json!({ "workers": at.workers, "speedup": at.speedup }));
+    let speedups = speedups
+        .map(|at| json!({ "workers": at.workers, "speedup": at.speedup, "placed": at.placed }));
     json!({
         "cost": path.settings.cost.name(),
         "latency": path.settings.latency,
@@ -285,12 +286,13 @@ fn critical_path_text(path: &CriticalPath) -> String {
         Cost::Time => format!("{} ms", significant(cost as f64 / 1e6)),
     };
     let mut table = table();
-    table.set_header(["workers", "speed-up at most"]);
+    table.set_header(["workers", "speed-up", "LPs placed"]);
     for at in &path.speedups {
-        table.add_row([grouped(at.workers as u64), format!("{:.2}", at.speedup)]);
+        let [any, placed] = [at.speedup, at.placed].map(|speedup| format!("{speedup:.2}"));
+        table.add_row([grouped(at.workers as u64), any, placed]);
     }
-    table.add_row(["any number".to_owned(), format!("{:.2}", path.parallelism())]);
-    align_right(&mut table, 0..2);
+    table.add_row(["any number".to_owned(), format!("{:.2}", path.parallelism()), String::new()]);
+    align_right(&mut table, 0..3);
     let latency = match path.settings.latency {
         0 => "no time".to_owned(),
         latency => told(latency),

@@ -210,6 +210,10 @@ pub struct Speedup {
     /// The time that one worker needs by the time that these need, if any of them handles any
     /// event, the least ready one first, and nothing but events takes time.
     pub speedup: f64,
+    /// The same if each LP is placed on a worker, in blocks of neighbors of the same number
+    /// ([`Placement::Blocks`](crate::settings::Placement::Blocks)), and messages between LPs of a
+    /// worker take no time.
+    pub placed: f64,
 }
 
 impl CriticalPath {

@@ -163,12 +163,13 @@ where
         model: &'m M,
         settings: &OwnSettings,
         pending: S,
-        execution: X,
+        mut execution: X,
     ) -> Result<Self, RunError> {
         let started = Instant::now();
         let (name, admission) = panics::catch(|| (model.name().to_owned(), Admission::new(model)))
             .map_err(|fault| model_error(fault, None, execution.engine(), settings))?;
         let admission = admission?;
+        execution.prepare(admission.lp_count());
         // A table that does not fit is an error that says so, not an abort in the allocator.
         let mut lps = Vec::new();
         let n = admission.lp_count();

@@ -162,13 +162,12 @@ proptest! {
         prop_assert_eq!(plain.committed_events, report.committed_events);
         prop_assert_eq!(&plain.details.critical_path, &None);
 
-        // One worker waits for nothing but messages.
-        if model.latency == 0 {
-            prop_assert_eq!(path.speedups[0].speedup, 1.0);
-        }
-        for at in &path.speedups {
+        prop_assert_eq!((path.speedups[0].speedup, path.speedups[0].placed), (1.0, 1.0));
+        for at in &path.speedups[1..] {
             let most = path.parallelism().min(at.workers as f64);
             prop_assert!(at.speedup <= most * (1.0 + 1e-12), "{at:?} of {most}");
+            let most = if model.latency == 0 { most } else { at.workers as f64 };
+            prop_assert!(at.placed <= most * (1.0 + 1e-12), "{at:?} of {most}, placed");
         }
     }
 }
@@ -192,7 +191,8 @@ fn independent_lps_are_parallel() {
         assert_eq!((path.events, path.length), (480, 30));
         assert_eq!(path.parallelism(), 16.0);
         for at in &path.speedups {
-            assert_eq!(at.speedup, at.workers.min(16) as f64);
+            let most = at.workers.min(16) as f64;
+            assert_eq!((at.speedup, at.placed), (most, most));
         }
     }
 }

@@ -46,7 +46,7 @@ use window::Window;
 /// The numbers of workers that there are schedules for.
 const WORKERS: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-/// The events that schedules see at one time: about 40 MB for all of them.
+/// The events that schedules see at one time: about 70 MB for all of them.
 const PLACES: usize = 1 << 18;
 
 /// Finds the critical path of the events that it is told of.
@@ -57,7 +57,8 @@ pub(crate) struct Profiler {
     causes: Causes,
     chain: Chain,
     window: Window,
-    schedules: Vec<Schedule>,
+    /// For each number of workers: any worker handles any event, and each has LPs of its own.
+    schedules: Vec<[Schedule; 2]>,
 }
 
 impl Profiler {
@@ -66,16 +67,24 @@ impl Profiler {
     }
 
     fn with_window(settings: Profile, places: usize) -> Self {
-        let Profile { cost, latency } = settings;
-        let schedule = |&workers| Schedule::new(workers, latency, places);
         Self {
             settings,
-            clock: Clock::new(cost),
+            clock: Clock::new(settings.cost),
             causes: Causes::default(),
-            chain: Chain::new(latency),
+            chain: Chain::new(settings.latency),
             window: Window::new(places),
-            schedules: WORKERS.iter().map(schedule).collect(),
+            schedules: Vec::new(),
         }
+    }
+
+    /// Called once, before the first event: how many LPs there are.
+    pub(crate) fn prepare(&mut self, lps: usize) {
+        let (latency, places) = (self.settings.latency, self.window.places());
+        let schedules = WORKERS.iter().map(|&workers| {
+            let free = Schedule::free(workers, latency, places);
+            [free, Schedule::placed(workers, latency, places, lps)]
+        });
+        self.schedules = schedules.collect();
     }
 
     /// An event is handled from now on.
@@ -95,7 +104,7 @@ impl Profiler {
         let cause = self.causes.take(key).filter(|_| key.sender() != to);
         let link = self.chain.add(to, cost, cause);
         self.causes.add(to, sent, link.itself);
-        self.window.push(cost, link.before, cause.map(|cause| cause.number));
+        self.window.push(to, cost, link.before, cause.map(|cause| cause.number));
         if self.window.is_full() {
             self.schedule(self.window.middle());
         }
@@ -104,7 +113,8 @@ impl Profiler {
     /// Lets all schedules do the events before this one, which leave the window.
     fn schedule(&mut self, end: u64) {
         let Self { window, schedules, .. } = self;
-        schedules.par_iter_mut().for_each(|schedule| schedule.run(window, end));
+        let all = schedules.par_iter_mut().flatten();
+        all.for_each(|schedule| schedule.run(window, end));
         window.leave(end);
     }
 
@@ -112,9 +122,10 @@ impl Profiler {
     pub(crate) fn result(&mut self) -> CriticalPath {
         self.schedule(self.window.end);
         let &Chain { events, work, length, .. } = &self.chain;
-        let speedup = |schedule: &Schedule| Speedup {
-            workers: schedule.workers,
-            speedup: CriticalPath::ratio(work, schedule.length),
+        let speedup = |[free, placed]: &[Schedule; 2]| Speedup {
+            workers: free.workers,
+            speedup: CriticalPath::ratio(work, free.length),
+            placed: CriticalPath::ratio(work, placed.length),
         };
         let speedups = self.schedules.iter().map(speedup).collect();
         CriticalPath { settings: self.settings, events, work, length, speedups }

@@ -1,9 +1,10 @@
 //! List scheduling: how long a number of workers takes for the events.
 //!
-//! Any worker handles any event. A worker that is free takes, of the events that can be handled,
-//! the one with the least key. R. L. Graham, "Bounds on multiprocessing timing anomalies" (1969):
-//! without latency that takes at most the work by the workers and the longest chain together, as
-//! long as all events are in the window.
+//! A worker that is free takes, of the events that it may handle and that can be handled, the one
+//! with the least key. Either every worker may handle every event, or each LP is placed on a
+//! worker. R. L. Graham, "Bounds on multiprocessing timing anomalies" (1969): where every worker may
+//! handle every event and messages take no time, that takes at most the work by the workers and the
+//! longest chain together, as long as all events are in the window.
 //!
 //! [`Profiler`](super::Profiler) lets a schedule run whenever the window is full. The schedule goes
 //! on until the older half of the window is done, so that it looks at least half a window ahead.
@@ -11,9 +12,12 @@
 //! # Invariants
 //!
 //! - **SCHEDULE-A.** `now` never decreases, and no event starts before what it follows is done.
-//! - **SCHEDULE-B.** At most `workers` events are being handled at one time.
+//! - **SCHEDULE-B.** At most as many events as there are workers are being handled at one time, and
+//!   of a worker with LPs of its own at most one.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
+
+use warpline_core::LpId;
 
 use super::window::{NONE, Window};
 
@@ -25,16 +29,31 @@ type Numbers = BinaryHeap<Reverse<u64>>;
 /// Times and numbers of events, the earliest first.
 type Times = BinaryHeap<Reverse<(u64, u64)>>;
 
+/// Workers that handle the same events.
+#[derive(Debug)]
+struct Team {
+    /// How many of them handle no event now.
+    free: usize,
+    /// Events that can be handled.
+    ready: Numbers,
+    /// Whether it is among those that may start an event.
+    is_awake: bool,
+}
+
 /// The schedule of one number of workers.
 #[derive(Debug)]
 pub(super) struct Schedule {
     pub(super) workers: usize,
     latency: u64,
+    /// One team of all workers, or a team of each with LPs of its own.
+    teams: Vec<Team>,
+    /// How many LPs there are.
+    lps: usize,
+    /// Teams that may start an event.
+    awake: Vec<usize>,
     now: u64,
     /// The first event that is not known yet.
     known: u64,
-    /// Events that can be handled.
-    ready: Numbers,
     /// Events whose messages are on their way, and when these arrive.
     arriving: Times,
     /// Events that are being handled, and when they are done.
@@ -59,19 +78,38 @@ struct Goal {
 }
 
 impl Schedule {
-    /// A schedule for events of windows with this number of places.
-    pub(super) fn new(workers: usize, latency: u64, places: usize) -> Self {
+    /// A schedule for events of windows with this number of places: any worker handles any event.
+    pub(super) fn free(workers: usize, latency: u64, places: usize) -> Self {
         Self {
             workers,
             latency,
+            teams: vec![Team { free: workers, ready: Numbers::new(), is_awake: false }],
+            lps: 1,
+            awake: Vec::new(),
             now: 0,
             known: 0,
-            ready: Numbers::new(),
             arriving: Times::new(),
             running: Times::new(),
             times: vec![0; places],
             waits: vec![0; places],
             length: 0,
+        }
+    }
+
+    /// The same, but each worker has LPs of its own: neighbors, and as many as every other worker.
+    /// Messages between LPs of a worker take no time.
+    pub(super) fn placed(workers: usize, latency: u64, places: usize, lps: usize) -> Self {
+        let team = || Team { free: 1, ready: Numbers::new(), is_awake: false };
+        let teams = std::iter::repeat_with(team).take(workers).collect();
+        Self { teams, lps, ..Self::free(workers, latency, places) }
+    }
+
+    /// The team that handles the events of an LP.
+    #[inline]
+    fn team(&self, lp: LpId) -> usize {
+        match self.teams.len() {
+            1 => 0,
+            teams => lp.index() * teams / self.lps,
         }
     }
 
@@ -90,12 +128,14 @@ impl Schedule {
             }
             let done = self.running.peek().map(|Reverse((time, _))| *time);
             let arrival = self.arriving.peek().map(|Reverse((time, _))| *time);
+            let next = done.into_iter().chain(arrival).min();
+            assert!(next.is_some() || goal.left == 0, "SCHEDULE-A: an event waits for none");
             // With nothing to do, the last messages are on their way to events to come.
-            let next = done.into_iter().chain(arrival).min().unwrap_or(arrived);
+            let next = next.unwrap_or(arrived);
             debug_assert!(next >= self.now, "SCHEDULE-A");
             self.now = next;
             self.finish(window, &mut goal);
-            self.arrive();
+            self.arrive(window);
         }
     }
 
@@ -114,13 +154,13 @@ impl Schedule {
     fn meet(&mut self, window: &Window, number: u64) {
         let node = window.node(number);
         let (mut time, mut waits) = (0, 0);
-        for (other, latency) in [(node.before, 0), (node.cause, self.latency)] {
-            if other == NONE {
-                continue;
-            }
+        for other in [node.before, node.cause].into_iter().filter(|&other| other != NONE) {
             let place = window.place(other);
             match self.waits[place] {
-                DONE => time = time.max(self.times[place].saturating_add(latency)),
+                DONE => {
+                    let latency = self.latency_between(window, other, number);
+                    time = time.max(self.times[place].saturating_add(latency));
+                }
                 _ => waits += 1,
             }
         }
@@ -128,21 +168,34 @@ impl Schedule {
         self.times[place] = time;
         self.waits[place] = waits;
         if waits == 0 {
-            self.queue(number, time);
+            self.queue(window, number, time);
         }
     }
 
     /// Lets free workers start events.
     fn start(&mut self, window: &Window) {
-        while self.running.len() < self.workers {
-            let Some(Reverse(number)) = self.ready.pop() else { return };
-            let place = window.place(number);
-            debug_assert!(self.times[place] <= self.now, "SCHEDULE-A");
-            let done = self.now.saturating_add(window.node(number).cost);
-            self.times[place] = done;
-            self.running.push(Reverse((done, number)));
+        while let Some(awake) = self.awake.pop() {
+            let team = &mut self.teams[awake];
+            team.is_awake = false;
+            while team.free > 0
+                && let Some(Reverse(number)) = team.ready.pop()
+            {
+                let place = window.place(number);
+                debug_assert!(self.times[place] <= self.now, "SCHEDULE-A");
+                let done = self.now.saturating_add(window.node(number).cost);
+                self.times[place] = done;
+                team.free -= 1;
+                self.running.push(Reverse((done, number)));
+            }
         }
         debug_assert!(self.running.len() <= self.workers, "SCHEDULE-B");
+    }
+
+    /// A team may start an event.
+    fn wake(&mut self, team: usize) {
+        if !std::mem::replace(&mut self.teams[team].is_awake, true) {
+            self.awake.push(team);
+        }
     }
 
     /// Takes note of the events that are done now.
@@ -158,44 +211,64 @@ impl Schedule {
                 goal.done = done;
             }
             let node = window.node(number);
-            self.release(window, node.after, done);
+            let team = self.team(node.lp);
+            self.teams[team].free += 1;
+            self.wake(team);
+            if node.after != NONE {
+                self.release(window, number, node.after);
+            }
             let mut effect = node.effect;
             while effect != NONE {
-                self.release(window, effect, done.saturating_add(self.latency));
+                self.release(window, number, effect);
                 effect = window.node(effect).sibling;
             }
         }
     }
 
-    /// What `number` follows is done, as far as it concerns it at `time`.
-    fn release(&mut self, window: &Window, number: u64, time: u64) {
-        if number == NONE {
-            return;
-        }
-        let place = window.place(number);
+    /// `number` is done, which `next` follows.
+    fn release(&mut self, window: &Window, number: u64, next: u64) {
+        let latency = self.latency_between(window, number, next);
+        let time = self.times[window.place(number)].saturating_add(latency);
+        let place = window.place(next);
         self.times[place] = self.times[place].max(time);
         self.waits[place] -= 1;
         if self.waits[place] == 0 {
-            self.queue(number, self.times[place]);
+            self.queue(window, next, self.times[place]);
         }
     }
 
+    /// The time from the end of `number` until `next`, which follows it, can start.
+    fn latency_between(&self, window: &Window, number: u64, next: u64) -> u64 {
+        let (from, to) = (window.node(number).lp, window.node(next).lp);
+        // Of LPs in one team of several workers it is not known who handles them.
+        let is_placed = self.teams.len() == self.workers;
+        let is_near = from == to || is_placed && self.team(from) == self.team(to);
+        if is_near { 0 } else { self.latency }
+    }
+
     /// An event that waits for no other can be handled from `time` on.
-    fn queue(&mut self, number: u64, time: u64) {
+    fn queue(&mut self, window: &Window, number: u64, time: u64) {
         if time <= self.now {
-            self.ready.push(Reverse(number));
+            self.admit(window, number);
         } else {
             self.arriving.push(Reverse((time, number)));
         }
     }
 
+    /// An event can be handled.
+    fn admit(&mut self, window: &Window, number: u64) {
+        let team = self.team(window.node(number).lp);
+        self.teams[team].ready.push(Reverse(number));
+        self.wake(team);
+    }
+
     /// Takes note of the messages that have arrived.
-    fn arrive(&mut self) {
+    fn arrive(&mut self, window: &Window) {
         while let Some(&Reverse((time, number))) = self.arriving.peek()
             && time <= self.now
         {
             self.arriving.pop();
-            self.ready.push(Reverse(number));
+            self.admit(window, number);
         }
     }
 }

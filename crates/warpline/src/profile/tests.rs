@@ -18,7 +18,7 @@ struct Event {
 
 /// A random history: each event is one of those that are pending, and sends some.
 fn history() -> impl Strategy<Value = Vec<Event>> {
-    let event = (any::<Index>(), vec(any::<Index>(), 0..3), 1..20_u64);
+    let event = (any::<Index>(), vec(any::<Index>(), 0..3), 1..9_u64);
     (1..6_usize, vec(event, 1..120)).prop_map(|(lps, choices)| {
         // What is pending: the sender, its number for the event, the receiver, the cause.
         let start = |lp| (lp, 0, lp, None);
@@ -61,17 +61,28 @@ fn earliest(events: &[Event], latency: u64) -> Vec<u64> {
     done
 }
 
-/// When the last event is done that this number of workers handle, the least ready one first.
-fn naive_schedule(events: &[Event], workers: usize, latency: u64) -> u64 {
+/// When the last event is done that this number of workers handle, the least ready one first; with
+/// a number of LPs, each worker has its share of them.
+fn naive(events: &[Event], workers: usize, latency: u64, lps: Option<usize>) -> u64 {
+    let worker = |number: usize| lps.map(|lps| events[number].to.index() * workers / lps);
+    // Where any worker handles any event, nothing is near but the LP itself.
+    let latency = |from: usize, to: usize| match worker(from) {
+        Some(one) if Some(one) == worker(to) => 0,
+        _ if workers == 1 => 0,
+        _ => latency,
+    };
+    let most = if lps.is_some() { 1 } else { workers };
     let mut done: Vec<Option<u64>> = vec![None; events.len()];
     let mut now = 0;
     while done.contains(&None) {
         let is_past = |time: Option<u64>, latency| time.is_some_and(|time| time + latency <= now);
         for (number, event) in events.iter().enumerate() {
-            let busy = done.iter().flatten().filter(|&&time| time > now).count();
+            let is_busy = |other: &usize| done[*other].is_some_and(|time| time > now);
+            let team = (0..events.len()).filter(|&other| worker(other) == worker(number));
+            let busy = team.filter(is_busy).count();
             let is_ready = event.before.is_none_or(|before| is_past(done[before], 0))
-                && event.cause.is_none_or(|cause| is_past(done[cause], latency));
-            if busy < workers && done[number].is_none() && is_ready {
+                && event.cause.is_none_or(|cause| is_past(done[cause], latency(cause, number)));
+            if busy < most && done[number].is_none() && is_ready {
                 done[number] = Some(now + event.cost);
             }
         }
@@ -83,6 +94,7 @@ fn naive_schedule(events: &[Event], workers: usize, latency: u64) -> u64 {
 /// The longest chain, and the lengths of schedules with the events' own costs.
 fn profile(events: &[Event], latency: u64, places: usize) -> Profiler {
     let mut profiler = Profiler::with_window(Profile { cost: Cost::Events, latency }, places);
+    profiler.prepare(LPS);
     for event in events {
         profiler.note(&event.key, event.to, &event.sent, event.cost);
     }
@@ -90,10 +102,14 @@ fn profile(events: &[Event], latency: u64, places: usize) -> Profiler {
     profiler
 }
 
+/// At least as many as any of these histories has.
+const LPS: usize = 6;
 /// Enough for any of these histories.
 const LARGE: usize = 256;
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
     /// The longest chain and all schedules are those that the simplest way finds.
     #[test]
     fn agrees_with_the_simplest_way(events in history(), latency in 0..30_u64) {
@@ -102,12 +118,16 @@ proptest! {
         prop_assert_eq!(Some(profiler.chain.length), done.into_iter().max());
         let work: u64 = events.iter().map(|event| event.cost).sum();
         prop_assert_eq!(profiler.chain.work, work);
-        for schedule in &profiler.schedules {
-            let naive = naive_schedule(&events, schedule.workers, latency);
-            prop_assert_eq!(schedule.length, naive, "{} workers", schedule.workers);
+        for [free, placed] in &profiler.schedules {
+            let workers = free.workers;
+            prop_assert_eq!(free.length, naive(&events, workers, latency, None), "{}", workers);
+            let naive = naive(&events, workers, latency, Some(LPS));
+            prop_assert_eq!(placed.length, naive, "{} workers, placed", workers);
         }
     }
+}
 
+proptest! {
     /// WINDOW-A and WINDOW-B: a schedule that sees few events at a time is one that can be, and one
     /// worker is never idle.
     #[test]
@@ -118,12 +138,16 @@ proptest! {
     ) {
         let profiler = profile(&events, latency, 1 << places);
         let Chain { length, work, .. } = profiler.chain;
-        for schedule in &profiler.schedules {
-            let least = length.max(work.div_ceil(schedule.workers as u64));
-            prop_assert!(schedule.length >= least, "{} < {least}", schedule.length);
+        let chain = earliest(&events, 0).into_iter().max().unwrap_or(0);
+        for [free, placed] in &profiler.schedules {
+            let share = work.div_ceil(free.workers as u64);
+            let chain_of_all = if free.workers == 1 { chain } else { length };
+            prop_assert!(free.length >= share.max(chain_of_all), "{}", free.workers);
+            prop_assert!(placed.length >= share.max(chain), "{}", placed.workers);
         }
+        let [free, placed] = &profiler.schedules[0];
         if latency == 0 {
-            prop_assert_eq!(profiler.schedules[0].length, work);
+            prop_assert_eq!((free.length, placed.length), (work, work));
         }
     }
 
@@ -132,9 +156,9 @@ proptest! {
     fn schedules_keep_the_bound(events in history()) {
         let profiler = profile(&events, 0, LARGE);
         let Chain { length, work, .. } = profiler.chain;
-        for schedule in &profiler.schedules {
-            let workers = schedule.workers as u64;
-            prop_assert!(schedule.length * workers <= work + length * workers);
+        for [free, _] in &profiler.schedules {
+            let workers = free.workers as u64;
+            prop_assert!(free.length * workers <= work + length * workers);
         }
     }
 }
@@ -145,6 +169,7 @@ fn endless_latencies_end() {
     let key = |sender, sequence| EventKey::new(VirtualTime::ZERO, 0, LpId::new(sender), sequence);
     let settings = Profile { cost: Cost::Events, latency: u64::MAX };
     let mut profiler = Profiler::with_window(settings, 4);
+    profiler.prepare(2);
     profiler.note(&key(0, 0), LpId::new(0), &(1..21), 1);
     for sent in 1..21 {
         profiler.note(&key(0, sent), LpId::new(1), &(0..0), 1);

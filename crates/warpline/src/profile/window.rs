@@ -10,12 +10,15 @@
 //! - **WINDOW-B.** What has left the window is done in every schedule, and so are its messages: an
 //!   event that follows it need not wait for it.
 
+use warpline_core::LpId;
+
 /// No event.
 pub(super) const NONE: u64 = u64::MAX;
 
 /// An event, and its neighbors in the window: [`NONE`] where there is no such event.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
+    pub(super) lp: LpId,
     pub(super) cost: u64,
     /// The event before it at its LP.
     pub(super) before: u64,
@@ -27,6 +30,13 @@ pub(super) struct Node {
     pub(super) effect: u64,
     /// The next one that its cause sent to another LP.
     pub(super) sibling: u64,
+}
+
+impl Node {
+    /// An event without neighbors.
+    const fn alone(lp: LpId, cost: u64) -> Self {
+        Self { lp, cost, before: NONE, cause: NONE, after: NONE, effect: NONE, sibling: NONE }
+    }
 }
 
 /// The newest events.
@@ -41,7 +51,7 @@ impl Window {
     /// A window of `places` events, a power of two of at least 2.
     pub(super) fn new(places: usize) -> Self {
         assert!(places.is_power_of_two() && places >= 2, "a number is masked to find its place");
-        Self { nodes: vec![Node::default(); places], first: 0, end: 0 }
+        Self { nodes: vec![Node::alone(LpId::new(0), 0); places], first: 0, end: 0 }
     }
 
     pub(super) fn places(&self) -> usize {
@@ -77,13 +87,12 @@ impl Window {
     }
 
     /// Adds the next event, to a window that is not full.
-    pub(super) fn push(&mut self, cost: u64, before: Option<u64>, cause: Option<u64>) {
+    pub(super) fn push(&mut self, lp: LpId, cost: u64, before: Option<u64>, cause: Option<u64>) {
         debug_assert!(!self.is_full(), "WINDOW-A");
         let number = self.end;
         let here = |event: Option<u64>| event.filter(|&event| event >= self.first);
         let (before, cause) = (here(before), here(cause));
-        let mut node =
-            Node { cost, before: NONE, cause: NONE, after: NONE, effect: NONE, sibling: NONE };
+        let mut node = Node::alone(lp, cost);
         if let Some(before) = before {
             let place = self.place(before);
             self.nodes[place].after = number;

@@ -17,6 +17,9 @@ pub(super) trait Execution<M: Model> {
     /// The engine that handles events in this way.
     fn engine(&self) -> EngineKind;
 
+    /// Called before the first event, with the number of LPs.
+    fn prepare(&mut self, _lps: usize) {}
+
     /// Called before each event, I/O events included.
     #[inline]
     fn begin(&mut self) {}
@@ -76,6 +79,12 @@ impl<M: Model> Execution<M> for Chosen {
             Self::Once => EngineKind::Sequential,
             Self::ThereAndBack => EngineKind::ReverseCheck,
             Self::Profiled(_) => EngineKind::Profile,
+        }
+    }
+
+    fn prepare(&mut self, lps: usize) {
+        if let Self::Profiled(profiler) = self {
+            profiler.prepare(lps);
         }
     }
 
