@@ -46,16 +46,24 @@ pub fn bind_worker(_worker: usize, _workers: usize) -> Binding {
     Binding { looked: Instant::now(), ran: time_run() }
 }
 
-/// The processor time of the calling thread.
+/// The processor time that the calling thread has had so far; `None` where that is not known. It
+/// takes some hundred nanoseconds.
 #[cfg(target_os = "linux")]
-fn time_run() -> Duration {
+#[must_use]
+pub fn processor_time() -> Option<Duration> {
     use rustix::time::{ClockId, clock_gettime};
-    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).ok()
 }
 
+/// The processor time that the calling thread has had so far; not known on this system.
 #[cfg(not(target_os = "linux"))]
-const fn time_run() -> Duration {
-    Duration::ZERO
+#[must_use]
+pub const fn processor_time() -> Option<Duration> {
+    None
+}
+
+fn time_run() -> Duration {
+    processor_time().unwrap_or_default()
 }
 
 impl Binding {

@@ -24,7 +24,7 @@ mod slots;
 mod sync;
 mod trace;
 
-pub use affinity::{Binding, bind_worker};
+pub use affinity::{Binding, bind_worker, processor_time};
 pub use arena::{Arena, BufferId, Buffers, Taken};
 pub use crossbeam_utils::{Backoff, CachePadded};
 pub use inbox::{BLOCK_ITEMS, Block, Drain, Inbox};

@@ -8,6 +8,7 @@
 //! | module     | what it has                                                |
 //! |------------|------------------------------------------------------------|
 //! | `causes`   | which event sent an event                                  |
+//! | `clock`    | what an event costs                                        |
 //! | `chain`    | the longest chain: a bound for any number of workers       |
 //! | `window`   | the newest events, as a graph                              |
 //! | `schedule` | what a number of workers needs for the events, as a schedule |
@@ -21,25 +22,24 @@
 
 mod causes;
 mod chain;
+mod clock;
 mod schedule;
 #[cfg(test)]
 mod tests;
 mod window;
 
-use std::{
-    ops::Range,
-    time::{Duration, Instant},
-};
+use std::ops::Range;
 
 use rayon::prelude::*;
 use warpline_core::{EventKey, LpId};
 
 use crate::{
     report::{CriticalPath, Speedup},
-    settings::{Cost, Profile},
+    settings::Profile,
 };
 use causes::Causes;
 use chain::Chain;
+use clock::Clock;
 use schedule::Schedule;
 use window::Window;
 
@@ -116,6 +116,8 @@ impl Profiler {
         let all = schedules.par_iter_mut().flatten();
         all.for_each(|schedule| schedule.run(window, end));
         window.leave(end);
+        // This thread may have slept meanwhile.
+        self.clock.look();
     }
 
     /// What was found; called once, when there are no more events.
@@ -129,52 +131,5 @@ impl Profiler {
         };
         let speedups = self.schedules.iter().map(speedup).collect();
         CriticalPath { settings: self.settings, events, work, length, speedups }
-    }
-}
-
-/// What an event costs.
-#[derive(Debug)]
-enum Clock {
-    /// The same for every event.
-    Constant,
-    /// The time that it takes.
-    Time {
-        begin: Instant,
-        /// What looking at the clock takes.
-        own: Duration,
-    },
-}
-
-impl Clock {
-    fn new(cost: Cost) -> Self {
-        match cost {
-            Cost::Events => Self::Constant,
-            Cost::Time => Self::Time { begin: Instant::now(), own: Self::own_cost() },
-        }
-    }
-
-    /// The time between two looks at the clock with nothing between them: the median of many.
-    fn own_cost() -> Duration {
-        let mut all: Vec<_> = (0..1001).map(|_| Instant::now().elapsed()).collect();
-        all.sort_unstable();
-        all[all.len() / 2]
-    }
-
-    #[inline]
-    fn begin(&mut self) {
-        if let Self::Time { begin, .. } = self {
-            *begin = Instant::now();
-        }
-    }
-
-    #[inline]
-    fn end(&self) -> u64 {
-        match self {
-            Self::Constant => 1,
-            Self::Time { begin, own } => {
-                let time = begin.elapsed().saturating_sub(*own).as_nanos();
-                u64::try_from(time).unwrap_or(u64::MAX).max(1)
-            }
-        }
     }
 }

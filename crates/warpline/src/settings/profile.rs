@@ -8,7 +8,8 @@ names! {
     /// Every event costs 1: the same result on every machine and in every run.
     Events = "events";
     /// An event costs the nanoseconds that its handler takes, sends included, at least 1. What the
-    /// clock takes is subtracted; what interrupts the handler is not.
+    /// clock takes is not counted; neither is, on Linux, the time of more than 20 µs in which the
+    /// handler waits, or another program has the processor.
     Time = "time";
 }
 
