@@ -1,9 +1,9 @@
 //! List scheduling: how long a number of workers takes for the events.
 //!
 //! A worker that is free takes, of the events that it may handle and that can be handled, the one
-//! with the least key. Either every worker may handle every event, or each LP is placed on a
-//! worker. R. L. Graham, "Bounds on multiprocessing timing anomalies" (1969): where every worker may
-//! handle every event and messages take no time, that takes at most the work by the workers and the
+//! with the least key. Either every worker may handle every event, or each LP is placed on one. R.
+//! L. Graham, "Bounds on multiprocessing timing anomalies" (1969): where every worker may handle
+//! every event and messages take no time, that takes at most the work by the workers and the
 //! longest chain together, as long as all events are in the window.
 //!
 //! [`Profiler`](super::Profiler) lets a schedule run whenever the window is full. The schedule goes
