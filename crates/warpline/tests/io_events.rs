@@ -19,7 +19,7 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 use warpline::{
     Conservative, Context, Engine, EventKey, Io, IoContext, LogicalProcess, LpId, Model,
     ModelError, Only, Reversal, RunError, Sequential, Simulation, Speculative, Stream, TimeWarp,
-    VirtualTime,
+    VirtualTime, Width,
     digest::{CommitDigest, LpDigest},
     error::Fault,
     pending::PendingKind,
@@ -257,7 +257,10 @@ impl Settings {
             }
             .into(),
             EngineKind::Speculative => {
-                let width = (batch > 1).then_some(batch as f64 / 4.0);
+                let width = match batch {
+                    0 | 1 => Width::Auto,
+                    _ => Width::Fixed(batch as f64 / 4.0),
+                };
                 Speculative { workers, width, ..Speculative::default() }.into()
             }
             other => other.into(),
