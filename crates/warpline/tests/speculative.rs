@@ -39,7 +39,7 @@ fn speculative(model: HookedPhold, workers: usize, width: Width) -> Run {
 }
 
 /// Numbers of workers, and widths: narrow ones, and ones that hold the whole run.
-fn settings() -> impl Iterator<Item = (usize, Option<f64>)> {
+fn settings() -> impl Iterator<Item = (usize, Width)> {
     let widths =
         [Width::Auto, Width::From(1e3), Width::Fixed(0.05), Width::Fixed(2.0), Width::Fixed(1e3)];
     [1, 2, 4].into_iter().flat_map(move |workers| widths.map(|width| (workers, width)))
@@ -160,7 +160,7 @@ fn many_workers() {
     for lps in [5, 8, 40] {
         let end = 400.0 / f64::from(lps);
         let expected = sequential(HookedPhold::sound(lps)).end(end).run().expect("a sound model");
-        let report = watchdog::run(speculative(HookedPhold::sound(lps), 8, None).end(end));
+        let report = watchdog::run(speculative(HookedPhold::sound(lps), 8, Width::Auto).end(end));
         let report = report.expect("a sound model");
         assert_eq!(report.digest, expected.digest, "{lps} LPs");
         assert_eq!(report.output, expected.output);
@@ -172,7 +172,7 @@ fn many_workers() {
 fn replications_are_the_sequential_ones() {
     let model = || HookedPhold::sound(LPS);
     let expected = sequential(model()).end(20.0).replicate(4, |_| {}).expect("a sound model");
-    let found = speculative(model(), 2, None).end(20.0).replicate(4, |_| {});
+    let found = speculative(model(), 2, Width::Auto).end(20.0).replicate(4, |_| {});
     let found = found.expect("a sound model");
     for (found, expected) in found.reports.iter().zip(&expected.reports) {
         assert_eq!((found.seed, found.digest), (expected.seed, expected.digest));
