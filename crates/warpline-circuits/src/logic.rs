@@ -1,7 +1,7 @@
 //! A netlist of gates, and its Boolean evaluation.
 //!
 //! Made by the reader of `.bench` files and by the generators; expanded to transistors by
-//! [`cells`](crate::cells). The evaluation is the oracle for the voltages at which nets settle.
+//! `cells`. The evaluation is the oracle for the voltages at which nets settle.
 //!
 //! # Invariants
 //!

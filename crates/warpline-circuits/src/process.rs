@@ -1,6 +1,6 @@
 //! The process of the built-in cells: cards, sizes and capacitances.
 //!
-//! Read by the [`builder`](crate::builder) of circuits. It is the textbook process of 0.5 µm and
+//! Read by the `builder` of circuits. It is the textbook process of 0.5 µm and
 //! 3.3 V in Razavi, "Design of Analog CMOS Integrated Circuits", table 2.1. An inverter in a chain
 //! has a delay of 47 ps.
 

@@ -6,7 +6,7 @@
 //! to save. What changes the result and is not supported is an error; what does not change it is
 //! noted. Sources: the manuals of SPICE3 and of ngspice 39.
 //!
-//! A deck goes through [`lines`], [`structure`], [`expand`] and [`fix`], in this order.
+//! A deck goes through `lines`, `structure`, `expand` and `fix`, in this order.
 
 mod card;
 mod control;

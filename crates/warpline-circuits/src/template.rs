@@ -1,5 +1,5 @@
 //! The elements of one subcircuit, gathered and brought into an order: what becomes a
-//! [`Template`](crate::network::Template).
+//! [`Template`].
 //!
 //! Used by the [partition](crate::partition) only.
 //!

@@ -1,6 +1,6 @@
 //! How exact a simulation is: the margins of steps and events, as parts of the swing.
 //!
-//! Chosen by users, read by [`subcircuit`](crate::subcircuit). What each choice is worth, against
+//! Chosen by users, read by `subcircuit`. What each choice is worth, against
 //! ngspice, is tested in `tests/accuracy.rs`; the errors that it speaks of are those of delays.
 
 use crate::instant::Intervals;

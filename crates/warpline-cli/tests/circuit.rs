@@ -116,6 +116,9 @@ fn what_cannot_be_run_is_refused() {
     let at = at.path();
     fs::write(at.join("coil.cir"), DECK.replace("cc c 0 10f", "l1 c 0 1n")).expect("written");
     refuses(at, "run circuit --netlist coil.cir", 2, &["coil.cir:13"]);
+    fs::write(at.join("two.cir"), DECK).expect("written");
+    let own = ["vectors", "its own sources"];
+    refuses(at, "run circuit --netlist two.cir --vectors 3", 2, &own);
     refuses(at, "run circuit --netlist none.cir", 2, &["none.cir"]);
     refuses(at, "run circuit --netlist none.txt", 2, &["none.txt", ".bench"]);
     refuses(at, "run circuit --generate chain", 2, &["chain:21"]);
@@ -126,7 +129,7 @@ fn what_cannot_be_run_is_refused() {
     refuses(at, &format!("{files} --replications 2"), 2, &["--replications"]);
     refuses(at, &format!("{files} --engine timewarp --ranks 2"), 2, &["several ranks"]);
     refuses(at, "run circuit --generate chain:3 --vcd none/a.vcd", 2, &["none/a.vcd"]);
-    assert_eq!(fs::read_dir(at).expect("there").count(), 1, "no file was left");
+    assert_eq!(fs::read_dir(at).expect("there").count(), 2, "no file was left");
 }
 
 #[test]

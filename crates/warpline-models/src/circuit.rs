@@ -26,7 +26,7 @@ use warpline_circuits::{
     circuit::{Circuit, NetId},
     generate::Generator,
     model::{CircuitModel, CircuitOutput, Options, Tolerance},
-    netlist,
+    netlist::{self, Netlist},
     output::{Outputs, Plot, Recorder},
     process::Capacitances,
     stimuli::Stimuli,
@@ -39,7 +39,7 @@ use crate::catalog::{Domain, Load, Parameters, Prepared, Recorded, Recording, Re
 const BUILT_IN: Generator = Generator::Multiplier(16);
 
 /// The parameters of a circuit's simulation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CircuitParams {
     /// Netlist: a SPICE deck (.cir, .sp, .spice) or ISCAS gates (.bench)
@@ -50,8 +50,9 @@ pub struct CircuitParams {
     #[arg(long, value_name = "KIND:SIZE")]
     pub generate: Option<Generator>,
     /// Random vectors that are applied to the inputs of gates (with flip-flops: clock cycles)
-    #[arg(long, value_name = "N", default_value_t = Self::default().vectors)]
-    pub vectors: usize,
+    /// [default: 10]
+    #[arg(long, value_name = "N")]
+    pub vectors: Option<usize>,
     /// Time from one vector to the next: 10n, 2.5e-8 (s) [default: 10n, with flip-flops 12n]
     #[arg(long, value_name = "TIME")]
     pub period: Option<Seconds>,
@@ -83,25 +84,6 @@ pub struct CircuitParams {
     pub save: Vec<String>,
 }
 
-impl Default for CircuitParams {
-    fn default() -> Self {
-        Self {
-            netlist: None,
-            generate: None,
-            vectors: Stimuli::default().vectors,
-            period: None,
-            tolerance: Tolerance::default(),
-            lookahead: Lookahead::default(),
-            capacitances: Capacitances::default(),
-            vcd: None,
-            raw: None,
-            crossings: None,
-            plot: Vec::new(),
-            save: Vec::new(),
-        }
-    }
-}
-
 /// The most nets in a plot.
 const PLOTTED_MAX: usize = 16;
 
@@ -113,9 +95,16 @@ impl CircuitParams {
     /// What is wrong with the netlist or with a parameter.
     pub fn workload(&self, seed: u64) -> Result<CircuitWorkload, Refusal> {
         let period = self.period.map(|Seconds(period)| period);
-        let stimuli = Stimuli { vectors: self.vectors, period, seed };
+        let vectors = self.vectors.unwrap_or(Stimuli::default().vectors);
+        let stimuli = Stimuli { vectors, period, seed };
         let mut workload = match &self.netlist {
-            Some(path) => netlist::read(path)?.workload(&stimuli, self.capacitances)?,
+            Some(path) => {
+                let netlist = netlist::read(path)?;
+                if matches!(netlist, Netlist::Deck(_)) {
+                    self.refuse_stimuli()?;
+                }
+                netlist.workload(&stimuli, self.capacitances)?
+            }
             None => self.generate.unwrap_or(BUILT_IN).workload(&stimuli, self.capacitances)?,
         };
         if !self.save.is_empty() {
@@ -126,6 +115,17 @@ impl CircuitParams {
                 .collect::<Result<_, _>>()?;
         }
         Ok(workload)
+    }
+
+    /// A deck has sources and devices of its own.
+    fn refuse_stimuli(&self) -> Result<(), ConfigError> {
+        const ALLOWED: &str = "left out: a SPICE deck has its own sources and devices";
+        let vectors = self.vectors.unwrap_or_default();
+        ConfigError::check(self.vectors.is_none(), "vectors", vectors, ALLOWED)?;
+        let period = self.period.map_or_else(String::new, |period| period.to_string());
+        ConfigError::check(self.period.is_none(), "period", period, ALLOWED)?;
+        let is_explicit = self.capacitances == Capacitances::Explicit;
+        ConfigError::check(is_explicit, "capacitances", "full", ALLOWED)
     }
 
     fn options(&self) -> Options {
