@@ -180,12 +180,6 @@ impl Point {
         for (key, value) in run.to_json() {
             match (key.as_str(), value) {
                 ("results", Value::Object(results)) => row.extend(results),
-                // The one figure of it that a row of cells can have.
-                ("critical_path", Value::Object(path)) => {
-                    let parallelism = path.get("parallelism").cloned();
-                    row.insert("parallelism".to_owned(), parallelism.into());
-                    row.insert(key, path.into());
-                }
                 // The whole process's memory says nothing about one of many runs.
                 ("parameters" | "interrupted" | "peak_resident_bytes", _) => {}
                 // What the run says wins: a replication's seed is not the one that was varied.
@@ -193,6 +187,12 @@ impl Point {
                     row.insert(key, value);
                 }
             }
+        }
+        // The one figure of the critical path that a cell can have, empty in rows of other engines.
+        if self.common.profile.critical_path.is_some() {
+            let path = row.get("critical_path");
+            let parallelism = path.and_then(|path| path.get("parallelism")).cloned();
+            row.insert("parallelism".to_owned(), parallelism.into());
         }
         Ok(Some(row))
     }
