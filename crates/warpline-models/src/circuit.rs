@@ -234,9 +234,22 @@ impl Parameters for CircuitParams {
     fn domains() -> &'static [Domain] {
         const {
             &[
+                Domain::new("netlist", "", "a file *.cir, *.sp, *.spice, *.net, *.ckt or *.bench"),
+                Domain::new(
+                    "generate",
+                    "",
+                    "chain, adder, multiplier, ring or regfile, with a size",
+                ),
                 Domain::new("vectors", "", "1 or more"),
                 Domain::new("period", "s", "longer than its edges"),
+                Domain::new("tolerance", "", "one of these words"),
                 Domain::new("lookahead", "s", "auto, or greater than 0"),
+                Domain::new("capacitances", "", "one of these words"),
+                Domain::new("vcd", "", "a file that can be written"),
+                Domain::new("raw", "", "a file that can be written"),
+                Domain::new("crossings", "", "a file that can be written"),
+                Domain::new("plot", "", "files *.svg or *.png that can be written"),
+                Domain::new("save", "", "nets of the circuit"),
             ]
         }
     }

@@ -1,0 +1,147 @@
+//! The search for widths on models of costs, without a clock.
+//!
+//! Mutations, each seen red: a change that is noticed between two probes becomes the settled cost; a
+//! narrower probe without events lowers the base; a cap outlives the model as it was.
+
+use std::cell::Cell;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Each level is a whole number of slots on the grid that is chosen for it, and levels grow.
+#[test]
+fn levels_are_whole_numbers_of_slots() {
+    let mut widths = Vec::new();
+    for level in -9..9 {
+        let mut control = WidthControl::new(false, 1, 1, 1);
+        control.go_to(level);
+        let slots = control.choose_grid();
+        assert_eq!(slots_of(level, control.exponent, SLOTS_MAX), Some(slots));
+        widths.push(slots as f64 * 2_f64.powi(control.exponent));
+    }
+    assert!(widths.is_sorted() && widths[9] == 1.0 && widths[10] == 1.5);
+}
+
+/// A worker on a model: `density` events in a unit of time, and windows that cost `fixed`
+/// nanoseconds each, `each` for an event, and half as much again for an event in a window
+/// that is `wide`, by its width in a power.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    density: f64,
+    fixed: f64,
+    each: f64,
+    wide: f64,
+}
+
+impl Load {
+    /// Executions that are wasted for each one that stands.
+    fn late(&self, width: f64) -> f64 {
+        0.5 * (width / self.wide).powi(2)
+    }
+
+    /// Nanoseconds of an event in windows of this width.
+    fn cost(&self, width: f64) -> f64 {
+        self.fixed / (self.density * width) + self.each * (1.0 + self.late(width))
+    }
+
+    /// The best width.
+    fn best_width(&self) -> f64 {
+        let widths = std::iter::successors(Some(1e-9), |width| Some(width * 1.035));
+        widths.take(1_200).min_by(|a, b| self.cost(*a).total_cmp(&self.cost(*b))).unwrap_or(1.0)
+    }
+
+    fn best(&self) -> f64 {
+        self.cost(self.best_width())
+    }
+}
+
+/// A control at work: what it has done so far, and how long that took.
+struct Work {
+    control: WidthControl,
+    events: f64,
+    nanoseconds: Cell<f64>,
+    /// The parts by which windows are disturbed, in turn.
+    noise: Vec<f64>,
+    windows: usize,
+}
+
+impl Work {
+    /// Goes on for that many events of a worker, and returns what one cost in the second half.
+    fn go_on(&mut self, load: &Load, events: f64) -> f64 {
+        let until = self.events + events;
+        let mut half = None;
+        let mut slots = self.control.choose_grid();
+        while self.events < until {
+            let width = slots as f64 * 2_f64.powi(self.control.exponent);
+            let count = load.density * width;
+            let is_storm = load.late(width) > 3.0;
+            if is_storm || count > self.control.events_max as f64 {
+                // Windows are given up as soon as they are seen to be too wide.
+                let (reason, lost) = match is_storm {
+                    true => (Reason::STORM, 1_024),
+                    false => (Reason::SIZE, self.control.events_max as u64 / 8),
+                };
+                let lost_time = lost as f64 * load.each;
+                self.nanoseconds.update(|nanoseconds| nanoseconds + lost_time);
+                self.control.given_up(reason, lost, self.events as i64, count as u64);
+                slots = self.control.choose_grid();
+                continue;
+            }
+            if self.events > until - events / 2.0 {
+                half.get_or_insert((self.events, self.nanoseconds.get()));
+            }
+            let disturbed = 1.0 + self.noise[self.windows % self.noise.len()];
+            self.windows += 1;
+            self.events += count;
+            let cost = count * load.cost(width) * disturbed;
+            self.nanoseconds.update(|nanoseconds| nanoseconds + cost);
+            let found = self.control.decide(self.events as i64, 0, || self.nanoseconds.get());
+            slots = found.unwrap_or_else(|| self.control.choose_grid());
+        }
+        let (from, at) = half.unwrap_or_default();
+        (self.nanoseconds.get() - at) / (self.events - from)
+    }
+}
+
+fn loads() -> impl Strategy<Value = Load> {
+    let fixed = prop_oneof![Just(500.0), Just(2_000.0), Just(10_000.0)];
+    (1_f64..1e4, fixed, 20_f64..100.0, 32_f64..4_000.0).prop_map(
+        |(density, fixed, each, events)| Load { density, fixed, each, wide: events / density },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// From any beginning, an event soon costs nearly as little as at the best width; and again
+    /// after the model has become a hundred times as busy, or as quiet.
+    #[test]
+    fn the_width_finds_itself(
+        load in loads(),
+        lps in 64_usize..8_192,
+        start in -12_i32..=12,
+        is_busier in any::<bool>(),
+        noise in prop::collection::vec(0_f64..0.02, 64),
+    ) {
+        let enough = |load: &Load| {
+            let best = load.density * load.best_width();
+            150.0 * (6_000.0_f64.max(2.0 * lps as f64) + 20.0 * best)
+        };
+        let mut control = WidthControl::new(false, 4, lps, 16 * lps as u64 + 2_048);
+        let first = (2.0 * (EVENTS_FIRST as f64 / load.density).log2()).round() as i32;
+        control.base = first + start;
+        control.go_to(control.base);
+        let nanoseconds = Cell::new(0.0);
+        let mut work = Work { control, events: 0.0, nanoseconds, noise, windows: 0 };
+        let found = work.go_on(&load, enough(&load));
+        prop_assert!(found < 1.2 * load.best(), "{found} ns, best {} ns", load.best());
+        let factor = if is_busier { 100.0 } else { 0.01 };
+        let changed = Load { density: load.density * factor, wide: load.wide / factor, ..load };
+        let found = work.go_on(&changed, enough(&changed));
+        prop_assert!(found < 1.2 * changed.best(), "{found} ns, then best {} ns", changed.best());
+    }
+}
