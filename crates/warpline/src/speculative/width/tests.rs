@@ -1,7 +1,7 @@
 //! The search for widths on models of costs, without a clock.
 //!
-//! Mutations, each seen red: a change that is noticed between two probes becomes the settled cost; a
-//! narrower probe without events lowers the base; a cap outlives the model as it was.
+//! Mutations, each seen red: a change that is noticed between two probes becomes the settled cost;
+//! a narrower probe without events lowers the base; a cap outlives the model as it was.
 
 use std::cell::Cell;
 
