@@ -139,7 +139,9 @@ fn every_figure_leaves_its_files() {
             "fig6" => (&["4 neighbors", "2 neighbors", "1 neighbor"][..], false),
             "architectures" | "flooding" => (&pools[..], false),
             "gtw-fig1" => (&["low mobility", "medium mobility", "high mobility"][..], true),
-            "runtime-fig5" => (&["null-messages", "windows"][..], true),
+            "runtime-fig5" => {
+                (&["multiplier:16, null-messages", "regfile:16x32, windows"][..], true)
+            }
             "runtime-fig6a" | "runtime-fig6b" => {
                 (&["null messages", "null messages on demand"][..], true)
             }

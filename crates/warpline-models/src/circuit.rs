@@ -21,10 +21,10 @@ use std::{
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::{Deserialize, Serialize};
 use warpline::{AnyModel, ConfigError, Figure, Results};
+pub use warpline_circuits::generate::Generator;
 use warpline_circuits::{
     bare,
     circuit::{Circuit, NetId},
-    generate::Generator,
     model::{CircuitModel, CircuitOutput, Options, Tolerance},
     netlist::{self, Netlist},
     output::{Outputs, Plot, Recorder},
