@@ -85,7 +85,8 @@ pub struct Tally {
     pub energy: f64,
 }
 
-/// What carries the effects of a subcircuit to others.
+/// What carries the effects of a subcircuit to others. Called by reference, half a time per step:
+/// so the code of a step is compiled once, and not for each engine (half of the crate's build).
 pub(crate) trait Carrier {
     /// Publishes a new segment of an output.
     fn publish(&mut self, output: usize, segment: Segment);
@@ -149,7 +150,7 @@ impl Subject<'_> {
         now: f64,
         input: usize,
         segment: Segment,
-        carrier: &mut impl Carrier,
+        carrier: &mut dyn Carrier,
     ) {
         let margins = &self.network.margins;
         let input = &mut state.inputs[input];
@@ -172,7 +173,7 @@ impl Subject<'_> {
         &self,
         state: &mut State<'_>,
         scratch: &mut Scratch,
-        carrier: &mut impl Carrier,
+        carrier: &mut dyn Carrier,
     ) {
         let (margins, now) = (&self.network.margins, *state.due);
         let mut length = margins.first_step;
@@ -215,7 +216,7 @@ impl Subject<'_> {
         state: &mut State<'_>,
         now: f64,
         scratch: &mut Scratch,
-        carrier: &mut impl Carrier,
+        carrier: &mut dyn Carrier,
     ) -> f64 {
         let (network, template) = (self.network, self.template());
         let margins = &network.margins;
@@ -290,7 +291,7 @@ impl Subject<'_> {
 
     /// Publishes the outputs that readers could not extrapolate during the next step.
     #[inline]
-    fn publish(&self, state: &mut State<'_>, now: f64, next: f64, carrier: &mut impl Carrier) {
+    fn publish(&self, state: &mut State<'_>, now: f64, next: f64, carrier: &mut dyn Carrier) {
         let margins = &self.network.margins;
         let template = self.template();
         for (output, &node) in template.outputs.iter().enumerate() {
@@ -306,7 +307,7 @@ impl Subject<'_> {
     }
 
     /// Publishes the outputs at rest, where readers do not have their slopes or values.
-    fn rest(&self, state: &mut State<'_>, now: f64, carrier: &mut impl Carrier) {
+    fn rest(&self, state: &mut State<'_>, now: f64, carrier: &mut dyn Carrier) {
         let margins = &self.network.margins;
         for (output, &node) in self.template().outputs.iter().enumerate() {
             let value = state.nodes[node as usize];
@@ -324,7 +325,7 @@ impl Subject<'_> {
         state: &mut State<'_>,
         output: usize,
         segment: Segment,
-        carrier: &mut impl Carrier,
+        carrier: &mut dyn Carrier,
     ) {
         state.published[output] = segment;
         state.tally.events += 1;
@@ -332,7 +333,7 @@ impl Subject<'_> {
     }
 
     /// Tells that watched nodes come to rest, or leave it.
-    pub(crate) fn tell_samples(&self, state: &State<'_>, time: f64, carrier: &mut impl Carrier) {
+    pub(crate) fn tell_samples(&self, state: &State<'_>, time: f64, carrier: &mut dyn Carrier) {
         for (node, about) in self.network.nodes_of(self.index).iter().enumerate() {
             if about.is_watched {
                 carrier.sample(about.net, time, state.nodes[node], 0.0);
