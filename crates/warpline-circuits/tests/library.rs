@@ -1,6 +1,9 @@
 //! The library of cells makes the circuits that are known from the literature.
 
-use std::{collections::BTreeSet, fs, path::PathBuf};
+#[path = "common/iscas.rs"]
+mod iscas;
+
+use std::collections::BTreeSet;
 
 use warpline_circuits::{
     bench,
@@ -11,19 +14,8 @@ use warpline_circuits::{
     workload::Workload,
 };
 
-/// The text of an ISCAS circuit, if the files are there.
-fn iscas(name: &str) -> Option<String> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let path = root.join("../shared/circuits").join(name);
-    let text = fs::read_to_string(&path).ok();
-    if text.is_none() {
-        eprintln!("{} is not there: what it would show is not tested", path.display());
-    }
-    text
-}
-
 fn workload(name: &str, capacitances: Capacitances) -> Option<Workload> {
-    let gates = bench::read(name, &iscas(name)?).expect("a good file");
+    let gates = bench::read(name, &iscas::text(name)?).expect("a good file");
     let stimuli = Stimuli { vectors: 2, ..Stimuli::default() };
     Some(Workload::of_gates(&gates, &stimuli, capacitances).expect("good stimuli"))
 }

@@ -1,7 +1,10 @@
 //! ngspice runs exported decks, and settles where Boolean evaluation says. Without ngspice, nothing
 //! is tested.
 
-use std::{collections::HashMap, fs, io, path::Path, process::Command};
+#[path = "common/iscas.rs"]
+mod iscas;
+
+use std::{collections::HashMap, fs, io, process::Command};
 
 use warpline_circuits::{
     bench,
@@ -164,13 +167,8 @@ fn gates_and_flip_flops_settle() {
 
 #[test]
 fn iscas_circuits_settle() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for name in ["c17.bench", "s27.bench"] {
-        let path = root.join("../shared/circuits").join(name);
-        let Ok(text) = fs::read_to_string(&path) else {
-            eprintln!("{} is not there: what it would show is not tested", path.display());
-            continue;
-        };
+        let Some(text) = iscas::text(name) else { continue };
         let gates = bench::read(name, &text).expect("gates");
         let workload = Workload::of_gates(&gates, &Stimuli::default(), Capacitances::Explicit);
         assert_settles(&workload.expect("good stimuli"));
