@@ -56,6 +56,22 @@ pub struct Circuit {
     pub saved: Vec<NetId>,
 }
 
+impl Circuit {
+    /// The supply voltage (V): the highest of the constant sources, or of all voltages of sources
+    /// if none is constant and above 0.
+    #[must_use]
+    pub fn supply_voltage(&self) -> f64 {
+        let (mut constant, mut all) = (0.0_f64, 0.0_f64);
+        for source in &self.sources {
+            all = all.max(source.waveform.range()[1]);
+            if let Waveform::Constant(value) = source.waveform {
+                constant = constant.max(value);
+            }
+        }
+        if constant > 0.0 { constant } else { all }
+    }
+}
+
 /// A level-1 card (Shichman and Hodges), with the names and the defaults of SPICE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MosCard {
@@ -175,6 +191,20 @@ pub enum Waveform {
     PiecewiseLinear(Vec<(f64, f64)>),
     /// A pulse that is repeated with a period.
     Pulse(Pulse),
+}
+
+impl Waveform {
+    /// The least and the greatest voltage.
+    pub(crate) fn range(&self) -> [f64; 2] {
+        let none = [f64::INFINITY, f64::NEG_INFINITY];
+        match self {
+            Self::Constant(value) => [*value; 2],
+            Self::PiecewiseLinear(points) => {
+                points.iter().fold(none, |[low, high], &(_, v)| [low.min(v), high.max(v)])
+            }
+            Self::Pulse(pulse) => [pulse.low.min(pulse.high), pulse.low.max(pulse.high)],
+        }
+    }
 }
 
 /// A pulse, as SPICE describes it; times in seconds.

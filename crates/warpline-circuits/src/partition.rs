@@ -23,7 +23,7 @@ use crate::{
     circuit::{Circuit, NetId, Waveform},
     device::Mos,
     network::{CAPACITANCE_MIN, Driver, Network, Node, Reader, Subcircuit},
-    operating_point, stimulus,
+    operating_point,
     template::{Draft, Terminal},
     tolerance::{Margins, Tolerance},
 };
@@ -135,18 +135,12 @@ pub(crate) fn network(
     Ok(network)
 }
 
-/// The range of all sources, and the supply voltage: the highest constant source, or without one
-/// the highest voltage of all.
+/// The range of all sources, and the supply voltage.
 fn voltages(circuit: &Circuit) -> Result<([f64; 2], f64), CircuitError> {
-    let (mut low, mut high, mut supply) = (0.0_f64, 0.0_f64, 0.0_f64);
-    for source in &circuit.sources {
-        let [least, greatest] = stimulus::range(&source.waveform);
-        (low, high) = (low.min(least), high.max(greatest));
-        if let Waveform::Constant(value) = source.waveform {
-            supply = supply.max(value);
-        }
-    }
-    let swing = if supply > 0.0 { supply } else { high };
+    let ranges = circuit.sources.iter().map(|source| source.waveform.range());
+    let [low, high] = ranges
+        .fold([0.0_f64; 2], |[low, high], [least, greatest]| [low.min(least), high.max(greatest)]);
+    let swing = circuit.supply_voltage();
     if swing > 0.0 { Ok(([low, high], swing)) } else { Err(CircuitError::NoSupply) }
 }
 

@@ -38,15 +38,3 @@ pub(crate) fn segment(waveform: &Waveform, time: f64) -> (Segment, f64) {
     let origin = if slope == 0.0 { 0.0 } else { line.from };
     (Segment { origin, value: line.first, slope }, line.to)
 }
-
-/// The least and the greatest voltage of a waveform.
-pub(crate) fn range(waveform: &Waveform) -> [f64; 2] {
-    let none = [f64::INFINITY, f64::NEG_INFINITY];
-    match waveform {
-        Waveform::Constant(value) => [*value; 2],
-        Waveform::PiecewiseLinear(points) => {
-            points.iter().fold(none, |[low, high], &(_, v)| [low.min(v), high.max(v)])
-        }
-        Waveform::Pulse(pulse) => [pulse.low.min(pulse.high), pulse.low.max(pulse.high)],
-    }
-}

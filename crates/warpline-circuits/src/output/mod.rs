@@ -31,7 +31,7 @@ pub use plot::Plot;
 pub use raw::Points;
 pub use recorder::{Recorder, Recording};
 
-use crate::circuit::{Circuit, Waveform};
+use crate::circuit::Circuit;
 
 /// What is written of a run. Which nets, [`Circuit::saved`] says.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,7 +63,7 @@ impl Outputs {
         } else {
             Points::Samples
         };
-        let threshold = supply_voltage(circuit) / 2.0;
+        let threshold = circuit.supply_voltage() / 2.0;
         let (vcd, raw, crossings, plot) = (None, None, None, None);
         Self { vcd, raw, points, crossings, plot, threshold, longest_step }
     }
@@ -92,26 +92,6 @@ impl Outputs {
         }
         Ok(())
     }
-}
-
-/// The supply voltage of a circuit (V): the highest of its constant sources, or of all voltages of
-/// its sources if none is constant.
-#[must_use]
-pub fn supply_voltage(circuit: &Circuit) -> f64 {
-    let highest =
-        |voltages: &mut dyn Iterator<Item = f64>| voltages.filter(|v| *v > 0.0).fold(0.0, f64::max);
-    let constant = highest(&mut circuit.sources.iter().map(|source| match source.waveform {
-        Waveform::Constant(value) => value,
-        _ => 0.0,
-    }));
-    if constant > 0.0 {
-        return constant;
-    }
-    highest(&mut circuit.sources.iter().flat_map(|source| match &source.waveform {
-        Waveform::Constant(_) => Vec::new(),
-        Waveform::PiecewiseLinear(points) => points.iter().map(|point| point.1).collect(),
-        Waveform::Pulse(pulse) => vec![pulse.low, pulse.high],
-    }))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use proptest::{collection::vec, prelude::*, sample::select};
 
 use super::*;
 use crate::{
-    circuit::{Crossing, Direction, Measure, NetId, Pulse, Sample, Source},
+    circuit::{Crossing, Direction, Measure, NetId, Pulse, Sample, Source, Waveform},
     waveform::{Cubic, Detector, Edge},
 };
 
