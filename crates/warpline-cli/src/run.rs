@@ -76,9 +76,10 @@ fn told(
     let common = &args.common;
     if common.replications > 1 {
         launch.refuse_for("--replications")?;
-        let Prepared { end, .. } = prepare(params, common.seed, Some("--replications"))?;
+        // Nothing is recorded: one recording cannot hold several runs.
+        let Prepared { model, end, .. } = prepare(params, common.seed, Some("--replications"))?;
         let end = common.end.unwrap_or(end);
-        return replications(common, params, params.model()?, end)
+        return replications(common, params, model, end)
             .map(|report| Some((format_as(args.format, &report), None)));
     }
     let several = (launch.ranks() > 1).then_some("several ranks");

@@ -132,6 +132,17 @@ fn what_cannot_be_run_is_refused() {
     assert_eq!(fs::read_dir(at).expect("there").count(), 2, "no file was left");
 }
 
+/// Replications are of the circuit with the vectors of the seed.
+#[test]
+fn replications_have_the_seeds_vectors() {
+    let at = tempdir().expect("a directory");
+    let line = "run circuit --generate adder:2 --vectors 3 --seed";
+    let steps = |line: &str| json(at.path(), line)["results"]["steps"].as_f64().expect("steps");
+    let replicated = steps(&format!("{line} 3 --replications 2"));
+    assert_eq!(replicated, steps(&format!("{line} 3")));
+    assert_ne!(replicated, steps(&format!("{line} 1")));
+}
+
 #[test]
 fn a_sweep_varies_a_circuit() {
     let at = tempdir().expect("a directory");

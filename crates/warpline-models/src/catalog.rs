@@ -87,7 +87,8 @@ pub struct Prepared {
     pub model: AnyModel,
     /// The virtual time at which the run ends, unless `--end` gives another one.
     pub end: f64,
-    /// What takes the outputs of the run, if it writes files.
+    /// What takes the outputs of the run, if something is recorded of it; nothing is once this is
+    /// dropped.
     pub recording: Option<Box<dyn Recording>>,
 }
 

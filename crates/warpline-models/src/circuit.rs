@@ -193,14 +193,15 @@ impl Parameters for CircuitParams {
             let recorder = Recorder::create(circuit, &outputs)?;
             let nets: Vec<_> = recorder.nets().collect();
             let files = Files(Arc::new(Mutex::new(Some(recorder))));
-            let sink = files.clone();
+            let sink = Arc::downgrade(&files.0);
             model = model.watch(
                 nets,
                 Box::new(move |sample| {
-                    sink.with(|recorder| {
+                    let Some(recorder) = sink.upgrade() else { return };
+                    Files(recorder).with(|recorder| {
                         // An error is kept; the run hears of it by `has_failed`.
                         let _ = recorder.record(&sample);
-                    })
+                    });
                 }),
             );
             recording = Some(Box::new(files) as Box<dyn Recording>);
@@ -269,8 +270,8 @@ fn bare_loop(end: f64) -> Duration {
     started.elapsed()
 }
 
-/// The files of a run, shared by its output handler and its caller.
-#[derive(Clone, Debug)]
+/// The files of a run, which belong to its caller; its output handler borrows them.
+#[derive(Debug)]
 struct Files(Arc<Mutex<Option<Recorder>>>);
 
 impl Files {
