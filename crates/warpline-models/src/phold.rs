@@ -24,6 +24,9 @@ use crate::catalog::{Domain, Hold, Load, Parameters, Workload};
 /// The largest payload of a message, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 65_536;
 
+/// The hot spot is this part of the LPs.
+const HOT_PART: usize = 8;
+
 /// The most links of an LP that the model declares.
 const LINKS_MAX: usize = 64;
 
@@ -52,6 +55,12 @@ pub struct PholdParams {
     /// Number of equal blocks of LPs that --neighborhood counts in (the paper's processors)
     #[arg(long, value_name = "N", default_value_t = Self::default().blocks)]
     pub blocks: usize,
+    /// Probability that a remote event goes to the hot spot, an eighth of the LPs side by side
+    #[arg(long, value_name = "P", default_value_t = Self::default().hot)]
+    pub hot: f64,
+    /// Virtual time in which the hot spot wanders once past all LPs; 0 if it stays at the first
+    #[arg(long, value_name = "T", default_value_t = Self::default().hot_period)]
+    pub hot_period: f64,
     /// Bytes that each event carries: written by its sender, read by its receiver
     #[arg(long, value_name = "BYTES", default_value_t = Self::default().payload)]
     pub payload: usize,
@@ -70,6 +79,8 @@ impl Default for PholdParams {
             lookahead: 0.0,
             neighborhood: 0,
             blocks: 8,
+            hot: 0.0,
+            hot_period: 0.0,
             payload: 0,
             grain: 0,
         }
@@ -112,6 +123,14 @@ impl PholdParams {
             &format!("below the number of blocks ({blocks}), and blocks at most --lps ({lps})"),
         )?;
         ConfigError::check(
+            (0.0..=1.0).contains(&self.hot),
+            "hot",
+            self.hot,
+            "a probability, from 0 to 1",
+        )?;
+        let period = self.hot_period;
+        ConfigError::check(finite(period), "hot-period", period, "0 or more, and finite")?;
+        ConfigError::check(
             payload <= PAYLOAD_BYTES_MAX,
             "payload",
             payload,
@@ -150,6 +169,8 @@ impl Parameters for PholdParams {
                 Domain::new("lookahead", "virtual time", "0 or more"),
                 Domain::new("neighborhood", "blocks", "below --blocks"),
                 Domain::new("blocks", "", "at most --lps, where --neighborhood is given"),
+                Domain::new("hot", "", "a probability, from 0 to 1"),
+                Domain::new("hot-period", "virtual time", "0 or more"),
                 Domain::new("payload", "bytes", "from 0 to 65536"),
                 Domain::new("grain", "nanoseconds", "0 or more"),
             ]
@@ -217,13 +238,25 @@ impl<const CAPACITY: usize> Phold<CAPACITY> {
         Ok(Self { params })
     }
 
-    fn receiver(&self, me: LpId, rng: &mut Stream) -> LpId {
-        let PholdParams { lps, neighborhood, .. } = self.params;
+    fn receiver(&self, me: LpId, now: VirtualTime, rng: &mut Stream) -> LpId {
+        let PholdParams { lps, neighborhood, hot, .. } = self.params;
+        if hot > 0.0 && rng.chance(hot) {
+            return self.hot_lp(now, rng);
+        }
         if neighborhood == 0 {
             return rng.lp(lps);
         }
         let block = self.block(me, rng.below(neighborhood as u64) as usize);
         LpId::from_index(block.start + rng.below(block.len() as u64) as usize)
+    }
+
+    /// An LP of the hot spot, where that is now.
+    fn hot_lp(&self, now: VirtualTime, rng: &mut Stream) -> LpId {
+        let PholdParams { lps, hot_period, .. } = self.params;
+        let rounds = if hot_period > 0.0 { now.get() / hot_period } else { 0.0 };
+        let first = ((rounds - rounds.floor()) * lps as f64) as usize;
+        let place = first + rng.below(lps.div_ceil(HOT_PART) as u64) as usize;
+        LpId::from_index(place % lps)
     }
 
     /// The LPs of a block in the neighborhood of an LP.
@@ -320,7 +353,8 @@ impl<const CAPACITY: usize> Model for Phold<CAPACITY> {
     /// Declared only where they are few: with a link to every other LP, each LP would depend on
     /// all.
     fn links(&self, from: LpId) -> Option<Vec<Link>> {
-        let PholdParams { lps, neighborhood, blocks, lookahead, remote, .. } = self.params;
+        let PholdParams { lps, neighborhood, blocks, lookahead, remote, hot, .. } = self.params;
+        let neighborhood = if hot > 0.0 { 0 } else { neighborhood };
         let receivers: Vec<usize> = if remote <= 0.0 {
             Vec::new()
         } else if neighborhood == 0 && lps <= LINKS_MAX {
@@ -383,7 +417,7 @@ impl<const CAPACITY: usize> LogicalProcess for Node<CAPACITY> {
         let me = cx.me();
         let to = if remote >= 1.0 || cx.rng().chance(remote) {
             self.remote += 1;
-            phold.receiver(me, cx.rng())
+            phold.receiver(me, cx.now(), cx.rng())
         } else {
             me
         };
