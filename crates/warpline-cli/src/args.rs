@@ -116,7 +116,8 @@ impl CommonArgs {
             EngineKind::Auto => {
                 let share = (system::cores() / jobs).max(1);
                 let workers = self.timewarp.workers.unwrap_or(share);
-                Auto { workers, placement: ranks.placement.clone(), pin }.into()
+                let (placement, balance) = (ranks.placement.clone(), ranks.balance);
+                Auto { workers, placement, pin, balance }.into()
             }
             EngineKind::Sequential => Sequential { pending }.into(),
             EngineKind::Conservative => ranks.conservative(workers, pin).into(),
@@ -127,7 +128,8 @@ impl CommonArgs {
             EngineKind::Speculative => {
                 let (WindowWidth(width), placement) = (self.width, ranks.placement.clone());
                 let measure_costs = self.timewarp.costs;
-                Speculative { workers, width, placement, pin, measure_costs }.into()
+                let balance = ranks.balance;
+                Speculative { workers, width, placement, pin, measure_costs, balance }.into()
             }
             EngineKind::Profile => self.profile.profile().into(),
             other => Engine::from(other),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use warpline::{
-    AnyModel, Conservative, Report, RunError, Simulation,
+    AnyModel, Balance, Conservative, Report, RunError, Simulation,
     any_model::AnyOutput,
     settings::{Aggregation, Placement, Synchronization, SynchronizationKind},
 };
@@ -27,6 +27,10 @@ pub(crate) struct RankArgs {
     /// workers), or a file with the number of a worker in each line, one line per process
     #[arg(long, value_name = "NAME|FILE", default_value = "model", value_parser = placement)]
     pub(crate) placement: Placement,
+    /// Whether LPs move to other workers where those have less to do, and fewer workers work where
+    /// that is faster: on, off, or randomly:P for tests
+    #[arg(long, value_name = "HOW", default_value_t)]
+    pub(crate) balance: Balance,
     /// How the conservative engine's workers know what they may handle
     #[arg(
         long,
@@ -53,6 +57,7 @@ impl RankArgs {
             placement: self.placement.clone(),
             aggregation: self.aggregation,
             pin,
+            balance: self.balance,
         }
     }
 }

@@ -15,7 +15,7 @@ use std::{
 };
 
 use warpline::{
-    Conservative, Engine, Simulation, Speculative, TimeWarp, Width,
+    Balance, Conservative, Engine, Simulation, Speculative, TimeWarp, Width,
     settings::{EngineKind, PoolKind},
 };
 use warpline_models::{catalog::Parameters, phold::PholdParams};
@@ -89,11 +89,13 @@ fn a_longer_run_allocates_no_more() {
         PoolKind::ALL.iter().map(with)
     };
     let parallel = [1, 2].into_iter().flat_map(time_warp);
+    // Each leg allocates, so there is only one.
+    let balance = Balance::Off;
     let conservative =
-        [1, 2].map(|workers| Conservative { workers, ..Conservative::default() }.into());
+        [1, 2].map(|workers| Conservative { workers, balance, ..Conservative::default() }.into());
     // A given width, so that no search for one makes new grids.
     let speculative = [1, 2].map(|workers| {
-        Speculative { workers, width: Width::Fixed(0.02), ..Speculative::default() }.into()
+        Speculative { workers, width: Width::Fixed(0.02), balance, ..Speculative::default() }.into()
     });
     let others = [Engine::default()].into_iter().chain(conservative).chain(speculative);
     for engine in others.chain(parallel) {

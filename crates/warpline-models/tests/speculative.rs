@@ -18,7 +18,7 @@ mod matrix;
 
 use matrix::exactly;
 use warpline::{
-    AnyModel, Engine, Sequential, Simulation, Speculative, Width, digest::CommitDigest,
+    AnyModel, Balance, Engine, Sequential, Simulation, Speculative, Width, digest::CommitDigest,
 };
 use warpline_models::{
     catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
@@ -71,8 +71,9 @@ fn commits_what_the_sequential_engine_does() {
                     Width::Fixed(1.0),
                     Width::Fixed(30.0),
                 ] {
+                    let (pin, balance) = (false, Balance::Off);
                     let engine =
-                        Speculative { workers, width, pin: false, ..Speculative::default() };
+                        Speculative { workers, width, pin, balance, ..Speculative::default() };
                     let found = run(model(), engine, seed, end);
                     assert_eq!(found, oracle, "{name}, {workers} workers, {width:?}, seed {seed}");
                 }
@@ -105,7 +106,8 @@ fn forced_widths_waste_a_bounded_amount() {
         for workers in [1, 2, 3] {
             for times in [1.0, 4.0, 16.0, 64.0] {
                 let width = Width::Fixed(best * times);
-                let engine = Speculative { workers, width, pin: false, ..Speculative::default() };
+                let (pin, balance) = (false, Balance::Off);
+                let engine = Speculative { workers, width, pin, balance, ..Speculative::default() };
                 let mut simulation = Simulation::new(model()).engine(engine).seed(1).end(end);
                 let report = simulation.run().expect("a sound run");
                 let what = format!("{name}, {workers} workers, {times} times the width");

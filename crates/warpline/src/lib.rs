@@ -33,6 +33,8 @@ mod engines;
 pub mod error;
 mod event;
 mod handling;
+mod legs;
+mod load_sharing;
 pub mod monitor;
 mod names;
 mod ordered_slab;
@@ -60,7 +62,8 @@ pub use any_model::{AnyModel, Only, Runnable};
 pub use error::{ConfigError, RunError};
 pub use report::{Figure, Report, Results};
 pub use settings::{
-    Auto, Conservative, Engine, Profile, ReverseCheck, Sequential, Speculative, TimeWarp, Width,
+    Auto, Balance, Conservative, Engine, Profile, ReverseCheck, Sequential, Speculative, TimeWarp,
+    Width,
 };
 pub use simulation::Simulation;
 pub use warpline_core::{

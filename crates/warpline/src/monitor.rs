@@ -1,9 +1,10 @@
 //! What the workers of a run are doing, readable from any thread: [`Monitor`].
 //!
 //! The workers of Time Warp write it where that costs nothing: when they report in a GVT
-//! computation, and when they have been idle for a while. A reader waits for no worker, so one that
-//! hangs in a handler delays no answer: it is the one that has not reported in the latest GVT
-//! computation.
+//! computation, and when they have been idle for a while; those of engines with windows, when they
+//! come to the end of a window, which is a GVT computation there. A reader waits for no worker, so
+//! one that hangs in a handler delays no answer: it is the one that has not reported in the latest
+//! GVT computation.
 
 use std::{
     fmt,
@@ -43,13 +44,15 @@ pub enum Activity {
     OutOfBuffers,
     /// It has few buffers left, and waits until others have caught up.
     FewBuffers,
+    /// It has handled what it knows of a window, and waits until the others have, too.
+    AtWindowEnd,
     /// It has left the run.
     Ended,
 }
 
 impl Activity {
     /// All activities, each at the place of its number.
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Starting,
         Self::Working,
         Self::NoEvents,
@@ -60,6 +63,7 @@ impl Activity {
         Self::Full,
         Self::OutOfBuffers,
         Self::FewBuffers,
+        Self::AtWindowEnd,
         Self::Ended,
     ];
 }
@@ -77,6 +81,7 @@ impl fmt::Display for Activity {
             Self::Full => "waits for GVT to commit what it has handled",
             Self::OutOfBuffers => "waits for event buffers",
             Self::FewBuffers => "has few event buffers, and waits for others to catch up",
+            Self::AtWindowEnd => "waits for the others at the end of a window",
             Self::Ended => "has ended",
         })
     }
@@ -103,10 +108,27 @@ impl Shown {
             self.activity.store(activity as u8, Ordering::Relaxed);
         }
     }
+
+    /// Shows that the worker has come to the end of a window.
+    pub(crate) fn report(&self, windows: u64, next: VirtualTime, processed: u64) {
+        // Ordering: Relaxed; for people.
+        self.reports.store(windows, Ordering::Relaxed);
+        self.next.store(next.get().to_bits(), Ordering::Relaxed);
+        self.processed.store(processed, Ordering::Relaxed);
+    }
 }
 
 /// What the workers of a run show.
 pub(crate) type Board = Arc<[CachePadded<Shown>]>;
+
+/// A board for this number of workers, which the monitor of a run shows from now on.
+pub(crate) fn board(workers: usize, monitor: Option<&Monitor>) -> Board {
+    let board: Board = (0..workers).map(|_| CachePadded::default()).collect();
+    if let Some(monitor) = monitor {
+        monitor.attach(&board);
+    }
+    board
+}
 
 /// What a worker has shown last.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -164,8 +186,8 @@ impl fmt::Display for WorkerStatus {
 pub struct Monitor(Arc<Mutex<Option<Board>>>);
 
 impl Monitor {
-    /// What each worker of the latest run has shown last. Empty before a run, and with engines
-    /// other than Time Warp.
+    /// What each worker of the latest run has shown last, of its latest leg if the engine runs in
+    /// legs. Empty before a run, with the sequential engine, and with null messages.
     #[must_use]
     pub fn workers(&self) -> Vec<WorkerStatus> {
         let board = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -107,7 +107,7 @@ impl<'a, M: Runnable> Simulation<'a, M> {
         self
     }
 
-    /// Lets `monitor` tell what the workers of Time Warp are doing, from any thread.
+    /// Lets `monitor` tell what the workers are doing, from any thread.
     #[must_use]
     pub fn monitor(mut self, monitor: &Monitor) -> Self {
         self.watch.monitor = Some(monitor.clone());

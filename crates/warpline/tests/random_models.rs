@@ -47,8 +47,8 @@ use std::{
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use random::{Habit, Line, Mistake, Output, Plain, Spec, Where};
 use warpline::{
-    Auto, Conservative, EventKey, LpId, ModelError, Report, RunError, Sequential, Simulation,
-    Speculative, TimeWarp, Width,
+    Auto, Balance, Conservative, EventKey, LpId, ModelError, Report, RunError, Sequential,
+    Simulation, Speculative, TimeWarp, Width,
     error::Fault,
     pending::PendingKind,
     settings::{Cancellation, CheckpointInterval, FossilCollection, StateSaving},
@@ -267,11 +267,14 @@ proptest! {
         let run = watchdog::run(simulation.engine(time_warp.clone()));
         check(run, &spec.lines.lock().unwrap(), &spec, &plain)?;
 
+        let moving = Balance::Randomly(0.2);
         for width in [Width::Auto, width.map_or(Width::Auto, Width::Fixed)] {
             let spec = apart(&spec);
             let simulation = Simulation::new(spec.clone()).seed(seed).end(end);
             let (workers, pin) = (time_warp.workers, false);
-            let speculative = Speculative { workers, width, pin, ..Speculative::default() };
+            let balance = if width == Width::Auto { moving } else { Balance::Off };
+            let speculative =
+                Speculative { workers, width, pin, balance, ..Speculative::default() };
             let run = watchdog::run(simulation.engine(speculative));
             check(run, &spec.lines.lock().unwrap(), &spec, &plain)?;
         }
@@ -284,7 +287,8 @@ proptest! {
 
         let spec = apart(&spec);
         let simulation = Simulation::new(spec.clone()).seed(seed).end(end);
-        let conservative = Conservative { workers: time_warp.workers, ..Conservative::default() };
+        let workers = time_warp.workers;
+        let conservative = Conservative { workers, balance: moving, ..Conservative::default() };
         let run = simulation.engine(conservative);
         let run = watchdog::run(run);
         if spec.lookahead.is_some_and(|lookahead| lookahead > 0.0) {

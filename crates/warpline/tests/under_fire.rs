@@ -35,8 +35,8 @@ use std::{
 
 use hooked_phold::{HandlerCall, HookedPhold, Lines, simulation, truth};
 use warpline::{
-    Model, ModelError, Only, RunError, Sequential, Simulation, TimeWarp, digest::mix,
-    monitor::WorkerStatus, settings::Cancellation,
+    Balance, Engine, Model, ModelError, Only, RunError, Sequential, Simulation, Speculative,
+    TimeWarp, digest::mix, monitor::WorkerStatus, settings::Cancellation,
 };
 
 const LPS: u32 = 16;
@@ -52,7 +52,7 @@ fn time_warp<M: Model>(
     model: M,
     workers: usize,
     cancellation: Cancellation,
-) -> Simulation<'static, Only<(Sequential, TimeWarp), M>> {
+) -> Simulation<'static, Only<(Sequential, (TimeWarp, Speculative)), M>> {
     // Small batches and frequent rounds: more of everything that can go wrong.
     let (batch, gvt_interval) = (4, 64);
     let engine = TimeWarp { workers, cancellation, batch, gvt_interval, ..TimeWarp::default() };
@@ -253,7 +253,12 @@ fn stopped_runs_are_beginnings() {
 /// observers.
 #[test]
 fn the_watchdog_names_the_worker_that_hangs() {
-    for stuck in [0, 2, 3] {
+    let (workers, balance) = (4, Balance::Off);
+    let engines: [Engine; 2] = [
+        TimeWarp { workers, ..TimeWarp::default() }.into(),
+        Speculative { workers, balance, ..Speculative::default() }.into(),
+    ];
+    for (stuck, engine) in [0, 2, 3].into_iter().flat_map(|it| engines.clone().map(|e| (it, e))) {
         let (hangs, release) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (hanging, released) = (Arc::clone(&hangs), Arc::clone(&release));
         let model = HookedPhold::new(LPS, move |HandlerCall { lp, nth, .. }| {
@@ -264,7 +269,7 @@ fn the_watchdog_names_the_worker_that_hangs() {
             }
             None
         });
-        let run = watchdog::start(time_warp(model, 4, Cancellation::default()).end(END));
+        let run = watchdog::start(simulation(model).engine(engine).end(END));
         let only_it = |workers: &[WorkerStatus]| {
             workers.iter().all(|worker| worker.is_awaited == (worker.worker == stuck as usize))
         };

@@ -17,15 +17,17 @@
 //! - `Legs::run` begins another leg although nothing is left: another "time of the last event".
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use warpline_core::Stream;
+use warpline_core::{LpId, Stream};
 
 use super::*;
 use crate::{
-    event::Boxed,
+    Placement,
+    legs::{Deciding, Legs},
+    run::Outcome,
     simulated::{
         Dice, Truth,
         model::{Note, Toy},
@@ -46,7 +48,9 @@ fn simulate(seed: u64) -> u64 {
     let table = (0..toy.habits.len()).map(|lp| (lp as u32 * 5) % 3).collect::<Vec<_>>();
     let placements = [Placement::Model, Placement::RoundRobin, Placement::Table(table.into())];
     let placement = placements[dice.0.below(3) as usize].clone();
-    let engine = Auto { workers: 3, placement, pin: false };
+    // In every other run, LPs move from leg to leg, wherever chance sends them.
+    let balance = if dice.one_in(2) { Balance::Randomly(0.3) } else { Balance::On };
+    let engine = Auto { workers: 3, placement, pin: false, balance };
     let settings = Settings { seed, end, memory: None, engine };
     let truth = Truth::new(&toy, settings.with(Sequential::default()));
     let stop = dice.one_in(6).then(|| dice.0.below(20));
@@ -69,7 +73,11 @@ fn run<B: Buffer<Note> + Send>(
     let candidates =
         Candidate::all(settings.engine.workers, toy.habits.len(), toy.lookahead(), settings.end);
     let ranks = Ranks::alone();
-    let legs = Legs::new(toy, settings, &ranks, Instant::now(), &candidates);
+    let run =
+        Run { model: toy, settings: settings.parallel(), ranks: &ranks, started: Instant::now() };
+    let deciding = Mutex::new(Deciding::new(candidates.len(), settings.engine.balance, 1));
+    let legs = Legs::new(&run, &candidates, &deciding);
+    let mut engines = EveryEngine { run: &run, settings, widths: Vec::new() };
     let (stopped, begun) = (AtomicBool::new(false), AtomicU64::new(0));
     let dice = Arc::new(Mutex::new(dice));
     let looks = Arc::clone(&dice);
@@ -84,13 +92,18 @@ fn run<B: Buffer<Note> + Send>(
         if stop.is_some_and(|stop| begun.load(Ordering::Relaxed) > stop) {
             stopped.store(true, Ordering::Relaxed);
         }
-        begun.load(Ordering::Relaxed) < 60 && looks.lock().expect("no panic").one_in(patience)
+        let ends =
+            begun.load(Ordering::Relaxed) < 60 && looks.lock().expect("no panic").one_in(patience);
+        if ends {
+            deciding.lock().expect("no panic in here").sharing.end_leg();
+        }
+        ends
     }));
     let begin_leg = || {
         begun.fetch_add(1, Ordering::Relaxed);
         dice.lock().expect("no panic in here").0.below(candidates.len() as u64) as usize
     };
-    let outcome = legs.run::<B>(&mut watch, &begin_leg);
+    let outcome = legs.run::<B>(&mut watch, &begin_leg, &mut engines);
     drop(watch);
     let log = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
     match outcome {

@@ -13,6 +13,7 @@ use crate::{
     cut::{Cut, Leg},
     event::Event,
     handling::Lp,
+    monitor::Activity,
     run::{Alarm, Failure, Outcome, ProgressMonitor, Ranks, Run, threads},
     settings::Settings,
     watch::Watch,
@@ -96,6 +97,9 @@ pub(super) fn leg<'m, M: Model + 'm, B: Send + 'm, A: Algorithm<'m, M, B>>(
 ) -> Result<Leg<M, Event<B>>, Failure> {
     let work = |me, watch: &mut Watch<'_>| work(algorithm, me, watch, started);
     let common = algorithm.common();
+    if let (Some(monitor), SynchronizationKind::Windows) = (&watch.monitor, common.mode) {
+        monitor.attach(&common.shown);
+    }
     let refused = || algorithm.abort();
     let results = threads::at_once(common.workers(), watch, &common.failure, refused, work);
     conclude(algorithm, results)
@@ -114,6 +118,7 @@ fn work<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
     let alarm = Alarm::new(|| algorithm.abort());
     let mut monitor = common.monitor(watch, started);
     let result = algorithm.work(me, &mut monitor);
+    common.shown[me].show(Activity::Ended);
     alarm.disarm();
     drop(binding);
     monitor.resume_panic();

@@ -4,7 +4,7 @@
 //! Made by [`execute`](super::algorithm::execute); each algorithm has it in its own `Shared`.
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
     time::Instant,
 };
 
@@ -16,6 +16,8 @@ use crate::{
     cut::{Cut, Parts},
     event::{Buffer, Event, Message},
     handling::{Admission, CutOff, Halt},
+    load_sharing::Loads,
+    monitor::{Board, board},
     panics,
     placement::LpDirectory,
     run::{FailureOrder, FirstFailure, ProgressMonitor, Ranks, Stop, threads},
@@ -52,6 +54,10 @@ pub(super) struct Common<'m, M: Model, B> {
     pub(super) committed_before: u64,
     /// What each worker begins with, if the run does not begin with it.
     pub(super) cut: Option<Parts<M::Lp, Event<B>>>,
+    /// Where workers note how much they have to do, if LPs may move.
+    pub(super) loads: Option<Arc<Loads>>,
+    /// What workers show, for people.
+    pub(super) shown: Board,
 }
 
 /// Which code of the model a worker runs: the place that an error names.
@@ -112,7 +118,15 @@ impl<'m, M: Model, B> Common<'m, M, B> {
             committed: AtomicU64::new(committed_before),
             memory,
             committed_before,
+            loads: None,
+            shown: board(settings.engine.workers, None),
         })
+    }
+
+    /// The same, with workers that note how much they have to do.
+    pub(super) fn noting(mut self, loads: Option<Arc<Loads>>) -> Self {
+        self.loads = loads;
+        self
     }
 
     /// A worker's progress monitor.

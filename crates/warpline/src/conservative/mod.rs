@@ -22,16 +22,18 @@ mod null_messages;
 mod synchronization;
 pub(crate) mod windows;
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use warpline_core::{Fault, Model};
 
 use crate::{
-    Conservative, Report, RunError, SynchronizationKind,
+    Conservative, EngineKind, Report, RunError, SynchronizationKind,
     cut::{Cut, Leg},
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
+    legs::{self, Candidate, Carrier, Task},
+    load_sharing::Loads,
     panics,
-    run::{self, Failure, Ranks},
+    run::{self, Failure, Ranks, Run},
     settings::Settings,
     watch::Watch,
 };
@@ -55,17 +57,18 @@ pub(crate) fn run<M: Model>(
 }
 
 /// Runs `model` with windows from a cut on, or from its start, until it is told to hand over.
+/// Workers note how much they have to do in the loads, if there are any.
 pub(crate) fn leg<M: Model, B: Buffer<Message<M>> + Send>(
     model: &M,
     settings: &Settings<Conservative>,
     ranks: &Ranks<'_>,
     watch: &mut Watch<'_>,
     started: Instant,
-    cut: Option<Cut<M::Lp, Event<B>>>,
+    (cut, loads): (Option<Cut<M::Lp, Event<B>>>, Option<Arc<Loads>>),
 ) -> Result<Leg<M, Event<B>>, Failure> {
     let (mode, bytes) = (SynchronizationKind::Windows, windows::Shared::<M, B>::EVENT_BYTES);
     let shared = Common::new(model, settings, ranks, mode, bytes, cut)
-        .and_then(|common| windows::Shared::<M, B>::make(common, None))
+        .and_then(|common| windows::Shared::<M, B>::make(common.noting(loads), None))
         .map_err(run::failed_at_start)?;
     algorithm::leg(&shared, watch, started)
 }
@@ -78,10 +81,38 @@ fn run_with<M: Model, B: Buffer<Message<M>> + Send>(
 ) -> Result<Option<Report<M::Output>>, RunError> {
     let mode = panics::catch(|| resolve(settings.engine.synchronization.kind(), model));
     let mode = mode.map_err(|fault| model_error(fault, settings))??;
-    if mode == SynchronizationKind::Windows {
-        execute::<M, B, windows::Shared<'_, M, B>>(model, settings, watch, ranks, mode)
-    } else {
-        execute::<M, B, null_messages::Shared<'_, M, B>>(model, settings, watch, ranks, mode)
+    if mode != SynchronizationKind::Windows {
+        return execute::<M, B, null_messages::Shared<'_, M, B>>(
+            model, settings, watch, ranks, mode,
+        );
+    }
+    if ranks.count() > 1 {
+        return execute::<M, B, windows::Shared<'_, M, B>>(model, settings, watch, ranks, mode);
+    }
+    let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
+    let Conservative { workers, balance, .. } = settings.engine;
+    let candidates = || Candidate::of(EngineKind::Conservative, workers, balance);
+    let mut alone = Alone { run: &run, settings };
+    legs::carry_out::<M, B>(&run, candidates, balance, &mut alone, watch)
+}
+
+/// Carries out legs with windows.
+struct Alone<'r, M: Model> {
+    run: &'r Run<'r, M>,
+    settings: &'r Settings<Conservative>,
+}
+
+impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for Alone<'_, M> {
+    fn carry(
+        &mut self,
+        task: Task<M, B>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Leg<M, Event<B>>, Failure> {
+        let Task { candidate: Candidate { workers, .. }, placement, pin, cut, loads, .. } = task;
+        let settings = self.settings;
+        let engine = Conservative { workers, placement, pin, ..settings.engine.clone() };
+        let &Run { model, ranks, started, .. } = self.run;
+        leg(model, &settings.with(engine), ranks, watch, started, (cut, loads))
     }
 }
 

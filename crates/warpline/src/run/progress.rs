@@ -72,6 +72,11 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
         self.now = VirtualTime::new(time).unwrap_or(self.now).max(self.now);
     }
 
+    /// The time before which everything is handled.
+    pub(crate) const fn reached(&self) -> VirtualTime {
+        self.now
+    }
+
     /// Whether the window is to be cut off.
     pub(crate) fn is_cut_off(&self) -> bool {
         // Ordering: Relaxed; it publishes nothing but itself.

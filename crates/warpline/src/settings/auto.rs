@@ -1,6 +1,6 @@
 //! The settings of the engine that chooses engines.
 
-use super::Placement;
+use super::{Balance, Placement};
 
 /// The engine that is best for the model and the machine: the run tries the sequential, the
 /// conservative and the speculative engine for short times, goes on with the one that commits the
@@ -26,12 +26,14 @@ pub struct Auto {
     pub placement: Placement,
     /// Whether workers are bound to cores, where there are enough of them.
     pub pin: bool,
+    /// Whether LPs move to other workers, and other engines are tried.
+    pub balance: Balance,
 }
 
 /// As many workers as the machine has cores.
 impl Default for Auto {
     fn default() -> Self {
         let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Self { workers, placement: Placement::default(), pin: true }
+        Self { workers, placement: Placement::default(), pin: true, balance: Balance::default() }
     }
 }

@@ -2,7 +2,7 @@
 
 use warpline_net::Aggregation;
 
-use super::Placement;
+use super::{Balance, Placement};
 use crate::names::names;
 
 /// The conservative engine: workers handle only events that no earlier one can precede any more.
@@ -20,7 +20,7 @@ use crate::names::names;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Conservative {
     /// How many workers (threads) share the LPs, of each rank if there are several.
     pub workers: usize,
@@ -32,6 +32,9 @@ pub struct Conservative {
     pub aggregation: Aggregation,
     /// Whether workers are bound to cores, where there are enough of them.
     pub pin: bool,
+    /// Windows on one rank: whether LPs move to other workers, and fewer workers work where that is
+    /// faster.
+    pub balance: Balance,
 }
 
 impl Default for Conservative {
@@ -42,6 +45,7 @@ impl Default for Conservative {
             placement: Placement::default(),
             aggregation: Aggregation::default(),
             pin: true,
+            balance: Balance::default(),
         }
     }
 }

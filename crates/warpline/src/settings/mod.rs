@@ -8,6 +8,7 @@
 //! Nothing of an engine is imported here, so every module may import this one.
 
 mod auto;
+mod balance;
 mod conservative;
 mod engine;
 mod parallel;
@@ -19,6 +20,7 @@ mod timewarp;
 use crate::ConfigError;
 
 pub use auto::Auto;
+pub use balance::Balance;
 pub use conservative::{Conservative, Synchronization, SynchronizationKind};
 pub use engine::{Engine, EngineKind, ReverseCheck, Sequential};
 pub(crate) use parallel::Parallel;

@@ -44,7 +44,7 @@ impl<E> Settings<E> {
 
 impl Settings<Auto> {
     pub(crate) const fn parallel(&self) -> Parallel<'_> {
-        let Auto { workers, placement, pin } = &self.engine;
+        let Auto { workers, placement, pin, .. } = &self.engine;
         self.of(EngineKind::Auto, *workers, placement, *pin)
     }
 }

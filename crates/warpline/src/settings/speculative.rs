@@ -1,6 +1,6 @@
 //! The settings of the speculative engine.
 
-use super::Placement;
+use super::{Balance, Placement};
 use crate::ConfigError;
 
 /// The speculative engine: workers handle all events of a short window of virtual time before they
@@ -29,6 +29,8 @@ pub struct Speculative {
     pub pin: bool,
     /// Whether to measure where the time goes ([`Details::costs`](crate::report::Details::costs)).
     pub measure_costs: bool,
+    /// Whether LPs move to other workers, and fewer workers work where that is faster.
+    pub balance: Balance,
 }
 
 impl Speculative {
@@ -71,6 +73,7 @@ impl Default for Speculative {
             placement: Placement::default(),
             pin: true,
             measure_costs: false,
+            balance: Balance::default(),
         }
     }
 }

@@ -6,6 +6,8 @@
 //! - **SPEC-A.** In a window, an LP handles its events in the order of their keys, from its state
 //!   before the window; if an event comes too late for that, it is [rolled back](super::rollback).
 
+use std::time::Instant;
+
 use warpline_core::{EventKey, Fault, Io, LogicalProcess, Model};
 
 use super::{
@@ -145,10 +147,12 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// Handles the events of one LP after the other. `at` moves on to the next LP's first event
     /// before an LP is handled.
     fn execute_groups(&mut self, parity: Parity, at: &mut usize, executed: &mut Executed) {
-        let Self { windows, lps, sender, tally, .. } = self;
+        let Self { windows, lps, sender, tally, sampler, .. } = self;
         let window = &mut windows[parity.index()];
+        let measures = sampler.measures(window.number);
         let end = window.order.len();
         while *at < end {
+            let began = measures.then(Instant::now);
             let key = |item| window.log[by_lp::place(item)].key;
             let group = by_lp::group(&mut window.order, *at, key);
             let (local, len) = (by_lp::local(group[0]) as u32, group.len());
@@ -161,6 +165,9 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             execute(lp, events, sender, &mut window.outputs, executed);
             tally.processed += executed.events;
             window.executed(local, *executed);
+            if let Some(began) = began {
+                sampler.note(local as usize, began);
+            }
         }
     }
 

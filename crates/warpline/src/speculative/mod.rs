@@ -55,16 +55,19 @@ mod window;
 pub(crate) mod words;
 mod worker;
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use warpline_core::Model;
 
 use crate::{
-    Details, Report, RunError, Speculative, Totals,
+    Details, EngineKind, Report, RunError, Speculative, Totals,
     cut::{Cut, Leg},
     event::{Boxed, Buffer, Event as PlainEvent, INLINE_BYTES_MAX, Inline, Message},
     handling::Lp,
-    run::{self, Alarm, Failure, Outcome, Ranks, Run, threads},
+    legs::{self, Candidate, Carrier, Task},
+    load_sharing::Loads,
+    monitor::Activity,
+    run::{self, Alarm, Failure, Ranks, Run, threads},
     settings::Settings,
     watch::Watch,
 };
@@ -106,16 +109,37 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     watch: &mut Watch<'_>,
     ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
-    let started = Instant::now();
-    let run = Run { model, settings: settings.parallel(), ranks, started };
-    let make = |_| Shared::<M, B>::new(model, settings, ranks, Beginning::default());
-    run.carry_out(make, |shared| match all_workers(shared, watch, started) {
-        Ok((leg, _)) => {
-            shared.monitor(watch, started).observe_end(leg.last_time);
-            Outcome::at_end(leg, shared.directory.ids(), &settings.parallel())
-        }
-        Err(failure) => Outcome::failed(failure),
-    })
+    let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
+    let Speculative { workers, balance, .. } = settings.engine;
+    let candidates = || Candidate::of(EngineKind::Speculative, workers, balance);
+    let mut alone = Alone { run: &run, settings, width: None };
+    legs::carry_out::<M, B>(&run, candidates, balance, &mut alone, watch)
+}
+
+/// Carries out legs on this engine.
+struct Alone<'r, M: Model> {
+    run: &'r Run<'r, M>,
+    settings: &'r OwnSettings,
+    /// What the last leg has found out about widths.
+    width: Option<FoundWidth>,
+}
+
+impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for Alone<'_, M> {
+    fn carry(
+        &mut self,
+        task: Task<M, B>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Leg<M, PlainEvent<B>>, Failure> {
+        let Task { candidate: Candidate { workers, .. }, placement, pin, cut, loads, .. } = task;
+        let settings = self.settings;
+        let engine = Speculative { workers, placement, pin, ..settings.engine.clone() };
+        let &Run { model, ranks, started, .. } = self.run;
+        let beginning = Beginning { cut, width: self.width.take(), loads };
+        let (leg, width) =
+            self::leg(model, &settings.with(engine), ranks, watch, started, beginning)?;
+        self.width = width;
+        Ok(leg)
+    }
 }
 
 /// A leg, and what it has found out about widths.
@@ -126,11 +150,13 @@ pub(crate) struct Beginning<M: Model, B> {
     pub(crate) cut: Option<Cut<M::Lp, PlainEvent<B>>>,
     /// The widths that another leg has found.
     pub(crate) width: Option<FoundWidth>,
+    /// Where workers note how much they have to do.
+    pub(crate) loads: Option<Arc<Loads>>,
 }
 
 impl<M: Model, B> Default for Beginning<M, B> {
     fn default() -> Self {
-        Self { cut: None, width: None }
+        Self { cut: None, width: None, loads: None }
     }
 }
 
@@ -143,7 +169,9 @@ pub(crate) fn leg<M: Model, B: Buffer<Message<M>> + Send>(
     started: Instant,
     beginning: Beginning<M, B>,
 ) -> Result<LegAndWidth<M, B>, Failure> {
-    let shared = Shared::new(model, settings, ranks, beginning).map_err(run::failed_at_start)?;
+    let monitor = watch.monitor.as_ref();
+    let shared =
+        Shared::new(model, settings, ranks, beginning, monitor).map_err(run::failed_at_start)?;
     all_workers(&shared, watch, started)
 }
 
@@ -184,9 +212,11 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     let mut monitor = shared.monitor(watch, started);
     let mut worker = Worker::new(shared, me);
     worker.work(&mut monitor);
+    shared.shown[me].show(Activity::Ended);
     alarm.disarm();
     drop(binding);
     monitor.resume_panic();
+    worker.sampler.hand_in(shared.directory.lps_of(me));
     let Worker { lps, left, pending, is_interrupted, tally, mut costs, control, .. } = worker;
     costs.enter(Part::Regrid);
     let pending = pending.into_iter().filter_map(Event::into_plain).collect();

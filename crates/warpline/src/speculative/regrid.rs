@@ -324,7 +324,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// At the start: a width at which this worker's first window has some events.
     fn first_width(&self, pending: &[Event<B>]) -> f64 {
         let shared = self.shared();
-        if let Some(width) = shared.settings.engine.width.value().or(shared.width_before) {
+        if let Some(width) = shared.width_before.or(shared.settings.engine.width.value()) {
             return width;
         }
         let calendar = &self.sender.calendar;

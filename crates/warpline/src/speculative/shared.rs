@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Instant,
@@ -17,6 +17,8 @@ use crate::{
     cut::{Cut, Parts},
     event::Message,
     handling::{Admission, CutOff, Halt},
+    load_sharing::Loads,
+    monitor::{Board, Monitor, board},
     panics,
     placement::{LpDirectory, LpPlace},
     run::{FailureOrder, FirstFailure, ProgressMonitor, Ranks, Stop, threads},
@@ -62,7 +64,11 @@ pub(super) struct Shared<'m, M: Model, B> {
     /// The base width that another leg has found, and the control of widths from there.
     pub(super) width_before: Option<f64>,
     control: Mutex<Option<WidthControl>>,
+    /// Where workers note how much they have to do, if LPs may move.
+    pub(super) loads: Option<Arc<Loads>>,
     pub(super) words: Words,
+    /// What workers show, for people.
+    pub(super) shown: Board,
     /// How many slots the next windows have, by their number modulo 4. Only the first worker
     /// writes, and nobody reads a number before the word that was published after it.
     widths: CachePadded<[AtomicU64; 4]>,
@@ -116,6 +122,7 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
         settings: &'m Settings<Speculative>,
         ranks: &Ranks<'_>,
         beginning: Beginning<M, B>,
+        monitor: Option<&Monitor>,
     ) -> Result<Self, RunError> {
         let parallel = settings.parallel();
         parallel.validate()?;
@@ -125,7 +132,7 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
         let here = ranks.here(&parallel);
         let lps = admission.lp_count();
         let directory = LpDirectory::new(model, lps, parallel.placement, workers, here)?;
-        let Beginning { cut, width } = beginning;
+        let Beginning { cut, width, loads } = beginning;
         let committed_before = cut.as_ref().map_or(0, Cut::committed);
         let cut = cut.map(|cut| cut.divide(&directory, |event| event.to));
         let (width_before, control) =
@@ -145,7 +152,9 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
             committed_before,
             width_before,
             control: Mutex::new(control.flatten()),
+            loads,
             words: Words::new(workers),
+            shown: board(workers, monitor),
             widths: CachePadded::default(),
             regrid: Regrid::new(workers, lps),
             outputs: Mutex::default(),

@@ -18,6 +18,8 @@ use crate::{
     Width,
     event::{Buffer, Message, by_lp::SortByLp},
     handling::Lp,
+    load_sharing::Sampler,
+    monitor::Activity,
     run::ProgressMonitor,
     scheduling::{self, Instant},
 };
@@ -66,6 +68,7 @@ pub(super) struct Worker<'a, M: Model, B> {
     pub(super) left: u64,
     pub(super) tally: Tally,
     pub(super) costs: Costs,
+    pub(super) sampler: Sampler<'a>,
     /// Kept for their memory.
     pub(super) batch: Vec<Event<B>>,
     pub(super) places: Vec<Place>,
@@ -129,6 +132,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             left: 0,
             tally: Tally::default(),
             costs: Costs::new(shared.settings.engine.measure_costs),
+            sampler: Sampler::new(shared.loads.as_deref(), me, lps),
             batch: Vec::new(),
             places: Vec::new(),
             by_lp: SortByLp::default(),
@@ -221,6 +225,9 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
                 return;
             }
         }
+        if self.sampler.measures(self.newest) {
+            self.sampler.end_window();
+        }
         self.sender.publish();
         self.poll();
     }
@@ -236,6 +243,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
     fn settle_window(&mut self, monitor: &mut ProgressMonitor<'_, '_>) {
         let parity = Parity::of(self.newest);
         self.settle(parity);
+        self.report(0);
         self.await_commit(monitor, self.newest);
         self.settle(parity);
         if self.is_regrid_requested() {
@@ -268,6 +276,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
     fn await_commit(&mut self, monitor: &mut ProgressMonitor<'_, '_>, window: u64) {
         let mut waited = 0;
         let outer = self.costs.enter(Part::Waiting);
+        self.show(Activity::AtWindowEnd);
         while self.oldest < window && !self.is_regrid_requested() {
             if !self.poll() {
                 if monitor.is_to_stop() {
@@ -277,7 +286,22 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
                 waited += 1;
             }
         }
+        self.show(Activity::Working);
         self.costs.enter(outer);
+    }
+
+    /// Shows to people that the worker has handled all open windows but this number.
+    fn report(&self, but: u64) {
+        let opened = self.tally.windows + self.newest + 1 - self.oldest;
+        let border = VirtualTime::new(self.sender.grid.start(self.sender.border()));
+        let border = border.unwrap_or(VirtualTime::MAX);
+        let shown = &self.shared().shown[self.sender.me];
+        shown.report(opened - but, border, self.tally.processed);
+    }
+
+    /// Shows to people what the worker does.
+    fn show(&self, activity: Activity) {
+        self.shared().shown[self.sender.me].show(activity);
     }
 
     /// Looks at what others have sent, and whether the oldest window is committed. Returns whether
@@ -323,7 +347,9 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             shared.words.publish(me, Word::active(self.oldest));
             // In the middle of opening a tile of the next window, which goes on after this.
             let (executing, window_end) = (self.sender.executing, self.sender.window_end);
+            self.report(1);
             self.settle(oldest);
+            self.report(0);
             (self.sender.executing, self.sender.window_end) = (executing, window_end);
             if !self.windows[oldest.index()].stopped.is_empty() {
                 self.request_regrid(Reason::STOPPED);

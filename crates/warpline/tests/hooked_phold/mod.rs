@@ -11,7 +11,7 @@ use std::{
 
 use warpline::{
     Context, EventKey, Io, IoContext, LogicalProcess, LpId, Model, Only, Sequential, Simulation,
-    Stream, TimeWarp, VirtualTime, digest::mix,
+    Speculative, Stream, TimeWarp, VirtualTime, digest::mix,
 };
 
 /// One call of a handler.
@@ -181,7 +181,7 @@ impl LogicalProcess for HookedLp {
 /// A run of `model`, for which only the sequential engine and Time Warp are compiled.
 pub(crate) fn simulation<'a, M: Model>(
     model: M,
-) -> Simulation<'a, Only<(Sequential, TimeWarp), M>> {
+) -> Simulation<'a, Only<(Sequential, (TimeWarp, Speculative)), M>> {
     Simulation::new(Only::new(model))
 }
 

@@ -96,6 +96,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
     ) -> WorkerResult<M::Lp, B, Counters> {
         let mut worker = Worker::new(self, me);
         let ended = worker.work(monitor);
+        worker.sampler.hand_in(self.common.directory.lps_of(me));
         let Worker { lps, mut sender, tally, bucket, outputs, .. } = worker;
         let counters = Counters {
             windows: tally.windows,

@@ -3,7 +3,7 @@
 //! [`Worker::work`] is the main loop, called on the thread of the worker: synchronize, handle the
 //! window at the LBTS, and again.
 
-use std::{cmp::Reverse, sync::atomic::Ordering};
+use std::{cmp::Reverse, sync::atomic::Ordering, time::Instant};
 
 use warpline_core::{Io, LogicalProcess, Model, VirtualTime};
 
@@ -19,6 +19,8 @@ use super::{
 use crate::{
     event::{Bucket, Buffer, Event, Message, by_lp},
     handling::{Cause, Core, Handling, Lp},
+    load_sharing::Sampler,
+    monitor::Activity,
     run::{Broken, FailureOrder, ProgressMonitor, Reduction, threads},
 };
 
@@ -53,6 +55,7 @@ pub(super) struct Worker<'a, M: Model, B> {
     /// Non-blocking I/O events that are to be written at the next barrier.
     pub(super) outputs: Vec<Event<B>>,
     pub(super) tally: Tally,
+    pub(super) sampler: Sampler<'a>,
 }
 
 /// What a worker counts.
@@ -83,16 +86,18 @@ where
     B: Buffer<Message<M>>,
 {
     pub(super) fn new(shared: &'a Shared<'a, M, B>, me: usize) -> Self {
+        let lps = shared.common.directory.lps_of(me).len();
         Self {
             shared,
             me,
-            lps: Vec::with_capacity(shared.common.directory.lps_of(me).len()),
+            lps: Vec::with_capacity(lps),
             sender: Sender::new(shared, me),
             schedule: Schedule::default(),
             bucket: Bucket::default(),
             output_places: Vec::new(),
             outputs: Vec::new(),
             tally: Tally::default(),
+            sampler: Sampler::new(shared.common.loads.as_deref(), me, lps),
         }
     }
 
@@ -188,6 +193,9 @@ where
     ) -> Result<Reduction, Broken> {
         let round = self.tally.barriers;
         self.tally.barriers += 1;
+        let shown = &self.shared.common.shown[self.me];
+        shown.report(round + 1, monitor.reached(), self.tally.committed);
+        shown.show(Activity::AtWindowEnd);
         let spins = self.shared.common.spins;
         let idle = |waited| {
             // Perhaps no other worker has the time to notice that the run is to stop.
@@ -200,6 +208,7 @@ where
     /// Handles the events of a window, tile by tile.
     fn handle_window(&mut self, window: u64, monitor: &mut ProgressMonitor<'_, '_>) {
         self.tally.windows += 1;
+        self.shared.common.shown[self.me].show(Activity::Working);
         self.sender.next_window = window + 1;
         let (shared, before, self_sent) = (self.shared, self.tally.committed, self.tally.self_sent);
         monitor.cuts_off();
@@ -224,6 +233,9 @@ where
             self.tally.left += (self.schedule.len() - at) as u64;
             self.guard(Self::clear_bucket);
         }
+        if self.sampler.measures(self.tally.windows) {
+            self.sampler.end_window();
+        }
         let handled = (self.tally.committed - before) as usize;
         let pending = self.sender.calendar.len() + handled;
         self.tally.peak = self.tally.peak.max(pending as u64);
@@ -235,12 +247,24 @@ where
     /// Handles the events of one LP after the other. `at` is the place in the schedule of the first
     /// LP's first event, and moves on with each LP.
     fn handle_groups(&mut self, at: &mut usize, monitor: &mut ProgressMonitor<'_, '_>) {
-        let Self { shared, lps, sender, schedule, bucket, output_places, outputs, tally, .. } =
-            self;
+        let Self {
+            shared,
+            lps,
+            sender,
+            schedule,
+            bucket,
+            output_places,
+            outputs,
+            tally,
+            sampler,
+            ..
+        } = self;
+        let measures = sampler.measures(tally.windows);
         while *at < schedule.len() && !monitor.cuts_off() {
             let group = schedule.group(*at, |item| schedule::event(bucket, item).key);
             *at += group.len();
-            let lp = &mut lps[by_lp::local(group[0])];
+            let (local, began) = (by_lp::local(group[0]), measures.then(Instant::now));
+            let lp = &mut lps[local];
             let mut view = LpView { shared, lp, sender, tally };
             let mut items = group.iter().copied();
             let mut next = items.next();
@@ -278,6 +302,9 @@ where
                     }
                     next = items.next();
                 }
+            }
+            if let Some(began) = began {
+                sampler.note(local, began);
             }
         }
     }

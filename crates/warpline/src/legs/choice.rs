@@ -67,11 +67,13 @@ struct Now {
     /// Slices so far, and the rate of the last one.
     slices: u32,
     last: f64,
+    /// The same candidate ran the leg before it: LPs have moved.
+    is_again: bool,
 }
 
 /// Chooses the candidates of legs.
 #[derive(Clone, Debug)]
-pub(super) struct Choice {
+pub(crate) struct Choice {
     known: Vec<Known>,
     incumbent: usize,
     now: Now,
@@ -97,7 +99,7 @@ pub(super) struct Choice {
 
 impl Choice {
     /// A choice between candidates: the first one begins the run, the others are tried in order.
-    pub(super) fn new(candidates: usize) -> Self {
+    pub(crate) fn new(candidates: usize) -> Self {
         let known = Known { retry: RETRY_FIRST, ..Known::default() };
         Self {
             known: vec![known; candidates],
@@ -119,25 +121,36 @@ impl Choice {
     }
 
     /// The last known rate of a candidate, in events per second.
-    pub(super) fn rate(&self, candidate: usize) -> Option<f64> {
+    pub(crate) fn rate(&self, candidate: usize) -> Option<f64> {
         self.known[candidate].rate
     }
 
     /// How many trials there were.
-    pub(super) const fn trials(&self) -> u32 {
+    pub(crate) const fn trials(&self) -> u32 {
         self.trials
     }
 
     /// The share of the time that trials have cost.
-    pub(super) fn share_of_trials(&self) -> f64 {
+    pub(crate) fn share_of_trials(&self) -> f64 {
         self.spent / self.time.max(f64::MIN_POSITIVE)
     }
 
     /// The candidate of the leg that begins.
-    pub(super) fn begin_leg(&mut self) -> usize {
+    pub(crate) fn begin_leg(&mut self) -> usize {
         let (requested, before) = (self.time, self.committed);
-        self.now = Now { candidate: self.next, requested, before, ..Now::default() };
+        let is_again = self.committed > 0 && self.next == self.now.candidate;
+        self.now = Now { candidate: self.next, requested, before, is_again, ..Now::default() };
         self.next
+    }
+
+    /// The time of the last look, in seconds since the run began.
+    pub(crate) const fn time(&self) -> f64 {
+        self.time
+    }
+
+    /// Whether the leg has committed events.
+    pub(crate) const fn is_counting(&self) -> bool {
+        self.now.slice.is_some()
     }
 
     const fn is_trial(&self) -> bool {
@@ -145,7 +158,7 @@ impl Choice {
     }
 
     /// Called again and again during a leg. Returns whether it is over.
-    pub(super) fn look(&mut self, progress: &Progress) -> bool {
+    pub(crate) fn look(&mut self, progress: &Progress) -> bool {
         let time = progress.wall.as_secs_f64();
         (self.time, self.committed) = (time, progress.committed_events);
         self.foresee(progress);
@@ -159,6 +172,10 @@ impl Choice {
         let Some((began, committed)) = self.now.slice else {
             self.now.slice = Some((time, self.committed));
             let handover = time - self.now.requested;
+            if self.now.is_again {
+                // No trial has to pay for it.
+                return false;
+            }
             if self.trials == 0 {
                 // The run begins: threads start, which takes longer the first time, and LPs are
                 // made, which takes less time than to move them and their events.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::EngineKind;
+use crate::{EngineKind, settings::Balance};
 
 /// The conservative engine refuses a model whose times are so many lookaheads that rounding takes
 /// what a lookahead ensures. (A run without an end may have any times.)
@@ -13,9 +13,9 @@ const LPS_SMALL: usize = 4_096;
 
 /// An engine with a number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Candidate {
-    pub(super) engine: EngineKind,
-    pub(super) workers: usize,
+pub(crate) struct Candidate {
+    pub(crate) engine: EngineKind,
+    pub(crate) workers: usize,
 }
 
 impl Candidate {
@@ -24,7 +24,7 @@ impl Candidate {
     /// sequential engine, which is never far from the best; where a hand-over takes long, the run
     /// begins with what is probably the best: windows without rollbacks, if the model allows them,
     /// and all workers before few.
-    pub(super) fn all(workers: usize, lps: usize, lookahead: Option<f64>, end: f64) -> Vec<Self> {
+    pub(crate) fn all(workers: usize, lps: usize, lookahead: Option<f64>, end: f64) -> Vec<Self> {
         let is_conservative = lookahead.is_some_and(|lookahead| end < LOOKAHEADS_MAX * lookahead);
         let workers = workers.min(lps.max(1));
         let mut all = Vec::new();
@@ -32,8 +32,7 @@ impl Candidate {
         if lps <= LPS_SMALL {
             add(EngineKind::Sequential, 1);
         }
-        let counts = std::iter::successors(Some(workers), |&workers| Some(workers / 2));
-        for workers in counts.take_while(|&workers| workers > 0) {
+        for workers in halves(workers) {
             if is_conservative {
                 add(EngineKind::Conservative, workers);
             }
@@ -44,6 +43,19 @@ impl Candidate {
         }
         all
     }
+
+    /// One engine with this number of workers, and with fewer ones; or only with as many, if that
+    /// is wanted.
+    pub(crate) fn of(engine: EngineKind, workers: usize, balance: Balance) -> Vec<Self> {
+        let counts = halves(workers).take(if balance == Balance::Off { 1 } else { usize::MAX });
+        counts.map(|workers| Self { engine, workers }).collect()
+    }
+}
+
+/// A number of workers, half as many, and so on down to one.
+fn halves(workers: usize) -> impl Iterator<Item = usize> {
+    let counts = std::iter::successors(Some(workers), |&workers| Some(workers / 2));
+    counts.take_while(|&workers| workers > 0)
 }
 
 impl fmt::Display for Candidate {

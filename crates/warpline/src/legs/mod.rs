@@ -1,0 +1,324 @@
+//! A run in legs, each on one of several candidates: an engine with a number of workers, in a
+//! placement that shares the load.
+//!
+//! A leg begins with the [`Cut`] that the leg before it has left, and ends at the end of the run,
+//! when [`Choice`] wants another candidate, or when [`LoadSharing`] wants LPs to move. Both look at
+//! the leg that goes on; they are the only parts that decide, and they know nothing of models and
+//! engines. All candidates commit the same events, so the legs' order never changes what is
+//! committed.
+//!
+//! Called by the engines that can hand over: [`auto`](crate::auto), which chooses engines, and
+//! those that choose only how many workers they use. Each of them is the [`Carrier`] of its legs.
+//!
+//! # Invariants
+//!
+//! - CUT-A, in [`cut`](crate::cut): between two legs nothing is speculative.
+
+mod candidate;
+mod choice;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use warpline_core::{LpId, Model, VirtualTime};
+
+use crate::{
+    ConfigError, Details, Placement, Report, RunError, Totals,
+    cut::{Cut, Leg},
+    event::Event,
+    load_sharing::{LoadSharing, Loads},
+    placement::LpDirectory,
+    run::{self, Failure, Outcome, Run},
+    settings::Balance,
+    watch::{Progress, Watch},
+};
+pub(crate) use candidate::Candidate;
+pub(crate) use choice::Choice;
+
+/// Carries out legs on the engines of its candidates.
+pub(crate) trait Carrier<M: Model, B> {
+    fn carry(
+        &mut self,
+        task: Task<M, B>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Leg<M, Event<B>>, Failure>;
+}
+
+/// A leg that is to be carried out.
+pub(crate) struct Task<M: Model, B> {
+    /// The candidate, and its number.
+    pub(crate) candidate: Candidate,
+    pub(crate) number: usize,
+    pub(crate) placement: Placement,
+    pub(crate) pin: bool,
+    /// What it begins with, unless it begins the run.
+    pub(crate) cut: Option<Cut<M::Lp, Event<B>>>,
+    /// Where its workers note how much they have to do.
+    pub(crate) loads: Option<Arc<Loads>>,
+}
+
+/// What decides how long legs are, and what they run on.
+pub(crate) struct Deciding {
+    pub(crate) choice: Choice,
+    pub(crate) sharing: LoadSharing,
+}
+
+impl Deciding {
+    pub(crate) fn new(candidates: usize, balance: Balance, seed: u64) -> Self {
+        Self { choice: Choice::new(candidates), sharing: LoadSharing::new(balance, seed) }
+    }
+
+    /// Whether the leg is over.
+    fn look(&mut self, progress: &Progress) -> bool {
+        // Both look: what the other one wants is no reason not to see how far the run is.
+        let chooses = self.choice.look(progress);
+        let shares = self.choice.is_counting() && self.sharing.look(progress.wall.as_secs_f64());
+        chooses || shares
+    }
+}
+
+/// Carries out a run on this rank alone, from its start to its end.
+pub(crate) fn carry_out<M: Model, B>(
+    run: &Run<'_, M>,
+    candidates: impl FnOnce() -> Vec<Candidate>,
+    balance: Balance,
+    carrier: &mut dyn Carrier<M, B>,
+    watch: &mut Watch<'_>,
+) -> Result<Option<Report<M::Output>>, RunError> {
+    let make = |_| {
+        run.settings.validate()?;
+        balance.validate()?;
+        Ok(candidates())
+    };
+    run.carry_out(make, |candidates| {
+        let deciding = Deciding::new(candidates.len(), balance, run.settings.seed);
+        let deciding = Arc::new(Mutex::new(deciding));
+        if balance != Balance::Off {
+            let looks = Arc::clone(&deciding);
+            watch.leg_end = Some(Box::new(move |progress| lock(&looks).look(progress)));
+        }
+        let begin_leg = || lock(&deciding).choice.begin_leg();
+        let legs = Legs::new(run, candidates, &deciding);
+        let outcome = legs.run(watch, &begin_leg, carrier);
+        watch.leg_end = None;
+        let (mut leg, sums) = match outcome {
+            Ok(done) => done,
+            Err(failure) => return Outcome::failed(failure),
+        };
+        sums.remark(candidates, &lock(&deciding), &mut leg.details.remarks);
+        let ids = (0..leg.cut.lps.len()).map(LpId::from_index);
+        Outcome::at_end(leg, ids, &run.settings)
+    })
+}
+
+fn lock(deciding: &Mutex<Deciding>) -> MutexGuard<'_, Deciding> {
+    deciding.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A run in legs.
+pub(crate) struct Legs<'r, M: Model> {
+    run: &'r Run<'r, M>,
+    candidates: &'r [Candidate],
+    deciding: &'r Mutex<Deciding>,
+    /// Placements that took long to find, by the number of workers.
+    placements: Vec<(usize, Placement)>,
+}
+
+impl<'r, M: Model> Legs<'r, M> {
+    pub(crate) const fn new(
+        run: &'r Run<'r, M>,
+        candidates: &'r [Candidate],
+        deciding: &'r Mutex<Deciding>,
+    ) -> Self {
+        Self { run, candidates, deciding, placements: Vec::new() }
+    }
+
+    /// The user's placement for this number of workers, which may be fewer than the settings say.
+    fn placement(&mut self, workers: usize) -> Result<Placement, ConfigError> {
+        let (model, placement) = (self.run.model, self.run.settings.placement);
+        if workers == self.run.settings.workers {
+            return Ok(placement.clone());
+        }
+        if let Some((_, known)) = self.placements.iter().find(|(count, _)| *count == workers) {
+            return Ok(known.clone());
+        }
+        let table: Vec<u32> = match placement {
+            Placement::Table(table) => {
+                let most = self.run.settings.workers;
+                let share = |&worker: &u32| (worker as usize * workers / most) as u32;
+                table.iter().map(share).collect()
+            }
+            Placement::Graph => {
+                let (lps, here) = (model.lp_count(), 0..workers);
+                let directory = LpDirectory::new(model, lps, placement, workers, here)?;
+                directory.partition().into_iter().map(|worker| worker as u32).collect()
+            }
+            simple => return Ok(simple.clone()),
+        };
+        let placement = Placement::Table(table.into());
+        self.placements.push((workers, placement.clone()));
+        Ok(placement)
+    }
+
+    /// Runs leg after leg, each on the candidate that `begin_leg` names. Returns the last one, with
+    /// what all of them have counted.
+    pub(crate) fn run<B>(
+        mut self,
+        watch: &mut Watch<'_>,
+        begin_leg: &dyn Fn() -> usize,
+        carrier: &mut dyn Carrier<M, B>,
+    ) -> Result<(Leg<M, Event<B>>, Sums), Failure> {
+        let mut sums = Sums { committed: vec![0; self.candidates.len()], ..Sums::default() };
+        let mut cut = None;
+        loop {
+            let task = self
+                .task(begin_leg(), cut.take())
+                .map_err(|error| run::failed_at_start(error.into()))?;
+            let number = task.number;
+            let mut leg = carrier.carry(task, watch)?;
+            sums.add(number, &leg.totals, std::mem::take(&mut leg.details));
+            let is_stopped = watch.stopped();
+            let is_left = |event: &Event<B>| event.key.time_value() < self.run.settings.end;
+            leg.interrupted &= is_stopped || leg.cut.pending.iter().any(is_left);
+            if leg.interrupted {
+                sums.reached = sums.reached.max(leg.last_time);
+                leg.last_time = sums.reached;
+            }
+            if leg.interrupted && !is_stopped {
+                let committed = leg.cut.committed();
+                assert_eq!(committed, sums.totals.committed_events, "CUT-A: lost or doubled");
+                cut = Some(leg.cut);
+                continue;
+            }
+            self.observe_end(&leg, &sums.totals, watch);
+            (leg.totals, leg.details) = (sums.totals.clone(), sums.details());
+            return Ok((leg, sums));
+        }
+    }
+
+    /// What is to be carried out on a candidate.
+    fn task<B>(
+        &mut self,
+        number: usize,
+        cut: Option<Cut<M::Lp, Event<B>>>,
+    ) -> Result<Task<M, B>, ConfigError> {
+        let candidate = self.candidates[number];
+        let workers = candidate.workers;
+        let (loads, placement) = {
+            let Deciding { choice, sharing } = &mut *lock(self.deciding);
+            let lps = cut.as_ref().map_or_else(|| self.run.model.lp_count(), |cut| cut.lps.len());
+            sharing.begin_leg(workers, lps, choice.time())
+        };
+        let placement = placement.map_or_else(|| self.placement(workers), Ok)?;
+        // Fewer workers than cores are better off where the system puts them.
+        let pin = self.run.settings.pin && workers == self.run.settings.workers;
+        Ok(Task { candidate, number, placement, pin, cut, loads })
+    }
+
+    /// Lets the observer look for the last time; it comes too late to interrupt anything.
+    fn observe_end<E>(&self, last: &Leg<M, E>, totals: &Totals, watch: &mut Watch<'_>) {
+        let end = VirtualTime::new(self.run.settings.end).ok();
+        let _ = watch.observe(&Progress {
+            virtual_time: end.filter(|_| !last.interrupted).unwrap_or(last.last_time),
+            end: end.unwrap_or(VirtualTime::MAX),
+            committed_events: totals.committed_events,
+            processed_events: totals.processed_events,
+            wall: self.run.started.elapsed(),
+        });
+    }
+}
+
+/// What all legs have counted.
+#[derive(Default)]
+pub(crate) struct Sums {
+    totals: Totals,
+    counters: Vec<(&'static str, u64)>,
+    /// Nanoseconds by part of the engine.
+    costs: Vec<(&'static str, f64)>,
+    /// Remarks of the leg with the most events.
+    remarks: Vec<String>,
+    most: u64,
+    /// Committed events by candidate.
+    pub(crate) committed: Vec<u64>,
+    /// All events up to this time are committed.
+    reached: VirtualTime,
+}
+
+impl Sums {
+    fn add(&mut self, candidate: usize, totals: &Totals, details: Details) {
+        let events = totals.committed_events;
+        let peak = self.totals.peak_buffer_bytes.max(totals.peak_buffer_bytes);
+        let rounds = self.totals.gvt_rounds + totals.gvt_rounds;
+        self.totals.add(totals);
+        (self.totals.peak_buffer_bytes, self.totals.gvt_rounds) = (peak, rounds);
+        for (name, count) in details.counters {
+            match self.counters.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum += count,
+                None => self.counters.push((name, count)),
+            }
+        }
+        for (name, each) in details.costs {
+            let spent = each * events as f64;
+            match self.costs.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum += spent,
+                None => self.costs.push((name, spent)),
+            }
+        }
+        if events >= self.most {
+            (self.most, self.remarks) = (events, details.remarks);
+        }
+        self.committed[candidate] += events;
+    }
+
+    fn details(&self) -> Details {
+        let events = self.totals.committed_events.max(1) as f64;
+        let costs = self.costs.iter().map(|&(name, spent)| (name, spent / events)).collect();
+        let (counters, remarks) = (self.counters.clone(), self.remarks.clone());
+        Details { counters, remarks, costs, ..Details::default() }
+    }
+
+    /// Says what was chosen, why, and what the trials cost; and which LPs moved. Where engines were
+    /// chosen, what one of them says of itself is left out.
+    fn remark(&self, candidates: &[Candidate], deciding: &Deciding, remarks: &mut Vec<String>) {
+        let choice = &deciding.choice;
+        let chose_engines = candidates.iter().any(|other| other.engine != candidates[0].engine);
+        if chose_engines {
+            remarks.clear();
+        }
+        if chose_engines || self.committed.iter().filter(|&&events| events > 0).count() > 1 {
+            remarks.insert(0, self.remark_on_choice(candidates, choice));
+        }
+        let told = deciding.sharing.told();
+        if told.moves > 0 {
+            let plural = if told.moves == 1 { "" } else { "s" };
+            let by_mean = if told.before > 0.0 {
+                format!(
+                    ": the busiest worker had {:.2} times the mean to do before, and {:.2} times \
+                     at the end",
+                    told.before, told.after
+                )
+            } else {
+                String::new()
+            };
+            remarks.push(format!(
+                "load sharing moved {} LPs in {} step{plural}{by_mean}",
+                told.moved_lps, told.moves
+            ));
+        }
+    }
+
+    fn remark_on_choice(&self, candidates: &[Candidate], choice: &Choice) -> String {
+        let share = |events: u64| events as f64 / self.totals.committed_events.max(1) as f64;
+        let most = self.committed.iter().copied().enumerate().max_by_key(|&(_, events)| events);
+        let (most, events) = most.unwrap_or_default();
+        let mut text =
+            format!("{} ran {:.0} % of the events", candidates[most], 100.0 * share(events));
+        let rates = (0..candidates.len()).filter_map(|number| Some((number, choice.rate(number)?)));
+        for (place, (number, rate)) in rates.enumerate() {
+            let before = if place == 0 { "; million events/s: " } else { ", " };
+            text += &format!("{before}{} {:.1}", candidates[number], rate / 1e6);
+        }
+        let (trials, cost) = (choice.trials(), 100.0 * choice.share_of_trials());
+        let plural = if trials == 1 { "" } else { "s" };
+        text + &format!("; {trials} trial{plural} took {cost:.1} % of the time")
+    }
+}

@@ -1,0 +1,226 @@
+//! How long LPs take: measured by their worker in some of its windows, gathered for all.
+
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use warpline_core::LpId;
+use warpline_memory::CachePadded;
+
+/// One window of this number is measured. (Two looks at the clock for each LP with events cost
+/// about as much as two events.)
+const EVERY: u64 = 16;
+/// After this number of measured windows, what was measured before counts half.
+const HALF_LIFE: u64 = 32;
+/// A handler that takes longer than this, and this number of times what others take, has probably
+/// lost its core for a while.
+const LONG: Duration = Duration::from_micros(50);
+const LONG_BY_MEAN: f64 = 32.0;
+
+/// How much there is to do, for all workers of a leg.
+#[derive(Debug)]
+pub(crate) struct Loads {
+    workers: Box<[CachePadded<Load>]>,
+    /// By LP; empty until the workers have handed in what they have measured.
+    measured: Mutex<Vec<Measured>>,
+    lps: usize,
+}
+
+/// How much a worker has to do.
+#[derive(Debug, Default)]
+struct Load {
+    /// Measured windows.
+    samples: AtomicU64,
+    /// The bits of nanoseconds in handlers, per window.
+    busy: AtomicU64,
+}
+
+/// Where an LP was, and what it has done there.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Measured {
+    pub(super) worker: u32,
+    /// In any unit.
+    pub(super) load: f64,
+}
+
+impl Loads {
+    pub(super) fn new(workers: usize, lps: usize) -> Self {
+        let workers = (0..workers).map(|_| CachePadded::default()).collect();
+        Self { workers, measured: Mutex::default(), lps }
+    }
+
+    /// How many windows each worker has measured, at the least.
+    pub(super) fn samples(&self) -> u64 {
+        // Ordering: Relaxed, here and below; these are estimates, which publish nothing.
+        let samples = self.workers.iter().map(|load| load.samples.load(Ordering::Relaxed));
+        samples.min().unwrap_or(0)
+    }
+
+    /// What the busiest worker has to do, by the mean.
+    pub(super) fn unevenness(&self) -> f64 {
+        let busy =
+            || self.workers.iter().map(|load| f64::from_bits(load.busy.load(Ordering::Relaxed)));
+        let (sum, most) = (busy().sum::<f64>(), busy().fold(0.0, f64::max));
+        if sum > 0.0 { most * self.workers.len() as f64 / sum } else { 1.0 }
+    }
+
+    /// What all workers have handed in, by LP.
+    pub(super) fn take(&self) -> Vec<Measured> {
+        std::mem::take(&mut *self.measured.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    #[cfg(test)]
+    pub(super) fn hand(&self, worker: usize, loads: impl Iterator<Item = (usize, f64)>) {
+        let mut measured = self.measured.lock().expect("no panic in here");
+        measured.resize(self.lps, Measured::default());
+        loads.for_each(|(lp, load)| measured[lp] = Measured { worker: worker as u32, load });
+    }
+
+    #[cfg(test)]
+    pub(super) fn set(&self, worker: usize, samples: u64, busy: f64) {
+        self.workers[worker].samples.store(samples, Ordering::Relaxed);
+        self.workers[worker].busy.store(busy.to_bits(), Ordering::Relaxed);
+    }
+}
+
+/// Measures the LPs of one worker.
+#[derive(Debug)]
+pub(crate) struct Sampler<'l> {
+    loads: Option<&'l Loads>,
+    me: usize,
+    /// By LP of this worker: nanoseconds in its handlers.
+    spent: Vec<f32>,
+    /// Of the window that is measured: nanoseconds, and LPs.
+    window: f64,
+    handled: u32,
+    /// Nanoseconds per window, and per LP that has events in it: averages.
+    busy: f64,
+    each: f64,
+    samples: u64,
+}
+
+impl<'l> Sampler<'l> {
+    /// A sampler for worker `me` with this number of LPs; it measures nothing without `loads`.
+    pub(crate) fn new(loads: Option<&'l Loads>, me: usize, lps: usize) -> Self {
+        let spent = if loads.is_some() { vec![0.0; lps] } else { Vec::new() };
+        Self { loads, me, spent, window: 0.0, handled: 0, busy: 0.0, each: 0.0, samples: 0 }
+    }
+
+    /// Whether this window is measured.
+    #[inline]
+    pub(crate) const fn measures(&self, window: u64) -> bool {
+        self.loads.is_some() && window.is_multiple_of(EVERY)
+    }
+
+    /// Notes that an LP has handled its events since this time.
+    pub(crate) fn note(&mut self, local: usize, since: Instant) {
+        self.add(local, since.elapsed());
+    }
+
+    fn add(&mut self, local: usize, spent: Duration) {
+        let mut nanoseconds = spent.as_nanos() as f64;
+        if spent > LONG && self.samples > 0 {
+            // An LP that takes long each time comes to its load in a few windows.
+            let usual = self.each.max(f64::from(self.spent[local]) / self.samples as f64);
+            nanoseconds = nanoseconds.min((LONG_BY_MEAN * usual).max(LONG.as_nanos() as f64));
+        }
+        self.spent[local] += nanoseconds as f32;
+        self.window += nanoseconds;
+        self.handled += 1;
+    }
+
+    /// A window that was measured is over: the others may see it.
+    pub(crate) fn end_window(&mut self) {
+        let Some(loads) = self.loads else { return };
+        let window = std::mem::take(&mut self.window);
+        let handled = std::mem::take(&mut self.handled);
+        self.samples += 1;
+        let weight = (1.0 / self.samples as f64).max(2.0 / HALF_LIFE as f64);
+        self.busy += weight * (window - self.busy);
+        if handled > 0 {
+            self.each += weight * (window / f64::from(handled) - self.each);
+        }
+        if self.samples.is_multiple_of(HALF_LIFE) {
+            self.spent.iter_mut().for_each(|spent| *spent /= 2.0);
+        }
+        // Ordering: Relaxed, see `Loads::samples`.
+        loads.workers[self.me].busy.store(self.busy.to_bits(), Ordering::Relaxed);
+        loads.workers[self.me].samples.store(self.samples, Ordering::Relaxed);
+    }
+
+    /// Gives what was measured to whoever places the LPs of the next leg; `lps` are those of this
+    /// worker.
+    pub(crate) fn hand_in(&self, lps: &[LpId]) {
+        let Some(loads) = self.loads else { return };
+        let mut measured = loads.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        measured.resize(loads.lps, Measured::default());
+        for (lp, &spent) in lps.iter().zip(&self.spent) {
+            measured[lp.index()] = Measured { worker: self.me as u32, load: f64::from(spent) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEN: Duration = Duration::from_nanos(10);
+
+    #[test]
+    fn loads_are_gathered_by_lp() {
+        let loads = Loads::new(2, 3);
+        let mut samplers = [0, 1].map(|me| Sampler::new(Some(&loads), me, 2 - me));
+        assert!(samplers[0].measures(EVERY) && !samplers[0].measures(EVERY + 1));
+        assert!(!Sampler::new(None, 0, 2).measures(EVERY));
+        for _ in 0..3 {
+            samplers[0].add(0, TEN);
+            samplers[0].add(1, 5 * TEN);
+            samplers[0].end_window();
+        }
+        assert_eq!(loads.samples(), 0, "the other worker has measured nothing");
+        samplers[1].add(0, 3 * TEN);
+        samplers[1].end_window();
+        assert_eq!((loads.samples(), loads.unevenness()), (1, 60.0 * 2.0 / 90.0));
+        samplers[0].hand_in(&[LpId::new(0), LpId::new(2)]);
+        samplers[1].hand_in(&[LpId::new(1)]);
+        let of = |worker, load| Measured { worker, load };
+        assert_eq!(loads.take(), [of(0, 30.0), of(1, 30.0), of(0, 150.0)]);
+        assert!(loads.take().is_empty());
+    }
+
+    /// A core that was lost for a while says nothing of the LP; an LP that is always slow does.
+    #[test]
+    fn one_long_handler_is_not_a_load() {
+        let loads = Loads::new(1, 2);
+        let mut sampler = Sampler::new(Some(&loads), 0, 2);
+        for window in 0..8 {
+            sampler.add(0, TEN);
+            sampler.add(1, if window == 4 { Duration::from_millis(4) } else { TEN });
+            sampler.end_window();
+        }
+        assert!(sampler.spent[1] < 51e3, "{:?}", sampler.spent);
+        for _ in 0..8 {
+            sampler.add(0, Duration::from_millis(4));
+            sampler.end_window();
+        }
+        assert!(sampler.spent[0] > 8e6, "{:?}", sampler.spent);
+    }
+
+    /// What an LP did long ago is forgotten.
+    #[test]
+    fn the_past_fades() {
+        let loads = Loads::new(1, 2);
+        let mut sampler = Sampler::new(Some(&loads), 0, 2);
+        for (local, windows) in [(0, HALF_LIFE), (1, 4 * HALF_LIFE)] {
+            for _ in 0..windows {
+                sampler.add(local, TEN);
+                sampler.end_window();
+            }
+        }
+        assert!(sampler.spent[0] * 10.0 < sampler.spent[1], "{:?}", sampler.spent);
+    }
+}
