@@ -27,6 +27,10 @@ use crate::{
 /// A window may have this number of events per LP, and some more, before it counts as too large.
 const EVENTS_PER_LP_MAX: u64 = 16;
 const EVENTS_MORE: u64 = 2048;
+/// With more events than this, only this number per LP: the memory of such windows costs more than
+/// anything that is shared in them can gain.
+const EVENTS_MANY: u64 = 65_536;
+const EVENTS_PER_LP_MANY: u64 = 4;
 /// Executions that may be wasted for each one that stands.
 const WASTE_MAX: i64 = 3;
 const WASTE_MORE: u64 = 256;
@@ -426,5 +430,6 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
 
 /// The most events that a window of a worker with that many LPs should have.
 fn events_max(lps: usize) -> u64 {
-    EVENTS_PER_LP_MAX * lps as u64 + scheduling::limit(EVENTS_MORE)
+    let (lps, more) = (lps as u64, scheduling::limit(EVENTS_MORE));
+    (EVENTS_PER_LP_MAX * lps).min(EVENTS_MANY.max(EVENTS_PER_LP_MANY * lps)) + more
 }
