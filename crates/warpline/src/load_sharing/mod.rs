@@ -40,6 +40,8 @@ const GAIN: f64 = 0.05;
 const PERIOD_LEAST: f64 = 5e-3;
 const PERIOD_HANDOVERS: f64 = 25.0;
 const PATIENCE_MOST: f64 = 256.0;
+/// The same where LPs move at random.
+const PERIOD_RANDOM: f64 = 1e-3;
 
 /// Decides when LPs move, and where to.
 #[derive(Debug)]
@@ -137,7 +139,7 @@ impl LoadSharing {
             return false;
         };
         if let Balance::Randomly(_) = self.balance {
-            self.is_due = time > began;
+            self.is_due = time > began + PERIOD_RANDOM;
             return self.is_due;
         }
         let samples = loads.samples();
