@@ -8,7 +8,7 @@ use clap::{
 };
 use indicatif::ProgressBar;
 use warpline_lab::{Figure, LabError, PLOTS_HINT, Settings, Watch, figures};
-use warpline_models::phold::PAYLOAD_BYTES_MAX;
+use warpline_models::phold::LARGE_BYTES;
 
 use crate::{failure::Failure, interrupt, output::Output, progress, values::one_to};
 
@@ -36,7 +36,7 @@ pub(crate) struct LabArgs {
         long,
         value_name = "BYTES",
         default_value_t = Settings::default().payload,
-        value_parser = one_to::<PAYLOAD_BYTES_MAX>
+        value_parser = one_to::<LARGE_BYTES>
     )]
     payload: usize,
     /// Seed of all random streams

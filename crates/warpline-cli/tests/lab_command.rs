@@ -68,7 +68,7 @@ fn wrong_names_and_numbers_are_refused() {
     refuses(&[], &["<FIGURE>"]);
     refuses(&["fig3", "--workers", "0"], &["--workers", "must be 1 or more"]);
     refuses(&["fig3", "--samples", "none"], &["--samples"]);
-    refuses(&["fig3", "--payload", "65537"], &["--payload", "at most 65536"]);
+    refuses(&["fig3", "--payload", "1025"], &["--payload", "at most 1024"]);
 }
 
 /// Before anything runs: `all` without `--quick` would take minutes.

@@ -11,11 +11,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use warpline::{
-    Simulation, TimeWarp,
+    AnyModel, ConfigError, Only, Simulation, TimeWarp,
     settings::PoolKind,
     trace::{BufferAccess, BufferAction, BufferTrace},
 };
-use warpline_models::catalog::ModelParams;
+use warpline_models::{
+    catalog::ModelParams,
+    phold::{LARGE_BYTES, Phold, PholdParams},
+};
 
 use crate::{
     LabError,
@@ -27,6 +30,9 @@ use crate::{
 const HEADER: u32 = 8;
 /// A number of events that no run reaches: GVT is computed only when buffers run short.
 const NEVER: usize = 1 << 24;
+
+/// The largest messages of figures 1 and 2.
+const BUFFER_BYTES_MAX: usize = 8192;
 
 /// A machine on which traced runs are replayed.
 #[derive(Debug)]
@@ -128,7 +134,7 @@ impl Player {
 ///
 /// When the run fails, or a machine cannot replay it.
 pub fn replay(run: &BufferRun, machines: &[MachineParams]) -> Result<Vec<Replayed>, LabError> {
-    let simulation = Simulation::new(ModelParams::from(run.model.clone()).model()?)
+    let simulation = Simulation::new(model(&run.model)?)
         .engine(TimeWarp { workers: run.workers, ..TimeWarp::default() });
     let bytes = simulation.buffer_bytes();
     let buffers = run.memory / bytes.max(1);
@@ -166,6 +172,15 @@ pub fn replay(run: &BufferRun, machines: &[MachineParams]) -> Result<Vec<Replaye
         ..*counts
     };
     Ok(player.machines.iter().map(replayed).collect())
+}
+
+/// PHOLD with messages that lie in their buffers as a whole.
+fn model(params: &PholdParams) -> Result<AnyModel, ConfigError> {
+    if params.payload <= LARGE_BYTES {
+        return ModelParams::from(params.clone()).model();
+    }
+    let model = Phold::<BUFFER_BYTES_MAX>::new(params.clone())?;
+    Ok(Only::<TimeWarp, _>::new(model).into())
 }
 
 /// Locks the player. A replay that panicked has left it as it was.

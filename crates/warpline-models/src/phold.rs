@@ -1,12 +1,18 @@
 //! PHOLD: a fixed population of events, each of which sends the next one to an LP at random.
 //!
+//! Every size of messages is a type of model, for which all engines are compiled; so there are
+//! three: without data, 64 bytes, and [`LARGE_BYTES`] with a box for what is beyond.
+//!
 //! # References
 //!
 //! R. M. Fujimoto, *Performance of Time Warp under synthetic workloads*, SCS Multiconference on
 //! Distributed Simulation, 1990. Neighborhoods: Fujimoto and Panesar, *Buffer Management in
 //! Shared-Memory Time Warp Systems*, 1995, section 4.
 
+mod payload;
+
 use std::{
+    marker::PhantomData,
     ops::Range,
     time::{Duration, Instant},
 };
@@ -15,11 +21,11 @@ use serde::{Deserialize, Serialize};
 use warpline::{
     AnyModel, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, Reversal,
     Stream, VirtualTime,
-    digest::mix,
-    wire::{Wire, Wires, take_bytes},
+    wire::{Wire, Wires},
 };
 
 use crate::catalog::{Domain, Hold, Load, Parameters, Workload};
+pub use payload::{LARGE_BYTES, Payload, Rest};
 
 /// The largest payload of a message, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 65_536;
@@ -62,6 +68,8 @@ pub struct PholdParams {
     #[arg(long, value_name = "T", default_value_t = Self::default().hot_period)]
     pub hot_period: f64,
     /// Bytes that each event carries: written by its sender, read by its receiver
+    ///
+    /// Those beyond 1024 lie in a box, which --memory does not count.
     #[arg(long, value_name = "BYTES", default_value_t = Self::default().payload)]
     pub payload: usize,
     /// Wall time that each event keeps a core busy
@@ -149,9 +157,7 @@ impl Parameters for PholdParams {
         Ok(match self.payload {
             0 => AnyModel::new(Phold::<0>::new(self)?),
             1..=64 => AnyModel::new(Phold::<64>::new(self)?),
-            65..=1024 => AnyModel::new(Phold::<1024>::new(self)?),
-            1025..=8192 => AnyModel::new(Phold::<8192>::new(self)?),
-            _ => AnyModel::new(Phold::<PAYLOAD_BYTES_MAX>::new(self)?),
+            _ => AnyModel::new(Phold::<LARGE_BYTES, _>::large(self)?),
         })
     }
 
@@ -215,10 +221,11 @@ impl Parameters for PholdParams {
     }
 }
 
-/// PHOLD with messages of `CAPACITY` bytes.
+/// PHOLD with messages of `CAPACITY` bytes, and of `R` for what is beyond.
 #[derive(Clone, Debug)]
-pub struct Phold<const CAPACITY: usize> {
+pub struct Phold<const CAPACITY: usize, R = ()> {
     params: PholdParams,
+    rest: PhantomData<fn() -> R>,
 }
 
 impl<const CAPACITY: usize> Phold<CAPACITY> {
@@ -235,9 +242,23 @@ impl<const CAPACITY: usize> Phold<CAPACITY> {
             params.payload,
             &format!("at most {CAPACITY} bytes, the size of a message"),
         )?;
-        Ok(Self { params })
+        Ok(Self { params, rest: PhantomData })
     }
+}
 
+impl<const CAPACITY: usize> Phold<CAPACITY, Box<[u8]>> {
+    /// The model with these parameters. The bytes of a payload beyond `CAPACITY` lie in a box.
+    ///
+    /// # Errors
+    ///
+    /// When a parameter is out of its range.
+    pub fn large(params: PholdParams) -> Result<Self, ConfigError> {
+        params.validate()?;
+        Ok(Self { params, rest: PhantomData })
+    }
+}
+
+impl<const CAPACITY: usize, R: Rest> Phold<CAPACITY, R> {
     fn receiver(&self, me: LpId, now: VirtualTime, rng: &mut Stream) -> LpId {
         let PholdParams { lps, neighborhood, hot, .. } = self.params;
         if hot > 0.0 && rng.chance(hot) {
@@ -271,15 +292,14 @@ impl<const CAPACITY: usize> Phold<CAPACITY> {
 }
 
 /// An LP of PHOLD: it counts the events that it handles.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Node<const CAPACITY: usize> {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Node<const CAPACITY: usize, R = ()> {
     handled: u64,
     remote: u64,
+    #[serde(skip)]
+    rest: PhantomData<fn() -> R>,
 }
-
-/// A message: `CAPACITY` bytes, of which the model uses `--payload`.
-#[derive(Clone, Debug)]
-pub struct Payload<const CAPACITY: usize>([u8; CAPACITY]);
 
 /// The result of PHOLD.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -311,8 +331,8 @@ impl Results for PholdOutput {
     }
 }
 
-impl<const CAPACITY: usize> Model for Phold<CAPACITY> {
-    type Lp = Node<CAPACITY>;
+impl<const CAPACITY: usize, R: Rest> Model for Phold<CAPACITY, R> {
+    type Lp = Node<CAPACITY, R>;
     type Output = PholdOutput;
 
     fn name(&self) -> &'static str {
@@ -324,10 +344,10 @@ impl<const CAPACITY: usize> Model for Phold<CAPACITY> {
     }
 
     fn make_lp(&self, _: LpId) -> Self::Lp {
-        Node::default()
+        Node { handled: 0, remote: 0, rest: PhantomData }
     }
 
-    fn reduce(&self, nodes: impl Iterator<Item = Node<CAPACITY>>) -> PholdOutput {
+    fn reduce(&self, nodes: impl Iterator<Item = Node<CAPACITY, R>>) -> PholdOutput {
         let mut output = PholdOutput { handled_min: u64::MAX, ..PholdOutput::default() };
         for node in nodes {
             output.handled += node.handled;
@@ -339,14 +359,7 @@ impl<const CAPACITY: usize> Model for Phold<CAPACITY> {
     }
 
     fn wires(&self) -> Option<Wires<Self>> {
-        let message = Wire::new(
-            |message: &Payload<CAPACITY>, bytes| bytes.extend_from_slice(&message.0),
-            |bytes| {
-                let mut payload = [0; CAPACITY];
-                payload.copy_from_slice(take_bytes(bytes, CAPACITY)?);
-                Ok(Payload(payload))
-            },
-        );
+        let message = Wire::new(Payload::write, Payload::read);
         Some(Wires { message, summary: Wire::serde() })
     }
 
@@ -373,26 +386,18 @@ impl<const CAPACITY: usize> Model for Phold<CAPACITY> {
     }
 }
 
-impl<const CAPACITY: usize> Node<CAPACITY> {
-    fn payload(bytes: usize, fill: u8) -> Payload<CAPACITY> {
-        let mut payload = Payload([0; CAPACITY]);
-        payload.0[..bytes].fill(fill);
-        payload
-    }
-}
-
-impl<const CAPACITY: usize> LogicalProcess for Node<CAPACITY> {
-    type Model = Phold<CAPACITY>;
-    type Message = Payload<CAPACITY>;
+impl<const CAPACITY: usize, R: Rest> LogicalProcess for Node<CAPACITY, R> {
+    type Model = Phold<CAPACITY, R>;
+    type Message = Payload<CAPACITY, R>;
     type Summary = Self;
 
-    fn start(&mut self, phold: &Self::Model, cx: &mut impl Context<Payload<CAPACITY>>) {
+    fn start(&mut self, phold: &Self::Model, cx: &mut impl Context<Payload<CAPACITY, R>>) {
         let PholdParams { lps, population, mean, lookahead, payload, .. } = phold.params;
         let me = cx.me();
         let events = population / lps + usize::from(me.index() < population % lps);
         for _ in 0..events {
             let delay = lookahead + cx.rng().exponential(mean);
-            cx.send(me, delay, Self::payload(payload, me.get() as u8));
+            cx.send(me, delay, Payload::filled(payload, me.get() as u8));
         }
     }
 
@@ -400,15 +405,12 @@ impl<const CAPACITY: usize> LogicalProcess for Node<CAPACITY> {
     fn handle(
         &mut self,
         phold: &Self::Model,
-        message: &Payload<CAPACITY>,
-        cx: &mut impl Context<Payload<CAPACITY>>,
+        message: &Payload<CAPACITY, R>,
+        cx: &mut impl Context<Payload<CAPACITY, R>>,
     ) {
         let PholdParams { remote, mean, lookahead, payload, grain, .. } = phold.params;
         self.handled += 1;
-        // Without an early exit, the loop reads several bytes per instruction.
-        let received = &message.0[..payload];
-        let first = received.first().copied().unwrap_or(0);
-        if received.iter().fold(0, |differs, byte| differs | (byte ^ first)) != 0 {
+        if !message.is_filled(payload) {
             cx.fail(format_args!("received a payload that no LP has sent"));
         }
         if grain > 0 {
@@ -422,24 +424,21 @@ impl<const CAPACITY: usize> LogicalProcess for Node<CAPACITY> {
             me
         };
         let delay = lookahead + cx.rng().exponential(mean);
-        cx.send(to, delay, Self::payload(payload, me.get() as u8));
+        cx.send(to, delay, Payload::filled(payload, me.get() as u8));
     }
 
     const REVERSIBLE: bool = true;
 
     #[inline]
-    fn reverse(&mut self, phold: &Self::Model, _: &Payload<CAPACITY>, event: &mut Reversal) {
+    fn reverse(&mut self, phold: &Self::Model, _: &Payload<CAPACITY, R>, event: &mut Reversal) {
         let remote = phold.params.remote;
         self.handled -= 1;
         self.remote -= u64::from(remote >= 1.0 || event.rng().chance(remote));
     }
 
     #[inline]
-    fn identity(message: &Payload<CAPACITY>) -> Option<u64> {
-        let (words, rest) = message.0.as_chunks::<8>();
-        let words = words.iter().map(|word| u64::from_le_bytes(*word));
-        let rest = rest.iter().map(|byte| u64::from(*byte));
-        Some(words.chain(rest).fold(0, mix))
+    fn identity(message: &Payload<CAPACITY, R>) -> Option<u64> {
+        Some(message.identity())
     }
 
     fn finish(self, _: &Self::Model, _: VirtualTime) -> Self {
@@ -447,8 +446,8 @@ impl<const CAPACITY: usize> LogicalProcess for Node<CAPACITY> {
     }
 
     #[inline]
-    fn fingerprint(message: &Payload<CAPACITY>) -> u64 {
-        message.0.first().copied().map_or(0, u64::from)
+    fn fingerprint(message: &Payload<CAPACITY, R>) -> u64 {
+        message.first()
     }
 }
 

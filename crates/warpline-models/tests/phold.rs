@@ -133,3 +133,25 @@ fn messages_have_an_identity() {
     let all = [identity(9, 1), identity(9, 2), identity(8, 1), identity(59, 1), identity(60, 1)];
     assert_eq!(BTreeSet::from(all).len(), all.len());
 }
+
+/// A payload that does not fit into the message travels as a whole, between ranks too.
+#[test]
+fn what_is_beyond_the_message_travels_with_it() {
+    let sizes = [0, 15, 16, 17, 3000];
+    let identities = sizes.map(|payload| {
+        let model = Phold::<16, _>::large(phold(|params| params.payload = payload));
+        let model = model.expect("valid parameters");
+        let mut cx = Sends::new(&model, 1);
+        model.make_lp(cx.me).start(&model, &mut cx);
+        let (_, _, message) = cx.sent.swap_remove(0);
+        let wire = model.wires().expect("it runs on several ranks").message;
+        let mut bytes = Vec::new();
+        wire.write(&message, &mut bytes);
+        assert!(bytes.len() >= payload, "{payload} bytes in {}", bytes.len());
+        let read = wire.read(&mut &bytes[..]).expect("all bytes are there");
+        assert_eq!(Node::identity(&read), Node::identity(&message), "{payload}");
+        assert!(wire.read(&mut &bytes[..bytes.len() - 1]).is_err(), "{payload}");
+        Node::identity(&read)
+    });
+    assert_eq!(BTreeSet::from(identities).len(), sizes.len());
+}
