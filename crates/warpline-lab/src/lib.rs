@@ -39,6 +39,7 @@ mod sampling;
 pub mod sends;
 mod settings;
 mod text;
+pub mod yardstick;
 
 pub use claim::{Basis, Bounds, CHANCE, Claim, LEVEL, Origin, Outcome, Test, Verdict};
 pub use error::LabError;

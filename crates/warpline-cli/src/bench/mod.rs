@@ -14,7 +14,6 @@ mod sample;
 mod sends;
 mod table;
 mod workload;
-mod yardstick;
 
 use clap::{ArgMatches, Args, ValueEnum};
 use serde_json::{Value, json};
@@ -22,6 +21,7 @@ use warpline::{
     pending::PendingKind,
     settings::{Aggregation, EngineKind},
 };
+use warpline_lab::yardstick::Yardstick;
 
 use crate::{
     failure::Failure,
@@ -40,7 +40,6 @@ pub(crate) use workload::Workload;
 use memory::Memory;
 use rows::{Row, Variant, median, ratio_to, retire, yardstick_of};
 use sample::Sampler;
-use yardstick::Yardstick;
 
 /// The flags of `bench`.
 #[derive(Debug, Args)]

@@ -4,8 +4,9 @@ use warpline::{
     pending::PendingKind,
     settings::{Aggregation, EngineKind},
 };
+use warpline_lab::yardstick::Yardstick;
 
-use super::{Workload, Yardstick};
+use super::Workload;
 use crate::{args::CommonArgs, timewarp_args::Policies};
 
 /// Something that handles a workload's events.

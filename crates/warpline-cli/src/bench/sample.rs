@@ -103,8 +103,8 @@ mod tests {
     use clap::Parser;
 
     use warpline::{pending::PendingKind, settings::EngineKind};
+    use warpline_lab::yardstick::Yardstick;
 
-    use super::super::Yardstick;
     use super::*;
 
     #[derive(Debug, Parser)]

@@ -1,10 +1,11 @@
 //! The yardstick: PHOLD as bare loops without any engine, as tight as we can write them.
 //!
-//! `warpline bench` measures every engine against the best of these, in the same run. There is no
+//! `warpline bench` measures every engine against the best of these, in the same run. They are here
+//! and not in the command, whose crate is compiled for a short build and not for speed. There is no
 //! process trait, no event key, no digest and no statistics here: an event is a time and a process,
 //! a process is a counter, and one random stream serves all.
 //!
-//! [`hold`] is the loop of any sequential simulator. [`windows`] uses the lookahead of a workload:
+//! `hold` is the loop of any sequential simulator. `windows` uses the lookahead of a workload:
 //! within one window of that length no event can affect another process, so each process's events
 //! are taken together, while its state is in the cache.
 
@@ -64,12 +65,12 @@ impl Eq for Bare {}
 
 /// One way to run the bare loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Yardstick {
-    /// [`hold`] with one of the engine's pending sets.
+pub enum Yardstick {
+    /// A sequential loop with one of the engine's pending sets.
     Hold(PendingKind),
-    /// [`hold`] with the standard library's binary heap.
+    /// The same with the standard library's binary heap.
     StdHeap,
-    /// [`windows`].
+    /// Windows of the workload's lookahead.
     Windows,
     /// The model's own loop.
     Own,
@@ -77,14 +78,17 @@ pub(crate) enum Yardstick {
 
 impl Yardstick {
     /// All that make sense for a workload: windows need lookahead.
-    pub(crate) fn all(load: Load) -> Vec<Self> {
+    #[must_use]
+    pub fn all(load: Load) -> Vec<Self> {
         let Load::Hold(params) = load else { return vec![Self::Own] };
         let holds = PendingKind::ALL.iter().map(|&kind| Self::Hold(kind));
         let windows = (params.lookahead > 0.0).then_some(Self::Windows);
         holds.chain([Self::StdHeap]).chain(windows).collect()
     }
 
-    pub(crate) fn name(self) -> String {
+    /// The name in the table.
+    #[must_use]
+    pub fn name(self) -> String {
         match self {
             Self::Hold(kind) => format!("hold {kind}"),
             Self::StdHeap => "hold std-heap".to_owned(),
@@ -95,7 +99,8 @@ impl Yardstick {
 
     /// Nanoseconds for each event. Handles at least `events` events, set-up included; the model's
     /// own loop does what a run up to `end` does, in which there are that many.
-    pub(crate) fn nanoseconds_per_event(self, load: Load, events: u64, end: f64) -> f64 {
+    #[must_use]
+    pub fn nanoseconds_per_event(self, load: Load, events: u64, end: f64) -> f64 {
         let (handled, time) = match load {
             Load::Hold(hold) => {
                 let catalog::Hold { lps, population, remote, lookahead } = hold;
