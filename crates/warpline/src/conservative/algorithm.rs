@@ -73,11 +73,10 @@ pub(super) fn execute<'m, M: Model + 'm, B: Send + 'm, A: Algorithm<'m, M, B>>(
     ranks: &'m Ranks<'m>,
     mode: SynchronizationKind,
 ) -> Result<Option<Report<M::Output>>, RunError> {
-    let started = Instant::now();
-    let run = Run { model, settings: settings.parallel(), ranks, started };
+    let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let make =
         |wires| A::make(Common::new(model, settings, ranks, mode, A::EVENT_BYTES, None)?, wires);
-    run.carry_out(make, |algorithm: &A| {
+    run.carry_out(make, |algorithm: &A, started| {
         let leg = match leg(algorithm, watch, started) {
             Ok(leg) => leg,
             Err(failure) => return Outcome::failed(failure),
@@ -136,9 +135,8 @@ fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
     if has_failed || common.failure.is_known() {
         common.drop_guarded(move || drop(results));
         let failure = common.failure.take();
-        if failure.is_some() {
-            common.ranks.alert();
-        }
+        // A rank that was stopped by another one has perhaps not shipped its output: none may wait.
+        common.ranks.alert();
         return Err(failure);
     }
     let details = algorithm.details(&results);

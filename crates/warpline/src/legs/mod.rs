@@ -89,7 +89,7 @@ pub(crate) fn carry_out<M: Model, B>(
         balance.validate()?;
         Ok(candidates())
     };
-    run.carry_out(make, |candidates| {
+    run.carry_out(make, |candidates, _| {
         let deciding = Deciding::new(candidates.len(), balance, run.settings.seed);
         let deciding = Arc::new(Mutex::new(deciding));
         if balance != Balance::Off {

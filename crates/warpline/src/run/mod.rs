@@ -7,6 +7,7 @@
 
 mod alarm;
 mod barrier;
+mod collection;
 mod counted;
 mod failure;
 mod progress;
@@ -32,6 +33,7 @@ use crate::{
 };
 pub(crate) use alarm::Alarm;
 pub(crate) use barrier::{Barrier, Broken, Reduction};
+pub(crate) use collection::{Arrival, Collection, KeyBound, NEVER};
 pub(crate) use failure::{Failure, FailureOrder, FirstFailure, failed_at_start};
 pub(crate) use progress::{ProgressMonitor, Stop};
 pub(crate) use ranks::{ENGINE_KINDS, Ranks};
@@ -113,6 +115,8 @@ struct Ending {
     has_alerted: bool,
     /// By rank: how many parcels its workers have sent there.
     parcels_sent: Vec<u64>,
+    /// How many parcels of I/O events it has sent to rank 0.
+    outputs_sent: u64,
 }
 
 /// How a rank came to its end.
@@ -132,14 +136,17 @@ enum How {
 
 impl<M: Model> Run<'_, M> {
     /// Makes what the workers of this rank share, lets them `work` on it, and ends the run together
-    /// with all other ranks: rank 0 gets the report. Keeps RANK-A whatever happens.
+    /// with all other ranks: rank 0 gets the report. Keeps RANK-A whatever happens. The workers are
+    /// told when the run began.
     pub(crate) fn carry_out<S>(
         &self,
         make: impl FnOnce(Option<Wires<M>>) -> Result<S, RunError>,
-        work: impl FnOnce(&S) -> Outcome<M>,
+        work: impl FnOnce(&S, Instant) -> Outcome<M>,
     ) -> Result<Option<Report<M::Output>>, RunError> {
         let connect = || self.ranks.connect(self.model, &self.settings);
         let wires = panics::catch(connect).map_err(|fault| self.model_error(fault))??;
+        // Ranks that make their models at different speeds have waited for each other.
+        let started = if self.ranks.count() > 1 { Instant::now() } else { self.started };
         let make = panics::catch(|| Ok((self.model.name().to_owned(), make(wires)?)));
         let (name, shared) = match make.unwrap_or_else(|fault| Err(self.model_error(fault))) {
             Ok(made) => made,
@@ -147,11 +154,11 @@ impl<M: Model> Run<'_, M> {
                 // The others may be in their main loops already.
                 self.ranks.alert();
                 let order = FailureOrder::Start(LpId::new(0));
-                return self.conclude(String::new(), Outcome::Failed(order, error));
+                return self.conclude(String::new(), Outcome::Failed(order, error), started);
             }
         };
-        let outcome = work(&shared);
-        let report = self.conclude(name, outcome);
+        let outcome = work(&shared, started);
+        let report = self.conclude(name, outcome, started);
         // What is left belongs to the model, too, and may panic when it is dropped.
         let dropped = panics::catch(move || drop(shared));
         let report = report?;
@@ -167,14 +174,16 @@ impl<M: Model> Run<'_, M> {
         &self,
         name: String,
         outcome: Outcome<M>,
+        started: Instant,
     ) -> Result<Option<Report<M::Output>>, RunError> {
-        self.ranks.dismissing(self.end(name, outcome))
+        self.ranks.dismissing(self.end(name, outcome, started))
     }
 
     fn end(
         &self,
         name: String,
         outcome: Outcome<M>,
+        started: Instant,
     ) -> Result<Option<Report<M::Output>>, RunError> {
         let how = match &outcome {
             Outcome::Done(done) => {
@@ -211,7 +220,8 @@ impl<M: Model> Run<'_, M> {
             _ => last,
         });
         let asked_for = if interrupted { None } else { VirtualTime::new(self.settings.end).ok() };
-        self.report(name, done, asked_for.unwrap_or(last), interrupted)
+        let end_time = asked_for.unwrap_or(last);
+        self.report(name, done, (started, end_time), interrupted)
     }
 
     /// How all ranks have ended. No rank alerts another one after that, and nothing that workers
@@ -221,7 +231,8 @@ impl<M: Model> Run<'_, M> {
             return Ok(vec![how]);
         }
         let (has_alerted, parcels_sent) = (self.ranks.has_alerted(), self.ranks.parcels_sent());
-        let ending = Ending { how, has_alerted, parcels_sent };
+        let outputs_sent = self.ranks.outputs_sent();
+        let ending = Ending { how, has_alerted, parcels_sent, outputs_sent };
         let endings = self.ranks.gather_all(&to_bytes(&ending))?;
         let read = |(rank, bytes): (usize, &Vec<u8>)| from_bytes(bytes, rank);
         let endings: Vec<Ending> =
@@ -229,6 +240,9 @@ impl<M: Model> Run<'_, M> {
         let alerted = endings.iter().enumerate().filter(|(_, ending)| ending.has_alerted);
         self.ranks.await_alerts(alerted.map(|(rank, _)| rank))?;
         let me = self.ranks.me();
+        for (rank, ending) in endings.iter().enumerate().filter(|_| me == 0) {
+            self.ranks.await_outputs(rank, ending.outputs_sent)?;
+        }
         let sent_here = endings.iter().filter_map(|ending| ending.parcels_sent.get(me));
         self.ranks.discard_unread(sent_here.fold(0, |sum, sent| sum.saturating_add(*sent)))?;
         if endings.iter().any(|ending| !matches!(ending.how, How::Done { .. })) {
@@ -242,7 +256,7 @@ impl<M: Model> Run<'_, M> {
         &self,
         name: String,
         done: Conclusion<M>,
-        end_time: VirtualTime,
+        (started, end_time): (Instant, VirtualTime),
         interrupted: bool,
     ) -> Result<Option<Report<M::Output>>, RunError> {
         let Conclusion { totals, mut details, lps, .. } = done;
@@ -265,7 +279,7 @@ impl<M: Model> Run<'_, M> {
             seed: self.settings.seed,
             end_time,
             interrupted,
-            wall: self.started.elapsed(),
+            wall: started.elapsed(),
             totals: total.totals,
             details,
             output,

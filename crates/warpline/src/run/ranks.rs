@@ -13,13 +13,13 @@
 //! - **RANK-B.** Either all ranks succeed or all fail, with the failure that is first in the order
 //!   of events. Checked by `tests/failing_ranks.rs`.
 //! - **RANK-C.** A run leaves nothing in the network. Every message at the control port is waited
-//!   for, and every alert. A rank that hears an alert leaves without reading what else was sent to
+//!   for, every alert, and every parcel of I/O events. A rank that hears an alert leaves without reading what else was sent to
 //!   its workers. So ranks tell each other at the end how much that was, and take it out of the
 //!   network. Checked by `tests/failing_ranks.rs`, which uses networks again.
 
 use std::{
     any::type_name,
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     ops::Range,
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -39,6 +39,8 @@ const GATHER: u16 = 1;
 const SHARE: u16 = 2;
 const ALERT: u16 = 3;
 const DISMISSAL: u16 = 4;
+/// I/O events for rank 0: see `collection`.
+const OUTPUT: u16 = 5;
 
 /// The kinds that engines may use begin here.
 pub(crate) const ENGINE_KINDS: u16 = 16;
@@ -59,6 +61,11 @@ struct Control {
     /// The ranks that have alerted this one.
     alerts: Vec<usize>,
     has_alerted: bool,
+    /// Parcels of I/O events that have arrived and are not read, and how many came from each rank.
+    outputs: VecDeque<Received>,
+    outputs_received: BTreeMap<usize, u64>,
+    /// How many parcels of I/O events this rank has sent.
+    outputs_sent: u64,
 }
 
 impl<'t> Ranks<'t> {
@@ -192,6 +199,12 @@ impl<'t> Ranks<'t> {
         Ok(!control.alerts.is_empty())
     }
 
+    /// The ranks that have alerted this one.
+    pub(super) fn alerting(&self) -> Result<Vec<usize>, NetError> {
+        self.is_alerted()?;
+        Ok(self.control().alerts.clone())
+    }
+
     /// Waits for the alerts of the ranks that say they have sent one: the next run must not find
     /// them (RANK-C).
     pub(super) fn await_alerts(&self, ranks: impl Iterator<Item = usize>) -> Result<(), NetError> {
@@ -201,6 +214,39 @@ impl<'t> Ranks<'t> {
             control.wait(transport, |control| control.alerts.contains(&rank).then_some(Ok(())))?;
         }
         Ok(())
+    }
+
+    /// Sends I/O events to rank 0, in this form: see `collection`.
+    pub(super) fn send_output(&self, body: &[u8]) -> Result<(), NetError> {
+        let Some(transport) = self.control_transport() else { return Ok(()) };
+        let port = Self::control_port(transport);
+        self.control().outputs_sent += 1;
+        transport.send(Address { rank: 0, port }, Parcel::with_body(OUTPUT, port, body))
+    }
+
+    /// The I/O events that have arrived, each with the rank that has sent them.
+    pub(super) fn take_outputs(&self) -> Result<Vec<(usize, Vec<u8>)>, NetError> {
+        let Some(transport) = self.control_transport() else { return Ok(Vec::new()) };
+        let mut control = self.control();
+        while control.take_in(transport)? {}
+        let body =
+            |Received { from, bytes }| Ok((from, expect(&bytes, from, &[OUTPUT])?.1.to_vec()));
+        control.outputs.drain(..).map(body).collect()
+    }
+
+    /// How many parcels of I/O events this rank has sent.
+    pub(super) fn outputs_sent(&self) -> u64 {
+        self.control().outputs_sent
+    }
+
+    /// Waits for the parcels of I/O events that a rank says it has sent here, and that nobody reads
+    /// any more (RANK-C).
+    pub(super) fn await_outputs(&self, from: usize, sent: u64) -> Result<(), NetError> {
+        let Some(transport) = self.control_transport() else { return Ok(()) };
+        self.control().wait(transport, |control| {
+            let received = control.outputs_received.get(&from).copied().unwrap_or_default();
+            (received >= sent).then_some(Ok(()))
+        })
     }
 
     /// How many parcels the workers of this rank, which have ended, have sent to each rank.
@@ -294,9 +340,13 @@ impl Control {
         let Some(received) = transport.receive(Ranks::control_port(transport))? else {
             return Ok(false);
         };
-        let kinds = [GATHER, SHARE, ALERT, DISMISSAL];
+        let kinds = [GATHER, SHARE, ALERT, DISMISSAL, OUTPUT];
         match expect(&received.bytes, received.from, &kinds)? {
             (ALERT, _) => self.alerts.push(received.from),
+            (OUTPUT, _) => {
+                *self.outputs_received.entry(received.from).or_default() += 1;
+                self.outputs.push_back(received);
+            }
             _ => self.early.push_back(received),
         }
         Ok(true)

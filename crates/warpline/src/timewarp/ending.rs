@@ -3,6 +3,7 @@
 use warpline_core::{EventKey, Fault, LpId, Model, ModelError, Place};
 
 use super::{
+    io::Undelivered,
     shared::Shared,
     worker::{End, Worker},
 };
@@ -31,35 +32,51 @@ impl<M: Model> Worker<'_, M> {
             self.gvt = outcome.gvt.max(self.gvt);
             self.fossil_collect(false);
         }
-        if let Err((key, lp, fault)) = self.deliver_outputs(true) {
-            self.fail(Some(lp), Some(key), fault);
+        if let Err(undelivered) = self.deliver_outputs(true) {
+            self.shared.fail_in_output(self.me, undelivered);
         }
         End::Failed
     }
 
     /// Ends the run with a mistake of the model that is final.
     pub(super) fn fail(&self, lp: Option<LpId>, event: Option<EventKey>, fault: Fault) {
-        let order = match (event, lp) {
-            (Some(key), _) => FailureOrder::Event(key),
-            (None, lp) => FailureOrder::Start(lp.unwrap_or_default()),
-        };
-        self.shared.failure.note(order, ModelError { fault, place: self.place(lp, event) }.into());
+        self.shared.fail(self.me, lp, event, fault);
     }
 
     /// Ends the run because `lp` needs a buffer, and none can be reclaimed.
     pub(super) fn fail_for_lack_of_buffers(&self, lp: LpId, event: Option<EventKey>) {
         let order = event.map_or(FailureOrder::Start(lp), FailureOrder::Event);
         let error = RunError::OutOfBuffers {
-            place: self.place(Some(lp), event),
+            place: self.shared.place(self.me, Some(lp), event),
             limit: self.shared.settings.memory.unwrap_or(u64::MAX),
             events: u64::from(self.shared.arena.limit()),
             event_bytes: Shared::<M>::buffer_bytes(self.shared.workers()),
         };
         self.shared.failure.note(order, error);
     }
+}
 
-    fn place(&self, lp: Option<LpId>, event: Option<EventKey>) -> Place {
-        let (engine, worker) = (EngineKind::TimeWarp.name(), self.me);
-        Place { lp, event, engine, worker, seed: self.shared.settings.seed }
+impl<M: Model> Shared<M> {
+    /// Notes a mistake of the model that was found at worker `me`.
+    fn fail(&self, me: usize, lp: Option<LpId>, event: Option<EventKey>, fault: Fault) {
+        let order = match (event, lp) {
+            (Some(key), _) => FailureOrder::Event(key),
+            (None, lp) => FailureOrder::Start(lp.unwrap_or_default()),
+        };
+        let place = self.place(me, lp, event);
+        self.failure.note(order, ModelError { fault, place }.into());
+    }
+
+    /// Notes at worker `me` that I/O events cannot be handled.
+    pub(super) fn fail_in_output(&self, me: usize, undelivered: Undelivered) {
+        match undelivered {
+            Undelivered::Failed(key, lp, fault) => self.fail(me, Some(lp), Some(key), fault),
+            Undelivered::Net(error) => self.lose_network(error),
+        }
+    }
+
+    fn place(&self, worker: usize, lp: Option<LpId>, event: Option<EventKey>) -> Place {
+        let engine = EngineKind::TimeWarp.name();
+        Place { lp, event, engine, worker, seed: self.settings.seed }
     }
 }

@@ -8,9 +8,9 @@
 //! The log is in the order of handling, which is that of keys but for rollbacks. A record at or
 //! above GVT at the front holds up those behind it until GVT has passed it, too.
 
-use warpline_core::{EventKey, Fault, Io, LpId, Model};
+use warpline_core::{Io, Model};
 
-use super::{gvt::Bound, history::Record, worker::Worker};
+use super::{gvt::Bound, history::Record, io::Undelivered, worker::Worker};
 use crate::pending::Entry;
 
 /// Records that are collected on the fly before an event makes another.
@@ -103,7 +103,7 @@ impl<M: Model> Worker<'_, M> {
     /// Hands committed outputs to the stage that puts those of all workers in order: all of them,
     /// also those in the log behind a record that is not committed. At the end of a run, `last`
     /// says that this worker will not come again.
-    pub(super) fn deliver_outputs(&mut self, last: bool) -> Result<(), (EventKey, LpId, Fault)> {
+    pub(super) fn deliver_outputs(&mut self, last: bool) -> Result<(), Undelivered> {
         if self.statistics.outputs > 0 {
             for at in self.history.front()..self.history.back() {
                 let Record { event, undone, .. } = &self.history[at];
@@ -113,7 +113,8 @@ impl<M: Model> Worker<'_, M> {
                 }
             }
         }
+        let ranks = self.other_ranks();
         let Self { model, shared, me, gvt, outputs, .. } = self;
-        shared.io.deliver(model, (*me, last), *gvt, &shared.arena, outputs)
+        shared.io.deliver(model, (*me, last), *gvt, &shared.arena, outputs, ranks)
     }
 }

@@ -5,12 +5,13 @@
 //! the handlers of all workers' events one at a time and in the order of their keys. For blocking
 //! I/O events see [`waiting`](super::waiting).
 //!
-//! Each rank has a stage of its own. The handlers are called in the order of keys at each rank, and
-//! those of different ranks at the same time. When one fails, other ranks may be past its key.
+//! Each rank has a stage of its own. Those of other ranks ship what they have put in order to the
+//! stage of rank 0 ([`Collection`]), which calls the handlers of all ranks' events. When one fails,
+//! other ranks may be past its key.
 
 use std::{
     cmp::{Ordering as Order, Reverse},
-    collections::BinaryHeap,
+    collections::{BinaryHeap, binary_heap::PeekMut},
     fmt,
     sync::{
         Mutex, PoisonError,
@@ -18,18 +19,53 @@ use std::{
     },
 };
 
-use warpline_core::{EventKey, Fault, LogicalProcess, LpId, Model};
+use warpline_core::{EventKey, Fault, LogicalProcess, LpId, Model, Wire};
 
 use warpline_memory::{Arena, Taken};
+use warpline_net::NetError;
 
 use super::{Message, gvt::Bound};
-use crate::panics;
+use crate::{
+    panics,
+    run::{Arrival, Collection, KeyBound, NEVER, Ranks},
+};
 
 /// A committed non-blocking I/O event.
 struct Output<T> {
     key: EventKey,
     lp: LpId,
-    message: T,
+    message: Where<T>,
+}
+
+/// Where its message is.
+enum Where<T> {
+    /// In a buffer of this rank.
+    Here(Taken<T>),
+    /// It has come from another rank.
+    Apart(T),
+}
+
+impl<T: Send + Sync> Where<T> {
+    fn get<'m>(&'m self, arena: &'m Arena<T>) -> &'m T {
+        match self {
+            Self::Here(taken) => arena.message(taken),
+            Self::Apart(message) => message,
+        }
+    }
+}
+
+/// Why I/O events could not be handled.
+pub(super) enum Undelivered {
+    /// A handler failed, with its event.
+    Failed(EventKey, LpId, Fault),
+    /// Ranks cannot talk any more.
+    Net(NetError),
+}
+
+impl From<NetError> for Undelivered {
+    fn from(error: NetError) -> Self {
+        Self::Net(error)
+    }
 }
 
 impl<T> PartialEq for Output<T> {
@@ -57,7 +93,9 @@ pub(super) struct IoStage<M: Model> {
 }
 
 struct Queue<M: Model> {
-    outputs: BinaryHeap<Reverse<Output<Taken<Message<M>>>>>,
+    outputs: BinaryHeap<Reverse<Output<Message<M>>>>,
+    /// If there are other ranks.
+    collection: Option<Collection<Message<M>>>,
     /// Each worker has delivered all its events before this.
     delivered: Vec<Bound>,
     /// A handler has failed, and no other one is called.
@@ -65,9 +103,11 @@ struct Queue<M: Model> {
 }
 
 impl<M: Model> IoStage<M> {
-    pub(super) fn new(workers: usize) -> Self {
+    /// That of a rank with so many workers; if there are other ranks, `wire` writes messages.
+    pub(super) fn new(workers: usize, ranks: &Ranks<'_>, wire: Option<Wire<Message<M>>>) -> Self {
         let queue = Queue {
             outputs: BinaryHeap::new(),
+            collection: wire.and_then(|wire| Collection::new(ranks, wire)),
             delivered: vec![Bound::ZERO; workers],
             failed: false,
         };
@@ -75,11 +115,12 @@ impl<M: Model> IoStage<M> {
     }
 
     /// Takes the committed events of a worker, all those before `until`, and handles those that
-    /// every worker has gone beyond. `last` says that the worker will not come again.
+    /// every worker has gone beyond. `last` says that the worker will not come again. The first
+    /// worker of a rank exchanges them with other `ranks`, if there are any.
     ///
     /// # Errors
     ///
-    /// The first handler that failed, with its event.
+    /// The first handler that failed, with its event; the network's.
     pub(super) fn deliver(
         &self,
         model: &M,
@@ -87,37 +128,118 @@ impl<M: Model> IoStage<M> {
         until: Bound,
         arena: &Arena<Message<M>>,
         outputs: &mut Vec<(EventKey, LpId, Taken<Message<M>>)>,
-    ) -> Result<(), (EventKey, LpId, Fault)> {
+        ranks: Option<&Ranks<'_>>,
+    ) -> Result<(), Undelivered> {
         // Ordering: Relaxed; a worker that misses the flag delivers in a later round, and nothing
-        // is handled before it has. So it looks by itself if there will be no later round.
-        if outputs.is_empty() && !last && !self.used.load(Ordering::Relaxed) {
+        // is handled before it has. So it looks by itself if there will be no later round. Other
+        // ranks may have some at any time.
+        let is_unused = !last && ranks.is_none() && !self.used.load(Ordering::Relaxed);
+        if outputs.is_empty() && is_unused {
             return Ok(());
         }
         self.used.store(true, Ordering::Relaxed);
         // A handler's panic is caught below, so the queue is never left in between.
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken =
-            outputs.drain(..).map(|(key, lp, message)| Reverse(Output { key, lp, message }));
-        queue.outputs.extend(taken);
+        let output = |(key, lp, message)| Output { key, lp, message: Where::Here(message) };
+        queue.outputs.extend(outputs.drain(..).map(output).map(Reverse));
         queue.delivered[worker] = until;
-        let safe = queue.delivered.iter().copied().min().unwrap_or(until);
-        queue.handle_before(model, arena, safe)
+        match ranks {
+            None => {
+                let safe = queue.safe();
+                queue.handle_before(model, arena, safe)
+            }
+            Some(ranks) if worker == 0 => queue.exchange(model, arena, ranks, false),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Handles what is left, with other ranks: they have all come to the end of the run, or this
+    /// one is alerted. All workers have delivered what they have.
+    ///
+    /// # Errors
+    ///
+    /// As for [`deliver`](Self::deliver).
+    pub(super) fn finish(
+        &self,
+        model: &M,
+        arena: &Arena<Message<M>>,
+        ranks: &Ranks<'_>,
+    ) -> Result<(), Undelivered> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.exchange(model, arena, ranks, true)
     }
 }
 
 impl<M: Model> Queue<M> {
+    /// All workers of this rank have delivered their events before this.
+    fn safe(&self) -> Bound {
+        self.delivered.iter().copied().min().unwrap_or(Bound::NEVER)
+    }
+
+    /// Ships what is safe to rank 0. Rank 0 handles what is safe at all ranks.
+    fn exchange(
+        &mut self,
+        model: &M,
+        arena: &Arena<Message<M>>,
+        ranks: &Ranks<'_>,
+        last: bool,
+    ) -> Result<(), Undelivered> {
+        let safe = self.safe();
+        // The model's code reads and writes messages.
+        let moved = panics::catch(|| {
+            if ranks.me() == 0 { self.collect(ranks, last) } else { self.ship(arena, ranks, last) }
+        });
+        let moved = moved.unwrap_or_else(|fault| Err(NetError::Failed(fault.to_string())));
+        let others = moved?;
+        self.handle_before(model, arena, safe.min(Bound(others)))
+    }
+
+    /// Takes what other ranks have shipped. Returns their bound.
+    fn collect(&mut self, ranks: &Ranks<'_>, last: bool) -> Result<KeyBound, NetError> {
+        let Self { outputs, collection: Some(collection), .. } = self else { return Ok(NEVER) };
+        let take = |Arrival { key, to, message, .. }: Arrival<Message<M>>| {
+            outputs.push(Reverse(Output { key, lp: to, message: Where::Apart(message) }));
+        };
+        match last {
+            true => collection.collect_rest(ranks, take).map(|_| NEVER),
+            false => collection.collect(ranks, take),
+        }
+    }
+
+    /// Ships what is safe to rank 0; there is nothing to handle here.
+    fn ship(
+        &mut self,
+        arena: &Arena<Message<M>>,
+        ranks: &Ranks<'_>,
+        last: bool,
+    ) -> Result<KeyBound, NetError> {
+        let safe = self.safe();
+        let mut due = Vec::new();
+        while let Some(first) = self.outputs.peek_mut() {
+            if Bound(first.0.key.words()) >= safe {
+                break;
+            }
+            due.push(PeekMut::pop(first).0);
+        }
+        if let Some(collection) = &mut self.collection {
+            let outputs = due.iter().map(|due| (due.key, due.lp, due.message.get(arena)));
+            collection.ship(ranks, outputs, (safe.0, last))?;
+        }
+        Ok(Bound::ZERO.0)
+    }
+
     fn handle_before(
         &mut self,
         model: &M,
         arena: &Arena<Message<M>>,
         safe: Bound,
-    ) -> Result<(), (EventKey, LpId, Fault)> {
+    ) -> Result<(), Undelivered> {
         let is_safe = |output: &Reverse<Output<_>>| Bound(output.0.key.words()) < safe;
         while !self.failed && self.outputs.peek().is_some_and(is_safe) {
             if let Some(Reverse(Output { key, lp, message })) = self.outputs.pop() {
-                panics::catch(|| M::Lp::output(model, lp, &key, arena.message(&message)))
+                panics::catch(|| M::Lp::output(model, lp, &key, message.get(arena)))
                     .inspect_err(|_| self.failed = true)
-                    .map_err(|fault| (key, lp, fault))?;
+                    .map_err(|fault| Undelivered::Failed(key, lp, fault))?;
             }
         }
         Ok(())

@@ -39,8 +39,8 @@ impl<M: Model> Worker<'_, M> {
         self.sender.costs.end(Part::Fossil);
         self.on_remote_gvt();
         let last = self.is_final() || Flow::says_stop(outcome) || Flow::says_failed(outcome);
-        if let Err((key, lp, fault)) = self.deliver_outputs(last) {
-            self.fail(Some(lp), Some(key), fault);
+        if let Err(undelivered) = self.deliver_outputs(last) {
+            self.shared.fail_in_output(self.me, undelivered);
             return if last { self.close(End::Failed) } else { self.end_as_failed() };
         }
         if Flow::says_failed(outcome) {

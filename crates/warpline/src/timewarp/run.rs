@@ -53,13 +53,12 @@ pub(crate) fn run<M: Model>(
     watch: &mut Watch<'_>,
     ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
-    let started = Instant::now();
-    let run = Run { model, settings: settings.parallel(), ranks, started };
+    let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let make = |wires| {
         refuse_what_the_model_lacks::<M>(settings)?;
         Shared::new(model, settings, ranks, wires)
     };
-    run.carry_out(make, |shared| {
+    run.carry_out(make, |shared, started| {
         if let Some(monitor) = &watch.monitor {
             monitor.attach(&shared.shown);
         }
@@ -68,6 +67,7 @@ pub(crate) fn run<M: Model>(
         } else {
             work_at_once(model, shared, watch, started, ranks)
         };
+        finish_outputs(model, shared, ranks);
         if shared.is_abandoned() {
             ranks.alert();
         }
@@ -81,6 +81,14 @@ pub(crate) fn run<M: Model>(
         }
         Outcome::Done(Reporting { shared, started }.conclusion(results, watch))
     })
+}
+
+/// After all workers have ended: the I/O events that are still on their way to rank 0.
+fn finish_outputs<M: Model>(model: &M, shared: &Shared<M>, ranks: &Ranks<'_>) {
+    if ranks.count() > 1 && !shared.is_abandoned() {
+        let finished = shared.io.finish(model, &shared.arena, ranks);
+        finished.unwrap_or_else(|undelivered| shared.fail_in_output(0, undelivered));
+    }
 }
 
 /// All workers, each on a thread of its own.

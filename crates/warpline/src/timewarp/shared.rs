@@ -80,7 +80,7 @@ impl<M: Model> Shared<M> {
             shown: (0..workers).map(|_| CachePadded::default()).collect(),
             gvt: Gvt::new(workers, ranks.count() > 1),
             barrier: AtomicU64::new(barrier),
-            io: IoStage::new(workers),
+            io: IoStage::new(workers, ranks, wires.as_ref().map(|wires| wires.message)),
             failure: FirstFailure::default(),
             remote: wires.map(|wires| RemoteShared::new(ranks.count(), wires.message)),
         })

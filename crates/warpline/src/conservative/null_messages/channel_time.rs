@@ -12,6 +12,8 @@
 
 use warpline_core::EventKey;
 
+use crate::run::KeyBound;
+
 /// A virtual time and a step within it.
 ///
 /// It measures two things. As an *EIT* (earliest input time), a channel bound, or the position of
@@ -67,6 +69,11 @@ impl ChannelTime {
     /// The virtual time, unless it is never.
     pub(super) fn time(self) -> Option<f64> {
         Some(f64::from_bits(self.time)).filter(|time| time.is_finite())
+    }
+
+    /// The bound of the keys whose null-message times as causes are before this.
+    pub(super) const fn bound_of_causes(self) -> KeyBound {
+        [self.time, (self.step.saturating_sub(1) as u64) << 32, 0]
     }
 
     pub(super) const fn to_words(self) -> [u64; 2] {

@@ -15,7 +15,7 @@ use warpline_net::NetError;
 use super::{super::algorithm::Ended, channel_time::ChannelTime, worker::Worker};
 use crate::{
     event::{Buffer, Message},
-    run::{FailureOrder, ProgressMonitor},
+    run::{FailureOrder, KeyBound, NEVER, ProgressMonitor},
 };
 
 /// The first word of a control message: an LP requests a null message.
@@ -230,10 +230,8 @@ where
         self.limit = self.limit.min(failure);
         self.detection.failure = failure;
         if self.is_first() {
-            self.write_outputs(|key| match decision {
-                GO_ON => ChannelTime::of(key).as_cause() < least,
-                _ => true,
-            });
+            let until = if decision == GO_ON { least.bound_of_causes() } else { NEVER };
+            self.write_outputs(until);
         }
         match decision {
             GO_ON => {
@@ -271,16 +269,21 @@ where
         }
     }
 
-    /// Writes the non-blocking I/O events of this rank that are final, in the order of their keys,
-    /// up to the first failure.
-    fn write_outputs(&mut self, is_final: impl Fn(&EventKey) -> bool) {
+    /// Writes the non-blocking I/O events that are final, those before `until`, in the order of
+    /// their keys and up to the first failure; or ships them to the rank that does.
+    fn write_outputs(&mut self, until: KeyBound) {
+        let until = self.collect_outputs(until);
         let mut outputs = self.shared.common.lock_outputs();
         let mut kept = std::mem::take(&mut *outputs);
-        let due = kept.extract_if(.., |event| is_final(&event.key)).collect();
+        let due: Vec<_> = kept.extract_if(.., |event| event.key.words() < until).collect();
         // A model with much output keeps much of it, and must not freeze the graph for each event.
         self.detection.outputs_max = OUTPUTS_MAX.max(2 * kept.len());
         *outputs = kept;
         drop(outputs);
+        if self.ships_outputs() {
+            self.ship_outputs(due, until);
+            return;
+        }
         let (common, here, limit) = (&self.shared.common, self.here, self.limit);
         let failed = common.write_outputs(here, self, due, limit);
         self.limit = failed.map_or(limit, |order| order.min(limit));

@@ -68,8 +68,8 @@
 //! # I/O
 //!
 //! Blocking I/O events are handled in their turn. Non-blocking ones are kept until a freeze finds
-//! that nothing can come before them; then the first worker of each rank writes them, in the order
-//! of their keys.
+//! that nothing can come before them; then rank 0 writes those of all ranks, in the order of their
+//! keys.
 //!
 //! # References
 //!

@@ -2,12 +2,15 @@
 //!
 //! The event graph carries events, null messages and control messages between the workers of all
 //! ranks alike. What is left is here: events as bytes ([`EventCodec`]), memory that a remote event
-//! reserves where it arrives, whether all ranks are quiescent, and alerts of ranks that fail.
+//! reserves where it arrives, whether all ranks are quiescent, I/O events on their way to rank
+//! 0, and alerts of ranks that fail.
 //!
-//! The main loop calls it at four points: the graph of a worker gets its connection, a remote event
-//! arrives, a rank is quiescent, and a worker is idle.
+//! The main loop calls it at five points: the graph of a worker gets its connection, a remote event
+//! arrives, a rank is quiescent, I/O events are final, and a worker is idle.
 
-use warpline_core::{EventKey, LpId, Model, WireError, Wires, append_words, take_words};
+use warpline_core::{
+    EventKey, LogicalProcess, LpId, Model, WireError, Wires, append_words, take_words,
+};
 use warpline_graph::{CONTROL_WORDS, Codec, Control, EdgeId, Remote as Connection};
 use warpline_net::Malformed;
 
@@ -20,7 +23,7 @@ use super::{
 use crate::{
     event::{Buffer, Event, Message},
     remote_event::{RemoteEvent, read_event, write_event},
-    run::ENGINE_KINDS,
+    run::{Arrival, Collection, ENGINE_KINDS, KeyBound, NEVER},
 };
 
 /// An idle worker asks after this number of looks whether another rank fails.
@@ -31,20 +34,27 @@ const ALERT_EVERY: u32 = 16;
 type Quiescence = [u64; 3];
 
 /// One worker's view of other ranks.
-pub(super) struct Remote {
+pub(super) struct Remote<T> {
+    /// The I/O events of all ranks; used by the first worker of each rank.
+    collection: Collection<T>,
     /// The last report of this rank; used by its first worker.
     sent: Option<Quiescence>,
     /// The last report of each rank; used by the first worker of all.
     received: Vec<Option<Quiescence>>,
 }
 
-impl Remote {
+impl<T> Remote<T> {
     /// Nothing if there is only one rank.
     pub(super) fn new<M: Model, B: Buffer<Message<M>>>(
         shared: &Shared<'_, M, B>,
-    ) -> Option<Box<Self>> {
-        let ranks = shared.common.ranks.count();
-        (ranks > 1).then(|| Box::new(Self { sent: None, received: vec![None; ranks] }))
+    ) -> Option<Box<Self>>
+    where
+        M::Lp: LogicalProcess<Message = T>,
+    {
+        let ranks = shared.common.ranks;
+        let collection = Collection::new(ranks, shared.codec.0.as_ref()?.message)?;
+        let received = vec![None; ranks.count()];
+        Some(Box::new(Self { collection, sent: None, received }))
     }
 
     /// The first worker of all takes the report of a quiescent rank.
@@ -108,6 +118,49 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             self.graph.flush();
         }
         remote.are_all_quiescent(freezes)
+    }
+
+    /// Whether rank 0 writes the I/O events of this one.
+    pub(super) fn ships_outputs(&self) -> bool {
+        self.shared.common.ranks.me() > 0
+    }
+
+    /// Ships I/O events to rank 0: all those before `until`.
+    pub(super) fn ship_outputs(&mut self, due: Vec<Event<B>>, until: KeyBound) {
+        self.guard(|worker| {
+            let (due, ranks) = (due, worker.shared.common.ranks);
+            let Some(remote) = &mut worker.remote else { return };
+            let outputs = due.iter().map(|event| (event.key, event.to, event.message.get()));
+            let shipped = remote.collection.ship(ranks, outputs, (until, until == NEVER));
+            shipped.unwrap_or_else(|error| worker.abandon(error));
+        });
+    }
+
+    /// Takes the I/O events of the other ranks, if this is rank 0: at the end of the run, all that
+    /// they still ship. Returns the bound of those that can be written.
+    pub(super) fn collect_outputs(&mut self, until: KeyBound) -> KeyBound {
+        let mut bound = until;
+        self.guard(|worker| {
+            let common = &worker.shared.common;
+            let Some(remote) = worker.remote.as_mut().filter(|_| common.ranks.me() == 0) else {
+                return;
+            };
+            let mut outputs = common.lock_outputs();
+            let take = |Arrival { key, to, io, message }| {
+                outputs.push(Event { key, to, io, message: B::store(message, &mut Vec::new()) });
+            };
+            let collected = if until == NEVER {
+                remote.collection.collect_rest(common.ranks, take).map(|_| NEVER)
+            } else {
+                remote.collection.collect(common.ranks, take)
+            };
+            drop(outputs);
+            match collected {
+                Ok(others) => bound = bound.min(others),
+                Err(error) => worker.abandon(error),
+            }
+        });
+        bound
     }
 
     /// The first worker of a rank ends the run if another rank fails. Called when it is idle.

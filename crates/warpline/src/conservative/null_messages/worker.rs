@@ -70,7 +70,7 @@ pub(super) struct Worker<'a, M: Model, B> {
     pub(super) lps: Vec<LinkedLp<M::Lp, B>>,
     pub(super) graph: EventGraph<'a, ChannelEvent<B>>,
     /// Other ranks, if there are any.
-    pub(super) remote: Option<Box<Remote>>,
+    pub(super) remote: Option<Box<Remote<Message<M>>>>,
     /// Of the edges to this worker, by their place: nothing arrives before that any more.
     pub(super) channel_bounds: Vec<ChannelTime>,
     /// LPs that may handle their next event, by its position. An LP that has got an earlier event

@@ -12,6 +12,8 @@
 //!   turn.
 //! - **The end of the run**: `close` and `end_if_closed` wait until all messages of other ranks
 //!   have arrived.
+//! - **I/O events**: `other_ranks` are those that the [`IoStage`](super::io::IoStage) exchanges
+//!   them with.
 //!
 //! A handler that sends to an LP of another rank, and a rollback that takes such a send back, call
 //! `Sender::send_remote` ([`sending`]).
@@ -207,7 +209,7 @@ fn no_ranks() {
 }
 
 /// The hooks of the main loop.
-impl<M: Model> Worker<'_, M> {
+impl<'r, M: Model> Worker<'r, M> {
     /// Files the messages of other ranks.
     #[inline]
     pub(super) fn receive_remote(&mut self) {
@@ -301,6 +303,11 @@ impl<M: Model> Worker<'_, M> {
         self.sender.remote.as_ref().and_then(|remote| remote.ending).map_or(Ok(()), Err)
     }
 
+    /// All ranks, if there are others, for the I/O events that rank 0 handles for all.
+    pub(super) fn other_ranks(&self) -> Option<&'r Ranks<'r>> {
+        self.sender.remote.as_ref().map(|remote| remote.ranks)
+    }
+
     /// How many events of other ranks wait for a buffer.
     pub(super) fn backlog(&self) -> usize {
         self.sender.remote.as_ref().map_or(0, |remote| remote.incoming.backlog())
@@ -333,9 +340,7 @@ impl<M: Model> Worker<'_, M> {
 
     /// Ends the run because ranks cannot exchange messages any more.
     fn abandon(&self, error: NetError) {
-        // It comes before anything that the model has done.
-        self.shared.failure.note(FailureOrder::Start(LpId::new(0)), error.into());
-        self.shared.abandon();
+        self.shared.lose_network(error);
     }
 }
 
@@ -358,6 +363,13 @@ impl<M: Model> Shared<M> {
             None => self.gvt.start(),
             Some(remote) => remote.request_gvt(),
         }
+    }
+
+    /// Ends the run because ranks cannot exchange messages any more.
+    pub(super) fn lose_network(&self, error: NetError) {
+        // It comes before anything that the model has done.
+        self.failure.note(FailureOrder::Start(LpId::new(0)), error.into());
+        self.abandon();
     }
 
     /// Ends the run of this rank at once, whatever the other ranks do. The failure is known by
