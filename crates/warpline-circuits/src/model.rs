@@ -102,7 +102,8 @@ impl CircuitModel {
     }
 
     /// Gives the waveforms of these nets to `sink`: a point for each step of a subcircuit. Nets
-    /// with a source, and nets that nothing is connected to, have none.
+    /// with a source, and nets that nothing is connected to, have none. On several ranks, the sink
+    /// of rank 0 gets those of all, and all ranks watch the same nets.
     #[must_use]
     pub fn watch(mut self, nets: impl IntoIterator<Item = NetId>, sink: SampleSink) -> Self {
         let mut watched: Vec<u32> = nets.into_iter().map(|net| net.0).collect();

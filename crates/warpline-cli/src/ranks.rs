@@ -134,15 +134,6 @@ impl Launch {
         )))
     }
 
-    /// How many ranks there are.
-    pub(crate) fn ranks(&self) -> usize {
-        match self {
-            Self::Here(ranks) => *ranks,
-            #[cfg(feature = "mpi")]
-            Self::Mpi(transport) => warpline::ranks::Transport::ranks(transport),
-        }
-    }
-
     /// Whether this process writes the report.
     pub(crate) fn is_first(&self) -> bool {
         match self {

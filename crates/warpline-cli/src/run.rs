@@ -77,13 +77,15 @@ fn told(
     if common.replications > 1 {
         launch.refuse_for("--replications")?;
         // Nothing is recorded: one recording cannot hold several runs.
-        let Prepared { model, end, .. } = prepare(params, common.seed, Some("--replications"))?;
+        refuse_files(params, "--replications")?;
+        let Prepared { model, end, .. } = prepare(params, common.seed, true)?;
         let end = common.end.unwrap_or(end);
         return replications(common, params, model, end)
             .map(|report| Some((format_as(args.format, &report), None)));
     }
-    let several = (launch.ranks() > 1).then_some("several ranks");
-    let Prepared { model, end, recording } = prepare(params, common.seed, several)?;
+    // The first process records what all ranks send it, and may be the only one that cannot.
+    let prepared = prepare(params, common.seed, launch.is_first());
+    let Prepared { model, end, recording } = prepared.map_err(|failure| launch.give_up(failure))?;
     let end = common.end.unwrap_or(end);
     let mut show = progress::of_run(common.quiet || !launch.is_first());
     let mut simulation = common.simulation(model, end).observe(|progress| {
@@ -115,22 +117,19 @@ fn told(
     Ok(Some((format_as(args.format, &report), difference)))
 }
 
-/// Makes the model. What is recorded is of one run on one rank; `not_with` names what else was
-/// asked for.
-pub(crate) fn prepare(
-    params: &ModelParams,
-    seed: u64,
-    not_with: Option<&str>,
-) -> Result<Prepared, Failure> {
-    if let Some(several) = not_with
-        && params.writes_files()
-    {
-        return Err(Failure::Configuration(format!(
-            "files are written of one run on one rank, and not with {several}: leave the files \
-             out, or run once"
-        )));
+/// Makes the model, and what is recorded, if this process `records`.
+pub(crate) fn prepare(params: &ModelParams, seed: u64, records: bool) -> Result<Prepared, Failure> {
+    params.prepare(seed, records).map_err(Failure::refused)
+}
+
+/// Refuses files for several runs: a recording holds one. `several` says what was asked for.
+pub(crate) fn refuse_files(params: &ModelParams, several: &str) -> Result<(), Failure> {
+    if !params.writes_files() {
+        return Ok(());
     }
-    params.prepare(seed).map_err(Failure::refused)
+    Err(Failure::Configuration(format!(
+        "files are written of one run, and not with {several}: leave the files out, or run once"
+    )))
 }
 
 /// The run that `--verify` compares with: the oracle's; the oracle's own, by other means.

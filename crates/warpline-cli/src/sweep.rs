@@ -19,7 +19,7 @@ use crate::{
     ranks::{Launch, refuse_mpi_for},
     reads::{self, Unread},
     report::RunReport,
-    run::{pool, prepare},
+    run::{pool, prepare, refuse_files},
     values::Vary,
 };
 
@@ -152,7 +152,8 @@ impl Point {
 
     fn report(&self, seed: u64, jobs: usize) -> Result<RunReport, Failure> {
         let Self { common, params, .. } = self;
-        let Prepared { model, end, recording } = prepare(params, seed, Some("a sweep"))?;
+        refuse_files(params, "a sweep")?;
+        let Prepared { model, end, recording } = prepare(params, seed, true)?;
         let simulation = common.simulation(model, common.end.unwrap_or(end)).seed(seed);
         let report =
             Launch::Here(common.ranks.ranks).run(&mut simulation.engine(common.engine(jobs)))?;

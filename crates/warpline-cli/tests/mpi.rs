@@ -29,6 +29,10 @@ fn output(ranks: usize, line: &str) -> Output {
 const PHOLD: &str =
     "run phold --lps 48 --population 256 --lookahead 0.25 --end 20 --format json --quiet";
 const HYPERCUBE: &str = "run hypercube --dimension 4 --end 200 --format json --quiet";
+/// Stimuli, feedback and messages of 32 bytes; the ring oscillates for ever.
+const ADDER: &str = "run circuit --generate adder:6 --vectors 3 --format json --quiet";
+const RING: &str = "run circuit --generate ring:31 --end 5e-9 --format json --quiet";
+const NULL_MESSAGES: &str = "conservative --synchronization null-messages";
 
 #[test]
 fn any_ranks_commit_what_the_sequential_engine_does() {
@@ -40,6 +44,13 @@ fn any_ranks_commit_what_the_sequential_engine_does() {
         (PHOLD, "timewarp", 2, 2),
         (PHOLD, "timewarp", 1, 3),
         (HYPERCUBE, "timewarp", 1, 2),
+        (ADDER, NULL_MESSAGES, 1, 2),
+        (ADDER, NULL_MESSAGES, 2, 3),
+        (ADDER, "conservative", 1, 2),
+        (ADDER, "timewarp", 1, 2),
+        (RING, NULL_MESSAGES, 1, 2),
+        (RING, "conservative", 1, 3),
+        (RING, "timewarp", 1, 2),
     ] {
         let line = format!("{model} --engine {engine} --workers {workers} --verify");
         let output = output(ranks, &line);
@@ -52,6 +63,28 @@ fn any_ranks_commit_what_the_sequential_engine_does() {
             (&Value::from(ranks), &Value::from(true))
         );
         assert_eq!(report["workers"], ranks * workers);
+    }
+}
+
+/// Rank 0 writes what all ranks commit, byte for byte as a single rank does.
+#[test]
+fn ranks_write_one_set_of_waveforms() {
+    const FILES: [&str; 3] = ["waves.vcd", "waves.raw", "crossings.csv"];
+    let run = |ranks: usize, engine: &str| {
+        let at = tempfile::tempdir().expect("a directory");
+        let files = "--vcd waves.vcd --raw waves.raw --crossings crossings.csv";
+        let mut mpirun = mpirun(ranks, &format!("{ADDER} {files} --workers 1 --engine {engine}"));
+        let output = mpirun.current_dir(at.path()).output().expect("mpirun starts");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{engine} on {ranks} ranks: {stderr}");
+        assert_eq!(fs::read_dir(at.path()).expect("there").count(), FILES.len());
+        FILES.map(|name| fs::read(at.path().join(name)).expect("written"))
+    };
+    let expected = run(1, "conservative");
+    for (ranks, engine) in
+        [(2, NULL_MESSAGES), (3, NULL_MESSAGES), (2, "conservative"), (2, "timewarp")]
+    {
+        assert!(run(ranks, engine) == expected, "{engine} on {ranks} ranks");
     }
 }
 

@@ -43,13 +43,14 @@ pub trait Parameters:
     /// When a parameter is out of its range.
     fn model(self) -> Result<AnyModel, ConfigError>;
 
-    /// Makes the model for a run with this seed, and what the run writes beside its report.
+    /// Makes the model for a run with this seed, and what the run writes beside its report. If
+    /// another process `records`, the model is the same and sends its outputs there.
     ///
     /// # Errors
     ///
     /// When a parameter is out of its range, or a file cannot be used.
-    fn prepare(self, seed: u64) -> Result<Prepared, Refusal> {
-        let _ = seed;
+    fn prepare(self, seed: u64, records: bool) -> Result<Prepared, Refusal> {
+        let _ = (seed, records);
         Ok(Prepared { model: self.model()?, end: Self::END, recording: None })
     }
 
@@ -307,7 +308,7 @@ trait Chosen: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
     fn end(&self) -> f64;
     fn model(&self) -> Result<AnyModel, ConfigError>;
-    fn prepare(&self, seed: u64) -> Result<Prepared, Refusal>;
+    fn prepare(&self, seed: u64, records: bool) -> Result<Prepared, Refusal>;
     fn writes_files(&self) -> bool;
     fn to_json(&self) -> Value;
 }
@@ -325,8 +326,8 @@ impl<P: Parameters> Chosen for P {
         Parameters::model(self.clone())
     }
 
-    fn prepare(&self, seed: u64) -> Result<Prepared, Refusal> {
-        Parameters::prepare(self.clone(), seed)
+    fn prepare(&self, seed: u64, records: bool) -> Result<Prepared, Refusal> {
+        Parameters::prepare(self.clone(), seed, records)
     }
 
     fn writes_files(&self) -> bool {
@@ -367,13 +368,14 @@ impl ModelParams {
         self.0.model()
     }
 
-    /// Makes the model for a run with this seed, and what the run writes beside its report.
+    /// Makes the model for a run with this seed, and what the run writes beside its report. On
+    /// several ranks only the first process `records`; the model is the same at all.
     ///
     /// # Errors
     ///
     /// When a parameter is out of its range, or a file cannot be used.
-    pub fn prepare(&self, seed: u64) -> Result<Prepared, Refusal> {
-        self.0.prepare(seed)
+    pub fn prepare(&self, seed: u64, records: bool) -> Result<Prepared, Refusal> {
+        self.0.prepare(seed, records)
     }
 
     /// Whether a run writes files of its own beside its report: then it has to be a single one.
@@ -386,6 +388,17 @@ impl ModelParams {
     #[must_use]
     pub fn to_json(&self) -> Value {
         self.0.to_json()
+    }
+
+    /// The parameters as flags of the command, those that have a value.
+    #[must_use]
+    pub fn flags(&self) -> Vec<String> {
+        let Value::Object(params) = self.to_json() else { return Vec::new() };
+        let flag = |(key, value): (&String, &Value)| match value {
+            Value::String(word) => format!("--{key}={word}"),
+            value => format!("--{key}={value}"),
+        };
+        params.iter().filter(|(_, value)| !value.is_null()).map(flag).collect()
     }
 }
 

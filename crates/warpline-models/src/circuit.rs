@@ -184,12 +184,15 @@ impl Parameters for CircuitParams {
         Ok(model.map_err(|error| refused(&error))?.into_any())
     }
 
-    fn prepare(self, seed: u64) -> Result<Prepared, Refusal> {
+    fn prepare(self, seed: u64, records: bool) -> Result<Prepared, Refusal> {
         let workload = self.workload(seed)?;
         let circuit = &workload.circuit;
         let mut model = CircuitModel::new(circuit, self.options())?;
         let mut recording = None;
-        if let Some(outputs) = self.outputs(&workload, &model) {
+        let outputs = self.outputs(&workload, &model);
+        if let Some(outputs) = outputs.as_ref().filter(|_| !records) {
+            model = model.watch(outputs.nets(circuit), Box::new(|_| {}));
+        } else if let Some(outputs) = outputs {
             let recorder = Recorder::create(circuit, &outputs)?;
             let nets: Vec<_> = recorder.nets().collect();
             let files = Files(Arc::new(Mutex::new(Some(recorder))));

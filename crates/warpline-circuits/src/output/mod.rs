@@ -31,7 +31,8 @@ pub use plot::Plot;
 pub use raw::Points;
 pub use recorder::{Recorder, Recording};
 
-use crate::circuit::Circuit;
+use crate::circuit::{Circuit, NetId};
+use slots::Slots;
 
 /// What is written of a run. Which nets, [`Circuit::saved`] says.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +67,18 @@ impl Outputs {
         let threshold = circuit.supply_voltage() / 2.0;
         let (vcd, raw, crossings, plot) = (None, None, None, None);
         Self { vcd, raw, points, crossings, plot, threshold, longest_step }
+    }
+
+    /// The nets whose samples a [`Recorder`] of these outputs wants. On several ranks it is at rank
+    /// 0, and the others send it the samples of these nets.
+    #[must_use]
+    pub fn nets(&self, circuit: &Circuit) -> Vec<NetId> {
+        self.slots(circuit).free().collect()
+    }
+
+    fn slots(&self, circuit: &Circuit) -> Slots {
+        let drawn = self.plot.as_ref().map_or(&[][..], |plot| &plot.nets);
+        Slots::new(circuit, drawn)
     }
 
     /// Finds numbers that are not allowed, and files that are given twice.

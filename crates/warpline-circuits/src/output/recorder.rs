@@ -67,8 +67,7 @@ impl Recorder {
     /// [`OutputError`] when a file cannot be created or a number is not allowed.
     pub fn create(circuit: &Circuit, outputs: &Outputs) -> Result<Self, OutputError> {
         outputs.check()?;
-        let drawn = outputs.plot.as_ref().map_or(&[][..], |plot| &plot.nets);
-        let slots = Slots::new(circuit, drawn);
+        let slots = outputs.slots(circuit);
         let fixed = FixedNets::new(&slots.recorded, outputs.longest_step);
         let measures = Measures::new(circuit, &slots);
         let writers = Writers::create(circuit, outputs, &slots)?;
@@ -90,8 +89,7 @@ impl Recorder {
 
     /// The nets whose samples are wanted: those that are written, measured or drawn, and not fixed.
     pub fn nets(&self) -> impl Iterator<Item = NetId> {
-        let free = self.slots.recorded.iter().filter(|recorded| recorded.fixed.is_none());
-        free.map(|recorded| recorded.net)
+        self.slots.free()
     }
 
     /// Takes a sample; samples of nets that are not wanted, or are fixed, do nothing. Breaks if the

@@ -74,6 +74,11 @@ impl Slots {
         Self { of_net, recorded: nets.iter().map(record).collect(), written }
     }
 
+    /// The nets whose samples are wanted: the others are fixed.
+    pub(super) fn free(&self) -> impl Iterator<Item = NetId> {
+        self.recorded.iter().filter(|recorded| recorded.fixed.is_none()).map(|free| free.net)
+    }
+
     /// The place of a net, if it is recorded.
     pub(super) fn of(&self, net: NetId) -> Option<usize> {
         self.of_net.get(net.index()).copied().flatten().map(|slot| slot as usize)
