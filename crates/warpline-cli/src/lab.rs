@@ -42,6 +42,9 @@ pub(crate) struct LabArgs {
     /// Seed of all random streams
     #[arg(long, value_name = "N", default_value_t = Settings::default().seed)]
     seed: u64,
+    /// Netlist that takes the place of the runtime paper's C2670 [default: a generated multiplier]
+    #[arg(long, value_name = "FILE")]
+    netlist: Option<PathBuf>,
     /// Show no progress
     #[arg(long)]
     quiet: bool,
@@ -78,6 +81,8 @@ impl LabArgs {
             output: self.output.clone(),
             payload: self.payload,
             seed: self.seed,
+            netlist: self.netlist.clone(),
+            over_mpi: std::env::current_exe().ok().filter(|_| cfg!(feature = "mpi")),
             ..Settings::default()
         };
         let mut settings = if self.quick { defaults.quick() } else { defaults };

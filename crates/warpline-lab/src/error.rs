@@ -39,6 +39,17 @@ pub enum LabError {
         /// Why.
         source: Box<RunError>,
     },
+    /// A run over MPI failed.
+    #[error(
+        "{what}: the run over MPI failed: {reason}\n  what to do: see that `mpirun` is installed; \
+         a build without the feature `mpi` takes threads for ranks"
+    )]
+    Mpi {
+        /// Figure, curve and place on the x axis.
+        what: String,
+        /// What the command or `mpirun` said.
+        reason: String,
+    },
     /// Two runs of the same model committed different events: a bug in an engine.
     #[error(
         "{what} committed other events (digest {digest}) than {other} (digest {expected})\n  \

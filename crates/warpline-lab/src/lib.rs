@@ -22,6 +22,7 @@
 mod claim;
 mod counters;
 mod error;
+mod executor;
 mod figure;
 pub mod figures;
 pub mod hogging;
@@ -29,6 +30,7 @@ mod host;
 mod index;
 pub mod machine;
 pub mod memory_system;
+mod mpi;
 mod output;
 #[cfg(feature = "plots")]
 mod page;
@@ -43,10 +45,11 @@ pub mod yardstick;
 
 pub use claim::{Basis, Bounds, CHANCE, Claim, LEVEL, Origin, Outcome, Test, Verdict};
 pub use error::LabError;
+pub use executor::{Conservative, Executor, RankEngine, Ranks, TimeWarp};
 pub use figure::{Figure, Findings, Lab, Source, Table};
 pub use host::{Host, cores, processor};
 pub use plot::{Axis, Curve, Dot, Plot, Scale};
 pub use run::run;
-pub use sampling::{Conservative, Executor, Point, Sample, Setup, TimeWarp, Workload};
+pub use sampling::{Point, Sample, Setup, Workload};
 pub use settings::{Settings, Watch};
 pub use text::PLOTS_HINT;

@@ -4,142 +4,20 @@
 //! The points are sampled in turn, round after round, so that a change in the speed of the machine
 //! hits all of them. Runs of the same model to the same end must commit the same events (LAB-A).
 
+use std::sync::atomic::Ordering;
+
 use statrs::statistics::{Data, OrderStatistics};
-use warpline::{
-    AnyModel, ConfigError, Engine, Only, RunError, Simulation,
-    digest::CommitDigest,
-    pending::PendingKind,
-    settings::{Aggregation, Pool, PoolKind, Synchronization, SynchronizationKind},
-};
+use warpline::{AnyModel, ConfigError, Only, RunError, digest::CommitDigest};
 use warpline_models::catalog::ModelParams;
 
 use crate::{
-    Settings, Watch,
-    counters::{self, Counts},
+    Executor, Settings, Watch,
+    counters::{self, Counts, NAMES},
     error::LabError,
+    executor::Outcome,
     hogging::Hogging,
+    mpi,
 };
-
-/// The engine of a run, with its settings.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Executor {
-    /// The sequential engine.
-    Sequential(PendingKind),
-    /// The conservative engine.
-    Conservative(Conservative),
-    /// Time Warp.
-    TimeWarp(TimeWarp),
-}
-
-/// The conservative engine and its settings.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Conservative {
-    /// Ranks, as threads of this process.
-    pub ranks: usize,
-    /// Threads of each rank, which share its LPs.
-    pub workers: usize,
-    /// How workers find out which events are safe.
-    pub synchronization: SynchronizationKind,
-    /// The most events that a link holds before they are handled.
-    pub edge_capacity: usize,
-    /// When messages to a worker of another rank are sent.
-    pub aggregation: Aggregation,
-}
-
-impl Conservative {
-    fn engine(self) -> Engine {
-        let Self { workers, synchronization, edge_capacity, aggregation, .. } = self;
-        let synchronization = Synchronization::new(synchronization, edge_capacity);
-        let defaults = warpline::Conservative::default();
-        warpline::Conservative { workers, synchronization, aggregation, ..defaults }.into()
-    }
-}
-
-/// Time Warp and its settings.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TimeWarp {
-    /// Threads, which share the LPs.
-    pub workers: usize,
-    /// The kind of buffer pool.
-    pub pool: PoolKind,
-    /// The most bytes of event buffers; `None` is no limit.
-    pub memory: Option<u64>,
-    /// Events that a worker processes before it requests GVT; `None` is the engine's default.
-    pub gvt_interval: Option<usize>,
-    /// The part of its buffers that a worker of a partitioned pool keeps for sends to itself;
-    /// `None` is an equal part for each receiver.
-    pub local_share: Option<f64>,
-    /// Whether flow control slows down workers that roll back much or have few free buffers.
-    pub flow_control: bool,
-}
-
-impl TimeWarp {
-    /// Time Warp with the engine's defaults.
-    #[must_use]
-    pub const fn new(workers: usize, pool: PoolKind) -> Self {
-        Self {
-            workers,
-            pool,
-            memory: None,
-            gvt_interval: None,
-            local_share: None,
-            flow_control: true,
-        }
-    }
-
-    fn engine(self) -> Engine {
-        let Self { workers, pool, gvt_interval, local_share, flow_control, .. } = self;
-        let defaults = warpline::TimeWarp::default();
-        let pool = match pool {
-            PoolKind::Partitioned => Pool::Partitioned { local_share },
-            other => other.into(),
-        };
-        let gvt_interval = gvt_interval.unwrap_or(defaults.gvt_interval);
-        let engine = warpline::TimeWarp { workers, pool, gvt_interval, ..defaults };
-        if flow_control {
-            engine.into()
-        } else {
-            warpline::TimeWarp { throttle: false, free_fractions: [0.0; 2], ..engine }.into()
-        }
-    }
-}
-
-impl Executor {
-    /// The number of threads that it keeps busy.
-    #[must_use]
-    pub const fn workers(self) -> usize {
-        match self {
-            Self::Sequential(_) => 1,
-            Self::Conservative(Conservative { ranks, workers, .. }) => ranks * workers,
-            Self::TimeWarp(TimeWarp { workers, .. }) => workers,
-        }
-    }
-
-    /// The engine with its settings.
-    fn engine(self) -> Engine {
-        match self {
-            Self::Sequential(pending) => warpline::Sequential { pending }.into(),
-            Self::Conservative(conservative) => conservative.engine(),
-            Self::TimeWarp(time_warp) => time_warp.engine(),
-        }
-    }
-
-    /// The most bytes of event buffers, if they are limited.
-    const fn memory(self) -> Option<u64> {
-        match self {
-            Self::TimeWarp(TimeWarp { memory, .. }) => memory,
-            Self::Sequential(_) | Self::Conservative(_) => None,
-        }
-    }
-
-    /// The number of ranks.
-    const fn ranks(self) -> usize {
-        match self {
-            Self::Conservative(Conservative { ranks, .. }) => ranks,
-            Self::Sequential(_) | Self::TimeWarp(_) => 1,
-        }
-    }
-}
 
 /// The model of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,6 +47,42 @@ pub struct Setup {
     pub end: f64,
     /// The engine and its settings.
     pub executor: Executor,
+}
+
+impl Setup {
+    /// Runs it once; `what` names it in errors.
+    fn run(
+        &self,
+        what: &str,
+        settings: &Settings,
+        watch: &dyn Watch,
+    ) -> Result<(Outcome, Counts), LabError> {
+        let Self { model, end, executor } = self;
+        let (outcome, counts) = match (&settings.over_mpi, executor, model) {
+            (Some(program), Executor::Ranks(ranks), Workload::Shipped(params)) => {
+                let run = mpi::Run { program, params, seed: settings.seed, end: *end };
+                let outcome = run
+                    .on(ranks)
+                    .map_err(|reason| LabError::Mpi { what: what.to_owned(), reason })?;
+                // The counters are those of this process.
+                (Some(outcome), [None; NAMES.len()])
+            }
+            _ => {
+                let model = model.model()?;
+                let run = || executor.run(model, *end, settings.seed, watch.stop());
+                let (outcome, counts) = counters::count(run);
+                let outcome = outcome.map_err(|source| LabError::Run {
+                    what: what.to_owned(),
+                    source: Box::new(source),
+                })?;
+                (outcome, counts)
+            }
+        };
+        // Ordering: Relaxed; the flag publishes nothing but itself.
+        let is_stopped = watch.stop().load(Ordering::Relaxed);
+        let outcome = outcome.filter(|_| !is_stopped).ok_or(LabError::Interrupted)?;
+        Ok((outcome, counts))
+    }
 }
 
 /// The numbers of one run.
@@ -255,22 +169,16 @@ pub(crate) fn sample(
             if round > 0 && points[place].digest.is_none() {
                 continue;
             }
-            let Setup { model, end, executor } = points[place].setup.clone();
-            let run = Run { end, executor, settings, watch };
-            let model = model.model()?;
-            let (outcome, counts) = counters::count(|| run.of(model));
-            let outcome = match outcome {
+            let (outcome, counts) = match points[place].setup.run(&name, settings, watch) {
                 // Too little memory for this model: the curve has a gap, which the text explains.
-                Err(RunError::OutOfBuffers { .. }) => continue,
-                other => other.map_err(|source| LabError::Run {
-                    what: name.clone(),
-                    source: Box::new(source),
-                })?,
+                Err(LabError::Run { source, .. })
+                    if matches!(*source, RunError::OutOfBuffers { .. }) =>
+                {
+                    continue;
+                }
+                other => other?,
             };
-            let Some(Outcome { committed, digest, rate, efficiency, null_messages }) = outcome
-            else {
-                return Err(LabError::Interrupted);
-            };
+            let Outcome { committed, digest, rate, efficiency, null_messages } = outcome;
             check(figure, &name, &points[place].setup, digest, &points)?;
             let point = &mut points[place];
             (point.committed, point.digest) = (committed, Some(digest));
@@ -301,57 +209,15 @@ fn check(
     }
 }
 
-/// The results of a run.
-struct Outcome {
-    committed: u64,
-    digest: CommitDigest,
-    rate: f64,
-    efficiency: f64,
-    null_messages: u64,
-}
-
-/// A run by an engine.
-struct Run<'a> {
-    end: f64,
-    executor: Executor,
-    settings: &'a Settings,
-    watch: &'a dyn Watch,
-}
-
-impl Run<'_> {
-    /// Runs the model; `None` if the run was interrupted.
-    fn of(self, model: AnyModel) -> Result<Option<Outcome>, RunError> {
-        let mut simulation = Simulation::new(model)
-            .engine(self.executor.engine())
-            .seed(self.settings.seed)
-            .end(self.end)
-            .stop_when(self.watch.stop());
-        if let Some(bytes) = self.executor.memory() {
-            simulation = simulation.memory(bytes);
-        }
-        let report = match self.executor.ranks() {
-            1 => simulation.run()?,
-            ranks => simulation.run_on_ranks(ranks)?,
-        };
-        let nulls = report.details.counters.iter().find(|(name, _)| *name == "null_messages");
-        let null_messages = nulls.map_or(0, |&(_, count)| count);
-        Ok((!report.interrupted).then(|| Outcome {
-            committed: report.committed_events,
-            digest: report.digest,
-            rate: report.events_per_second(),
-            efficiency: report.efficiency(),
-            null_messages,
-        }))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicBool;
 
+    use warpline::{pending::PendingKind, settings::PoolKind};
     use warpline_models::phold::PholdParams;
 
     use super::*;
+    use crate::TimeWarp;
 
     struct Nobody(AtomicBool);
 

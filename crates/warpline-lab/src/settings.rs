@@ -22,6 +22,11 @@ pub struct Settings {
     pub payload: usize,
     /// The seed of all random streams.
     pub seed: u64,
+    /// The netlist that the runtime paper's figures have for its C2670; `None` generates a
+    /// multiplier.
+    pub netlist: Option<PathBuf>,
+    /// The command, whose runs on several ranks talk over MPI; `None` takes threads for ranks.
+    pub over_mpi: Option<PathBuf>,
 }
 
 impl Default for Settings {
@@ -33,6 +38,8 @@ impl Default for Settings {
             samples: 9,
             payload: 64,
             seed: 1,
+            netlist: None,
+            over_mpi: None,
         }
     }
 }
@@ -52,12 +59,13 @@ impl Settings {
 
     /// The flags that repeat the measurement.
     pub(crate) fn flags(&self) -> String {
-        let Self { quick, workers, samples, payload, seed, .. } = self;
+        let Self { quick, workers, samples, payload, seed, netlist, .. } = self;
         let workers: Vec<_> = workers.iter().map(usize::to_string).collect();
         format!(
-            "{} --workers {} --samples {samples} --payload {payload} --seed {seed}",
+            "{} --workers {} --samples {samples} --payload {payload} --seed {seed}{}",
             if *quick { " --quick" } else { "" },
-            workers.join(",")
+            workers.join(","),
+            netlist.as_ref().map_or(String::new(), |file| format!(" --netlist {}", file.display()))
         )
     }
 

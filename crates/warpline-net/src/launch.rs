@@ -1,7 +1,7 @@
-//! Whether an MPI launcher has started this process. The command asks before a run: if it was built
-//! without MPI it reports an error, instead of running once per rank.
+//! Whether an MPI launcher has started this process, and how to start one. The command asks before a
+//! run: if it was built without MPI it reports an error, instead of running once per rank.
 
-use std::env;
+use std::{env, ffi::OsStr, process::Command};
 
 /// The variables with the number of ranks: Open MPI's, and that of MPICH, Intel MPI and Slurm's
 /// PMI.
@@ -16,6 +16,18 @@ const PMIX: (&str, &str) = ("PMIX_RANK", "SLURM_STEP_NUM_TASKS");
 #[must_use]
 pub fn launched_by_mpi() -> Option<usize> {
     ranks_by(|name| env::var(name).ok())
+}
+
+/// The command that starts `program` at this number of ranks on this machine. Its arguments are
+/// those of the program.
+#[must_use]
+pub fn mpirun(ranks: usize, program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("mpirun");
+    command.args(["-n", &ranks.to_string()]).arg(program);
+    // For Open MPI: a container's user is often root, and has few cores.
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+    command
 }
 
 fn ranks_by(variable: impl Fn(&str) -> Option<String>) -> Option<usize> {

@@ -10,7 +10,7 @@
 //! | `threads` | Ranks as threads of one process: nothing to install, and what tests run on. |
 //! | `mpi` | Ranks as MPI processes (cargo feature `mpi`); the only module with unsafe code. |
 //! | `faulty` | Delays, reorders and loses parcels of another transport; for tests of engines. |
-//! | `launch` | Whether `mpirun` or the like has started this process. |
+//! | `launch` | Whether `mpirun` or the like has started this process, and how to start it. |
 //! | `queue` | The parcels that have arrived at a port. |
 //! | `parcel` | The frame around all bytes: kind, length, version. Malformed ones are refused. |
 //! | `outbox` | Message aggregation, with a threshold that adapts to the traffic. |
@@ -33,7 +33,7 @@ mod threads;
 mod transport;
 
 pub use faulty::Faulty;
-pub use launch::launched_by_mpi;
+pub use launch::{launched_by_mpi, mpirun};
 #[cfg(feature = "mpi")]
 pub use mpi::MpiTransport;
 pub use outbox::{Aggregation, Outbox, Threshold, Traffic, append};

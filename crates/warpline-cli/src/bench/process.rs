@@ -4,6 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use warpline::settings::EngineKind;
+use warpline_net::mpirun;
 
 use super::{Variant, Workload};
 use crate::{failure::Failure, timewarp_args::Policies};
@@ -21,14 +22,7 @@ pub(super) fn report(
         |what: String| Failure::Run(format!("the separate process for {model} failed: {what}"));
     let program = std::env::current_exe().map_err(|error| cannot(error.to_string()))?;
     let mut command = match variant {
-        Variant::Ranks { ranks, .. } => {
-            let mut command = Command::new("mpirun");
-            command.args(["-n", &ranks.to_string()]).arg(program);
-            // For Open MPI: a container's user is often root, and has few cores.
-            command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-            command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
-            command
-        }
+        Variant::Ranks { ranks, .. } => mpirun(ranks, program),
         _ => Command::new(program),
     };
     command.args(["run", model, "--format=json", "--quiet", &format!("--end={end}")]);
@@ -50,12 +44,7 @@ pub(super) fn report(
         let is_read = |flag: &String| engine == EngineKind::TimeWarp || flag.starts_with("--pin");
         command.args(policies.flags().into_iter().filter(is_read));
     }
-    if let Value::Object(params) = params.to_json() {
-        for (key, value) in params.iter().filter(|(_, value)| !value.is_null()) {
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            command.arg(format!("--{key}={value}"));
-        }
-    }
+    command.args(params.flags());
     let output = command.output().map_err(|error| cannot(error.to_string()))?;
     if !output.status.success() {
         return Err(cannot(String::from_utf8_lossy(&output.stderr).into_owned()));

@@ -18,6 +18,7 @@ use crate::{Figure, replay::Replay};
 use warpline::settings::PoolKind;
 
 pub mod architectures;
+mod circuits;
 mod computed;
 pub mod fig1;
 pub mod fig2;

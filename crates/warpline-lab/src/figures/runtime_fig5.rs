@@ -4,33 +4,28 @@
 use warpline::{
     Results as _, RunError, Simulation,
     pending::PendingKind,
-    settings::{Aggregation, PoolKind, SynchronizationKind},
-};
-use warpline_models::{
-    catalog::ModelParams,
-    circuit::{CircuitParams, Generator},
-    hypercube::HypercubeParams,
+    settings::{PoolKind, SynchronizationKind},
 };
 
-use super::pools;
+use super::{
+    circuits::{Circuit, Circuits, null_messages, on_ranks, transport},
+    pools,
+};
 use crate::{
-    Bounds, Claim, Conservative, Executor, Figure, Findings, Lab, LabError, Point, Setup, TimeWarp,
-    Workload, claim::ratios, sampling::median,
+    Bounds, Claim, Conservative, Executor, Figure, Findings, Lab, LabError, Point, RankEngine,
+    Ranks, TimeWarp, claim::ratios, sampling::median,
 };
 
 /// Table 1 and figure 5 of the portable-runtime paper.
 #[derive(Debug)]
 pub struct RuntimeFig5;
 
-/// The circuits: about the size of the paper's C2670, and a register file like the paper's.
-const CIRCUITS: [Generator; 2] =
-    [Generator::Multiplier(16), Generator::RegisterFile { words: 16, bits: 32 }];
-/// The time that is simulated (s): ten vectors; the register file's are as long.
-const END: f64 = 100e-9;
 const NULL_MESSAGES: &str = SynchronizationKind::NullMessages.name();
 const WINDOWS: &str = SynchronizationKind::Windows.name();
 const TIME_WARP: &str = "timewarp";
 const SEQUENTIAL: &str = "sequential";
+/// The engines on ranks instead of threads.
+const RANKS: [&str; 3] = ["null-messages on ranks", "windows on ranks", "timewarp on ranks"];
 /// The paper's least speed-up by its number of processors: over 5 on the 8 nodes of a Paragon.
 const PER_WORKER: f64 = 5.0 / 8.0;
 
@@ -40,19 +35,19 @@ impl Figure for RuntimeFig5 {
     }
 
     fn title(&self) -> &'static str {
-        "Circuits, conservative with null messages: speed-up by number of workers"
+        "Circuits, conservative with null messages: speed-up by number of workers and of ranks"
     }
 
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
-        let end = lab.settings.shortened(END);
-        let points = lab.sample(points(lab, end))?;
+        let circuits = Circuits::of(lab);
+        let points = lab.sample(points(lab, &circuits))?;
         let (sequential, parallel): (Vec<_>, Vec<_>) =
             points.iter().cloned().partition(|point| point.curve.ends_with(SEQUENTIAL));
         let title = "Two circuits";
         let mut findings = Findings::of_rates(title, pools::workers_axis(lab), &parallel);
         findings.table = Findings::of_rates(title, pools::workers_axis(lab), &points).table;
-        for circuit in CIRCUITS {
-            findings.remarks.push(table_1(circuit, end, &points)?);
+        for circuit in circuits.all() {
+            findings.remarks.push(table_1(circuit, circuits.end, &points)?);
         }
         findings.remarks.extend(beside_sequential(&parallel, &sequential));
         Ok(Findings {
@@ -63,78 +58,54 @@ impl Figure for RuntimeFig5 {
                     nodes of the Paragon, over 20 on 32 of the CM5, and over 33 on 64 of the SP2; \
                     nearly linear for the larger circuit.",
             setup: format!(
-                "Generated circuits, `{}` and `{}`, up to {} ns; {} rounds. Rates are events of \
-                 processes, each of up to 32 subcircuits.",
-                CIRCUITS[0],
-                CIRCUITS[1],
-                end * 1e9,
-                lab.settings.samples
+                "{}; {} rounds. Rates are events of processes, each of up to 32 subcircuits. {}",
+                circuits.describe(),
+                lab.settings.samples,
+                transport(lab)
             ),
-            claims: claims(&parallel),
+            claims: claims(&circuits.all().map(|circuit| circuit.name.as_str()), &parallel),
             ..findings
         })
     }
 }
 
-/// A generated circuit as a model.
-fn model_of(circuit: Generator) -> ModelParams {
-    CircuitParams { generate: Some(circuit), ..CircuitParams::default() }.into()
-}
-
-/// The model of figure 6: it has links, each with a lookahead.
-pub(super) fn model() -> Workload {
-    Workload::Shipped(ModelParams::from(HypercubeParams::default()))
-}
-
-/// A description of the model, for the text.
-pub(super) fn describe() -> &'static str {
-    "Hypercube of dimension 7 with 2048 messages: 128 LPs with 7 links each, of lookahead \
-     0.5, a mean time of 1 to pass one"
-}
-
-/// The conservative engine with its default settings.
-pub(super) fn engine(workers: usize, synchronization: SynchronizationKind) -> Conservative {
-    Conservative {
-        ranks: 1,
-        workers,
-        synchronization,
-        edge_capacity: 64,
-        aggregation: Aggregation::default(),
-    }
-}
-
-fn name(circuit: Generator, how: &str) -> String {
+fn name(circuit: &str, how: &str) -> String {
     format!("{circuit}, {how}")
 }
 
-fn points(lab: &Lab<'_>, end: f64) -> Vec<Point> {
+fn points(lab: &Lab<'_>, circuits: &Circuits) -> Vec<Point> {
     let mut points = Vec::new();
-    for circuit in CIRCUITS {
-        let mut point = |how: &str, x, executor| {
-            let model = Workload::Shipped(model_of(circuit));
-            points.push(Point::new(name(circuit, how), x, Setup { model, end, executor }));
+    for circuit in circuits.all() {
+        let mut point = |how: &str, x: usize, executor| {
+            points.push(circuits.point(circuit, name(&circuit.name, how), x as f64, executor));
         };
+        let windows = |workers| Conservative::new(workers, SynchronizationKind::Windows);
         for &workers in &lab.settings.workers {
-            for synchronization in [SynchronizationKind::NullMessages, SynchronizationKind::Windows]
-            {
-                let executor = Executor::Conservative(engine(workers, synchronization));
-                point(synchronization.name(), workers as f64, executor);
-            }
+            point(NULL_MESSAGES, workers, Executor::Conservative(null_messages(workers)));
+            point(WINDOWS, workers, Executor::Conservative(windows(workers)));
             let time_warp = TimeWarp::new(workers, PoolKind::default());
-            point(TIME_WARP, workers as f64, Executor::TimeWarp(time_warp));
+            point(TIME_WARP, workers, Executor::TimeWarp(time_warp));
+            if workers > 1 {
+                let time_warp =
+                    Executor::Ranks(Ranks { count: workers, engine: RankEngine::TimeWarp });
+                point(RANKS[0], workers, on_ranks(workers, null_messages(1)));
+                point(RANKS[1], workers, on_ranks(workers, windows(1)));
+                point(RANKS[2], workers, time_warp);
+            }
         }
-        point(SEQUENTIAL, 1.0, Executor::Sequential(PendingKind::default()));
+        point(SEQUENTIAL, 1, Executor::Sequential(PendingKind::default()));
     }
     points
 }
 
 /// A row of the paper's table 1.
-fn table_1(circuit: Generator, end: f64, points: &[Point]) -> Result<String, LabError> {
+fn table_1(circuit: &Circuit, end: f64, points: &[Point]) -> Result<String, LabError> {
+    let Circuit { name: circuit, params } = circuit;
     let failed = |error: RunError| LabError::Run {
         what: format!("runtime-fig5, {circuit}"),
         source: Box::new(error),
     };
-    let model = model_of(circuit).model().map_err(|error| failed(error.into()))?;
+    let model = params.model().map_err(|error| failed(error.into()))?;
     let report = Simulation::new(model).end(end).run().map_err(failed)?;
     let figures = report.output.figures();
     let told = |name: &str| {
@@ -160,26 +131,30 @@ fn beside_sequential(parallel: &[Point], sequential: &[Point]) -> Vec<String> {
         let sequential =
             sequential.iter().find(|sequential| sequential.setup.model == point.setup.model)?;
         let ratio = median(ratios(point, sequential).into_iter());
+        let unit =
+            if matches!(point.setup.executor, Executor::Ranks(_)) { "rank" } else { "worker" };
         Some(format!(
-            "{} with {} worker(s): {ratio:.2} of the sequential engine's rate.",
+            "{} with {} {unit}(s): {ratio:.2} of the sequential engine's rate.",
             point.curve, point.x
         ))
     };
     parallel.iter().filter_map(told).collect()
 }
 
-/// The paper has null messages. The claim about windows is ours.
-fn claims(parallel: &[Point]) -> Vec<Claim> {
-    let claim = |new: fn(String) -> Claim, how: &str| {
+/// The paper has null messages, on ranks. The claim about windows is ours. One worker is one rank.
+fn claims(circuits: &[&str], parallel: &[Point]) -> Vec<Claim> {
+    let claim = |new: fn(String) -> Claim, how: &str, alone: &str| {
         let mut claim = new(format!(
             "{how}: against one worker the speed-up is above {PER_WORKER:.3} per worker (over 5 \
              on 8)"
         ));
-        for circuit in CIRCUITS {
-            let curve = name(circuit, how);
-            let of_curve = || parallel.iter().filter(|point| point.curve == curve);
-            let one = of_curve().find(|point| point.x == 1.0);
-            for point in of_curve().filter(|point| point.x > 1.0 && !point.oversubscribed()) {
+        for circuit in circuits {
+            let of_curve = |how| {
+                let curve = name(circuit, how);
+                parallel.iter().filter(move |point| point.curve == curve)
+            };
+            let one = of_curve(alone).find(|point| point.x == 1.0);
+            for point in of_curve(how).filter(|point| point.x > 1.0 && !point.oversubscribed()) {
                 let Some(one) = one else { continue };
                 let parts: Vec<_> =
                     ratios(point, one).iter().map(|ratio| ratio / point.x).collect();
@@ -189,7 +164,12 @@ fn claims(parallel: &[Point]) -> Vec<Claim> {
         }
         claim
     };
-    vec![claim(Claim::of_paper, NULL_MESSAGES), claim(Claim::own, WINDOWS)]
+    vec![
+        claim(Claim::of_paper, NULL_MESSAGES, NULL_MESSAGES),
+        claim(Claim::of_paper, RANKS[0], NULL_MESSAGES),
+        claim(Claim::own, WINDOWS, WINDOWS),
+        claim(Claim::own, RANKS[1], WINDOWS),
+    ]
 }
 
 #[cfg(test)]
@@ -201,13 +181,14 @@ mod tests {
     fn claims_tell_a_speed_up_from_none() {
         let verdicts = |growth| {
             let curve = |how| {
-                let name = name(CIRCUITS[0], how);
+                let name = name("circuit", how);
                 [1.0, 2.0].map(|x| point(&name, x, &[if x > 1.0 { growth } else { 1.0 }; 5]))
             };
-            let points: Vec<_> = curve(NULL_MESSAGES).into_iter().chain(curve(WINDOWS)).collect();
-            claims(&points).iter().map(Claim::verdict).collect::<Vec<_>>()
+            let curves = [NULL_MESSAGES, WINDOWS, RANKS[0], RANKS[1]];
+            let points: Vec<_> = curves.into_iter().flat_map(curve).collect();
+            claims(&["circuit"], &points).iter().map(Claim::verdict).collect::<Vec<_>>()
         };
-        assert_eq!(verdicts(1.9), [Verdict::Yes; 2]);
-        assert_eq!(verdicts(0.9), [Verdict::No; 2]);
+        assert_eq!(verdicts(1.9), [Verdict::Yes; 4]);
+        assert_eq!(verdicts(0.9), [Verdict::No; 4]);
     }
 }

@@ -1,0 +1,219 @@
+//! The engines of the laboratory's runs with their settings, and a run by one of them.
+//!
+//! `sampling` runs them here, on threads, and `mpi` runs [`Ranks`] as processes.
+
+use std::sync::atomic::AtomicBool;
+
+use warpline::{
+    AnyModel, Engine, RunError, Simulation,
+    digest::CommitDigest,
+    pending::PendingKind,
+    settings::{Aggregation, Pool, PoolKind, Synchronization, SynchronizationKind},
+};
+
+/// The engine of a run, with its settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Executor {
+    /// The sequential engine.
+    Sequential(PendingKind),
+    /// The conservative engine.
+    Conservative(Conservative),
+    /// Time Warp.
+    TimeWarp(TimeWarp),
+    /// Several ranks.
+    Ranks(Ranks),
+}
+
+/// An engine on several ranks: processes that talk over MPI, or threads of this process.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ranks {
+    /// How many there are.
+    pub count: usize,
+    /// What each of them runs.
+    pub engine: RankEngine,
+}
+
+/// An engine that runs on several ranks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RankEngine {
+    /// The conservative engine; its workers are those of a rank.
+    Conservative(Conservative),
+    /// Time Warp with its default settings, one worker at each rank.
+    TimeWarp,
+}
+
+/// The conservative engine and its settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Conservative {
+    /// Threads, which share the LPs.
+    pub workers: usize,
+    /// How workers find out which events are safe.
+    pub synchronization: SynchronizationKind,
+    /// The most events that a link holds before they are handled.
+    pub edge_capacity: usize,
+    /// When messages to a worker of another rank are sent.
+    pub aggregation: Aggregation,
+}
+
+impl Conservative {
+    /// Null messages, or windows, with the engine's other defaults.
+    #[must_use]
+    pub fn new(workers: usize, synchronization: SynchronizationKind) -> Self {
+        let aggregation = Aggregation::default();
+        Self { workers, synchronization, edge_capacity: 64, aggregation }
+    }
+
+    fn engine(self) -> Engine {
+        let Self { workers, synchronization, edge_capacity, aggregation, .. } = self;
+        let synchronization = Synchronization::new(synchronization, edge_capacity);
+        let defaults = warpline::Conservative::default();
+        warpline::Conservative { workers, synchronization, aggregation, ..defaults }.into()
+    }
+}
+
+/// Time Warp and its settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimeWarp {
+    /// Threads, which share the LPs.
+    pub workers: usize,
+    /// The kind of buffer pool.
+    pub pool: PoolKind,
+    /// The most bytes of event buffers; `None` is no limit.
+    pub memory: Option<u64>,
+    /// Events that a worker processes before it requests GVT; `None` is the engine's default.
+    pub gvt_interval: Option<usize>,
+    /// The part of its buffers that a worker of a partitioned pool keeps for sends to itself;
+    /// `None` is an equal part for each receiver.
+    pub local_share: Option<f64>,
+    /// Whether flow control slows down workers that roll back much or have few free buffers.
+    pub flow_control: bool,
+}
+
+impl TimeWarp {
+    /// Time Warp with the engine's defaults.
+    #[must_use]
+    pub const fn new(workers: usize, pool: PoolKind) -> Self {
+        Self {
+            workers,
+            pool,
+            memory: None,
+            gvt_interval: None,
+            local_share: None,
+            flow_control: true,
+        }
+    }
+
+    fn engine(self) -> Engine {
+        let Self { workers, pool, gvt_interval, local_share, flow_control, .. } = self;
+        let defaults = warpline::TimeWarp::default();
+        let pool = match pool {
+            PoolKind::Partitioned => Pool::Partitioned { local_share },
+            other => other.into(),
+        };
+        let gvt_interval = gvt_interval.unwrap_or(defaults.gvt_interval);
+        let engine = warpline::TimeWarp { workers, pool, gvt_interval, ..defaults };
+        if flow_control {
+            engine.into()
+        } else {
+            warpline::TimeWarp { throttle: false, free_fractions: [0.0; 2], ..engine }.into()
+        }
+    }
+}
+
+impl Executor {
+    /// The number of threads that it keeps busy.
+    #[must_use]
+    pub const fn workers(self) -> usize {
+        match self {
+            Self::Sequential(_) => 1,
+            Self::Conservative(Conservative { workers, .. })
+            | Self::TimeWarp(TimeWarp { workers, .. }) => workers,
+            Self::Ranks(ranks) => ranks.workers(),
+        }
+    }
+
+    /// Runs a model on threads of this process; `None` if the run was interrupted.
+    pub(crate) fn run(
+        self,
+        model: AnyModel,
+        end: f64,
+        seed: u64,
+        stop: &AtomicBool,
+    ) -> Result<Option<Outcome>, RunError> {
+        let mut simulation =
+            Simulation::new(model).engine(self.engine()).seed(seed).end(end).stop_when(stop);
+        if let Self::TimeWarp(TimeWarp { memory: Some(bytes), .. }) = self {
+            simulation = simulation.memory(bytes);
+        }
+        let report = match self {
+            Self::Ranks(Ranks { count, .. }) => simulation.run_on_ranks(count)?,
+            _ => simulation.run()?,
+        };
+        let nulls = report.details.counters.iter().find(|(name, _)| *name == "null_messages");
+        Ok((!report.interrupted).then(|| Outcome {
+            committed: report.committed_events,
+            digest: report.digest,
+            rate: report.events_per_second(),
+            efficiency: report.efficiency(),
+            null_messages: nulls.map_or(0, |&(_, count)| count),
+        }))
+    }
+
+    /// The engine with its settings.
+    fn engine(self) -> Engine {
+        match self {
+            Self::Sequential(pending) => warpline::Sequential { pending }.into(),
+            Self::Conservative(conservative)
+            | Self::Ranks(Ranks { engine: RankEngine::Conservative(conservative), .. }) => {
+                conservative.engine()
+            }
+            Self::TimeWarp(time_warp) => time_warp.engine(),
+            Self::Ranks(Ranks { engine: RankEngine::TimeWarp, .. }) => {
+                warpline::TimeWarp { workers: 1, ..warpline::TimeWarp::default() }.into()
+            }
+        }
+    }
+}
+
+impl Ranks {
+    const fn workers(self) -> usize {
+        match self.engine {
+            RankEngine::Conservative(Conservative { workers, .. }) => self.count * workers,
+            RankEngine::TimeWarp => self.count,
+        }
+    }
+
+    /// The flags of the command for this engine.
+    pub(crate) fn flags(self) -> Vec<String> {
+        let conservative = match self.engine {
+            RankEngine::TimeWarp => {
+                return vec!["--engine=timewarp".to_owned(), "--workers=1".to_owned()];
+            }
+            RankEngine::Conservative(conservative) => conservative,
+        };
+        let Conservative { workers, synchronization, edge_capacity, aggregation } = conservative;
+        let mut flags = vec![
+            "--engine=conservative".to_owned(),
+            format!("--workers={workers}"),
+            format!("--synchronization={synchronization}"),
+        ];
+        // Windows have no edges, and send everything at their end.
+        if synchronization != SynchronizationKind::Windows {
+            flags.push(format!("--edge-capacity={edge_capacity}"));
+            flags.push(format!("--aggregation={aggregation}"));
+        }
+        flags
+    }
+}
+
+/// The results of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Outcome {
+    pub(crate) committed: u64,
+    pub(crate) digest: CommitDigest,
+    /// Committed events per second of wall time.
+    pub(crate) rate: f64,
+    /// Committed by processed events.
+    pub(crate) efficiency: f64,
+    pub(crate) null_messages: u64,
+}
