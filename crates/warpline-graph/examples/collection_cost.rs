@@ -77,7 +77,8 @@ fn cost<E: Send>(
     let ends = network(2, 1);
     let started = Instant::now();
     let totals: Vec<_> = thread::scope(|scope| {
-        let start = |end| scope.spawn(|| way(end, &block, blocks));
+        let (way, block) = (&way, &block);
+        let start = |end| scope.spawn(move || way(end, block, blocks));
         let ranks: Vec<_> = ends.iter().map(start).collect();
         ranks.into_iter().map(|rank| rank.join().ok()?.ok()).collect()
     });
