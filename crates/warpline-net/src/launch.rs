@@ -1,5 +1,5 @@
-//! Whether an MPI launcher has started this process, and how to start one. The command asks before a
-//! run: if it was built without MPI it reports an error, instead of running once per rank.
+//! Whether an MPI launcher has started this process, and how to start one. The command asks before
+//! a run: if it was built without MPI it reports an error, instead of running once per rank.
 
 use std::{env, ffi::OsStr, process::Command};
 

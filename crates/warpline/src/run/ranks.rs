@@ -13,9 +13,10 @@
 //! - **RANK-B.** Either all ranks succeed or all fail, with the failure that is first in the order
 //!   of events. Checked by `tests/failing_ranks.rs`.
 //! - **RANK-C.** A run leaves nothing in the network. Every message at the control port is waited
-//!   for, every alert, and every parcel of I/O events. A rank that hears an alert leaves without reading what else was sent to
-//!   its workers. So ranks tell each other at the end how much that was, and take it out of the
-//!   network. Checked by `tests/failing_ranks.rs`, which uses networks again.
+//!   for, every alert, and every parcel of I/O events. A rank that hears an alert leaves without
+//!   reading what else was sent to its workers. So ranks tell each other at the end how much that
+//!   was, and take it out of the network. Checked by `tests/failing_ranks.rs`, which uses networks
+//!   again.
 
 use std::{
     any::type_name,
