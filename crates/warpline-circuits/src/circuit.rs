@@ -57,18 +57,33 @@ pub struct Circuit {
 }
 
 impl Circuit {
-    /// The supply voltage (V): the highest of the constant sources, or of all voltages of sources
-    /// if none is constant and above 0.
+    /// The lowest and the highest voltage (V) that channels and resistors are supplied with: of
+    /// ground and of the constant sources that are connected to them, or of all sources if there is
+    /// no such source.
     #[must_use]
-    pub fn supply_voltage(&self) -> f64 {
-        let (mut constant, mut all) = (0.0_f64, 0.0_f64);
-        for source in &self.sources {
-            all = all.max(source.waveform.range()[1]);
-            if let Waveform::Constant(value) = source.waveform {
-                constant = constant.max(value);
-            }
+    pub fn rails(&self) -> [f64; 2] {
+        let mut supplies = vec![false; self.nets.len()];
+        let channels = self.transistors.iter().map(|t| [t.drain, t.source]);
+        for end in channels.chain(self.resistors.iter().map(|r| r.ends)).flatten() {
+            supplies[end.index()] = true;
         }
-        if constant > 0.0 { constant } else { all }
+        let is_rail = |source: &&Source| {
+            supplies[source.net.index()] && matches!(source.waveform, Waveform::Constant(_))
+        };
+        let range = |sources: &mut dyn Iterator<Item = &Source>| {
+            sources
+                .map(|source| source.waveform.range())
+                .fold([0.0_f64; 2], |sum, range| [sum[0].min(range[0]), sum[1].max(range[1])])
+        };
+        let rails = range(&mut self.sources.iter().filter(is_rail));
+        if rails[0] < rails[1] { rails } else { range(&mut self.sources.iter()) }
+    }
+
+    /// The voltage (V) that tells high from low: half way between the [rails](Self::rails).
+    #[must_use]
+    pub fn threshold(&self) -> f64 {
+        let [low, high] = self.rails();
+        0.5 * (low + high)
     }
 }
 

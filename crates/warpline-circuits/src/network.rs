@@ -121,8 +121,8 @@ pub(crate) struct Network {
     pub(crate) margins: Margins,
     /// About an eighth of the fastest gate's delay (s).
     pub(crate) pace: f64,
-    /// The supply voltage.
-    pub(crate) swing: f64,
+    /// The voltage half way between the rails.
+    pub(crate) threshold: f64,
 }
 
 impl Network {
@@ -153,11 +153,5 @@ impl Network {
         let output = self.subcircuits[index].first_output as usize + output;
         let [start, end] = [output, output + 1].map(|at| self.reader_starts[at] as usize);
         &self.readers[start..end]
-    }
-
-    /// The voltage half way between the rails.
-    #[inline]
-    pub(crate) fn half(&self) -> f64 {
-        0.5 * self.swing
     }
 }

@@ -60,8 +60,8 @@ pub enum CircuitError {
         /// The net of its bulk.
         net: String,
     },
-    /// No source is above ground.
-    #[error("no source has a voltage above 0, so there is no supply; add one, as VDD vdd 0 3.3")]
+    /// No source has a voltage.
+    #[error("all sources are at 0 V, so there is no supply; add one, as VDD vdd 0 3.3")]
     NoSupply,
     /// The matrix of a subcircuit does not fit.
     #[error(
@@ -109,7 +109,8 @@ pub(crate) fn network(
     tolerance: Tolerance,
     lookahead: Option<f64>,
 ) -> Result<Network, CircuitError> {
-    let (range, swing) = voltages(circuit)?;
+    let [range, rails] = voltages(circuit)?;
+    let swing = rails[1] - rails[0];
     let mut partition = Partition {
         circuit,
         roles: vec![Role::Unused; circuit.nets.len().max(1)],
@@ -135,13 +136,13 @@ pub(crate) fn network(
     Ok(network)
 }
 
-/// The range of all sources, and the supply voltage.
-fn voltages(circuit: &Circuit) -> Result<([f64; 2], f64), CircuitError> {
+/// The range of all sources, and the rails.
+fn voltages(circuit: &Circuit) -> Result<[[f64; 2]; 2], CircuitError> {
     let ranges = circuit.sources.iter().map(|source| source.waveform.range());
-    let [low, high] = ranges
+    let range = ranges
         .fold([0.0_f64; 2], |[low, high], [least, greatest]| [low.min(least), high.max(greatest)]);
-    let swing = circuit.supply_voltage();
-    if swing > 0.0 { Ok(([low, high], swing)) } else { Err(CircuitError::NoSupply) }
+    let rails = circuit.rails();
+    if rails[0] < rails[1] { Ok([range, rails]) } else { Err(CircuitError::NoSupply) }
 }
 
 /// The place of each net in the order of names.
@@ -153,17 +154,6 @@ fn ranks(names: &[String]) -> Vec<u32> {
         ranks[net as usize] = rank as u32;
     }
     ranks
-}
-
-/// The representative of a net's component.
-fn find(parents: &mut [u32], net: u32) -> u32 {
-    let mut at = net;
-    while parents[at as usize] != at {
-        let above = parents[parents[at as usize] as usize];
-        parents[at as usize] = above;
-        at = above;
-    }
-    at
 }
 
 impl Partition<'_> {
@@ -373,7 +363,7 @@ impl Partition<'_> {
             transistors: circuit.transistors.len(),
             margins,
             pace,
-            swing: self.swing,
+            threshold: circuit.threshold(),
         };
         let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
         // By net: its node after reordering.

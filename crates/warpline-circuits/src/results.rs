@@ -54,7 +54,7 @@ impl Results for CircuitOutput {
                 "crossings",
                 tally.crossings as f64,
                 "crossings",
-                "of half the supply voltage, by signals",
+                "of the voltage half way between the rails, by signals",
             ),
             figure(
                 "activity",

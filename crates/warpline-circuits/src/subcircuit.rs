@@ -78,7 +78,7 @@ pub struct Tally {
     pub steps: u64,
     /// Segments that were published.
     pub events: u64,
-    /// Crossings of half the supply voltage by nets that drive a gate or lie between channels of
+    /// Crossings of the threshold by nets that drive a gate or lie between channels of
     /// both kinds.
     pub crossings: u64,
     /// Energy from fixed nets through channels and resistors (J).
@@ -238,7 +238,7 @@ impl Subject<'_> {
         state.clock.time = now;
         state.tally.steps += 1;
         state.tally.energy += stepped.energy;
-        let half = network.half();
+        let half = network.threshold;
         let nodes = network.nodes_of(self.index);
         for (node, about) in nodes.iter().enumerate() {
             let (old, new) = (scratch.kept(node), state.nodes[node]);

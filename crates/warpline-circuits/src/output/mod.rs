@@ -55,7 +55,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// No files; the threshold is half the supply voltage, and the raw file would have the points
+    /// No files; the threshold is half way between the rails, and the raw file would have the points
     /// that the deck asks for.
     #[must_use]
     pub fn none(circuit: &Circuit, longest_step: f64) -> Self {
@@ -64,7 +64,7 @@ impl Outputs {
         } else {
             Points::Samples
         };
-        let threshold = circuit.supply_voltage() / 2.0;
+        let threshold = circuit.threshold();
         let (vcd, raw, crossings, plot) = (None, None, None, None);
         Self { vcd, raw, points, crossings, plot, threshold, longest_step }
     }

@@ -9,7 +9,6 @@ use warpline::Simulation;
 use warpline_circuits::{
     circuit::{Circuit, NetId, Sample},
     model::{CircuitModel, Options},
-    process::SUPPLY,
     waveform::{Cubic, Detector, Edge},
 };
 
@@ -44,8 +43,9 @@ pub(crate) fn traces(circuit: &Circuit, options: Options, nets: &[NetId]) -> Tra
 
 /// The crossings of all nets of these traces.
 pub(crate) fn crossings(circuit: &Circuit, traces: &Traces) -> Crossings {
+    let half = circuit.threshold();
     let of_net = |(net, trace): (&NetId, &Vec<Sample>)| {
-        let mut detector = Detector::new(SUPPLY / 2.0, trace[0].value);
+        let mut detector = Detector::new(half, trace[0].value);
         let mut crossings = Vec::new();
         for pair in trace.windows(2) {
             detector.follow(&Cubic::between(&pair[0], &pair[1]), |time, edge| {

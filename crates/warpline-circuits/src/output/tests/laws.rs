@@ -172,5 +172,5 @@ fn wanted_nets() {
     let circuit = Circuit { saved: vec![NetId(1), NetId(3)], measures: vec![measure], ..circuit() };
     let recorder = Recorder::create(&circuit, &Outputs::none(&circuit, LONGEST)).expect("sound");
     assert_eq!(recorder.nets().collect::<Vec<_>>(), [NetId(3), NetId(5)]);
-    assert_eq!(circuit.supply_voltage(), SUPPLY);
+    assert_eq!(circuit.threshold(), SUPPLY / 2.0);
 }
