@@ -18,7 +18,7 @@
 //! solution. Alexander, *Diagonally Implicit Runge-Kutta Methods for Stiff O.D.E.'s*, SIAM J.
 //! Numer. Anal. 14(6), 1977: SDIRK2.
 
-use crate::network::{Edge, Node, Template};
+use crate::network::{Edge, Node, Switch, Template};
 
 /// The parameter of SDIRK2, 1 - 1/√2.
 const GAMMA: f64 = 1.0 - std::f64::consts::FRAC_1_SQRT_2;
@@ -149,6 +149,25 @@ impl Scratch {
             slopes[node] = snap(self.stages[1][node], SLOPE_MIN);
         }
         stepped
+    }
+
+    /// The pairs of places, a node first, between which more than this conducts (S); after
+    /// [`open`](Self::open).
+    pub(crate) fn conducting(
+        &mut self,
+        template: &Template,
+        voltages: &[f64],
+        least: f64,
+    ) -> Vec<(u32, u32)> {
+        self.places[..template.nodes].copy_from_slice(voltages);
+        let at = |place: u32| self.places[place as usize];
+        let switches = template.inner_switches.iter().chain(&template.outer_switches);
+        let switches = switches.filter(|Switch { mos, edge, gate }| {
+            mos.conductance(at(*gate), at(edge.a), at(edge.b)) > least
+        });
+        let resistors = template.inner_resistors.iter().chain(&template.outer_resistors);
+        let edges = switches.map(|switch| &switch.edge).chain(resistors.map(|(edge, _)| edge));
+        edges.map(|edge| (edge.a, edge.b)).collect()
     }
 
     /// Sums up conductances in the middle of the step, and the currents that flow through them at

@@ -12,6 +12,7 @@ pub mod circuit;
 mod device;
 pub mod error;
 pub mod export;
+mod forest;
 pub mod generate;
 mod instant;
 mod integration;

@@ -82,6 +82,8 @@ pub(crate) struct Node {
     pub(crate) is_signal: bool,
     /// Whether channels of one kind only are connected to it.
     pub(crate) is_stack: bool,
+    /// The voltage that the junctions of its channels draw it to.
+    pub(crate) bulk: Option<f64>,
     /// Whether its waveform is written.
     pub(crate) is_watched: bool,
     /// Its voltage at the start.

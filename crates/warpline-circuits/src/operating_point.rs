@@ -6,9 +6,10 @@
 //! node moves. (One step to infinity would not do: a channel that charges a node up to a threshold
 //! below the supply would swing between both ends for ever.)
 //!
-//! Then nodes inside stacks leak to their bulk for a while, and the circuit comes to rest again.
-//! Only those that float keep what they lost. In a real circuit their charge would leak away in the
-//! same direction, through junctions; other simulators start there too.
+//! Then nodes inside stacks, and nodes that no channel connects to a rail, leak to the bulks of
+//! their channels for a while, and the circuit comes to rest again. Only those that float keep what
+//! they lost. In a real circuit their charge would leak away in the same direction, through
+//! junctions; other simulators start there too.
 //!
 //! A circuit that never rests, as a ring of inverters does, starts from where it is after the last
 //! of these steps.
@@ -21,9 +22,9 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use crate::{
     circuit::{Circuit, NetId},
+    forest::Forest,
     integration::{Hold, Scratch},
     network::{Driver, Network, Node},
-    stimulus,
 };
 
 /// The first and the longest step until the circuit rests, in paces.
@@ -36,8 +37,12 @@ const GROWTH: f64 = 1.2;
 const LAST_STEPS: u32 = 400;
 /// Steps while floating nodes leak.
 const LEAK: (f64, u32) = (40.0, 80);
-/// From a node to its bulk, while it leaks (S).
+/// From a node of a stack to its bulk, while it leaks (S).
 const LEAKAGE: f64 = 1e-6;
+/// The time in which a node that floats loses most of its charge, in paces.
+const DRAINED: f64 = 100.0;
+/// Less than this (S) does not connect a node.
+const CONDUCTS: f64 = 1e-9;
 /// A step with a greater error (V) is divided ...
 const ERROR_MAX: f64 = 2e-3;
 /// ... into this number of parts at most.
@@ -55,9 +60,9 @@ pub(crate) fn find(network: &mut Network, circuit: &Circuit, ranks: &[u32]) {
     point.settle(network, &order);
     // Now only stacks move, and have to end where they cut themselves off.
     point.parts_max = PARTS_MAX;
-    point.leak(network, true);
+    point.leak(network);
     point.pass(network, &order, LEAK);
-    point.leak(network, false);
+    point.stop_leaks();
     point.settle(network, &order);
 }
 
@@ -111,8 +116,8 @@ struct Point {
     /// By subcircuit: whether one of its inputs or nodes has moved since its last step.
     is_active: Vec<bool>,
     holds: Vec<Vec<Hold>>,
-    /// By node of the network: the voltage of its bulk, if it may leak there.
-    leaks: Vec<Option<f64>>,
+    /// By node of the network: whether its voltage is given.
+    is_given: Vec<bool>,
     /// By source, at time 0.
     sources: Vec<f64>,
 }
@@ -134,10 +139,7 @@ impl Point {
                 }
             }
         }
-        let leak = |node: &Node| {
-            (node.is_stack && given[node.net as usize].is_none()).then_some(node.initial)
-        };
-        let at_start = |waveform| stimulus::segment(waveform, 0.0).0.at(0.0);
+        let is_given = |node: &Node| given[node.net as usize].is_some();
         Self {
             scratch: Scratch::default(),
             parts_max: 1,
@@ -145,8 +147,8 @@ impl Point {
             slopes: vec![0.0; network.nodes.len()],
             is_active: vec![true; network.subcircuits.len()],
             holds,
-            leaks: network.nodes.iter().map(leak).collect(),
-            sources: network.waveforms.iter().map(at_start).collect(),
+            is_given: network.nodes.iter().map(is_given).collect(),
+            sources: network.waveforms.iter().map(|waveform| waveform.at(0.0)).collect(),
         }
     }
 
@@ -171,19 +173,52 @@ impl Point {
         }
     }
 
-    /// Lets nodes leak, or keeps them from it.
-    fn leak(&mut self, network: &Network, leaks: bool) {
-        for (number, subcircuit) in network.subcircuits.iter().enumerate() {
-            let holds = &mut self.holds[number];
-            holds.retain(|hold| hold.conductance == HOLD);
-            for node in 0..network.nodes_of(number).len() as u32 {
-                if let Some(voltage) = self.leaks[(subcircuit.first_node + node) as usize]
-                    && leaks
-                {
-                    holds.push(Hold { node, voltage, conductance: LEAKAGE });
-                }
+    /// Lets nodes leak that are inside stacks or that float.
+    fn leak(&mut self, network: &Network) {
+        for number in 0..network.subcircuits.len() {
+            let is_connected = self.connected(network, number);
+            let first = network.subcircuits[number].first_node as usize;
+            for (node, about) in network.nodes_of(number).iter().enumerate() {
+                let Some(voltage) = about.bulk.filter(|_| !self.is_given[first + node]) else {
+                    continue;
+                };
+                let conductance = if !is_connected[node] {
+                    LEAKAGE.max(about.capacitance / (DRAINED * network.pace))
+                } else if about.is_stack {
+                    LEAKAGE
+                } else {
+                    continue;
+                };
+                let node = node as u32;
+                self.holds[number].push(Hold { node, voltage, conductance });
             }
         }
+    }
+
+    /// Keeps nodes from leaking.
+    fn stop_leaks(&mut self) {
+        for holds in &mut self.holds {
+            holds.retain(|hold| hold.conductance == HOLD);
+        }
+    }
+
+    /// Which nodes of a subcircuit channels and resistors connect to something that is no node.
+    fn connected(&mut self, network: &Network, number: usize) -> Vec<bool> {
+        let template = network.subcircuit(number).1;
+        self.read_inputs(network, number);
+        let first = network.subcircuits[number].first_node as usize;
+        let voltages = &self.voltages[first..first + template.nodes];
+        let edges = self.scratch.conducting(template, voltages, CONDUCTS);
+        // What is no node is vertex 0.
+        let nodes = template.nodes as u32;
+        let mut forest = Forest::new(nodes + 1);
+        for (a, b) in edges {
+            forest.unite(a + 1, if b < nodes { b + 1 } else { 0 });
+        }
+        for node in (0..nodes).filter(|&node| self.is_given[first + node as usize]) {
+            forest.unite(node + 1, 0);
+        }
+        (0..nodes).map(|node| forest.find(node + 1) == 0).collect()
     }
 
     /// One step of each subcircuit that is active; returns whether a node has moved.
@@ -207,10 +242,9 @@ impl Point {
         moves
     }
 
-    /// A step of one subcircuit; returns by how much a node has moved.
-    fn step(&mut self, network: &mut Network, index: usize, h: f64) -> f64 {
-        let (subcircuit, template) = network.subcircuit(index);
-        let (places, slopes) = self.scratch.open(template);
+    /// Makes the scratch ready for a subcircuit.
+    fn read_inputs(&mut self, network: &Network, index: usize) {
+        let (places, slopes) = self.scratch.open(network.subcircuit(index).1);
         slopes.fill(0.0);
         for (place, driver) in places.iter_mut().zip(network.inputs_of(index)) {
             *place = match *driver {
@@ -221,6 +255,12 @@ impl Point {
                 Driver::Source(source) => self.sources[source as usize],
             };
         }
+    }
+
+    /// A step of one subcircuit; returns by how much a node has moved.
+    fn step(&mut self, network: &mut Network, index: usize, h: f64) -> f64 {
+        self.read_inputs(network, index);
+        let (subcircuit, template) = network.subcircuit(index);
         let nodes = network.nodes_of(index);
         let range = subcircuit.first_node as usize..subcircuit.first_node as usize + nodes.len();
         let voltages = &mut self.voltages[range.clone()];

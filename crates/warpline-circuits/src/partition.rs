@@ -22,6 +22,7 @@ use crate::{
     capacitance,
     circuit::{Circuit, NetId, Waveform},
     device::Mos,
+    forest::Forest,
     network::{CAPACITANCE_MIN, Driver, Network, Node, Reader, Subcircuit},
     operating_point,
     template::{Draft, Terminal},
@@ -183,7 +184,7 @@ impl Partition<'_> {
     /// Numbers subcircuits and their nodes; returns the nets of each, in the order of names.
     fn components(&mut self) -> Vec<Vec<u32>> {
         let circuit = self.circuit;
-        let mut parents: Vec<u32> = (0..self.roles.len() as u32).collect();
+        let mut forest = Forest::new(self.roles.len() as u32);
         let mut used = vec![false; self.roles.len()];
         let channels = circuit.transistors.iter().map(|t| [t.drain, t.source]);
         for ends in channels.chain(circuit.resistors.iter().map(|r| r.ends)) {
@@ -191,9 +192,7 @@ impl Partition<'_> {
             used[a as usize] = true;
             used[b as usize] = true;
             if !ends.iter().any(|&end| self.is_fixed(end)) {
-                let (a, b) = (find(&mut parents, a), find(&mut parents, b));
-                // The least net represents its component.
-                parents[a.max(b) as usize] = a.min(b);
+                forest.unite(a, b);
             }
         }
         let others = circuit.transistors.iter().map(|t| t.gate);
@@ -206,7 +205,7 @@ impl Partition<'_> {
             if !used[net as usize] || self.is_fixed(NetId(net)) {
                 continue;
             }
-            let root = find(&mut parents, net) as usize;
+            let root = forest.find(net) as usize;
             if numbers[root] == u32::MAX {
                 numbers[root] = members.len() as u32;
                 members.push(Vec::new());
@@ -384,7 +383,8 @@ impl Partition<'_> {
                     is_signal: signal[net as usize] || draft.is_between_channels(node),
                     is_stack: draft.is_stack(node),
                     is_watched: false,
-                    initial: draft.rail(node),
+                    bulk: draft.bulk(node),
+                    initial: draft.bulk(node).filter(|_| draft.is_stack(node)).unwrap_or(0.0),
                 });
             }
             let next = network.templates.len() as u32;

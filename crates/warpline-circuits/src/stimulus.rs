@@ -33,8 +33,5 @@ impl Segment {
 /// later than `time`, or at infinity.
 pub(crate) fn segment(waveform: &Waveform, time: f64) -> (Segment, f64) {
     let line = waveform.line(time);
-    let slope = line.slope();
-    // A line that does not rise may begin infinitely early.
-    let origin = if slope == 0.0 { 0.0 } else { line.from };
-    (Segment { origin, value: line.first, slope }, line.to)
+    (Segment { origin: time, value: line.at(time), slope: line.slope() }, line.to)
 }

@@ -32,10 +32,10 @@ pub(crate) enum Terminal {
 /// The rails and currents that transistors connect a node to.
 #[derive(Clone, Copy, Debug, Default)]
 struct Attached {
-    by_n: bool,
-    by_p: bool,
-    /// The bulk of its P channels (V).
-    bulk_of_p: f64,
+    /// Ends of N and of P channels.
+    ends: [u32; 2],
+    /// The lowest bulk of its N channels and the highest one of its P channels (V).
+    bulks: [f64; 2],
     /// The greatest current of one element (A).
     most_current: f64,
 }
@@ -63,12 +63,16 @@ impl Draft {
 
     /// Notes that a transistor is connected to a node.
     pub(crate) fn attach(&mut self, node: u32, channel: Channel, bulk: f64, current: f64) {
-        let attached = &mut self.attached[node as usize];
+        let Attached { ends: [of_n, of_p], bulks: [low, high], .. } =
+            &mut self.attached[node as usize];
         match channel {
-            Channel::N => attached.by_n = true,
+            Channel::N => {
+                *low = if *of_n == 0 { bulk } else { low.min(bulk) };
+                *of_n += 1;
+            }
             Channel::P => {
-                attached.by_p = true;
-                attached.bulk_of_p = attached.bulk_of_p.max(bulk);
+                *high = if *of_p == 0 { bulk } else { high.max(bulk) };
+                *of_p += 1;
             }
         }
         self.carry(node, current);
@@ -87,20 +91,20 @@ impl Draft {
 
     /// Whether both kinds of channels meet at a node, as at the output of a gate.
     pub(crate) fn is_between_channels(&self, node: u32) -> bool {
-        let attached = self.attached[node as usize];
-        attached.by_n && attached.by_p
+        !self.attached[node as usize].ends.contains(&0)
     }
 
     /// Whether channels of one kind only are connected to a node, as inside a stack.
     pub(crate) fn is_stack(&self, node: u32) -> bool {
-        let attached = self.attached[node as usize];
-        attached.by_n != attached.by_p
+        let [of_n, of_p] = self.attached[node as usize].ends;
+        (of_n == 0) != (of_p == 0)
     }
 
-    /// The voltage at which a node starts: inside a stack of P channels that of their bulk, else 0.
-    pub(crate) fn rail(&self, node: u32) -> f64 {
-        let attached = self.attached[node as usize];
-        if attached.by_p && !attached.by_n { attached.bulk_of_p } else { 0.0 }
+    /// The mean voltage of the bulks of the channels at a node, which their junctions draw it to.
+    pub(crate) fn bulk(&self, node: u32) -> Option<f64> {
+        let Attached { ends: [of_n, of_p], bulks: [low, high], .. } = self.attached[node as usize];
+        let all = f64::from(of_n) + f64::from(of_p);
+        (all > 0.0).then(|| (f64::from(of_n) * low + f64::from(of_p) * high) / all)
     }
 
     pub(crate) fn switch(&mut self, mos: Mos, gate: Terminal, a: Terminal, b: Terminal) {
