@@ -23,6 +23,7 @@ use crate::{
     circuit::{Circuit, NetId, Waveform},
     device::Mos,
     forest::Forest,
+    instant::INTERVALS_MAX,
     network::{CAPACITANCE_MIN, Driver, Network, Node, Reader, Subcircuit},
     operating_point,
     template::{Draft, Terminal},
@@ -74,6 +75,20 @@ pub enum CircuitError {
         net: String,
         /// The number of its nodes.
         nodes: usize,
+    },
+    /// The run is too long for the precision of its times.
+    #[error(
+        "{end:e} s are too long for a circuit whose lookahead is {lookahead:e} s; end at {most:e} \
+         s at the latest, with a shorter .tran or period or with less vectors, or give a longer \
+         lookahead"
+    )]
+    TooLong {
+        /// Seconds that were to be simulated.
+        end: f64,
+        /// The time from a segment's origin to its delivery (s).
+        lookahead: f64,
+        /// Seconds that can be simulated.
+        most: f64,
     },
     /// A lookahead that is not above 0.
     #[error("a lookahead of {0} s is not a time above 0")]
@@ -130,6 +145,11 @@ pub(crate) fn network(
             return Err(CircuitError::Lookahead(lookahead));
         }
         margins.lookahead = lookahead;
+    }
+    let (end, lookahead) = (circuit.end, margins.lookahead);
+    let most = INTERVALS_MAX * lookahead;
+    if end > most {
+        return Err(CircuitError::TooLong { end, lookahead, most });
     }
     let ranks: Vec<u32> = members.iter().map(|nets| partition.ranks[nets[0] as usize]).collect();
     let mut network = partition.assemble(drafts, margins, pace)?;

@@ -253,6 +253,33 @@ fn elements_that_are_not_simulated_are_refused() {
     );
 }
 
+/// They would take for ever, or write files without end.
+#[test]
+fn absurd_stimuli_are_refused() {
+    refused(
+        "v1 b 0 pulse(0 1 1n 0 0 0 1e-30)\nr1 b y 1k",
+        "rise, width and fall of the PULSE are longer than its period; give a shorter width, or a \
+         longer period",
+    );
+    refused(
+        "v1 b 0 pulse(0 1 1n 1e-32 1e-32 1e-32 1e-30)\nr1 b y 1k",
+        "the PULSE is repeated 9.0e21 times within .tran; give a longer period, or end .tran \
+         earlier",
+    );
+    assert!(with("v1 b 0 pulse(0 1 20n 1e-32 1e-32 1e-32 1e-30)\nr1 b y 1k").is_ok());
+    for (tran, error) in [
+        (
+            "10p 1e9",
+            ".tran has 1e9 s, which would take for ever; end it after 1000 s at most; gates \
+             switch within nanoseconds",
+        ),
+        ("1e-30 1n", ".tran asks for 1.0e21 points; write a STEP of 1e-18 or more"),
+    ] {
+        let refused = read(&format!("title\n.tran {tran}\n")).expect_err(tran);
+        assert_eq!(refused, format!("a.cir:2: {error}"));
+    }
+}
+
 #[test]
 fn models_that_are_not_simulated_are_refused() {
     refused(

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 use common::Builder;
 use proptest::{collection::vec, prelude::*};
 use warpline_circuits::{
-    circuit::{Circuit, NetId, Resistor, Sample, Waveform},
+    circuit::{Channel, Circuit, NetId, Resistor, Sample, Source, Waveform},
     generate::Generator,
-    model::{Options, Tolerance},
+    model::{CircuitError, CircuitModel, Options, Tolerance},
     process::Capacitances,
     stimuli::Stimuli,
 };
@@ -99,6 +99,45 @@ proptest! {
         }
     }
 
+    /// Rails that are all lower by the same voltage change no delay; what tells high from low is
+    /// lower, too.
+    #[test]
+    fn lower_rails_change_nothing(down in 0.0..3.3_f64) {
+        let mut builder = Builder::new();
+        builder.chain(5, common::edges(&[1e-9, 3e-9]));
+        let high = builder.0;
+        let mut low = high.clone();
+        low.nets.push("vss".to_owned());
+        let ground = NetId(low.nets.len() as u32 - 1);
+        for t in &mut low.transistors {
+            for net in [&mut t.drain, &mut t.source, &mut t.bulk] {
+                if *net == NetId::GROUND {
+                    *net = ground;
+                }
+            }
+        }
+        for source in &mut low.sources {
+            match &mut source.waveform {
+                Waveform::Constant(voltage) => *voltage -= down,
+                Waveform::PiecewiseLinear(points) => {
+                    points.iter_mut().for_each(|point| point.1 -= down);
+                }
+                Waveform::Pulse(_) => unreachable!("edges are piecewise linear"),
+            }
+        }
+        let vss = Waveform::Constant(-down);
+        low.sources.push(Source { name: "vss".to_owned(), net: ground, waveform: vss });
+        let [high, low] = [high, low].map(|circuit| {
+            let nets: Vec<NetId> = (0..circuit.nets.len() as u32).map(NetId).collect();
+            let traces = traces::traces(&circuit, Options::default(), &nets);
+            traces::crossings(&circuit, &traces)
+        });
+        prop_assert_eq!(high.values().map(Vec::len).sum::<usize>(), 10);
+        for (high, low) in high.values().flatten().zip(low.values().flatten()) {
+            prop_assert!((high.time - low.time).abs() < 1e-15, "{high:?} {low:?}");
+        }
+    }
+
     /// Resistors among capacitors keep the sum of all charges, and end with one voltage.
     #[test]
     fn charge_is_conserved(
@@ -138,10 +177,41 @@ proptest! {
     }
 }
 
+/// Between two transmission gates that are off, a net starts where the junctions of their N and P
+/// channels draw it, and between channels of one kind at their bulk.
+#[test]
+fn nets_that_float_start_between_the_bulks() {
+    let mut builder = Builder::new();
+    let [n, m, s] = ["n", "m", "s"].map(|name| builder.net(name));
+    let [ground, vdd] = [NetId::GROUND, builder.net("vdd")];
+    builder.mos(Channel::N, [n, ground, vdd], 1e-6);
+    builder.mos(Channel::P, [n, vdd, vdd], 1e-6);
+    builder.mos(Channel::P, [n, vdd, m], 1e-6);
+    builder.mos(Channel::P, [m, ground, vdd], 1e-6);
+    builder.mos(Channel::P, [n, vdd, s], 1e-6);
+    builder.mos(Channel::P, [s, vdd, ground], 1e-6);
+    let model = CircuitModel::new(&builder.0, Options::default()).expect("a sound circuit");
+    let point: BTreeMap<NetId, f64> = model.operating_point().collect();
+    for (net, expected) in [(n, 0.75 * common::VDD), (m, common::VDD), (s, common::VDD)] {
+        assert!((point[&net] - expected).abs() < 0.01, "{point:?}");
+    }
+}
+
+/// At the end of a longer run, times would be less precise than a step.
+#[test]
+fn runs_have_an_end() {
+    let mut builder = Builder::new();
+    builder.chain(2, Waveform::Constant(0.0));
+    builder.0.end = 1e3;
+    let refused = CircuitModel::new(&builder.0, Options::default()).expect_err("too long");
+    assert!(matches!(refused, CircuitError::TooLong { .. }), "{refused}");
+    assert!(refused.to_string().starts_with("1e3 s are too long for a circuit"), "{refused}");
+}
+
 #[test]
 fn what_cannot_be_simulated_is_refused() {
     let refused = |circuit: &Circuit, options| {
-        let error = warpline_circuits::model::CircuitModel::new(circuit, options);
+        let error = CircuitModel::new(circuit, options);
         error.expect_err("not to be simulated").to_string()
     };
     let none = Circuit { nets: vec!["0".to_owned()], ..Circuit::default() };

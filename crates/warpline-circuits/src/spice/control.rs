@@ -23,6 +23,12 @@ pub(super) struct Transient {
     pub(super) end: f64,
 }
 
+/// The longest `.tran` (s). How long a run can be depends on how fast the gates are, too: the model
+/// checks it.
+const END_MAX: f64 = 1000.0;
+/// The most points of output that a `.tran` asks for.
+const POINTS_MAX: f64 = 1e9;
+
 /// Options that change how a simulator solves the equations or prints, and not the equations.
 const HARMLESS: &[&str] = &[
     "abstol",
@@ -130,6 +136,16 @@ fn tran(
     };
     if rest.len() > 2 || !(step > 0.0 && end > 0.0) {
         return Err(card.error(".tran has wrong times", "write .tran STEP END with times above 0"));
+    }
+    if end > END_MAX {
+        let what = format!(".tran has {end:e} s, which would take for ever");
+        let remedy = format!("end it after {END_MAX} s at most; gates switch within nanoseconds");
+        return Err(card.error(what, remedy));
+    }
+    let points = end / step;
+    if points > POINTS_MAX {
+        let what = format!(".tran asks for {points:.1e} points");
+        return Err(card.error(what, format!("write a STEP of {:e} or more", end / POINTS_MAX)));
     }
     if rest.iter().any(|time| *time != 0.0) {
         let what = "the begin of output and the greatest step have no effect";

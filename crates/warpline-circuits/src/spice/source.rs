@@ -12,6 +12,9 @@ use crate::{
     error::{NetlistError, quoted},
 };
 
+/// The most times that a pulse is repeated within a run: more take hours, or for ever.
+const PULSES_MAX: f64 = 1e8;
+
 /// The waveform of a source, from the tokens behind its nets. `evaluate` gives the values of
 /// expressions; what has no effect is noted in `notes`.
 pub(super) fn waveform(
@@ -119,6 +122,12 @@ fn pulse(card: &Card, values: &[f64], transient: &Transient) -> Result<Waveform,
             "rise, width and fall of the PULSE are longer than its period",
             "give a shorter width, or a longer period",
         );
+    }
+    // Each of them ends a step, whether anything happens or not.
+    let pulses = (transient.end - pulse.delay) / pulse.period;
+    if pulses > PULSES_MAX {
+        let what = format!("the PULSE is repeated {pulses:.1e} times within .tran");
+        return wrong(&what, "give a longer period, or end .tran earlier");
     }
     Ok(Waveform::Pulse(pulse))
 }
