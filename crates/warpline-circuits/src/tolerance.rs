@@ -16,7 +16,7 @@ pub enum Tolerance {
     /// Delays within half a percent on average.
     #[default]
     Default,
-    /// Delays within a tenth of a percent on average.
+    /// Delays within a twentieth of a percent on average.
     Fine,
 }
 
@@ -59,8 +59,8 @@ impl Tolerance {
     const fn parts(self) -> [f64; 4] {
         match self {
             Self::Fast => [0.015, 0.006, 0.075, 2.0],
-            Self::Default => [0.006, 0.003, 0.045, 2.0],
-            Self::Fine => [0.0015, 0.0006, 0.015, 0.2],
+            Self::Default => [0.003, 0.0015, 0.06, 2.0],
+            Self::Fine => [0.0007, 0.0003, 0.01, 0.2],
         }
     }
 
