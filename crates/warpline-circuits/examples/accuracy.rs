@@ -4,10 +4,11 @@
 //! cargo run --release -p warpline-circuits --example accuracy -- chain:21 [OPTION=VALUE ...]
 //! ```
 //!
-//! The circuit is a generator's (`chain:21`) or a `.bench` file. Options: `vectors=10`, `seed=1`,
-//! `tolerance=fast|default|fine`, `lookahead=SECONDS`, `group=SUBCIRCUITS`,
-//! `capacitances=explicit|full`, `nets=outputs|gates` (whose crossings), `write=FILE` (crossings,
-//! as CSV), `reference=FILE` (crossings by another simulator, to be compared with), and
+//! The circuit is a generator's (`chain:21`), a `.bench` file or a SPICE deck. Options:
+//! `vectors=10`, `period=SECONDS`, `seed=1`, `tolerance=fast|default|fine`, `lookahead=SECONDS`,
+//! `group=SUBCIRCUITS`, `capacitances=explicit|full`, `nets=outputs|gates|all` (whose crossings),
+//! `write=FILE` (crossings, as CSV), `reference=FILE` (crossings by another simulator, to be
+//! compared with), `last=SECONDS` (compare the last crossings of periods of this length only), and
 //! `engine=NAME workers=N` (to be timed).
 //!
 //! A delay error is the difference of two crossings by the delay from the input edge before them.
@@ -18,10 +19,11 @@ use warpline::{
     Auto, Conservative, Engine, Simulation, Speculative, TimeWarp, settings::SynchronizationKind,
 };
 use warpline_circuits::{
-    bare, bench,
+    bare,
     circuit::NetId,
     generate::Generator,
     model::{CircuitModel, CircuitOutput, Options, Tolerance},
+    netlist,
     process::Capacitances,
     stimuli::Stimuli,
     workload::Workload,
@@ -46,6 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let option = |name: &str| options.get(name).map(String::as_str);
     let mut stimuli = Stimuli::default();
     stimuli.vectors = option("vectors").map_or(Ok(stimuli.vectors), str::parse)?;
+    stimuli.period = option("period").map(str::parse).transpose()?;
     stimuli.seed = option("seed").map_or(Ok(stimuli.seed), str::parse)?;
     let capacitances = match option("capacitances") {
         Some("full") => Capacitances::Full,
@@ -62,6 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let workload = workload(&circuit, &stimuli, capacitances)?;
     let nets = match option("nets") {
+        Some("all") => (1..workload.circuit.nets.len() as u32).map(NetId).collect(),
         Some("gates") => workload.settled[0].values.iter().map(|value| value.0).collect(),
         _ => workload.outputs.clone(),
     };
@@ -72,7 +76,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         fs::write(path, to_csv(&crossings))?;
     }
     if let Some(path) = option("reference") {
-        let reference = compare::from_csv(&fs::read_to_string(path)?)?;
+        let mut reference = compare::from_csv(&fs::read_to_string(path)?)?;
+        let mut crossings = crossings;
+        if let Some(period) = option("last").map(str::parse).transpose()? {
+            crossings = compare::last_of_periods(&crossings, period);
+            reference = compare::last_of_periods(&reference, period);
+        }
         let result = compare::compare(&workload.circuit, &crossings, &reference);
         writeln!(text, "{result}")?;
     }
@@ -88,8 +97,7 @@ fn workload(
     if !Path::new(circuit).exists() {
         return Ok(circuit.parse::<Generator>()?.workload(stimuli, capacitances)?);
     }
-    let gates = bench::read(circuit, &fs::read_to_string(circuit)?)?;
-    Ok(Workload::of_gates(&gates, stimuli, capacitances)?)
+    Ok(netlist::read(Path::new(circuit))?.workload(stimuli, capacitances)?)
 }
 
 fn engine(name: &str, workers: usize) -> Result<Engine, String> {

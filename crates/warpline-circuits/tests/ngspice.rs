@@ -3,9 +3,12 @@
 
 #[path = "common/iscas.rs"]
 mod iscas;
+#[path = "common/raw.rs"]
+mod raw;
 
-use std::{collections::HashMap, fs, io, process::Command};
+use std::{fs, io, process::Command};
 
+use raw::Waveforms;
 use warpline_circuits::{
     bench,
     circuit::Circuit,
@@ -56,23 +59,6 @@ va a neg pulse(1 4.3 1n 0.2n 0.3n 2n 6n)
 .end
 ";
 
-/// Waveforms of nets over time.
-struct Waveforms {
-    /// For each point, the time and the voltages.
-    points: Vec<Vec<f64>>,
-    columns: HashMap<String, usize>,
-}
-
-impl Waveforms {
-    fn at(&self, net: &str, time: f64) -> f64 {
-        let column = self.columns[&format!("v({net})")];
-        let after = self.points.partition_point(|point| point[0] < time);
-        let after = after.clamp(1, self.points.len() - 1);
-        let [a, b] = [&self.points[after - 1], &self.points[after]];
-        a[column] + (b[column] - a[column]) * (time - a[0]) / (b[0] - a[0])
-    }
-}
-
 /// What ngspice makes of the circuit; `None` if there is no ngspice.
 fn simulate(circuit: &Circuit) -> Option<Waveforms> {
     let accuracy = Accuracy { max_step: Some(50e-12), tolerance: Some(1e-4) };
@@ -84,9 +70,9 @@ fn simulate(circuit: &Circuit) -> Option<Waveforms> {
 /// What ngspice makes of a deck; `None` if there is no ngspice.
 fn run(text: &[u8]) -> Option<Waveforms> {
     let directory = tempfile::tempdir().expect("a directory");
-    let [deck, raw] = ["deck.cir", "out.raw"].map(|name| directory.path().join(name));
+    let [deck, file] = ["deck.cir", "out.raw"].map(|name| directory.path().join(name));
     fs::write(&deck, text).expect("a file");
-    let output = match Command::new("ngspice").arg("-b").arg("-r").args([&raw, &deck]).output() {
+    let output = match Command::new("ngspice").arg("-b").arg("-r").args([&file, &deck]).output() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             eprintln!("ngspice is not installed: what it would show is not tested");
             return None;
@@ -102,25 +88,7 @@ fn run(text: &[u8]) -> Option<Waveforms> {
     for word in ["Warning", "Error", "error", "can't"] {
         assert!(!said.contains(word), "{said}");
     }
-    Some(parse(&fs::read(raw).unwrap_or_else(|error| panic!("{error}: {said}"))))
-}
-
-fn parse(raw: &[u8]) -> Waveforms {
-    const MARK: &[u8] = b"Binary:\n";
-    let at = raw.windows(MARK.len()).position(|window| window == MARK).expect("binary data");
-    let header = String::from_utf8_lossy(&raw[..at]);
-    let variables = header.lines().skip_while(|line| !line.starts_with("Variables:")).skip(1);
-    let columns: HashMap<String, usize> = variables
-        .filter_map(|line| {
-            let mut words = line.split_whitespace();
-            let column = words.next()?.parse().ok()?;
-            Some((words.next()?.to_owned(), column))
-        })
-        .collect();
-    let (numbers, _) = raw[at + MARK.len()..].as_chunks::<8>();
-    let numbers: Vec<f64> = numbers.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
-    let points = numbers.chunks_exact(columns.len()).map(<[f64]>::to_vec).collect();
-    Waveforms { points, columns }
+    Some(raw::parse(&fs::read(file).unwrap_or_else(|error| panic!("{error}: {said}"))))
 }
 
 #[track_caller]

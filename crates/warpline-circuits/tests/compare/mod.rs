@@ -4,7 +4,6 @@ use std::fmt;
 
 use warpline_circuits::{
     circuit::{Circuit, NetId, Source},
-    process::SUPPLY,
     workload::Workload,
 };
 
@@ -26,6 +25,16 @@ pub(crate) fn from_csv(text: &str) -> Result<Crossings, String> {
         crossings.entry(net.to_owned()).or_default().push(crossing);
     }
     Ok(crossings)
+}
+
+/// The last crossing of each net in each period (s): where it settles.
+pub(crate) fn last_of_periods(crossings: &Crossings, period: f64) -> Crossings {
+    let number = |crossing: &Crossing| (crossing.time / period).floor();
+    let of_net = |(net, times): (&String, &Vec<Crossing>)| {
+        let groups = times.chunk_by(|a, b| number(a) == number(b));
+        (net.clone(), groups.filter_map(|group| group.last().copied()).collect())
+    };
+    crossings.iter().map(of_net).collect()
 }
 
 /// How far crossings are from a reference.
@@ -72,11 +81,11 @@ impl fmt::Display for Comparison {
 /// The times at which inputs cross half the supply.
 fn causes(circuit: &Circuit) -> Vec<f64> {
     let mut causes = Vec::new();
+    let half = circuit.threshold();
     for source in &circuit.sources {
         let mut time = 0.0;
         while time < circuit.end {
             let line = source.waveform.line(time);
-            let half = SUPPLY / 2.0;
             if (line.first < half) != (line.last < half) {
                 causes.push(line.from + (half - line.first) / line.slope());
             }
@@ -128,13 +137,14 @@ pub(crate) fn compare(circuit: &Circuit, found: &Crossings, reference: &Crossing
 
 /// How many of the nets have not settled at their Boolean value.
 pub(crate) fn wrong_values(workload: &Workload, traces: &Traces) -> usize {
+    let half = workload.circuit.threshold();
     let settled = workload.settled.iter();
     let values =
         settled.flat_map(|settled| settled.values.iter().map(|value| (settled.time, value)));
     let is_wrong = |&(time, (net, value)): &(f64, &(NetId, bool))| {
         let trace = &traces[net];
         let after = trace.partition_point(|sample| sample.time <= time);
-        (trace[after.saturating_sub(1)].value > SUPPLY / 2.0) != *value
+        (trace[after.saturating_sub(1)].value > half) != *value
     };
     values.filter(is_wrong).count()
 }
