@@ -1,4 +1,5 @@
-//! After warm-up, sends and handlers take nothing from the global allocator.
+//! After warm-up, sends and handlers take nothing from the global allocator, in models whose states
+//! have a fixed size and in circuits.
 //!
 //! Method: count the calls of a short run and of one ten times as long. The long run may grow a few
 //! more buffers, as queues reach new peaks; a call for every event or every GVT round would add
@@ -15,8 +16,14 @@ use std::{
 };
 
 use warpline::{
-    Balance, Conservative, Engine, Simulation, Speculative, TimeWarp, Width,
+    AnyModel, Balance, Conservative, Engine, Simulation, Speculative, TimeWarp, Width,
     settings::{EngineKind, PoolKind},
+};
+use warpline_circuits::{
+    generate::Generator,
+    model::{CircuitModel, Options},
+    process::Capacitances,
+    stimuli::Stimuli,
 };
 use warpline_models::{catalog::Parameters, phold::PholdParams};
 
@@ -60,19 +67,32 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// The calls of the allocator and the committed events of a run.
+fn counted(mut simulation: Simulation<'_, AnyModel>) -> (u64, u64) {
+    let before = CALLS.load(Ordering::Relaxed);
+    let report = simulation.run().expect("the model is sound");
+    (CALLS.load(Ordering::Relaxed) - before, report.committed_events)
+}
+
 /// The calls of the allocator and the committed events of a run to `end`.
 fn calls(engine: Engine, end: f64) -> (u64, u64) {
     let is_conservative = engine.kind() == EngineKind::Conservative;
     let lookahead = if is_conservative { LOOKAHEAD } else { 0.0 };
     let params = PholdParams { lps: 64, population: 256, lookahead, ..PholdParams::default() };
     let model = params.model().expect("valid parameters");
-    let mut simulation = Simulation::new(model).engine(engine).end(end);
-    let before = CALLS.load(Ordering::Relaxed);
-    let report = simulation.run().expect("the model is sound");
-    (CALLS.load(Ordering::Relaxed) - before, report.committed_events)
+    counted(Simulation::new(model).engine(engine).end(end))
 }
 
-/// For the conservative engine.
+/// The same of a ring of inverters, which swings by itself, for so many times 0.1 ns.
+fn calls_of_circuit(engine: Engine, end: f64) -> (u64, u64) {
+    let (stimuli, capacitances) = (Stimuli::default(), Capacitances::default());
+    let workload = Generator::Ring(21).workload(&stimuli, capacitances).expect("a ring");
+    let options = Options { lookahead: Some(LOOKAHEAD * 0.1e-9), ..Options::default() };
+    let model = CircuitModel::new(&workload.circuit, options).expect("a sound circuit");
+    counted(Simulation::new(model.into_any()).engine(engine).end(end * 0.1e-9))
+}
+
+/// For the conservative engine, in the unit of `end`.
 const LOOKAHEAD: f64 = 0.1;
 /// The number of calls that the long run may make beyond those of the short one.
 const MORE: u64 = 64;
@@ -91,24 +111,32 @@ fn a_longer_run_allocates_no_more() {
     let parallel = [1, 2].into_iter().flat_map(time_warp);
     // Each leg allocates, so there is only one.
     let balance = Balance::Off;
-    let conservative =
-        [1, 2].map(|workers| Conservative { workers, balance, ..Conservative::default() }.into());
+    let conservative = || {
+        [1, 2].map(|workers| Conservative { workers, balance, ..Conservative::default() }.into())
+    };
     // A given width, so that no search for one makes new grids.
     let speculative = [1, 2].map(|workers| {
         Speculative { workers, width: Width::Fixed(0.02), balance, ..Speculative::default() }.into()
     });
-    let others = [Engine::default()].into_iter().chain(conservative).chain(speculative);
+    let others = [Engine::default()].into_iter().chain(conservative()).chain(speculative);
     for engine in others.chain(parallel) {
-        let (short, events) = calls(engine.clone(), 100.0);
-        let (long, more_events) = calls(engine.clone(), 1000.0);
-        let workers = engine.workers();
-        let pages = (workers as f64 * 900.0 / LOOKAHEAD / PAGE) as u64;
-        let short = short + if engine.kind() == EngineKind::Conservative { pages } else { 0 };
-        assert!(more_events > 8 * events);
-        assert!(
-            long <= short + MORE,
-            "{engine:?}: {short} calls for {events} events, but {long} for \
-             {more_events}"
-        );
+        check(engine, calls);
     }
+    for engine in [Engine::default()].into_iter().chain(conservative()) {
+        check(engine, calls_of_circuit);
+    }
+}
+
+/// Compares a short run with a long one.
+fn check(engine: Engine, calls: fn(Engine, f64) -> (u64, u64)) {
+    let (short, events) = calls(engine.clone(), 100.0);
+    let (long, more_events) = calls(engine.clone(), 1000.0);
+    let workers = engine.workers();
+    let pages = (workers as f64 * 900.0 / LOOKAHEAD / PAGE) as u64;
+    let short = short + if engine.kind() == EngineKind::Conservative { pages } else { 0 };
+    assert!(more_events > 8 * events);
+    assert!(
+        long <= short + MORE,
+        "{engine:?}: {short} calls for {events} events, but {long} for {more_events}"
+    );
 }
