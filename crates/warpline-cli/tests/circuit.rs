@@ -137,6 +137,24 @@ fn several_ranks_write_the_same_files() {
     }
 }
 
+/// A generated circuit has no `.tran` that says where its raw file has points.
+#[test]
+fn points_of_raw_files_can_be_chosen() {
+    let at = tempdir().expect("a directory");
+    let at = at.path();
+    let points = |step: &str| {
+        let run = "run circuit --generate chain:3 --vectors 4 --raw a.raw";
+        stdout(at, &format!("{run} {step}"));
+        let raw = fs::read(at.join("a.raw")).expect("written");
+        let header = String::from_utf8_lossy(&raw).into_owned();
+        let line = header.lines().find_map(|line| line.strip_prefix("No. Points: "));
+        line.expect("a number of points").trim().parse::<usize>().expect("a number")
+    };
+    assert_eq!([points(""), points("--raw-step 1n")], [1001, 41]);
+    let at_samples = points("--raw-step samples");
+    assert!((50..500).contains(&at_samples), "{at_samples}");
+}
+
 #[test]
 fn what_cannot_be_run_is_refused() {
     let at = tempdir().expect("a directory");
@@ -152,6 +170,11 @@ fn what_cannot_be_run_is_refused() {
     refuses(at, "run circuit --generate chain:3 --save zz", 2, &["save", "zz", "n1"]);
     refuses(at, "run circuit --period 0", 2, &["10n"]);
     refuses(at, "run circuit --netlist coil.cir --generate chain:3", 2, &["--generate"]);
+    let raw = "run circuit --generate chain:3 --raw a.raw --raw-step";
+    refuses(at, &format!("{raw} 1e-30"), 2, &["raw-step", "1e-16 or more"]);
+    refuses(at, &format!("{raw} often"), 2, &["samples", "10p"]);
+    refuses(at, "run circuit --generate chain:3 --raw-step 1n", 2, &["--raw"]);
+    refuses(at, "run circuit --generate chain:3 --lookahead 1e-30", 2, &["lookahead", "too long"]);
     let files = "run circuit --generate chain:3 --vcd a.vcd";
     refuses(at, &format!("{files} --replications 2"), 2, &["--replications"]);
     refuses(at, "run circuit --generate chain:3 --vcd none/a.vcd", 2, &["none/a.vcd"]);

@@ -27,7 +27,7 @@ use warpline_circuits::{
     circuit::{Circuit, NetId},
     model::{CircuitModel, CircuitOutput, Options, Tolerance},
     netlist::{self, Netlist},
-    output::{Outputs, Plot, Recorder},
+    output::{Outputs, Plot, Points, Recorder},
     process::Capacitances,
     stimuli::Stimuli,
     workload::Workload as CircuitWorkload,
@@ -71,7 +71,11 @@ pub struct CircuitParams {
     /// Binary raw file of waveforms, as ngspice writes it
     #[arg(long, value_name = "FILE")]
     pub raw: Option<PathBuf>,
-    /// Table of the crossings of half the supply voltage (CSV)
+    /// Time between the points of the raw file, or `samples` for a point at each sample of a net
+    /// [default: the deck's .tran, or 1000 points]
+    #[arg(long, value_name = "TIME|samples", requires = "raw")]
+    pub raw_step: Option<RawStep>,
+    /// Table of the crossings of the voltage half way between the rails (CSV)
     #[arg(long, value_name = "FILE")]
     pub crossings: Option<PathBuf>,
     /// Plot of the first nets that are written (.svg or .png); needs a build with `plots`
@@ -84,6 +88,8 @@ pub struct CircuitParams {
     pub save: Vec<String>,
 }
 
+/// The most points in a raw file, if they are a step apart.
+const POINTS_MAX: f64 = 1e9;
 /// The most nets in a plot.
 const PLOTTED_MAX: usize = 16;
 
@@ -107,6 +113,11 @@ impl CircuitParams {
             }
             None => self.generate.unwrap_or(BUILT_IN).workload(&stimuli, self.capacitances)?,
         };
+        if let Some(RawStep(Points::Every(step))) = self.raw_step {
+            let least = workload.circuit.end / POINTS_MAX;
+            let allowed = format!("{least:e} or more, for a run as long as this one");
+            ConfigError::check(step >= least, "raw-step", Seconds(step), &allowed)?;
+        }
         if !self.save.is_empty() {
             workload.circuit.saved = self
                 .save
@@ -140,12 +151,16 @@ impl CircuitParams {
             let nets = asked.iter().copied().take(PLOTTED_MAX).collect();
             Plot { nets, files: self.plot.clone() }
         });
-        (self.writes_files() || !circuit.measures.is_empty()).then(|| Outputs {
-            vcd: self.vcd.clone(),
-            raw: self.raw.clone(),
-            crossings: self.crossings.clone(),
-            plot,
-            ..Outputs::none(circuit, model.longest_step())
+        (self.writes_files() || !circuit.measures.is_empty()).then(|| {
+            let none = Outputs::none(circuit, model.longest_step());
+            Outputs {
+                vcd: self.vcd.clone(),
+                raw: self.raw.clone(),
+                points: self.raw_step.map_or(none.points, |RawStep(points)| points),
+                crossings: self.crossings.clone(),
+                plot,
+                ..none
+            }
         })
     }
 }
@@ -251,6 +266,7 @@ impl Parameters for CircuitParams {
                 Domain::new("capacitances", "", "one of these words"),
                 Domain::new("vcd", "", "a file that can be written"),
                 Domain::new("raw", "", "a file that can be written"),
+                Domain::new("raw-step", "s", "samples, or greater than 0"),
                 Domain::new("crossings", "", "a file that can be written"),
                 Domain::new("plot", "", "files *.svg or *.png that can be written"),
                 Domain::new("save", "", "nets of the circuit"),
@@ -316,6 +332,41 @@ impl FromStr for Seconds {
 impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:e}", self.0)
+    }
+}
+
+/// At which times a raw file has points.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct RawStep(pub Points);
+
+impl FromStr for RawStep {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "samples" {
+            return Ok(Self(Points::Samples));
+        }
+        text.parse()
+            .map(|Seconds(step)| Self(Points::Every(step)))
+            .map_err(|_| "expected `samples`, or a time above 0, such as 10p or 1e-11".to_owned())
+    }
+}
+
+impl TryFrom<String> for RawStep {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<RawStep> for String {
+    fn from(RawStep(points): RawStep) -> Self {
+        match points {
+            Points::Samples => "samples".to_owned(),
+            Points::Every(step) => Seconds(step).to_string(),
+        }
     }
 }
 
