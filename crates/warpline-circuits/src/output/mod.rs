@@ -55,8 +55,8 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// No files; the threshold is half way between the rails, and the raw file would have the points
-    /// that the deck asks for.
+    /// No files; the threshold is half way between the rails, and the raw file would have the
+    /// points that the deck asks for.
     #[must_use]
     pub fn none(circuit: &Circuit, longest_step: f64) -> Self {
         let points = if circuit.print_step > 0.0 {
