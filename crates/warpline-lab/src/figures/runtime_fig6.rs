@@ -6,7 +6,7 @@ use warpline::settings::Aggregation;
 use super::circuits::{Circuit, Circuits, null_messages, on_ranks, transport};
 use crate::{
     Axis, Bounds, Claim, Conservative, Executor, Figure, Findings, Lab, LabError, Point,
-    claim::ratios,
+    claim::ratios, sampling::median,
 };
 
 /// One half of the figure.
@@ -191,28 +191,32 @@ fn matters_more(text: &str, (curves, points): ([&str; 2], &[Point]), places: [f6
     Claim::of_paper(text).test_rounds(place, &by, LONGER)
 }
 
-fn nulls_per_event(point: &Point) -> f64 {
-    point.median(|sample| sample.null_messages as f64) / point.committed as f64
+fn nulls_per_event(point: &Point) -> Vec<f64> {
+    let committed = point.committed as f64;
+    point.samples.iter().map(|sample| sample.null_messages as f64 / committed).collect()
 }
 
 /// The claim that a greater edge capacity takes fewer null messages.
 fn fewer((curves, points): (&[&str], &[Point]), [great, small]: [f64; 2]) -> Claim {
     let claim = Claim::of_paper("a greater edge capacity takes fewer null messages");
     curves.iter().fold(claim, |claim, curve| {
-        let both = at(points, curve, great).zip(at(points, curve, small));
-        let less = both.map(|(great, small)| nulls_per_event(small) - nulls_per_event(great));
-        less.into_iter().fold(claim, |claim, less| {
-            let place = format!("{curve}, null messages per event less at {great} than at {small}");
-            claim.test(place, less, Bounds::Above(0.0))
-        })
+        let nulls = |place| at(points, curve, place).map(nulls_per_event).unwrap_or_default();
+        let less: Vec<_> =
+            nulls(small).iter().zip(nulls(great)).map(|(small, great)| small - great).collect();
+        let place = format!("{curve}, null messages per event less at {great} than at {small}");
+        claim.test_rounds(place, &less, Bounds::Above(0.0))
     })
 }
 
 /// The null messages per event of a curve, for the text.
 fn told_nulls(points: &[Point], curve: &str) -> String {
     let of_curve = points.iter().filter(|point| point.curve == curve);
-    let told: Vec<_> =
-        of_curve.map(|point| format!("{:.2} at {}", nulls_per_event(point), point.x)).collect();
+    let told: Vec<_> = of_curve
+        .map(|point| {
+            let nulls = median(nulls_per_event(point).into_iter());
+            format!("{nulls:.2} at {}", point.x)
+        })
+        .collect();
     format!("{curve}, null messages per event: {}.", told.join(", "))
 }
 
@@ -248,13 +252,18 @@ impl Figure for RuntimeFig6 {
                     less. Too large a one cost C2670 a factor of 3 on a Paragon, whose nodes had \
                     10 MB of memory.",
             setup: format!(
-                "{}, {}; {} rounds. Rates are events of processes, each of up to 32 subcircuits.",
+                "{}, on {}; {} rounds. Rates are events of processes, each of up to 32 \
+                 subcircuits.{}",
                 circuits.describe(),
                 match self.half {
-                    Half::Aggregation => format!("on {RANKS} ranks. {}", transport(lab)),
+                    Half::Aggregation => format!("{RANKS} ranks"),
                     Half::Capacity => format!("{} workers", lab.settings.most_workers()),
                 },
-                lab.settings.samples
+                lab.settings.samples,
+                match self.half {
+                    Half::Aggregation => format!(" {}", transport(lab)),
+                    Half::Capacity => String::new(),
+                },
             ),
             claims: self.claims(curves, &points),
             ..findings
