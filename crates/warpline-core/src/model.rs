@@ -60,9 +60,9 @@ pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
     }
 
     /// Called for a non-blocking I/O event ([`Io::NonBlocking`](crate::Io::NonBlocking)) once
-    /// nothing can undo it, for one event of the rank at a time and in the order of their keys.
-    /// The LP may have gone on by then, so only the message is available. The file or device to
-    /// write to belongs to the model.
+    /// nothing can undo it, for one event at a time and in the order of their keys. On several
+    /// ranks, rank 0 calls it for the events of all. The LP may have gone on by then, so only the
+    /// message is available. The file or device to write to belongs to the model.
     fn output(_model: &Self::Model, _lp: LpId, _event: &EventKey, _message: &Self::Message) {}
 
     /// Whether [`reverse`](Self::reverse) is implemented.
