@@ -30,7 +30,7 @@ pub use payload::{LARGE_BYTES, Payload, Rest};
 /// The largest payload of a message, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 65_536;
 
-/// The hot spot is this part of the LPs.
+/// The hot spot is this part of the LPs, unless their number is given.
 const HOT_PART: usize = 8;
 
 /// The most links of an LP that the model declares.
@@ -61,9 +61,12 @@ pub struct PholdParams {
     /// Number of equal blocks of LPs that --neighborhood counts in (the paper's processors)
     #[arg(long, value_name = "N", default_value_t = Self::default().blocks)]
     pub blocks: usize,
-    /// Probability that a remote event goes to the hot spot, an eighth of the LPs side by side
+    /// Probability that a remote event goes to the hot spot: LPs side by side
     #[arg(long, value_name = "P", default_value_t = Self::default().hot)]
     pub hot: f64,
+    /// Number of LPs in the hot spot; 0 for an eighth of all
+    #[arg(long, value_name = "N", default_value_t = Self::default().hot_lps)]
+    pub hot_lps: usize,
     /// Virtual time in which the hot spot wanders once past all LPs; 0 if it stays at the first
     #[arg(long, value_name = "T", default_value_t = Self::default().hot_period)]
     pub hot_period: f64,
@@ -88,6 +91,7 @@ impl Default for PholdParams {
             neighborhood: 0,
             blocks: 8,
             hot: 0.0,
+            hot_lps: 0,
             hot_period: 0.0,
             payload: 0,
             grain: 0,
@@ -136,6 +140,8 @@ impl PholdParams {
             self.hot,
             "a probability, from 0 to 1",
         )?;
+        let (spot, allowed) = (self.hot_lps, format!("at most --lps ({lps})"));
+        ConfigError::check(spot <= lps, "hot-lps", spot, &allowed)?;
         let period = self.hot_period;
         ConfigError::check(finite(period), "hot-period", period, "0 or more, and finite")?;
         ConfigError::check(
@@ -176,6 +182,7 @@ impl Parameters for PholdParams {
                 Domain::new("neighborhood", "blocks", "below --blocks"),
                 Domain::new("blocks", "", "at most --lps, where --neighborhood is given"),
                 Domain::new("hot", "", "a probability, from 0 to 1"),
+                Domain::new("hot-lps", "", "at most --lps"),
                 Domain::new("hot-period", "virtual time", "0 or more"),
                 Domain::new("payload", "bytes", "from 0 to 65536"),
                 Domain::new("grain", "nanoseconds", "0 or more"),
@@ -273,10 +280,11 @@ impl<const CAPACITY: usize, R: Rest> Phold<CAPACITY, R> {
 
     /// An LP of the hot spot, where that is now.
     fn hot_lp(&self, now: VirtualTime, rng: &mut Stream) -> LpId {
-        let PholdParams { lps, hot_period, .. } = self.params;
+        let PholdParams { lps, hot_lps, hot_period, .. } = self.params;
+        let spot = if hot_lps > 0 { hot_lps } else { lps.div_ceil(HOT_PART) };
         let rounds = if hot_period > 0.0 { now.get() / hot_period } else { 0.0 };
         let first = ((rounds - rounds.floor()) * lps as f64) as usize;
-        let place = first + rng.below(lps.div_ceil(HOT_PART) as u64) as usize;
+        let place = first + rng.below(spot as u64) as usize;
         LpId::from_index(place % lps)
     }
 

@@ -20,7 +20,7 @@ use crate::{
     run::{self, Failure, Ranks, Run},
     sequential,
     settings::{Balance, Settings, Synchronization},
-    speculative::{self, Beginning, FoundWidth},
+    speculative::{self, Beginning, FoundWidths},
     timewarp,
     watch::Watch,
 };
@@ -55,7 +55,7 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
         let (lookahead, lps) = (model.lookahead(), model.lp_count());
         Candidate::all(settings.engine.workers, lps, lookahead, settings.end)
     };
-    let mut engines = EveryEngine { run: &run, settings, widths: Vec::new() };
+    let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };
     legs::carry_out::<M, B>(&run, candidates, settings.engine.balance, &mut engines, watch)
 }
 
@@ -63,8 +63,7 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
 struct EveryEngine<'r, M: Model> {
     run: &'r Run<'r, M>,
     settings: &'r Settings<Auto>,
-    /// By candidate: what its last leg has found out about the width of windows.
-    widths: Vec<(usize, FoundWidth)>,
+    widths: FoundWidths,
 }
 
 impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for EveryEngine<'_, M> {
@@ -89,14 +88,11 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for EveryEngine<'_, M
             EngineKind::Speculative => {
                 let engine =
                     Speculative { workers, placement, pin, balance, ..Speculative::default() };
-                let known = |all: &[(usize, FoundWidth)]| all.iter().position(|it| it.0 == number);
-                let own = known(&self.widths).map(|place| self.widths.swap_remove(place).1);
-                let any = || self.widths.first().map(|(_, width)| width.clone());
-                let beginning = Beginning { cut, width: own.or_else(any), loads };
+                let beginning = Beginning { cut, width: self.widths.take(number), loads };
                 let settings = &settings.with(engine);
                 let (leg, width) =
                     speculative::leg(model, settings, ranks, watch, started, beginning)?;
-                self.widths.extend(width.map(|width| (number, width)));
+                self.widths.keep(number, width);
                 Ok(leg)
             }
             _ => {

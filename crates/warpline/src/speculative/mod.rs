@@ -74,7 +74,8 @@ use crate::{
 use costs::{Costs, Part};
 use event::Event;
 use shared::Shared;
-pub(crate) use width::FoundWidth;
+use width::FoundWidth;
+pub(crate) use width::FoundWidths;
 use worker::{Tally, Worker};
 
 /// What a speculative run reads.
@@ -112,7 +113,7 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let Speculative { workers, balance, .. } = settings.engine;
     let candidates = || Candidate::of(EngineKind::Speculative, workers, balance);
-    let mut alone = Alone { run: &run, settings, width: None };
+    let mut alone = Alone { run: &run, settings, widths: FoundWidths::default() };
     legs::carry_out::<M, B>(&run, candidates, balance, &mut alone, watch)
 }
 
@@ -120,8 +121,7 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
 struct Alone<'r, M: Model> {
     run: &'r Run<'r, M>,
     settings: &'r OwnSettings,
-    /// What the last leg has found out about widths.
-    width: Option<FoundWidth>,
+    widths: FoundWidths,
 }
 
 impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for Alone<'_, M> {
@@ -130,14 +130,15 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for Alone<'_, M> {
         task: Task<M, B>,
         watch: &mut Watch<'_>,
     ) -> Result<Leg<M, PlainEvent<B>>, Failure> {
-        let Task { candidate: Candidate { workers, .. }, placement, pin, cut, loads, .. } = task;
+        let Task { candidate: Candidate { workers, .. }, number, .. } = task;
+        let Task { placement, pin, cut, loads, .. } = task;
         let settings = self.settings;
         let engine = Speculative { workers, placement, pin, ..settings.engine.clone() };
         let &Run { model, ranks, started, .. } = self.run;
-        let beginning = Beginning { cut, width: self.width.take(), loads };
+        let beginning = Beginning { cut, width: self.widths.take(number), loads };
         let (leg, width) =
             self::leg(model, &settings.with(engine), ranks, watch, started, beginning)?;
-        self.width = width;
+        self.widths.keep(number, width);
         Ok(leg)
     }
 }

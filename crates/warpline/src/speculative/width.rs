@@ -87,6 +87,26 @@ impl FoundWidth {
     }
 }
 
+/// What the legs of a run have found out about widths, by the number of their candidate.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FoundWidths(Vec<(usize, FoundWidth)>);
+
+impl FoundWidths {
+    /// What a leg of a candidate begins with: what its last leg has found, or any other one.
+    pub(crate) fn take(&mut self, candidate: usize) -> Option<FoundWidth> {
+        let own = self.0.iter().position(|(number, _)| *number == candidate);
+        match own {
+            Some(place) => Some(self.0.swap_remove(place).1),
+            None => self.0.first().map(|(_, width)| width.clone()),
+        }
+    }
+
+    /// Keeps what a leg of a candidate has found.
+    pub(crate) fn keep(&mut self, candidate: usize, width: Option<FoundWidth>) {
+        self.0.extend(width.map(|width| (candidate, width)));
+    }
+}
+
 /// Finds the width of windows.
 #[derive(Clone, Debug)]
 pub(super) struct WidthControl {
