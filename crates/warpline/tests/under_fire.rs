@@ -33,10 +33,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hooked_phold::{HandlerCall, HookedPhold, Lines, simulation, truth};
+use hooked_phold::{HandlerCall, HookedPhold, Lines, Optimists, simulation, truth};
 use warpline::{
-    Balance, Engine, Model, ModelError, Only, RunError, Sequential, Simulation, Speculative,
-    TimeWarp, digest::mix, monitor::WorkerStatus, settings::Cancellation,
+    Balance, Engine, Model, ModelError, Only, RunError, Simulation, Speculative, TimeWarp,
+    digest::mix, monitor::WorkerStatus, settings::Cancellation,
 };
 
 const LPS: u32 = 16;
@@ -52,7 +52,7 @@ fn time_warp<M: Model>(
     model: M,
     workers: usize,
     cancellation: Cancellation,
-) -> Simulation<'static, Only<(Sequential, (TimeWarp, Speculative)), M>> {
+) -> Simulation<'static, Only<Optimists, M>> {
     // Small batches and frequent rounds: more of everything that can go wrong.
     let (batch, gvt_interval) = (4, 64);
     let engine = TimeWarp { workers, cancellation, batch, gvt_interval, ..TimeWarp::default() };

@@ -56,15 +56,18 @@ pub(crate) fn run<M: Model>(
     }
 }
 
+/// What a leg begins with, unless it begins the run; and where workers note how much they have to
+/// do, if LPs may move.
+type Beginning<L, B> = (Option<Cut<L, Event<B>>>, Option<Arc<Loads>>);
+
 /// Runs `model` with windows from a cut on, or from its start, until it is told to hand over.
-/// Workers note how much they have to do in the loads, if there are any.
 pub(crate) fn leg<M: Model, B: Buffer<Message<M>> + Send>(
     model: &M,
     settings: &Settings<Conservative>,
     ranks: &Ranks<'_>,
     watch: &mut Watch<'_>,
     started: Instant,
-    (cut, loads): (Option<Cut<M::Lp, Event<B>>>, Option<Arc<Loads>>),
+    (cut, loads): Beginning<M::Lp, B>,
 ) -> Result<Leg<M, Event<B>>, Failure> {
     let (mode, bytes) = (SynchronizationKind::Windows, windows::Shared::<M, B>::EVENT_BYTES);
     let shared = Common::new(model, settings, ranks, mode, bytes, cut)

@@ -23,6 +23,12 @@ const SHARE: f64 = 0.03;
 const SHARE_AFTER_CHANGE: f64 = 0.08;
 /// The same for the first trial: nothing is known before it.
 const SHARE_FIRST: f64 = 0.06;
+/// The same while the candidate works that the user named.
+const SHARE_PREFERRED: f64 = 0.01;
+/// It works alone for this time, in seconds: so that it finds its width.
+const FIRST_ALONE: f64 = 0.1;
+/// Another one wins over it if its rate is higher by this factor.
+const WIN_OVER_FIRST: f64 = 1.25;
 /// The shortest time in which a rate is measured, in seconds.
 const SLICE_LEAST: f64 = 0.5e-3;
 /// The longest ones, for the incumbent and for the others.
@@ -74,6 +80,8 @@ struct Now {
 /// Chooses the candidates of legs.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
+    /// The first candidate is what the user named: another one has to be much faster.
+    prefers_first: bool,
     known: Vec<Known>,
     incumbent: usize,
     now: Now,
@@ -102,6 +110,7 @@ impl Choice {
     pub(crate) fn new(candidates: usize) -> Self {
         let known = Known { retry: RETRY_FIRST, ..Known::default() };
         Self {
+            prefers_first: false,
             known: vec![known; candidates],
             incumbent: 0,
             now: Now::default(),
@@ -118,6 +127,12 @@ impl Choice {
             spent_since_change: 0.0,
             trials: 0,
         }
+    }
+
+    /// The same, but the first candidate is what the user named: the others are tried more rarely,
+    /// and have to be much faster.
+    pub(crate) fn preferring_the_first(candidates: usize) -> Self {
+        Self { prefers_first: true, ..Self::new(candidates) }
     }
 
     /// The last known rate of a candidate, in events per second.
@@ -220,7 +235,7 @@ impl Choice {
         let is_rising = self.now.slices == 1 || rate > RISE * self.now.last;
         self.now.last = rate;
         let best = self.known[self.incumbent].rate.unwrap_or_default();
-        let wins = rate > self.win() * best;
+        let wins = rate > self.win(self.now.candidate) * best;
         let candidate = &mut self.known[self.now.candidate];
         candidate.rate = Some(rate);
         if wins {
@@ -270,9 +285,13 @@ impl Choice {
         true
     }
 
-    /// By which factor another rate has to be higher than the incumbent's.
-    fn win(&self) -> f64 {
-        WIN + self.noise / 2.0
+    /// By which factor the rate of a candidate has to be higher than the incumbent's.
+    fn win(&self, candidate: usize) -> f64 {
+        match (self.prefers_first, candidate) {
+            (false, _) => WIN + self.noise / 2.0,
+            (true, 0) => 1.0,
+            (true, _) => WIN_OVER_FIRST + self.noise / 2.0,
+        }
     }
 
     /// The rate has changed: what is known of the others may be wrong.
@@ -292,7 +311,10 @@ impl Choice {
         // One that was faster when it ran last. If it is so no more, that will be known.
         let rate = |&number: &usize| self.known[number].rate.unwrap_or_default();
         let fastest = others().max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
-        if rate(&fastest) > self.win() * best {
+        if self.prefers_first && self.time < FIRST_ALONE {
+            return None;
+        }
+        if rate(&fastest) > self.win(fastest) * best {
             return Some(fastest);
         }
         let due = others().filter(|&number| self.known[number].due <= self.time);
@@ -313,7 +335,12 @@ impl Choice {
 
     /// AUTO-A.
     fn allowed(&self) -> f64 {
-        (if self.trials == 0 { SHARE_FIRST } else { SHARE }) * self.foreseen
+        let share = match (self.prefers_first && self.incumbent == 0, self.trials) {
+            (true, _) => SHARE_PREFERRED,
+            (false, 0) => SHARE_FIRST,
+            (false, _) => SHARE,
+        };
+        share * self.foreseen
     }
 
     fn charge(&mut self, cost: f64) {
@@ -347,7 +374,16 @@ mod tests {
         candidates: usize,
         rate: impl Fn(usize, f64) -> f64,
     ) -> (f64, Vec<(f64, usize)>, Choice) {
-        let mut choice = Choice::new(candidates);
+        play_on(Choice::new(candidates), events, handover, rate)
+    }
+
+    /// The same with a choice that was made before.
+    fn play_on(
+        mut choice: Choice,
+        events: f64,
+        handover: f64,
+        rate: impl Fn(usize, f64) -> f64,
+    ) -> (f64, Vec<(f64, usize)>, Choice) {
         let (mut time, mut committed, mut legs) = (0.0, 0.0, Vec::new());
         let virtual_time = |share| VirtualTime::new(100.0 * share).expect("a time");
         while committed < events {
@@ -419,6 +455,30 @@ mod tests {
             prop_assert!(share_of(1, at + 0.05, 2.0 * at) > 0.75, "{:?}", legs);
             prop_assert!(share_of(0, 2.0 * at + 0.45, time) > 0.9, "{:?}", legs);
         }
+    }
+
+    /// What the user named works, unless another one is much faster; then that one does, until
+    /// the first one is as fast again.
+    #[test]
+    fn the_first_is_preferred() {
+        let share_of_first = |rates: [f64; 2]| {
+            let choice = Choice::preferring_the_first(2);
+            let (time, legs, _) = play_on(choice, 2.0 * rates[0], 0.2e-3, |which, _| rates[which]);
+            let ends = legs.iter().skip(1).map(|leg| leg.0).chain([time]);
+            let first = legs.iter().zip(ends).filter(|(leg, _)| leg.1 == 0);
+            first.map(|(leg, end)| end - leg.0).sum::<f64>() / time
+        };
+        assert!(share_of_first([20e6, 22e6]) > 0.97);
+        assert!(share_of_first([20e6, 10e6]) > 0.97);
+        assert!(share_of_first([20e6, 60e6]) < 0.25);
+        let choice = Choice::preferring_the_first(2);
+        let lost = |which: usize, time: f64| match which {
+            0 if time < 1.0 => 5e6,
+            0 => 20e6,
+            _ => 20e6,
+        };
+        let (_, legs, _) = play_on(choice, 80e6, 0.2e-3, lost);
+        assert_eq!(legs.last().map(|leg| leg.1), Some(0), "{legs:?}");
     }
 
     /// Where a hand-over takes longer than it could gain, there is none.

@@ -63,8 +63,19 @@ pub(crate) struct Deciding {
 }
 
 impl Deciding {
+    #[cfg(test)]
     pub(crate) fn new(candidates: usize, balance: Balance, seed: u64) -> Self {
         Self { choice: Choice::new(candidates), sharing: LoadSharing::new(balance, seed) }
+    }
+
+    /// For a run on these candidates. If all are the same engine, the user has named it, and the
+    /// number of workers of the first one.
+    fn on(candidates: &[Candidate], balance: Balance, seed: u64) -> Self {
+        let is_named = candidates.iter().all(|other| other.engine == candidates[0].engine);
+        let count = candidates.len();
+        let choice =
+            if is_named { Choice::preferring_the_first(count) } else { Choice::new(count) };
+        Self { choice, sharing: LoadSharing::new(balance, seed) }
     }
 
     /// Whether the leg is over.
@@ -90,7 +101,7 @@ pub(crate) fn carry_out<M: Model, B>(
         Ok(candidates())
     };
     run.carry_out(make, |candidates, _| {
-        let deciding = Deciding::new(candidates.len(), balance, run.settings.seed);
+        let deciding = Deciding::on(candidates, balance, run.settings.seed);
         let deciding = Arc::new(Mutex::new(deciding));
         if balance != Balance::Off {
             let looks = Arc::clone(&deciding);

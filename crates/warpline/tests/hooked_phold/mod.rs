@@ -178,10 +178,11 @@ impl LogicalProcess for HookedLp {
     }
 }
 
-/// A run of `model`, for which only the sequential engine and Time Warp are compiled.
-pub(crate) fn simulation<'a, M: Model>(
-    model: M,
-) -> Simulation<'a, Only<(Sequential, (TimeWarp, Speculative)), M>> {
+/// The oracle, and the engines that undo what they have done.
+pub(crate) type Optimists = (Sequential, (TimeWarp, Speculative));
+
+/// A run of `model`, for which only these engines are compiled.
+pub(crate) fn simulation<'a, M: Model>(model: M) -> Simulation<'a, Only<Optimists, M>> {
     Simulation::new(Only::new(model))
 }
 
