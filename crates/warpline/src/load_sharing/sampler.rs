@@ -16,8 +16,8 @@ use warpline_memory::CachePadded;
 const EVERY: u64 = 16;
 /// After this number of measured windows, what was measured before counts half.
 const HALF_LIFE: u64 = 32;
-/// A handler that takes longer than this, and this number of times what others take, has probably
-/// lost its core for a while.
+/// An LP that takes longer than this, and this number of times what is usual, has probably lost its
+/// core for a while. If that happens to the same LP again soon, it is the LP.
 const LONG: Duration = Duration::from_micros(50);
 const LONG_BY_MEAN: f64 = 32.0;
 
@@ -94,6 +94,8 @@ pub(crate) struct Sampler<'l> {
     me: usize,
     /// By LP of this worker: nanoseconds in its handlers.
     spent: Vec<f32>,
+    /// By LP: whether it has taken suspiciously long.
+    suspects: Vec<bool>,
     /// Of the window that is measured: nanoseconds, and LPs.
     window: f64,
     handled: u32,
@@ -106,8 +108,19 @@ pub(crate) struct Sampler<'l> {
 impl<'l> Sampler<'l> {
     /// A sampler for worker `me` with this number of LPs; it measures nothing without `loads`.
     pub(crate) fn new(loads: Option<&'l Loads>, me: usize, lps: usize) -> Self {
-        let spent = if loads.is_some() { vec![0.0; lps] } else { Vec::new() };
-        Self { loads, me, spent, window: 0.0, handled: 0, busy: 0.0, each: 0.0, samples: 0 }
+        let lps = if loads.is_some() { lps } else { 0 };
+        let (spent, suspects) = (vec![0.0; lps], vec![false; lps]);
+        Self {
+            loads,
+            me,
+            spent,
+            suspects,
+            window: 0.0,
+            handled: 0,
+            busy: 0.0,
+            each: 0.0,
+            samples: 0,
+        }
     }
 
     /// Whether this window is measured.
@@ -123,10 +136,12 @@ impl<'l> Sampler<'l> {
 
     fn add(&mut self, local: usize, spent: Duration) {
         let mut nanoseconds = spent.as_nanos() as f64;
-        if spent > LONG && self.samples > 0 {
-            // An LP that takes long each time comes to its load in a few windows.
+        if spent > LONG && self.samples > 0 && !self.suspects[local] {
             let usual = self.each.max(f64::from(self.spent[local]) / self.samples as f64);
-            nanoseconds = nanoseconds.min((LONG_BY_MEAN * usual).max(LONG.as_nanos() as f64));
+            if nanoseconds > LONG_BY_MEAN * usual {
+                self.suspects[local] = true;
+                nanoseconds = usual;
+            }
         }
         self.spent[local] += nanoseconds as f32;
         self.window += nanoseconds;
@@ -146,6 +161,7 @@ impl<'l> Sampler<'l> {
         }
         if self.samples.is_multiple_of(HALF_LIFE) {
             self.spent.iter_mut().for_each(|spent| *spent /= 2.0);
+            self.suspects.fill(false);
         }
         // Ordering: Relaxed, see `Loads::samples`.
         loads.workers[self.me].busy.store(self.busy.to_bits(), Ordering::Relaxed);
@@ -202,7 +218,7 @@ mod tests {
             sampler.add(1, if window == 4 { Duration::from_millis(4) } else { TEN });
             sampler.end_window();
         }
-        assert!(sampler.spent[1] < 51e3, "{:?}", sampler.spent);
+        assert!(sampler.spent[1] < 81.0, "{:?}", sampler.spent);
         for _ in 0..8 {
             sampler.add(0, Duration::from_millis(4));
             sampler.end_window();
