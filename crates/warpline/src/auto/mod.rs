@@ -1,4 +1,4 @@
-//! The engine that chooses engines: it runs the model in [`legs`](crate::legs), each on the engine
+//! The engine that chooses engines: it runs the model in [`legs`], each on the engine
 //! that commits the most events per second, as far as trials have shown.
 //!
 //! Called by [`engines`](crate::engines).
