@@ -170,7 +170,7 @@ fn error_of<T>(outcome: Result<T, RunError>) -> ModelError {
 #[test]
 fn sixty_four_workers() {
     for lps in [48, 64, 200] {
-        let end = 4_000.0 / f64::from(lps);
+        let end = 1_000.0 / f64::from(lps);
         let expected = simulation(HookedPhold::sound(lps)).end(end).run().expect("a sound model");
         let report =
             watchdog::run(time_warp(HookedPhold::sound(lps), 64, Cancellation::default()).end(end))
