@@ -35,8 +35,10 @@ use std::{
 
 use hooked_phold::{HandlerCall, HookedPhold, Lines, Optimists, simulation, truth};
 use warpline::{
-    Balance, Engine, Model, ModelError, Only, RunError, Simulation, Speculative, TimeWarp,
-    digest::mix, monitor::WorkerStatus, settings::Cancellation,
+    Balance, Model, ModelError, Only, RunError, Simulation, Speculative, TimeWarp,
+    digest::mix,
+    monitor::{Activity, WorkerStatus},
+    settings::Cancellation,
 };
 
 const LPS: u32 = 16;
@@ -253,12 +255,7 @@ fn stopped_runs_are_beginnings() {
 /// observers.
 #[test]
 fn the_watchdog_names_the_worker_that_hangs() {
-    let (workers, balance) = (4, Balance::Off);
-    let engines: [Engine; 2] = [
-        TimeWarp { workers, ..TimeWarp::default() }.into(),
-        Speculative { workers, balance, ..Speculative::default() }.into(),
-    ];
-    for (stuck, engine) in [0, 2, 3].into_iter().flat_map(|it| engines.clone().map(|e| (it, e))) {
+    for stuck in [0, 2, 3] {
         let (hangs, release) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (hanging, released) = (Arc::clone(&hangs), Arc::clone(&release));
         let model = HookedPhold::new(LPS, move |HandlerCall { lp, nth, .. }| {
@@ -269,7 +266,7 @@ fn the_watchdog_names_the_worker_that_hangs() {
             }
             None
         });
-        let run = watchdog::start(simulation(model).engine(engine).end(END));
+        let run = watchdog::start(time_warp(model, 4, Cancellation::default()).end(END));
         let only_it = |workers: &[WorkerStatus]| {
             workers.iter().all(|worker| worker.is_awaited == (worker.worker == stuck as usize))
         };
@@ -305,6 +302,22 @@ fn the_watchdog_names_the_worker_that_hangs() {
         let report = run.end_within(watchdog::PATIENCE).expect("a sound model");
         let expected = simulation(HookedPhold::sound(LPS)).end(END).run().expect("a sound model");
         assert_eq!(report.digest, expected.digest);
+    }
+}
+
+/// The workers of windows show themselves, too: when the run is over, all have ended.
+#[test]
+fn workers_of_windows_are_shown() {
+    let (workers, balance) = (3, Balance::Off);
+    let engine = Speculative { workers, balance, ..Speculative::default() };
+    let run = watchdog::start(simulation(HookedPhold::sound(LPS)).engine(engine).end(END));
+    let monitor = run.monitor.clone();
+    run.end_within(watchdog::PATIENCE).expect("a sound model");
+    let shown = monitor.workers();
+    assert_eq!(shown.len(), workers);
+    for worker in shown {
+        assert!(worker.gvt_reports > 0 && worker.processed_events > 0, "{worker}");
+        assert_eq!(worker.activity, Activity::Ended, "{worker}");
     }
 }
 
