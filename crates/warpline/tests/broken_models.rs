@@ -13,8 +13,9 @@ use std::{
 
 use scripted::{Act, Payload, Scripted, Stage, scripted, simulation, two_events};
 use warpline::{
-    ConfigError, Context, LogicalProcess, LpId, Model, ModelError, Report, RunError, Sequential,
-    VirtualTime, error::Fault, pending::PendingKind, time::STEP_MAX,
+    Auto, Balance, ConfigError, Conservative, Context, Engine, LogicalProcess, LpId, Model,
+    ModelError, Only, Report, RunError, Sequential, Simulation, Speculative, VirtualTime,
+    error::Fault, pending::PendingKind, settings::EngineKind, time::STEP_MAX,
 };
 
 const SEED: u64 = 41;
@@ -174,6 +175,35 @@ fn panics_elsewhere() {
             );
             assert_eq!((place.lp, place.event), (None, None), "{stage:?}");
             assert!(text.contains("as a whole") && text.contains("seed 41"), "{text}");
+        }
+    }
+}
+
+/// The engines that run in legs ask the model before each leg: it may panic there.
+#[test]
+fn panics_before_a_leg() {
+    type Engines = (Conservative, (Speculative, Auto));
+    let balance = [Balance::On, Balance::Off];
+    let engines = balance.into_iter().flat_map(|balance| -> [Engine; 3] {
+        [
+            Conservative { balance, ..Conservative::default() }.into(),
+            Speculative { balance, ..Speculative::default() }.into(),
+            Auto { workers: 2, balance, ..Auto::default() }.into(),
+        ]
+    });
+    for engine in engines {
+        for stage in [Stage::LpCount, Stage::Lookahead, Stage::Placement, Stage::Name] {
+            let model = two_events().lookahead(0.5).breaks(stage, Payload::Str);
+            let what = format!("{stage:?}, {engine:?}");
+            let simulation = Simulation::new(Only::<Engines, _>::new(model)).end(9.0);
+            let run = simulation.engine(engine.clone()).run();
+            let Err(RunError::Model(ModelError { fault, place })) = run else {
+                // With one worker, as `auto` begins, nobody has to be placed.
+                assert!(stage == Stage::Placement && engine.kind() == EngineKind::Auto, "{what}");
+                continue;
+            };
+            assert!(matches!(fault, Fault::Panicked { .. }), "{fault}: {what}");
+            assert_eq!((place.lp, place.event), (None, None), "{what}");
         }
     }
 }

@@ -70,9 +70,11 @@ pub(crate) fn leg<M: Model, B: Buffer<Message<M>> + Send>(
     (cut, loads): Beginning<M::Lp, B>,
 ) -> Result<Leg<M, Event<B>>, Failure> {
     let (mode, bytes) = (SynchronizationKind::Windows, windows::Shared::<M, B>::EVENT_BYTES);
-    let shared = Common::new(model, settings, ranks, mode, bytes, cut)
-        .and_then(|common| windows::Shared::<M, B>::make(common.noting(loads), None))
-        .map_err(run::failed_at_start)?;
+    let make = || {
+        let common = Common::new(model, settings, ranks, mode, bytes, cut)?;
+        windows::Shared::<M, B>::make(common.noting(loads), None)
+    };
+    let shared = run::at_start(&settings.parallel(), make)?;
     algorithm::leg(&shared, watch, started)
 }
 

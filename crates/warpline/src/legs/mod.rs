@@ -181,10 +181,8 @@ impl<'r, M: Model> Legs<'r, M> {
         let mut sums = Sums { committed: vec![0; self.candidates.len()], ..Sums::default() };
         let mut cut = None;
         loop {
-            let task = self
-                .task(begin_leg(), cut.take())
-                .map_err(|error| run::failed_at_start(error.into()))?;
-            let number = task.number;
+            let number = begin_leg();
+            let task = run::at_start(&self.run.settings, || Ok(self.task(number, cut.take())?))?;
             let mut leg = carrier.carry(task, watch)?;
             sums.add(number, &leg.totals, std::mem::take(&mut leg.details));
             let is_stopped = watch.stopped();

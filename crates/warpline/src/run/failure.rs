@@ -8,7 +8,8 @@ use std::sync::{
 
 use warpline_core::{EventKey, LpId};
 
-use crate::RunError;
+use super::summaries::model_error;
+use crate::{RunError, panics, settings::Parallel};
 
 /// Where a failure happened. The first one counts: those in `start` in the order of the LPs, then
 /// those in events, then those at the end, when LPs are taken apart.
@@ -52,6 +53,15 @@ pub(crate) type Failure = Option<Box<(FailureOrder, RunError)>>;
 /// The failure of a run that could not begin.
 pub(crate) fn failed_at_start(error: RunError) -> Failure {
     Some(Box::new((FailureOrder::Start(LpId::new(0)), error)))
+}
+
+/// Makes what a leg begins with. The model has a say in that, and may panic.
+pub(crate) fn at_start<T>(
+    settings: &Parallel<'_>,
+    make: impl FnOnce() -> Result<T, RunError>,
+) -> Result<T, Failure> {
+    let made = panics::catch(make);
+    made.unwrap_or_else(|fault| Err(model_error(fault, None, settings))).map_err(failed_at_start)
 }
 
 /// The first failure that is known so far.

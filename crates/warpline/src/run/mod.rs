@@ -34,7 +34,7 @@ use crate::{
 pub(crate) use alarm::Alarm;
 pub(crate) use barrier::{Barrier, Broken, Reduction};
 pub(crate) use collection::{Arrival, Collection, KeyBound, NEVER};
-pub(crate) use failure::{Failure, FailureOrder, FirstFailure, failed_at_start};
+pub(crate) use failure::{Failure, FailureOrder, FirstFailure, at_start, failed_at_start};
 pub(crate) use progress::{ProgressMonitor, Stop};
 pub(crate) use ranks::{ENGINE_KINDS, Ranks};
 use ranks::{from_bytes, to_bytes};

@@ -171,8 +171,8 @@ pub(crate) fn leg<M: Model, B: Buffer<Message<M>> + Send>(
     beginning: Beginning<M, B>,
 ) -> Result<LegAndWidth<M, B>, Failure> {
     let monitor = watch.monitor.as_ref();
-    let shared =
-        Shared::new(model, settings, ranks, beginning, monitor).map_err(run::failed_at_start)?;
+    let make = || Shared::new(model, settings, ranks, beginning, monitor);
+    let shared = run::at_start(&settings.parallel(), make)?;
     all_workers(&shared, watch, started)
 }
 

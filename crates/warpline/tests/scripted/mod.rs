@@ -50,6 +50,7 @@ pub(crate) enum Stage {
     Finish,
     LpCount,
     Lookahead,
+    Placement,
     Name,
     /// Before the first summary is taken.
     ReduceFirst,
@@ -172,6 +173,11 @@ impl<const BYTES: usize> Model for Scripted<BYTES> {
         let sum = counts.fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
         self.reach(Stage::Reduce, true);
         sum
+    }
+
+    fn placement(&self, id: LpId, workers: usize) -> usize {
+        self.reach(Stage::Placement, id.get() == 2);
+        id.index() * workers / self.lps
     }
 
     fn lookahead(&self) -> Option<f64> {
