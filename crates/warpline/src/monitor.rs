@@ -121,13 +121,9 @@ impl Shown {
 /// What the workers of a run show.
 pub(crate) type Board = Arc<[CachePadded<Shown>]>;
 
-/// A board for this number of workers, which the monitor of a run shows from now on.
-pub(crate) fn board(workers: usize, monitor: Option<&Monitor>) -> Board {
-    let board: Board = (0..workers).map(|_| CachePadded::default()).collect();
-    if let Some(monitor) = monitor {
-        monitor.attach(&board);
-    }
-    board
+/// A board for this number of workers.
+pub(crate) fn board(workers: usize) -> Board {
+    (0..workers).map(|_| CachePadded::default()).collect()
 }
 
 /// What a worker has shown last.
@@ -248,7 +244,7 @@ mod tests {
     fn says_whom_gvt_waits_for() {
         let monitor = Monitor::default();
         assert_eq!(monitor.to_string(), "all of 0 workers have reported in GVT round 0");
-        let board: Board = (0..3).map(|_| CachePadded::default()).collect();
+        let board = board(3);
         monitor.attach(&board);
         board[0].reports.store(7, Ordering::Relaxed);
         board[1].reports.store(6, Ordering::Relaxed);

@@ -12,7 +12,7 @@ use std::{
 
 use warpline_core::VirtualTime;
 
-use crate::monitor::Monitor;
+use crate::monitor::{Board, Monitor};
 
 /// How long a loop works between two looks at the clock, if a single step does not take longer.
 const SLICE: Duration = Duration::from_micros(250);
@@ -66,6 +66,13 @@ impl Watch<'_> {
         let flow = self.observer.as_mut().map_or(ControlFlow::Continue(()), observe);
         self.is_ended |= flow.is_break();
         flow
+    }
+
+    /// Lets the monitor, if there is one, show this board from now on.
+    pub(crate) fn show(&self, board: &Board) {
+        if let Some(monitor) = &self.monitor {
+            monitor.attach(board);
+        }
     }
 
     /// Called at each look at the clock; returns whether the engine is to hand over its cut.

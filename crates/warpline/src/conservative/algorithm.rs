@@ -74,8 +74,9 @@ pub(super) fn execute<'m, M: Model + 'm, B: Send + 'm, A: Algorithm<'m, M, B>>(
     mode: SynchronizationKind,
 ) -> Result<Option<Report<M::Output>>, RunError> {
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
-    let make =
-        |wires| A::make(Common::new(model, settings, ranks, mode, A::EVENT_BYTES, None)?, wires);
+    let make = |wires| {
+        A::make(Common::new(model, settings, ranks, mode, A::EVENT_BYTES, (None, None))?, wires)
+    };
     run.carry_out(make, |algorithm: &A, started| {
         let leg = match leg(algorithm, watch, started) {
             Ok(leg) => leg,
@@ -96,8 +97,9 @@ pub(super) fn leg<'m, M: Model + 'm, B: Send + 'm, A: Algorithm<'m, M, B>>(
 ) -> Result<Leg<M, Event<B>>, Failure> {
     let work = |me, watch: &mut Watch<'_>| work(algorithm, me, watch, started);
     let common = algorithm.common();
-    if let (Some(monitor), SynchronizationKind::Windows) = (&watch.monitor, common.mode) {
-        monitor.attach(&common.shown);
+    // Null messages show nothing.
+    if common.mode == SynchronizationKind::Windows {
+        watch.show(&common.shown);
     }
     let refused = || algorithm.abort();
     let results = threads::at_once(common.workers(), watch, &common.failure, refused, work);

@@ -32,6 +32,10 @@ const SPINS_FEW: u32 = 16;
 /// After this number of looks, it sleeps.
 pub(super) const YIELDS: u32 = 4_000;
 
+/// What a leg begins with, unless it begins the run; and where workers note how much they have to
+/// do, if LPs may move.
+pub(super) type Beginning<L, B> = (Option<Cut<L, Event<B>>>, Option<Arc<Loads>>);
+
 /// What all workers of a rank share.
 pub(super) struct Common<'m, M: Model, B> {
     pub(super) model: &'m M,
@@ -90,7 +94,7 @@ impl<'m, M: Model, B> Common<'m, M, B> {
         ranks: &'m Ranks<'m>,
         mode: SynchronizationKind,
         event_bytes: u64,
-        cut: Option<Cut<M::Lp, Event<B>>>,
+        (cut, loads): Beginning<M::Lp, B>,
     ) -> Result<Self, RunError> {
         let parallel = settings.parallel();
         parallel.validate()?;
@@ -118,15 +122,9 @@ impl<'m, M: Model, B> Common<'m, M, B> {
             committed: AtomicU64::new(committed_before),
             memory,
             committed_before,
-            loads: None,
-            shown: board(settings.engine.workers, None),
+            loads,
+            shown: board(settings.engine.workers),
         })
-    }
-
-    /// The same, with workers that note how much they have to do.
-    pub(super) fn noting(mut self, loads: Option<Arc<Loads>>) -> Self {
-        self.loads = loads;
-        self
     }
 
     /// A worker's progress monitor.

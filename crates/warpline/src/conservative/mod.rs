@@ -22,23 +22,22 @@ mod null_messages;
 mod synchronization;
 pub(crate) mod windows;
 
-use std::{sync::Arc, time::Instant};
+use std::time::Instant;
 
 use warpline_core::{Fault, Model};
 
 use crate::{
     Conservative, EngineKind, Report, RunError, SynchronizationKind,
-    cut::{Cut, Leg},
+    cut::Leg,
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
     legs::{self, Candidate, Carrier, Task},
-    load_sharing::Loads,
     panics,
     run::{self, Failure, Ranks, Run},
     settings::Settings,
     watch::Watch,
 };
 use algorithm::{Algorithm, execute};
-use common::Common;
+use common::{Beginning, Common};
 use synchronization::resolve;
 
 /// Runs `model` from its start to its end.
@@ -56,10 +55,6 @@ pub(crate) fn run<M: Model>(
     }
 }
 
-/// What a leg begins with, unless it begins the run; and where workers note how much they have to
-/// do, if LPs may move.
-type Beginning<L, B> = (Option<Cut<L, Event<B>>>, Option<Arc<Loads>>);
-
 /// Runs `model` with windows from a cut on, or from its start, until it is told to hand over.
 pub(crate) fn leg<M: Model, B: Buffer<Message<M>> + Send>(
     model: &M,
@@ -67,12 +62,12 @@ pub(crate) fn leg<M: Model, B: Buffer<Message<M>> + Send>(
     ranks: &Ranks<'_>,
     watch: &mut Watch<'_>,
     started: Instant,
-    (cut, loads): Beginning<M::Lp, B>,
+    beginning: Beginning<M::Lp, B>,
 ) -> Result<Leg<M, Event<B>>, Failure> {
     let (mode, bytes) = (SynchronizationKind::Windows, windows::Shared::<M, B>::EVENT_BYTES);
     let make = || {
-        let common = Common::new(model, settings, ranks, mode, bytes, cut)?;
-        windows::Shared::<M, B>::make(common.noting(loads), None)
+        let common = Common::new(model, settings, ranks, mode, bytes, beginning)?;
+        windows::Shared::<M, B>::make(common, None)
     };
     let shared = run::at_start(&settings.parallel(), make)?;
     algorithm::leg(&shared, watch, started)

@@ -63,18 +63,15 @@ pub(crate) struct Deciding {
 }
 
 impl Deciding {
-    #[cfg(test)]
-    pub(crate) fn new(candidates: usize, balance: Balance, seed: u64) -> Self {
-        Self { choice: Choice::new(candidates), sharing: LoadSharing::new(balance, seed) }
-    }
-
     /// For a run on these candidates. If all are the same engine, the user has named it, and the
     /// number of workers of the first one.
-    fn on(candidates: &[Candidate], balance: Balance, seed: u64) -> Self {
-        let is_named = candidates.iter().all(|other| other.engine == candidates[0].engine);
+    pub(crate) fn on(candidates: &[Candidate], balance: Balance, seed: u64) -> Self {
         let count = candidates.len();
-        let choice =
-            if is_named { Choice::preferring_the_first(count) } else { Choice::new(count) };
+        let choice = if are_of_one_engine(candidates) {
+            Choice::preferring_the_first(count)
+        } else {
+            Choice::new(count)
+        };
         Self { choice, sharing: LoadSharing::new(balance, seed) }
     }
 
@@ -119,6 +116,10 @@ pub(crate) fn carry_out<M: Model, B>(
         let ids = (0..leg.cut.lps.len()).map(LpId::from_index);
         Outcome::at_end(leg, ids, &run.settings)
     })
+}
+
+fn are_of_one_engine(candidates: &[Candidate]) -> bool {
+    candidates.iter().all(|other| other.engine == candidates[0].engine)
 }
 
 fn lock(deciding: &Mutex<Deciding>) -> MutexGuard<'_, Deciding> {
@@ -214,8 +215,7 @@ impl<'r, M: Model> Legs<'r, M> {
         let workers = candidate.workers;
         let (loads, placement) = {
             let Deciding { choice, sharing } = &mut *lock(self.deciding);
-            let lps = cut.as_ref().map_or_else(|| self.run.model.lp_count(), |cut| cut.lps.len());
-            sharing.begin_leg(workers, lps, choice.time())
+            sharing.begin_leg(workers, choice.time())
         };
         let placement = placement.map_or_else(|| self.placement(workers), Ok)?;
         // Fewer workers than cores are better off where the system puts them.
@@ -289,7 +289,7 @@ impl Sums {
     /// chosen, what one of them says of itself is left out.
     fn remark(&self, candidates: &[Candidate], deciding: &Deciding, remarks: &mut Vec<String>) {
         let choice = &deciding.choice;
-        let chose_engines = candidates.iter().any(|other| other.engine != candidates[0].engine);
+        let chose_engines = !are_of_one_engine(candidates);
         if chose_engines {
             remarks.clear();
         }

@@ -1,6 +1,6 @@
 //! A placement whose workers have about the same to do, near to the one before it.
 
-use super::sampler::Measured;
+use super::sampler::{Measured, most_by_mean};
 
 /// Moves the borders between workers, in the order of the workers and then of their LPs. An LP goes
 /// to the worker in whose share the middle of its load is.
@@ -28,9 +28,7 @@ pub(super) fn shift(lps: &[Measured], workers: usize) -> Vec<u32> {
 pub(super) fn unevenness(lps: &[Measured], table: &[u32], workers: usize) -> f64 {
     let mut loads = vec![0.0; workers];
     lps.iter().zip(table).for_each(|(lp, &worker)| loads[worker as usize] += lp.load);
-    let total: f64 = loads.iter().sum();
-    let most = loads.into_iter().fold(0.0, f64::max);
-    if total > 0.0 { most * workers as f64 / total } else { 1.0 }
+    most_by_mean(loads.iter().copied())
 }
 
 #[cfg(test)]

@@ -102,12 +102,11 @@ impl LoadSharing {
         self.told
     }
 
-    /// A leg begins with this number of workers and LPs, at this time. Returns what its workers
+    /// A leg begins with this number of workers, at this time. Returns what its workers
     /// fill in, and the placement if it is not the user's.
     pub(crate) fn begin_leg(
         &mut self,
         workers: usize,
-        lps: usize,
         time: f64,
     ) -> (Option<Arc<Loads>>, Option<Placement>) {
         let loads = self.loads.take();
@@ -120,7 +119,7 @@ impl LoadSharing {
         (self.workers, self.asked, self.began) = (workers, time, None);
         (self.samples, self.uneven, self.is_due) = (0, 0, false);
         if workers > 1 && self.balance != Balance::Off {
-            self.loads = Some(Arc::new(Loads::new(workers, lps)));
+            self.loads = Some(Arc::new(Loads::new(workers)));
         }
         let table = self.tables.iter().find(|(count, _)| *count == workers);
         (self.loads.clone(), table.map(|(_, table)| Placement::Table(Arc::clone(table))))

@@ -27,7 +27,6 @@ pub(crate) struct Loads {
     workers: Box<[CachePadded<Load>]>,
     /// By LP; empty until the workers have handed in what they have measured.
     measured: Mutex<Vec<Measured>>,
-    lps: usize,
 }
 
 /// How much a worker has to do.
@@ -48,9 +47,9 @@ pub(super) struct Measured {
 }
 
 impl Loads {
-    pub(super) fn new(workers: usize, lps: usize) -> Self {
+    pub(super) fn new(workers: usize) -> Self {
         let workers = (0..workers).map(|_| CachePadded::default()).collect();
-        Self { workers, measured: Mutex::default(), lps }
+        Self { workers, measured: Mutex::default() }
     }
 
     /// How many windows each worker has measured, at the least.
@@ -62,10 +61,8 @@ impl Loads {
 
     /// What the busiest worker has to do, by the mean.
     pub(super) fn unevenness(&self) -> f64 {
-        let busy =
-            || self.workers.iter().map(|load| f64::from_bits(load.busy.load(Ordering::Relaxed)));
-        let (sum, most) = (busy().sum::<f64>(), busy().fold(0.0, f64::max));
-        if sum > 0.0 { most * self.workers.len() as f64 / sum } else { 1.0 }
+        let busy = |load: &CachePadded<Load>| f64::from_bits(load.busy.load(Ordering::Relaxed));
+        most_by_mean(self.workers.iter().map(busy))
     }
 
     /// What all workers have handed in, by LP.
@@ -73,11 +70,15 @@ impl Loads {
         std::mem::take(&mut *self.measured.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    #[cfg(test)]
-    pub(super) fn hand(&self, worker: usize, loads: impl Iterator<Item = (usize, f64)>) {
-        let mut measured = self.measured.lock().expect("no panic in here");
-        measured.resize(self.lps, Measured::default());
-        loads.for_each(|(lp, load)| measured[lp] = Measured { worker: worker as u32, load });
+    /// A worker hands in what its LPs have done.
+    pub(super) fn put(&self, worker: usize, loads: impl Iterator<Item = (LpId, f64)>) {
+        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        for (lp, load) in loads {
+            if measured.len() <= lp.index() {
+                measured.resize(lp.index() + 1, Measured::default());
+            }
+            measured[lp.index()] = Measured { worker: worker as u32, load };
+        }
     }
 
     #[cfg(test)]
@@ -172,12 +173,16 @@ impl<'l> Sampler<'l> {
     /// worker.
     pub(crate) fn hand_in(&self, lps: &[LpId]) {
         let Some(loads) = self.loads else { return };
-        let mut measured = loads.measured.lock().unwrap_or_else(PoisonError::into_inner);
-        measured.resize(loads.lps, Measured::default());
-        for (lp, &spent) in lps.iter().zip(&self.spent) {
-            measured[lp.index()] = Measured { worker: self.me as u32, load: f64::from(spent) };
-        }
+        let spent = self.spent.iter().map(|&spent| f64::from(spent));
+        loads.put(self.me, lps.iter().copied().zip(spent));
     }
+}
+
+/// The greatest of these loads by their mean.
+pub(super) fn most_by_mean(loads: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
+    let (count, total) = (loads.len(), loads.clone().sum::<f64>());
+    let most = loads.fold(0.0, f64::max);
+    if total > 0.0 { most * count as f64 / total } else { 1.0 }
 }
 
 #[cfg(test)]
@@ -188,7 +193,7 @@ mod tests {
 
     #[test]
     fn loads_are_gathered_by_lp() {
-        let loads = Loads::new(2, 3);
+        let loads = Loads::new(2);
         let mut samplers = [0, 1].map(|me| Sampler::new(Some(&loads), me, 2 - me));
         assert!(samplers[0].measures(EVERY) && !samplers[0].measures(EVERY + 1));
         assert!(!Sampler::new(None, 0, 2).measures(EVERY));
@@ -211,7 +216,7 @@ mod tests {
     /// A core that was lost for a while says nothing of the LP; an LP that is always slow does.
     #[test]
     fn one_long_handler_is_not_a_load() {
-        let loads = Loads::new(1, 2);
+        let loads = Loads::new(1);
         let mut sampler = Sampler::new(Some(&loads), 0, 2);
         for window in 0..8 {
             sampler.add(0, TEN);
@@ -229,7 +234,7 @@ mod tests {
     /// What an LP did long ago is forgotten.
     #[test]
     fn the_past_fades() {
-        let loads = Loads::new(1, 2);
+        let loads = Loads::new(1);
         let mut sampler = Sampler::new(Some(&loads), 0, 2);
         for (local, windows) in [(0, HALF_LIFE), (1, 4 * HALF_LIFE)] {
             for _ in 0..windows {

@@ -155,12 +155,6 @@ pub(crate) struct Beginning<M: Model, B> {
     pub(crate) loads: Option<Arc<Loads>>,
 }
 
-impl<M: Model, B> Default for Beginning<M, B> {
-    fn default() -> Self {
-        Self { cut: None, width: None, loads: None }
-    }
-}
-
 /// Runs `model` from a cut on, or from its start, until it is told to hand over.
 pub(crate) fn leg<M: Model, B: Buffer<Message<M>> + Send>(
     model: &M,
@@ -170,8 +164,7 @@ pub(crate) fn leg<M: Model, B: Buffer<Message<M>> + Send>(
     started: Instant,
     beginning: Beginning<M, B>,
 ) -> Result<LegAndWidth<M, B>, Failure> {
-    let monitor = watch.monitor.as_ref();
-    let make = || Shared::new(model, settings, ranks, beginning, monitor);
+    let make = || Shared::new(model, settings, ranks, beginning);
     let shared = run::at_start(&settings.parallel(), make)?;
     all_workers(&shared, watch, started)
 }
@@ -183,6 +176,7 @@ fn all_workers<M: Model, B: Buffer<Message<M>> + Send>(
     started: Instant,
 ) -> Result<LegAndWidth<M, B>, Failure> {
     let work = |me, watch: &mut Watch<'_>| work(shared, me, watch, started);
+    watch.show(&shared.shown);
     let refused = || shared.regrid.set_broken();
     let results = threads::at_once(shared.workers(), watch, &shared.failure, refused, work);
     conclude(shared, results)

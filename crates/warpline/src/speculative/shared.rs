@@ -18,7 +18,7 @@ use crate::{
     event::Message,
     handling::{Admission, CutOff, Halt},
     load_sharing::Loads,
-    monitor::{Board, Monitor, board},
+    monitor::{Board, board},
     panics,
     placement::{LpDirectory, LpPlace},
     run::{FailureOrder, FirstFailure, ProgressMonitor, Ranks, Stop, threads},
@@ -122,7 +122,6 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
         settings: &'m Settings<Speculative>,
         ranks: &Ranks<'_>,
         beginning: Beginning<M, B>,
-        monitor: Option<&Monitor>,
     ) -> Result<Self, RunError> {
         let parallel = settings.parallel();
         parallel.validate()?;
@@ -154,7 +153,7 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
             control: Mutex::new(control.flatten()),
             loads,
             words: Words::new(workers),
-            shown: board(workers, monitor),
+            shown: board(workers),
             widths: CachePadded::default(),
             regrid: Regrid::new(workers, lps),
             outputs: Mutex::default(),

@@ -194,7 +194,8 @@ fn simulate_with<B: Buffer<Note> + Send + 'static>(
     settings: &Settings<Speculative>,
     truth: &Truth,
 ) -> u64 {
-    let shared = Shared::<Toy, B>::new(toy, settings, &Ranks::alone(), Beginning::default(), None);
+    let beginning = Beginning { cut: None, width: None, loads: None };
+    let shared = Shared::<Toy, B>::new(toy, settings, &Ranks::alone(), beginning);
     let shared = shared.expect("valid settings");
     let started = Instant::now();
     let results = Mutex::new((0..shared.workers()).map(|_| None).collect::<Vec<_>>());

@@ -59,9 +59,7 @@ pub(crate) fn run<M: Model>(
         Shared::new(model, settings, ranks, wires)
     };
     run.carry_out(make, |shared, started| {
-        if let Some(monitor) = &watch.monitor {
-            monitor.attach(&shared.shown);
-        }
+        watch.show(&shared.shown);
         let results = if settings.engine.in_turn {
             work_in_turn(model, shared, watch, started, ranks)
         } else {
@@ -84,7 +82,7 @@ pub(crate) fn run<M: Model>(
 }
 
 /// After all workers have ended: the I/O events that are still on their way to rank 0.
-fn finish_outputs<M: Model>(model: &M, shared: &Shared<M>, ranks: &Ranks<'_>) {
+pub(super) fn finish_outputs<M: Model>(model: &M, shared: &Shared<M>, ranks: &Ranks<'_>) {
     if ranks.count() > 1 && !shared.is_abandoned() {
         let finished = shared.io.finish(model, &shared.arena, ranks);
         finished.unwrap_or_else(|undelivered| shared.fail_in_output(0, undelivered));

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     RunError,
     handling::Admission,
-    monitor::Board,
+    monitor::{Board, board},
     placement::LpDirectory,
     run::{FirstFailure, Ranks},
     settings::{Settings, TimeWarp},
@@ -77,7 +77,7 @@ impl<M: Model> Shared<M> {
                 .traced(settings.engine.trace.clone()),
             inboxes: padded(),
             returned: padded(),
-            shown: (0..workers).map(|_| CachePadded::default()).collect(),
+            shown: board(workers),
             gvt: Gvt::new(workers, ranks.count() > 1),
             barrier: AtomicU64::new(barrier),
             io: IoStage::new(workers, ranks, wires.as_ref().map(|wires| wires.message)),

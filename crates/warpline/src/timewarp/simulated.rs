@@ -77,6 +77,7 @@ use self::{
 use super::{
     gvt::Bound,
     remote::Exchanged,
+    run,
     shared::Shared,
     worker::{End, Worker},
 };
@@ -304,16 +305,12 @@ impl Run<'_> {
     fn finish_outputs(&self, toy: &Toy) {
         let all = self.shared.iter().zip(self.views);
         for (shared, ranks) in all.clone().skip(1).chain(all.take(1)) {
-            if let Err(undelivered) = shared.io.finish(toy, &shared.arena, ranks) {
-                shared.fail_in_output(0, undelivered);
-            }
+            run::finish_outputs(toy, shared, ranks);
         }
     }
 
     fn check(&mut self, toy: &Toy, truth: &Truth) {
-        if self.shared.len() > 1 {
-            self.finish_outputs(toy);
-        }
+        self.finish_outputs(toy);
         let mut log = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
         // Rank 0 writes those of all.
         assert!(log.outputs.iter().map(|output| output.0).is_sorted(), "{:?}", log.outputs);
