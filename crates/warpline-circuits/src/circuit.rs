@@ -70,13 +70,8 @@ impl Circuit {
         let is_rail = |source: &&Source| {
             supplies[source.net.index()] && matches!(source.waveform, Waveform::Constant(_))
         };
-        let range = |sources: &mut dyn Iterator<Item = &Source>| {
-            sources
-                .map(|source| source.waveform.range())
-                .fold([0.0_f64; 2], |sum, range| [sum[0].min(range[0]), sum[1].max(range[1])])
-        };
-        let rails = range(&mut self.sources.iter().filter(is_rail));
-        if rails[0] < rails[1] { rails } else { range(&mut self.sources.iter()) }
+        let rails = range(self.sources.iter().filter(is_rail));
+        if rails[0] < rails[1] { rails } else { range(&self.sources) }
     }
 
     /// The voltage (V) that tells high from low: half way between the [rails](Self::rails).
@@ -206,6 +201,12 @@ pub enum Waveform {
     PiecewiseLinear(Vec<(f64, f64)>),
     /// A pulse that is repeated with a period.
     Pulse(Pulse),
+}
+
+/// The least and the greatest voltage (V) of ground and of these sources.
+pub(crate) fn range<'s>(sources: impl IntoIterator<Item = &'s Source>) -> [f64; 2] {
+    let ranges = sources.into_iter().map(|source| source.waveform.range());
+    ranges.fold([0.0_f64; 2], |sum, range| [sum[0].min(range[0]), sum[1].max(range[1])])
 }
 
 impl Waveform {

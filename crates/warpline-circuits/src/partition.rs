@@ -20,7 +20,7 @@ use std::collections::HashMap;
 
 use crate::{
     capacitance,
-    circuit::{Circuit, NetId, Waveform},
+    circuit::{self, Circuit, NetId, Waveform},
     device::Mos,
     forest::Forest,
     instant::INTERVALS_MAX,
@@ -159,9 +159,7 @@ pub(crate) fn network(
 
 /// The range of all sources, and the rails.
 fn voltages(circuit: &Circuit) -> Result<[[f64; 2]; 2], CircuitError> {
-    let ranges = circuit.sources.iter().map(|source| source.waveform.range());
-    let range = ranges
-        .fold([0.0_f64; 2], |[low, high], [least, greatest]| [low.min(least), high.max(greatest)]);
+    let range = circuit::range(&circuit.sources);
     let rails = circuit.rails();
     if rails[0] < rails[1] { Ok([range, rails]) } else { Err(CircuitError::NoSupply) }
 }
