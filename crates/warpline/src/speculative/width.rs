@@ -369,7 +369,8 @@ impl WidthControl {
                 self.odd = if is_far(cost, self.settled_cost) { self.odd + 1 } else { 0 };
                 if self.odd > 1 {
                     self.search_anew(standing);
-                } else if self.settled_for >= self.probe_after {
+                } else if self.odd == 0 && self.settled_for >= self.probe_after {
+                    // Not if the cost is odd: it would be settled before it is looked at again.
                     (self.base_cost, self.settled_cost, self.failed_steps) = (cost, cost, 1);
                     self.probe();
                 }
