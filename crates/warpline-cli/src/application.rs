@@ -8,6 +8,7 @@ use crate::{
     bench::{BenchArgs, SpinArgs},
     circuit::CircuitArgs,
     lab::LabArgs,
+    nodes::NodesArgs,
     reads::{self, Unread},
 };
 
@@ -33,6 +34,7 @@ pub(crate) enum Request {
     Bench(BenchArgs, Vec<Unread>),
     Lab(LabArgs),
     Circuit(CircuitArgs),
+    Nodes(NodesArgs),
     Spin(SpinArgs),
 }
 
@@ -57,6 +59,8 @@ impl Application {
         );
         let info = Command::new("info")
             .about("Say what a model's parameters, results and workloads are, or name the models");
+        let nodes = Command::new("nodes")
+            .about("Show the NUMA nodes: their cores, their memory, and where workers would run");
         let command = Command::new(self.name())
             .about("Parallel discrete-event simulation: one model, any engine, the same answer")
             .version(env!("CARGO_PKG_VERSION"))
@@ -64,7 +68,8 @@ impl Application {
             .args_override_self(true)
             .subcommand(self.with_models::<RunArgs>(run))
             .subcommand(self.with_models::<SweepArgs>(sweep))
-            .subcommand(self.with_choice_of_model(InfoArgs::augment_args(info)));
+            .subcommand(self.with_choice_of_model(InfoArgs::augment_args(info)))
+            .subcommand(NodesArgs::augment_args(nodes));
         if !self.is_warpline {
             return command
                 .subcommand_required(true)
@@ -142,6 +147,7 @@ impl Application {
             }
             Some(("lab", lab)) => Request::Lab(LabArgs::from_arg_matches(lab)?),
             Some(("circuit", circuit)) => Request::Circuit(CircuitArgs::from_arg_matches(circuit)?),
+            Some(("nodes", nodes)) => Request::Nodes(NodesArgs::from_arg_matches(nodes)?),
             Some((_, spin)) => Request::Spin(SpinArgs::from_arg_matches(spin)?),
         })
     }

@@ -29,6 +29,7 @@ mod failure;
 mod info;
 mod interrupt;
 mod lab;
+mod nodes;
 mod output;
 mod profile_args;
 mod progress;
@@ -83,6 +84,7 @@ impl Application {
             }
             Request::Lab(args) => lab::execute(&args),
             Request::Circuit(args) => circuit::execute(&args),
+            Request::Nodes(args) => nodes::execute(&args),
             Request::Spin(args) => bench::spin(&args),
         }
     }

@@ -148,6 +148,36 @@ fn info_describes_every_model() {
     refuses("info phld", 2, &["phold"]);
 }
 
+/// `nodes` shows the cores of this process, and those of any machine whose files it is given.
+#[test]
+fn nodes_shows_cores_and_memory() {
+    let cores = |nodes: &Value| {
+        let nodes = nodes.as_array().expect("a list").iter();
+        nodes.map(|node| node["cores"].as_array().expect("cores").len()).sum::<usize>()
+    };
+    if cfg!(target_os = "linux") {
+        assert!(cores(&json("nodes --format json")) > 0);
+    }
+    let machine = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| {
+        let path = machine.path().join(name);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        fs::write(path, text).expect("a file");
+    };
+    write("online", "0-1\n");
+    for (node, cores) in [("node0", "0,2\n"), ("node1", "1,3-4\n")] {
+        write(&format!("{node}/cpulist"), cores);
+        write(&format!("{node}/distance"), "10 21\n");
+    }
+    let line = format!("nodes --sysfs {}", machine.path().display());
+    assert_eq!(cores(&json(&format!("{line} --format json"))), 5);
+    let text = stdout(&line);
+    assert!(text.contains("1,3-4") && text.contains("2-4"), "{text}");
+    write("node1/cpulist", "1,x\n");
+    refuses(&line, 2, &["node1/cpulist", "1,x"]);
+    refuses("nodes --sysfs /nowhere", 2, &["/nowhere/online"]);
+}
+
 /// Flags and values that are wrong: status 2, the name, the value, what is allowed.
 #[test]
 fn wrong_usage_is_explained() {

@@ -4,6 +4,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::Topology;
+
 /// How often a bound thread checks that no other program uses its core.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
 /// A thread that hardly ever sleeps shares its core if it runs for less than this fraction of the
@@ -15,35 +17,56 @@ const OWN_SHARE: f64 = 0.8;
 #[derive(Debug)]
 #[must_use = "the thread is bound for as long as this lives"]
 pub struct Binding {
+    /// Whether the thread is bound to its core still.
+    is_bound: bool,
+    /// The cores that the thread had before, if they are others than it has now.
     #[cfg(target_os = "linux")]
     before: Option<rustix::thread::CpuSet>,
+    /// The cores of the node, if there are several: a thread that leaves its core stays near its
+    /// memory.
+    #[cfg(target_os = "linux")]
+    near: Option<rustix::thread::CpuSet>,
+    node: Option<u32>,
     /// The time of the last check.
     looked: Instant,
     /// The processor time of the thread at the last check.
     ran: Duration,
 }
 
-/// Binds the calling thread to core number `worker` of those that it may use, if there are at least
-/// `workers` of them.
+/// Binds the calling thread to core number `worker` of those that it may use, node by node, if
+/// there are at least `workers` of them.
 ///
 /// Otherwise, and on systems without thread affinity, the scheduler places the thread. A thread
 /// that a bound one starts inherits its binding, so start the other threads first.
 #[cfg(target_os = "linux")]
 pub fn bind_worker(worker: usize, workers: usize) -> Binding {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-    let allowed = sched_getaffinity(None).ok().filter(|cores| cores.count() as usize >= workers);
-    let bound = allowed.filter(|allowed| {
-        let core = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).nth(worker);
-        let mut one = CpuSet::new();
-        core.inspect(|&core| one.set(core)).is_some_and(|_| sched_setaffinity(None, &one).is_ok())
-    });
-    Binding { before: bound, looked: Instant::now(), ran: time_run() }
+    let set = |cores: &[usize]| {
+        let mut set = CpuSet::new();
+        cores.iter().for_each(|&core| set.set(core));
+        set
+    };
+    let (looked, ran) = (Instant::now(), time_run());
+    let unbound = Binding { is_bound: false, before: None, near: None, node: None, looked, ran };
+    let Ok(before) = sched_getaffinity(None) else { return unbound };
+    if (before.count() as usize) < workers {
+        return unbound;
+    }
+    let topology = Topology::of_process();
+    let Some(core) = topology.cores().nth(worker) else { return unbound };
+    if sched_setaffinity(None, &set(&[core])).is_err() {
+        return unbound;
+    }
+    let node = topology.node_of_core(core);
+    let near = node.filter(|_| topology.nodes_with_cores() > 1).map(|node| set(&node.cores));
+    let node = node.map(|node| node.id);
+    Binding { is_bound: true, before: Some(before), near, node, ..unbound }
 }
 
 /// Does nothing: on this system the scheduler places the threads.
 #[cfg(not(target_os = "linux"))]
 pub fn bind_worker(_worker: usize, _workers: usize) -> Binding {
-    Binding { looked: Instant::now(), ran: time_run() }
+    Binding { is_bound: false, node: None, looked: Instant::now(), ran: time_run() }
 }
 
 /// The processor time that the calling thread has had so far; `None` where that is not known. It
@@ -72,14 +95,26 @@ impl Binding {
     /// move an unbound one to a core with more time.
     #[inline]
     pub fn let_go_of_shared_core(&mut self) {
-        if self.is_bound() && self.looked.elapsed() >= LOOK_EVERY {
+        if self.is_bound && self.looked.elapsed() >= LOOK_EVERY {
             let (ran, wall) = (time_run(), self.looked.elapsed());
             let share = (ran - self.ran).as_secs_f64() / wall.as_secs_f64();
             (self.looked, self.ran) = (Instant::now(), ran);
             if share < OWN_SHARE {
-                self.let_go();
+                self.let_go_of_core();
             }
         }
+    }
+
+    /// Lets the thread use all its former cores, or those of its node if there are several nodes.
+    fn let_go_of_core(&mut self) {
+        self.is_bound = false;
+        #[cfg(target_os = "linux")]
+        if let Some(near) = self.near.take() {
+            // If these cores are no longer allowed, the thread stays on its core.
+            let _ = rustix::thread::sched_setaffinity(None, &near);
+            return;
+        }
+        self.let_go();
     }
 
     fn let_go(&mut self) {
@@ -93,10 +128,13 @@ impl Binding {
     /// Whether the thread is bound.
     #[must_use]
     pub const fn is_bound(&self) -> bool {
-        #[cfg(target_os = "linux")]
-        return self.before.is_some();
-        #[cfg(not(target_os = "linux"))]
-        return false;
+        self.is_bound
+    }
+
+    /// The node that the thread stays on, if it was bound and the node is known.
+    #[must_use]
+    pub const fn node(&self) -> Option<u32> {
+        self.node
     }
 }
 

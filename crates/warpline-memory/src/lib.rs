@@ -11,11 +11,13 @@
 //! - [`ring()`]: one thread pushes items by value, another one takes them.
 //! - [`prefetch()`]: a hint to the cache.
 //! - [`bind_worker`]: binds a worker to a core of the process's affinity mask.
+//! - [`Topology`]: the machine's NUMA nodes, their cores and their memory.
 
 mod affinity;
 mod arena;
 mod inbox;
 mod lists;
+mod numa;
 mod pool;
 mod prefetch;
 mod ring;
@@ -29,6 +31,7 @@ pub use arena::{Arena, BufferId, Buffers, Taken};
 pub use crossbeam_utils::{Backoff, CachePadded};
 pub use inbox::{BLOCK_ITEMS, Block, Drain, Inbox};
 pub use lists::Lists;
+pub use numa::{MemoryPolicy, Node, Topology, TopologyError};
 pub use pool::{BUFFERS_MAX, Pool, PoolKind, PoolPlan, UnknownPool};
 pub use prefetch::prefetch;
 pub use ring::{Consumer, Producer, ring};

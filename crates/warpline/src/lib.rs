@@ -78,6 +78,12 @@ pub mod digest {
     pub use warpline_core::{CommitDigest, LpDigest, mix};
 }
 
+pub mod nodes {
+    //! The machine's NUMA nodes.
+
+    pub use warpline_memory::{MemoryPolicy, Node, Topology, TopologyError};
+}
+
 pub mod ranks {
     //! How ranks reach each other, for [`Simulation::run_across`](crate::Simulation::run_across).
 
