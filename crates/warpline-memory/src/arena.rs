@@ -14,7 +14,7 @@
 //!   worker that fills or empties it.
 //! - **ARENA-B.** While a buffer is filled, `owner` is the worker that may read and free it;
 //!   otherwise it is `NOBODY`. Only the worker that fills the buffer sets it, and only the owner
-//!   clears it.
+//!   clears it or names the next owner.
 //! - **ARENA-C.** Buffers never move, and their memory is freed only with the arena.
 //!
 //! Messages without data and without a destructor are not stored: their buffers are only numbers.
@@ -27,6 +27,7 @@
 //! | Edge    | Release side         | Acquire side          | Publishes                        |
 //! |---------|----------------------|-----------------------|----------------------------------|
 //! | ARENA-1 | `fill_with`, owner   | `owned`, owner load   | the message                      |
+//! | ARENA-1 | `pass_on`, owner     | `owned`, owner load   | the message                      |
 //! | ARENA-2 | unlock in the pool   | lock in the pool      | the last access of its last user |
 //! | ARENA-3 | `slot_to_fill`, init | `slot`, chunk found   | the owner words, zeroed          |
 
@@ -324,6 +325,20 @@ impl<T: Send + Sync> Buffers<'_, T> {
         let _emptied = Emptied { pool: self.pool.get_mut(), id, from };
         // SAFETY: as in `free`; the message is moved out only here.
         Taken(Some(unsafe { message.read() }))
+    }
+
+    /// Makes worker `to` the owner of a buffer that this worker owns; the message stays as it is.
+    ///
+    /// # Panics
+    ///
+    /// If this worker does not own the buffer, it is not filled, or there is no worker `to`.
+    pub fn pass_on(&mut self, id: BufferId, to: usize) {
+        assert!(to < self.arena.pool.plan.workers, "there is no worker {to}");
+        if !Arena::<T>::TRIVIAL {
+            // Ordering: Release, edge ARENA-1. This worker has the message by an acquire, so the
+            // next owner has it by both edges; `&mut self` ends all references to it.
+            self.owned(id).owner.store(owner_word(to), Ordering::Release);
+        }
     }
 
     /// Whether this worker owns the buffer; always true if messages are not stored.
