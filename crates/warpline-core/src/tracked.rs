@@ -29,6 +29,10 @@ pub trait Undo {
     /// Undoes the writes of event `event` and of later ones.
     fn undo_to(&mut self, event: u64);
 
+    /// Gives the events that can be undone other numbers, in the same order; those that get none
+    /// cannot be undone any more.
+    fn renumber(&mut self, number: &mut dyn FnMut(u64) -> Option<u64>);
+
     /// Takes the contents out, to put them into the same field of a shallow copy.
     fn take_contents(&mut self) -> Box<dyn Any + Send>;
 
@@ -72,6 +76,10 @@ impl<T, E> Logged<T, E> {
             self.log.pop_front();
         }
         true
+    }
+
+    fn renumber(&mut self, number: &mut dyn FnMut(u64) -> Option<u64>) {
+        self.log.retain_mut(|(event, _)| number(*event).map(|new| *event = new).is_some());
     }
 
     /// Passes the entries of `event` and of later ones to `restore`, the latest first.
@@ -145,6 +153,10 @@ impl<T: fmt::Debug> fmt::Debug for Tracked<T> {
 impl<T: Clone + Send + 'static> Undo for Tracked<T> {
     fn undo_to(&mut self, event: u64) {
         self.0.as_mut().expect(NOT_SHOWN).undo(event, |value, old| *value = old);
+    }
+
+    fn renumber(&mut self, number: &mut dyn FnMut(u64) -> Option<u64>) {
+        self.0.as_mut().expect(NOT_SHOWN).renumber(number);
     }
 
     fn take_contents(&mut self) -> Box<dyn Any + Send> {
@@ -235,6 +247,10 @@ impl<T: Clone + Send + 'static> Undo for TrackedVec<T> {
     fn undo_to(&mut self, event: u64) {
         let logged = self.0.as_mut().expect(NOT_SHOWN);
         logged.undo(event, |elements, (index, old)| elements[index] = old);
+    }
+
+    fn renumber(&mut self, number: &mut dyn FnMut(u64) -> Option<u64>) {
+        self.0.as_mut().expect(NOT_SHOWN).renumber(number);
     }
 
     fn take_contents(&mut self) -> Box<dyn Any + Send> {
