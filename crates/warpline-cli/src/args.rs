@@ -6,8 +6,8 @@ use clap::{
     Args, FromArgMatches, ValueEnum, builder::PossibleValuesParser, builder::TypedValueParser,
 };
 use warpline::{
-    AnyModel, Auto, Engine, Sequential, Simulation, Speculative, TimeWarp, pending::PendingKind,
-    settings::EngineKind,
+    AnyModel, Auto, Balance, Engine, Sequential, Simulation, Speculative, TimeWarp,
+    pending::PendingKind, settings::EngineKind,
 };
 
 use crate::{
@@ -116,19 +116,21 @@ impl CommonArgs {
             EngineKind::Auto => {
                 let share = (system::cores() / jobs).max(1);
                 let workers = self.timewarp.workers.unwrap_or(share);
-                let (placement, balance) = (ranks.placement.clone(), ranks.balance);
+                let (placement, balance) = (ranks.placement.clone(), ranks.balance());
                 Auto { workers, placement, pin, balance }.into()
             }
             EngineKind::Sequential => Sequential { pending }.into(),
             EngineKind::Conservative => ranks.conservative(workers, pin).into(),
             EngineKind::TimeWarp => {
                 let (placement, aggregation) = (ranks.placement.clone(), ranks.aggregation);
-                TimeWarp { pending, placement, aggregation, ..self.timewarp.time_warp() }.into()
+                let balance = ranks.balance.unwrap_or(Balance::Off);
+                let time_warp = self.timewarp.time_warp();
+                TimeWarp { pending, placement, aggregation, balance, ..time_warp }.into()
             }
             EngineKind::Speculative => {
                 let (WindowWidth(width), placement) = (self.width, ranks.placement.clone());
                 let measure_costs = self.timewarp.costs;
-                let balance = ranks.balance;
+                let balance = ranks.balance();
                 Speculative { workers, width, placement, pin, measure_costs, balance }.into()
             }
             EngineKind::Profile => self.profile.profile().into(),

@@ -28,9 +28,9 @@ pub(crate) struct RankArgs {
     #[arg(long, value_name = "NAME|FILE", default_value = "model", value_parser = placement)]
     pub(crate) placement: Placement,
     /// Whether LPs move to other workers where those have less to do, and fewer workers work where
-    /// that is faster: on, off, or randomly:P for tests
-    #[arg(long, value_name = "HOW", default_value_t)]
-    pub(crate) balance: Balance,
+    /// that is faster: on, off, or randomly:P for tests (default: on; with Time Warp: off)
+    #[arg(long, value_name = "HOW")]
+    pub(crate) balance: Option<Balance>,
     /// How the conservative engine's workers know what they may handle
     #[arg(
         long,
@@ -49,6 +49,11 @@ pub(crate) struct RankArgs {
 }
 
 impl RankArgs {
+    /// Whether LPs move, for the engines that hand over a whole run.
+    pub(crate) fn balance(&self) -> Balance {
+        self.balance.unwrap_or_default()
+    }
+
     /// The conservative engine with these settings.
     pub(crate) fn conservative(&self, workers: usize, pin: bool) -> Conservative {
         Conservative {
@@ -57,7 +62,7 @@ impl RankArgs {
             placement: self.placement.clone(),
             aggregation: self.aggregation,
             pin,
-            balance: self.balance,
+            balance: self.balance(),
         }
     }
 }

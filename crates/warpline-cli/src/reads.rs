@@ -35,9 +35,6 @@ const MEASURED: &[EngineKind] = &[
     EngineKind::TimeWarp,
     EngineKind::Speculative,
 ];
-/// Those that can hand over to another placement.
-const IN_LEGS: &[EngineKind] =
-    &[EngineKind::Auto, EngineKind::Conservative, EngineKind::Speculative];
 const OF_RANKS: &[EngineKind] = &[EngineKind::Conservative, EngineKind::TimeWarp];
 /// On several ranks, `auto` is Time Warp with its default policies.
 const AUTO_OF_RANKS: &[EngineKind] =
@@ -80,7 +77,7 @@ const RULES: &[Rule] = &[
     rule("workers", PARALLEL, &[]),
     rule("placement", PARALLEL, &[]),
     rule("pin", PARALLEL, &[]),
-    rule("balance", IN_LEGS, &[]),
+    rule("balance", PARALLEL, &[]),
     rule("ranks", AUTO_OF_RANKS, &[]),
     rule("aggregation", OF_RANKS, &[RANKS]),
     rule("synchronization", CONSERVATIVE, &[]),

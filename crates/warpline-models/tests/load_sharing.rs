@@ -2,7 +2,7 @@
 //! uneven load becomes even.
 
 use warpline::{
-    AnyModel, Auto, Balance, Conservative, Engine, Sequential, Simulation, Speculative,
+    AnyModel, Auto, Balance, Conservative, Engine, Sequential, Simulation, Speculative, TimeWarp,
     digest::CommitDigest,
 };
 use warpline_models::{
@@ -28,12 +28,13 @@ fn hot(hot_period: f64) -> PholdParams {
     }
 }
 
-fn engines(workers: usize, balance: Balance) -> [Engine; 3] {
+fn engines(workers: usize, balance: Balance) -> [Engine; 4] {
     let pin = false;
     [
         Speculative { workers, pin, balance, ..Speculative::default() }.into(),
         Conservative { workers, pin, balance, ..Conservative::default() }.into(),
         Auto { workers, pin, balance, ..Auto::default() }.into(),
+        TimeWarp { workers, pin, balance, ..TimeWarp::default() }.into(),
     ]
 }
 

@@ -21,7 +21,7 @@ use std::fmt::Write;
 
 use matrix::exactly;
 use warpline::{
-    AnyModel, Engine, RunError, Sequential, Simulation, TimeWarp,
+    AnyModel, Balance, Engine, RunError, Sequential, Simulation, TimeWarp,
     digest::CommitDigest,
     pending::PendingKind,
     settings::{
@@ -47,6 +47,7 @@ struct Policy {
     window: f64,
     throttle: bool,
     pool: PoolKind,
+    balance: Balance,
     /// Whether memory is short: for so many events more than are ever pending at once.
     spare: Option<u64>,
 }
@@ -83,6 +84,7 @@ impl Run {
                 window: policy.window,
                 pending: policy.pending,
                 throttle: policy.throttle,
+                balance: policy.balance,
                 pool: match policy.pool {
                     PoolKind::Receiver => Pool::Receiver { local_pool: policy.batch == 1 },
                     other => other.into(),
@@ -152,6 +154,7 @@ fn policies(reversible: bool) -> Vec<Policy> {
                             window: [f64::INFINITY, f64::INFINITY, 1.0, 0.1][turn / 2 % 4],
                             throttle: turn % 4 < 2,
                             pool: PoolKind::ALL[turn / 3 % PoolKind::ALL.len()],
+                            balance: [Balance::Off, Balance::Randomly(0.3)][turn / 5 % 2],
                             spare,
                         });
                     }

@@ -13,7 +13,7 @@
 //! - **PLACE-A.** The LPs of one worker have the indices 0, 1, 2, ... in the order of their
 //!   numbers, so an index finds the LP in a vector that was filled in that order.
 
-use std::{fmt, ops::Range};
+use std::{fmt, ops::Range, sync::Arc};
 
 use warpline_core::{Link, LpId, Model};
 #[cfg(feature = "metis")]
@@ -119,7 +119,7 @@ pub(crate) struct LpPlace {
 #[derive(Debug)]
 pub(crate) struct LpDirectory {
     /// By LP.
-    places: Vec<LpPlace>,
+    places: Arc<Vec<LpPlace>>,
     /// The LPs of every worker of this rank, in ascending order.
     lps: Vec<Vec<LpId>>,
     /// How many workers all ranks have.
@@ -159,13 +159,18 @@ impl LpDirectory {
                 lps[worker - here.start].push(id);
             }
         }
-        Ok(Self { places, lps, workers, here })
+        Ok(Self { places: Arc::new(places), lps, workers, here })
     }
 
     /// Where an LP of the model is.
     #[inline]
     pub(crate) fn place(&self, lp: LpId) -> LpPlace {
         self.places[lp.index()]
+    }
+
+    /// Where all LPs are, for an engine in which they move.
+    pub(crate) fn places(&self) -> Arc<Vec<LpPlace>> {
+        Arc::clone(&self.places)
     }
 
     /// Where an LP is, if there is such an LP: for what other ranks say.
@@ -199,7 +204,7 @@ impl LpDirectory {
     }
 
     /// How many LPs the model has.
-    pub(crate) const fn lp_count(&self) -> usize {
+    pub(crate) fn lp_count(&self) -> usize {
         self.places.len()
     }
 

@@ -156,9 +156,10 @@ fn time_warp() -> impl Strategy<Value = TimeWarp> {
         select(&[1, 8, 64, 1024][..]),
     );
     let window = select(&[f64::INFINITY, f64::INFINITY, 0.0, 2.0][..]);
-    let policies = (select(Cancellation::ALL), select(FossilCollection::ALL), 1..=4_u32);
+    let balance = select(&[Balance::Off, Balance::Randomly(0.2)][..]);
+    let policies = (select(Cancellation::ALL), select(FossilCollection::ALL), 1..=4_u32, balance);
     (numbers, window, policies).prop_map(|((workers, batch, gvt_interval), window, policies)| {
-        let (cancellation, fossil_collection, every) = policies;
+        let (cancellation, fossil_collection, every, balance) = policies;
         let saving = StateSaving::Copy { interval: CheckpointInterval::Every(every) };
         TimeWarp {
             workers,
@@ -168,6 +169,7 @@ fn time_warp() -> impl Strategy<Value = TimeWarp> {
             cancellation,
             fossil_collection,
             saving,
+            balance,
             ..TimeWarp::default()
         }
     })
@@ -312,7 +314,7 @@ proptest! {
     ) {
         let plain = Plain::run(&spec, seed, end);
         let workers = 1 + time_warp.workers % 2;
-        let time_warp = TimeWarp { workers, ..time_warp };
+        let time_warp = TimeWarp { workers, balance: Balance::Off, ..time_warp };
         let all: Vec<Spec> = (0..ranks).map(|_| apart(&spec)).collect();
         let set = |spec: &Spec| {
             Simulation::new(spec.clone()).seed(seed).end(end).engine(time_warp.clone())

@@ -296,23 +296,7 @@ impl Sums {
         if chose_engines || self.committed.iter().filter(|&&events| events > 0).count() > 1 {
             remarks.insert(0, self.remark_on_choice(candidates, choice));
         }
-        let told = deciding.sharing.told();
-        if told.moves > 0 {
-            let plural = if told.moves == 1 { "" } else { "s" };
-            let by_mean = if told.before > 0.0 {
-                format!(
-                    ": the busiest worker had {:.2} times the mean to do before, and {:.2} times \
-                     at the end",
-                    told.before, told.after
-                )
-            } else {
-                String::new()
-            };
-            remarks.push(format!(
-                "load sharing moved {} LPs in {} step{plural}{by_mean}",
-                told.moved_lps, told.moves
-            ));
-        }
+        remarks.extend(deciding.sharing.told().remark());
     }
 
     fn remark_on_choice(&self, candidates: &[Candidate], choice: &Choice) -> String {

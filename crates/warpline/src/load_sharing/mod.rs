@@ -78,6 +78,27 @@ pub(crate) struct Told {
     pub(crate) after: f64,
 }
 
+impl Told {
+    /// What the report says, if LPs moved.
+    pub(crate) fn remark(&self) -> Option<String> {
+        if self.moves == 0 {
+            return None;
+        }
+        let plural = if self.moves == 1 { "" } else { "s" };
+        let by_mean = if self.before > 0.0 {
+            format!(
+                ": the busiest worker had {:.2} times the mean to do before, and {:.2} times at \
+                 the end",
+                self.before, self.after
+            )
+        } else {
+            String::new()
+        };
+        let Self { moves, moved_lps, .. } = self;
+        Some(format!("load sharing moved {moved_lps} LPs in {moves} step{plural}{by_mean}"))
+    }
+}
+
 impl LoadSharing {
     pub(crate) fn new(balance: Balance, seed: u64) -> Self {
         Self {

@@ -6,7 +6,7 @@ use warpline_core::VirtualTime;
 use warpline_memory::{BufferTrace, Pool, PoolPlan};
 use warpline_net::Aggregation;
 
-use super::{Placement, parallel::from_one};
+use super::{Balance, Placement, parallel::from_one};
 use crate::{ConfigError, PendingKind, names::names};
 
 /// The most events that are handled between two looks at the inbox.
@@ -31,6 +31,8 @@ pub struct TimeWarp {
     pub placement: Placement,
     /// Several ranks: how many bytes of messages to one worker are sent together.
     pub aggregation: Aggregation,
+    /// Whether LPs move to other workers while the run goes on. On several ranks they cannot.
+    pub balance: Balance,
     /// Whether workers are bound to cores, where there are enough of them. They let go of a core
     /// that another program wants, too.
     pub pin: bool,
@@ -76,6 +78,7 @@ impl Default for TimeWarp {
             workers: 2,
             placement: Placement::default(),
             aggregation: Aggregation::default(),
+            balance: Balance::Off,
             pin: true,
             pending: PendingKind::default(),
             batch: 64,
@@ -96,7 +99,13 @@ impl Default for TimeWarp {
 }
 
 impl TimeWarp {
-    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+    /// Refuses settings that no run on this number of ranks can have.
+    pub(crate) fn validate(&self, ranks: usize) -> Result<(), ConfigError> {
+        self.balance.validate()?;
+        let balance = |ok, allowed| ConfigError::check(ok, "balance", self.balance, allowed);
+        balance(self.balance != Balance::On, "off or randomly:P with Time Warp")?;
+        let ok = ranks == 1 || self.balance == Balance::Off;
+        balance(ok, "off with Time Warp on several ranks")?;
         from_one("batch", self.batch, BATCH_MAX)?;
         from_one("gvt-interval", self.gvt_interval, 1 << 30)?;
         if let StateSaving::Copy { interval: CheckpointInterval::Every(events) } = self.saving {
@@ -111,6 +120,11 @@ impl TimeWarp {
         fraction("free1", free1)?;
         fraction("free2", free2)?;
         self.pool.fraction().map_or(Ok(()), |(key, share)| fraction(key, share))
+    }
+
+    /// Whether LPs move.
+    pub(crate) fn moves_lps(&self) -> bool {
+        self.balance != Balance::Off && self.workers > 1
     }
 
     /// How the pool is made, with at most `limit` buffers.

@@ -57,14 +57,15 @@ impl<M: Model> Worker<'_, M> {
 
     /// Cancels an event that was sent.
     pub(super) fn take_back(&mut self, sent: Sent) {
+        let anti = sent.event.anti();
         if sent.worker == self.sender.id {
-            self.canceled.push(sent.event);
+            self.file_mail(anti);
             return;
         }
         self.statistics.anti_messages += 1;
         match self.shared.directory.local(sent.worker) {
-            Some(worker) => self.sender.post(worker, sent.event.anti()),
-            None => self.sender.send_remote(sent.worker, sent.event.anti(), None),
+            Some(worker) => self.sender.post_anti(worker, anti),
+            None => self.sender.send_remote(sent.worker, anti, None),
         }
     }
 

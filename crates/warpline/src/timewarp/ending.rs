@@ -29,6 +29,7 @@ impl<M: Model> Worker<'_, M> {
     /// The run has failed at some worker. Events that are committed by then still count.
     fn leave(&mut self) -> End {
         if let Some(outcome) = self.sender.gvt.adopt(&self.shared.gvt) {
+            self.receive_lps();
             self.gvt = outcome.gvt.max(self.gvt);
             self.fossil_collect(false);
         }

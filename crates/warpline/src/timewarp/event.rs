@@ -23,8 +23,8 @@ const ANTI: u32 = 1 << 31;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) key: EventKey,
-    /// The receiver's index among the LPs of its worker; in a remote event that this rank sends,
-    /// the receiver's number.
+    /// In mail and in notes of what was sent, the receiver's number; elsewhere its index among the
+    /// LPs of its worker (MOVE-A).
     pub(super) lp: u32,
     /// The buffer's number; above it the kind, and whether this is an anti-message.
     tag: u32,
@@ -58,6 +58,12 @@ impl Event {
             Some(io) => io,
             None => None,
         }
+    }
+
+    /// The same event, with the receiver's number or its index.
+    #[inline]
+    pub(super) const fn with_lp(self, lp: u32) -> Self {
+        Self { lp, ..self }
     }
 
     /// Whether it is the event of this key, receiver and kind of I/O, whatever its buffer.

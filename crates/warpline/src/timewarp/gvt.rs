@@ -81,6 +81,13 @@ impl Bound {
         Self([time, step_and_sender, sequence.saturating_add(1)])
     }
 
+    /// The greatest bound below a key: GVT there has not reached the key yet.
+    pub(crate) const fn before(self) -> Self {
+        let [time, step_and_sender, sequence] = self.0;
+        // The last word of a key is not 0.
+        Self([time, step_and_sender, sequence.saturating_sub(1)])
+    }
+
     /// Its time; NaN for [`Bound::NEVER`], which is neither below nor above any number.
     pub(crate) const fn time(self) -> f64 {
         f64::from_bits(self.0[0])

@@ -52,7 +52,7 @@ pub(super) struct Record {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     pub(super) event: Event,
-    /// The worker that has it.
+    /// The worker that it was sent to; the receiver may have moved on since.
     pub(super) worker: WorkerId,
 }
 
@@ -200,7 +200,7 @@ impl SentLog {
     }
 
     pub(super) fn held(&self, at: u64) -> Held {
-        Held { sent: self.sent[at], identity: self.identities[at] }
+        Held { sent: self.sent[at], identity: if self.lazy { self.identities[at] } else { None } }
     }
 
     #[inline]

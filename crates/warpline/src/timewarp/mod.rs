@@ -19,6 +19,7 @@
 //! | [`fossil_collection`] | events below GVT are committed, and their buffers are free again |
 //! | [`flow`], [`throttle`] | limits on optimism |
 //! | [`cancelback`] | shortage of buffers |
+//! | [`moves`] | LPs that move to other workers |
 //! | [`io`], [`waiting`] | I/O events, and LPs that wait for GVT |
 //! | [`remote`] | other ranks: remote events, remote anti-messages, GVT across ranks |
 //! | [`ending`] | how a run ends for a worker |
@@ -38,6 +39,7 @@ mod fossil_collection;
 pub(crate) mod gvt;
 mod history;
 mod io;
+mod moves;
 mod new_gvt;
 mod processing;
 mod progress;

@@ -31,6 +31,7 @@ impl<M: Model> Worker<'_, M> {
             return self.refuse_gvt(outcome);
         }
         self.end_if_closed()?;
+        self.take_in_awaited();
         self.sender.costs.begin();
         let advanced = self.gvt < outcome.gvt;
         self.statistics.history_peak = self.statistics.history_peak.max(self.history.len());
@@ -62,6 +63,7 @@ impl<M: Model> Worker<'_, M> {
         self.saving.tune(events, rollbacks);
         self.flow.on_gvt(self.shared, self.gvt, events, rolled_back);
         self.hold_back();
+        self.on_gvt_moves(outcome);
         Ok(())
     }
 
@@ -75,7 +77,8 @@ impl<M: Model> Worker<'_, M> {
         );
         self.show(least);
         self.cut_remote();
-        self.sender.gvt.report(&self.shared.gvt, least, self.flow.notes());
+        let notes = self.flow.notes() | self.announce_moves();
+        self.sender.gvt.report(&self.shared.gvt, least, notes);
         self.show_report();
     }
 
@@ -84,7 +87,8 @@ impl<M: Model> Worker<'_, M> {
         debug_assert!(self.canceled.is_empty(), "GVT: canceled events are handled before");
         let pending =
             self.sender.pending.peek().map_or(Bound::NEVER, |event| Bound(event.key.words()));
-        pending.min(self.waiting.least()).min(self.least_of_backlog())
+        let kept = self.moves.least();
+        pending.min(self.waiting.least()).min(kept).min(self.least_of_backlog())
     }
 
     /// Requests a computation of GVT when enough events were processed since the last one, or none

@@ -6,23 +6,35 @@
 
 use warpline_core::Model;
 
-use super::worker::Worker;
+use super::{event::Event, worker::Worker};
 use crate::pending::PendingSet;
 
 impl<M: Model> Worker<'_, M> {
     /// Files all messages that have arrived.
     #[inline]
     pub(super) fn receive(&mut self) {
+        self.receive_lps();
         for block in self.shared.inboxes[self.me].drain() {
             self.statistics.received += block.items.len() as u64;
             for &mail in &block.items {
-                match mail.cancels() {
-                    None => self.sender.pending.insert(mail),
-                    Some(event) => self.canceled.push(event),
-                }
+                self.file_mail(mail);
             }
             self.sender.recycle(block);
         }
         self.receive_remote();
+    }
+
+    /// Files an event or an anti-message for an LP of this worker; any other goes on its way.
+    #[inline]
+    pub(super) fn file_mail(&mut self, mail: Event) {
+        let place = self.sender.places[mail.lp as usize];
+        if place.worker != self.sender.id {
+            return self.pass_on(mail, place.worker);
+        }
+        let mail = mail.with_lp(place.index);
+        match mail.cancels() {
+            None => self.sender.pending.insert(mail),
+            Some(event) => self.canceled.push(event),
+        }
     }
 }

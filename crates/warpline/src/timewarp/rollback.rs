@@ -91,7 +91,7 @@ impl<M: Model> Worker<'_, M> {
     }
 
     /// Drops undone records from the back of the log.
-    fn trim(&mut self) {
+    pub(super) fn trim(&mut self) {
         while self.history.len() > 0 && self.history[self.history.back() - 1].undone {
             let back = self.history.back() - 1;
             self.sender.sent.drop_from(self.history[back].sent_from);

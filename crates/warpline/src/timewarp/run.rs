@@ -9,6 +9,7 @@ use super::{
     costs::Part,
     diagnosis::Evidence,
     gvt::Bound,
+    moves::SharedMoves,
     remote::Exchanged,
     saving::Lp,
     shared::Shared,
@@ -17,6 +18,7 @@ use super::{
 };
 use crate::{
     ConfigError, Details, Progress, Report, RunError, StateSaving, Totals,
+    load_sharing::Told,
     monitor::Activity,
     panics,
     pending::PendingSet,
@@ -190,6 +192,7 @@ fn sound_alarm<M: Model>(shared: &Shared<M>, me: usize) {
 }
 
 fn result<M: Model>(mut worker: Worker<'_, M>, end: End) -> WorkerResult<M::Lp> {
+    worker.return_kept_mail();
     worker.send_mail(false);
     worker.show_activity(Activity::Ended);
     worker.statistics.copied = worker.saving.copied;
@@ -281,8 +284,10 @@ impl<M: Model> Reporting<'_, M> {
         let (gvt, rounds) = results.first().map_or((Bound::ZERO, 0), |w| (w.gvt, w.rounds));
         self.check_balance(&results, &total);
         let details = self.details(&results, &total);
-        let lps = results.iter_mut().map(|worker| std::mem::take(&mut worker.lps));
-        let lps = self.shared.directory.in_order(lps);
+        let lps = results.iter_mut().flat_map(|worker| std::mem::take(&mut worker.lps));
+        let mut lps: Vec<_> = lps.collect();
+        // Stable: it takes advantage of what is in order already.
+        lps.sort_by_key(|lp| lp.id);
         let mut digest = CommitDigest::default();
         for lp in &lps {
             digest.add_lp(lp.id, lp.core.digest, &lp.core.rng, lp.core.sent);
@@ -333,12 +338,21 @@ impl<M: Model> Reporting<'_, M> {
                 results.iter().map(|worker| worker.costs.map(|costs| costs[index])).sum();
             seconds.map(|seconds| (part.name(), 1e9 * seconds / total.committed.max(1) as f64))
         };
+        let mut remarks = evidence.remarks();
+        remarks.extend(self.told(results).remark());
         Details {
             counters,
-            remarks: evidence.remarks(),
+            remarks,
             costs: Part::ALL.iter().filter_map(cost).collect(),
             ..Details::default()
         }
+    }
+
+    /// What load sharing has done.
+    fn told(&self, results: &[WorkerResult<M::Lp>]) -> Told {
+        let moved_lps = results.iter().map(|worker| worker.statistics.moved_lps).sum();
+        let moves = self.shared.moves.as_ref().map_or(0, SharedMoves::batches);
+        Told { moves, moved_lps, ..Told::default() }
     }
 
     /// TW-B: every event that was sent was committed, or is left.

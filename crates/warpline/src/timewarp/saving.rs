@@ -53,6 +53,17 @@ pub(super) struct Lp<L> {
     pub(super) id: LpId,
 }
 
+/// What is saved of an LP before one event.
+#[derive(Debug)]
+pub(super) struct Saved<L> {
+    copy: Option<L>,
+    note: u64,
+}
+
+/// The last copies of an LP that moves to another worker, if copies are sparse.
+#[derive(Debug)]
+pub(super) struct SparseCopies(Option<Copies>);
+
 /// The last copies of an LP, where copies are sparse.
 #[derive(Clone, Copy, Debug, Default)]
 struct Copies {
@@ -348,6 +359,42 @@ impl<M: Model> Saving<M> {
         if let Some(sparse) = &mut self.sparse {
             sparse[lp as usize].since = BEFORE_COPY;
         }
+    }
+
+    /// Takes out what is saved with the record at a position, which leaves this worker.
+    pub(super) fn take(&mut self, at: u64, copied: bool) -> Saved<M::Lp> {
+        let place = at as usize & (self.copies.len() - 1);
+        let copy = if copied { self.copies[place].take() } else { None };
+        Saved { copy, note: self.notes.get(place).copied().unwrap_or_default() }
+    }
+
+    /// Puts in what is saved with the record that has just come to the back of `history`.
+    pub(super) fn put(&mut self, history: &Ring<Record>, at: u64, saved: Saved<M::Lp>) {
+        if self.copies.len() < history.capacity() {
+            self.grow(history, at);
+        }
+        if saved.copy.is_some() {
+            let place = at as usize & (self.copies.len() - 1);
+            self.copies[place] = saved.copy;
+        }
+        self.note(at, saved.note);
+    }
+
+    /// Removes the LP with this index; the last one gets its index.
+    pub(super) fn remove_lp(&mut self, lp: u32) -> SparseCopies {
+        SparseCopies(self.sparse.as_mut().map(|sparse| sparse.swap_remove(lp as usize)))
+    }
+
+    /// Adds an LP after the last one. Its records are at other positions now, which `position`
+    /// finds. None of them counts as released: if they are undone, positions are used again.
+    pub(super) fn add_lp(&mut self, copies: SparseCopies, position: impl Fn(u64) -> Option<u64>) {
+        let (Some(sparse), SparseCopies(Some(copies))) = (&mut self.sparse, copies) else { return };
+        let moved = match position(copies.at) {
+            Some(at) => Copies { at, released: 0, ..copies },
+            // SAVE-A: without a copy that it knows of, the next record has one.
+            None => Copies { at: 0, since: BEFORE_COPY, released: 0 },
+        };
+        sparse.push(moved);
     }
 
     /// Chooses the interval again, where that is automatic.

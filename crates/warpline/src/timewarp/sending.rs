@@ -5,6 +5,8 @@
 //! once. An event for an LP of the same worker goes straight into the pending set (GTW, 3.6.1), any
 //! other into a block of mail that leaves when it is full, or at the end of the turn.
 
+use std::sync::Arc;
+
 use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model, UndoPoint, VirtualTime};
 use warpline_memory::{Block, Buffers};
 
@@ -36,6 +38,8 @@ pub(super) struct Sender<'r, M: Model> {
     pub(super) me: usize,
     pub(super) id: WorkerId,
     admission: Admission,
+    /// Where this worker takes the LPs to be. Workers share one table until an LP moves.
+    pub(super) places: Arc<Vec<LpPlace>>,
     pub(super) pending: AnySet<Event>,
     pub(super) sent: SentLog,
     /// Mail that is being written, by receiver.
@@ -66,6 +70,7 @@ impl<'r, M: Model> Sender<'r, M> {
             me,
             id: shared.directory.global(me),
             admission: shared.admission.clone(),
+            places: shared.directory.places(),
             pending: AnySet::new(shared.settings.engine.pending),
             sent: SentLog::new(lazy),
             open: (0..shared.workers()).map(|_| None).collect(),
@@ -81,10 +86,20 @@ impl<'r, M: Model> Sender<'r, M> {
         }
     }
 
-    /// Hands an event or an anti-message to another worker.
+    /// Hands an event to another worker.
     #[inline(always)]
-    pub(super) fn post(&mut self, worker: usize, mail: Event) {
-        self.least = self.least.min(Bound(mail.key.words()));
+    pub(super) fn post(&mut self, worker: usize, event: Event) {
+        self.write(worker, event, Bound(event.key.words()));
+    }
+
+    /// Hands an anti-message to another worker. GVT does not reach the event before it has come.
+    pub(super) fn post_anti(&mut self, worker: usize, anti: Event) {
+        self.write(worker, anti, Bound(anti.key.words()).before());
+    }
+
+    #[inline(always)]
+    fn write(&mut self, worker: usize, mail: Event, least: Bound) {
+        self.least = self.least.min(least);
         if self.open[worker].is_none() {
             self.open_block(worker);
         }
@@ -134,7 +149,7 @@ impl<'r, M: Model> Sender<'r, M> {
     fn sent_before(
         &mut self,
         key: EventKey,
-        to: LpPlace,
+        to: LpId,
         io: Option<Io>,
         identity: Option<u64>,
     ) -> Option<Sent> {
@@ -142,13 +157,17 @@ impl<'r, M: Model> Sender<'r, M> {
             return None;
         }
         let same = |held: &Held| {
-            held.sent.event.is_for(key, to.index, io)
-                && held.sent.worker == to.worker
+            held.sent.event.is_for(key, to.get(), io)
                 && held.identity.is_some()
                 && held.identity == identity
         };
         let place = self.resend.iter().position(same)?;
         Some(self.resend.swap_remove(place).sent)
+    }
+
+    /// Notes where an LP is now.
+    pub(super) fn note_place(&mut self, lp: LpId, place: LpPlace) {
+        Arc::make_mut(&mut self.places)[lp.index()] = place;
     }
 
     /// Keeps an emptied block for this worker's own mail, as far as it needs some. Or returns it to
@@ -195,29 +214,26 @@ impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
     #[inline]
     fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: Message<M>) {
         let sender = &mut *self.sender;
-        let directory = &sender.shared.directory;
-        let mut place = directory.place(to);
+        let place = sender.places[to.index()];
         let is_mine = place.worker == sender.id;
-        let local = if is_mine { Some(sender.me) } else { directory.local(place.worker) };
-        if local.is_none() {
-            // Another rank finds the LP by its number.
-            place.index = to.get();
-        }
+        let local = || sender.shared.directory.local(place.worker);
+        let local = if is_mine { Some(sender.me) } else { local() };
         let identity = if sender.lazy { M::Lp::identity(&message) } else { None };
-        if let Some(sent) = sender.sent_before(key, place, io, identity) {
+        if let Some(sent) = sender.sent_before(key, to, io, identity) {
             sender.sent.push(sent.event, sent.worker, identity);
             return;
         }
         let Some(worker) = local else {
+            let place = LpPlace { index: to.get(), ..place };
             return sender.send_remote_event(key, place, io, identity, &message);
         };
         let Some(buffer) = self.buffers.fill_with(worker, || message) else {
             sender.cut_off.halt(Halt::OutOfBuffers);
         };
-        let event = Event::new(key, place.index, io, buffer);
+        let event = Event::new(key, to.get(), io, buffer);
         sender.sent.push(event, place.worker, identity);
         if is_mine {
-            sender.pending.insert(event);
+            sender.pending.insert(event.with_lp(place.index));
         } else {
             sender.post(worker, event);
         }

@@ -11,6 +11,7 @@ use super::{
     gvt::Gvt,
     history::{Record, Sent},
     io::IoStage,
+    moves::SharedMoves,
     remote::shared::{RemoteShared, TimeBarrier},
 };
 use crate::{
@@ -43,6 +44,8 @@ pub(super) struct Shared<M: Model> {
     /// The simulated time barrier, as ordered bits; all ones for none.
     pub(super) barrier: AtomicU64,
     pub(super) io: IoStage<M>,
+    /// If LPs move.
+    pub(super) moves: Option<SharedMoves<M>>,
     pub(super) failure: FirstFailure,
     /// If there are other ranks.
     pub(super) remote: Option<RemoteShared<Message<M>>>,
@@ -58,7 +61,7 @@ impl<M: Model> Shared<M> {
     ) -> Result<Self, RunError> {
         let parallel = settings.parallel();
         parallel.validate()?;
-        settings.engine.validate()?;
+        settings.engine.validate(ranks.count())?;
         let admission = Admission::new(model)?;
         let workers = settings.engine.workers;
         let (all, here) = (ranks.workers(&parallel), ranks.here(&parallel));
@@ -81,6 +84,7 @@ impl<M: Model> Shared<M> {
             gvt: Gvt::new(workers, ranks.count() > 1),
             barrier: AtomicU64::new(barrier),
             io: IoStage::new(workers, ranks, wires.as_ref().map(|wires| wires.message)),
+            moves: settings.engine.moves_lps().then(|| SharedMoves::new(workers)),
             failure: FirstFailure::default(),
             remote: wires.map(|wires| RemoteShared::new(ranks.count(), wires.message)),
         })

@@ -15,7 +15,7 @@ pub(super) struct Statistics {
     pub(super) anti_messages: u64,
     /// Events and anti-messages taken from the inbox.
     pub(super) received: u64,
-    /// Non-blocking I/O events handled.
+    /// Non-blocking I/O events handled here, or by another worker before their LP came.
     pub(super) outputs: u64,
     /// Turns without an event to handle.
     pub(super) idle_turns: u64,
@@ -25,6 +25,10 @@ pub(super) struct Statistics {
     pub(super) coasted: u64,
     pub(super) turns: u64,
     pub(super) cancelbacks: u64,
+    /// LPs handed over to other workers.
+    pub(super) moved_lps: u64,
+    /// Events and anti-messages passed on because their LP had moved.
+    pub(super) passed_on: u64,
     pub(super) history_peak: usize,
     /// The greatest time of a committed event.
     pub(super) last_time: f64,
@@ -60,6 +64,8 @@ impl Statistics {
             ("anti_messages", self.anti_messages),
             ("mail", self.received),
             ("cancelbacks", self.cancelbacks),
+            ("moved_lps", self.moved_lps),
+            ("mail_passed_on", self.passed_on),
             ("states_copied", self.copied),
             ("coasted_events", self.coasted),
             ("turns", self.turns),
@@ -84,6 +90,8 @@ impl Statistics {
         self.coasted += other.coasted;
         self.turns += other.turns;
         self.cancelbacks += other.cancelbacks;
+        self.moved_lps += other.moved_lps;
+        self.passed_on += other.passed_on;
         self.last_time = self.last_time.max(other.last_time);
         self.history_peak = self.history_peak.max(other.history_peak);
     }

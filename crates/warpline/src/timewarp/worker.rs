@@ -10,7 +10,8 @@
 //!   later and sorts before one that was handled is found when it is taken from the pending set. It
 //!   is then the least event of the worker, so nothing of the LP was handled in between.
 //! - **TW-B.** Every event that was sent is at its receiver in exactly one place: in the mail, in
-//!   the pending set, waiting, in the processed list, or committed; or it was annihilated.
+//!   the pending set, waiting, in the processed list, on its way with its LP, or committed; or it
+//!   was annihilated.
 //! - **TW-C.** No event of a worker is below GVT.
 
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ use super::{
     flow::Flow,
     gvt::Bound,
     history::{Held, NONE, Record, Ring},
+    moves::Moves,
     saving::{Lp, Saving},
     sending::{Sender, Sending},
     shared::Shared,
@@ -55,6 +57,7 @@ pub(super) struct Worker<'r, M: Model> {
     /// Events to be annihilated: the paper's CanQ.
     pub(super) canceled: Vec<Event>,
     pub(super) waiting: Waiting,
+    pub(super) moves: Moves,
     /// Lazy cancellation: what undone events had sent, by their buffers.
     pub(super) held: BTreeMap<u32, Vec<Held>>,
     pub(super) flow: Flow,
@@ -116,6 +119,7 @@ impl<'r, M: Model> Worker<'r, M> {
             saving: Saving::new(settings.saving, &shared.admission, lps),
             canceled: Vec::new(),
             waiting: Waiting::default(),
+            moves: Moves::new(shared, me),
             held: BTreeMap::new(),
             flow: Flow::new(shared),
             gvt: Bound::ZERO,
@@ -208,8 +212,8 @@ impl<'r, M: Model> Worker<'r, M> {
         if !self.wants_sender {
             return self.me;
         }
-        let directory = &self.shared.directory;
+        let place = self.sender.places[event.key.sender().index()];
         // The message of a remote event was put into a buffer by this worker.
-        directory.local(directory.place(event.key.sender()).worker).unwrap_or(self.me)
+        self.shared.directory.local(place.worker).unwrap_or(self.me)
     }
 }

@@ -7,6 +7,7 @@ use warpline_memory::Buffers;
 use super::super::{
     event::Event,
     gvt::Bound,
+    moves::{Package, SharedMoves},
     remote::Exchanged,
     shared::{Mail, Shared},
     worker::Worker,
@@ -28,6 +29,13 @@ fn mail(shared: &Shared<Toy>, to: usize) -> Vec<Event> {
         shared.inboxes[to].push(block);
     }
     items
+}
+
+/// What there is to see of the LPs that are on their way to a worker; they stay there.
+fn moving<T>(shared: &Shared<Toy>, to: usize, look: impl FnMut(&Package<Toy>) -> T) -> Vec<T> {
+    let see =
+        |moves: &SharedMoves<Toy>| moves.on_the_way(to, |packages| packages.map(look).collect());
+    shared.moves.as_ref().map_or_else(Vec::new, see)
 }
 
 /// The newest GVT that any worker of any rank knows.
@@ -60,7 +68,12 @@ pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bou
         let open = open.map(|&event| ("in open mail", event));
         let held = worker.held.values().flatten().map(|held| ("held", held.sent.event));
         let backlog = worker.first_of_backlog().map(|event| ("in the backlog", event));
+        let kept = worker.moves.kept().map(|&event| ("kept", event));
+        let moving = moving(shared, to, |lp| lp.pending().to_vec());
+        let moving = moving.into_iter().flatten().map(|event| ("on its way with its LP", event));
         let all = mail
+            .chain(kept)
+            .chain(moving)
             .chain(pending)
             .chain(waiting)
             .chain(canceled)
@@ -74,16 +87,13 @@ pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bou
     }
 }
 
-/// A worker and a buffer.
-type Place = (usize, u32);
-
-/// Where the events of a rank are.
+/// Where the events of a rank are. All events have the numbers of their LPs here (MOVE-A).
 #[derive(Default)]
 struct Places {
     /// The event in each buffer that is in use, and where the event was found.
-    events: BTreeMap<Place, (Event, &'static str)>,
+    events: BTreeMap<u32, (Event, &'static str)>,
     /// Events that are canceled or held.
-    canceled: BTreeMap<Place, Event>,
+    canceled: BTreeMap<u32, Event>,
     /// Non-blocking I/O events that are with the I/O stage.
     delivered: u64,
     /// Remote events that are held.
@@ -93,13 +103,13 @@ struct Places {
 impl Places {
     fn add(&mut self, me: usize, buffers: &Buffers<'_, Note>, event: Event, found: &'static str) {
         assert!(buffers.owns(event.buffer()), "ARENA-B: {event:?} {found} at {me}");
-        if let Some(other) = self.events.insert((me, event.buffer().get()), (event, found)) {
+        if let Some(other) = self.events.insert(event.buffer().get(), (event, found)) {
             panic!("TW-B: at {me} {event:?} is {found}, but the buffer is {other:?}");
         }
     }
 
-    fn cancel(&mut self, to: usize, event: Event) {
-        let before = self.canceled.insert((to, event.buffer().get()), event);
+    fn cancel(&mut self, event: Event) {
+        let before = self.canceled.insert(event.buffer().get(), event);
         assert!(before.is_none(), "TW-B: {event:?} is canceled twice");
     }
 
@@ -109,10 +119,17 @@ impl Places {
         let open = workers.iter().filter_map(|from| from.sender.open[me].as_ref());
         to_me.extend(open.flat_map(|block| block.items.iter().copied()));
         let worker = &mut workers[me];
+        to_me.extend(worker.moves.kept());
         let buffers = &worker.buffers;
+        let ids: Vec<u32> = worker.lps.iter().map(|lp| lp.id.get()).collect();
+        let named = |event: Event| event.with_lp(ids[event.lp as usize]);
+        for event in moving(shared, me, |lp| lp.events().copied().collect::<Vec<_>>()).concat() {
+            self.add(me, buffers, event, "on its way with its LP");
+        }
+        self.delivered += moving(shared, me, Package::delivered).iter().sum::<u64>();
         for item in to_me {
             match item.cancels() {
-                Some(event) => self.cancel(me, event),
+                Some(event) => self.cancel(event),
                 None => self.add(me, buffers, item, "in the mail"),
             }
         }
@@ -122,25 +139,26 @@ impl Places {
         assert_eq!(pending.len(), 0, "the pending set of {me} miscounts");
         for event in all {
             pending.insert(event);
-            self.add(me, buffers, event, "pending");
+            self.add(me, buffers, named(event), "pending");
         }
         for &event in worker.waiting.all() {
-            self.add(me, buffers, event, "waiting");
+            self.add(me, buffers, named(event), "waiting");
         }
         let history = &worker.history;
         for at in (history.front()..history.back()).filter(|&at| !history[at].undone) {
             if history[at].delivered {
                 self.delivered += 1;
             } else {
-                self.add(me, buffers, history[at].event, "handled");
+                self.add(me, buffers, named(history[at].event), "handled");
             }
         }
         for &event in &worker.canceled {
-            self.cancel(me, event);
+            self.cancel(named(event));
         }
-        for held in worker.held.values().flatten() {
+        let moving = moving(shared, me, |lp| lp.held().copied().collect::<Vec<_>>()).concat();
+        for held in worker.held.values().flatten().chain(&moving) {
             match shared.directory.local(held.sent.worker) {
-                Some(to) => self.cancel(to, held.sent.event),
+                Some(_) => self.cancel(held.sent.event),
                 None => self.held_remote += 1,
             }
         }
@@ -153,8 +171,10 @@ impl Places {
         for at in (history.front()..history.back()).filter(|&at| !history[at].undone) {
             for place in history.sends(at, &worker.sender.sent) {
                 let sent = worker.sender.sent.get(place);
-                let Some(to) = shared.directory.local(sent.worker) else { continue };
-                let place = (to, sent.event.buffer().get());
+                if shared.directory.local(sent.worker).is_none() {
+                    continue;
+                }
+                let place = sent.event.buffer().get();
                 let there = self.events.get(&place).map(|(event, _)| *event);
                 let gone = Bound(sent.event.key.words()) < gvt;
                 assert!(there == Some(sent.event) || gone, "TW-B: lost {:?}", sent.event);
@@ -171,16 +191,17 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
     let mut places = Places::default();
     for me in 0..workers.len() {
         places.add_worker(shared, workers, me);
-        check_chains(&workers[me]);
+        check_chains(&workers[me], gvt);
     }
     for (place, event) in &places.canceled {
         let there = places.events.get(place).map(|(event, _)| event);
-        assert_eq!(there, Some(event), "TW-B: to be canceled at {place:?}, and not there");
+        assert_eq!(there, Some(event), "TW-B: to be canceled in buffer {place}, and not there");
     }
     let (mut sent, mut committed, mut free) = (0, 0, 0);
     for worker in workers.iter() {
         places.check_sent(shared, worker, gvt);
         sent += worker.lps.iter().map(|lp| lp.core.sent).sum::<u64>();
+        sent += moving(shared, worker.me, Package::sent).iter().sum::<u64>();
         committed += worker.statistics.committed;
         free += worker.buffers.free_count();
     }
@@ -199,15 +220,15 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
     assert_eq!(places.events.len() + free + spare, issued, "ARENA-A: buffers were lost or doubled");
 }
 
-/// HIST-A, HIST-B, HIST-C and SAVE-A.
-fn check_chains(worker: &Worker<'_, Toy>) {
+/// HIST-A, HIST-B, HIST-C and SAVE-A. (The worker that an LP came from may have known a newer GVT.)
+fn check_chains(worker: &Worker<'_, Toy>, gvt: Bound) {
     let history = &worker.history;
     let mut chained = 0;
     for (index, lp) in worker.lps.iter().enumerate() {
         let (mut at, mut needs_copy) = (lp.last, None);
         while history.is_live(at) {
             let record = &history[at];
-            if Bound(record.event.key.words()) >= worker.gvt {
+            if Bound(record.event.key.words()) >= gvt {
                 needs_copy = Some(record);
             }
             if record.copied {

@@ -1,0 +1,230 @@
+//! The handover of LPs: what belongs to an LP is taken out of the lists of one worker, and put into
+//! those of another.
+//!
+//! | of an LP | leaves | comes |
+//! |---|---|---|
+//! | state, random stream, digest | at once; the last LP of the worker takes its index | at a new index |
+//! | pending events, also those it waits for | in one pass through the pending set | into the pending set |
+//! | processed records, with saved states | out of the middle of the log, as if undone | at the back of the log |
+//! | notes of what it sent | a copy; the rest goes with the records | with the records |
+//! | what lazy cancellation holds | by the buffers of its pending events | the same |
+//! | the buffers of its events | the new worker becomes their owner | |
+//!
+//! Records come to the back of the new worker's log in their order, so HIST-A and HIST-B hold.
+//! The log is less in the order of keys then, which only delays fossil collection.
+
+use warpline_core::{Io, LogicalProcess, Model};
+use warpline_memory::Block;
+
+use super::super::{
+    event::Event,
+    gvt::Bound,
+    history::{Held, NONE, Record},
+    saving::{Lp, Saved, SparseCopies},
+    worker::Worker,
+};
+use crate::{pending::PendingSet, placement::LpPlace};
+
+/// An LP on its way, with all that belongs to it.
+#[derive(Debug)]
+pub(in crate::timewarp) struct Package<M: Model> {
+    lp: Lp<M::Lp>,
+    copies: SparseCopies,
+    /// Its records, the earliest first. Each has the place in `sent` where its notes begin.
+    records: Vec<Record>,
+    /// Where they were.
+    positions: Vec<u64>,
+    saved: Vec<Saved<M::Lp>>,
+    sent: Vec<Held>,
+    /// With the LP's number.
+    pending: Vec<Event>,
+    held: Vec<(u32, Vec<Held>)>,
+}
+
+impl<M: Model> Package<M> {
+    /// The least of the pending events.
+    pub(in crate::timewarp) fn least(&self) -> Bound {
+        self.pending.iter().map(|event| Bound(event.key.words())).min().unwrap_or(Bound::NEVER)
+    }
+
+    /// The events whose messages are in buffers.
+    pub(in crate::timewarp) fn events(&self) -> impl Iterator<Item = &Event> {
+        let handled = self.records.iter().filter(|record| !record.delivered);
+        self.pending.iter().chain(handled.map(|record| &record.event))
+    }
+}
+
+#[cfg(test)]
+impl<M: Model> Package<M> {
+    pub(in crate::timewarp) fn pending(&self) -> &[Event] {
+        &self.pending
+    }
+
+    pub(in crate::timewarp) fn held(&self) -> impl Iterator<Item = &Held> {
+        self.held.iter().flat_map(|(_, held)| held)
+    }
+
+    /// How many events were given to the I/O stage.
+    pub(in crate::timewarp) fn delivered(&self) -> u64 {
+        self.records.iter().filter(|record| record.delivered).count() as u64
+    }
+
+    /// How many events the LP has sent.
+    pub(in crate::timewarp) const fn sent(&self) -> u64 {
+        self.lp.core.sent
+    }
+}
+
+/// What becomes of the LP with an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It stays, with this index.
+    Stays(u32),
+    /// It leaves, in this package.
+    Leaves(usize),
+}
+
+/// The fates of `count` LPs, of which those at `leaving` leave, in descending order.
+fn fates(count: usize, leaving: &[(u32, usize)]) -> Vec<Fate> {
+    let mut now: Vec<u32> = (0..count as u32).collect();
+    let mut fates = vec![Fate::Stays(0); count];
+    for (package, &(lp, _)) in leaving.iter().enumerate() {
+        now.swap_remove(lp as usize);
+        fates[lp as usize] = Fate::Leaves(package);
+    }
+    for (index, &before) in now.iter().enumerate() {
+        fates[before as usize] = Fate::Stays(index as u32);
+    }
+    fates
+}
+
+impl<M: Model> Worker<'_, M> {
+    /// Hands over LPs, each by its index here, to other workers.
+    pub(super) fn hand_over(&mut self, mut leaving: Vec<(u32, usize)>) {
+        debug_assert!(self.canceled.is_empty(), "MOVE-A: what is canceled has indices");
+        // MOVE-C: what the LPs have sent arrives before they do.
+        self.sender.flush();
+        leaving.sort_unstable_by(|a, b| b.cmp(a));
+        let fates = fates(self.lps.len(), &leaving);
+        for (lp, &fate) in (0..).zip(&fates) {
+            if fate != Fate::Stays(lp) && self.waiting.holds(lp) {
+                self.unblock(lp);
+            }
+        }
+        let mut packages: Vec<_> = leaving.iter().map(|&(lp, _)| self.pack(lp)).collect();
+        self.trim();
+        self.pack_pending(&fates, &mut packages);
+        self.prefetched = 0;
+        let mut least = Bound::NEVER;
+        for (package, &(_, to)) in packages.into_iter().zip(&leaving) {
+            for event in package.events() {
+                self.buffers.pass_on(event.buffer(), to);
+            }
+            least = least.min(package.least());
+            self.push_package(package, to);
+        }
+        self.statistics.moved_lps += leaving.len() as u64;
+        // MOVE-D: the pushes come first, as for mail.
+        self.sender.gvt.sent(&self.shared.gvt, least);
+    }
+
+    fn push_package(&self, package: Package<M>, to: usize) {
+        let Some(moves) = &self.shared.moves else { return };
+        let mut block = Block::new(self.me as u32);
+        block.items.push(Box::new(package));
+        moves.arrivals[to].push(block);
+    }
+
+    /// Takes out an LP with its records; the last LP gets its index.
+    fn pack(&mut self, index: u32) -> Package<M> {
+        let lp = self.lps.swap_remove(index as usize);
+        let copies = self.saving.remove_lp(index);
+        let mut positions = Vec::new();
+        let mut at = lp.last;
+        while self.history.is_live(at) {
+            positions.push(at);
+            at = self.history[at].prev;
+        }
+        positions.reverse();
+        let (mut records, mut saved, mut sent) = (Vec::new(), Vec::new(), Vec::new());
+        for &at in &positions {
+            let notes = self.history.sends(at, &self.sender.sent);
+            let mut record = self.history[at].clone();
+            (record.event.lp, record.sent_from) = (lp.id.get(), sent.len() as u64);
+            saved.push(self.saving.take(at, record.copied));
+            records.push(record);
+            sent.extend(notes.map(|place| self.sender.sent.held(place)));
+            self.history[at].undone = true;
+        }
+        if let Some(last) = self.lps.get(index as usize) {
+            self.sender.note_place(last.id, LpPlace { worker: self.sender.id, index });
+            let mut at = last.last;
+            while self.history.is_live(at) {
+                self.history[at].event.lp = index;
+                at = self.history[at].prev;
+            }
+        }
+        let (pending, held) = (Vec::new(), Vec::new());
+        Package { lp, copies, records, positions, saved, sent, pending, held }
+    }
+
+    /// Takes the pending events of LPs that leave out of the pending set, with what is held until
+    /// they are handled again; the others get their new indices.
+    fn pack_pending(&mut self, fates: &[Fate], packages: &mut [Package<M>]) {
+        let mut all = Vec::with_capacity(self.sender.pending.len());
+        self.sender.pending.drain_into(&mut all);
+        for event in all {
+            match fates[event.lp as usize] {
+                Fate::Stays(lp) => self.sender.pending.insert(event.with_lp(lp)),
+                Fate::Leaves(package) => {
+                    let package = &mut packages[package];
+                    package.pending.push(event.with_lp(package.lp.id.get()));
+                    package.held.extend(self.held.remove_entry(&event.buffer().get()));
+                }
+            }
+        }
+    }
+
+    /// Takes in an LP that has come.
+    pub(super) fn take_in(&mut self, package: Package<M>) {
+        let Package { mut lp, copies, records, positions, saved, sent, pending, held } = package;
+        let (index, back) = (self.lps.len() as u32, self.history.back());
+        let ends = records.iter().skip(1).map(|record| record.sent_from as usize);
+        let ends: Vec<_> = ends.chain([sent.len()]).collect();
+        let mut last = NONE;
+        for ((record, saved), end) in records.iter().zip(saved).zip(ends) {
+            let (event, from) = (record.event.with_lp(index), self.sender.sent.back());
+            let at = self.history.push(event, &record.before, last, from);
+            (self.history[at].copied, self.history[at].delivered) =
+                (record.copied, record.delivered);
+            if last != NONE {
+                self.history[last].next = at;
+            }
+            self.saving.put(&self.history, at, saved);
+            self.statistics.outputs += u64::from(event.io() == Some(Io::NonBlocking));
+            for note in &sent[record.sent_from as usize..end] {
+                self.sender.sent.push(note.sent.event, note.sent.worker, note.identity);
+            }
+            last = at;
+        }
+        let position =
+            |old: u64| positions.binary_search(&old).ok().map(|place| back + place as u64);
+        self.saving.add_lp(copies, position);
+        if self.saving.undoes_writes() {
+            lp.state.tracked(&mut |field| field.renumber(&mut |old| position(old)));
+        }
+        lp.last = last;
+        let id = lp.id;
+        self.lps.push(lp);
+        self.sender.note_place(id, LpPlace { worker: self.sender.id, index });
+        for event in pending {
+            self.sender.pending.insert(event.with_lp(index));
+        }
+        self.held.extend(held);
+        let kept = self.moves.awaited.remove(&id.get());
+        debug_assert!(kept.is_some(), "MOVE-B: {id:?} was not awaited");
+        for mail in kept.unwrap_or_default() {
+            self.file_mail(mail);
+        }
+    }
+}
