@@ -218,3 +218,23 @@ fn adversarial_models_waste_a_bounded_amount() {
         }
     }
 }
+
+/// The first events have one time, so that they say nothing about the model's scale: it is found
+/// from the next ones, or from the time until then, and windows are used.
+#[test]
+fn a_beginning_without_a_scale() {
+    let models: [Next; 2] =
+        [|rng, lps| (rng.lp(lps), rng.exponential(1e-9)), |rng, lps| (rng.lp(lps), 1e-9)];
+    for (next, workers) in models.into_iter().flat_map(|next| [(next, 1), (next, 2)]) {
+        let sound = || HookedPhold::sound(64);
+        let model = || HookedPhold { next, first: 0.0, blocking: u64::MAX, ..sound() };
+        let expected = sequential(model()).end(1e-6).run().expect("a sound model");
+        let report = watchdog::run(speculative(model(), workers, Width::Auto).end(1e-6));
+        let report = report.expect("a sound model");
+        assert_eq!(report.digest, expected.digest, "{workers} workers");
+        let mut counters = report.details.counters.iter();
+        let (_, alone) = counters.find(|(name, _)| *name == "events_one_by_one").expect("counted");
+        let committed = report.committed_events;
+        assert!(8 * alone < committed, "{workers} workers: {alone} of {committed}");
+    }
+}

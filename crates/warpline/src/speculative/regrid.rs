@@ -171,8 +171,8 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let lost = self.undo_windows(&mut pending);
         self.sender.calendar.annihilate();
         self.plan(reason, lost, size);
-        let width =
-            if reason.has(Reason::START) { self.first_width(&pending) } else { self.base_width };
+        let is_start = reason.has(Reason::START);
+        let width = if is_start { self.first_width(&pending) } else { self.base_width };
         let given_up = Reduction { lbts: width.to_bits(), flags: u64::from(self.has_given_up) };
         let Reduction { lbts: width, flags } = self.reduce(given_up, false)?;
         (self.base_width, self.has_given_up) = (f64::from_bits(width), flags > 0);
@@ -180,7 +180,9 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let is_over = reason.has(Reason::STOP) || shared.failure.is_known();
         // Ordering: Relaxed, here and below; barriers lie before and after.
         let events = shared.regrid.stretch_events.load(Ordering::Relaxed);
-        let is_stretch = !is_over && (events > 0 || reason.has(Reason::STOPPED));
+        // If all events have one time, they say nothing about widths.
+        let is_blind = is_start && !self.base_width.is_finite();
+        let is_stretch = !is_over && (events > 0 || is_blind || reason.has(Reason::STOPPED));
         if is_over || is_stretch {
             self.empty_calendar(&mut pending);
         }
@@ -195,10 +197,10 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         {
             shared.fail_for_memory();
         }
-        if is_stretch {
-            let until = f64::from_bits(shared.regrid.stretch_until.load(Ordering::Relaxed));
-            self.stretch(&mut pending, Until { events, time: until }, monitor)?;
-            first = self.meet(first_time(pending.iter(), shared.end), false)?;
+        if is_blind && is_stretch {
+            first = self.begin_blindly(first, &mut pending, monitor)?;
+        } else if is_stretch {
+            first = self.stretch(&mut pending, events, monitor)?;
         }
         if self.sender.me == 0 {
             shared.regrid.reasons.store(0, Ordering::Relaxed);
@@ -321,10 +323,12 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         shared.regrid.exponent.store(control.exponent, Ordering::Relaxed);
     }
 
-    /// At the start: a width at which this worker's first window has some events.
+    /// At the start: a width at which this worker's first window has some events; infinity if all
+    /// events have one time.
     fn first_width(&self, pending: &[Event<B>]) -> f64 {
         let shared = self.shared();
-        if let Some(width) = shared.width_before.or(shared.settings.engine.width.value()) {
+        let before = shared.width_before.filter(|width| width.is_finite());
+        if let Some(width) = before.or(shared.settings.engine.width.value()) {
             return width;
         }
         let calendar = &self.sender.calendar;
@@ -369,14 +373,36 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         pending.append(&mut events);
     }
 
-    /// Lets the first worker handle events of all workers one by one.
+    /// All events have one time, the one in `first`: handles that many one by one, and looks for a
+    /// width after them. Returns the time of the first event that is left, as bits.
+    fn begin_blindly(
+        &mut self,
+        first: u64,
+        pending: &mut Vec<Event<B>>,
+        monitor: &mut ProgressMonitor<'_, '_>,
+    ) -> ControlFlow<(), u64> {
+        // Ordering: Relaxed; a barrier lies before.
+        let events = self.shared().regrid.pending.load(Ordering::Relaxed);
+        let next = self.stretch(pending, events, monitor)?;
+        let width = f64::from_bits(self.meet(self.first_width(pending).to_bits(), false)?);
+        let step = f64::from_bits(next) - f64::from_bits(first);
+        // If these have one time again, it is one step of the model.
+        self.base_width = if width.is_infinite() && step > 0.0 { step } else { width };
+        ControlFlow::Continue(next)
+    }
+
+    /// Lets the first worker handle events of all workers one by one: this number of them, and all
+    /// up to a time if that is necessary. Returns the time of the first event that is left, as bits.
     fn stretch(
         &mut self,
         pending: &mut Vec<Event<B>>,
-        until: Until,
+        events: u64,
         monitor: &mut ProgressMonitor<'_, '_>,
-    ) -> ControlFlow<()> {
+    ) -> ControlFlow<(), u64> {
         let (shared, me) = (self.shared(), self.sender.me);
+        // Ordering: Relaxed; a barrier lies before.
+        let time = f64::from_bits(shared.regrid.stretch_until.load(Ordering::Relaxed));
+        let until = Until { events, time };
         let cut = Cut { lps: std::mem::take(&mut self.lps), pending: std::mem::take(pending) };
         let lock = |worker: usize| {
             shared.regrid.cuts[worker].lock().unwrap_or_else(PoisonError::into_inner)
@@ -405,7 +431,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         self.meet(0, false)?;
         let cut = std::mem::take(&mut *lock(me));
         (self.lps, *pending) = (cut.lps, cut.pending);
-        ControlFlow::Continue(())
+        self.meet(first_time(pending.iter(), shared.end), false)
     }
 
     /// Begins again at `first`, the time of the first pending event of all workers.

@@ -40,6 +40,8 @@ pub(crate) struct HookedPhold {
     pub(crate) lps: u32,
     /// How many events each LP starts with; every event sends another one.
     pub(crate) population: u32,
+    /// The mean time of these.
+    pub(crate) first: f64,
     /// The delay from an event to its line of output.
     pub(crate) line_delay: f64,
     /// One event in this number is a blocking I/O event.
@@ -70,6 +72,7 @@ impl HookedPhold {
         Self {
             lps,
             population: 4,
+            first: 1.0,
             line_delay: 0.0,
             blocking: 64,
             next: |rng, lps| (rng.lp(lps), rng.exponential(1.0)),
@@ -146,7 +149,7 @@ impl LogicalProcess for HookedLp {
     fn start(&mut self, model: &HookedPhold, cx: &mut impl Context<u64>) {
         model.fail_if_asked(HandlerCall { lp: cx.me().get(), nth: 0, hash: 0, io: false }, cx);
         for message in 0..u64::from(model.population) {
-            let delay = cx.rng().exponential(1.0);
+            let delay = model.first * cx.rng().exponential(1.0);
             cx.send(cx.me(), delay, message);
         }
     }
