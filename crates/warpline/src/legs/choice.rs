@@ -38,7 +38,7 @@ const TRIAL_SLICE_MOST: f64 = 3e-3;
 const START: f64 = 2e-3;
 /// A run is foreseen to take at most this number of times what it has taken.
 const FORESIGHT: f64 = 50.0;
-/// A trial goes on while the rate rises by this factor from slice to slice.
+/// A trial goes on, and none begins, while the rate rises by this factor from slice to slice.
 const RISE: f64 = 1.08;
 /// A candidate wins if its rate is higher by this factor.
 const WIN: f64 = 1.04;
@@ -261,6 +261,7 @@ impl Choice {
 
     /// After a slice of the incumbent.
     fn work(&mut self, rate: f64) -> bool {
+        let is_rising = self.now.slices == 1 || rate > RISE * self.now.last;
         self.now.last = rate;
         let known = &mut self.known[self.incumbent].rate;
         let smooth = known.map_or(rate, |old| f64::midpoint(old, rate));
@@ -276,7 +277,7 @@ impl Choice {
         if self.odd_slices >= CHANGE_SLICES {
             self.note_change(rate);
         }
-        if self.now.slices < 2 {
+        if is_rising {
             return false;
         }
         let Some(challenger) = self.challenger() else { return false };
@@ -355,136 +356,4 @@ fn patience(loser: f64, winner: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use proptest::prelude::*;
-    use warpline_core::VirtualTime;
-
-    use super::*;
-
-    /// Seconds between two looks.
-    const STEP: f64 = 0.25e-3;
-
-    /// A run of this number of events, with candidates whose rates depend on the time. Returns how
-    /// long it takes, in seconds, and when each leg began with which candidate.
-    fn play(
-        events: f64,
-        handover: f64,
-        candidates: usize,
-        rate: impl Fn(usize, f64) -> f64,
-    ) -> (f64, Vec<(f64, usize)>, Choice) {
-        play_on(Choice::new(candidates), events, handover, rate)
-    }
-
-    /// The same with a choice that was made before.
-    fn play_on(
-        mut choice: Choice,
-        events: f64,
-        handover: f64,
-        rate: impl Fn(usize, f64) -> f64,
-    ) -> (f64, Vec<(f64, usize)>, Choice) {
-        let (mut time, mut committed, mut legs) = (0.0, 0.0, Vec::new());
-        let virtual_time = |share| VirtualTime::new(100.0 * share).expect("a time");
-        while committed < events {
-            let candidate = choice.begin_leg();
-            legs.push((time, candidate));
-            time += handover;
-            loop {
-                committed += rate(candidate, time) * STEP;
-                time += STEP;
-                let progress = Progress {
-                    virtual_time: virtual_time((committed / events).min(1.0)),
-                    end: virtual_time(1.0),
-                    committed_events: committed as u64,
-                    processed_events: committed as u64,
-                    wall: Duration::from_secs_f64(time),
-                };
-                if committed >= events || choice.look(&progress) {
-                    break;
-                }
-            }
-        }
-        (time, legs, choice)
-    }
-
-    proptest! {
-        /// A run takes hardly longer than with the best candidate from the beginning, whichever
-        /// that is, and AUTO-A holds.
-        #[test]
-        fn hardly_slower_than_the_best(
-            rates in prop::collection::vec(1e6..50e6_f64, 1..6),
-            seconds in prop_oneof![Just(0.05), 0.05..0.2, Just(1.0), 1.0..5.0],
-            handover in 0.05e-3..0.3e-3,
-        ) {
-            let best = rates.iter().copied().fold(0.0, f64::max);
-            let rate = |candidate: usize, _| rates[candidate];
-            let (time, _, choice) = play(best * seconds, handover, rates.len(), rate);
-            if seconds < 1.0 {
-                // There is hardly time to find the best one.
-                let first = best * seconds / rates[0];
-                prop_assert!(first > 0.85 * time, "{} s, {} s with the first", time, first);
-            } else {
-                prop_assert!(seconds > 0.93 * time, "{} s, {} s with the best", time, seconds);
-            }
-            let allowed = SHARE_FIRST * time + 8.0 * handover + 20e-3;
-            prop_assert!(choice.spent < allowed, "AUTO-A: {} of {}", choice.spent, time);
-        }
-
-        /// When another candidate becomes the best one, it runs soon.
-        #[test]
-        fn follows_the_machine(
-            fast in 10e6..50e6_f64,
-            factor in 3.0..30.0_f64,
-            at in 0.2..1.0_f64,
-        ) {
-            // The first candidate loses almost all at that time, as workers do that do not get
-            // their cores; and has it back later.
-            let rate = |candidate: usize, time: f64| match candidate {
-                0 if time > at && time < 2.0 * at => fast / factor,
-                0 => fast,
-                _ => fast / 2.0,
-            };
-            let (time, legs, _) = play(fast * 4.0 * at, 0.2e-3, 2, rate);
-            let ends = legs.iter().skip(1).map(|leg| leg.0).chain([time]);
-            let share_of = |candidate, from: f64, to: f64| {
-                let own = legs.iter().zip(ends.clone()).filter(|(leg, _)| leg.1 == candidate);
-                own.map(|(leg, end)| (end.min(to) - leg.0.max(from)).max(0.0)).sum::<f64>()
-                    / (to - from)
-            };
-            prop_assert!(share_of(1, at + 0.05, 2.0 * at) > 0.75, "{:?}", legs);
-            prop_assert!(share_of(0, 2.0 * at + 0.45, time) > 0.9, "{:?}", legs);
-        }
-    }
-
-    /// What the user named works, unless another one is much faster; then that one does, until
-    /// the first one is as fast again.
-    #[test]
-    fn the_first_is_preferred() {
-        let share_of_first = |rates: [f64; 2]| {
-            let choice = Choice::preferring_the_first(2);
-            let (time, legs, _) = play_on(choice, 2.0 * rates[0], 0.2e-3, |which, _| rates[which]);
-            let ends = legs.iter().skip(1).map(|leg| leg.0).chain([time]);
-            let first = legs.iter().zip(ends).filter(|(leg, _)| leg.1 == 0);
-            first.map(|(leg, end)| end - leg.0).sum::<f64>() / time
-        };
-        assert!(share_of_first([20e6, 22e6]) > 0.97);
-        assert!(share_of_first([20e6, 10e6]) > 0.97);
-        assert!(share_of_first([20e6, 60e6]) < 0.25);
-        let choice = Choice::preferring_the_first(2);
-        let lost = |which: usize, time: f64| match which {
-            0 if time < 1.0 => 5e6,
-            0 => 20e6,
-            _ => 20e6,
-        };
-        let (_, legs, _) = play_on(choice, 80e6, 0.2e-3, lost);
-        assert_eq!(legs.last().map(|leg| leg.1), Some(0), "{legs:?}");
-    }
-
-    /// Where a hand-over takes longer than it could gain, there is none.
-    #[test]
-    fn dear_hand_overs_are_left_out() {
-        let (_, legs, _) = play(30e6 * 0.3, 40e-3, 3, |candidate, _| [30e6, 10e6, 5e6][candidate]);
-        assert_eq!(legs.len(), 1, "{legs:?}");
-    }
-}
+mod tests;

@@ -392,7 +392,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     }
 
     /// Lets the first worker handle events of all workers one by one: this number of them, and all
-    /// up to a time if that is necessary. Returns the time of the first event that is left, as bits.
+    /// up to a time if that is necessary. Returns the time of the next event, as bits.
     fn stretch(
         &mut self,
         pending: &mut Vec<Event<B>>,
