@@ -9,11 +9,13 @@
 //! | [`hypercube`] | messages routed through a binary hypercube | buffer paper, 7.1 |
 //! | [`pcs`] | a wireless network with moving portables | GTW paper, 4; buffer paper, 7.2 |
 //! | [`circuit`] | the timing of MOS circuits | runtime paper, 4 |
+//! | [`traffic`] | cars on motorways | NUMA paper, 4 |
 //!
 //! The *buffer paper* is Fujimoto and Panesar, *Buffer Management in Shared-Memory Time Warp
 //! Systems*, 1995; the *GTW paper* is Das, Fujimoto, Panesar, Allison and Hybinette, *GTW: A Time
 //! Warp System for Shared Memory Multiprocessors*, 1994; the *runtime paper* is Wen and Yelick,
-//! *Portable Runtime Support for Asynchronous Simulation*, 1995.
+//! *Portable Runtime Support for Asynchronous Simulation*, 1995; the *NUMA paper* is Pellegrini and
+//! Quaglia, *NUMA Time Warp*, 2015.
 
 #![forbid(unsafe_code)]
 
@@ -22,6 +24,7 @@ pub mod circuit;
 pub mod hypercube;
 pub mod pcs;
 pub mod phold;
+pub mod traffic;
 
 use catalog::{Entry, entry};
 
@@ -31,4 +34,5 @@ pub static ALL: &[&dyn Entry] = &[
     entry::<hypercube::HypercubeParams>(),
     entry::<pcs::PcsParams>(),
     entry::<circuit::CircuitParams>(),
+    entry::<traffic::TrafficParams>(),
 ];

@@ -6,7 +6,11 @@ use warpline::{
     settings::{Synchronization, SynchronizationKind},
 };
 use warpline_models::{
-    catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
+    catalog::ModelParams,
+    hypercube::HypercubeParams,
+    pcs::PcsParams,
+    phold::PholdParams,
+    traffic::{Source, TrafficParams},
 };
 
 struct Run {
@@ -62,7 +66,20 @@ fn workloads() -> Vec<(ModelParams, f64)> {
         (lookahead(1000.0, 0.5, 8, 16), 100.0),
         (phold(payload), 30.0),
         (ModelParams::from(hypercube), 40.0),
+        (ModelParams::from(traffic()), 1_500.0),
     ]
+}
+
+/// Traffic on 40 LPs, with accidents.
+fn traffic() -> TrafficParams {
+    let network = Source::Grid { width: 3, height: 2 };
+    TrafficParams {
+        network,
+        lps: Some(40),
+        capacity: 3.0,
+        accident_time: 200.0,
+        ..TrafficParams::default()
+    }
 }
 
 #[test]
@@ -110,6 +127,7 @@ fn links_commit_what_the_sequential_engine_does() {
         (lookahead(0.0, 1), 1.0),
         (ModelParams::from(hypercube), 40.0),
         (ModelParams::from(pcs), 30.0),
+        (ModelParams::from(traffic()), 1_500.0),
     ];
     for (params, end) in workloads {
         let oracle = run(&params, Sequential::default(), 1, end).expect("a sound run");

@@ -13,6 +13,7 @@ use warpline_models::{
     hypercube::HypercubeParams,
     pcs::{Mobility, PcsParams, Topology},
     phold::PholdParams,
+    traffic::TrafficParams,
 };
 
 /// A run and its recorded digest.
@@ -70,6 +71,21 @@ fn goldens() -> Vec<Golden> {
             "1b617c2768a25cb7",
         ),
         golden("pcs, no moves", pcs(|p| p.stay = f64::INFINITY), 1, 20.0, "c423529cdd589093"),
+        golden("traffic", traffic(|_| ()), 1, 3_600.0, "df9c8fb8688b94cb"),
+        golden(
+            "traffic, no lookahead",
+            traffic(|p| p.speed_max = f64::INFINITY),
+            1,
+            3_600.0,
+            "66a20c246b4eaab1",
+        ),
+        golden(
+            "traffic, accidents",
+            traffic(|p| (p.capacity, p.accidents, p.stop) = (5.0, 3.0, 0.01)),
+            1,
+            7_200.0,
+            "2c5704e1a7ea0189",
+        ),
     ]
 }
 
@@ -88,6 +104,12 @@ fn cube(change: fn(&mut HypercubeParams)) -> ModelParams {
 fn pcs(change: fn(&mut PcsParams)) -> ModelParams {
     let mut params = PcsParams { portables: 6_250, ..PcsParams::default() };
     params.cells = "16x16".parse().expect("a grid");
+    change(&mut params);
+    ModelParams::from(params)
+}
+
+fn traffic(change: fn(&mut TrafficParams)) -> ModelParams {
+    let mut params = TrafficParams { lps: Some(200), ..TrafficParams::default() };
     change(&mut params);
     ModelParams::from(params)
 }

@@ -7,6 +7,7 @@ use warpline::{
 };
 use warpline_models::{
     catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
+    traffic::TrafficParams,
 };
 
 /// What a run commits, and what its report says.
@@ -44,11 +45,13 @@ fn lps_that_move_at_random_change_nothing() {
     let cube = HypercubeParams { dimension: 6, messages: 512, ..HypercubeParams::default() };
     let cells = "8x8".parse().expect("a grid");
     let pcs = PcsParams { cells, portables: 1600, ..PcsParams::default() };
-    let cases: [(&str, ModelParams, f64); 4] = [
+    let uneven = TrafficParams { lps: Some(200), uneven: 3.0, ..TrafficParams::default() };
+    let cases: [(&str, ModelParams, f64); 5] = [
         ("phold with a hot spot", hot(0.0).into(), 60.0),
         ("phold with a hot spot that wanders", hot(20.0).into(), 60.0),
         ("hypercube", cube.into(), 300.0),
         ("pcs", pcs.into(), 60.0),
+        ("traffic", uneven.into(), 3_000.0),
     ];
     let mut moves = 0;
     for (name, params, end) in cases {

@@ -16,12 +16,13 @@
 
 mod matrix;
 
-use matrix::exactly;
+use matrix::{exactly, jammed};
 use warpline::{
     AnyModel, Balance, Engine, Sequential, Simulation, Speculative, Width, digest::CommitDigest,
 };
 use warpline_models::{
     catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
+    traffic::TrafficParams,
 };
 
 /// The digest, the number of committed events, the bits of the end time, and the results.
@@ -44,6 +45,8 @@ fn cases() -> Vec<(&'static str, ModelParams, f64)> {
     let cube = HypercubeParams { dimension: 5, messages: 96, ..HypercubeParams::default() };
     let pcs =
         PcsParams { cells: "6x6".parse().expect("a grid"), portables: 400, ..PcsParams::default() };
+    let traffic = jammed();
+    let restless = TrafficParams { speed_max: f64::INFINITY, ..traffic.clone() };
     vec![
         ("phold", ModelParams::from(phold), 30.0),
         ("phold on ticks", ModelParams::from(ticks), 20.0),
@@ -54,6 +57,8 @@ fn cases() -> Vec<(&'static str, ModelParams, f64)> {
         // another.
         ("hypercube, a short run", ModelParams::from(cube), 12.0),
         ("pcs", ModelParams::from(pcs), 30.0),
+        ("traffic", ModelParams::from(traffic.clone()), 1_500.0),
+        ("traffic without lookahead", ModelParams::from(restless), 1_500.0),
     ]
 }
 

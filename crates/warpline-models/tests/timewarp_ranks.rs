@@ -8,7 +8,7 @@ mod matrix;
 
 use std::{fmt::Write, sync::mpsc, thread, time::Duration};
 
-use matrix::exactly;
+use matrix::{exactly, jammed};
 use warpline::{
     AnyModel, Engine, RunError, Simulation, TimeWarp,
     digest::CommitDigest,
@@ -132,7 +132,7 @@ fn run(case: &Case, engine: EngineKind, policy: Policy) -> Result<Outcome, RunEr
     outcome.recv_timeout(PATIENCE).unwrap_or_else(failed)
 }
 
-fn cases() -> [Case; 4] {
+fn cases() -> [Case; 5] {
     let phold =
         PholdParams { lps: 24, population: 48, remote: 0.5, payload: 3, ..PholdParams::default() };
     let ticks = PholdParams { lookahead: 1.0, mean: 0.0, ..phold.clone() };
@@ -145,6 +145,7 @@ fn cases() -> [Case; 4] {
         case("phold on ticks", ModelParams::from(ticks), 8.0, true),
         case("hypercube", ModelParams::from(cube), 8.0, false),
         case("pcs", ModelParams::from(pcs), 8.0, false),
+        case("traffic", ModelParams::from(jammed()), 200.0, false),
     ]
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use warpline::Results;
+use warpline_models::traffic::{Source, TrafficParams};
 
 /// The results of a run as text, with every bit of the numbers.
 pub(crate) fn exactly(results: &impl Results) -> String {
@@ -10,4 +11,20 @@ pub(crate) fn exactly(results: &impl Results) -> String {
         write!(text, "{}={:x} ", figure.name, figure.value.to_bits()).expect("a string");
         text
     })
+}
+
+/// Traffic on a small grid, so dense that jams, stops and accidents occur all the time.
+pub(crate) fn jammed() -> TrafficParams {
+    TrafficParams {
+        network: Source::Grid { width: 3, height: 2 },
+        lps: Some(40),
+        interarrival: Some(20.0),
+        capacity: 4.0,
+        accidents: 2.0,
+        accident_time: 200.0,
+        accident_deviation: 100.0,
+        stop: 0.02,
+        stop_time: 60.0,
+        ..TrafficParams::default()
+    }
 }
