@@ -7,14 +7,19 @@
 //!
 //! Pellegrini and Quaglia, *NUMA Time Warp*, 2015, section 4.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use warpline::{AnyModel, ConfigError, Figure, Results};
 use warpline_traffic::{
     model::{Traffic, TrafficError},
+    output::Recorder,
     results::TrafficOutput,
 };
 pub use warpline_traffic::{params::TrafficParams, source::Source};
 
-use crate::catalog::{Domain, Hold, Load, Parameters, Workload};
+use crate::catalog::{
+    Domain, Hold, Load, Parameters, Prepared, Recorded, Recording, Refusal, Workload,
+};
 
 impl Parameters for TrafficParams {
     const MODEL: &'static str = "traffic";
@@ -31,6 +36,18 @@ impl Parameters for TrafficParams {
                 Err(ConfigError::new("network", network, format!("a sound network: {error}")))
             }
         }
+    }
+
+    fn prepare(self, _: u64, records: bool) -> Result<Prepared, Refusal> {
+        let mut model = Traffic::new(self)?;
+        let recorder = if records { model.record()? } else { None };
+        let recording = recorder
+            .map(|recorder| Box::new(Files(Mutex::new(Some(recorder)))) as Box<dyn Recording>);
+        Ok(Prepared { model: model.into_any(), end: Self::END, recording })
+    }
+
+    fn writes_files(&self) -> bool {
+        self.writes_files()
     }
 
     fn results() -> Vec<Figure> {
@@ -74,7 +91,32 @@ impl Parameters for TrafficParams {
                 Domain::new("stop-time", "s", "0 or more"),
                 Domain::new("stop-deviation", "s", "0 or more"),
                 Domain::new("warmup", "s", "0 or more"),
+                Domain::new("segments", "", "a file that can be written"),
+                Domain::new("series", "", "a file that can be written"),
+                Domain::new("series-step", "s", "1 or more"),
+                Domain::new("map", "", "files *.svg, *.geojson or *.png that can be written"),
             ]
         }
+    }
+}
+
+/// The files of a run, until they are complete.
+#[derive(Debug)]
+struct Files(Mutex<Option<Recorder>>);
+
+impl Files {
+    fn recorder(&self) -> MutexGuard<'_, Option<Recorder>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Recording for Files {
+    fn has_failed(&self) -> bool {
+        self.recorder().as_ref().is_some_and(Recorder::has_failed)
+    }
+
+    fn finish(&self, _: f64) -> Result<Recorded, Refusal> {
+        let Some(recorder) = self.recorder().take() else { return Ok(Recorded::default()) };
+        Ok(Recorded { files: recorder.finish()?, ..Recorded::default() })
     }
 }

@@ -117,7 +117,7 @@ fn cases() -> [Case; 5] {
         case("phold on ticks", ModelParams::from(ticks), 12.0, true),
         case("hypercube", ModelParams::from(cube), 12.0, false),
         case("pcs", ModelParams::from(pcs), 10.0, false),
-        case("traffic", ModelParams::from(jammed()), 200.0, false),
+        case("traffic", ModelParams::from(jammed()), 400.0, false),
     ]
 }
 

@@ -145,7 +145,7 @@ fn cases() -> [Case; 5] {
         case("phold on ticks", ModelParams::from(ticks), 8.0, true),
         case("hypercube", ModelParams::from(cube), 8.0, false),
         case("pcs", ModelParams::from(pcs), 8.0, false),
-        case("traffic", ModelParams::from(jammed()), 200.0, false),
+        case("traffic", ModelParams::from(jammed()), 400.0, false),
     ]
 }
 

@@ -119,7 +119,8 @@ impl Queue {
         &self.cars
     }
 
-    /// The car at this place of the queue stops for a while, unless it stands or is as good as gone.
+    /// The car at this place of the queue stops for a while, unless it stands or is as good as
+    /// gone.
     #[inline]
     pub(crate) fn stop(&mut self, place: usize, now: f64, duration: f64) -> bool {
         let car = &mut self.cars[place];
@@ -154,5 +155,76 @@ impl Queue {
     /// The cars that no other LP knows of.
     pub(crate) fn staying(&self) -> usize {
         self.cars.iter().filter(|car| car.state != State::Leaving).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn car(serial: u32, position: f32, speed: f32) -> Car {
+        Car {
+            serial,
+            to: LpId::new(0),
+            joined: 0.0,
+            entered: 0.0,
+            leave_at: 100.0,
+            resumes_at: 0.0,
+            km: 0.0,
+            position,
+            speed,
+            state: State::Driving,
+        }
+    }
+
+    fn serials(queue: &Queue) -> Vec<u32> {
+        queue.cars().iter().map(|car| car.serial).collect()
+    }
+
+    /// CARS-A and CARS-B.
+    #[test]
+    fn faster_cars_overtake_and_stay_on_the_road() {
+        let mut queue = Queue::default();
+        for (serial, speed) in [(0, 0.01), (1, 0.03), (2, 0.02)] {
+            queue.push(car(serial, 0.0, speed));
+        }
+        assert_eq!(queue.scan(10.0, 5.0, 0.0), 30.0);
+        assert_eq!(serials(&queue), [1, 2, 0]);
+        queue.push(car(3, 0.0, 1.0));
+        assert_eq!(queue.scan(20.0, 5.0, 15.0), 20.0, "car-seconds count from a time on");
+        assert_eq!(serials(&queue), [3, 1, 2, 0]);
+        assert_eq!(queue.cars()[0].position, 5.0);
+        assert_eq!((queue.find(2), queue.find(9)), (Some(2), None));
+    }
+
+    #[test]
+    fn cars_stand_while_they_stop_and_while_the_road_is_closed() {
+        let mut queue = Queue::default();
+        queue.push(car(0, 0.0, 0.1));
+        assert!(queue.stop(0, 0.0, 4.0));
+        assert!(!queue.stop(0, 1.0, 4.0), "it stands already");
+        queue.scan(10.0, 50.0, 0.0);
+        assert!((queue.cars()[0].position - 0.6).abs() < 1e-6);
+        assert_eq!((queue.cars()[0].state, queue.cars()[0].leave_at), (State::Driving, 104.0));
+        queue.freed_at = 15.0;
+        queue.scan(20.0, 50.0, 0.0);
+        assert!((queue.cars()[0].position - 1.1).abs() < 1e-6);
+        assert_eq!([queue.next_to_drive_off(2.0), queue.next_to_drive_off(2.0)], [15.0, 17.0]);
+    }
+
+    /// A car is there until it is gone, and its time counts until then.
+    #[test]
+    fn cars_that_leave_are_forgotten_when_they_are_gone() {
+        let mut queue = Queue::default();
+        queue.push(car(0, 0.0, 0.1));
+        queue.push(car(1, 0.0, 0.05));
+        *queue.car_mut(0) = Car { state: State::Leaving, leave_at: 12.0, ..queue.cars()[0] };
+        assert!(!queue.stop(0, 0.0, 1.0));
+        assert_eq!((queue.scan(10.0, 9.0, 0.0), queue.cars().len()), (20.0, 2));
+        assert_eq!(queue.staying(), 1);
+        assert_eq!((queue.scan(20.0, 9.0, 0.0), serials(&queue)), (12.0, vec![1]));
+        let mut copy = Queue::default();
+        copy.clone_from(&queue);
+        assert_eq!(format!("{copy:?}"), format!("{queue:?}"));
     }
 }

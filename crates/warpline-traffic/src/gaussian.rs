@@ -1,13 +1,13 @@
 //! Gaussian random numbers between two bounds, from one uniform number each.
 //!
-//! The model draws speeds and durations here. Inverting the distribution takes exactly one number of
-//! the stream, whatever the bounds are: drawing again until a number lies between them could take
-//! for ever.
+//! The model draws speeds and durations here. Inverting the distribution takes exactly one number
+//! of the stream, whatever the bounds are: drawing again until a number lies between them could
+//! take for ever.
 //!
 //! # References
 //!
-//! Wichura, *Algorithm AS 241: The Percentage Points of the Normal Distribution*, Applied Statistics
-//! 37(3), 1988, routine PPND16: a relative error of about 1e-16.
+//! Wichura, *Algorithm AS 241: The Percentage Points of the Normal Distribution*, Applied
+//! Statistics 37(3), 1988, routine PPND16: a relative error of about 1e-16.
 
 /// A Gaussian distribution, cut off at a lower and an upper bound.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,10 +1,10 @@
 //! The motorways of mainland Italy, as a table of our own.
 //!
 //! Junctions are interchanges of two motorways, borders, and cities at the ends of motorways. The
-//! lengths are those between the interchanges in kilometers of the road, rounded, as the signs and the
-//! operators' published kilometer posts give them; positions are rounded to a hundredth of a degree.
-//! They are facts that anybody can look up on a road map; no table was copied. The islands are left
-//! out, so that the network is connected (NUMA paper, section 4).
+//! lengths are those between the interchanges in kilometers of the road, rounded, as the signs and
+//! the operators' published kilometer posts give them; positions are rounded to a hundredth of a
+//! degree. They are facts that anybody can look up on a road map; no table was copied. The islands
+//! are left out, so that the network is connected (NUMA paper, section 4).
 
 use crate::network::{Coordinates, DEFAULT_INTERARRIVAL, DEFAULT_LEAVE, Junction, Network, Route};
 
@@ -102,4 +102,39 @@ pub fn network() -> Network {
         added.expect("the table is sound");
     }
     italy
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The paper's 137 LPs are one for each junction and route; every junction can be reached; and
+    /// no route is much shorter than a straight line, or much longer.
+    #[test]
+    fn the_table_is_plausible() {
+        let italy = network();
+        assert_eq!((italy.junctions.len(), italy.routes.len()), (61, 76));
+        let mut reached = vec![false; 61];
+        reached[0] = true;
+        for _ in 0..61 {
+            for route in &italy.routes {
+                let either = reached[route.from] || reached[route.to];
+                (reached[route.from], reached[route.to]) = (either, either);
+            }
+        }
+        assert!(reached.iter().all(|&reached| reached), "{reached:?}");
+        for route in &italy.routes {
+            let [from, to] =
+                [route.from, route.to].map(|n| italy.junctions[n].at.expect("a place"));
+            let shrink = libm::cos(((from.y + to.y) / 2.0).to_radians());
+            let km = 111.2 * libm::hypot((from.x - to.x) * shrink, from.y - to.y);
+            let ratio = route.km / km;
+            assert!(
+                (0.75..1.7).contains(&ratio),
+                "{}: {} km, {km:.0} straight",
+                route.name,
+                route.km
+            );
+        }
+    }
 }

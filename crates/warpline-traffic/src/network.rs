@@ -5,15 +5,16 @@
 //!
 //! # Invariants
 //!
-//! - **NET-A.** Both ends of a route are junctions of the network. Checked where routes are added.
+//! - **ROUTE-A.** Both ends of a route are junctions of the network. Checked where routes are
+//!   added.
 
 use std::fmt;
 
 /// The most junctions and routes together.
 pub const PARTS_MAX: usize = 1 << 22;
 
-/// The mean time from one car that joins at a junction to the next (s), where a network does not say:
-/// the busiest setting of the NUMA paper, section 4.
+/// The mean time from one car that joins at a junction to the next (s), where a network does not
+/// say: the busiest setting of the NUMA paper, section 4.
 pub const DEFAULT_INTERARRIVAL: f64 = 45.0;
 /// The probability that a car that arrives at a junction leaves, where a network does not say.
 pub const DEFAULT_LEAVE: f64 = 0.3;
@@ -133,7 +134,7 @@ impl Network {
     pub(crate) fn check_route(&self, route: &Route) -> Result<(), Unsound> {
         assert!(
             route.from.max(route.to) < self.junctions.len(),
-            "NET-A: a route ends at no junction"
+            "ROUTE-A: a route ends at no junction"
         );
         let ok = route.km > 0.0 && route.km.is_finite();
         let length = || format!("the length of `{}`", route.name);

@@ -3,6 +3,8 @@
 //! The model is made from them (`model.rs`). Speeds are in km/h and durations in seconds, and
 //! virtual time is in seconds.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use warpline::ConfigError;
 
@@ -17,8 +19,8 @@ const STAGES_MAX: u32 = 1000;
 /// Seconds in an hour.
 pub(crate) const HOUR: f64 = 3_600.0;
 
-/// The parameters of the traffic model. The defaults are those of the NUMA paper, section 4, where it
-/// gives them.
+/// The parameters of the traffic model. The defaults are those of the NUMA paper, section 4, where
+/// it gives them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TrafficParams {
@@ -97,6 +99,26 @@ pub struct TrafficParams {
     /// Virtual time at the start that means leave out
     #[arg(long, value_name = "S", default_value_t = Self::default().warmup)]
     pub warmup: f64,
+    /// Table of all LPs, with their travel times, speeds, queues and accidents (.csv)
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segments: Option<PathBuf>,
+    /// Time series of the whole network (.csv)
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<PathBuf>,
+    /// Time between two points of the series
+    #[arg(
+        long,
+        value_name = "S",
+        requires = "series",
+        default_value_t = Self::default().series_step
+    )]
+    pub series_step: f64,
+    /// Map colored by load, with accidents: .svg, .geojson, or .png (needs a build with `plots`)
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub map: Vec<PathBuf>,
 }
 
 impl Default for TrafficParams {
@@ -126,6 +148,10 @@ impl Default for TrafficParams {
             stop_time: 900.0,
             stop_deviation: 300.0,
             warmup: 0.0,
+            segments: None,
+            series: None,
+            series_step: 600.0,
+            map: Vec::new(),
         }
     }
 }
@@ -174,12 +200,19 @@ impl TrafficParams {
         ] {
             check(value >= 0.0 && value.is_finite(), key, value, "0 or more, and finite")?;
         }
+        check(self.series_step >= 1.0, "series-step", self.series_step, "1 or more")?;
         for (key, p) in
             [("leave", self.leave.unwrap_or(0.0)), ("jam", self.jam), ("stop", self.stop)]
         {
             check((0.0..=1.0).contains(&p), key, p, "a probability, from 0 to 1")?;
         }
         Ok(())
+    }
+
+    /// Whether a run writes files beside its report.
+    #[must_use]
+    pub fn writes_files(&self) -> bool {
+        self.segments.is_some() || self.series.is_some() || !self.map.is_empty()
     }
 
     /// The number of LPs for a network with so many junctions and routes.

@@ -7,8 +7,8 @@ use warpline::{Figure, Results};
 
 use crate::params::HOUR;
 
-/// What an LP counts. Numbers of cars are counted from the start of a run, times from the end of the
-/// warm-up.
+/// What an LP counts. Numbers of cars are counted from the start of a run, times from the end of
+/// the warm-up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     /// Cars that joined the network here.

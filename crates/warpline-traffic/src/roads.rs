@@ -7,8 +7,8 @@
 //!
 //! # Invariants
 //!
-//! - **ROADS-A.** There are as many LPs as were asked for, and the portions of a route add up to its
-//!   length.
+//! - **ROADS-A.** There are as many LPs as were asked for, and the portions of a route add up to
+//!   its length.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -27,6 +27,8 @@ pub(crate) struct Roads {
 pub(crate) struct Place {
     /// The length that a car drives here (km).
     pub(crate) km: f64,
+    /// How many cars the road holds.
+    pub(crate) capacity: f64,
     pub(crate) kind: Kind,
     /// The LPs that cars go to from here.
     pub(crate) exits: Vec<LpId>,
@@ -49,8 +51,12 @@ pub(crate) enum Kind {
 
 impl Roads {
     /// Cuts a network into `lps` LPs, at least as many as the network has parts. A junction is
-    /// `junction_km` long.
-    pub(crate) fn new(network: &Network, lps: usize, junction_km: f64) -> Self {
+    /// `junction_km` long. A kilometer in both directions holds `cars_per_km` cars.
+    pub(crate) fn new(
+        network: &Network,
+        lps: usize,
+        (junction_km, cars_per_km): (f64, f64),
+    ) -> Self {
         let portions = portions(network, lps - network.junctions.len());
         let distances = distances(network);
         let mut order: Vec<(f64, Kind)> =
@@ -67,11 +73,15 @@ impl Roads {
         order.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         let numbers = Numbers::new(network, &portions, &order);
         let places = order.iter().map(|&(_, kind)| {
-            let km = match kind {
-                Kind::Junction(_) => junction_km,
-                Kind::Portion { route, of, .. } => network.routes[route].km / of as f64,
+            let (km, directions) = match kind {
+                Kind::Junction(_) => (junction_km, 2.0),
+                Kind::Portion { route, of, .. } => {
+                    let route = &network.routes[route];
+                    (route.km / of as f64, if route.one_way { 1.0 } else { 2.0 })
+                }
             };
-            Place { km, kind, exits: numbers.exits(network, kind) }
+            let capacity = cars_per_km * km * directions / 2.0;
+            Place { km, capacity, kind, exits: numbers.exits(network, kind) }
         });
         let places: Vec<_> = places.collect();
         debug_assert_eq!(places.len(), lps, "ROADS-A: as many LPs as were asked for");
@@ -163,5 +173,64 @@ impl Numbers {
         let next = if nth + 1 < of { lps[nth + 1] } else { self.junctions[route.to] };
         let last = if nth > 0 { lps[nth - 1] } else { self.junctions[route.from] };
         if route.one_way { vec![next] } else { vec![last, next] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{grid, italy, network::Route};
+
+    /// ROADS-A, for every number of LPs.
+    #[test]
+    fn portions_add_up() {
+        let italy = italy::network();
+        for lps in [137, 138, 200, 1024, 5000] {
+            let roads = Roads::new(&italy, lps, (1.0, 60.0));
+            assert_eq!(roads.places.len(), lps);
+            let km: f64 = roads.places.iter().map(|place| place.km).sum();
+            assert!((km - italy.km() - 61.0).abs() < 1e-6, "{lps}: {km}");
+            let portions =
+                roads.places.iter().filter(|place| place.exits.len() == 2 && place.km != 1.0);
+            let longest = portions.map(|place| place.km).fold(0.0, f64::max);
+            assert!(
+                longest < 2.0 * italy.km() / (lps - 61) as f64 || lps < 200,
+                "{lps}: {longest}"
+            );
+        }
+    }
+
+    /// Every way has a way back, and leads to neighbors in the network.
+    #[test]
+    fn exits_lead_back() {
+        for (network, lps) in [(italy::network(), 300), (grid::network(3, 2), 40)] {
+            let roads = Roads::new(&network, lps, (1.0, 60.0));
+            for (number, place) in roads.places.iter().enumerate() {
+                let me = LpId::from_index(number);
+                for exit in &place.exits {
+                    assert!(roads.places[exit.index()].exits.contains(&me), "{number}: {place:?}");
+                }
+            }
+        }
+    }
+
+    /// By hand: a route in one direction, one to where it begins, and a junction that nothing leads
+    /// to.
+    #[test]
+    fn one_way_routes_by_hand() {
+        let mut network = grid::network(3, 1);
+        network.routes.clear();
+        let route = |from, to, one_way| Route { name: String::new(), from, to, km: 4.0, one_way };
+        network.routes = vec![route(0, 1, true), route(1, 1, false)];
+        let roads = Roads::new(&network, 6, (1.0, 10.0));
+        let exits: Vec<Vec<u32>> = roads
+            .places
+            .iter()
+            .map(|place| place.exits.iter().map(|exit| exit.get()).collect())
+            .collect();
+        // Junction 0, both portions of the first route, junction 1, the loop, junction 2.
+        assert_eq!(exits, [vec![1], vec![2], vec![3], vec![4, 4], vec![3, 3], vec![]]);
+        let capacities: Vec<f64> = roads.places.iter().map(|place| place.capacity).collect();
+        assert_eq!(capacities, [10.0, 10.0, 10.0, 10.0, 40.0, 10.0]);
     }
 }

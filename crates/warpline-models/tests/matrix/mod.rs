@@ -16,13 +16,15 @@ pub(crate) fn exactly(results: &impl Results) -> String {
 /// Traffic on a small grid, so dense that jams, stops and accidents occur all the time.
 pub(crate) fn jammed() -> TrafficParams {
     TrafficParams {
-        network: Source::Grid { width: 3, height: 2 },
-        lps: Some(40),
-        interarrival: Some(20.0),
+        network: Source::Grid { width: 2, height: 2 },
+        lps: Some(16),
+        interarrival: Some(10.0),
+        speed: 300.0,
+        speed_max: 500.0,
         capacity: 4.0,
         accidents: 2.0,
-        accident_time: 200.0,
-        accident_deviation: 100.0,
+        accident_time: 60.0,
+        accident_deviation: 30.0,
         stop: 0.02,
         stop_time: 60.0,
         ..TrafficParams::default()

@@ -30,8 +30,9 @@ pub(super) fn interarrival(seconds: f64) -> Option<f64> {
     (seconds != 0.0).then_some(seconds)
 }
 
-/// A junction. Its attributes have the names `lon`, `lat` (degrees) or `x`, `y` (km), `interarrival`
-/// (s) and `leave`, each behind the `prefix`. The second result says whether it has degrees.
+/// A junction. Its attributes have the names `lon`, `lat` (degrees) or `x`, `y` (km),
+/// `interarrival` (s) and `leave`, each behind the `prefix`. The second result says whether it has
+/// degrees.
 pub(super) fn junction(
     name: &str,
     attributes: &Attributes,

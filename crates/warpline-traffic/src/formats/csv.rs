@@ -1,9 +1,9 @@
 //! Networks as tables: a route per line, with the columns `from`, `to` and `km`.
 //!
-//! The first line names the columns. More of them, in any order, are `motorway`, `one_way` (yes or no),
-//! and for both ends `from_lon`, `from_lat`, `from_x`, `from_y`, `from_interarrival`, `from_leave`, and
-//! the same with `to_`. The first line that names a junction gives its values. Lines that begin with
-//! `#` are comments.
+//! The first line names the columns. More of them, in any order, are `motorway`, `one_way` (yes or
+//! no), and for both ends `from_lon`, `from_lat`, `from_x`, `from_y`, `from_interarrival`,
+//! `from_leave`, and the same with `to_`. The first line that names a junction gives its values.
+//! Lines that begin with `#` are comments.
 
 use std::path::Path;
 

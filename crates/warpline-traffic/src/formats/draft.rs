@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //!
-//! - **DRAFT-A.** No two junctions have the same name.
+//! - **NAMES-A.** No two junctions have the same name.
 
 use std::collections::BTreeMap;
 

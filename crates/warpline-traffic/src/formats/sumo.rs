@@ -1,9 +1,9 @@
 //! Networks of SUMO, the traffic simulator: `*.net.xml`.
 //!
-//! A `junction` is a junction and an `edge` is a one-way route as long as its first lane; two edges in
-//! opposite directions are one route. What lies inside junctions (`internal`) is left out. Positions
-//! are on a plane. The files do not say how many cars there are, so interarrival times and leave
-//! probabilities are the defaults.
+//! A `junction` is a junction and an `edge` is a one-way route as long as its first lane; two edges
+//! in opposite directions are one route. What lies inside junctions (`internal`) is left out.
+//! Positions are on a plane. The files do not say how many cars there are, so interarrival times
+//! and leave probabilities are the defaults.
 
 use std::path::Path;
 

@@ -1,0 +1,178 @@
+//! What a run writes beside its report: a table of all LPs, a time series, and maps.
+//!
+//! The parameters name the files, the model hands over what LPs counted, and the command completes
+//! the files with [`Recorder::finish`]. Files are created before a run, so that one that cannot be
+//! written is found out then.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{
+    error::{FileError, Flaw},
+    params::TrafficParams,
+    results::Tally,
+};
+
+mod geojson;
+mod palette;
+#[cfg(feature = "plots")]
+mod png;
+mod series;
+mod survey;
+mod svg;
+mod table;
+
+pub(crate) use series::Sample;
+pub(crate) use survey::Survey;
+
+/// The files of a run, not complete yet.
+#[derive(Debug)]
+pub struct Recorder {
+    survey: Survey,
+    shared: Arc<Shared>,
+    /// Written when the run has ended.
+    late: Vec<(Output, Kind)>,
+}
+
+/// What the model hands over.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    series: Mutex<Option<series::Series>>,
+    /// What the LPs counted, in their order.
+    tallies: Mutex<Option<Vec<Tally>>>,
+}
+
+/// A file that is not complete yet.
+#[derive(Debug)]
+struct Output {
+    path: PathBuf,
+    writer: BufWriter<File>,
+}
+
+/// What a file has.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Table,
+    Svg,
+    GeoJson,
+    Png,
+}
+
+impl Output {
+    fn create(path: &Path) -> Result<Self, FileError> {
+        let file = File::create(path).map_err(|error| unwritten(path, &error))?;
+        Ok(Self { path: path.to_owned(), writer: BufWriter::new(file) })
+    }
+
+    /// Does what writes to the file, and names the file if it fails.
+    fn with(
+        &mut self,
+        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    ) -> Result<(), FileError> {
+        write(&mut self.writer).map_err(|error| unwritten(&self.path, &error))
+    }
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> FileError {
+    Flaw::new(error.to_string(), "name a file that can be written").at(path, None)
+}
+
+impl Kind {
+    /// The kind of a map by the name of its file.
+    fn of_map(path: &Path) -> Result<Self, FileError> {
+        let wrong =
+            |what| Err(Flaw::new(what, "a map is *.svg, *.geojson or *.png").at(path, None));
+        let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_lowercase);
+        match ending.as_deref() {
+            Some("svg") => Ok(Self::Svg),
+            Some("geojson") => Ok(Self::GeoJson),
+            Some("png") if cfg!(feature = "plots") => Ok(Self::Png),
+            Some("png") => wrong("this build draws no PNG: build it with `--features plots`"),
+            _ => wrong("the kind of the map is not known by this name"),
+        }
+    }
+}
+
+impl Recorder {
+    /// Creates the files that the parameters name; none if they name none. The second result is for
+    /// the model.
+    pub(crate) fn create(
+        params: &TrafficParams,
+        survey: impl FnOnce() -> Survey,
+    ) -> Result<Option<(Self, Arc<Shared>)>, FileError> {
+        if !params.writes_files() {
+            return Ok(None);
+        }
+        let mut late = Vec::new();
+        if let Some(path) = &params.segments {
+            late.push((Output::create(path)?, Kind::Table));
+        }
+        for path in &params.map {
+            let kind = Kind::of_map(path)?;
+            late.push((Output::create(path)?, kind));
+        }
+        let series = params.series.as_deref().map(Output::create).transpose()?;
+        let series = series.map(series::Series::begin).transpose()?;
+        let shared = Shared { series: Mutex::new(series), tallies: Mutex::default() };
+        let shared = Arc::new(shared);
+        Ok(Some((Self { survey: survey(), shared: Arc::clone(&shared), late }, shared)))
+    }
+
+    /// Whether a file could not be written.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        lock(&self.shared.series).as_ref().is_some_and(series::Series::has_failed)
+    }
+
+    /// Completes the files after the run, and names them.
+    ///
+    /// # Errors
+    ///
+    /// When a file could not be written.
+    pub fn finish(self) -> Result<Vec<PathBuf>, FileError> {
+        let Self { mut survey, shared, late } = self;
+        let mut paths = Vec::new();
+        survey.count(lock(&shared.tallies).take().unwrap_or_default());
+        for (mut output, kind) in late {
+            output.with(|writer| {
+                match kind {
+                    Kind::Table => table::write(&mut *writer, &survey)?,
+                    Kind::Svg => writer.write_all(svg::draw(&survey).as_bytes())?,
+                    Kind::GeoJson => geojson::write(&mut *writer, &survey)?,
+                    #[cfg(feature = "plots")]
+                    Kind::Png => writer.write_all(&png::render(&svg::draw(&survey))?)?,
+                    #[cfg(not(feature = "plots"))]
+                    Kind::Png => {}
+                }
+                writer.flush()
+            })?;
+            paths.push(output.path);
+        }
+        if let Some(series) = lock(&shared.series).take() {
+            paths.push(series.finish()?);
+        }
+        Ok(paths)
+    }
+}
+
+impl Shared {
+    /// Takes what an LP counted at a time. Times come in order.
+    pub(crate) fn sample(&self, time: f64, sample: Sample) {
+        if let Some(series) = lock(&self.series).as_mut() {
+            series.add(time, sample);
+        }
+    }
+
+    /// Takes what all LPs counted.
+    pub(crate) fn take(&self, tallies: Vec<Tally>) {
+        *lock(&self.tallies) = Some(tallies);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
