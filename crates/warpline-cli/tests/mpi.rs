@@ -44,6 +44,8 @@ fn any_ranks_commit_what_the_sequential_engine_does() {
         (PHOLD, "timewarp", 2, 2),
         (PHOLD, "timewarp", 1, 3),
         (HYPERCUBE, "timewarp", 1, 2),
+        (PHOLD, "auto", 2, 2),
+        (HYPERCUBE, "auto", 1, 3),
         (ADDER, NULL_MESSAGES, 1, 2),
         (ADDER, NULL_MESSAGES, 2, 3),
         (ADDER, "conservative", 1, 2),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use warpline::{
-    AnyModel, Conservative, Engine, Results, Simulation, TimeWarp,
+    AnyModel, Auto, Conservative, Engine, Results, Simulation, TimeWarp,
     settings::{EngineKind, Placement},
 };
 use warpline_models::{catalog::ModelParams, hypercube::HypercubeParams, phold::PholdParams};
@@ -29,6 +29,7 @@ impl Run {
                 Conservative { workers, placement, ..Conservative::default() }.into()
             }
             EngineKind::TimeWarp => TimeWarp { workers, placement, ..TimeWarp::default() }.into(),
+            EngineKind::Auto => Auto { workers, placement, ..Auto::default() }.into(),
             other => Engine::from(other),
         };
         let mut simulation = Simulation::new(model).engine(engine).seed(self.seed).end(self.end);
@@ -83,6 +84,9 @@ fn any_ranks_and_placements_commit_the_same() {
         let oracle = alone.clone().of(params.model().expect("sound parameters"));
         for ranks in 1..4 {
             for workers in 1..3 {
+                let auto = Run { engine: EngineKind::Auto, ranks, workers, ..alone.clone() };
+                let found = auto.clone().of(params.model().expect("sound parameters"));
+                assert_eq!(found, oracle, "workload {place}: {auto:?}");
                 let placements = placements(lps, ranks * workers);
                 for engine in [EngineKind::Conservative, EngineKind::TimeWarp] {
                     for placement in placements.iter().cloned() {

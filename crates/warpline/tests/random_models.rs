@@ -231,13 +231,18 @@ fn check_ranks(
     Ok(())
 }
 
+/// This many cases, or as many as `PROPTEST_CASES` says.
+fn cases(usual: u32) -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(usual)
+}
+
 /// A copy of a model that has its own list of lines.
 fn apart(spec: &Spec) -> Spec {
     Spec { lines: Arc::default(), ..spec.clone() }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(1000), ..ProptestConfig::default() })]
 
     /// KEY-C: all engines give the events the same keys, however they execute them.
     #[test]
@@ -302,7 +307,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(60), ..ProptestConfig::default() })]
 
     #[test]
     fn runs_on_several_ranks_agree_with_the_plain_executor(
