@@ -1,7 +1,7 @@
 //! Motorway traffic as a model for every engine of Warpline.
 //!
 //! A [`Network`](network::Network) of junctions and routes is built in, generated or read from a
-//! file, and cut into logical processes; the [model](model) lets cars drive on them.
+//! file, and cut into logical processes; the [model] lets cars drive on them.
 
 #![forbid(unsafe_code)]
 
