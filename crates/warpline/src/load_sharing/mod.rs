@@ -16,6 +16,7 @@
 //! process migration and load balancing in Time Warp*, 1993; Carothers and Fujimoto, *Background
 //! execution of Time Warp programs*, 1996.
 
+mod balancer;
 mod borders;
 mod sampler;
 
@@ -24,23 +25,13 @@ use std::sync::Arc;
 use warpline_core::{LpId, Stream};
 
 use crate::{Placement, settings::Balance};
-pub(crate) use sampler::{Loads, Sampler};
+pub(crate) use balancer::{Balancer, Told};
+pub(crate) use sampler::{Gathered, Loads, Measured, Sampler, is_suspicious, most_by_mean};
 
-/// The busiest worker may have this number of times the mean to do.
-const UNEVEN: f64 = 1.1;
-/// How many looks in a row have to find it so.
-const LOOKS: u32 = 3;
 /// Measured windows of each worker before the first look of a leg, and between two looks.
 const SAMPLES_FIRST: u64 = 12;
 const SAMPLES_MORE: u64 = 4;
-/// A move is worth its while only if it takes this part off the busiest worker's time.
-const GAIN: f64 = 0.05;
-/// The time between two moves, in seconds: at the least, and as a multiple of what a hand-over
-/// takes. It doubles after each move that gains nothing.
-const PERIOD_LEAST: f64 = 5e-3;
-const PERIOD_HANDOVERS: f64 = 25.0;
-const PATIENCE_MOST: f64 = 256.0;
-/// The same where LPs move at random.
+/// The time between two moves at random, in seconds.
 const PERIOD_RANDOM: f64 = 1e-3;
 
 /// Decides when LPs move, and where to.
@@ -53,50 +44,14 @@ pub(crate) struct LoadSharing {
     /// When the leg was asked for, and when its first events were committed; in seconds.
     asked: f64,
     began: Option<f64>,
-    handover: f64,
-    /// Measured windows at the last look, and looks in a row that found the load uneven.
+    /// Measured windows at the last look.
     samples: u64,
-    uneven: u32,
-    /// Whether the leg ends because of that.
+    balancer: Balancer,
+    /// Whether the leg ends so that LPs can move.
     is_due: bool,
-    /// When LPs moved last, and by which factor the next time has to wait longer.
-    moved_at: f64,
-    patience: f64,
     /// By number of workers: the placement in force, if it is not the user's.
     tables: Vec<(usize, Arc<[u32]>)>,
     dice: Stream,
-    told: Told,
-}
-
-/// What the report says.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Told {
-    pub(crate) moves: u64,
-    pub(crate) moved_lps: u64,
-    /// The load of the busiest worker by the mean: before the first move, and as of the last look.
-    pub(crate) before: f64,
-    pub(crate) after: f64,
-}
-
-impl Told {
-    /// What the report says, if LPs moved.
-    pub(crate) fn remark(&self) -> Option<String> {
-        if self.moves == 0 {
-            return None;
-        }
-        let plural = if self.moves == 1 { "" } else { "s" };
-        let by_mean = if self.before > 0.0 {
-            format!(
-                ": the busiest worker had {:.2} times the mean to do before, and {:.2} times at \
-                 the end",
-                self.before, self.after
-            )
-        } else {
-            String::new()
-        };
-        let Self { moves, moved_lps, .. } = self;
-        Some(format!("load sharing moved {moved_lps} LPs in {moves} step{plural}{by_mean}"))
-    }
 }
 
 impl LoadSharing {
@@ -107,20 +62,16 @@ impl LoadSharing {
             workers: 1,
             asked: 0.0,
             began: None,
-            handover: 0.0,
             samples: 0,
-            uneven: 0,
+            balancer: Balancer::default(),
             is_due: false,
-            moved_at: 0.0,
-            patience: 1.0,
             tables: Vec::new(),
             dice: Stream::for_lp(seed, LpId::new(0)),
-            told: Told::default(),
         }
     }
 
     pub(crate) const fn told(&self) -> Told {
-        self.told
+        self.balancer.told()
     }
 
     /// A leg begins with this number of workers, at this time. Returns what its workers
@@ -138,7 +89,8 @@ impl LoadSharing {
             self.replace(&loads, time);
         }
         (self.workers, self.asked, self.began) = (workers, time, None);
-        (self.samples, self.uneven, self.is_due) = (0, 0, false);
+        (self.samples, self.is_due) = (0, false);
+        self.balancer.begin();
         if workers > 1 && self.balance != Balance::Off {
             self.loads = Some(Arc::new(Loads::new(workers)));
         }
@@ -155,7 +107,7 @@ impl LoadSharing {
         }
         let Some(began) = self.began else {
             self.began = Some(time);
-            self.handover = time - self.asked;
+            self.balancer.note_handover(time - self.asked);
             return false;
         };
         if let Balance::Randomly(_) = self.balance {
@@ -168,10 +120,7 @@ impl LoadSharing {
             return false;
         }
         self.samples = samples;
-        self.told.after = loads.unevenness();
-        self.uneven = if self.told.after > UNEVEN { self.uneven + 1 } else { 0 };
-        let period = PERIOD_LEAST.max(PERIOD_HANDOVERS * self.handover) * self.patience;
-        self.is_due = self.uneven >= LOOKS && time - self.moved_at > period;
+        self.is_due = self.balancer.look(loads.unevenness(), 0.0, time);
         self.is_due
     }
 
@@ -187,32 +136,21 @@ impl LoadSharing {
         if !self.is_due || measured.is_empty() {
             return;
         }
-        self.moved_at = time;
         let old: Vec<u32> = measured.iter().map(|lp| lp.worker).collect();
         let new = if let Balance::Randomly(share) = self.balance {
             let (dice, workers) = (&mut self.dice, self.workers as u64);
             let place = |&old: &u32| {
                 if dice.chance(share) { dice.below(workers) as u32 } else { old }
             };
-            old.iter().map(place).collect()
+            let new: Vec<u32> = old.iter().map(place).collect();
+            self.balancer.note_move(old.iter().zip(&new).filter(|(old, new)| old != new).count());
+            new
         } else {
-            let borders = borders::shift(&measured, self.workers);
-            let (before, after) = (
-                borders::unevenness(&measured, &old, self.workers),
-                borders::unevenness(&measured, &borders, self.workers),
-            );
-            if after > (1.0 - GAIN) * before {
-                self.patience = (2.0 * self.patience).min(PATIENCE_MOST);
-                return;
+            match self.balancer.place(&measured, self.workers, 0.0, time) {
+                Some(new) => new,
+                None => return,
             }
-            self.patience = 1.0;
-            if self.told.moves == 0 {
-                self.told.before = before;
-            }
-            borders
         };
-        self.told.moves += 1;
-        self.told.moved_lps += old.iter().zip(&new).filter(|(old, new)| old != new).count() as u64;
         let workers = self.workers;
         self.tables.retain(|(count, _)| *count != workers);
         self.tables.push((workers, new.into()));

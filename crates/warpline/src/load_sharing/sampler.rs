@@ -21,12 +21,38 @@ const HALF_LIFE: u64 = 32;
 const LONG: Duration = Duration::from_micros(50);
 const LONG_BY_MEAN: f64 = 32.0;
 
+/// Whether a time is so long that the core was probably lost meanwhile; `usual` in nanoseconds.
+pub(crate) fn is_suspicious(spent: Duration, usual: f64) -> bool {
+    spent > LONG && spent.as_nanos() as f64 > LONG_BY_MEAN * usual
+}
+
 /// How much there is to do, for all workers of a leg.
 #[derive(Debug)]
 pub(crate) struct Loads {
     workers: Box<[CachePadded<Load>]>,
-    /// By LP; empty until the workers have handed in what they have measured.
-    measured: Mutex<Vec<Measured>>,
+    gathered: Gathered,
+}
+
+/// What workers have handed in, by LP.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered(Mutex<Vec<Measured>>);
+
+impl Gathered {
+    /// A worker hands in what its LPs have done.
+    pub(crate) fn put(&self, worker: usize, loads: impl Iterator<Item = (LpId, f64)>) {
+        let mut measured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (lp, load) in loads {
+            if measured.len() <= lp.index() {
+                measured.resize(lp.index() + 1, Measured::default());
+            }
+            measured[lp.index()] = Measured { worker: worker as u32, load };
+        }
+    }
+
+    /// What all of them have handed in.
+    pub(crate) fn take(&self) -> Vec<Measured> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// How much a worker has to do.
@@ -40,16 +66,16 @@ struct Load {
 
 /// Where an LP was, and what it has done there.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Measured {
-    pub(super) worker: u32,
+pub(crate) struct Measured {
+    pub(crate) worker: u32,
     /// In any unit.
-    pub(super) load: f64,
+    pub(crate) load: f64,
 }
 
 impl Loads {
     pub(super) fn new(workers: usize) -> Self {
         let workers = (0..workers).map(|_| CachePadded::default()).collect();
-        Self { workers, measured: Mutex::default() }
+        Self { workers, gathered: Gathered::default() }
     }
 
     /// How many windows each worker has measured, at the least.
@@ -67,18 +93,12 @@ impl Loads {
 
     /// What all workers have handed in, by LP.
     pub(super) fn take(&self) -> Vec<Measured> {
-        std::mem::take(&mut *self.measured.lock().unwrap_or_else(PoisonError::into_inner))
+        self.gathered.take()
     }
 
     /// A worker hands in what its LPs have done.
     pub(super) fn put(&self, worker: usize, loads: impl Iterator<Item = (LpId, f64)>) {
-        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
-        for (lp, load) in loads {
-            if measured.len() <= lp.index() {
-                measured.resize(lp.index() + 1, Measured::default());
-            }
-            measured[lp.index()] = Measured { worker: worker as u32, load };
-        }
+        self.gathered.put(worker, loads);
     }
 
     #[cfg(test)]
@@ -137,9 +157,9 @@ impl<'l> Sampler<'l> {
 
     fn add(&mut self, local: usize, spent: Duration) {
         let mut nanoseconds = spent.as_nanos() as f64;
-        if spent > LONG && self.samples > 0 && !self.suspects[local] {
+        if self.samples > 0 && !self.suspects[local] {
             let usual = self.each.max(f64::from(self.spent[local]) / self.samples as f64);
-            if nanoseconds > LONG_BY_MEAN * usual {
+            if is_suspicious(spent, usual) {
                 self.suspects[local] = true;
                 nanoseconds = usual;
             }
@@ -179,7 +199,7 @@ impl<'l> Sampler<'l> {
 }
 
 /// The greatest of these loads by their mean.
-pub(super) fn most_by_mean(loads: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
+pub(crate) fn most_by_mean(loads: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
     let (count, total) = (loads.len(), loads.clone().sum::<f64>());
     let most = loads.fold(0.0, f64::max);
     if total > 0.0 { most * count as f64 / total } else { 1.0 }

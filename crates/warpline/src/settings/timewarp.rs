@@ -103,7 +103,6 @@ impl TimeWarp {
     pub(crate) fn validate(&self, ranks: usize) -> Result<(), ConfigError> {
         self.balance.validate()?;
         let balance = |ok, allowed| ConfigError::check(ok, "balance", self.balance, allowed);
-        balance(self.balance != Balance::On, "off or randomly:P with Time Warp")?;
         let ok = ranks == 1 || self.balance == Balance::Off;
         balance(ok, "off with Time Warp on several ranks")?;
         from_one("batch", self.batch, BATCH_MAX)?;
@@ -122,9 +121,15 @@ impl TimeWarp {
         self.pool.fraction().map_or(Ok(()), |(key, share)| fraction(key, share))
     }
 
-    /// Whether LPs move.
+    /// Whether LPs move. Workers that take turns share their load already, and what is measured
+    /// would keep such a run from repeating itself.
     pub(crate) fn moves_lps(&self) -> bool {
-        self.balance != Balance::Off && self.workers > 1
+        let moves = match self.balance {
+            Balance::Off => false,
+            Balance::On => !self.in_turn,
+            Balance::Randomly(_) => true,
+        };
+        moves && self.workers > 1
     }
 
     /// How the pool is made, with at most `limit` buffers.

@@ -20,6 +20,7 @@
 //! | [`flow`], [`throttle`] | limits on optimism |
 //! | [`cancelback`] | shortage of buffers |
 //! | [`moves`] | LPs that move to other workers |
+//! | [`load`] | how much LPs have to do |
 //! | [`io`], [`waiting`] | I/O events, and LPs that wait for GVT |
 //! | [`remote`] | other ranks: remote events, remote anti-messages, GVT across ranks |
 //! | [`ending`] | how a run ends for a worker |
@@ -39,6 +40,7 @@ mod fossil_collection;
 pub(crate) mod gvt;
 mod history;
 mod io;
+mod load;
 mod moves;
 mod new_gvt;
 mod processing;

@@ -42,6 +42,7 @@ impl<M: Model> Worker<'_, M> {
     fn process_events(&mut self, batch: usize, handled: &mut usize) {
         while *handled < batch {
             self.sender.costs.begin_event(self.statistics.processed);
+            let timed = self.meter.begin();
             let Some(event) = self.sender.pending.pop() else { return };
             self.sender.costs.lap(Part::Pending);
             if event.time() >= self.flow.limit() && !self.may_handle(&event) {
@@ -56,6 +57,9 @@ impl<M: Model> Worker<'_, M> {
                 }
                 self.handle(event);
                 *handled += 1;
+                if let Some(since) = timed {
+                    self.meter.end(&mut self.lps[event.lp as usize].work, since);
+                }
             }
         }
     }
@@ -96,6 +100,7 @@ impl<M: Model> Worker<'_, M> {
         let at = self.history.push(event, &lp.core, lp.last, self.sender.sent.back());
         self.saving.before(lp, &mut self.history, at);
         (lp.last, lp.last_time) = (at, event.time());
+        lp.work.count();
         self.sender.costs.lap(Part::Saving);
         if !self.held.is_empty() {
             self.sender.resend = self.held.remove(&event.buffer().get()).unwrap_or_default();

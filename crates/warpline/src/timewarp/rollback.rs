@@ -28,6 +28,7 @@ impl<M: Model> Worker<'_, M> {
         }
         self.sender.costs.enter(Part::Rollback);
         let (mut at, mut first) = (self.lps[lp as usize].last, NONE);
+        let before = self.statistics.rolled_back;
         while self.history.is_live(at) && Bound(self.history[at].event.key.words()) >= to {
             if cut_off && first != NONE {
                 // Another one under the same key (HIST-A), handled before.
@@ -46,6 +47,7 @@ impl<M: Model> Worker<'_, M> {
             let (lp, history) = (&mut self.lps[lp as usize], &mut self.history);
             self.saving.restore(self.model, lp, first, cut_off, history, &self.buffers);
             lp.last = at;
+            lp.work.undo((self.statistics.rolled_back - before) as i32);
         }
         self.settle_last_time(lp);
         self.trim();

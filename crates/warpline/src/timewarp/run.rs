@@ -9,7 +9,6 @@ use super::{
     costs::Part,
     diagnosis::Evidence,
     gvt::Bound,
-    moves::SharedMoves,
     remote::Exchanged,
     saving::Lp,
     shared::Shared,
@@ -46,6 +45,7 @@ struct WorkerResult<L> {
     end: End,
     /// Seconds by part, if they were measured.
     costs: Option<[f64; Part::ALL.len()]>,
+    told: Option<Told>,
 }
 
 /// Runs `model` from its start to its end.
@@ -205,6 +205,7 @@ fn result<M: Model>(mut worker: Worker<'_, M>, end: End) -> WorkerResult<M::Lp> 
         rounds: worker.sender.gvt.rounds(),
         end,
         costs: worker.sender.costs.seconds(),
+        told: worker.told(),
         lps: worker.lps,
         statistics: worker.statistics,
     }
@@ -339,20 +340,13 @@ impl<M: Model> Reporting<'_, M> {
             seconds.map(|seconds| (part.name(), 1e9 * seconds / total.committed.max(1) as f64))
         };
         let mut remarks = evidence.remarks();
-        remarks.extend(self.told(results).remark());
+        remarks.extend(results.iter().find_map(|worker| worker.told?.remark()));
         Details {
             counters,
             remarks,
             costs: Part::ALL.iter().filter_map(cost).collect(),
             ..Details::default()
         }
-    }
-
-    /// What load sharing has done.
-    fn told(&self, results: &[WorkerResult<M::Lp>]) -> Told {
-        let moved_lps = results.iter().map(|worker| worker.statistics.moved_lps).sum();
-        let moves = self.shared.moves.as_ref().map_or(0, SharedMoves::batches);
-        Told { moves, moved_lps, ..Told::default() }
     }
 
     /// TW-B: every event that was sent was committed, or is left.

@@ -33,6 +33,7 @@ use super::{
     Message,
     gvt::Bound,
     history::{NONE, Record, Ring},
+    load::Work,
     sending::Coasting,
 };
 use crate::{
@@ -50,6 +51,7 @@ pub(super) struct Lp<L> {
     pub(super) last_time: f64,
     /// The record of its last event.
     pub(super) last: u64,
+    pub(super) work: Work,
     pub(super) id: LpId,
 }
 

@@ -76,6 +76,7 @@ use self::{
 };
 use super::{
     gvt::Bound,
+    load::Meter,
     remote::Exchanged,
     run,
     shared::Shared,
@@ -123,7 +124,8 @@ fn simulate(seed: u64, pool: PoolKind, ranks: usize) -> u64 {
     // Other dice, so that a seed draws the same models whatever moves.
     let mut other_dice = Dice(Stream::for_lp(seed, LpId::new(2)));
     let shares = [0.05, 0.3, 1.0].map(Balance::Randomly);
-    settings.engine.balance = other_dice.pick(&[Balance::Off, shares[0], shares[1], shares[2]]);
+    let balances = [Balance::Off, Balance::On, shares[0], shares[1], shares[2]];
+    settings.engine.balance = other_dice.pick(&balances);
     settings.engine.pool = match pool {
         PoolKind::Receiver => Pool::Receiver { local_pool: seed.is_multiple_of(3) },
         other => other.into(),
@@ -179,6 +181,13 @@ fn simulate_on(
         starved: vec![false; all],
         gvt: vec![Bound::ZERO; all],
     };
+    for worker in &mut run.workers {
+        if settings.engine.balance == Balance::On {
+            // A run repeats itself only if nothing in it depends on a clock.
+            worker.moves.hasten(settings.seed);
+            worker.meter = Meter::new(false);
+        }
+    }
     run.run(dice, schedule);
     run.check(toy, truth);
     run.workers.iter().map(|worker| worker.statistics.rolled_back).sum()
@@ -340,6 +349,10 @@ impl Run<'_> {
         let processed = total(|worker| worker.statistics.processed);
         let rolled_back = total(|worker| worker.statistics.rolled_back);
         assert_eq!(committed, processed - rolled_back, "handled events were lost or doubled");
+        let lps = self.workers.iter().flat_map(|worker| &worker.lps);
+        let worked: i32 = lps.map(|lp| lp.work.events()).sum();
+        let measured = self.shared[0].settings.engine.balance == Balance::On;
+        assert!(measured || worked as u64 == committed, "an LP has worked {worked} of {committed}");
         if self.phases.contains(&Phase::Ended(End::Interrupted)) {
             let all = self.phases.iter().all(|phase| *phase == Phase::Ended(End::Interrupted));
             return assert!(all, "only some were interrupted: {:?}", self.phases);

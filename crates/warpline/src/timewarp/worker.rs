@@ -26,6 +26,7 @@ use super::{
     flow::Flow,
     gvt::Bound,
     history::{Held, NONE, Record, Ring},
+    load::{Meter, Work},
     moves::Moves,
     saving::{Lp, Saving},
     sending::{Sender, Sending},
@@ -58,6 +59,7 @@ pub(super) struct Worker<'r, M: Model> {
     pub(super) canceled: Vec<Event>,
     pub(super) waiting: Waiting,
     pub(super) moves: Moves,
+    pub(super) meter: Meter,
     /// Lazy cancellation: what undone events had sent, by their buffers.
     pub(super) held: BTreeMap<u32, Vec<Held>>,
     pub(super) flow: Flow,
@@ -120,6 +122,7 @@ impl<'r, M: Model> Worker<'r, M> {
             canceled: Vec::new(),
             waiting: Waiting::default(),
             moves: Moves::new(shared, me),
+            meter: Meter::new(shared.moves.is_some()),
             held: BTreeMap::new(),
             flow: Flow::new(shared),
             gvt: Bound::ZERO,
@@ -149,7 +152,8 @@ impl<'r, M: Model> Worker<'r, M> {
                 let sink =
                     Sending { sender: &mut *sender, buffers, undo: UndoPoint::NEVER, note: 0 };
                 let handling::Lp { state, core } = handling::Lp::start(model, id, seed, sink);
-                lps.push(Lp { state, core, last_time: 0.0, last: NONE, id });
+                let (last_time, last, work) = (0.0, NONE, Work::default());
+                lps.push(Lp { state, core, last_time, last, work, id });
             });
             // Events sent at the start are never canceled.
             sender.sent.drop_before(sender.sent.back());

@@ -102,6 +102,8 @@ impl<M: Model> Worker<'_, M> {
     /// Hands over LPs, each by its index here, to other workers.
     pub(super) fn hand_over(&mut self, mut leaving: Vec<(u32, usize)>) {
         debug_assert!(self.canceled.is_empty(), "MOVE-A: what is canceled has indices");
+        let Some(moves) = &self.shared.moves else { return };
+        let since = moves.time();
         // MOVE-C: what the LPs have sent arrives before they do.
         self.sender.flush();
         leaving.sort_unstable_by(|a, b| b.cmp(a));
@@ -121,18 +123,14 @@ impl<M: Model> Worker<'_, M> {
                 self.buffers.pass_on(event.buffer(), to);
             }
             least = least.min(package.least());
-            self.push_package(package, to);
+            let mut block = Block::new(self.me as u32);
+            block.items.push(Box::new(package));
+            moves.arrivals[to].push(block);
         }
         self.statistics.moved_lps += leaving.len() as u64;
         // MOVE-D: the pushes come first, as for mail.
         self.sender.gvt.sent(&self.shared.gvt, least);
-    }
-
-    fn push_package(&self, package: Package<M>, to: usize) {
-        let Some(moves) = &self.shared.moves else { return };
-        let mut block = Block::new(self.me as u32);
-        block.items.push(Box::new(package));
-        moves.arrivals[to].push(block);
+        moves.spend(since);
     }
 
     /// Takes out an LP with its records; the last LP gets its index.

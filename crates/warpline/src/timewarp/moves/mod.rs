@@ -10,6 +10,9 @@
 //! 3. The new worker takes an LP in before its mail in some turn, at the latest when it adopts the
 //!    result of round *r + 2*; and then files the mail that it has kept.
 //!
+//! To decide on moves, the first worker announces in the same way that a measurement begins, and
+//! that LPs hand in what they have done since ([`load`](super::load)).
+//!
 //! Mail that comes to a worker after the LP has left is passed on to the LP's new worker. An
 //! anti-message is sent where its event was sent, wherever the LP is by then, and finds the same
 //! way. The next batch is announced [`SETTLED`] rounds after this one.
@@ -86,23 +89,32 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use warpline_core::{LpId, Model};
-use warpline_memory::{CachePadded, Inbox};
+use warpline_memory::{CachePadded, Inbox, processor_time};
 
 pub(super) use self::handover::Package;
 use self::planning::Planner;
 use super::{
     event::Event,
     gvt::{Bound, Outcome},
+    load::Load,
     shared::Shared,
     worker::Worker,
 };
-use crate::placement::WorkerId;
+use crate::{
+    load_sharing::{Gathered, Told},
+    placement::WorkerId,
+};
 
 /// Notes of a report: the first worker has announced moves.
-pub(super) const MOVES: u64 = 1 << 8;
+const MOVES: u64 = 1 << 8;
+/// Notes of a report: what LPs do is to be measured from now on.
+const MEASURE: u64 = 1 << 9;
+/// Notes of a report: what LPs have done is to be handed in.
+const HAND_IN: u64 = 1 << 10;
 /// Rounds from the announcement of a batch to the next one.
 const SETTLED: u64 = 4;
 
@@ -124,30 +136,59 @@ pub(super) struct SharedMoves<M: Model> {
     /// The batch that was announced last. It is written before a report, and read after the result
     /// of that round (edges GVT-1 and GVT-2); the next is written rounds later.
     batch: Mutex<Arc<[Move]>>,
-    /// How many there were.
-    batches: AtomicU64,
+    started: Instant,
+    /// How many nanoseconds all moves have taken.
+    spent: AtomicU64,
+    /// What each worker has committed.
+    pub(super) loads: Box<[CachePadded<Load>]>,
+    /// What LPs have done.
+    pub(super) gathered: Gathered,
 }
 
 impl<M: Model> SharedMoves<M> {
     pub(super) fn new(workers: usize) -> Self {
-        let arrivals = (0..workers).map(|_| CachePadded::default()).collect();
-        Self { arrivals, batch: Mutex::new(Arc::default()), batches: AtomicU64::new(0) }
+        Self {
+            arrivals: (0..workers).map(|_| CachePadded::default()).collect(),
+            batch: Mutex::new(Arc::default()),
+            started: Instant::now(),
+            spent: AtomicU64::new(0),
+            loads: (0..workers).map(|_| CachePadded::default()).collect(),
+            gathered: Gathered::default(),
+        }
+    }
+
+    fn workers(&self) -> usize {
+        self.loads.len()
+    }
+
+    /// Events that each worker has committed, and the nanoseconds that they took.
+    fn committed(&self) -> impl ExactSizeIterator<Item = (u64, f64)> + Clone {
+        self.loads.iter().map(|load| load.get())
     }
 
     fn announce(&self, batch: Arc<[Move]>) {
         *self.batch.lock().unwrap_or_else(PoisonError::into_inner) = batch;
-        // Ordering: Relaxed; a count for the report.
-        self.batches.fetch_add(1, Ordering::Relaxed);
     }
 
     fn announced(&self) -> Arc<[Move]> {
         Arc::clone(&self.batch.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// How many batches were announced.
-    pub(super) fn batches(&self) -> u64 {
-        // Ordering: Relaxed; a count for the report.
-        self.batches.load(Ordering::Relaxed)
+    /// How many nanoseconds moves have taken, all workers together.
+    fn spent(&self) -> u64 {
+        // Ordering: Relaxed, here and in `spend`; for estimates, it publishes nothing.
+        self.spent.load(Ordering::Relaxed)
+    }
+
+    /// Notes that this thread has moved LPs since this time.
+    fn spend(&self, since: Duration) {
+        let spent = self.time().saturating_sub(since);
+        self.spent.fetch_add(spent.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// The time of this thread: moves do not take longer because another program has the core.
+    fn time(&self) -> Duration {
+        processor_time().unwrap_or_else(|| self.started.elapsed())
     }
 
     /// The LPs that are on their way to a worker; they stay there.
@@ -176,6 +217,12 @@ pub(super) struct Moves {
 }
 
 impl Moves {
+    /// LPs move at the least occasion, in a run that repeats itself.
+    #[cfg(test)]
+    pub(super) fn hasten(&mut self, seed: u64) {
+        self.planner = self.planner.is_some().then(|| Planner::hasty(seed));
+    }
+
     pub(super) fn new<M: Model>(shared: &Shared<M>, me: usize) -> Self {
         let planner = (me == 0 && shared.moves.is_some())
             .then(|| Planner::new(shared.settings.engine.balance, shared.settings.seed));
@@ -205,11 +252,19 @@ impl<M: Model> Worker<'_, M> {
             return 0;
         };
         let round = self.sender.gvt.reports() + 1;
-        let Some(batch) = planner.plan(round, &self.sender.places, self.shared.workers()) else {
-            return 0;
-        };
-        moves.announce(batch);
-        MOVES
+        let (notes, batch) = planner.decide(round, &self.sender.places, moves);
+        if let Some(batch) = batch {
+            moves.announce(batch);
+        }
+        notes
+    }
+
+    /// What load sharing has done, as the first worker knows.
+    pub(super) fn told(&self) -> Option<Told> {
+        let told = self.moves.planner.as_ref()?.told();
+        let spent = 1e-9 * self.shared.moves.as_ref()?.spent() as f64;
+        let each = (told.moved_lps > 0).then(|| spent / told.moved_lps as f64);
+        Some(Told { each, ..told })
     }
 
     /// Before this worker adopts a result: the LPs that were to come in the round before have come
@@ -225,6 +280,13 @@ impl<M: Model> Worker<'_, M> {
     /// At a new GVT: carries out the moves that were announced in the round before, and takes note
     /// of those that were announced in this one.
     pub(super) fn on_gvt_moves(&mut self, outcome: Outcome) {
+        self.show_load();
+        if outcome.notes & MEASURE != 0 {
+            self.begin_measurement();
+        }
+        if outcome.notes & HAND_IN != 0 {
+            self.hand_in_loads();
+        }
         if let Some(batch) = self.moves.announced.take() {
             self.carry_out(&batch);
         }
@@ -261,9 +323,11 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn receive_lps(&mut self) {
         let Some(moves) = &self.shared.moves else { return };
         for mut block in moves.arrivals[self.me].drain() {
+            let since = moves.time();
             for package in block.items.drain(..) {
                 self.take_in(*package);
             }
+            moves.spend(since);
         }
     }
 

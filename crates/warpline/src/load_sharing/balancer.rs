@@ -1,0 +1,136 @@
+//! Whether LPs are to move, and where to: the part of load sharing that all engines have.
+//!
+//! Called by [`LoadSharing`](super::LoadSharing) for engines that move LPs between two legs, and by
+//! Time Warp, which moves them at any time.
+
+use super::{borders, sampler::Measured};
+
+/// The busiest worker may have this number of times the mean to do.
+const UNEVEN: f64 = 1.1;
+/// How many looks in a row have to find it so.
+const LOOKS: u32 = 3;
+/// A move is worth its while only if it takes this part off the busiest worker's time.
+const GAIN: f64 = 0.05;
+/// The time between two moves, in seconds: at the least, and as a multiple of what a move takes. It
+/// doubles after each move that would gain nothing.
+const PERIOD_LEAST: f64 = 5e-3;
+const PERIOD_HANDOVERS: f64 = 25.0;
+const PATIENCE_MOST: f64 = 256.0;
+
+/// Decides when LPs move, and where to.
+#[derive(Debug)]
+pub(crate) struct Balancer {
+    /// What a move takes, in seconds.
+    handover: f64,
+    /// Looks in a row that found the load uneven.
+    uneven: u32,
+    /// When LPs moved last, and by which factor the next time has to wait longer.
+    moved_at: f64,
+    patience: f64,
+    told: Told,
+}
+
+impl Default for Balancer {
+    fn default() -> Self {
+        Self { handover: 0.0, uneven: 0, moved_at: 0.0, patience: 1.0, told: Told::default() }
+    }
+}
+
+/// What the report says.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Told {
+    pub(crate) moves: u64,
+    pub(crate) moved_lps: u64,
+    /// The load of the busiest worker by the mean: before the first move, and as of the last look.
+    pub(crate) before: f64,
+    pub(crate) after: f64,
+    /// The sum of it over all looks, and how many there were.
+    pub(crate) sum: f64,
+    pub(crate) looks: u64,
+    /// Seconds that each move of an LP has taken, where that is measured.
+    pub(crate) each: Option<f64>,
+}
+
+impl Told {
+    /// What the report says, if LPs moved.
+    pub(crate) fn remark(&self) -> Option<String> {
+        if self.moves == 0 {
+            return None;
+        }
+        let plural = if self.moves == 1 { "" } else { "s" };
+        let by_mean = if self.before > 0.0 {
+            format!(
+                ": the busiest worker had {:.2} times the mean to do before, {:.2} times at the \
+                 end, and {:.2} times on average",
+                self.before,
+                self.after,
+                self.sum / self.looks.max(1) as f64
+            )
+        } else {
+            String::new()
+        };
+        let Self { moves, moved_lps, .. } = self;
+        let each = self.each.map(|each| format!(" of {:.1} us per LP", 1e6 * each));
+        let each = each.unwrap_or_default();
+        Some(format!("load sharing moved {moved_lps} LPs in {moves} step{plural}{each}{by_mean}"))
+    }
+}
+
+impl Balancer {
+    pub(crate) const fn told(&self) -> Told {
+        self.told
+    }
+
+    /// LPs are where they are to be: from now on the load is that of this placement.
+    pub(crate) const fn begin(&mut self) {
+        self.uneven = 0;
+    }
+
+    /// Notes what a move takes, in seconds.
+    pub(crate) const fn note_handover(&mut self, seconds: f64) {
+        self.handover = seconds;
+    }
+
+    /// The busiest worker has had this number of times the mean to do, in the time since the last
+    /// look. Returns whether LPs should move. What chance does to the measured load is not counted:
+    /// the part `noise`.
+    pub(crate) fn look(&mut self, unevenness: f64, noise: f64, time: f64) -> bool {
+        self.told.after = unevenness;
+        self.told.sum += unevenness;
+        self.told.looks += 1;
+        self.uneven = if unevenness > UNEVEN + noise { self.uneven + 1 } else { 0 };
+        let period = PERIOD_LEAST.max(PERIOD_HANDOVERS * self.handover) * self.patience;
+        self.uneven >= LOOKS && time - self.moved_at > period
+    }
+
+    /// Finds a better placement, by LP, if there is one that is worth the move.
+    pub(crate) fn place(
+        &mut self,
+        measured: &[Measured],
+        workers: usize,
+        noise: f64,
+        time: f64,
+    ) -> Option<Vec<u32>> {
+        self.moved_at = time;
+        let old: Vec<u32> = measured.iter().map(|lp| lp.worker).collect();
+        let new = borders::shift(measured, workers);
+        let before = borders::unevenness(measured, &old, workers);
+        let after = borders::unevenness(measured, &new, workers);
+        if after > (1.0 - GAIN - noise) * before {
+            self.patience = (2.0 * self.patience).min(PATIENCE_MOST);
+            return None;
+        }
+        self.patience = 1.0;
+        if self.told.moves == 0 {
+            self.told.before = before;
+        }
+        self.note_move(old.iter().zip(&new).filter(|(old, new)| old != new).count());
+        Some(new)
+    }
+
+    /// Counts a move of this number of LPs.
+    pub(crate) const fn note_move(&mut self, lps: usize) {
+        self.told.moves += 1;
+        self.told.moved_lps += lps as u64;
+    }
+}
