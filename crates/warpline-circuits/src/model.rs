@@ -82,7 +82,10 @@ pub struct CircuitModel {
 
 impl fmt::Debug for CircuitModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CircuitModel").field("network", &self.network).finish_non_exhaustive()
+        f.debug_struct("CircuitModel")
+            .field("network", &self.network)
+            .field("group_bits", &self.group_bits)
+            .finish_non_exhaustive()
     }
 }
 
@@ -455,6 +458,10 @@ impl Model for CircuitModel {
         readers.dedup();
         readers.retain(|&to| to != from);
         Some(readers.into_iter().map(|to| Link { to, lookahead }).collect())
+    }
+
+    fn parameters(&self) -> &dyn fmt::Debug {
+        self
     }
 
     fn wires(&self) -> Option<Wires<Self>> {

@@ -147,6 +147,13 @@ pub trait Model: Send + Sync + Sized {
         None
     }
 
+    /// What makes this model another one than the next of its type: its parameters, and the data
+    /// that it has read. Ranks compare the `Debug` text before a run on several of them, and show
+    /// it if it is short. By default there is nothing to compare.
+    fn parameters(&self) -> &dyn fmt::Debug {
+        &()
+    }
+
     /// How messages and summaries become bytes, for a model that runs on several ranks: plain old
     /// data as it lies in memory ([`Wire::plain`](crate::Wire::plain)), anything else through serde
     /// ([`Wire::serde`](crate::Wire::serde)).

@@ -20,6 +20,8 @@
 //! Fujimoto and Panesar, *Buffer Management in Shared-Memory Time Warp Systems*, 1995, section 7.1:
 //! dimension 7 and 2048 messages.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use warpline::{
     AnyModel, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results,
@@ -293,6 +295,10 @@ impl Model for Hypercube {
 
     fn name(&self) -> &'static str {
         "hypercube"
+    }
+
+    fn parameters(&self) -> &dyn fmt::Debug {
+        &self.params
     }
 
     fn wires(&self) -> Option<Wires<Self>> {

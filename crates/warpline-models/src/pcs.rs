@@ -21,6 +21,8 @@
 //! Multiprocessors*, 1994, section 4 (64 x 32 cells, mobility); Fujimoto and Panesar, *Buffer
 //! Management in Shared-Memory Time Warp Systems*, 1995, section 7.2 (channels, mean times).
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use warpline::{
     AnyModel, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results,
@@ -344,6 +346,10 @@ impl Model for Pcs {
 
     fn name(&self) -> &'static str {
         "pcs"
+    }
+
+    fn parameters(&self) -> &dyn fmt::Debug {
+        &self.params
     }
 
     fn wires(&self) -> Option<Wires<Self>> {

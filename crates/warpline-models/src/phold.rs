@@ -12,6 +12,7 @@
 mod payload;
 
 use std::{
+    fmt,
     marker::PhantomData,
     ops::Range,
     time::{Duration, Instant},
@@ -364,6 +365,10 @@ impl<const CAPACITY: usize, R: Rest> Model for Phold<CAPACITY, R> {
             output.handled_min = output.handled_min.min(node.handled);
         }
         output
+    }
+
+    fn parameters(&self) -> &dyn fmt::Debug {
+        &self.params
     }
 
     fn wires(&self) -> Option<Wires<Self>> {

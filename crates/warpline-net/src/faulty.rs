@@ -1,9 +1,9 @@
 //! A transport that uses every freedom that the trait leaves it; tests put it around another
 //! transport.
 //!
-//! It holds parcels back, so that those of different senders overtake each other, and it can lose
-//! its rank. Its actions follow from its seed and from the times of arrival: around `threads`,
-//! driven by one thread, equal seeds give equal runs.
+//! It holds parcels back, so that those of different senders overtake each other, it can lose its
+//! rank, and it can flip a bit of a parcel. Its actions follow from its seed and from the times of
+//! arrival: around `threads`, driven by one thread, equal seeds give equal runs.
 //!
 //! # Invariants
 //!
@@ -39,11 +39,25 @@ pub struct Faulty<T> {
     /// The number of sends after which the rank dies.
     sends_max: u64,
     sends: AtomicU64,
+    flip: Option<Flip>,
+}
+
+/// A bit that is flipped in a parcel that arrives.
+#[derive(Clone, Copy, Debug)]
+pub struct Flip {
+    /// The port where it arrives.
+    pub port: usize,
+    /// How many parcels arrive there before it.
+    pub after: u64,
+    /// The bit, counted from the first of the parcel, and on from its end at its beginning.
+    pub bit: u64,
 }
 
 /// The parcels held back at one port.
 #[derive(Debug)]
 struct Held {
+    /// The number of parcels that have arrived.
+    arrived: u64,
     random: Stream,
     /// The number of calls of `receive`.
     calls: u64,
@@ -68,10 +82,10 @@ impl<T: Transport> Faulty<T> {
         let (rank, ports) = (inner.rank(), inner.ports());
         let held = |port| {
             let random = Stream::for_lp(seed, LpId::from_index(rank * ports + port));
-            Mutex::new(Held { random, calls: 0, pairs: Vec::new(), error: None })
+            Mutex::new(Held { arrived: 0, random, calls: 0, pairs: Vec::new(), error: None })
         };
         let held = (0..ports).map(held).collect();
-        Self { inner, held, sends_max: u64::MAX, sends: AtomicU64::new(0) }
+        Self { inner, held, sends_max: u64::MAX, sends: AtomicU64::new(0), flip: None }
     }
 
     /// Lets the rank die after `sends` sends: everything that it does after that fails, and the
@@ -85,6 +99,13 @@ impl<T: Transport> Faulty<T> {
         self
     }
 
+    /// Flips a bit.
+    #[must_use]
+    pub fn flipping(mut self, flip: Flip) -> Self {
+        self.flip = Some(flip);
+        self
+    }
+
     fn dead(&self) -> NetError {
         NetError::Failed(format!("rank {} has died, as the test wants", self.inner.rank()))
     }
@@ -92,7 +113,12 @@ impl<T: Transport> Faulty<T> {
 
 impl Held {
     /// Holds back a parcel that has arrived.
-    fn put_in(&mut self, received: Received) {
+    fn put_in(&mut self, mut received: Received, flip: Option<Flip>) {
+        if let Some(Flip { bit, .. }) = flip.filter(|flip| flip.after == self.arrived) {
+            let bit = bit % (received.bytes.len() as u64 * 8);
+            received.bytes[(bit / 8) as usize] ^= 1 << (bit % 8);
+        }
+        self.arrived += 1;
         let rank = received.from;
         let port = Parcel::open(&received.bytes).map_or(0, |opened| opened.port);
         let due = self.calls + self.random.below(HOLD_MAX);
@@ -159,7 +185,10 @@ impl<T: Transport> Transport for Faulty<T> {
         held.calls += 1;
         for _ in 0..TAKE_MAX {
             match self.inner.receive(port) {
-                Ok(Some(received)) => held.put_in(received),
+                Ok(Some(received)) => {
+                    let flip = self.flip.filter(|flip| flip.port == port);
+                    held.put_in(received, flip);
+                }
                 Ok(None) => break,
                 Err(error) => {
                     held.error = Some(error);

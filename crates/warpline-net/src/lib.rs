@@ -32,7 +32,7 @@ mod queue;
 mod threads;
 mod transport;
 
-pub use faulty::Faulty;
+pub use faulty::{Faulty, Flip};
 pub use launch::{launched_by_mpi, mpirun};
 #[cfg(feature = "mpi")]
 pub use mpi::MpiTransport;

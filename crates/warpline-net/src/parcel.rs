@@ -7,16 +7,24 @@
 //! | 4..6 | the kind, to which the engine gives a meaning |
 //! | 6..8 | the port of the sender |
 //! | 8..16 | the length of the body in bytes |
-//! | 16.. | the body |
+//! | 16..20 | the CRC-32 of all other bytes, header and body |
+//! | 20.. | the body |
 //!
 //! Numbers are little-endian. Ranks compare builds and settings before the first event, so parcels
-//! of another build are rare; they are refused.
+//! of another build are rare; they are refused. The checksum finds every change within 32 bits that
+//! follow each other, and any other change but one in 2³². TCP's has 16 bits, and shared memory
+//! between ranks has none.
+
+use std::ops::Range;
 
 /// The number of bytes before the body.
-pub const HEADER_BYTES: usize = 16;
+pub const HEADER_BYTES: usize = 20;
+
+const LENGTH: Range<usize> = 8..16;
+const CHECKSUM: Range<usize> = 16..HEADER_BYTES;
 
 /// The version of the format; it changes with the format.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 const MARK: [u8; 4] = [b'W', b'a', b'p', FORMAT];
 
 /// Bytes to be sent, with their frame.
@@ -54,6 +62,12 @@ pub enum Malformed {
         /// The length that has arrived.
         found: u64,
     },
+    /// The checksum is not that of the bytes.
+    #[error(
+        "a parcel of {0} bytes was changed on its way, as its checksum shows (is the memory or the \
+         network of a machine faulty?)"
+    )]
+    Damaged(usize),
     /// The receiver does not know the kind.
     #[error("a parcel of unknown kind {0}")]
     Kind(u16),
@@ -75,7 +89,8 @@ impl Parcel {
         buffer.extend_from_slice(&MARK);
         buffer.extend_from_slice(&kind.to_le_bytes());
         buffer.extend_from_slice(&(port as u16).to_le_bytes());
-        buffer.extend_from_slice(&0u64.to_le_bytes());
+        // The length and the checksum, which `seal` writes.
+        buffer.resize(HEADER_BYTES, 0);
         Self { bytes: buffer }
     }
 
@@ -104,9 +119,12 @@ impl Parcel {
     #[must_use]
     pub fn seal(mut self) -> Vec<u8> {
         let len = self.body_len() as u64;
-        if let Some(place) = self.bytes.get_mut(8..HEADER_BYTES) {
-            place.copy_from_slice(&len.to_le_bytes());
-        }
+        let Some((header, body)) = self.bytes.split_at_mut_checked(HEADER_BYTES) else {
+            return self.bytes;
+        };
+        header[LENGTH].copy_from_slice(&len.to_le_bytes());
+        let checksum = checksum(&header[..CHECKSUM.start], body);
+        header[CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
         self.bytes
     }
 
@@ -123,13 +141,23 @@ impl Parcel {
         }
         let number = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
         let mut len = [0; 8];
-        len.copy_from_slice(&header[8..]);
+        len.copy_from_slice(&header[LENGTH]);
         let (said, found) = (u64::from_le_bytes(len), body.len() as u64);
         if said != found {
             return Err(Malformed::Length { said, found });
         }
+        if header[CHECKSUM] != checksum(&header[..CHECKSUM.start], body).to_le_bytes() {
+            return Err(Malformed::Damaged(bytes.len()));
+        }
         Ok(Opened { kind: number(4), port: usize::from(number(6)), body })
     }
+}
+
+fn checksum(header: &[u8], body: &[u8]) -> u32 {
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(header);
+    crc.update(body);
+    crc.finalize()
 }
 
 #[cfg(test)]
@@ -158,6 +186,19 @@ mod tests {
             let mut changed = bytes;
             changed[flip] ^= 0x40;
             prop_assert_eq!(Parcel::open(&changed), Err(Malformed::OtherVersion));
+        }
+
+        /// Wherever it is.
+        #[test]
+        fn a_flipped_bit_is_found(body: Vec<u8>, place: prop::sample::Index) {
+            let mut bytes = Parcel::with_body(1, 2, &body).seal();
+            let bit = place.index(bytes.len() * 8);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let opened = Parcel::open(&bytes);
+            prop_assert!(opened.is_err(), "{:?}", opened);
+            if bit / 8 >= HEADER_BYTES {
+                prop_assert_eq!(opened, Err(Malformed::Damaged(bytes.len())));
+            }
         }
 
         #[test]

@@ -26,6 +26,8 @@
 //!
 //! Pellegrini and Quaglia, *NUMA Time Warp*, 2015, section 4.
 
+use std::fmt;
+
 use warpline::{AnyModel, Link, LpId, Model, wire::Wires};
 
 use crate::results::{Tally, TrafficOutput};
@@ -48,6 +50,10 @@ impl Model for Traffic {
 
     fn name(&self) -> &'static str {
         "traffic"
+    }
+
+    fn parameters(&self) -> &dyn fmt::Debug {
+        self
     }
 
     fn wires(&self) -> Option<Wires<Self>> {

@@ -29,7 +29,7 @@ use warpline::{
     ranks::Transport,
     settings::{Aggregation, Cancellation, Synchronization, SynchronizationKind},
 };
-use warpline_net::{Address, Faulty, Parcel, Received, ThreadTransport, network};
+use warpline_net::{Address, Faulty, Flip, Parcel, Received, ThreadTransport, network};
 
 /// The kind of Time Warp's parcels with events; those for the rounds of GVT come after it.
 const EVENTS: u16 = 16;
@@ -233,6 +233,27 @@ fn ranks_with_different_settings_refuse_to_run() {
             assert!(error.contains("rank 1") && error.contains("--seed 1"), "{error}");
         }
     }
+}
+
+/// Ranks that have read different files, for example.
+#[test]
+fn ranks_with_different_parameters_of_the_model_refuse_to_run() {
+    let refusal = |habits: [Vec<Habit>; 2]| {
+        let spec = |habits| Spec { habits, ..spec(None) };
+        let run = |habits| simulation(Algorithm::TimeWarp, &spec(habits), 1, f64::INFINITY);
+        let mut outcomes = rankwise::run(1, habits.map(run).into()).into_iter();
+        outcomes.next().expect("two ranks").expect_err("refused").to_string()
+    };
+    let [few, many] = [8, 800].map(|lps| vec![Habit::FanOut(1); lps]);
+    let changed = |habits: &[Habit]| {
+        let mut changed = habits.to_vec();
+        changed[3] = Habit::FanOut(2);
+        changed
+    };
+    let error = refusal([few.clone(), changed(&few)]);
+    assert!(error.contains("FanOut(1), FanOut(2), FanOut(1)"), "{error}");
+    let error = refusal([many.clone(), changed(&many)]);
+    assert!(error.contains("with the hash") && error.len() < 2_000, "{error}");
 }
 
 /// RANK-B: the rank with the mistake reports the same error as the sequential engine, and the other

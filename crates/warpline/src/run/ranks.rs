@@ -11,7 +11,8 @@
 //!   ([`Run::carry_out`](super::Run::carry_out)); so a rank waits only for what the others do send.
 //!   Checked by `tests/failing_ranks.rs`, where ranks fail in every phase.
 //! - **RANK-B.** Either all ranks succeed or all fail, with the failure that is first in the order
-//!   of events. Checked by `tests/failing_ranks.rs`.
+//!   of events. Checked by `tests/failing_ranks.rs`. The exception: if the network damages the
+//!   very last message of rank 0, that all went well, its receiver fails alone.
 //! - **RANK-C.** A run leaves nothing in the network. Every message at the control port is waited
 //!   for, every alert, and every parcel of I/O events. A rank that hears an alert leaves without
 //!   reading what else was sent to its workers. So ranks tell each other at the end how much that
@@ -21,6 +22,8 @@
 use std::{
     any::type_name,
     collections::{BTreeMap, VecDeque},
+    fmt::{self, Write as _},
+    hash::{DefaultHasher, Hasher as _},
     ops::Range,
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -67,6 +70,9 @@ struct Control {
     outputs_received: BTreeMap<usize, u64>,
     /// How many parcels of I/O events this rank has sent.
     outputs_sent: u64,
+    /// Why a message could not be read. What it said is lost, and might be waited for for ever, so
+    /// nothing is waited for any more.
+    unreadable: Option<NetError>,
 }
 
 impl<'t> Ranks<'t> {
@@ -144,7 +150,7 @@ impl<'t> Ranks<'t> {
         }
         let me = format!(
             "Warpline {}, model {} ({} LPs, messages of {} bytes: {}, lookahead {:?}), \
-             --engine {engine} --workers {workers} --seed {} --end {} --placement {:?}{}",
+             --engine {engine} --workers {workers} --seed {} --end {} --placement {:?}{}{}",
             env!("CARGO_PKG_VERSION"),
             model.name(),
             model.lp_count(),
@@ -157,6 +163,7 @@ impl<'t> Ranks<'t> {
             settings
                 .synchronization
                 .map_or(String::new(), |kind| format!(" --synchronization {kind}")),
+            Parameters::of(model.parameters()),
         );
         let all = self.dismissing(self.gather_all(me.as_bytes()).map_err(RunError::from))?;
         let differs = all.iter().position(|other| *other != all[0]);
@@ -335,14 +342,62 @@ impl<'t> Ranks<'t> {
     }
 }
 
+/// The parameters of a model for comparison: the text, or, if that is long, a hash of it.
+#[derive(Debug, Default)]
+struct Parameters {
+    text: String,
+    /// Of the whole text.
+    hash: DefaultHasher,
+    len: usize,
+}
+
+impl Parameters {
+    /// Longer text is not for people.
+    const TEXT_MAX: usize = 1_000;
+
+    fn of(parameters: &dyn fmt::Debug) -> Self {
+        let mut this = Self::default();
+        // Only a `Debug` of the model could be what fails; what it has written is compared.
+        let _ = write!(this, "{parameters:?}");
+        this
+    }
+}
+
+impl fmt::Write for Parameters {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.hash.write(text.as_bytes());
+        self.len += text.len();
+        if self.len <= Self::TEXT_MAX {
+            self.text.push_str(text);
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Parameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.text[..], self.len) {
+            ("()", _) => Ok(()),
+            (text, len) if len <= Self::TEXT_MAX => write!(f, ", {text}"),
+            (_, len) => {
+                write!(f, ", parameters of {len} bytes with the hash {:016x}", self.hash.finish())
+            }
+        }
+    }
+}
+
 impl Control {
     /// Takes in the next message that has arrived; says whether there was one.
     fn take_in(&mut self, transport: &dyn Transport) -> Result<bool, NetError> {
+        if let Some(error) = &self.unreadable {
+            return Err(error.clone());
+        }
         let Some(received) = transport.receive(Ranks::control_port(transport))? else {
             return Ok(false);
         };
         let kinds = [GATHER, SHARE, ALERT, DISMISSAL, OUTPUT];
-        match expect(&received.bytes, received.from, &kinds)? {
+        let read = expect(&received.bytes, received.from, &kinds);
+        match read.inspect_err(|error| self.unreadable = Some(error.clone()))? {
             (ALERT, _) => self.alerts.push(received.from),
             (OUTPUT, _) => {
                 *self.outputs_received.entry(received.from).or_default() += 1;

@@ -99,6 +99,39 @@ fn a_doubled_parcel_of_windows_is_an_error() {
     assert!(text.contains("CONS-D") || text.contains("not due here"), "{text}");
 }
 
+/// A network that flips a bit, of a parcel of the engine or of the ranks themselves, while all goes
+/// well or while a rank fails: all ranks end, and none with another result.
+#[test]
+fn a_flipped_bit_ends_all_ranks() {
+    let expected = Simulation::new(spec(None)).end(20.0).run().expect("sound");
+    let failing = || spec(Some((Where::Event(1, 30), Mistake::Fail)));
+    let cases = ALGORITHMS.into_iter().flat_map(|algorithm| {
+        (0..2).flat_map(move |port| (0..16).map(move |after| (algorithm, port, after)))
+    });
+    for ((algorithm, port, after), fails) in cases.flat_map(|case| [(case, false), (case, true)]) {
+        let ends = network(2, 2).into_iter().enumerate().map(|(rank, inner)| {
+            let end = Faulty::new(inner, after);
+            if rank == 1 { end.flipping(Flip { port, after, bit: 389 * after }) } else { end }
+        });
+        let spec = || if fails { failing() } else { spec(None) };
+        let all = (0..2).map(|_| simulation(algorithm, &spec(), 1, 20.0)).collect();
+        let outcomes = rankwise::run_on(ends.collect(), all);
+        let text = format!("{algorithm:?}, port {port}, parcel {after}: {outcomes:?}");
+        match &outcomes[..] {
+            // The run was over before the parcel came. It may have been the last one of all: then
+            // its receiver fails alone.
+            [Some(Ok(Some(report))), Some(Ok(None) | Err(RunError::Net(_)))] if !fails => {
+                assert_eq!(report.digest, expected.digest, "{text}");
+            }
+            [Some(Err(_)), Some(Err(_))] => {
+                let seen = ["Malformed", "cannot be read"].iter().any(|said| text.contains(said));
+                assert!(fails || seen, "{text}");
+            }
+            _ => panic!("{text}"),
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 

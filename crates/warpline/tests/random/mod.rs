@@ -111,6 +111,10 @@ impl Model for Spec {
         "random"
     }
 
+    fn parameters(&self) -> &dyn fmt::Debug {
+        &self.habits
+    }
+
     fn lp_count(&self) -> usize {
         self.habits.len()
     }
