@@ -105,6 +105,11 @@ impl Binding {
         }
     }
 
+    /// The thread has slept: what it has had of its core until now says nothing.
+    pub fn look_afresh(&mut self) {
+        (self.looked, self.ran) = (Instant::now(), time_run());
+    }
+
     /// Lets the thread use all its former cores, or those of its node if there are several nodes.
     fn let_go_of_core(&mut self) {
         self.is_bound = false;

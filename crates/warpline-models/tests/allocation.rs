@@ -109,6 +109,9 @@ fn a_longer_run_allocates_no_more() {
         PoolKind::ALL.iter().map(with)
     };
     let parallel = [1, 2].into_iter().flat_map(time_warp);
+    // Load sharing on, and no LP that moves: between two moves nothing is taken.
+    let balance = Balance::Randomly(0.0);
+    let sharing = Engine::from(TimeWarp { workers: 2, balance, ..TimeWarp::default() });
     // Each leg allocates, so there is only one.
     let balance = Balance::Off;
     let conservative = || {
@@ -119,7 +122,7 @@ fn a_longer_run_allocates_no_more() {
         Speculative { workers, width: Width::Fixed(0.02), balance, ..Speculative::default() }.into()
     });
     let others = [Engine::default()].into_iter().chain(conservative()).chain(speculative);
-    for engine in others.chain(parallel) {
+    for engine in others.chain(parallel).chain([sharing]) {
         check(engine, calls);
     }
     for engine in [Engine::default()].into_iter().chain(conservative()) {

@@ -11,7 +11,7 @@ use crate::ConfigError;
 pub enum Balance {
     /// LPs move if one worker has more to do than the others for a while, and fewer workers run
     /// the model while that is faster: because another program takes a core, or because the model
-    /// has too few events. (In Time Warp, all workers work.)
+    /// has too few events.
     #[default]
     On,
     /// LPs stay with the worker that they were placed on, and all workers work.

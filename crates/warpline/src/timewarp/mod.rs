@@ -21,6 +21,7 @@
 //! | [`cancelback`] | shortage of buffers |
 //! | [`moves`] | LPs that move to other workers |
 //! | [`load`] | how much LPs have to do |
+//! | [`crew`], [`manning`] | which thread runs which worker, and how many threads work |
 //! | [`io`], [`waiting`] | I/O events, and LPs that wait for GVT |
 //! | [`remote`] | other ranks: remote events, remote anti-messages, GVT across ranks |
 //! | [`ending`] | how a run ends for a worker |
@@ -32,6 +33,7 @@
 mod anti_messages;
 mod cancelback;
 mod costs;
+mod crew;
 mod diagnosis;
 mod ending;
 mod event;
@@ -41,6 +43,7 @@ pub(crate) mod gvt;
 mod history;
 mod io;
 mod load;
+mod manning;
 mod moves;
 mod new_gvt;
 mod processing;

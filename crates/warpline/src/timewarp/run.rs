@@ -7,8 +7,10 @@ use warpline_memory::Binding;
 
 use super::{
     costs::Part,
+    crew::{Crew, Seats},
     diagnosis::Evidence,
     gvt::Bound,
+    manning::Manning,
     remote::Exchanged,
     saving::Lp,
     shared::Shared,
@@ -33,8 +35,12 @@ const SPINS: u32 = 32;
 /// After this many, it sleeps.
 const YIELDS: u32 = 1500;
 
+/// The results of a thread's workers; and who has decided how many threads work.
+type ThreadResult<L> = (Vec<WorkerResult<L>>, Option<Manning>);
+
 /// The result of a worker.
 struct WorkerResult<L> {
+    me: usize,
     lps: Vec<Lp<L>>,
     statistics: Statistics,
     /// Events that were sent and not committed.
@@ -62,8 +68,8 @@ pub(crate) fn run<M: Model>(
     };
     run.carry_out(make, |shared, started| {
         watch.show(&shared.shown);
-        let results = if settings.engine.in_turn {
-            work_in_turn(model, shared, watch, started, ranks)
+        let (results, manning) = if settings.engine.in_turn {
+            (work_in_turn(model, shared, watch, started, ranks), None)
         } else {
             work_at_once(model, shared, watch, started, ranks)
         };
@@ -79,7 +85,11 @@ pub(crate) fn run<M: Model>(
             }
             return Outcome::failed(shared.failure.take());
         }
-        Outcome::Done(Reporting { shared, started }.conclusion(results, watch))
+        let mut conclusion = Reporting { shared, started }.conclusion(results, watch);
+        let committed = conclusion.totals.committed_events;
+        let remark = manning.and_then(|manning| manning.remark(committed));
+        conclusion.details.remarks.extend(remark);
+        Outcome::Done(conclusion)
     })
 }
 
@@ -91,17 +101,34 @@ pub(super) fn finish_outputs<M: Model>(model: &M, shared: &Shared<M>, ranks: &Ra
     }
 }
 
-/// All workers, each on a thread of its own.
+/// All workers, each on a thread of its own while all threads work.
 fn work_at_once<M: Model>(
     model: &M,
     shared: &Shared<M>,
     watch: &mut Watch<'_>,
     started: Instant,
     ranks: &Ranks<'_>,
-) -> Vec<WorkerResult<M::Lp>> {
-    let work = |me, watch: &mut Watch<'_>| work(model, shared, (me, ranks), watch, started);
-    let refused = || shared.abandon();
-    threads::at_once(shared.workers(), watch, &shared.failure, refused, work)
+) -> ThreadResult<M::Lp> {
+    let crew = Crew::new(shared.workers());
+    let work = |me, watch: &mut Watch<'_>| {
+        // A bug of the engine must not leave the others waiting for this thread.
+        let alarm = Alarm::new(|| sound_alarm(shared, &crew, me));
+        let worker = Box::new(Worker::new(model, shared, me, ranks));
+        let manning = Manning::new(&shared.settings).filter(|_| me == 0);
+        let observer = Observer::new(shared, watch, started, manning);
+        let done = Thread { shared, crew: &crew, me, observer, results: Vec::new() }.work(worker);
+        alarm.disarm();
+        done
+    };
+    let refused = || {
+        shared.abandon();
+        crew.break_off();
+    };
+    let threads = threads::at_once(shared.workers(), watch, &shared.failure, refused, work);
+    let (results, manning): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
+    let mut results: Vec<_> = results.into_iter().flatten().collect();
+    results.sort_by_key(|worker| worker.me);
+    (results, manning.into_iter().flatten().next())
 }
 
 /// All workers, in turn, on this thread.
@@ -117,11 +144,12 @@ fn work_in_turn<M: Model>(
     for (worker, ended) in &mut workers {
         *ended = worker.start().err();
     }
-    let mut observer = Observer::new(shared, watch, started);
+    let mut observer = Observer::new(shared, watch, started, None);
     while workers.iter().any(|(_, ended)| ended.is_none()) {
         for (worker, ended) in workers.iter_mut().filter(|(_, ended)| ended.is_none()) {
             *ended = worker.turn().err();
-            observer.observe(worker);
+            // They take turns anyway.
+            let _ = observer.observe(worker);
         }
     }
     let result = |(worker, end): (_, Option<End>)| result(worker, end.unwrap_or(End::Failed));
@@ -134,61 +162,103 @@ fn refuse_what_the_model_lacks<M: Model>(settings: &Settings<TimeWarp>) -> Resul
     ConfigError::check(ok, "saving", "reverse", "copy or incremental: the model cannot reverse")
 }
 
-/// One worker, from its start to its end.
-fn work<M: Model>(
-    model: &M,
-    shared: &Shared<M>,
-    (me, ranks): (usize, &Ranks<'_>),
-    watch: &mut Watch<'_>,
-    started: Instant,
-) -> WorkerResult<M::Lp> {
-    let mut binding = threads::bind(&shared.directory, me, &shared.settings.parallel());
-    // A bug of the engine must not leave the others waiting for this worker.
-    let alarm = Alarm::new(|| sound_alarm(shared, me));
-    let mut worker = Worker::new(model, shared, me, ranks);
-    if let Err(end) = worker.start() {
-        // It does not have all its LPs, so it takes no mail.
-        alarm.disarm();
-        return result(worker, end);
-    }
-    let mut observer = Observer::new(shared, watch, started);
-    worker.show_activity(Activity::Working);
-    let (mut idle, mut since_look) = (0, 0);
-    let end = loop {
-        match worker.turn() {
-            Ok(Turn::Worked) if idle <= SPINS => idle = 0,
-            Ok(Turn::Worked) => {
-                idle = 0;
-                worker.show_activity(Activity::Working);
-            }
-            Ok(Turn::Idle) => {
-                idle = idle.saturating_add(1);
-                if idle > SPINS {
-                    worker.show_why_idle();
-                }
-                threads::wait(idle, SPINS, YIELDS);
-            }
-            Err(end) => break end,
-        }
-        since_look += 1;
-        if since_look == SLICE_TURNS_MAX {
-            since_look = 0;
-            binding.iter_mut().for_each(Binding::let_go_of_shared_core);
-        }
-        observer.observe(&mut worker);
-    };
-    alarm.disarm();
-    drop(binding);
-    result(worker, end)
+/// One thread of the run.
+struct Thread<'a, 'r, 'w, M: Model> {
+    shared: &'r Shared<M>,
+    crew: &'a Crew<Box<Worker<'r, M>>>,
+    me: usize,
+    observer: Observer<'a, 'w, M>,
+    /// Of the workers that have ended here.
+    results: Vec<WorkerResult<M::Lp>>,
 }
 
-/// Ends the run for all workers: this one has panicked.
-fn sound_alarm<M: Model>(shared: &Shared<M>, me: usize) {
+impl<'r, M: Model> Thread<'_, 'r, '_, M> {
+    /// Starts a worker, and runs it and any other that comes here.
+    fn work(mut self, mut worker: Box<Worker<'r, M>>) -> ThreadResult<M::Lp> {
+        let Self { shared, crew, me, .. } = self;
+        let mut binding = threads::bind(&shared.directory, me, &shared.settings.parallel());
+        let mut seats = Seats::new(me, shared.workers());
+        match worker.start() {
+            Ok(()) => {
+                worker.show_activity(Activity::Working);
+                seats.workers.push((me, worker));
+            }
+            // It does not have all its LPs, so it takes no mail.
+            Err(end) => self.end(worker, end),
+        }
+        let (mut idle, mut since_look) = (0, 0);
+        while !seats.workers.is_empty() || !crew.is_over() {
+            crew.exchange(&mut seats);
+            if seats.workers.is_empty() {
+                crew.sleep(&seats);
+                binding.iter_mut().for_each(Binding::look_afresh);
+                continue;
+            }
+            let worked = self.take_turns(&mut seats);
+            self.wait_if_idle(&mut seats, worked, &mut idle);
+            since_look += 1;
+            if since_look == SLICE_TURNS_MAX {
+                since_look = 0;
+                binding.iter_mut().for_each(Binding::let_go_of_shared_core);
+            }
+        }
+        drop(binding);
+        (self.results, self.observer.manning)
+    }
+
+    /// One turn of each worker here. Returns whether one of them handled events.
+    #[inline]
+    fn take_turns(&mut self, seats: &mut Seats<Box<Worker<'r, M>>>) -> bool {
+        let (mut at, mut worked) = (0, false);
+        while let Some((_, worker)) = seats.workers.get_mut(at) {
+            match worker.turn() {
+                Ok(turn) => {
+                    worked |= turn == Turn::Worked;
+                    if let Some(threads) = self.observer.observe(worker) {
+                        self.crew.set_at_work(threads);
+                    }
+                    at += 1;
+                }
+                Err(end) => {
+                    let (_, worker) = seats.workers.remove(at);
+                    self.end(worker, end);
+                }
+            }
+        }
+        worked
+    }
+
+    /// Waits after turns in which no event was handled, for longer the more there were.
+    #[inline]
+    fn wait_if_idle(&self, seats: &mut Seats<Box<Worker<'r, M>>>, worked: bool, idle: &mut u32) {
+        if !worked {
+            *idle = idle.saturating_add(1);
+            if *idle > SPINS {
+                seats.workers.iter_mut().for_each(|(_, worker)| worker.show_why_idle());
+            }
+            threads::wait(*idle, SPINS, YIELDS);
+            return;
+        }
+        if *idle > SPINS {
+            seats.workers.iter().for_each(|(_, one)| one.show_activity(Activity::Working));
+        }
+        *idle = 0;
+    }
+
+    fn end(&mut self, worker: Box<Worker<'r, M>>, end: End) {
+        self.results.push(result(*worker, end));
+        self.crew.end_one();
+    }
+}
+
+/// Ends the run for all workers: thread `me` has panicked.
+fn sound_alarm<M: Model, T>(shared: &Shared<M>, crew: &Crew<T>, me: usize) {
     let fault = Fault::Failed(format!(
         "Warpline has a bug: worker {me} panicked; please report it with the seed and the flags"
     ));
     shared.failure.note(FailureOrder::Start(LpId::new(0)), own_error(fault, &shared.settings));
     shared.abandon();
+    crew.break_off();
 }
 
 fn result<M: Model>(mut worker: Worker<'_, M>, end: End) -> WorkerResult<M::Lp> {
@@ -199,6 +269,7 @@ fn result<M: Model>(mut worker: Worker<'_, M>, end: End) -> WorkerResult<M::Lp> 
     worker.statistics.coasted = worker.saving.coasted;
     let pending = worker.sender.pending.len() + worker.waiting.len() + worker.backlog();
     WorkerResult {
+        me: worker.me,
         pending: pending as u64,
         exchanged: worker.exchanged(),
         gvt: worker.gvt,
@@ -218,33 +289,44 @@ struct Observer<'a, 'w, M: Model> {
     started: Instant,
     timer: Timer,
     stops: bool,
+    manning: Option<Manning>,
 }
 
 impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
-    fn new(shared: &'a Shared<M>, watch: &'a mut Watch<'w>, started: Instant) -> Self {
+    fn new(
+        shared: &'a Shared<M>,
+        watch: &'a mut Watch<'w>,
+        started: Instant,
+        manning: Option<Manning>,
+    ) -> Self {
         let timer = Timer::new(started, SLICE_TURNS_MAX);
-        Self { shared, watch, started, timer, stops: false }
+        Self { shared, watch, started, timer, stops: false, manning }
     }
 
     /// Called after a turn of a worker. The first worker calls the observer now and then, and tells
-    /// the others if the run is to stop.
-    fn observe(&mut self, worker: &mut Worker<'_, M>) {
-        if worker.me == 0 && self.says_stop(worker.gvt) {
+    /// the others if the run is to stop. Says how many threads are to work, if that changes.
+    #[inline]
+    fn observe(&mut self, worker: &mut Worker<'_, M>) -> Option<usize> {
+        if worker.me != 0 {
+            return None;
+        }
+        let threads = if self.timer.is_due() { self.look(worker.gvt) } else { None };
+        if self.stops || self.watch.stopped() {
             worker.flow.stop();
             // Events that take long would put off the next round for as long.
             self.shared.request_gvt();
         }
+        threads
     }
 
-    fn says_stop(&mut self, gvt: Bound) -> bool {
-        if self.timer.is_due() {
-            self.timer.look();
-            if self.timer.takes_observation() {
-                let progress = progress(self.shared, gvt, self.started);
-                self.stops |= self.watch.observe(&progress).is_break();
-            }
+    /// Looks at the clock.
+    fn look(&mut self, gvt: Bound) -> Option<usize> {
+        self.timer.look();
+        let progress = || progress(self.shared, gvt, self.started);
+        if self.timer.takes_observation() {
+            self.stops |= self.watch.observe(&progress()).is_break();
         }
-        self.stops || self.watch.stopped()
+        self.manning.as_mut().and_then(|manning| manning.look(&progress()))
     }
 }
 

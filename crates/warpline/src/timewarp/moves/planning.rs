@@ -70,14 +70,14 @@ enum Clock {
 }
 
 impl Pace {
-    /// Chance lets a load of so many events vary by their square root; twice that is rare.
+    /// Chance lets a load of so many events vary by their square root; three times that is rare.
     fn new() -> Self {
         Self {
             clock: Clock::Since(Instant::now()),
             look: (4_096, 1e-3),
             measure: (32_768, 0.0),
             most: 0.1,
-            noise: 2.0,
+            noise: 3.0,
         }
     }
 
@@ -139,18 +139,20 @@ impl Planner {
             Balance::On => self.share(round, moves),
             Balance::Randomly(share) => {
                 let batch = self.at_random(share, places, moves.workers());
-                self.balancer.note_move(batch.len());
+                if !batch.is_empty() {
+                    self.balancer.note_move(batch.len());
+                }
                 self.announce(round, batch)
             }
         }
     }
 
-    fn announce(&mut self, round: u64, batch: Arc<[Move]>) -> Decision {
+    fn announce(&mut self, round: u64, batch: Vec<Move>) -> Decision {
         (self.next, self.stage) = (round + SETTLED, Stage::Begins);
-        if batch.is_empty() { (0, None) } else { (MOVES, Some(batch)) }
+        if batch.is_empty() { (0, None) } else { (MOVES, Some(batch.into())) }
     }
 
-    fn at_random(&mut self, share: f64, places: &[LpPlace], workers: usize) -> Arc<[Move]> {
+    fn at_random(&mut self, share: f64, places: &[LpPlace], workers: usize) -> Vec<Move> {
         let dice = &mut self.dice;
         let one = |(lp, place): (usize, &LpPlace)| {
             let to = dice.chance(share).then(|| dice.below(workers as u64) as usize)?;
@@ -208,9 +210,9 @@ impl Planner {
         workers: usize,
         noise: f64,
         time: f64,
-    ) -> Arc<[Move]> {
+    ) -> Vec<Move> {
         let Some(table) = self.balancer.place(measured, workers, noise, time) else {
-            return Arc::default();
+            return Vec::new();
         };
         let moved = |(lp, (old, &new)): (usize, (&Measured, &u32))| {
             (old.worker != new).then_some(Move { lp: LpId::from_index(lp), to: new as usize })

@@ -1,0 +1,257 @@
+//! Which thread runs which worker.
+//!
+//! At first each worker has a thread of its own. While fewer threads work, each of them has several
+//! workers, which take turns; the other threads sleep, and cost nothing. So a thread that another
+//! program has displaced from its core gives its LPs away at once, and gets them back: they stay
+//! with their worker, no event has to move, and GVT waits for no thread that sleeps. (A smaller
+//! share of LPs for a thread that runs half of the time would not help: as long as it is off its
+//! core, GVT stands still.)
+//!
+//! Called by [`run`](mod@super::run): the first thread says how many are to work, and every thread
+//! asks between two turns which workers it has.
+//!
+//! # Invariants
+//!
+//! - **CREW-A.** A worker is with one thread, or on its way to one; only the thread that has it
+//!   calls it. (It changes hands under a lock, which publishes all that it has written.)
+//! - **CREW-B.** The first worker stays with the first thread, which looks at the clock.
+
+use std::{
+    sync::{
+        Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+/// How long a thread without workers sleeps at a time, if nothing happens. (Nobody wakes it when a
+/// thread has panicked.)
+const NAP: Duration = Duration::from_millis(20);
+
+/// What the threads share. `T` is a worker.
+#[derive(Debug)]
+pub(super) struct Crew<T> {
+    /// How many threads are to work.
+    at_work: AtomicUsize,
+    /// Workers that have ended.
+    ended: AtomicUsize,
+    /// A thread has panicked or could not be started, so its workers will not end.
+    is_broken: AtomicBool,
+    /// By thread.
+    posts: Box<[Post<T>]>,
+}
+
+/// Where workers come to a thread.
+#[derive(Debug)]
+struct Post<T> {
+    has_arrivals: AtomicBool,
+    arrivals: Mutex<Vec<(usize, T)>>,
+    wake: Condvar,
+}
+
+impl<T> Post<T> {
+    fn lock(&self) -> MutexGuard<'_, Vec<(usize, T)>> {
+        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The workers that one thread has.
+#[derive(Debug)]
+pub(super) struct Seats<T> {
+    me: usize,
+    /// How many threads work, as far as this one knows.
+    at_work: usize,
+    /// Each with its number.
+    pub(super) workers: Vec<(usize, T)>,
+}
+
+impl<T> Seats<T> {
+    pub(super) const fn new(me: usize, workers: usize) -> Self {
+        Self { me, at_work: workers, workers: Vec::new() }
+    }
+}
+
+impl<T> Crew<T> {
+    /// For this number of workers, and as many threads.
+    pub(super) fn new(workers: usize) -> Self {
+        let post = |_| Post {
+            has_arrivals: AtomicBool::new(false),
+            arrivals: Mutex::default(),
+            wake: Condvar::new(),
+        };
+        Self {
+            at_work: AtomicUsize::new(workers),
+            ended: AtomicUsize::new(0),
+            is_broken: AtomicBool::new(false),
+            posts: (0..workers).map(post).collect(),
+        }
+    }
+
+    pub(super) fn workers(&self) -> usize {
+        self.posts.len()
+    }
+
+    /// How many threads are to work.
+    pub(super) fn at_work(&self) -> usize {
+        // Ordering: Relaxed; threads may see it late, and workers change hands under a lock.
+        self.at_work.load(Ordering::Relaxed)
+    }
+
+    /// Lets this number of threads work.
+    pub(super) fn set_at_work(&self, threads: usize) {
+        // Ordering: Relaxed, see `at_work`.
+        self.at_work.store(threads.clamp(1, self.workers()), Ordering::Relaxed);
+        // Sleepers have no workers to give away; they wake when some come.
+    }
+
+    /// The thread that has a worker while this number of threads work. Neighbors stay together.
+    fn thread_of(&self, worker: usize, at_work: usize) -> usize {
+        worker * at_work / self.workers()
+    }
+
+    /// Gives away the workers that are another thread's, and takes those that have come. Called by
+    /// each thread between two turns.
+    #[inline]
+    pub(super) fn exchange(&self, seats: &mut Seats<T>) {
+        let at_work = self.at_work();
+        if at_work != seats.at_work {
+            self.give(seats, at_work);
+        }
+        // Ordering: Relaxed; a worker that is seen late is late. The lock publishes it.
+        if self.posts[seats.me].has_arrivals.load(Ordering::Relaxed) {
+            self.take(seats);
+        }
+    }
+
+    #[cold]
+    fn give(&self, seats: &mut Seats<T>, at_work: usize) {
+        seats.at_work = at_work;
+        let me = seats.me;
+        let leaves = |(worker, _): &mut (usize, T)| self.thread_of(*worker, at_work) != me;
+        for (worker, one) in seats.workers.extract_if(.., leaves) {
+            self.post(self.thread_of(worker, at_work), worker, one);
+        }
+    }
+
+    fn post(&self, thread: usize, worker: usize, one: T) {
+        let post = &self.posts[thread];
+        let mut arrivals = post.lock();
+        arrivals.push((worker, one));
+        // Ordering: Relaxed, see `exchange`.
+        post.has_arrivals.store(true, Ordering::Relaxed);
+        post.wake.notify_one();
+    }
+
+    #[cold]
+    fn take(&self, seats: &mut Seats<T>) {
+        let post = &self.posts[seats.me];
+        {
+            let mut arrivals = post.lock();
+            // Ordering: Relaxed, see `exchange`.
+            post.has_arrivals.store(false, Ordering::Relaxed);
+            seats.workers.append(&mut arrivals);
+        }
+        seats.workers.sort_by_key(|(worker, _)| *worker);
+        // Who gave it may have known another number of threads.
+        self.give(seats, seats.at_work);
+    }
+
+    /// Sleeps until a worker comes, or for a while. Called by a thread without workers.
+    pub(super) fn sleep(&self, seats: &Seats<T>) {
+        let post = &self.posts[seats.me];
+        let arrivals = post.lock();
+        if arrivals.is_empty() && !self.is_over() {
+            drop(post.wake.wait_timeout(arrivals, NAP));
+        }
+    }
+
+    /// A worker has ended.
+    pub(super) fn end_one(&self) {
+        // Ordering: Relaxed; the locks below order it for sleepers, and others look again.
+        if self.ended.fetch_add(1, Ordering::Relaxed) + 1 == self.workers() {
+            for post in &self.posts {
+                let _held = post.lock();
+                post.wake.notify_all();
+            }
+        }
+    }
+
+    /// A thread will not end its workers.
+    pub(super) fn break_off(&self) {
+        // Ordering: Relaxed; sleepers look again after a nap.
+        self.is_broken.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether all workers have ended, as far as they will.
+    pub(super) fn is_over(&self) -> bool {
+        // Ordering: Relaxed, see `end_one` and `break_off`.
+        self.ended.load(Ordering::Relaxed) == self.workers()
+            || self.is_broken.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// CREW-A: workers that are counters, on threads whose number changes all the time. Each is
+    /// called by one thread at a time, none is lost, and all threads come to an end. (It hangs, and
+    /// the test with it, if `take` leaves out `give`, `sleep` does not look at `arrivals` under the
+    /// lock, or `end_one` wakes nobody and a nap is endless.)
+    #[test]
+    fn workers_change_hands() {
+        const WORKERS: usize = 5;
+        const TURNS: u64 = 2_000;
+        let crew = Crew::new(WORKERS);
+        let run = |me: usize| {
+            let mut seats = Seats::new(me, WORKERS);
+            seats.workers.push((me, 0_u64));
+            let (mut ended, mut turns) = (Vec::new(), 0_u64);
+            while !crew.is_over() {
+                crew.exchange(&mut seats);
+                if seats.workers.is_empty() {
+                    crew.sleep(&seats);
+                    continue;
+                }
+                turns += 1;
+                if me == 0 && turns.is_multiple_of(3) {
+                    crew.set_at_work(1 + warpline_core::mix(7, turns) as usize % WORKERS);
+                }
+                seats.workers.iter_mut().for_each(|(_, turn)| *turn += 1);
+                let over = |(_, turn): &mut (usize, u64)| *turn >= TURNS;
+                let before = ended.len();
+                ended.extend(seats.workers.extract_if(.., over));
+                (before..ended.len()).for_each(|_| crew.end_one());
+            }
+            ended.into_iter().map(|(worker, _)| worker).collect::<Vec<_>>()
+        };
+        let mut all: Vec<usize> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..WORKERS).map(|me| scope.spawn(move || run(me))).collect();
+            threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
+        });
+        all.sort_unstable();
+        assert_eq!(all, [0, 1, 2, 3, 4]);
+    }
+
+    /// A thread that learns late how many threads work passes a worker on.
+    #[test]
+    fn a_worker_finds_its_thread() {
+        let crew = Crew::new(3);
+        let mut seats = [0, 1, 2].map(|me| Seats::new(me, 3));
+        for (me, seats) in seats.iter_mut().enumerate() {
+            seats.workers.push((me, ()));
+        }
+        crew.set_at_work(1);
+        crew.exchange(&mut seats[2]);
+        assert!(seats[2].workers.is_empty());
+        crew.set_at_work(2);
+        crew.exchange(&mut seats[0]);
+        crew.exchange(&mut seats[1]);
+        crew.exchange(&mut seats[0]);
+        let numbers = |seats: &Seats<()>| seats.workers.iter().map(|one| one.0).collect::<Vec<_>>();
+        assert_eq!(seats.each_ref().map(numbers), [vec![0, 1], vec![2], vec![]]);
+        assert!((1..4).all(|at_work| crew.thread_of(0, at_work) == 0), "CREW-B");
+    }
+}

@@ -1,0 +1,145 @@
+//! How many threads work: as many as is fastest.
+//!
+//! Called by the first thread at each look at the clock. If another program takes a core, the
+//! workers of the thread that ran there hold all others up: no GVT without their reports. The rate
+//! shows that, and fewer threads do the work of all workers ([`crew`](super::crew)), as long as
+//! that is faster. Whether it is, and when more threads are tried again, is the choice that the
+//! engines with windows have ([`Choice`]); there is nothing to hand over here.
+
+use warpline_core::{LpId, Stream};
+
+use crate::{
+    EngineKind,
+    legs::{Candidate, Choice},
+    settings::{Balance, Settings, TimeWarp},
+    watch::Progress,
+};
+
+/// Decides how many threads work.
+#[derive(Debug)]
+pub(super) struct Manning {
+    /// The numbers of threads that are tried.
+    candidates: Vec<Candidate>,
+    choice: Choice,
+    /// For tests: threads come and go with this probability at each look.
+    at_random: Option<(f64, Stream)>,
+    /// Events committed by each number of threads, and those before the present one.
+    committed: Vec<u64>,
+    now: usize,
+    before: u64,
+}
+
+impl Manning {
+    /// For a run with these settings, if the number of threads may change.
+    pub(super) fn new(settings: &Settings<TimeWarp>) -> Option<Self> {
+        let &TimeWarp { workers, balance, in_turn, .. } = &settings.engine;
+        if workers == 1 || balance == Balance::Off || in_turn {
+            return None;
+        }
+        let candidates = Candidate::of(EngineKind::TimeWarp, workers, balance);
+        let mut choice = Choice::preferring_the_first(candidates.len());
+        let at_random = match balance {
+            Balance::Randomly(share) => Some((share, Stream::for_lp(settings.seed, LpId::new(1)))),
+            Balance::On | Balance::Off => None,
+        };
+        let (now, committed) = (choice.begin_leg(), vec![0; candidates.len()]);
+        Some(Self { candidates, choice, at_random, committed, now, before: 0 })
+    }
+
+    /// Looks how far the run is. Says how many threads are to work from now on, if that changes.
+    pub(super) fn look(&mut self, progress: &Progress) -> Option<usize> {
+        if let Some((share, dice)) = &mut self.at_random {
+            let most = self.candidates[0].workers as u64;
+            return dice.chance(*share).then(|| 1 + dice.below(most) as usize);
+        }
+        if !self.choice.look(progress) {
+            return None;
+        }
+        self.committed[self.now] += progress.committed_events - self.before;
+        (self.now, self.before) = (self.choice.begin_leg(), progress.committed_events);
+        Some(self.candidates[self.now].workers)
+    }
+
+    /// What the report says at the end, if fewer threads did much of the work.
+    pub(super) fn remark(&self, committed: u64) -> Option<String> {
+        let mut by_number = self.committed.clone();
+        by_number[self.now] += committed - self.before;
+        let by_fewer: u64 = by_number[1..].iter().sum();
+        let share = by_fewer as f64 / committed.max(1) as f64;
+        if share < FEWER_MUCH {
+            return None;
+        }
+        let mut text =
+            format!("fewer threads than workers committed {:.0} % of the events", 100.0 * share);
+        let rates = self.candidates.iter().enumerate();
+        let rates =
+            rates.filter_map(|(number, one)| Some((one.workers, self.choice.rate(number)?)));
+        for (place, (threads, rate)) in rates.enumerate() {
+            let before = if place == 0 { "; million events/s: " } else { ", " };
+            text += &format!("{before}{threads} threads {:.1}", rate / 1e6);
+        }
+        Some(text)
+    }
+}
+
+/// The report tells if fewer threads committed this part of the events.
+const FEWER_MUCH: f64 = 0.1;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use warpline_core::VirtualTime;
+
+    use super::*;
+
+    fn settings(balance: Balance, in_turn: bool) -> Settings<TimeWarp> {
+        let engine = TimeWarp { workers: 2, balance, in_turn, ..TimeWarp::default() };
+        Settings { seed: 1, end: 1e3, memory: None, engine }
+    }
+
+    /// Plays a run in which the first core is taken for a while: two threads commit so many events
+    /// per second then, otherwise 10 million, and one 6 million. Returns the share of the time in
+    /// which the faster number of threads worked.
+    fn play(disturbed: f64) -> f64 {
+        let mut manning = Manning::new(&settings(Balance::On, false)).expect("two workers");
+        let (mut threads, mut committed, mut right) = (2, 0.0, 0_u32);
+        let steps: u32 = 40_000;
+        for step in 1..=steps {
+            let time = 0.25e-3 * f64::from(step);
+            let is_taken = (3.0..7.0).contains(&time);
+            let rates = [6e6, if is_taken { disturbed } else { 10e6 }];
+            committed += 0.25e-3 * rates[threads - 1];
+            let best = if rates[0] > rates[1] { 1 } else { 2 };
+            right += u32::from(threads == best);
+            let progress = Progress {
+                virtual_time: VirtualTime::new(time * 100.0).expect("a time"),
+                end: VirtualTime::new(1e3).expect("a time"),
+                committed_events: committed as u64,
+                processed_events: committed as u64,
+                wall: Duration::from_secs_f64(time),
+            };
+            if let Some(number) = manning.look(&progress) {
+                threads = number;
+            }
+        }
+        assert!(
+            manning.remark(committed as u64).is_some_and(|text| text.contains("1 threads 6.0"))
+        );
+        f64::from(right) / f64::from(steps)
+    }
+
+    /// Fewer threads work while a core is taken, and all when it is back.
+    #[test]
+    fn a_core_that_is_taken_is_left() {
+        let share = play(4e6);
+        assert!(share > 0.85, "{share}");
+    }
+
+    /// One worker, a balance that is off, and workers that take turns have nothing to choose.
+    #[test]
+    fn there_may_be_nothing_to_choose() {
+        assert!(Manning::new(&settings(Balance::Off, false)).is_none());
+        assert!(Manning::new(&settings(Balance::On, true)).is_none());
+    }
+}
