@@ -125,7 +125,11 @@ fn a_longer_run_allocates_no_more() {
     for engine in others.chain(parallel).chain([sharing]) {
         check(engine, calls);
     }
-    for engine in [Engine::default()].into_iter().chain(conservative()) {
+    // Saved states of circuits go into the memory of old ones; the mutation that empties `records`
+    // in the speculative engine's `Window::clear` was seen red.
+    let width = Width::Fixed(0.02 * 0.1e-9);
+    let one = Speculative { workers: 1, width, balance, ..Speculative::default() };
+    for engine in [Engine::default(), one.into()].into_iter().chain(conservative()) {
         check(engine, calls_of_circuit);
     }
 }

@@ -17,10 +17,25 @@ pub(crate) struct Core {
 }
 
 /// An LP: its state, and what engines keep beside it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Lp<L> {
     pub(crate) state: L,
     pub(crate) core: Core,
+}
+
+/// A state that goes into an old copy may use its memory again, if the model cares for that.
+impl<L: Clone> Clone for Lp<L> {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self { state: self.state.clone(), core: self.core.clone() }
+    }
+
+    #[inline]
+    fn clone_from(&mut self, source: &Self) {
+        let Self { state, core } = source;
+        self.state.clone_from(state);
+        self.core.clone_from(core);
+    }
 }
 
 impl<L: LogicalProcess> Lp<L> {

@@ -57,8 +57,10 @@ pub(super) struct Window<L: LogicalProcess, B> {
     /// The events of the log by LP.
     pub(super) order: Vec<Item>,
     added: Vec<Added<B>>,
-    /// Of the LPs that were handled.
+    /// Of the LPs that were handled, `handled` of them. Those behind are of earlier windows: new
+    /// copies go into the memory of their old ones.
     records: Vec<Record<L>>,
+    handled: usize,
     /// By LP: where its record is. If that is the record of another LP, or none, it has none.
     places: Vec<u32>,
     /// Executions of events that stand.
@@ -78,6 +80,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
             order: Vec::new(),
             added: Vec::new(),
             records: Vec::new(),
+            handled: 0,
             places: vec![NONE; lps],
             standing: 0,
             stopped: Vec::new(),
@@ -88,13 +91,13 @@ impl<L: LogicalProcess, B> Window<L, B> {
     /// Whether the LP was handled in this window.
     #[inline]
     pub(super) fn has(&self, local: u32) -> bool {
-        let record = self.records.get(self.places[local as usize] as usize);
-        record.is_some_and(|record| record.local == local)
+        let place = self.places[local as usize] as usize;
+        place < self.handled && self.records[place].local == local
     }
 
     /// Whether an LP was handled.
     pub(super) fn is_begun(&self) -> bool {
-        !self.records.is_empty()
+        self.handled > 0
     }
 
     /// How many events of others it has.
@@ -110,16 +113,19 @@ impl<L: LogicalProcess, B> Window<L, B> {
     /// Begins the record of an LP, with its events from `start` on in the order, and saves the LP.
     #[inline]
     pub(super) fn touch(&mut self, local: u32, lp: &Lp<L>, start: usize, len: usize) {
-        self.places[local as usize] = self.records.len() as u32;
-        self.records.push(Record {
-            checkpoint: lp.clone(),
-            local,
-            start: start as u32,
-            len: len as u32,
-            added: NONE,
-            last: None,
-            is_stopped: false,
-        });
+        self.places[local as usize] = self.handled as u32;
+        let (start, len) = (start as u32, len as u32);
+        if let Some(record) = self.records.get_mut(self.handled) {
+            record.checkpoint.clone_from(lp);
+            (record.local, record.start, record.len) = (local, start, len);
+            (record.added, record.last, record.is_stopped) = (NONE, None, false);
+        } else {
+            let (checkpoint, added) = (lp.clone(), NONE);
+            let record =
+                Record { checkpoint, local, start, len, added, last: None, is_stopped: false };
+            self.records.push(record);
+        }
+        self.handled += 1;
     }
 
     /// Notes how the LP has come through its events; adds to what it has handled before.
@@ -208,8 +214,8 @@ impl<L: LogicalProcess, B> Window<L, B> {
 
     /// Moves the events of all LPs to `pending`, and restores the LPs.
     pub(super) fn undo(&mut self, lps: &mut [Lp<L>], pending: &mut Vec<Event<B>>) {
-        for record in self.records.drain(..) {
-            lps[record.local as usize] = record.checkpoint;
+        for record in &mut self.records[..self.handled] {
+            std::mem::swap(&mut lps[record.local as usize], &mut record.checkpoint);
         }
         let added = self.added.drain(..).map(|added| added.event);
         pending.extend(self.log.drain(..).chain(added).filter(|event| !event.is_anti()));
@@ -224,14 +230,17 @@ impl<L: LogicalProcess, B> Window<L, B> {
         self.standing = 0;
         self.order.clear();
         // No LP has a record any more.
-        self.records.clear();
+        self.handled = 0;
         self.stopped.clear();
         self.outputs.clear();
     }
 
     /// The time of the last event that was handled.
     pub(super) fn last_time(&self) -> VirtualTime {
-        let last = self.records.iter().filter_map(|record| record.last).map(|key| key.time());
+        let last = self.records[..self.handled]
+            .iter()
+            .filter_map(|record| record.last)
+            .map(|key| key.time());
         last.max().unwrap_or(VirtualTime::ZERO)
     }
 
