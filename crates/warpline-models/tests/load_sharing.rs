@@ -1,9 +1,11 @@
 //! LPs that move to other workers while a run goes on: what is committed stays the same, and an
 //! uneven load becomes even.
 
+use std::ops::ControlFlow;
+
 use warpline::{
     AnyModel, Auto, Balance, Conservative, Engine, Sequential, Simulation, Speculative, TimeWarp,
-    digest::CommitDigest,
+    WorkerLimit, digest::CommitDigest,
 };
 use warpline_models::{
     catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
@@ -70,4 +72,23 @@ fn lps_that_move_at_random_change_nothing() {
         }
     }
     assert!(moves > 8, "LPs moved in {moves} runs only");
+}
+
+/// The number of workers changes whenever somebody says so, and nothing else does.
+#[test]
+fn the_number_of_workers_changes_nothing() {
+    let model = || ModelParams::from(hot(0.0)).model().expect("sound parameters");
+    let end = 400.0;
+    let (digest, events, _) = run(model(), Sequential::default(), end);
+    for engine in engines(3, Balance::On) {
+        let (what, limit) = (format!("{:?}", engine.kind()), WorkerLimit::default());
+        let mut workers = [1, 2, usize::MAX].into_iter().cycle();
+        let simulation = Simulation::new(model()).engine(engine).end(end).worker_limit(&limit);
+        let mut simulation = simulation.observe(|_| {
+            limit.set_workers(workers.next().unwrap_or(1));
+            ControlFlow::Continue(())
+        });
+        let report = simulation.run().expect("a sound run");
+        assert_eq!((report.digest, report.committed_events), (digest, events), "{what}");
+    }
 }

@@ -57,6 +57,7 @@ mod speculative;
 mod sync;
 mod timewarp;
 mod watch;
+mod worker_limit;
 
 pub use any_model::{AnyModel, Only, Runnable};
 pub use error::{ConfigError, RunError};
@@ -71,6 +72,7 @@ pub use warpline_core::{
     Stream, Tracked, TrackedVec, VirtualTime,
 };
 pub use watch::Progress;
+pub use worker_limit::WorkerLimit;
 
 pub mod digest {
     //! Digests of what a run commits, and of what a model hashes.

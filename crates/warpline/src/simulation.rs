@@ -5,7 +5,7 @@ use std::{fmt, ops::ControlFlow, sync::atomic::AtomicBool, thread};
 use warpline_net::{ThreadTransport, Transport, network};
 
 use crate::{
-    ConfigError, Engine, Monitor, Report, RunError,
+    ConfigError, Engine, Monitor, Report, RunError, WorkerLimit,
     any_model::Runnable,
     engines::Job,
     run::Ranks,
@@ -104,6 +104,13 @@ impl<'a, M: Runnable> Simulation<'a, M> {
     #[must_use]
     pub fn stop_when(mut self, stop: &'a AtomicBool) -> Self {
         self.watch.stop = Some(stop);
+        self
+    }
+
+    /// Lets `limit` change the number of workers while a run goes on, from any thread.
+    #[must_use]
+    pub fn worker_limit(mut self, limit: &WorkerLimit) -> Self {
+        self.watch.limit = Some(limit.clone());
         self
     }
 

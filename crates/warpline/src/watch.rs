@@ -12,7 +12,10 @@ use std::{
 
 use warpline_core::VirtualTime;
 
-use crate::monitor::{Board, Monitor};
+use crate::{
+    WorkerLimit,
+    monitor::{Board, Monitor},
+};
 
 /// How long a loop works between two looks at the clock, if a single step does not take longer.
 const SLICE: Duration = Duration::from_micros(250);
@@ -47,6 +50,7 @@ pub(crate) struct Watch<'a> {
     pub(crate) observer: Option<Observer<'a>>,
     pub(crate) stop: Option<&'a AtomicBool>,
     pub(crate) monitor: Option<Monitor>,
+    pub(crate) limit: Option<WorkerLimit>,
     /// Whether the observer has ended the run.
     pub(crate) is_ended: bool,
     /// Says whether an engine is to hand over, in a run that changes engines.
@@ -58,6 +62,11 @@ impl Watch<'_> {
     pub(crate) fn stopped(&self) -> bool {
         // Ordering: Relaxed; the flag publishes nothing but itself.
         self.is_ended || self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// How many workers may work.
+    pub(crate) fn workers_allowed(&self) -> usize {
+        self.limit.as_ref().map_or(usize::MAX, WorkerLimit::workers)
     }
 
     /// Shows the progress; breaks if the run is to end.

@@ -58,6 +58,8 @@ struct Known {
     /// When it may be tried again, and how long it waits after the next trial that it loses.
     due: f64,
     retry: f64,
+    /// It must not run: it has more workers than the user allows.
+    is_barred: bool,
 }
 
 /// The leg that goes on.
@@ -172,6 +174,21 @@ impl Choice {
         self.now.candidate != self.incumbent
     }
 
+    /// Lets only those candidates run from now on; there is at least one.
+    pub(crate) fn allow(&mut self, is_allowed: impl Fn(usize) -> bool) {
+        for (number, candidate) in self.known.iter_mut().enumerate() {
+            candidate.is_barred = !is_allowed(number);
+        }
+        if self.known[self.incumbent].is_barred {
+            let allowed = (0..self.known.len()).filter(|&number| !self.known[number].is_barred);
+            let rate = |&number: &usize| self.known[number].rate.unwrap_or_default();
+            // The first of those that have not run yet.
+            let best = allowed.rev().max_by(|a, b| rate(a).total_cmp(&rate(b)));
+            (self.steady, self.odd_slices) = (0.0, 0);
+            self.incumbent = best.unwrap_or(self.incumbent);
+        }
+    }
+
     /// Called again and again during a leg. Returns whether it is over.
     pub(crate) fn look(&mut self, progress: &Progress) -> bool {
         let time = progress.wall.as_secs_f64();
@@ -183,6 +200,10 @@ impl Choice {
         }
         if self.committed == self.now.before {
             return false;
+        }
+        if self.known[self.now.candidate].is_barred {
+            self.next = self.incumbent;
+            return self.is_trial();
         }
         let Some((began, committed)) = self.now.slice else {
             self.now.slice = Some((time, self.committed));
@@ -308,7 +329,8 @@ impl Choice {
     /// The candidate that is to be tried now, if any.
     fn challenger(&self) -> Option<usize> {
         let best = self.known[self.incumbent].rate?;
-        let others = || (0..self.known.len()).filter(|&number| number != self.incumbent);
+        let is_other = |&number: &usize| number != self.incumbent && !self.known[number].is_barred;
+        let others = || (0..self.known.len()).filter(is_other);
         // One that was faster when it ran last. If it is so no more, that will be known.
         let rate = |&number: &usize| self.known[number].rate.unwrap_or_default();
         let fastest = others().max_by(|a, b| rate(a).total_cmp(&rate(b)))?;

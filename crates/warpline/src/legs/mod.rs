@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warpline_core::{LpId, Model, VirtualTime};
 
 use crate::{
-    ConfigError, Details, Placement, Report, RunError, Totals,
+    ConfigError, Details, Placement, Report, RunError, Totals, WorkerLimit,
     cut::{Cut, Leg},
     event::Event,
     load_sharing::{LoadSharing, Loads},
@@ -60,6 +60,9 @@ pub(crate) struct Task<M: Model, B> {
 pub(crate) struct Deciding {
     pub(crate) choice: Choice,
     pub(crate) sharing: LoadSharing,
+    /// The workers of each candidate, and the user's limit.
+    workers: Vec<usize>,
+    limit: Option<WorkerLimit>,
 }
 
 impl Deciding {
@@ -72,11 +75,16 @@ impl Deciding {
         } else {
             Choice::new(count)
         };
-        Self { choice, sharing: LoadSharing::new(balance, seed) }
+        let workers = candidates.iter().map(|candidate| candidate.workers).collect();
+        Self { choice, sharing: LoadSharing::new(balance, seed), workers, limit: None }
     }
 
     /// Whether the leg is over.
     fn look(&mut self, progress: &Progress) -> bool {
+        if let Some(limit) = &self.limit {
+            let most = limit.workers();
+            self.choice.allow(|candidate| self.workers[candidate] <= most);
+        }
         // Both look: what the other one wants is no reason not to see how far the run is.
         let chooses = self.choice.look(progress);
         let shares = self.choice.is_counting() && self.sharing.look(progress.wall.as_secs_f64());
@@ -98,7 +106,8 @@ pub(crate) fn carry_out<M: Model, B>(
         Ok(candidates())
     };
     run.carry_out(make, |candidates, _| {
-        let deciding = Deciding::on(candidates, balance, run.settings.seed);
+        let mut deciding = Deciding::on(candidates, balance, run.settings.seed);
+        deciding.limit.clone_from(&watch.limit);
         let deciding = Arc::new(Mutex::new(deciding));
         if balance != Balance::Off {
             let looks = Arc::clone(&deciding);
@@ -214,7 +223,7 @@ impl<'r, M: Model> Legs<'r, M> {
         let candidate = self.candidates[number];
         let workers = candidate.workers;
         let (loads, placement) = {
-            let Deciding { choice, sharing } = &mut *lock(self.deciding);
+            let Deciding { choice, sharing, .. } = &mut *lock(self.deciding);
             sharing.begin_leg(workers, choice.time())
         };
         let placement = placement.map_or_else(|| self.placement(workers), Ok)?;

@@ -290,6 +290,9 @@ struct Observer<'a, 'w, M: Model> {
     timer: Timer,
     stops: bool,
     manning: Option<Manning>,
+    /// How many threads are to work, but for the user's limit; and with it.
+    threads: usize,
+    at_work: usize,
 }
 
 impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
@@ -300,7 +303,8 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
         manning: Option<Manning>,
     ) -> Self {
         let timer = Timer::new(started, SLICE_TURNS_MAX);
-        Self { shared, watch, started, timer, stops: false, manning }
+        let threads = shared.workers();
+        Self { shared, watch, started, timer, stops: false, manning, threads, at_work: threads }
     }
 
     /// Called after a turn of a worker. The first worker calls the observer now and then, and tells
@@ -326,7 +330,12 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
         if self.timer.takes_observation() {
             self.stops |= self.watch.observe(&progress()).is_break();
         }
-        self.manning.as_mut().and_then(|manning| manning.look(&progress()))
+        if let Some(manning) = &mut self.manning {
+            self.threads = manning.look(&progress()).unwrap_or(self.threads);
+        }
+        let most = if self.shared.is_alone() { self.watch.workers_allowed() } else { usize::MAX };
+        let at_work = self.threads.min(most);
+        (std::mem::replace(&mut self.at_work, at_work) != at_work).then_some(at_work)
     }
 }
 

@@ -90,6 +90,11 @@ impl<M: Model> Shared<M> {
         })
     }
 
+    /// Whether there are no other ranks.
+    pub(super) const fn is_alone(&self) -> bool {
+        self.remote.is_none()
+    }
+
     pub(super) const fn workers(&self) -> usize {
         self.settings.engine.workers
     }

@@ -143,3 +143,33 @@ fn dear_hand_overs_are_left_out() {
     let (_, legs, _) = play(30e6 * 0.3, 40e-3, 3, |candidate, _| [30e6, 10e6, 5e6][candidate]);
     assert_eq!(legs.len(), 1, "{legs:?}");
 }
+
+/// Candidates that the user does not allow do not run, and the best one is back when it is allowed.
+#[test]
+fn a_limit_is_kept() {
+    let mut choice = Choice::preferring_the_first(3);
+    let rates = [30e6, 16e6, 9e6];
+    let (mut time, mut committed, mut wrong, mut last) = (0.0, 0.0, 0, 0);
+    while time < 3.0 {
+        last = choice.begin_leg();
+        time += 0.2e-3;
+        loop {
+            let first = if (1.0..2.0).contains(&time) { 2 } else { 0 };
+            choice.allow(|candidate| candidate >= first);
+            wrong += u32::from(last < first);
+            (time, committed) = (time + STEP, committed + STEP * rates[last]);
+            let progress = Progress {
+                virtual_time: VirtualTime::new(time).expect("a time"),
+                end: VirtualTime::new(3.0).expect("a time"),
+                committed_events: committed as u64,
+                processed_events: committed as u64,
+                wall: Duration::from_secs_f64(time),
+            };
+            if time >= 3.0 || choice.look(&progress) {
+                break;
+            }
+        }
+    }
+    assert!(wrong <= 2, "a candidate that is not allowed ran for {wrong} looks");
+    assert_eq!(last, 0, "the best one is back");
+}
