@@ -6,7 +6,10 @@
 //!
 //! Run it with `cargo run --release -p warpline --example move_cost`.
 
-use std::error::Error;
+use std::{
+    error::Error,
+    io::{self, Write},
+};
 
 use warpline::{
     Balance, Context, LogicalProcess, LpId, Model, Only, Simulation, TimeWarp, VirtualTime,
@@ -73,7 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let model = Only::<TimeWarp, _>::new(Large);
     let report = Simulation::new(model).engine(engine).end(300.0).run()?;
     for remark in report.details.remarks {
-        println!("{remark}");
+        writeln!(io::stdout(), "{remark}")?;
     }
     Ok(())
 }
