@@ -6,7 +6,7 @@ use clap::{
     Args, FromArgMatches, ValueEnum, builder::PossibleValuesParser, builder::TypedValueParser,
 };
 use warpline::{
-    AnyModel, Auto, Balance, Engine, Sequential, Simulation, Speculative, TimeWarp,
+    AnyModel, Auto, Balance, Conservative, Engine, Sequential, Simulation, Speculative, TimeWarp,
     pending::PendingKind, settings::EngineKind,
 };
 
@@ -111,16 +111,19 @@ impl CommonArgs {
     /// runs would all be bound to the same cores.
     pub(crate) fn engine(&self, jobs: usize) -> Engine {
         let (ranks, pending) = (&self.ranks, self.pending);
-        let (workers, pin) = (self.timewarp.workers(), self.timewarp.policies.pin);
+        let (workers, policies) = (self.timewarp.workers(), &self.timewarp.policies);
+        let (pin, memory_placement) = (policies.pin, policies.memory_placement);
         let engine = match self.kind() {
             EngineKind::Auto => {
                 let share = (system::cores() / jobs).max(1);
                 let workers = self.timewarp.workers.unwrap_or(share);
                 let (placement, balance) = (ranks.placement.clone(), ranks.balance());
-                Auto { workers, placement, pin, balance }.into()
+                Auto { workers, placement, pin, memory_placement, balance }.into()
             }
             EngineKind::Sequential => Sequential { pending }.into(),
-            EngineKind::Conservative => ranks.conservative(workers, pin).into(),
+            EngineKind::Conservative => {
+                Conservative { memory_placement, ..ranks.conservative(workers, pin) }.into()
+            }
             EngineKind::TimeWarp => {
                 let (placement, aggregation) = (ranks.placement.clone(), ranks.aggregation);
                 let balance = ranks.balance.unwrap_or(Balance::Off);
@@ -131,7 +134,16 @@ impl CommonArgs {
                 let (WindowWidth(width), placement) = (self.width, ranks.placement.clone());
                 let measure_costs = self.timewarp.costs;
                 let balance = ranks.balance();
-                Speculative { workers, width, placement, pin, measure_costs, balance }.into()
+                Speculative {
+                    workers,
+                    width,
+                    placement,
+                    pin,
+                    memory_placement,
+                    measure_costs,
+                    balance,
+                }
+                .into()
             }
             EngineKind::Profile => self.profile.profile().into(),
             other => Engine::from(other),

@@ -4,7 +4,12 @@
 
 use std::process::ExitCode;
 
+use warpline::nodes::NodeAllocator;
 use warpline_cli::Application;
+
+/// What a worker allocates lies on its NUMA node, with `--memory-placement`.
+#[global_allocator]
+static ALLOCATOR: NodeAllocator = NodeAllocator;
 
 fn main() -> ExitCode {
     Application::warpline().main()

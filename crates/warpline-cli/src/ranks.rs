@@ -63,6 +63,7 @@ impl RankArgs {
             aggregation: self.aggregation,
             pin,
             balance: self.balance(),
+            ..Conservative::default()
         }
     }
 }

@@ -77,6 +77,7 @@ const RULES: &[Rule] = &[
     rule("workers", PARALLEL, &[]),
     rule("placement", PARALLEL, &[]),
     rule("pin", PARALLEL, &[]),
+    rule("memory-placement", PARALLEL, &[]),
     rule("balance", PARALLEL, &[]),
     rule("ranks", AUTO_OF_RANKS, &[]),
     rule("aggregation", OF_RANKS, &[RANKS]),

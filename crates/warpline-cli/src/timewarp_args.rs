@@ -4,8 +4,8 @@ use clap::{Args, FromArgMatches};
 use warpline::{
     TimeWarp, VirtualTime,
     settings::{
-        Cancellation, CheckpointInterval, FossilCollection, Pool, PoolKind, StateSaving,
-        StateSavingKind,
+        Cancellation, CheckpointInterval, FossilCollection, MemoryPlacement, Pool, PoolKind,
+        StateSaving, StateSavingKind,
     },
 };
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// What can be said about a run with a parallel engine; others ignore it, and the conservative one
-/// all but `--workers` and `--pin`.
+/// all but `--workers`, `--pin` and `--memory-placement`.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Time Warp")]
 pub(crate) struct TimeWarpArgs {
@@ -124,6 +124,15 @@ pub(crate) struct Policies {
         value_parser = on_or_off()
     )]
     pub(crate) pin: bool,
+    /// Where the memory of workers is, on a machine with several NUMA nodes: off, wherever the
+    /// system puts it, or worker, on the node of each worker's core
+    #[arg(
+        long,
+        value_name = "WHERE",
+        default_value_t,
+        value_parser = named(MemoryPlacement::ALL, MemoryPlacement::name)
+    )]
+    pub(crate) memory_placement: MemoryPlacement,
 }
 
 impl TimeWarpArgs {
@@ -166,6 +175,7 @@ impl Policies {
                 other => other,
             },
             pin: self.pin,
+            memory_placement: self.memory_placement,
             ..TimeWarp::default()
         }
     }
@@ -202,6 +212,7 @@ impl Policies {
             format!("--global-share={global_share}"),
             format!("--local-pool={}", word(self.local_pool)),
             format!("--pin={}", word(self.pin)),
+            format!("--memory-placement={}", self.memory_placement),
         ];
         flags.extend(self.local_share.map(|share| format!("--local-share={share}")));
         flags.extend(self.window.map(|window| format!("--window={window}")));
@@ -232,7 +243,7 @@ mod tests {
         let every = "--batch=7 --saving=incremental --checkpoint-interval=auto --cancellation=lazy \
                      --fossil=on-the-fly --gvt-interval=99 --throttle=off --pin=off --window=2.5 \
                      --time-barrier=3 --pool=partitioned --global-share=0.5 --local-share=0.25 \
-                     --local-pool=on";
+                     --local-pool=on --memory-placement=worker";
         let different = parsed(every.split_whitespace());
         assert_eq!(different.flags().len(), every.split_whitespace().count());
         for policies in [parsed([]), different] {

@@ -12,6 +12,7 @@
 //! - [`prefetch()`]: a hint to the cache.
 //! - [`bind_worker`]: binds a worker to a core of the process's affinity mask.
 //! - [`Topology`]: the machine's NUMA nodes, their cores and their memory.
+//! - [`NodeAllocator`] and [`Home`]: what a worker allocates lies on its node.
 
 mod affinity;
 mod arena;
@@ -31,7 +32,9 @@ pub use arena::{Arena, BufferId, Buffers, Taken};
 pub use crossbeam_utils::{Backoff, CachePadded};
 pub use inbox::{BLOCK_ITEMS, Block, Drain, Inbox};
 pub use lists::Lists;
-pub use numa::{MemoryPolicy, Node, Topology, TopologyError};
+pub use numa::{
+    Home, MemoryPolicy, Node, NodeAllocator, Residency, Route, Topology, TopologyError, unrouted,
+};
 pub use pool::{BUFFERS_MAX, Pool, PoolKind, PoolPlan, UnknownPool};
 pub use prefetch::prefetch;
 pub use ring::{Consumer, Producer, ring};

@@ -81,9 +81,9 @@ pub mod digest {
 }
 
 pub mod nodes {
-    //! The machine's NUMA nodes.
+    //! The machine's NUMA nodes, and the allocator for memory on them.
 
-    pub use warpline_memory::{MemoryPolicy, Node, Topology, TopologyError};
+    pub use warpline_memory::{MemoryPolicy, Node, NodeAllocator, Topology, TopologyError};
 }
 
 pub mod ranks {

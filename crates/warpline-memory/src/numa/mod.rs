@@ -1,14 +1,21 @@
 //! Memory of a machine with several NUMA nodes: which nodes there are, and what lies on which.
 //!
 //! - [`Topology`]: the nodes, their cores and their memory, as the system shows them.
+//! - [`NodeAllocator`] and [`Home`]: what a worker allocates lies on its node.
+//! - `heap` and `space`: where that memory comes from.
 //! - `system`: the system calls, with a fallback where there are none.
 //!
 //! # References
 //!
 //! Pellegrini and Quaglia, *NUMA Time Warp*, section 3.
 
+mod allocator;
+mod heap;
+mod space;
 pub(crate) mod system;
 mod topology;
 
+pub use allocator::{Home, NodeAllocator, Route, unrouted};
+pub use heap::Residency;
 pub use system::MemoryPolicy;
 pub use topology::{Node, Topology, TopologyError};

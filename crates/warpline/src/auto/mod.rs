@@ -33,8 +33,8 @@ pub(crate) fn run<M: Model>(
     ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
     if ranks.count() > 1 {
-        let Auto { workers, placement, pin, .. } = settings.engine.clone();
-        let engine = TimeWarp { workers, placement, pin, ..TimeWarp::default() };
+        let Auto { workers, placement, pin, memory_placement, .. } = settings.engine.clone();
+        let engine = TimeWarp { workers, placement, pin, memory_placement, ..TimeWarp::default() };
         return timewarp::run(model, &settings.with(engine), watch, ranks);
     }
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
@@ -76,18 +76,32 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for EveryEngine<'_, M
         let Task { placement, pin, cut, loads, .. } = task;
         let &Run { model, ranks, started, .. } = self.run;
         let (settings, balance) = (self.settings, Balance::Off);
+        let memory_placement = settings.engine.memory_placement;
         match engine {
             EngineKind::Conservative => {
                 let synchronization = Synchronization::Windows;
                 let aggregation = Aggregation::default();
-                let engine =
-                    Conservative { workers, synchronization, placement, aggregation, pin, balance };
+                let engine = Conservative {
+                    workers,
+                    synchronization,
+                    placement,
+                    aggregation,
+                    pin,
+                    memory_placement,
+                    balance,
+                };
                 let settings = &settings.with(engine);
                 conservative::leg(model, settings, ranks, watch, started, (cut, loads))
             }
             EngineKind::Speculative => {
-                let engine =
-                    Speculative { workers, placement, pin, balance, ..Speculative::default() };
+                let engine = Speculative {
+                    workers,
+                    placement,
+                    pin,
+                    memory_placement,
+                    balance,
+                    ..Speculative::default()
+                };
                 let beginning = Beginning { cut, width: self.widths.take(number), loads };
                 let settings = &settings.with(engine);
                 let (leg, width) =

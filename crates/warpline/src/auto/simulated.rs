@@ -50,7 +50,7 @@ fn simulate(seed: u64) -> u64 {
     let placement = placements[dice.0.below(3) as usize].clone();
     // In every other run, LPs move from leg to leg, wherever chance sends them.
     let balance = if dice.one_in(2) { Balance::Randomly(0.3) } else { Balance::On };
-    let engine = Auto { workers: 3, placement, pin: false, balance };
+    let engine = Auto { workers: 3, placement, pin: false, balance, ..Auto::default() };
     let settings = Settings { seed, end, memory: None, engine };
     let truth = Truth::new(&toy, settings.with(Sequential::default()));
     let stop = dice.one_in(6).then(|| dice.0.below(20));

@@ -6,6 +6,7 @@
 use std::time::Instant;
 
 use warpline_core::{Model, VirtualTime, Wires};
+use warpline_memory::Residency;
 
 use super::common::Common;
 use crate::{
@@ -14,7 +15,11 @@ use crate::{
     event::Event,
     handling::Lp,
     monitor::Activity,
-    run::{Alarm, Failure, Outcome, ProgressMonitor, Ranks, Run, threads},
+    run::{
+        Alarm, Failure, Outcome, ProgressMonitor, Ranks, Run,
+        station::{self, Station},
+        threads,
+    },
     settings::Settings,
     watch::Watch,
 };
@@ -63,6 +68,8 @@ pub(super) struct WorkerResult<L, B, C> {
     /// How often all workers agreed on how to go on.
     pub(super) rounds: u64,
     pub(super) counters: C,
+    /// Where its memory is, if it was placed: the frame of the run knows.
+    pub(super) residency: Option<Residency>,
 }
 
 /// Runs a model with algorithm `A`, from its start to its end.
@@ -114,16 +121,16 @@ fn work<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
     started: Instant,
 ) -> WorkerResult<M::Lp, B, A::Counters> {
     let common = algorithm.common();
-    let binding = threads::bind(&common.directory, me, &common.settings.parallel());
+    let station = Station::take(&common.directory, me, &common.settings.parallel());
     // If a bug of the engine lets this worker panic, the others must not wait for it.
     let alarm = Alarm::new(|| algorithm.abort());
     let mut monitor = common.monitor(watch, started);
     let result = algorithm.work(me, &mut monitor);
     common.shown[me].show(Activity::Ended);
     alarm.disarm();
-    drop(binding);
+    let residency = station.leave();
     monitor.resume_panic();
-    result
+    WorkerResult { residency, ..result }
 }
 
 /// What this rank has done, from the results of its workers.
@@ -141,7 +148,8 @@ fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
         common.ranks.alert();
         return Err(failure);
     }
-    let details = algorithm.details(&results);
+    let mut details = algorithm.details(&results);
+    details.counters.extend(station::counters(results.iter().map(|worker| worker.residency)));
     let committed = results.iter().map(|worker| worker.committed).sum();
     let peak: u64 = results.iter().map(|worker| worker.peak).sum();
     let rounds = results.iter().map(|worker| worker.rounds).max().unwrap_or_default();

@@ -12,6 +12,7 @@ mod counted;
 mod failure;
 mod progress;
 mod ranks;
+pub(crate) mod station;
 mod summaries;
 pub(crate) mod threads;
 
@@ -22,6 +23,7 @@ use warpline_core::{
     CommitDigest, Fault, LpId, Model, VirtualTime, WireError, Wires, append_words, take_bytes,
     take_words,
 };
+use warpline_memory::Topology;
 use warpline_net::{Malformed, NetError};
 
 use crate::{
@@ -271,6 +273,8 @@ impl<M: Model> Run<'_, M> {
         };
         let Some((total, output)) = all else { return Ok(None) };
         details.counters.iter_mut().zip(total.counters).for_each(|(mine, all)| mine.1 = all);
+        let topology = Topology::of_process();
+        details.remarks.extend(station::remark(&self.settings, &details.counters, &topology));
         Ok(Some(Report {
             model: name,
             engine: self.settings.engine,

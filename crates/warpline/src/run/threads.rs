@@ -1,5 +1,4 @@
-//! The threads of a run's workers: how they start, which cores they are bound to, and how they
-//! wait.
+//! The threads of a run's workers: how they start, and how they wait.
 
 use std::{
     cell::Cell,
@@ -9,10 +8,9 @@ use std::{
 };
 
 use warpline_core::LpId;
-use warpline_memory::{Binding, bind_worker};
 
 use super::failure::{FailureOrder, FirstFailure};
-use crate::{ConfigError, placement::LpDirectory, settings::Parallel, watch::Watch};
+use crate::{ConfigError, watch::Watch};
 
 /// How long a worker sleeps at a time after it has waited for long.
 const SLEEP: Duration = Duration::from_micros(50);
@@ -31,12 +29,6 @@ thread_local! {
     /// Waits that are to be sleeps, and the number of those after the next long yield.
     static SLEEPS_LEFT: Cell<u32> = const { Cell::new(0) };
     static SLEEPS: Cell<u32> = const { Cell::new(SLEEPS_LEAST) };
-}
-
-/// Binds the thread of worker `me` of this rank to a core, if the settings say so. Ranks that are
-/// threads of one process share its cores.
-pub(crate) fn bind(directory: &LpDirectory, me: usize, settings: &Parallel<'_>) -> Option<Binding> {
-    settings.pin.then(|| bind_worker(directory.global(me).index(), directory.workers()))
 }
 
 /// Lets each worker `work` on a thread of its own. The first worker runs on the calling thread, and

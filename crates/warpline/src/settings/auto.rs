@@ -1,6 +1,6 @@
 //! The settings of the engine that chooses engines.
 
-use super::{Balance, Placement};
+use super::{Balance, MemoryPlacement, Placement};
 
 /// The engine that is best for the model and the machine: the run tries the sequential, the
 /// conservative and the speculative engine for short times, goes on with the one that commits the
@@ -26,6 +26,8 @@ pub struct Auto {
     pub placement: Placement,
     /// Whether workers are bound to cores, where there are enough of them.
     pub pin: bool,
+    /// Where the memory of workers is, if they are bound to cores.
+    pub memory_placement: MemoryPlacement,
     /// Whether LPs move to other workers, and other engines are tried.
     pub balance: Balance,
 }
@@ -34,6 +36,12 @@ pub struct Auto {
 impl Default for Auto {
     fn default() -> Self {
         let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Self { workers, placement: Placement::default(), pin: true, balance: Balance::default() }
+        Self {
+            workers,
+            placement: Placement::default(),
+            pin: true,
+            memory_placement: MemoryPlacement::Off,
+            balance: Balance::default(),
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use warpline_net::Aggregation;
 
-use super::{Balance, Placement};
+use super::{Balance, MemoryPlacement, Placement};
 use crate::names::names;
 
 /// The conservative engine: workers handle only events that no earlier one can precede any more.
@@ -32,6 +32,8 @@ pub struct Conservative {
     pub aggregation: Aggregation,
     /// Whether workers are bound to cores, where there are enough of them.
     pub pin: bool,
+    /// Where the memory of workers is, if they are bound to cores.
+    pub memory_placement: MemoryPlacement,
     /// Windows on one rank: whether LPs move to other workers, and fewer workers work where that is
     /// faster.
     pub balance: Balance,
@@ -45,6 +47,7 @@ impl Default for Conservative {
             placement: Placement::default(),
             aggregation: Aggregation::default(),
             pin: true,
+            memory_placement: MemoryPlacement::Off,
             balance: Balance::default(),
         }
     }

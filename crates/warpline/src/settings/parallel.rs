@@ -1,7 +1,8 @@
 //! What the frame of a parallel run reads of the settings, whichever engine runs.
 
 use super::{
-    Auto, Conservative, EngineKind, Placement, Settings, Speculative, SynchronizationKind, TimeWarp,
+    Auto, Conservative, EngineKind, MemoryPlacement, Placement, Settings, Speculative,
+    SynchronizationKind, TimeWarp,
 };
 use crate::ConfigError;
 
@@ -18,6 +19,7 @@ pub(crate) struct Parallel<'s> {
     pub(crate) workers: usize,
     pub(crate) placement: &'s Placement,
     pub(crate) pin: bool,
+    pub(crate) memory_placement: MemoryPlacement,
     /// The algorithm of the conservative engine.
     pub(crate) synchronization: Option<SynchronizationKind>,
 }
@@ -35,40 +37,45 @@ impl<E> Settings<E> {
         engine: EngineKind,
         workers: usize,
         placement: &'s Placement,
-        pin: bool,
+        (pin, memory_placement): (bool, MemoryPlacement),
     ) -> Parallel<'s> {
         let &Self { seed, end, .. } = self;
-        Parallel { engine, seed, end, workers, placement, pin, synchronization: None }
+        let synchronization = None;
+        Parallel { engine, seed, end, workers, placement, pin, memory_placement, synchronization }
     }
 }
 
 impl Settings<Auto> {
     pub(crate) const fn parallel(&self) -> Parallel<'_> {
-        let Auto { workers, placement, pin, .. } = &self.engine;
-        self.of(EngineKind::Auto, *workers, placement, *pin)
+        let Auto { workers, placement, pin, memory_placement, .. } = &self.engine;
+        self.of(EngineKind::Auto, *workers, placement, (*pin, *memory_placement))
     }
 }
 
 impl Settings<TimeWarp> {
     pub(crate) const fn parallel(&self) -> Parallel<'_> {
-        let TimeWarp { workers, placement, pin, .. } = &self.engine;
-        self.of(EngineKind::TimeWarp, *workers, placement, *pin)
+        let TimeWarp { workers, placement, pin, memory_placement, .. } = &self.engine;
+        self.of(EngineKind::TimeWarp, *workers, placement, (*pin, *memory_placement))
     }
 }
 
 impl Settings<Speculative> {
     pub(crate) const fn parallel(&self) -> Parallel<'_> {
-        let Speculative { workers, placement, pin, .. } = &self.engine;
-        self.of(EngineKind::Speculative, *workers, placement, *pin)
+        let Speculative { workers, placement, pin, memory_placement, .. } = &self.engine;
+        self.of(EngineKind::Speculative, *workers, placement, (*pin, *memory_placement))
     }
 }
 
 impl Settings<Conservative> {
     pub(crate) const fn parallel(&self) -> Parallel<'_> {
-        let Conservative { workers, placement, pin, synchronization, .. } = &self.engine;
+        let Conservative { workers, placement, pin, memory_placement, synchronization, .. } =
+            &self.engine;
         let synchronization = Some(synchronization.kind());
         let engine = EngineKind::Conservative;
-        Parallel { synchronization, ..self.of(engine, *workers, placement, *pin) }
+        Parallel {
+            synchronization,
+            ..self.of(engine, *workers, placement, (*pin, *memory_placement))
+        }
     }
 }
 

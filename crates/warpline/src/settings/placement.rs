@@ -1,6 +1,19 @@
-//! Which worker has which LPs, as a setting.
+//! Which worker has which LPs, and where the memory of workers is, as settings.
 
 use std::{fmt, sync::Arc};
+
+use crate::names::names;
+
+names! {
+    /// Where the memory of workers is, on a machine with several NUMA nodes.
+    #[non_exhaustive]
+    pub enum MemoryPlacement as "memory-placement", default Off;
+    /// Where the system puts it: on the node of the worker that touches a page first.
+    Off = "off";
+    /// What a worker allocates, its LPs too, is in memory of its own, on the node of its core. For
+    /// programs that install [`NodeAllocator`](crate::nodes::NodeAllocator), as the command does.
+    Worker = "worker";
+}
 
 /// How LPs are assigned to the workers of all ranks.
 #[derive(Clone, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The settings of the speculative engine.
 
-use super::{Balance, Placement};
+use super::{Balance, MemoryPlacement, Placement};
 use crate::ConfigError;
 
 /// The speculative engine: workers handle all events of a short window of virtual time before they
@@ -27,6 +27,8 @@ pub struct Speculative {
     pub placement: Placement,
     /// Whether workers are bound to cores, where there are enough of them.
     pub pin: bool,
+    /// Where the memory of workers is, if they are bound to cores.
+    pub memory_placement: MemoryPlacement,
     /// Whether to measure where the time goes ([`Details::costs`](crate::report::Details::costs)).
     pub measure_costs: bool,
     /// Whether LPs move to other workers, and fewer workers work where that is faster.
@@ -72,6 +74,7 @@ impl Default for Speculative {
             width: Width::Auto,
             placement: Placement::default(),
             pin: true,
+            memory_placement: MemoryPlacement::Off,
             measure_costs: false,
             balance: Balance::default(),
         }

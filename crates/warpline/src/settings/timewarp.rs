@@ -6,7 +6,7 @@ use warpline_core::VirtualTime;
 use warpline_memory::{BufferTrace, Pool, PoolPlan};
 use warpline_net::Aggregation;
 
-use super::{Balance, Placement, parallel::from_one};
+use super::{Balance, MemoryPlacement, Placement, parallel::from_one};
 use crate::{ConfigError, PendingKind, names::names};
 
 /// The most events that are handled between two looks at the inbox.
@@ -36,6 +36,8 @@ pub struct TimeWarp {
     /// Whether workers are bound to cores, where there are enough of them. They let go of a core
     /// that another program wants, too.
     pub pin: bool,
+    /// Where the memory of workers is, if they are bound to cores.
+    pub memory_placement: MemoryPlacement,
     /// The pending event set.
     pub pending: PendingKind,
     /// How many events a worker handles between two looks at its inbox (GTW, 3.6.3).
@@ -80,6 +82,7 @@ impl Default for TimeWarp {
             aggregation: Aggregation::default(),
             balance: Balance::Off,
             pin: true,
+            memory_placement: MemoryPlacement::Off,
             pending: PendingKind::default(),
             batch: 64,
             window: f64::INFINITY,

@@ -58,6 +58,7 @@ mod worker;
 use std::{sync::Arc, time::Instant};
 
 use warpline_core::Model;
+use warpline_memory::Residency;
 
 use crate::{
     Details, EngineKind, Report, RunError, Speculative, Totals,
@@ -67,7 +68,11 @@ use crate::{
     legs::{self, Candidate, Carrier, Task},
     load_sharing::Loads,
     monitor::Activity,
-    run::{self, Alarm, Failure, Ranks, Run, threads},
+    run::{
+        self, Alarm, Failure, Ranks, Run,
+        station::{self, Station},
+        threads,
+    },
     settings::Settings,
     watch::Watch,
 };
@@ -192,6 +197,8 @@ struct WorkerResult<L, B> {
     tally: Tally,
     costs: Costs,
     width: Option<FoundWidth>,
+    /// Where its memory is, if it was placed.
+    residency: Option<Residency>,
 }
 
 /// Runs one worker, from its start to its end.
@@ -201,7 +208,7 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     watch: &mut Watch<'_>,
     started: Instant,
 ) -> WorkerResult<M::Lp, B> {
-    let binding = threads::bind(&shared.directory, me, &shared.settings.parallel());
+    let station = Station::take(&shared.directory, me, &shared.settings.parallel());
     // If a bug of the engine lets this worker panic, the others must not wait for it.
     let alarm = Alarm::new(|| shared.regrid.set_broken());
     let mut monitor = shared.monitor(watch, started);
@@ -209,7 +216,7 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     worker.work(&mut monitor);
     shared.shown[me].show(Activity::Ended);
     alarm.disarm();
-    drop(binding);
+    let residency = station.leave();
     monitor.resume_panic();
     worker.sampler.hand_in(shared.directory.lps_of(me));
     let Worker { lps, left, pending, is_interrupted, tally, mut costs, control, .. } = worker;
@@ -220,7 +227,7 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
         base: worker.base_width,
         control,
     });
-    WorkerResult { lps, left, pending, is_interrupted, tally, costs, width }
+    WorkerResult { lps, left, pending, is_interrupted, tally, costs, width, residency }
 }
 
 /// What the run has done, from the results of its workers.
@@ -244,7 +251,7 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
         peak_buffer_bytes: sum(|tally| tally.peak) * event_bytes::<M>(),
         ..Totals::default()
     };
-    let details = Details {
+    let mut details = Details {
         counters: vec![
             ("windows", totals.gvt_rounds),
             ("late_events", sum(|tally| tally.late)),
@@ -256,6 +263,7 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
         costs: Costs::table(results.iter().map(|worker| &worker.costs), committed),
         ..Details::default()
     };
+    details.counters.extend(station::counters(results.iter().map(|worker| worker.residency)));
     let interrupted = results.iter().any(|worker| worker.is_interrupted);
     let width = results.first_mut().and_then(|first| first.width.take());
     let left: u64 = results.iter().map(|worker| worker.left).sum();

@@ -3,7 +3,7 @@
 use std::{sync::atomic::Ordering, time::Instant};
 
 use warpline_core::{CommitDigest, Fault, LogicalProcess, LpId, Model, VirtualTime};
-use warpline_memory::Binding;
+use warpline_memory::{Binding, Residency};
 
 use super::{
     costs::Part,
@@ -23,7 +23,11 @@ use crate::{
     monitor::Activity,
     panics,
     pending::PendingSet,
-    run::{Alarm, Conclusion, FailureOrder, Outcome, Ranks, Run, model_error, threads},
+    run::{
+        Alarm, Conclusion, FailureOrder, Outcome, Ranks, Run, model_error,
+        station::{self, Station},
+        threads,
+    },
     settings::{Settings, TimeWarp},
     watch::{Timer, Watch},
 };
@@ -35,8 +39,12 @@ const SPINS: u32 = 32;
 /// After this many, it sleeps.
 const YIELDS: u32 = 1500;
 
-/// The results of a thread's workers; and who has decided how many threads work.
-type ThreadResult<L> = (Vec<WorkerResult<L>>, Option<Manning>);
+/// What a thread leaves behind: the results of its workers, who has decided how many threads work,
+/// and where the thread's memory is, if it was placed.
+type ThreadResult<L> = (Vec<WorkerResult<L>>, Option<Manning>, Option<Residency>);
+
+/// What all of them leave behind, and what they have counted.
+type AllResults<L> = (Vec<WorkerResult<L>>, Option<Manning>, Vec<(&'static str, u64)>);
 
 /// The result of a worker.
 struct WorkerResult<L> {
@@ -68,8 +76,8 @@ pub(crate) fn run<M: Model>(
     };
     run.carry_out(make, |shared, started| {
         watch.show(&shared.shown);
-        let (results, manning) = if settings.engine.in_turn {
-            (work_in_turn(model, shared, watch, started, ranks), None)
+        let (results, manning, counters) = if settings.engine.in_turn {
+            (work_in_turn(model, shared, watch, started, ranks), None, Vec::new())
         } else {
             work_at_once(model, shared, watch, started, ranks)
         };
@@ -89,6 +97,7 @@ pub(crate) fn run<M: Model>(
         let committed = conclusion.totals.committed_events;
         let remark = manning.and_then(|manning| manning.remark(committed));
         conclusion.details.remarks.extend(remark);
+        conclusion.details.counters.extend(counters);
         Outcome::Done(conclusion)
     })
 }
@@ -108,15 +117,17 @@ fn work_at_once<M: Model>(
     watch: &mut Watch<'_>,
     started: Instant,
     ranks: &Ranks<'_>,
-) -> ThreadResult<M::Lp> {
+) -> AllResults<M::Lp> {
     let crew = Crew::new(shared.workers());
     let work = |me, watch: &mut Watch<'_>| {
         // A bug of the engine must not leave the others waiting for this thread.
         let alarm = Alarm::new(|| sound_alarm(shared, &crew, me));
+        let station = Station::take(&shared.directory, me, &shared.settings.parallel());
         let worker = Box::new(Worker::new(model, shared, me, ranks));
         let manning = Manning::new(&shared.settings).filter(|_| me == 0);
         let observer = Observer::new(shared, watch, started, manning);
-        let done = Thread { shared, crew: &crew, me, observer, results: Vec::new() }.work(worker);
+        let done =
+            Thread { shared, crew: &crew, me, observer, results: Vec::new() }.work(worker, station);
         alarm.disarm();
         done
     };
@@ -125,10 +136,14 @@ fn work_at_once<M: Model>(
         crew.break_off();
     };
     let threads = threads::at_once(shared.workers(), watch, &shared.failure, refused, work);
-    let (results, manning): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
-    let mut results: Vec<_> = results.into_iter().flatten().collect();
+    let counters = station::counters(threads.iter().map(|(.., residency)| *residency)).collect();
+    let (mut results, mut decided) = (Vec::new(), None);
+    for (workers, manning, _) in threads {
+        results.extend(workers);
+        decided = decided.or(manning);
+    }
     results.sort_by_key(|worker| worker.me);
-    (results, manning.into_iter().flatten().next())
+    (results, decided, counters)
 }
 
 /// All workers, in turn, on this thread.
@@ -174,9 +189,8 @@ struct Thread<'a, 'r, 'w, M: Model> {
 
 impl<'r, M: Model> Thread<'_, 'r, '_, M> {
     /// Starts a worker, and runs it and any other that comes here.
-    fn work(mut self, mut worker: Box<Worker<'r, M>>) -> ThreadResult<M::Lp> {
+    fn work(mut self, mut worker: Box<Worker<'r, M>>, mut station: Station) -> ThreadResult<M::Lp> {
         let Self { shared, crew, me, .. } = self;
-        let mut binding = threads::bind(&shared.directory, me, &shared.settings.parallel());
         let mut seats = Seats::new(me, shared.workers());
         match worker.start() {
             Ok(()) => {
@@ -191,7 +205,7 @@ impl<'r, M: Model> Thread<'_, 'r, '_, M> {
             crew.exchange(&mut seats);
             if seats.workers.is_empty() {
                 crew.sleep(&seats);
-                binding.iter_mut().for_each(Binding::look_afresh);
+                station.bindings().for_each(Binding::look_afresh);
                 continue;
             }
             let worked = self.take_turns(&mut seats);
@@ -199,11 +213,10 @@ impl<'r, M: Model> Thread<'_, 'r, '_, M> {
             since_look += 1;
             if since_look == SLICE_TURNS_MAX {
                 since_look = 0;
-                binding.iter_mut().for_each(Binding::let_go_of_shared_core);
+                station.bindings().for_each(Binding::let_go_of_shared_core);
             }
         }
-        drop(binding);
-        (self.results, self.observer.manning)
+        (self.results, self.observer.manning, station.leave())
     }
 
     /// One turn of each worker here. Returns whether one of them handled events.

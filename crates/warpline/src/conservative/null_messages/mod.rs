@@ -139,6 +139,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
             lps.extend(linked.into_iter().map(|linked| linked.lp));
         });
         WorkerResult {
+            residency: None,
             lps,
             left: Vec::new(),
             ended,

@@ -110,6 +110,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         }
         self.common.drop_guarded(move || drop((sender, bucket, outputs)));
         WorkerResult {
+            residency: None,
             lps,
             left,
             ended,

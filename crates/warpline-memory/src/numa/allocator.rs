@@ -1,0 +1,180 @@
+//! The allocator that a program installs, so that what a worker allocates lies in a heap of its
+//! own.
+//!
+//! Each thread has a *route*: the heap that it allocates in, or none. Without one, and in a program
+//! that has no heaps, [`NodeAllocator`] is the system's allocator behind one comparison. A block
+//! is freed where its address says that it was allocated, whatever the route is.
+
+#![expect(unsafe_code, reason = "an allocator is an unsafe trait")]
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+    marker::PhantomData,
+    ptr::NonNull,
+};
+
+use super::{
+    heap::{Heap, Residency},
+    space,
+};
+
+thread_local! {
+    /// The heap that this thread allocates in. It has no destructor, so it can always be read.
+    static ROUTE: Cell<Option<&'static Heap>> = const { Cell::new(None) };
+}
+
+/// The small blocks of a worker are cut from runs of this order: huge pages, if there are any.
+const WORKER_ORDER: u32 = 5;
+
+/// An allocator that serves a worker from memory of its node ([`Home`]), and all other threads as
+/// the system's allocator does. A program installs it with `#[global_allocator]`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeAllocator;
+
+// SAFETY: `System` keeps the contract, and so do heaps: a block has the size and the alignment of
+// its class, is nobody else's (HEAP-A), and is freed where it was allocated.
+unsafe impl GlobalAlloc for NodeAllocator {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if let Some(heap) = ROUTE.get()
+            && let Some((block, _)) = heap.allocate(layout)
+        {
+            return block.as_ptr();
+        }
+        // SAFETY: the caller's contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if let Some(heap) = ROUTE.get()
+            && let Some((block, is_zero)) = heap.allocate(layout)
+        {
+            if !is_zero {
+                // SAFETY: the block has these bytes.
+                unsafe { block.write_bytes(0, layout.size()) };
+            }
+            return block.as_ptr();
+        }
+        // SAFETY: the caller's contract.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if let Some(heap) = heap_of(block)
+            && let Some(block) = NonNull::new(block)
+        {
+            // SAFETY: the address is in a segment of this heap, and the rest is the caller's
+            // contract.
+            return unsafe { heap.free(block, layout) };
+        }
+        // SAFETY: the caller's contract; blocks outside of the space are the system's.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if ROUTE.get().is_none() && heap_of(block).is_none() {
+            // SAFETY: the caller's contract.
+            return unsafe { System.realloc(block, layout, size) };
+        }
+        // SAFETY: the caller promises that the size is allowed with this alignment.
+        let wider = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        // SAFETY: `size` is not zero, as the caller promises.
+        let moved = unsafe { self.alloc(wider) };
+        if !moved.is_null() {
+            // SAFETY: both blocks have these bytes, and they are two.
+            unsafe { block.copy_to_nonoverlapping(moved, layout.size().min(size)) };
+            // SAFETY: the caller's contract.
+            unsafe { self.dealloc(block, layout) };
+        }
+        moved
+    }
+}
+
+/// The heap of a block.
+#[inline]
+fn heap_of(block: *const u8) -> Option<&'static Heap> {
+    space::reserved()?.heap_of(block)
+}
+
+/// A heap of its owner's own. What it has allocated lives on after it.
+#[derive(Debug)]
+pub struct Home(Owned);
+
+struct Owned(&'static Heap);
+
+impl std::fmt::Debug for Owned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Heap").field(&self.0.node()).finish()
+    }
+}
+
+impl Home {
+    /// A heap for a worker, with its pages on that node, if it is known. `None` if the program has
+    /// not installed [`NodeAllocator`], or if the system has no addresses to spare.
+    #[must_use]
+    pub fn of_worker(node: Option<u32>) -> Option<Self> {
+        Self::new(node, WORKER_ORDER)
+    }
+
+    fn new(node: Option<u32>, order: u32) -> Option<Self> {
+        space::reserve()?;
+        let home = Self(Owned(Heap::owned(node, order)));
+        let probe = {
+            let _route = home.enter();
+            std::hint::black_box(Box::new(0_u64))
+        };
+        let heap = heap_of(std::ptr::from_ref(&*probe).cast());
+        (heap == Some(home.0.0)).then_some(home)
+    }
+
+    /// From now on, this thread allocates here, until the route is dropped.
+    pub fn enter(&self) -> Route {
+        Route { before: ROUTE.replace(Some(self.0.0)), _not_send: PhantomData }
+    }
+
+    /// Where the pages are; no pages are counted if no node is known.
+    #[must_use]
+    pub fn residency(&self) -> Residency {
+        self.0.0.residency()
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.0.disown();
+    }
+}
+
+/// The way of this thread's allocations. When it is dropped, they go where they went before.
+#[derive(Debug)]
+#[must_use = "allocations go this way for as long as it lives"]
+pub struct Route {
+    before: Option<&'static Heap>,
+    _not_send: PhantomData<*const ()>,
+}
+
+/// Lets this thread allocate as a program without heaps does.
+pub fn unrouted() -> Route {
+    Route { before: ROUTE.replace(None), _not_send: PhantomData }
+}
+
+/// Whether this thread allocates in a heap.
+pub(super) fn is_routed() -> bool {
+    ROUTE.get().is_some()
+}
+
+impl Drop for Route {
+    fn drop(&mut self) {
+        ROUTE.set(self.before);
+    }
+}
+
+impl std::fmt::Debug for Heap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Heap").field("node", &self.node()).finish_non_exhaustive()
+    }
+}

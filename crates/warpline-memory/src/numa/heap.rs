@@ -1,0 +1,343 @@
+//! Heaps: memory in segments of their own, whose pages lie on one node.
+//!
+//! A block has the size of its class, which its layout decides: four classes from each power of two
+//! to the next up to [`SMALL_MAX`], cut off the heap's last run one after the other; larger blocks
+//! are runs of their own. A freed block goes to the list of its class, and the heap uses it again.
+//! Any thread may free. A heap has a lock, which is nearly always free: one worker allocates.
+//!
+//! # Invariants
+//!
+//! - **HEAP-A.** A block is with whoever allocated it, or in one free list of its heap.
+//! - **HEAP-B.** A heap without an owner and without blocks in use has no runs: they go back when
+//!   the last of both does. So what a run leaves behind (its output) may lie in its heaps.
+//! - **HEAP-C.** While the lock is held, nothing allocates in a heap: lists of runs come from the
+//!   system's allocator.
+
+#![expect(unsafe_code, reason = "free blocks are linked through their own memory")]
+
+use std::{
+    alloc::Layout,
+    ptr::{self, NonNull},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use super::{
+    allocator,
+    space::{self, ALIGN_MAX, ORDERS, Run, SEGMENT},
+    system,
+};
+
+/// The most bytes of a block that shares its run with others.
+const SMALL_MAX: usize = 8 << 10;
+/// How many classes small blocks have.
+const SMALL_CLASSES: usize = 32;
+const CLASSES: usize = SMALL_CLASSES + ORDERS;
+/// No node.
+const NOWHERE: u32 = u32::MAX;
+/// Pages are counted in steps of this many.
+const COUNTED_AT_ONCE: usize = 1 << 12;
+
+/// The class of a block and its bytes, which are a multiple of its alignment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Class {
+    index: usize,
+    bytes: usize,
+}
+
+impl Class {
+    /// The class for a layout, if any is large enough.
+    fn of(layout: Layout) -> Option<Self> {
+        let mut bytes = layout.size().max(16);
+        if layout.align() > 16 {
+            bytes = bytes.max(layout.align()).next_power_of_two();
+        }
+        if bytes <= 64 {
+            let index = (bytes - 1) / 16;
+            return Some(Self { index, bytes: 16 * (index + 1) });
+        }
+        if bytes <= SMALL_MAX {
+            let power = (bytes - 1).ilog2();
+            let step = 1 << (power - 2);
+            let place = (bytes - 1 - (1 << power)) / step;
+            let index = 4 * (power as usize - 5) + place;
+            return Some(Self { index, bytes: (1 << power) + step * (place + 1) });
+        }
+        let order = bytes.div_ceil(SEGMENT).next_power_of_two().ilog2();
+        let fits = (order as usize) < ORDERS && layout.align() <= ALIGN_MAX;
+        fits.then(|| Self { index: SMALL_CLASSES + order as usize, bytes: SEGMENT << order })
+    }
+}
+
+/// A free block: the next one of its class.
+type Free = Option<NonNull<u8>>;
+
+/// A heap.
+pub(super) struct Heap {
+    memory: Mutex<Memory>,
+    /// The node of its pages, or `NOWHERE` if they are where they are first touched.
+    node: AtomicU32,
+}
+
+struct Memory {
+    free: [Free; CLASSES],
+    /// The part of the last run that is not cut into blocks.
+    rest: NonNull<u8>,
+    rest_bytes: usize,
+    /// The table of segments: all runs.
+    runs: Vec<Run>,
+    /// The order of the runs that are cut into small blocks.
+    order: u32,
+    /// Blocks in use.
+    live: usize,
+    is_owned: bool,
+    /// Runs that the system did not bind to the node.
+    unbound: u64,
+}
+
+// SAFETY: the pointers are into runs that the heap has (SPACE-A), and nobody else touches what is
+// free there (HEAP-A).
+unsafe impl Send for Memory {}
+
+/// Heaps without an owner and without blocks, to be used again.
+static RETIRED: Mutex<Vec<&'static Heap>> = Mutex::new(Vec::new());
+
+fn retired() -> MutexGuard<'static, Vec<&'static Heap>> {
+    RETIRED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where the pages of a heap are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Residency {
+    /// Pages that have memory.
+    pub pages: u64,
+    /// Those of them that are on the heap's node.
+    pub pages_at_home: u64,
+    /// Runs of pages that the system refused to bind.
+    pub refused: u64,
+}
+
+impl Heap {
+    /// A heap with an owner, whose small blocks are cut from runs of that order.
+    pub(super) fn owned(node: Option<u32>, order: u32) -> &'static Self {
+        let _system = allocator::unrouted();
+        let heap = retired().pop().unwrap_or_else(|| Box::leak(Box::new(Self::empty())));
+        // Ordering: Relaxed; other threads get to the heap by synchronizing with this one.
+        heap.node.store(node.unwrap_or(NOWHERE), Ordering::Relaxed);
+        let mut memory = heap.lock();
+        (memory.is_owned, memory.order, memory.unbound) = (true, order, 0);
+        drop(memory);
+        heap
+    }
+
+    const fn empty() -> Self {
+        let memory = Memory {
+            free: [None; CLASSES],
+            rest: NonNull::dangling(),
+            rest_bytes: 0,
+            runs: Vec::new(),
+            order: 0,
+            live: 0,
+            is_owned: false,
+            unbound: 0,
+        };
+        Self { memory: Mutex::new(memory), node: AtomicU32::new(NOWHERE) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Memory> {
+        // No code that holds the lock panics, so the value is whole.
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The node of its pages.
+    pub(super) fn node(&self) -> Option<u32> {
+        // Ordering: Relaxed; a run that is bound to the former node is bound again by who changes
+        // it.
+        let node = self.node.load(Ordering::Relaxed);
+        (node != NOWHERE).then_some(node)
+    }
+
+    /// A block for a layout, and whether it reads as zeroes. `None` if the space is used up, or the
+    /// layout has no class.
+    #[inline]
+    pub(super) fn allocate(&'static self, layout: Layout) -> Option<(NonNull<u8>, bool)> {
+        let class = Class::of(layout)?;
+        let mut memory = self.lock();
+        if let Some(block) = memory.free[class.index] {
+            // SAFETY: a free block has the next one in its first word (HEAP-A).
+            memory.free[class.index] = unsafe { block.cast::<Free>().read() };
+            memory.live += 1;
+            return Some((block, false));
+        }
+        let block = self.cut(&mut memory, class)?;
+        memory.live += 1;
+        Some((block, true))
+    }
+
+    /// A new block, which reads as zeroes (SPACE-B).
+    #[cold]
+    fn cut(&'static self, memory: &mut Memory, class: Class) -> Option<NonNull<u8>> {
+        if class.index >= SMALL_CLASSES {
+            return Some(self.take(memory, (class.index - SMALL_CLASSES) as u32)?.memory);
+        }
+        let align = 1 << class.bytes.trailing_zeros();
+        let mut skipped = memory.rest.align_offset(align);
+        if skipped + class.bytes > memory.rest_bytes {
+            let run = self.take(memory, memory.order)?;
+            (memory.rest, memory.rest_bytes, skipped) = (run.memory, run.bytes(), 0);
+        }
+        // SAFETY: the rest has that many bytes.
+        let block = unsafe { memory.rest.add(skipped) };
+        // SAFETY: as above.
+        memory.rest = unsafe { block.add(class.bytes) };
+        memory.rest_bytes -= skipped + class.bytes;
+        Some(block)
+    }
+
+    /// Takes a run, and binds it to the node.
+    fn take(&'static self, memory: &mut Memory, order: u32) -> Option<Run> {
+        let _system = allocator::unrouted();
+        debug_assert!(!allocator::is_routed(), "HEAP-C: the table would be in a heap");
+        let run = space::reserve()?.take(order, self)?;
+        memory.runs.push(run);
+        if memory.order == 0 {
+            system::refuse_huge_pages(run.memory, run.bytes());
+        }
+        if let Some(node) = self.node() {
+            memory.unbound += u64::from(!system::prefer(run.memory, run.bytes(), node));
+        }
+        Some(run)
+    }
+
+    /// Frees a block.
+    ///
+    /// # Safety
+    ///
+    /// This heap allocated it with this layout, and it is not used any more.
+    #[inline]
+    pub(super) unsafe fn free(&'static self, block: NonNull<u8>, layout: Layout) {
+        let Some(class) = Class::of(layout) else { return };
+        let mut memory = self.lock();
+        // SAFETY: a block has room for a pointer and its alignment, and nobody uses it (HEAP-A).
+        unsafe { block.cast::<Free>().write(memory.free[class.index]) };
+        memory.free[class.index] = Some(block);
+        memory.live -= 1;
+        if memory.live == 0 && !memory.is_owned {
+            self.retire(memory);
+        }
+    }
+
+    /// The owner leaves.
+    pub(super) fn disown(&'static self) {
+        let mut memory = self.lock();
+        memory.is_owned = false;
+        if memory.live == 0 {
+            self.retire(memory);
+        }
+    }
+
+    /// Gives all runs back (HEAP-B).
+    #[cold]
+    fn retire(&'static self, mut memory: MutexGuard<'_, Memory>) {
+        let _system = allocator::unrouted();
+        debug_assert!(memory.live == 0 && !memory.is_owned, "HEAP-B: it is in use");
+        memory.free = [None; CLASSES];
+        memory.rest_bytes = 0;
+        let runs = std::mem::take(&mut memory.runs);
+        let space = space::reserved().filter(|_| !runs.is_empty());
+        // A run knows its heap until another one takes it, and no block is left to ask.
+        for run in runs {
+            if let Some(space) = space {
+                // SAFETY: the heap took the run, and none of its blocks is in use or in a list.
+                unsafe { space.give(run) };
+            }
+        }
+        drop(memory);
+        retired().push(self);
+    }
+
+    /// Where the pages are.
+    pub(super) fn residency(&self) -> Residency {
+        let _system = allocator::unrouted();
+        let (runs, refused) = {
+            let memory = self.lock();
+            (memory.runs.clone(), memory.unbound)
+        };
+        let mut residency = Residency { refused, ..Residency::default() };
+        let Some(node) = self.node() else { return residency };
+        let step = system::page_size();
+        for run in runs {
+            let pages: Vec<_> = (0..run.bytes() / step)
+                .map(|page| run.memory.as_ptr().cast_const().wrapping_add(page * step))
+                .collect();
+            for nodes in pages.chunks(COUNTED_AT_ONCE).filter_map(system::nodes_of) {
+                residency.pages += nodes.iter().filter(|&&found| found >= 0).count() as u64;
+                let is_home = |found: &&i32| u32::try_from(**found) == Ok(node);
+                residency.pages_at_home += nodes.iter().filter(is_home).count() as u64;
+            }
+        }
+        residency
+    }
+}
+
+impl PartialEq for Heap {
+    fn eq(&self, other: &Self) -> bool {
+        ptr::eq(self, other)
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// HEAP-B, and that blocks have the size and alignment of their layouts. One test, because it
+    /// counts the segments of all heaps.
+    #[test]
+    fn what_is_freed_goes_back() {
+        let before = space::reserve().unwrap().taken();
+        let layouts = prop::collection::vec((1_usize..200_000, 0_u32..22), 1..60);
+        proptest!(|(layouts in layouts, keep in any::<bool>())| {
+            let heap = Heap::owned(Some(0), 1);
+            let mut blocks = Vec::new();
+            for (size, power) in layouts {
+                let layout = Layout::from_size_align(size, 1 << power).unwrap();
+                let (block, is_zero) = heap.allocate(layout).unwrap();
+                prop_assert!(is_zero && block.as_ptr().addr().is_multiple_of(layout.align()));
+                // SAFETY: the block is as long as its layout says.
+                let bytes = unsafe { std::slice::from_raw_parts_mut(block.as_ptr(), size) };
+                prop_assert!(bytes.iter().all(|&byte| byte == 0), "SPACE-B: not zero");
+                bytes.fill(0xff);
+                blocks.push((block, layout));
+            }
+            prop_assert!(space::reserved().unwrap().taken() > before);
+            if !keep {
+                heap.disown();
+            }
+            for (block, layout) in blocks {
+                // SAFETY: it was allocated above, with this layout.
+                unsafe { heap.free(block, layout) };
+            }
+            if keep {
+                heap.disown();
+            }
+            prop_assert_eq!(space::reserved().unwrap().taken(), before, "HEAP-B");
+        });
+    }
+
+    /// No class is too small, nor much too large.
+    #[test]
+    fn classes_fit() {
+        for size in 1..=SMALL_MAX {
+            let class = Class::of(Layout::from_size_align(size, 8).unwrap()).unwrap();
+            assert!((size..=size + size / 4 + 16).contains(&class.bytes), "{size}: {class:?}");
+            let again = Class::of(Layout::from_size_align(class.bytes, 8).unwrap());
+            assert_eq!(again, Some(class));
+        }
+        assert_eq!(Class::of(Layout::from_size_align(16, 4 << 20).unwrap()), None);
+        assert_eq!(Class::of(Layout::from_size_align(SEGMENT << ORDERS, 8).unwrap()), None);
+    }
+}

@@ -1,0 +1,102 @@
+//! The station of a thread: the core that it is bound to, and the memory that it takes.
+//!
+//! Every parallel engine lets a worker's thread take its station before the worker makes anything,
+//! and leave it at the end. What the worker makes in between is allocated in a heap of its own, on
+//! its node, if the settings say so: records, pending events, mail, LPs. (A worker of Time Warp
+//! that another thread runs for a while allocates at that thread's station.)
+
+use std::num::NonZero;
+
+use warpline_memory::{Binding, Home, Residency, Route, Topology, bind_worker};
+
+use crate::{placement::LpDirectory, settings::MemoryPlacement, settings::Parallel};
+
+/// The names of what is counted, in reports.
+const PAGES: &str = "pages";
+const AT_HOME: &str = "pages_at_home";
+const REFUSED: &str = "bindings_refused";
+
+/// What a worker has of the machine. It is the thread's, for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Station {
+    // Dropped in this order: the thread leaves its heap before the heap loses its owner.
+    route: Option<Route>,
+    home: Option<Home>,
+    binding: Option<Binding>,
+}
+
+impl Station {
+    /// Binds the thread of worker `me` of this rank to a core, and its memory to the node of the
+    /// core, if the settings say so. Ranks that are threads of one process share its cores.
+    pub(crate) fn take(directory: &LpDirectory, me: usize, settings: &Parallel<'_>) -> Self {
+        let bind = || bind_worker(directory.global(me).index(), directory.workers());
+        let binding = settings.pin.then(bind);
+        if settings.memory_placement == MemoryPlacement::Off {
+            return Self { route: None, home: None, binding };
+        }
+        let node = binding.as_ref().and_then(Binding::node);
+        let node = node.and_then(|node| Topology::of_process().memory_near(node));
+        let home = Home::of_worker(node);
+        Self { route: home.as_ref().map(Home::enter), home, binding }
+    }
+
+    /// The binding of the thread, if it was bound.
+    pub(crate) fn bindings(&mut self) -> impl Iterator<Item = &mut Binding> {
+        self.binding.iter_mut()
+    }
+
+    /// Leaves the station; says where the memory lies that was taken.
+    pub(crate) fn leave(self) -> Option<Residency> {
+        drop(self.route);
+        self.home.as_ref().map(Home::residency)
+    }
+}
+
+/// The counters of a report for all stations, if any had memory of its own.
+pub(crate) fn counters(
+    stations: impl Iterator<Item = Option<Residency>>,
+) -> impl Iterator<Item = (&'static str, u64)> {
+    let add = |sum: Residency, one: Residency| Residency {
+        pages: sum.pages + one.pages,
+        pages_at_home: sum.pages_at_home + one.pages_at_home,
+        refused: sum.refused + one.refused,
+    };
+    stations
+        .flatten()
+        .reduce(add)
+        .into_iter()
+        .flat_map(|all| [(PAGES, all.pages), (AT_HOME, all.pages_at_home), (REFUSED, all.refused)])
+}
+
+/// What a report says of the placement of memory.
+pub(crate) fn remark(
+    settings: &Parallel<'_>,
+    counters: &[(&'static str, u64)],
+    topology: &Topology,
+) -> Option<String> {
+    let placement = settings.memory_placement;
+    if placement == MemoryPlacement::Off {
+        return None;
+    }
+    let count = |name| counters.iter().find(|(key, _)| *key == name).map(|(_, count)| *count);
+    let told = match (count(PAGES), count(AT_HOME), count(REFUSED)) {
+        (None, ..) if Home::of_worker(None).is_none() => {
+            "this program has not installed Warpline's allocator (`warpline::nodes::NodeAllocator`)\
+             , or the system has no addresses to spare; pages lie where they are first touched"
+                .to_owned()
+        }
+        _ if topology.nodes().iter().filter(|node| node.has_memory).count() < 2 => {
+            "this machine has a single NUMA node, so there is nothing to gain".to_owned()
+        }
+        (.., Some(refused)) if refused > 0 => format!(
+            "the system refused to bind memory to nodes {refused} times (in a container, allow \
+             `mbind`); pages lie where they are first touched"
+        ),
+        (Some(pages), Some(at_home), _) if let Some(pages) = NonZero::new(pages) => format!(
+            "{at_home} of {pages} pages of the workers lie on the nodes of their workers ({:.1} %)",
+            100.0 * at_home as f64 / pages.get() as f64
+        ),
+        _ => "workers are not bound to cores, so their memory cannot be bound to nodes".to_owned(),
+    };
+    Some(format!("memory placement {placement}: {told}"))
+}
