@@ -30,7 +30,7 @@ fn refuses(words: &[&str], says: &[&str]) {
     assert!(output.stdout.is_empty(), "`lab {words:?}` printed something");
 }
 
-const FIGURES: [&str; 15] = [
+const FIGURES: [&str; 19] = [
     "fig1",
     "fig2",
     "fig3",
@@ -43,6 +43,10 @@ const FIGURES: [&str; 15] = [
     "runtime-fig5",
     "runtime-fig6a",
     "runtime-fig6b",
+    "numa-fig6",
+    "numa-fig7",
+    "numa-fig8",
+    "numa-fig9",
     "architectures",
     "flooding",
     "hogging",

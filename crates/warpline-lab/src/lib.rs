@@ -31,6 +31,7 @@ mod index;
 pub mod machine;
 pub mod memory_system;
 mod mpi;
+pub mod nodes;
 mod output;
 #[cfg(feature = "plots")]
 mod page;
@@ -41,6 +42,7 @@ mod sampling;
 pub mod sends;
 mod settings;
 mod text;
+pub mod traffic_trace;
 pub mod yardstick;
 
 pub use claim::{Basis, Bounds, CHANCE, Claim, LEVEL, Origin, Outcome, Test, Verdict};

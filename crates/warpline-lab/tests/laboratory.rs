@@ -142,11 +142,13 @@ fn every_figure_leaves_its_files() {
             "runtime-fig5" => {
                 (&["multiplier:16, null-messages", "regfile:16x32, windows"][..], true)
             }
+            "numa-fig6" => (&["sequential", "Time Warp, plain memory"][..], true),
+            "numa-fig7" | "numa-fig8" | "numa-fig9" => (&["4 daemons", "32 daemons"][..], false),
             "runtime-fig6a" | "runtime-fig6b" => (&["multiplier:16", "regfile:16x32"][..], true),
             _ => (&pools[..], true),
         };
         let text = check_files(directory.path(), figure, curves);
-        assert!(text.contains("1995") || text.contains("1994"), "{text}");
+        assert!(["1994", "1995", "2015"].iter().any(|year| text.contains(year)), "{text}");
         check_lists(figure.name(), &text);
         if !is_sampled {
             assert!(text.contains("are computed and have no noise"), "{text}");
@@ -174,6 +176,8 @@ fn check_lists(figure: &str, text: &str) {
         ("fig5", "adaptive"),
         ("runtime-fig5", "- windows: "),
         ("runtime-fig6b", "the default, loses"),
+        ("numa-fig6", "conservative windows"),
+        ("numa-fig8", "fewer lines are far"),
         ("architectures", "on a server, "),
         ("flooding", "adaptive pools"),
     ];

@@ -70,6 +70,12 @@ struct Comer {
 }
 
 impl TrafficLp {
+    /// The size of its state, the cars of its queue included.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(self.queue.cars())
+    }
+
     /// Scans the queue, and lets some cars stop.
     #[inline]
     fn scan(&mut self, model: &Traffic, cx: &mut impl Context<TrafficMessage>) {

@@ -6,6 +6,8 @@
 //! | 3, 4, 7, 8 of the buffer paper | `fig3` … `fig8` | real runs |
 //! | 1 of the GTW paper | `gtw_fig1` | real runs |
 //! | 5 and 6 of the portable-runtime paper | `runtime_fig5`, `runtime_fig6` | real runs |
+//! | 6 of the NUMA paper | `numa_fig6` | real runs |
+//! | 7 to 9 of the NUMA paper | `numa_daemons` | a traced run on the paper's machine |
 //! | other machines (buffer paper, section 8) | `architectures` | traced runs on several machines |
 //! | buffer hogging (buffer paper, section 5) | `hogging` | real runs, of a source that sends to all |
 //! | the same, isolated | `flooding` | runs in turn, of a source that sends to one |
@@ -31,6 +33,9 @@ pub mod fig8;
 pub mod flooding;
 pub mod gtw_fig1;
 pub mod hogging;
+mod numa;
+pub mod numa_daemons;
+pub mod numa_fig6;
 mod pools;
 pub mod runtime_fig5;
 pub mod runtime_fig6;
@@ -51,6 +56,10 @@ pub const ALL: &[&dyn Figure] = &[
     &runtime_fig5::RuntimeFig5,
     &runtime_fig6::RuntimeFig6::AGGREGATION,
     &runtime_fig6::RuntimeFig6::CAPACITY,
+    &numa_fig6::NumaFig6,
+    &numa_daemons::NumaDaemons::SPEED_UP,
+    &numa_daemons::NumaDaemons::WITHOUT,
+    &numa_daemons::NumaDaemons::PLAIN,
     &architectures::Architectures,
     &flooding::FloodingFigure,
     &hogging::HoggingFigure,

@@ -213,6 +213,37 @@ impl MachineParams {
         }
     }
 
+    /// Thirty-two cores of a server with four AMD Opteron 6128, built in 2010: the machine of the
+    /// NUMA paper, as if all memory were on the node of the worker; `nodes` knows where it is.
+    ///
+    /// The numbers and their sources:
+    ///
+    /// - 32 cores at 2 GHz, 512 KiB of L2 per core and 6 MiB of L3 for 4 cores: NUMA paper,
+    ///   section 4. A worker's cache is its L2 and a quarter of the L3, as if they were one.
+    /// - Lines of 64 bytes, pages of 4 KiB: the architecture.
+    /// - Second-level TLB of 512 entries with 4 ways: AMD, *Software Optimization Guide for AMD
+    ///   Family 10h Processors*.
+    /// - Hit, 10 ns: about 15 cycles of L2 and 40 of L3 at 2 GHz, estimated.
+    /// - Miss, 70 ns from memory and twice that from another core: round numbers of the order that
+    ///   is published for such processors.
+    /// - Page miss, 20 ns: an estimate. Locks: those of [`server`](Self::server); no trace has any.
+    #[must_use]
+    pub const fn opteron() -> Self {
+        Self {
+            workers: 32,
+            pages: Geometry { sets: 128, ways: 4 },
+            costs: Costs {
+                hit_ns: 10.0,
+                remote_miss_ns: 140.0,
+                memory_miss_ns: 70.0,
+                announcement_ns: 140.0,
+                page_miss_ns: 20.0,
+                lock: Self::server().costs.lock,
+            },
+            ..Self::server()
+        }
+    }
+
     /// Refuses parameters that no machine can have.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         ConfigError::check(

@@ -1,0 +1,257 @@
+//! Figures 7 to 9 of the NUMA paper: traffic that becomes uneven, on the paper's machine, by the
+//! number of page migration daemons and by how often they are woken.
+//!
+//! [`nodes`](crate::nodes) replays a trace of a real run on a model of that machine.
+
+use warpline_models::traffic::TrafficParams;
+
+use crate::{
+    Axis, Basis, Bounds, Claim, Curve, Dot, Figure, Findings, Lab, LabError, Plot, Source, Table,
+    nodes::{Memory, NodeCounts, NodeParams, replay},
+    traffic_trace::TrafficTrace,
+};
+
+/// Figures 7 to 9 of the NUMA paper.
+#[derive(Debug)]
+pub struct NumaDaemons {
+    name: &'static str,
+    title: &'static str,
+    y: &'static str,
+    /// What the runs with daemons are compared with.
+    against: Memory,
+    paper: &'static str,
+    /// The claim about the greatest number, and its range.
+    greatest: (&'static str, Bounds),
+}
+
+const LPS: usize = 1024;
+/// Seconds between two cars that join at a junction; the paper does not give it.
+const INTERARRIVAL: f64 = 20.0;
+/// The part of the day that is replayed (s): when as many cars leave as join.
+const PART: [f64; 2] = [14_400.0, 21_600.0];
+/// LPs may move after each step (s of virtual time). It is a second of the paper's wall time, which
+/// is **fitted**: the paper does not say how long its runs took.
+const STEP: f64 = 180.0;
+/// Seconds between two wakings of the daemons.
+const PERIODS: [usize; 5] = [2, 4, 6, 8, 10];
+const DAEMONS: [usize; 4] = [4, 8, 16, 32];
+/// What 32 daemons that are woken every second take from the workers; **fitted** to figure 6.
+const INTERFERENCE: f64 = 0.10 / 32.0;
+const FITTED: Basis = Basis::Fitted(
+    "the wall time of an hour of virtual time, and what a daemon takes from the workers, are \
+     fitted to the paper's figures",
+);
+
+impl NumaDaemons {
+    /// Figure 7: against the sequential engine.
+    pub const SPEED_UP: Self = Self {
+        name: "numa-fig7",
+        title: "Uneven traffic on 8 nodes: speed-up of Time Warp with daemons",
+        y: "speed-up against the sequential engine",
+        against: Memory::Sequential,
+        paper: "Pellegrini and Quaglia 2015, figure 7: the motorways of Italy as 1024 LPs with \
+                many cars and accidents, on 32 cores of 8 nodes. With the NUMA memory manager and \
+                daemons the speed-up was about 37 with few daemons that were woken often, and 28 \
+                to 30 at least.",
+        greatest: ("the greatest speed-up is about 37", Bounds::Within(33.0, 41.0)),
+    };
+    /// Figure 8: against the same without daemons.
+    pub const WITHOUT: Self = Self {
+        name: "numa-fig8",
+        title: "Uneven traffic on 8 nodes: Time Warp with daemons against without",
+        y: "rate by that without daemons",
+        against: Memory::Segments,
+        paper: "Pellegrini and Quaglia 2015, figure 8: with page migration daemons Time Warp was \
+                up to 5.5 times as fast as without, because the pages of LPs that load sharing \
+                moves stay behind without them.",
+        greatest: ("daemons make it up to 5.5 times as fast", Bounds::Within(4.5, 6.5)),
+    };
+    /// Figure 9: against plain memory.
+    pub const PLAIN: Self = Self {
+        name: "numa-fig9",
+        title: "Uneven traffic on 8 nodes: Time Warp with daemons against plain memory",
+        y: "rate by that with plain memory",
+        against: Memory::Plain,
+        paper: "Pellegrini and Quaglia 2015, figure 9: with its memory manager and daemons Time \
+                Warp was up to 7 times as fast as with the memory of glibc.",
+        greatest: ("it is up to 7 times as fast as with plain memory", Bounds::Within(6.0, 8.0)),
+    };
+}
+
+impl Figure for NumaDaemons {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
+        let settings = lab.settings;
+        let params = TrafficParams {
+            lps: Some(LPS),
+            interarrival: Some(INTERARRIVAL),
+            ..TrafficParams::default()
+        };
+        let part = PART.map(|time| settings.shortened(time));
+        let trace = TrafficTrace::record(params, settings.seed, part, settings.shortened(STEP))?;
+        let machine = NodeParams::opteron();
+        let against = match self.against {
+            Memory::Sequential => replay(&trace, machine.one_core(), Memory::Sequential)?,
+            other => replay(&trace, machine, other)?,
+        };
+        let mut replays = Vec::new();
+        for period in PERIODS {
+            replays.push((period, replay(&trace, machine, Memory::Daemons(period))?));
+        }
+        let curves = curves(&replays, against.seconds);
+        let table = table(self.y, &against, &replays, &curves);
+        let x = Axis::new("time between two wakings of the daemons (s)")
+            .with_ticks(PERIODS.map(|period| period as f64));
+        Ok(Findings {
+            claims: self.claims(&curves, &against, &replays),
+            plot: Plot { title: self.title.to_owned(), x, y: Axis::new(self.y), curves },
+            table,
+            paper: self.paper,
+            setup: format!(
+                "Traffic on the motorways of Italy, {LPS} LPs, a car at each junction every \
+                 {INTERARRIVAL} s, from {} to {} s of virtual time. The events of a run of the \
+                 sequential engine are replayed through the caches of 32 workers on 8 nodes \
+                 (`warpline_lab::nodes`): states, saved states and events, near and far. LPs move \
+                 when the busiest worker has more than 1.1 times the mean to do. There are no \
+                 rollbacks, and nobody waits for memory that others use.",
+                part[0], part[1]
+            ),
+            source: Source::Computed,
+            remarks: remarks(&against, &replays),
+        })
+    }
+}
+
+impl NumaDaemons {
+    fn claims(
+        &self,
+        curves: &[Curve],
+        against: &NodeCounts,
+        replays: &[(usize, NodeCounts)],
+    ) -> Vec<Claim> {
+        let all = curves.iter().flat_map(|curve| &curve.dots).map(|dot| dot.y);
+        let greatest = all.fold(f64::NEG_INFINITY, f64::max);
+        let few_and_often = curves[0].dots[0].y / greatest;
+        let (text, range) = self.greatest;
+        let mut claims = vec![
+            Claim::of_paper(text).with_basis(FITTED).test("the greatest", greatest, range),
+            Claim::of_paper("few daemons that are woken often are the best, within 2 %")
+                .with_basis(FITTED)
+                .test("4 daemons every 2 s / the best", few_and_often, Bounds::Above(0.98)),
+        ];
+        if self.against == Memory::Segments {
+            let claim = Claim::own("with daemons fewer lines are far").with_basis(FITTED);
+            claims.push(replays.iter().fold(claim, |claim, (period, counts)| {
+                let part = counts.far as f64 / against.far as f64;
+                claim.test(format!("every {period} s / without"), part, Bounds::AtMost(0.95))
+            }));
+        }
+        claims
+    }
+}
+
+/// A curve for each number of daemons. They only differ by what daemons take from the workers: each
+/// waking moves all pages that have to move.
+fn curves(replays: &[(usize, NodeCounts)], against: f64) -> Vec<Curve> {
+    let curve = |daemons: usize| {
+        let dot = |&(period, counts): &(usize, NodeCounts)| {
+            let taken = INTERFERENCE * daemons as f64 / period as f64;
+            let y = against / (counts.seconds * (1.0 + taken));
+            Dot { x: period as f64, y, low: y, high: y, hollow: false }
+        };
+        Curve::new(format!("{daemons} daemons"), replays.iter().map(dot).collect())
+    };
+    DAEMONS.map(curve).into()
+}
+
+/// A row for each point; the first one is what they are compared with.
+fn table(y: &str, first: &NodeCounts, replays: &[(usize, NodeCounts)], curves: &[Curve]) -> Table {
+    let row = |name: &str, x: String, y: f64, counts: &NodeCounts| {
+        let NodeCounts { near, far, moved, seconds } = counts;
+        let counted = [near, far, moved].map(u64::to_string);
+        let [near, far, moved] = counted;
+        vec![name.to_owned(), x, format!("{y:.4}"), near, far, moved, format!("{seconds:.4}")]
+    };
+    let mut rows = vec![row("compared with", String::new(), 1.0, first)];
+    for curve in curves {
+        for (dot, (_, counts)) in curve.dots.iter().zip(replays) {
+            rows.push(row(&curve.name, dot.x.to_string(), dot.y, counts));
+        }
+    }
+    let header =
+        ["curve", "period (s)", y, "near lines", "far lines", "LPs moved", "seconds of the replay"];
+    Table { header: header.map(str::to_owned).into(), rows }
+}
+
+fn remarks(against: &NodeCounts, replays: &[(usize, NodeCounts)]) -> Vec<String> {
+    let part = |counts: &NodeCounts| 100.0 * counts.far as f64 / (counts.near + counts.far) as f64;
+    let parts =
+        replays.iter().map(|(period, counts)| format!("{:.1} % every {period} s", part(counts)));
+    vec![format!(
+        "Lines that come from far: {:.1} % in what daemons are compared with; with daemons {}.",
+        part(against),
+        parts.collect::<Vec<_>>().join(", ")
+    )]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Verdict;
+
+    fn verdicts(figure: &NumaDaemons, seconds: [f64; 5], against: f64) -> Vec<Verdict> {
+        let counts = seconds.map(|seconds| NodeCounts { seconds, ..NodeCounts::default() });
+        let replays: Vec<_> = PERIODS.into_iter().zip(counts).collect();
+        let first = NodeCounts { far: 4, ..NodeCounts::default() };
+        let claims = figure.claims(&curves(&replays, against), &first, &replays);
+        claims[..2].iter().map(Claim::verdict).collect()
+    }
+
+    /// Numbers like the paper's are as claimed, by what was fitted, and others are not.
+    #[test]
+    fn claims_tell_the_papers_shape_from_its_opposite() {
+        let slower = [1.0, 1.1, 1.2, 1.3, 1.4];
+        let faster = [2.0, 1.8, 1.6, 1.4, 1.0];
+        for (figure, greatest) in [
+            (&NumaDaemons::SPEED_UP, 37.0),
+            (&NumaDaemons::WITHOUT, 5.5),
+            (&NumaDaemons::PLAIN, 7.0),
+        ] {
+            assert_eq!(verdicts(figure, slower, greatest), [Verdict::Fitted; 2]);
+            assert_eq!(verdicts(figure, faster, 1.5), [Verdict::No; 2]);
+        }
+    }
+
+    /// Our own claim is one of figure 8, and about the lines that are far.
+    #[test]
+    fn far_lines_are_compared() {
+        let verdict = |figure: &NumaDaemons, far| {
+            let replays = [(2, NodeCounts { seconds: 1.0, far, ..NodeCounts::default() })];
+            let first = NodeCounts { far: 4, ..NodeCounts::default() };
+            let claims = figure.claims(&curves(&replays, 1.0), &first, &replays);
+            claims.get(2).map(Claim::verdict)
+        };
+        assert_eq!(verdict(&NumaDaemons::WITHOUT, 2), Some(Verdict::Fitted));
+        assert_eq!(verdict(&NumaDaemons::WITHOUT, 4), Some(Verdict::No));
+        assert_eq!(verdict(&NumaDaemons::PLAIN, 2), None);
+    }
+
+    /// More daemons take more from the workers, the more often they are woken.
+    #[test]
+    fn daemons_take_time() {
+        let replays =
+            [2, 10].map(|period| (period, NodeCounts { seconds: 1.0, ..NodeCounts::default() }));
+        let curves = curves(&replays, 10.0);
+        assert_eq!(curves.len(), DAEMONS.len());
+        let [few, many] = [&curves[0].dots, &curves[3].dots];
+        assert!(few[0].y > many[0].y && many[1].y > many[0].y);
+        assert!((many[0].y * 1.05 - 10.0).abs() < 1e-9);
+    }
+}
