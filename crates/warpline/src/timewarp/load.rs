@@ -21,6 +21,8 @@ const TIMED: u32 = 251;
 /// What an LP's events take is known from the timed ones; and the mean of its worker counts as this
 /// many of them, so that a few say little.
 const PRIOR: f64 = 4.0;
+/// An LP is slow if more than one in this many of its timed events take suspiciously long.
+const OFTEN: u32 = 8;
 /// The mean of a worker is that of its last timed events, this many.
 const MEMORY: u64 = 1_024;
 
@@ -32,8 +34,8 @@ pub(super) struct Work {
     timed: u32,
     /// What the timed events took.
     nanoseconds: f32,
-    /// Whether one took suspiciously long.
-    is_suspect: bool,
+    /// Timed events that took suspiciously long.
+    suspicious: u32,
 }
 
 impl Work {
@@ -51,6 +53,11 @@ impl Work {
     #[cfg(test)]
     pub(super) const fn events(&self) -> i32 {
         self.events
+    }
+
+    /// Whether it is the LP that takes so long, and not another program.
+    const fn is_often_slow(&self) -> bool {
+        self.suspicious > 1 && self.suspicious > self.timed / OFTEN
     }
 
     /// Nanoseconds in all, if an event of its worker takes `usual` ones.
@@ -121,10 +128,14 @@ impl Meter {
     pub(super) fn end(&mut self, work: &mut Work, since: Instant) {
         let spent = since.elapsed();
         let mut nanoseconds = spent.as_nanos() as f64;
-        if self.timed > 0 && !work.is_suspect && is_suspicious(spent, self.each) {
-            (work.is_suspect, nanoseconds) = (true, self.each);
-        }
         work.timed += 1;
+        if self.timed > 0 && is_suspicious(spent, self.each) {
+            work.suspicious += 1;
+            if !work.is_often_slow() {
+                // The worker has probably lost its core for a while.
+                nanoseconds = self.each;
+            }
+        }
         work.nanoseconds += nanoseconds as f32;
         self.timed += 1;
         self.each += (nanoseconds - self.each) / self.timed.min(MEMORY) as f64;
@@ -205,6 +216,17 @@ mod tests {
         assert_eq!(meter.each, usual);
         after(&mut meter, &mut work, long);
         assert!(meter.each >= 1e9 / 3.0, "{meter:?}");
+    }
+
+    /// A core that is lost again and again does not make its worker look busy.
+    #[test]
+    fn lost_cores_are_no_load() {
+        let (mut meter, mut works) = (Meter::new(true), [Work::default(); 40]);
+        for turn in 0..100_usize {
+            works.iter_mut().for_each(|work| after(&mut meter, work, Duration::ZERO));
+            after(&mut meter, &mut works[turn % 40], Duration::from_secs(1));
+        }
+        assert!(meter.each < 1e6, "{meter:?}");
     }
 
     /// What was committed is shown in nanoseconds.
