@@ -196,8 +196,8 @@ mod tests {
 
     use super::*;
 
-    /// CREW-A: workers that are counters, on threads whose number changes all the time. None is lost,
-    /// and all threads come to an end.
+    /// CREW-A: workers that are counters, on threads whose number changes all the time. None is
+    /// lost, and all threads come to an end.
     #[test]
     fn workers_change_hands() {
         const WORKERS: usize = 5;
@@ -233,8 +233,8 @@ mod tests {
         assert_eq!(all, [0, 1, 2, 3, 4]);
     }
 
-    /// A thread that learns late how many threads work passes a worker on. (Red if `take` leaves out
-    /// `give`.)
+    /// A thread that learns late how many threads work passes a worker on. (Red if `take` leaves
+    /// out `give`.)
     #[test]
     fn a_worker_finds_its_thread() {
         let crew = Crew::new(3);

@@ -70,14 +70,15 @@ enum Clock {
 }
 
 impl Pace {
-    /// Chance lets a load of so many events vary by their square root; three times that is rare.
+    /// Chance lets a load of so many events vary by their square root; twice that is rare, and in
+    /// three looks in a row more so.
     fn new() -> Self {
         Self {
             clock: Clock::Since(Instant::now()),
-            look: (4_096, 1e-3),
+            look: (16_384, 1e-3),
             measure: (32_768, 0.0),
             most: 0.1,
-            noise: 3.0,
+            noise: 2.0,
         }
     }
 
