@@ -34,7 +34,7 @@ pub struct NodeParams {
     pub workers_per_node: u32,
     /// The time of a far access by that of a near one.
     pub distance: f64,
-    /// What handling an event takes without waiting for memory, and for each byte of the state (ns).
+    /// What handling an event takes without waiting for memory, and for each byte of state (ns).
     pub handling_ns: [f64; 2],
 }
 
