@@ -125,7 +125,7 @@ pub(crate) struct Policies {
     )]
     pub(crate) pin: bool,
     /// Where the memory of workers is, on a machine with several NUMA nodes: off, wherever the
-    /// system puts it, or worker, on the node of each worker's core
+    /// system puts it; worker, on the node of each worker's core; auto, worker if there are several
     #[arg(
         long,
         value_name = "WHERE",

@@ -13,6 +13,8 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
+use crate::numa::unrouted;
+
 /// The owner word of a buffer that is not filled.
 pub(crate) const NOBODY: u32 = 0;
 
@@ -46,6 +48,8 @@ pub(crate) const LINE: usize = 64;
 impl<T> Chunk<T> {
     pub(crate) fn new(len: usize, stride: usize) -> Self {
         let layout = Self::layout(len, stride);
+        // All workers fill slots: the chunk is not of the heap of the one that comes first.
+        let _shared = unrouted();
         // SAFETY: a slot has an owner word, so the layout is not empty.
         let memory = unsafe { alloc_zeroed(layout) };
         let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };

@@ -31,11 +31,12 @@ impl Station {
     pub(crate) fn take(directory: &LpDirectory, me: usize, settings: &Parallel<'_>) -> Self {
         let bind = || bind_worker(directory.global(me).index(), directory.workers());
         let binding = settings.pin.then(bind);
-        if settings.memory_placement == MemoryPlacement::Off {
+        let topology = Topology::of_process();
+        if !has_homes(settings.memory_placement, &topology) {
             return Self { route: None, home: None, binding };
         }
         let node = binding.as_ref().and_then(Binding::node);
-        let node = node.and_then(|node| Topology::of_process().memory_near(node));
+        let node = node.and_then(|node| topology.memory_near(node));
         let home = Home::of_worker(node);
         Self { route: home.as_ref().map(Home::enter), home, binding }
     }
@@ -49,6 +50,20 @@ impl Station {
     pub(crate) fn leave(self) -> Option<Residency> {
         drop(self.route);
         self.home.as_ref().map(Home::residency)
+    }
+}
+
+/// How many nodes have memory.
+fn nodes_with_memory(topology: &Topology) -> usize {
+    topology.nodes().iter().filter(|node| node.has_memory).count()
+}
+
+/// Whether workers have heaps of their own.
+fn has_homes(placement: MemoryPlacement, topology: &Topology) -> bool {
+    match placement {
+        MemoryPlacement::Off => false,
+        MemoryPlacement::Worker => true,
+        MemoryPlacement::Auto => nodes_with_memory(topology) > 1,
     }
 }
 
@@ -75,7 +90,7 @@ pub(crate) fn remark(
     topology: &Topology,
 ) -> Option<String> {
     let placement = settings.memory_placement;
-    if placement == MemoryPlacement::Off {
+    if !has_homes(placement, topology) {
         return None;
     }
     let count = |name| counters.iter().find(|(key, _)| *key == name).map(|(_, count)| *count);
@@ -85,7 +100,7 @@ pub(crate) fn remark(
              , or the system has no addresses to spare; pages lie where they are first touched"
                 .to_owned()
         }
-        _ if topology.nodes().iter().filter(|node| node.has_memory).count() < 2 => {
+        _ if nodes_with_memory(topology) < 2 => {
             "this machine has a single NUMA node, so there is nothing to gain".to_owned()
         }
         (.., Some(refused)) if refused > 0 => format!(
@@ -99,4 +114,61 @@ pub(crate) fn remark(
         _ => "workers are not bound to cores, so their memory cannot be bound to nodes".to_owned(),
     };
     Some(format!("memory placement {placement}: {told}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::settings::{Settings, TimeWarp};
+
+    /// A machine with this many nodes of one core each.
+    fn machine(nodes: usize) -> Topology {
+        // Tests run at the same time, in threads of several processes.
+        let (process, thread) = (std::process::id(), std::thread::current().id());
+        let directory = std::env::temp_dir().join(format!("nodes-{nodes}-{process}-{thread:?}"));
+        for node in 0..nodes {
+            let path = directory.join(format!("node{node}"));
+            fs::create_dir_all(&path).unwrap();
+            fs::write(path.join("cpulist"), format!("{node}\n")).unwrap();
+        }
+        fs::write(directory.join("online"), format!("0-{}\n", nodes - 1)).unwrap();
+        let topology = Topology::read(&directory).unwrap();
+        fs::remove_dir_all(directory).unwrap();
+        topology
+    }
+
+    fn told(placement: MemoryPlacement, nodes: usize, counts: [u64; 3]) -> Option<String> {
+        let engine = TimeWarp { memory_placement: placement, ..TimeWarp::default() };
+        let settings = Settings { engine, ..Settings::default() };
+        let counters: Vec<_> = [PAGES, AT_HOME, REFUSED].into_iter().zip(counts).collect();
+        remark(&settings.parallel(), &counters, &machine(nodes))
+    }
+
+    #[test]
+    fn auto_places_where_there_is_a_choice() {
+        use MemoryPlacement::{Auto, Off, Worker};
+        let places = |placement| [1, 2].map(|nodes| has_homes(placement, &machine(nodes)));
+        assert_eq!([Off, Worker, Auto].map(places), [[false; 2], [true; 2], [false, true]]);
+        assert_eq!(told(Off, 4, [8, 8, 0]), None);
+        assert_eq!(told(Auto, 1, [8, 8, 0]), None);
+    }
+
+    /// What the remark says of each case.
+    #[test]
+    fn the_remark_names_the_reason() {
+        let says = |nodes, counts, part: &str| {
+            let text = told(MemoryPlacement::Worker, nodes, counts).unwrap();
+            assert!(text.contains(part), "{text}");
+        };
+        says(1, [8, 8, 0], "single NUMA node");
+        says(4, [8, 8, 3], "refused to bind memory to nodes 3 times");
+        says(
+            4,
+            [8, 6, 0],
+            "6 of 8 pages of the workers lie on the nodes of their workers (75.0 %)",
+        );
+        says(4, [0, 0, 0], "not bound to cores");
+    }
 }

@@ -13,6 +13,8 @@ names! {
     /// What a worker allocates, its LPs too, is in memory of its own, on the node of its core. For
     /// programs that install [`NodeAllocator`](crate::nodes::NodeAllocator), as the command does.
     Worker = "worker";
+    /// As `Worker` on a machine with several nodes, and as `Off` on others.
+    Auto = "auto";
 }
 
 /// How LPs are assigned to the workers of all ranks.
