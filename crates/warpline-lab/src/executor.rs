@@ -8,7 +8,9 @@ use warpline::{
     AnyModel, Engine, RunError, Simulation,
     digest::CommitDigest,
     pending::PendingKind,
-    settings::{Aggregation, Pool, PoolKind, Synchronization, SynchronizationKind},
+    settings::{
+        Aggregation, MemoryPlacement, Pool, PoolKind, Synchronization, SynchronizationKind,
+    },
 };
 
 /// The engine of a run, with its settings.
@@ -87,6 +89,8 @@ pub struct TimeWarp {
     pub local_share: Option<f64>,
     /// Whether flow control slows down workers that roll back much or have few free buffers.
     pub flow_control: bool,
+    /// Where the memory of workers is.
+    pub memory_placement: MemoryPlacement,
 }
 
 impl TimeWarp {
@@ -100,18 +104,20 @@ impl TimeWarp {
             gvt_interval: None,
             local_share: None,
             flow_control: true,
+            memory_placement: MemoryPlacement::Off,
         }
     }
 
     fn engine(self) -> Engine {
-        let Self { workers, pool, gvt_interval, local_share, flow_control, .. } = self;
+        let Self { workers, gvt_interval, local_share, flow_control, memory_placement, .. } = self;
         let defaults = warpline::TimeWarp::default();
-        let pool = match pool {
+        let pool = match self.pool {
             PoolKind::Partitioned => Pool::Partitioned { local_share },
             other => other.into(),
         };
         let gvt_interval = gvt_interval.unwrap_or(defaults.gvt_interval);
-        let engine = warpline::TimeWarp { workers, pool, gvt_interval, ..defaults };
+        let engine =
+            warpline::TimeWarp { workers, pool, gvt_interval, memory_placement, ..defaults };
         if flow_control {
             engine.into()
         } else {
