@@ -16,7 +16,7 @@ use std::{
 
 use super::{
     heap::{Heap, Residency},
-    space,
+    space::{self, Space},
 };
 
 thread_local! {
@@ -37,10 +37,9 @@ pub struct NodeAllocator;
 unsafe impl GlobalAlloc for NodeAllocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if let Some(heap) = ROUTE.get()
-            && let Some((block, _)) = heap.allocate(layout)
-        {
-            return block.as_ptr();
+        if let Some(heap) = ROUTE.get() {
+            // SAFETY: the caller's contract.
+            return unsafe { allocate(heap, layout) };
         }
         // SAFETY: the caller's contract.
         unsafe { System.alloc(layout) }
@@ -48,14 +47,9 @@ unsafe impl GlobalAlloc for NodeAllocator {
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if let Some(heap) = ROUTE.get()
-            && let Some((block, is_zero)) = heap.allocate(layout)
-        {
-            if !is_zero {
-                // SAFETY: the block has these bytes.
-                unsafe { block.write_bytes(0, layout.size()) };
-            }
-            return block.as_ptr();
+        if let Some(heap) = ROUTE.get() {
+            // SAFETY: the caller's contract.
+            return unsafe { allocate_zeroed(heap, layout) };
         }
         // SAFETY: the caller's contract.
         unsafe { System.alloc_zeroed(layout) }
@@ -63,14 +57,11 @@ unsafe impl GlobalAlloc for NodeAllocator {
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        if let Some(heap) = heap_of(block)
-            && let Some(block) = NonNull::new(block)
-        {
-            // SAFETY: the address is in a segment of this heap, and the rest is the caller's
-            // contract.
-            return unsafe { heap.free(block, layout) };
+        if let Some(space) = space::reserved() {
+            // SAFETY: the caller's contract.
+            return unsafe { free(space, block, layout) };
         }
-        // SAFETY: the caller's contract; blocks outside of the space are the system's.
+        // SAFETY: the caller's contract; without a space, all blocks are the system's.
         unsafe { System.dealloc(block, layout) }
     }
 
@@ -92,6 +83,51 @@ unsafe impl GlobalAlloc for NodeAllocator {
         }
         moved
     }
+}
+
+// What a program without heaps never does is out of line, so that the rest saves no registers.
+
+/// # Safety
+///
+/// As [`GlobalAlloc::alloc`].
+#[inline(never)]
+unsafe fn allocate(heap: &'static Heap, layout: Layout) -> *mut u8 {
+    match heap.allocate(layout) {
+        Some((block, _)) => block.as_ptr(),
+        // SAFETY: the caller's contract.
+        None => unsafe { System.alloc(layout) },
+    }
+}
+
+/// # Safety
+///
+/// As [`GlobalAlloc::alloc_zeroed`].
+#[inline(never)]
+unsafe fn allocate_zeroed(heap: &'static Heap, layout: Layout) -> *mut u8 {
+    let Some((block, is_zero)) = heap.allocate(layout) else {
+        // SAFETY: the caller's contract.
+        return unsafe { System.alloc_zeroed(layout) };
+    };
+    if !is_zero {
+        // SAFETY: the block has these bytes.
+        unsafe { block.write_bytes(0, layout.size()) };
+    }
+    block.as_ptr()
+}
+
+/// # Safety
+///
+/// As [`GlobalAlloc::dealloc`].
+#[inline(never)]
+unsafe fn free(space: &Space, block: *mut u8, layout: Layout) {
+    if let Some(heap) = space.heap_of(block)
+        && let Some(block) = NonNull::new(block)
+    {
+        // SAFETY: the address is in a segment of this heap, and the rest is the caller's contract.
+        return unsafe { heap.free(block, layout) };
+    }
+    // SAFETY: the caller's contract; blocks outside of the space are the system's.
+    unsafe { System.dealloc(block, layout) }
 }
 
 /// The heap of a block.
