@@ -55,6 +55,9 @@ pub enum Pool {
         /// The fraction of all buffers, from 0 to 1, that is in the global pool at the start. It
         /// is used only if memory is limited.
         global_share: f64,
+        /// How many free buffers a worker tries to have, if that is not left to the division of a
+        /// limited memory.
+        quota: Option<Quota>,
     },
     /// Buffers belong to pairs of workers; the division is fixed at the start.
     Partitioned {
@@ -67,11 +70,48 @@ pub enum Pool {
     Adaptive,
 }
 
+/// How many free buffers a worker of a sender pool tries to have after fossil collection (GTW,
+/// section 3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Quota {
+    /// What it has beyond this number goes to the global pool: N_buf.
+    pub buffers: u32,
+    /// When it has fewer than `buffers` less this number, it fills up to `buffers`: Δ.
+    pub margin: u32,
+}
+
+impl fmt::Display for Quota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.buffers, self.margin)
+    }
+}
+
+/// N_buf, or N_buf:Δ; without Δ it is a quarter of N_buf.
+impl FromStr for Quota {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| text.parse().ok().filter(|&number| number <= BUFFERS_MAX);
+        let quota = match text.split_once(':') {
+            None => number(text).map(|buffers| Self { buffers, margin: buffers / 4 }),
+            Some((buffers, margin)) => number(buffers)
+                .zip(number(margin))
+                .map(|(buffers, margin)| Self { buffers, margin }),
+        };
+        quota.filter(|quota| quota.buffers > 0 && quota.margin <= quota.buffers).ok_or_else(|| {
+            format!(
+                "must be a number of buffers from 1 to {BUFFERS_MAX}, or two such as 1000:250, \
+                 the second of them at most the first"
+            )
+        })
+    }
+}
+
 impl Pool {
     /// A receiver pool as in the paper.
     pub const RECEIVER: Self = Self::Receiver { local_pool: false };
     /// A sender pool with the global share of the paper.
-    pub const SENDER: Self = Self::Sender { global_share: 0.3 };
+    pub const SENDER: Self = Self::Sender { global_share: 0.3, quota: None };
     /// A partitioned pool with equal parts.
     pub const PARTITIONED: Self = Self::Partitioned { local_share: None };
 
@@ -80,7 +120,7 @@ impl Pool {
     #[must_use]
     pub const fn fraction(self) -> Option<(&'static str, f64)> {
         match self {
-            Self::Sender { global_share } => Some(("global-share", global_share)),
+            Self::Sender { global_share, .. } => Some(("global-share", global_share)),
             Self::Partitioned { local_share: Some(share) } => Some(("local-share", share)),
             Self::Partitioned { local_share: None } | Self::Receiver { .. } | Self::Adaptive => {
                 None
@@ -348,8 +388,8 @@ impl Shared {
             Pool::Receiver { local_pool } => {
                 AnyPool::Receiver(receiver::Receiver::new(self, me, local_pool))
             }
-            Pool::Sender { global_share } => {
-                AnyPool::Sender(sender::Sender::new(self, global_share))
+            Pool::Sender { global_share, quota } => {
+                AnyPool::Sender(sender::Sender::new(self, global_share, quota))
             }
             Pool::Partitioned { local_share } => {
                 AnyPool::Partitioned(partitioned::Partitioned::new(self, me, local_share))

@@ -3,16 +3,20 @@
 //!
 //! So buffers gather at workers that receive more than they send. A global pool, the stock, evens
 //! this out (Fujimoto and Panesar 1995, sections 3.2 and 3.4; GTW, section 3.3). It starts with a
-//! share of all buffers. After fossil collection, a worker gives the stock the buffers beyond its
-//! initial allocation; a worker with five buffers or fewer fills up to its allocation from there.
+//! share of all buffers. The two papers have different rules for what happens after fossil
+//! collection:
 //!
-//! Without a limit there are no allocations: a worker draws the buffers that it needs, and keeps at
-//! most [`PoolPlan::keep`](super::PoolPlan::keep) free ones.
+//! - The buffer paper: a worker gives the stock the buffers beyond its initial allocation; a worker
+//!   with five buffers or fewer fills up to its allocation from there. Without a limit there are no
+//!   allocations: a worker draws the buffers that it needs, and keeps at most
+//!   [`PoolPlan::keep`](super::PoolPlan::keep) free ones.
+//! - GTW, with a [`Quota`]: a worker gives the stock the buffers beyond N_buf; a worker with fewer
+//!   than N_buf - Δ fills up to N_buf.
 
-use super::{PoolSide, Shared, stock::Stock};
+use super::{PoolSide, Quota, Shared, stock::Stock};
 
-/// A worker with at most this many buffers takes some from the global pool.
-const FEW: usize = 5;
+/// A worker with fewer buffers takes some from the global pool: one that has five or fewer.
+const FEW: usize = 6;
 
 /// The side of one worker of a sender pool.
 #[derive(Debug)]
@@ -21,22 +25,28 @@ pub(crate) struct Sender<'a> {
     /// The buffer that was freed last is at the end, because it is the most likely to be in the
     /// cache.
     free: Vec<u32>,
-    /// The size of the initial allocation.
+    /// The size of the initial allocation, or the quota.
     share: usize,
+    /// With fewer buffers, it fills up to its share.
+    few: usize,
     /// Whether the allocation was made. It was not while the first events are sent.
     is_open: bool,
 }
 
 impl<'a> Sender<'a> {
-    pub(crate) fn new(shared: &'a Shared, global_share: f64) -> Self {
+    pub(crate) fn new(shared: &'a Shared, global_share: f64, quota: Option<Quota>) -> Self {
         let (plan, stock) = (&shared.plan, &shared.stock);
-        let share = if stock.is_limited() {
-            let allocated = f64::from(stock.limit()) * (1.0 - global_share);
-            (allocated / plan.workers as f64) as usize
-        } else {
-            plan.keep
+        let (share, few) = match quota {
+            Some(Quota { buffers, margin }) => {
+                (buffers as usize, buffers.saturating_sub(margin) as usize)
+            }
+            None if stock.is_limited() => {
+                let allocated = f64::from(stock.limit()) * (1.0 - global_share);
+                ((allocated / plan.workers as f64) as usize, FEW)
+            }
+            None => (plan.keep, 0),
         };
-        Self { stock, free: Vec::new(), share, is_open: !stock.is_limited() }
+        Self { stock, free: Vec::new(), share, few, is_open: !stock.is_limited() }
     }
 
     #[cold]
@@ -62,7 +72,7 @@ impl PoolSide for Sender<'_> {
     }
 
     fn redistribute(&mut self, _: bool) {
-        let is_few = !self.is_open || (self.stock.is_limited() && self.free.len() <= FEW);
+        let is_few = !self.is_open || self.free.len() < self.few;
         self.is_open = true;
         if is_few {
             let missing = self.share.saturating_sub(self.free.len());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use warpline_memory::{Arena, BUFFERS_MAX, Pool, PoolPlan};
+use warpline_memory::{Arena, BUFFERS_MAX, Pool, PoolPlan, Quota};
 
 use crate::{arena, plans};
 
@@ -96,6 +96,42 @@ fn a_shortage_does_not_end_the_division() {
         while flood.fill_with(1, || 0_u64).is_some() {}
         let for_other = (0_u64..).map_while(|n| other.fill_with(0, || n)).count();
         assert!(for_other + 8 >= left, "{name}: {for_other}, not {left}");
+    }
+}
+
+/// GTW's rule: after fossil collection a worker gives away what it has beyond its quota, and fills
+/// up when it has fewer than the quota less the margin.
+#[test]
+fn a_worker_keeps_its_quota() {
+    let quota = Some(Quota { buffers: 100, margin: 20 });
+    for limit in [None, Some(1_000)] {
+        let pool = Pool::Sender { global_share: 0.3, quota };
+        let arena = Arena::new(PoolPlan::new(pool, 2, limit));
+        let (mut sender, mut receiver) = (arena.buffers(0), arena.buffers(1));
+        sender.redistribute(false);
+        receiver.redistribute(false);
+        for _ in 0..300 {
+            let sent = sender.fill_with(1, || 0_u64).expect("there are more");
+            receiver.free(sent, 0);
+        }
+        let mut after = |sends| {
+            for _ in 0..sends {
+                assert!(receiver.fill_with(0, || 0_u64).is_some());
+            }
+            receiver.redistribute(false);
+            receiver.free_count()
+        };
+        assert_eq!([after(0), after(20), after(1)], [100, 80, 100], "limit {limit:?}");
+    }
+}
+
+#[test]
+fn quotas_have_names() {
+    let quota = |buffers, margin| Ok(Quota { buffers, margin });
+    assert_eq!("1000".parse(), quota(1_000, 250));
+    assert_eq!(Quota { buffers: 9, margin: 2 }.to_string().parse(), quota(9, 2));
+    for wrong in ["", "0", "-1", "3:4", "5:", "one", "536870913"] {
+        assert!(wrong.parse::<Quota>().is_err_and(|error| error.contains("from 1 to")), "{wrong}");
     }
 }
 

@@ -30,7 +30,7 @@ pub use speculative::{Speculative, Width};
 pub use timewarp::{
     Cancellation, CheckpointInterval, FossilCollection, StateSaving, StateSavingKind, TimeWarp,
 };
-pub use warpline_memory::{Pool, PoolKind, UnknownPool};
+pub use warpline_memory::{Pool, PoolKind, Quota, UnknownPool};
 pub use warpline_net::Aggregation;
 
 impl From<UnknownPool> for ConfigError {
