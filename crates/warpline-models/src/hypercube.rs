@@ -1,165 +1,42 @@
 //! Hypercube: messages that are routed for ever through a binary hypercube with
-//! first-come-first-served links.
+//! first-come-first-served links or nodes.
 //!
 //! An LP is a node with one outgoing link per dimension. A message waits for the link it needs,
-//! occupies it for its length, and arrives at the neighbor after the switch delay. Routes are
-//! *e-cube*: a message takes the lowest dimension in which the node and the destination differ. At
-//! its destination a message is measured, and replaced at once by one with a new length for another
-//! node drawn uniformly.
+//! occupies it for its length, and arrives at the neighbor after the switch delay. If nodes serve
+//! ([`Service::Node`]), a node transmits one message at a time, whatever its link, so all its links
+//! have one queue; the *server* is the link or the node. Routes are *e-cube*: a message takes the
+//! lowest dimension in which the node and the destination differ. At its destination a message is
+//! measured, and replaced at once by one with a new length for another node drawn uniformly.
 //!
 //! # Invariants
 //!
 //! - **CUBE-A.** A message arrives at least `min_length + latency` after it was forwarded, rounding
 //!   included: that is the lookahead that the model declares. Asserted in debug builds.
-//! - **CUBE-B.** A link is busy without a gap from the current time up to its `free_at`, if that is
+//! - **CUBE-B.** A server is busy without a gap from the current time up to its `free_at`, if that is
 //!   later. So the part of `free_at` beyond the end of a run is the busy time after the end.
 //!   Asserted in debug builds.
 //!
 //! # References
 //!
 //! Fujimoto and Panesar, *Buffer Management in Shared-Memory Time Warp Systems*, 1995, section 7.1:
-//! dimension 7 and 2048 messages.
+//! dimension 7 and 2048 messages, served by the nodes.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    AnyModel, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results,
-    VirtualTime, digest::mix, state::Undo, wire::Wires,
+    ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, VirtualTime,
+    digest::mix, state::Undo, wire::Wires,
 };
 
-use crate::catalog::{Domain, Hold, Load, Parameters, Workload};
-
 mod histogram;
+mod params;
 
 use histogram::{Counts, Histogram};
+pub use params::{DIMENSION_MAX, HypercubeParams, Service};
 
 /// The relative error that sums of busy times may have.
 const ROUNDING: f64 = 1e-6;
-
-/// The largest dimension: a node has the state of this number of links.
-pub const DIMENSION_MAX: u32 = 16;
-
-/// The parameters of the hypercube. The defaults are those of the buffer paper, where it gives
-/// them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct HypercubeParams {
-    /// Dimension D of the cube: 2^D nodes with D outgoing links each
-    #[arg(long, value_name = "D", default_value_t = Self::default().dimension)]
-    pub dimension: u32,
-    /// Number of messages in the network, distributed evenly over the nodes at the start
-    #[arg(long, value_name = "N", default_value_t = Self::default().messages)]
-    pub messages: usize,
-    /// Shortest message, in time units that it occupies a link
-    #[arg(long, value_name = "T", default_value_t = Self::default().min_length)]
-    pub min_length: f64,
-    /// Longest message, in time units that it occupies a link; lengths are uniform
-    #[arg(long, value_name = "T", default_value_t = Self::default().max_length)]
-    pub max_length: f64,
-    /// Switch delay of each hop, in time units, during which the link is not occupied
-    #[arg(long, value_name = "T", default_value_t = Self::default().latency)]
-    pub latency: f64,
-}
-
-impl Default for HypercubeParams {
-    fn default() -> Self {
-        Self { dimension: 7, messages: 2048, min_length: 0.5, max_length: 1.5, latency: 0.0 }
-    }
-}
-
-impl HypercubeParams {
-    /// Checks every parameter.
-    ///
-    /// # Errors
-    ///
-    /// When a parameter is out of its range: the error names the first one.
-    pub fn validate(&self) -> Result<(), ConfigError> {
-        let Self { dimension, min_length, max_length, latency, .. } = *self;
-        let finite = |x: f64| x.is_finite() && x >= 0.0;
-        ConfigError::check(
-            (1..=DIMENSION_MAX).contains(&dimension),
-            "dimension",
-            dimension,
-            &format!("from 1 to {DIMENSION_MAX}"),
-        )?;
-        ConfigError::check(finite(min_length), "min-length", min_length, "0 or more, and finite")?;
-        ConfigError::check(
-            max_length.is_finite() && max_length >= min_length,
-            "max-length",
-            max_length,
-            &format!("at least --min-length ({min_length}), and finite"),
-        )?;
-        ConfigError::check(finite(latency), "latency", latency, "0 or more, and finite")?;
-        ConfigError::check(
-            max_length + latency > 0.0,
-            "max-length",
-            max_length,
-            "greater than 0 when the latency is 0, or time would stand still",
-        )
-    }
-
-    fn nodes(&self) -> usize {
-        1 << self.dimension
-    }
-
-    /// The time units that a message occupies a link, on average.
-    fn mean_length(&self) -> f64 {
-        0.5 * (self.min_length + self.max_length)
-    }
-
-    /// The mean distance between two different nodes.
-    fn mean_hops(&self) -> f64 {
-        let nodes = self.nodes() as f64;
-        0.5 * f64::from(self.dimension) * nodes / (nodes - 1.0)
-    }
-
-    /// A rough mean latency: with few messages, that without queues; with many messages, that with
-    /// all links busy, by Little's law.
-    fn typical_latency(&self) -> f64 {
-        let links = self.nodes() as f64 * f64::from(self.dimension);
-        let unhindered = self.mean_hops() * (self.mean_length() + self.latency);
-        let saturated = self.messages as f64 * self.mean_hops() * self.mean_length() / links;
-        unhindered.max(saturated)
-    }
-}
-
-impl Parameters for HypercubeParams {
-    const MODEL: &'static str = "hypercube";
-    const ABOUT: &'static str =
-        "Messages routed through a binary hypercube with first-come-first-served links";
-    const END: f64 = 10_000.0;
-
-    fn model(self) -> Result<AnyModel, ConfigError> {
-        Ok(AnyModel::new(Hypercube::new(self)?))
-    }
-
-    fn results() -> Vec<Figure> {
-        HypercubeOutput::default().figures()
-    }
-
-    fn domains() -> &'static [Domain] {
-        const {
-            &[
-                Domain::new("dimension", "", "from 1 to 16"),
-                Domain::new("messages", "", "0 or more"),
-                Domain::new("min-length", "time units", "0 or more"),
-                Domain::new("max-length", "time units", "at least --min-length"),
-                Domain::new("latency", "time units", "0 or more"),
-            ]
-        }
-    }
-
-    fn workloads() -> Vec<Workload> {
-        vec![Workload {
-            name: "W4",
-            title: "hypercube: dimension 7, 2 048 messages",
-            params: Self::default().into(),
-            end: 3_000.0,
-            bare: Load::Hold(Hold { lps: 128, population: 2048, remote: 1.0, lookahead: 0.0 }),
-        }]
-    }
-}
 
 /// The hypercube with its parameters checked.
 #[derive(Clone, Debug)]
@@ -185,7 +62,7 @@ impl Hypercube {
 /// A node: its outgoing links, and what it has measured.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// By dimension: when the link will have transmitted all messages that wait for it.
+    /// By server: when it will have transmitted all messages that wait for it.
     free_at: [f64; DIMENSION_MAX as usize],
     tally: Tally,
 }
@@ -211,8 +88,8 @@ pub struct Tally {
     hops: u64,
     latency: f64,
     latencies: Counts,
-    /// The messages that took one of this node's links, their waits for it in all, and their times
-    /// on it in all.
+    /// The messages that took a server of this node, their waits for it in all, and their times on
+    /// it in all.
     requests: u64,
     waited: f64,
     busy: f64,
@@ -254,9 +131,9 @@ pub struct HypercubeOutput {
     pub latency_p99: f64,
     /// Mean number of links that a delivered message passed.
     pub hops_mean: f64,
-    /// The fraction of the time that a link is busy, over all links.
+    /// The fraction of the time that a server is busy, over all links, or over all nodes.
     pub link_utilization: f64,
-    /// Mean time that a message waits for a link, per hop.
+    /// Mean time that a message waits for a server, per hop.
     pub queueing_delay_mean: f64,
 }
 
@@ -277,13 +154,13 @@ impl Results for HypercubeOutput {
                 "link_utilisation",
                 self.link_utilization,
                 "",
-                "part of the time a link is busy",
+                "part of the time a link (or a node that serves) is busy",
             ),
             figure(
                 "queueing_delay_mean",
                 self.queueing_delay_mean,
                 time,
-                "wait for a link, per hop",
+                "wait for a link or a node, per hop",
             ),
         ]
     }
@@ -327,7 +204,7 @@ impl Model for Hypercube {
             latencies.merge(&tally.latencies);
         }
         let delivered = sum.delivered as f64;
-        let links = self.lp_count() as f64 * f64::from(self.params.dimension);
+        let servers = (self.lp_count() * self.params.servers()) as f64;
         let percentile = |p| latencies.quantile(p) * self.histogram_unit;
         HypercubeOutput {
             delivered: sum.delivered,
@@ -337,7 +214,7 @@ impl Model for Hypercube {
             latency_p95: percentile(0.95),
             latency_p99: percentile(0.99),
             hops_mean: sum.hops as f64 / delivered,
-            link_utilization: sum.busy / (links * sum.end),
+            link_utilization: sum.busy / (servers * sum.end),
             queueing_delay_mean: sum.waited / sum.requests as f64,
         }
     }
@@ -381,7 +258,11 @@ impl Node {
         let Packet { destination, hops, length, .. } = packet;
         let me = cx.me();
         let dimension = (me.get() ^ destination.get()).trailing_zeros();
-        let free_at = &mut self.free_at[dimension as usize];
+        let server = match cube.params.service {
+            Service::Link => dimension as usize,
+            Service::Node => 0,
+        };
+        let free_at = &mut self.free_at[server];
         let now = cx.now().get();
         let start = now.max(*free_at);
         *free_at = start + length;
@@ -444,7 +325,7 @@ impl LogicalProcess for Node {
         let most = free_at.iter().filter(|free_at| **free_at > 0.0).count() as f64 * tally.end;
         debug_assert!(
             (-ROUNDING * (1.0 + most)..=most + ROUNDING * (1.0 + most)).contains(&tally.busy),
-            "CUBE-B: links that were busy for {} of {most}",
+            "CUBE-B: servers that were busy for {} of {most}",
             tally.busy
         );
         tally

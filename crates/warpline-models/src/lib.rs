@@ -21,6 +21,7 @@
 
 pub mod catalog;
 pub mod circuit;
+mod grain;
 pub mod hypercube;
 pub mod pcs;
 pub mod phold;

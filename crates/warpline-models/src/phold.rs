@@ -11,12 +11,7 @@
 
 mod payload;
 
-use std::{
-    fmt,
-    marker::PhantomData,
-    ops::Range,
-    time::{Duration, Instant},
-};
+use std::{fmt, marker::PhantomData, ops::Range, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use warpline::{
@@ -25,7 +20,10 @@ use warpline::{
     wire::{Wire, Wires},
 };
 
-use crate::catalog::{Domain, Hold, Load, Parameters, Workload};
+use crate::{
+    catalog::{Domain, Hold, Load, Parameters, Workload},
+    grain::keep_busy,
+};
 pub use payload::{LARGE_BYTES, Payload, Rest};
 
 /// The largest payload of a message, in bytes.
@@ -461,13 +459,5 @@ impl<const CAPACITY: usize, R: Rest> LogicalProcess for Node<CAPACITY, R> {
     #[inline]
     fn fingerprint(message: &Payload<CAPACITY, R>) -> u64 {
         message.first()
-    }
-}
-
-/// Keeps this core busy. The wall time is not part of the model and changes no result.
-fn keep_busy(grain: Duration) {
-    let start = Instant::now();
-    while start.elapsed() < grain {
-        std::hint::spin_loop();
     }
 }

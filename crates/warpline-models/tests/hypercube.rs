@@ -7,7 +7,9 @@ use warpline::{
     Link, LogicalProcess, LpId, Model, Report,
     replication::{Estimate, Replications},
 };
-use warpline_models::hypercube::{Hypercube, HypercubeOutput, HypercubeParams, Node, Packet};
+use warpline_models::hypercube::{
+    Hypercube, HypercubeOutput, HypercubeParams, Node, Packet, Service,
+};
 
 mod common;
 mod typed;
@@ -76,6 +78,29 @@ fn one_message_does_not_wait() {
     assert!(runs.reports.iter().all(|report| report.output.queueing_delay_mean == 0.0));
 }
 
+/// A message that is alone never waits, whatever serves it. Many messages keep the nodes busy: more
+/// than exponential lengths would, for which the closed network of N nodes and M messages has the
+/// utilization M / (N + M - 1), were routes random. Then a node passes on one message in a mean
+/// length, where links pass on one each.
+#[test]
+fn nodes_serve_one_message_at_a_time() {
+    let params = |service, messages| HypercubeParams {
+        dimension: 4,
+        messages,
+        service,
+        ..HypercubeParams::default()
+    };
+    let digest = |service| run(params(service, 1), 1, 500.0).digest;
+    assert_eq!(digest(Service::Node), digest(Service::Link));
+    let HypercubeOutput { throughput, hops_mean, link_utilization, .. } =
+        run(params(Service::Node, 512), 1, 4_000.0).output;
+    assert!((512.0 / 527.0..=1.0).contains(&link_utilization), "{link_utilization}");
+    let passed_on = throughput * hops_mean / 16.0;
+    assert!((passed_on / link_utilization - 1.0).abs() < 0.02, "{passed_on}");
+    let links = run(params(Service::Link, 512), 1, 4_000.0).output;
+    assert!(links.throughput > 3.0 * throughput, "{links:?}");
+}
+
 /// Little's law, at a light and at a heavy load: messages = throughput * mean latency. And a hop
 /// takes the mean length plus the mean wait.
 #[test]
@@ -110,6 +135,7 @@ fn two_nodes_by_hand() {
         min_length: 1.0,
         max_length: 1.0,
         latency: 0.0,
+        service: Service::Link,
     };
     let report = run(params, 1, 3.5);
     let output = report.output;
@@ -134,6 +160,7 @@ fn busy_time_ends_with_the_run() {
         min_length: 2.0,
         max_length: 2.0,
         latency: 0.5,
+        service: Service::Link,
     };
     for (end, busy) in [(1.0, 1.0), (2.25, 2.0), (4.0, 3.5), (5.0, 4.0), (5.5, 4.5)] {
         let output = run(params.clone(), 1, end).output;
@@ -178,6 +205,7 @@ fn lookahead_survives_rounding() {
             min_length: length,
             max_length: length,
             latency,
+            service: Service::Link,
         };
         let cube = Hypercube::new(params.clone()).expect("valid parameters");
         assert_eq!(cube.lookahead(), Some(length + latency));

@@ -1,6 +1,9 @@
 //! Figure 7 of the buffer paper: the hypercube by the number of workers.
 
-use warpline_models::{catalog::ModelParams, hypercube::HypercubeParams};
+use warpline_models::{
+    catalog::ModelParams,
+    hypercube::{HypercubeParams, Service},
+};
 
 use super::{PARTITIONED, RECEIVER, SENDER, pools};
 use crate::{Bounds, Claim, Figure, Findings, Lab, LabError, Point, Workload, claim::ratios};
@@ -20,7 +23,8 @@ impl Figure for Fig7 {
 
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
         let end = lab.settings.shortened(3_000.0);
-        let model = Workload::Shipped(ModelParams::from(HypercubeParams::default()));
+        let params = HypercubeParams { service: Service::Node, ..HypercubeParams::default() };
+        let model = Workload::Shipped(ModelParams::from(params));
         let points = pools::by_workers(lab, &model, end, None)?;
         let mut claims = pools::partitioned_is_fastest(&points).to_vec();
         claims
@@ -30,7 +34,7 @@ impl Figure for Fig7 {
                     dimension 7 (128 LPs, 2048 messages) on a KSR-2. Partitioned pools were faster \
                     than the others in all cases, and the more so the more processors there were.",
             setup: format!(
-                "Hypercube of dimension 7, 2048 messages. {}",
+                "Hypercube of dimension 7, 2048 messages, served by the nodes. {}",
                 pools::conditions(lab, end)
             ),
             claims,

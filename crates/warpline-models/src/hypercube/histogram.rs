@@ -1,5 +1,5 @@
-//! A histogram of latencies, the largest part of an LP's state: with incremental state saving, an
-//! engine saves only the bin that changes.
+//! A histogram of latencies, the largest part of an LP's state: it is tracked, so an engine saves
+//! only the bin that changes.
 //!
 //! Each node of the hypercube has one. A bin is an eighth of an octave: the exponent and the top
 //! three bits of the mantissa are its number, so no logarithm is needed to find it.
