@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use warpline::{
     AnyModel, Auto, Conservative, Engine, Results, Sequential, Simulation, Speculative, TimeWarp,
     digest::CommitDigest,
-    settings::{StateSaving, Synchronization},
+    settings::{CheckpointInterval, StateSaving, Synchronization},
 };
 use warpline_circuits::{
     bare,
@@ -70,12 +70,13 @@ fn run(workload: &Workload, group: usize, engine: Engine) -> Outcome {
 fn every_engine_commits_the_same_waveforms() {
     let null_messages = Synchronization::NullMessages { edge_capacity: 16 };
     let time_warp = TimeWarp { workers: 2, pin: false, ..TimeWarp::default() };
+    let sparse = StateSaving::Copy { interval: CheckpointInterval::Every(8) };
     let engines: [Engine; 7] = [
         Conservative { pin: false, ..Conservative::default() }.into(),
         Conservative { synchronization: null_messages, pin: false, ..Conservative::default() }
             .into(),
         time_warp.clone().into(),
-        TimeWarp { saving: StateSaving::Incremental, workers: 3, ..time_warp }.into(),
+        TimeWarp { saving: sparse, workers: 3, ..time_warp }.into(),
         Speculative { workers: 2, pin: false, ..Speculative::default() }.into(),
         Auto { workers: 2, pin: false, ..Auto::default() }.into(),
         Sequential { pending: warpline::pending::PendingKind::Heap }.into(),

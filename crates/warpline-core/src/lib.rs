@@ -40,6 +40,6 @@ pub use model::{Link, LogicalProcess, Model, Wires};
 pub use random::Stream;
 pub use reversal::Reversal;
 pub use time::{InvalidTime, VirtualTime};
-pub use tracked::{Tracked, TrackedVec, Undo, shallow};
+pub use tracked::{Tracked, TrackedDeque, TrackedMap, TrackedVec, Undo, shallow};
 pub use undo_point::UndoPoint;
 pub use wire::{Wire, WireError, append_words, take_bytes, take_words};

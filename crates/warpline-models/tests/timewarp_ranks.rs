@@ -151,8 +151,7 @@ fn cases() -> [Case; 5] {
 
 fn savings(reversible: bool) -> Vec<StateSaving> {
     use CheckpointInterval::Every;
-    let mut all =
-        vec![StateSaving::COPY, StateSaving::Copy { interval: Every(3) }, StateSaving::Incremental];
+    let mut all = vec![StateSaving::COPY, StateSaving::Copy { interval: Every(3) }];
     if reversible {
         all.push(StateSaving::Reverse);
     }

@@ -69,7 +69,7 @@ pub use settings::{
 pub use simulation::Simulation;
 pub use warpline_core::{
     Context, EventKey, Io, IoContext, Link, LogicalProcess, LpId, Model, ModelError, Reversal,
-    Stream, Tracked, TrackedVec, VirtualTime,
+    Stream, Tracked, TrackedDeque, TrackedMap, TrackedVec, VirtualTime,
 };
 pub use watch::Progress;
 pub use worker_limit::WorkerLimit;

@@ -107,7 +107,7 @@ impl<M: Model> Worker<'_, M> {
         }
         self.handling = true;
         let message = self.buffers.get(event.buffer());
-        let undo = if self.saving.undoes_writes() {
+        let undo = if self.saving.undoes_writes(lp) {
             UndoPoint { event: at, committed: self.history.front() }
         } else {
             UndoPoint::NEVER

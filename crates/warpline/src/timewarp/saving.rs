@@ -6,8 +6,8 @@
 //!
 //! | saving | before an event | on a rollback |
 //! |---|---|---|
-//! | `copy` | a copy of the state, or of every *k*-th | the copy, and coast forward from it |
-//! | `incremental` | a copy without its tracked fields | the copy; tracked fields undo |
+//! | `copy` | a copy of the state without its tracked fields | the copy; tracked fields undo |
+//! | `copy`, sparse | a copy of the state, before every *k*-th | the copy, and coast forward from it |
 //! | `reverse` | a copy now and then, for emergencies | the reverse handlers, last one first |
 //!
 //! # Invariants
@@ -53,6 +53,8 @@ pub(super) struct Lp<L> {
     pub(super) last: u64,
     pub(super) work: Work,
     pub(super) id: LpId,
+    /// Whether its state has tracked fields.
+    pub(super) is_tracked: bool,
 }
 
 /// What is saved of an LP before one event.
@@ -111,7 +113,6 @@ impl<M: Model> Saving<M> {
     pub(super) fn new(saving: StateSaving, admission: &Admission, lps: usize) -> Self {
         use CheckpointInterval::{Auto, Every};
         let (every, tuned) = match saving {
-            StateSaving::Incremental => (1, false),
             StateSaving::Reverse => (REVERSE_COPY_EVERY, false),
             StateSaving::Copy { interval: Every(events) } => (events, false),
             StateSaving::Copy { interval: Auto } => (1, true),
@@ -129,8 +130,11 @@ impl<M: Model> Saving<M> {
         }
     }
 
-    pub(super) const fn undoes_writes(&self) -> bool {
-        matches!(self.kind, StateSavingKind::Incremental)
+    /// Whether the tracked fields of an LP undo their own changes. Not where copies are sparse: then
+    /// a copy is the whole state, and events after it are handled again.
+    #[inline]
+    pub(super) const fn undoes_writes(&self, lp: &Lp<M::Lp>) -> bool {
+        lp.is_tracked && self.sparse.is_none()
     }
 
     /// Saves `lp` before the event whose record is being made at the back of `history`.
@@ -155,7 +159,7 @@ impl<M: Model> Saving<M> {
         history[at].copied = true;
         let started =
             self.tuning.as_ref().filter(|_| at.is_multiple_of(TIMED)).map(|_| Instant::now());
-        if self.undoes_writes() {
+        if self.undoes_writes(lp) {
             self.copies[place] = Some(shallow(|| lp.state.clone()));
         } else if let Some(copy) = &mut self.copies[place] {
             copy.clone_from(&lp.state);
@@ -278,7 +282,7 @@ impl<M: Model> Saving<M> {
         }
         let copy = self.copies[from as usize & (self.copies.len() - 1)].as_ref();
         let copy = copy.expect("SAVE-A: a record that says so has a copy");
-        if self.undoes_writes() {
+        if self.undoes_writes(lp) {
             Self::undo_writes(&mut lp.state, copy, first);
         } else {
             lp.state.clone_from(copy);

@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use warpline_core::{EventKey, LpId, Model, UndoPoint};
+use warpline_core::{EventKey, LogicalProcess, LpId, Model, UndoPoint};
 use warpline_memory::{Buffers, Taken};
 
 use super::{
@@ -151,9 +151,12 @@ impl<'r, M: Model> Worker<'r, M> {
             let outcome = panics::catch(|| {
                 let sink =
                     Sending { sender: &mut *sender, buffers, undo: UndoPoint::NEVER, note: 0 };
-                let handling::Lp { state, core } = handling::Lp::start(model, id, seed, sink);
+                let handling::Lp::<M::Lp> { mut state, core } =
+                    handling::Lp::start(model, id, seed, sink);
                 let (last_time, last, work) = (0.0, NONE, Work::default());
-                lps.push(Lp { state, core, last_time, last, work, id });
+                let mut is_tracked = false;
+                state.tracked(&mut |_| is_tracked = true);
+                lps.push(Lp { state, core, last_time, last, work, id, is_tracked });
             });
             // Events sent at the start are never canceled.
             sender.sent.drop_before(sender.sent.back());

@@ -208,7 +208,7 @@ impl<M: Model> Worker<'_, M> {
         let position =
             |old: u64| positions.binary_search(&old).ok().map(|place| back + place as u64);
         self.saving.add_lp(copies, position);
-        if self.saving.undoes_writes() {
+        if self.saving.undoes_writes(&lp) {
             lp.state.tracked(&mut |field| field.renumber(&mut |old| position(old)));
         }
         lp.last = last;
