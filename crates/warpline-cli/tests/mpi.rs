@@ -5,7 +5,6 @@ use std::{
     env, fs,
     process::{Child, Command, Output, Stdio},
     thread,
-    time::Instant,
 };
 
 use serde_json::Value;
@@ -33,6 +32,8 @@ const HYPERCUBE: &str = "run hypercube --dimension 4 --end 200 --format json --q
 const ADDER: &str = "run circuit --generate adder:6 --vectors 3 --format json --quiet";
 const RING: &str = "run circuit --generate ring:31 --end 5e-9 --format json --quiet";
 const NULL_MESSAGES: &str = "conservative --synchronization null-messages";
+const ON_DEMAND: &str = "conservative --synchronization null-messages-on-demand";
+const DEADLOCK_RECOVERY: &str = "conservative --synchronization deadlock-recovery";
 
 #[test]
 fn any_ranks_commit_what_the_sequential_engine_does() {
@@ -50,6 +51,12 @@ fn any_ranks_commit_what_the_sequential_engine_does() {
         (ADDER, NULL_MESSAGES, 2, 3),
         (ADDER, "conservative", 1, 2),
         (ADDER, "timewarp", 1, 2),
+        (ADDER, ON_DEMAND, 1, 2),
+        (ADDER, ON_DEMAND, 1, 3),
+        (HYPERCUBE, ON_DEMAND, 2, 2),
+        (ADDER, DEADLOCK_RECOVERY, 1, 2),
+        (ADDER, DEADLOCK_RECOVERY, 1, 3),
+        (HYPERCUBE, DEADLOCK_RECOVERY, 2, 2),
         (RING, NULL_MESSAGES, 1, 2),
         (RING, "conservative", 1, 3),
         (RING, "timewarp", 1, 2),
@@ -155,12 +162,11 @@ fn a_rank_that_is_killed_ends_the_run() {
         };
         let killed = Command::new("kill").args(["-KILL", &victim]).status();
         assert!(killed.is_ok_and(|status| status.success()));
-        let start = Instant::now();
         let output = mpirun.wait_with_output().expect("mpirun ends");
-        let seconds = start.elapsed().as_secs_f64();
         assert!(!output.status.success() && output.stdout.is_empty());
-        assert!(seconds < 10.0, "{engine}: {seconds} s");
+        let stderr = String::from_utf8_lossy(&output.stderr);
         // Whether mpirun or a rank that is left says so is a matter of luck.
-        assert!(!output.stderr.is_empty(), "{engine}: nobody says why");
+        assert!(!stderr.is_empty(), "{engine}: nobody says why");
+        assert!(!stderr.contains("time limit"), "{engine}: ranks were left until {stderr}");
     }
 }

@@ -28,6 +28,9 @@ const SCENARIOS: [(&str, fn()); 7] = [
     ("abandon", abandon),
 ];
 
+/// The status of Open MPI's `mpirun` when it has ended the ranks itself, because time was over.
+const AT_TIME_LIMIT: i32 = 110;
+
 /// Open MPI's ranks on one machine read long messages from each other's memory in one step. With
 /// this setting the messages come in pieces, and others overtake them, as on a network.
 const IN_PIECES: (&str, &str) = ("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
@@ -52,8 +55,8 @@ fn launch_all() {
         let start = Instant::now();
         let status = launch(name, ranks, settings);
         let seconds = start.elapsed().as_secs_f64();
-        // A rank that ends with an error ends the others soon.
-        let ok = status.success() == ends_well && (ends_well || seconds < 10.0);
+        // A rank that ends with an error ends the others, without the help of a time limit.
+        let ok = status.success() == ends_well && status.code() != Some(AT_TIME_LIMIT);
         *(if ok { &mut passed } else { &mut failed }) += 1;
         let said = if ok { "ok" } else { "FAILED" };
         let how = if settings.is_empty() { "" } else { ", in pieces" };
