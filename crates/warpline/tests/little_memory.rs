@@ -1,7 +1,9 @@
 //! Time Warp with real threads and far too little memory for much optimism.
 //!
 //! A run needs at least the memory that the sequential engine needs. With a little more than that
-//! it has to come to the same end, and with less it has to fail with an error that says so.
+//! it has to come to the same end, and with less it has to fail with an error that says so. How much
+//! memory a run takes depends on which threads the system lets run, so that is asserted of runs in
+//! turn only.
 //!
 //! # Mutations of the engine, each seen red
 //!
@@ -50,7 +52,7 @@ fn event_bytes<M: Model<Output: Debug> + 'static>(model: M, engine: impl Into<En
 
 /// Time Warp with this many workers, and the default settings.
 fn time_warp(workers: usize) -> TimeWarp {
-    TimeWarp { workers, ..TimeWarp::default() }
+    TimeWarp { workers, as_if_many: true, ..TimeWarp::default() }
 }
 
 /// The result of the sequential engine, and the most events that are pending in it at a time.
@@ -61,9 +63,9 @@ fn sequential(flood: &Flood) -> (Report<Vec<u64>>, u64) {
     (report, peak)
 }
 
-/// Lets the source run ahead: as far as it gets if it is not held back, or for `at_most`.
-fn wait_for_the_source(ticks: &AtomicU64, at_most: Duration) {
-    let until = Instant::now() + at_most;
+/// Lets the source run ahead, if it can, for a while.
+fn wait_for_the_source(ticks: &AtomicU64) {
+    let until = Instant::now() + Duration::from_micros(20);
     // Ordering: Relaxed; a count.
     while ticks.load(Ordering::Relaxed) < END as u64 && Instant::now() < until {
         thread::yield_now();
@@ -74,27 +76,25 @@ fn wait_for_the_source(ticks: &AtomicU64, at_most: Duration) {
 /// in buffers at the same time. A limit holds the source back.
 #[test]
 fn a_flood_stays_within_its_banks() {
-    let flood = Flood::new(|ticks| wait_for_the_source(ticks, watchdog::PATIENCE / 2));
+    let flood = Flood::new(|_| ());
     let (expected, peak) = sequential(&flood);
-    let run = simulation(flood).engine(time_warp(3)).end(END);
-    let unlimited = watchdog::run(run).expect("sound");
+    let engine = TimeWarp { in_turn: true, batch: 1000, throttle: false, ..time_warp(3) };
+    let unlimited = watchdog::run(simulation(flood).engine(engine).end(END)).expect("sound");
     assert_eq!(unlimited.digest, expected.digest);
     let events = unlimited.peak_buffer_bytes / event_bytes(Flood::new(|_| ()), time_warp(3));
-    // Mostly 4 800; fewer when ticks are undone and counted again, which opens the gate early.
     assert!(events > 10 * peak, "no flood: {events} events, sequentially {peak}");
 
-    // A sink goes on after a while here, because the source cannot send all its events before.
-    let gate = |ticks: &_| wait_for_the_source(ticks, Duration::from_micros(20));
     for (round, answers) in [u64::MAX, 32].into_iter().enumerate() {
-        let flood = Flood { answers, ..Flood::new(gate) };
+        let flood = Flood { answers, ..Flood::new(wait_for_the_source) };
         let (expected, peak) = sequential(&flood);
-        for workers in [1, 2, 4, 8] {
+        for (workers, in_turn) in [1, 2, 4, 8].into_iter().flat_map(|n| [(n, true), (n, false)]) {
             for (place, &pool) in PoolKind::ALL.iter().enumerate() {
                 let fossil = FossilCollection::ALL[place % 2];
                 let cancellation = Cancellation::ALL[(round + place) % 2];
                 let events = peak + 2 * workers as u64 + 8;
                 let memory = events * event_bytes(Flood::new(|_| ()), time_warp(workers));
                 let engine = TimeWarp {
+                    in_turn,
                     fossil_collection: fossil,
                     cancellation,
                     pool: pool.into(),
@@ -112,7 +112,8 @@ fn a_flood_stays_within_its_banks() {
                 assert_eq!(report.digest, expected.digest, "{what}");
                 assert_eq!(report.output, expected.output, "{what}");
                 let peak = report.peak_buffer_bytes;
-                assert!(peak <= memory && peak > memory / 2, "{peak} of {memory}: {what}");
+                assert!(peak <= memory, "{peak} of {memory}: {what}");
+                assert!(!in_turn || peak > memory / 2, "{peak} of {memory}: {what}");
             }
         }
     }
