@@ -67,6 +67,7 @@ impl RunReport {
             "efficiency": report.efficiency(),
             "wall_seconds": report.wall.as_secs_f64(),
             "events_per_second": report.events_per_second(),
+            "local_share": details.local_share,
             "gvt_rounds": report.gvt_rounds,
             "peak_buffer_bytes": report.peak_buffer_bytes,
             "peak_resident_bytes": system::peak_resident_bytes(),
@@ -103,13 +104,15 @@ impl RunReport {
         let mut text = heading(&report.model, report.interrupted);
         let line = |name: &str, value: String| format!("  {name:<17}{value}\n");
         let rate = report.events_per_second();
+        let local = report.details.local_share;
         text += &line(
             "events",
             format!(
-                "{} committed, efficiency {:.3}, {} rollbacks",
+                "{} committed, efficiency {:.3}, {} rollbacks{}",
                 grouped(report.committed_events),
                 report.efficiency(),
-                grouped(report.rollbacks)
+                grouped(report.rollbacks),
+                local.map_or(String::new(), |share| format!(", {:.1} % local", 100.0 * share))
             ),
         );
         text += &line(

@@ -4,7 +4,7 @@ use clap::{Args, FromArgMatches};
 use warpline::{
     TimeWarp, VirtualTime,
     settings::{
-        Cancellation, CheckpointInterval, FossilCollection, MemoryPlacement, Pool, PoolKind,
+        Cancellation, CheckpointInterval, FossilCollection, MemoryPlacement, Pool, PoolKind, Quota,
         StateSaving, StateSavingKind,
     },
 };
@@ -101,6 +101,10 @@ pub(crate) struct Policies {
     /// With --memory and a sender pool: the part of all buffers in the global pool at the start
     #[arg(long, value_name = "F", default_value_t = 0.3, value_parser = fraction)]
     pub(crate) global_share: f64,
+    /// With a sender pool: the free buffers that a worker tries to have after fossil collection
+    /// (N_buf of GTW), and how many fewer make it fill up (Δ) [default: a quarter]
+    #[arg(long, value_name = "N[:N]")]
+    pub(crate) buffer_quota: Option<Quota>,
     /// With --memory and a partitioned pool: the part of its buffers that a worker keeps for sends
     /// to itself [default: as for each other worker]
     #[arg(long, value_name = "F", value_parser = fraction)]
@@ -115,6 +119,10 @@ pub(crate) struct Policies {
         value_parser = on_or_off()
     )]
     pub(crate) local_pool: bool,
+    /// A single worker does all that one of many does, records, saved states and GVT, instead of
+    /// working as the sequential engine does
+    #[arg(long)]
+    pub(crate) as_if_many: bool,
     /// Whether each worker is bound to a core of its own, where there are enough
     #[arg(
         long,
@@ -169,11 +177,14 @@ impl Policies {
             throttle: self.throttle,
             time_barrier: self.time_barrier.and_then(|time| VirtualTime::new(time).ok()),
             pool: match self.pool.into() {
-                Pool::Sender { .. } => Pool::Sender { global_share: self.global_share },
+                Pool::Sender { .. } => {
+                    Pool::Sender { global_share: self.global_share, quota: self.buffer_quota }
+                }
                 Pool::Receiver { .. } => Pool::Receiver { local_pool: self.local_pool },
                 Pool::Partitioned { .. } => Pool::Partitioned { local_share: self.local_share },
                 other => other,
             },
+            as_if_many: self.as_if_many,
             pin: self.pin,
             memory_placement: self.memory_placement,
             ..TimeWarp::default()
@@ -214,7 +225,9 @@ impl Policies {
             format!("--pin={}", word(self.pin)),
             format!("--memory-placement={}", self.memory_placement),
         ];
+        flags.extend(self.buffer_quota.map(|quota| format!("--buffer-quota={quota}")));
         flags.extend(self.local_share.map(|share| format!("--local-share={share}")));
+        flags.extend(self.as_if_many.then(|| "--as-if-many".to_owned()));
         flags.extend(self.window.map(|window| format!("--window={window}")));
         flags.extend(self.time_barrier.map(|time| format!("--time-barrier={time}")));
         flags
@@ -240,10 +253,10 @@ mod tests {
     /// Another process that is given the flags has the same policies.
     #[test]
     fn flags_say_the_same() {
-        let every = "--batch=7 --saving=incremental --checkpoint-interval=auto --cancellation=lazy \
+        let every = "--batch=7 --saving=reverse --checkpoint-interval=auto --cancellation=lazy \
                      --fossil=on-the-fly --gvt-interval=99 --throttle=off --pin=off --window=2.5 \
                      --time-barrier=3 --pool=partitioned --global-share=0.5 --local-share=0.25 \
-                     --local-pool=on --memory-placement=worker";
+                     --local-pool=on --as-if-many --buffer-quota=9:2 --memory-placement=worker";
         let different = parsed(every.split_whitespace());
         assert_eq!(different.flags().len(), every.split_whitespace().count());
         for policies in [parsed([]), different] {

@@ -116,8 +116,15 @@ impl TimeWarp {
             other => other.into(),
         };
         let gvt_interval = gvt_interval.unwrap_or(defaults.gvt_interval);
-        let engine =
-            warpline::TimeWarp { workers, pool, gvt_interval, memory_placement, ..defaults };
+        let engine = warpline::TimeWarp {
+            workers,
+            pool,
+            gvt_interval,
+            memory_placement,
+            // The figures are about what Time Warp costs.
+            as_if_many: true,
+            ..defaults
+        };
         if flow_control {
             engine.into()
         } else {

@@ -104,7 +104,8 @@ const PAGE: f64 = 256.0;
 fn a_longer_run_allocates_no_more() {
     let time_warp = |workers| {
         let with = move |&pool: &PoolKind| {
-            TimeWarp { workers, pool: pool.into(), ..TimeWarp::default() }.into()
+            let as_if_many = true;
+            TimeWarp { workers, pool: pool.into(), as_if_many, ..TimeWarp::default() }.into()
         };
         PoolKind::ALL.iter().map(with)
     };

@@ -48,6 +48,7 @@ struct Policy {
     throttle: bool,
     pool: PoolKind,
     balance: Balance,
+    as_if_many: bool,
     /// Whether memory is short: for so many events more than are ever pending at once.
     spare: Option<u64>,
 }
@@ -85,6 +86,7 @@ impl Run {
                 pending: policy.pending,
                 throttle: policy.throttle,
                 balance: policy.balance,
+                as_if_many: policy.as_if_many,
                 pool: match policy.pool {
                     PoolKind::Receiver => Pool::Receiver { local_pool: policy.batch == 1 },
                     other => other.into(),
@@ -127,7 +129,6 @@ fn savings(reversible: bool) -> Vec<StateSaving> {
         StateSaving::COPY,
         StateSaving::Copy { interval: Every(4) },
         StateSaving::Copy { interval: Auto },
-        StateSaving::Incremental,
     ];
     if reversible {
         all.push(StateSaving::Reverse);
@@ -156,6 +157,7 @@ fn policies(reversible: bool) -> Vec<Policy> {
                             throttle: turn % 4 < 2,
                             pool: PoolKind::ALL[turn / 3 % PoolKind::ALL.len()],
                             balance: [Balance::Off, Balance::Randomly(0.3)][turn / 5 % 2],
+                            as_if_many: turn % 5 > 0,
                             spare,
                         });
                     }
@@ -194,4 +196,25 @@ fn every_policy_commits_what_the_sequential_engine_does() {
         }
     }
     assert!(wrong.is_empty(), "not what the sequential engine commits:\n{wrong}");
+}
+
+/// A worker alone has nobody to be wrong about: it saves nothing, needs no GVT, and takes the memory
+/// that the sequential engine takes.
+#[test]
+fn one_worker_works_as_the_sequential_engine_does() {
+    for case in cases() {
+        let run = |engine: Engine| {
+            let model = case.model.model().expect("valid parameters");
+            Simulation::new(model).engine(engine).end(case.end).run().expect("a run without errors")
+        };
+        let time_warp = TimeWarp { workers: 1, ..TimeWarp::default() };
+        let many = run(TimeWarp { as_if_many: true, ..time_warp.clone() }.into());
+        let (alone, sequential) = (run(time_warp.into()), run(Sequential::default().into()));
+        assert_eq!((alone.engine, alone.workers), (EngineKind::TimeWarp, 1));
+        assert_eq!((alone.digest, many.digest), (sequential.digest, sequential.digest));
+        assert_eq!(exactly(&alone.output), exactly(&sequential.output));
+        assert_eq!(alone.peak_buffer_bytes, sequential.peak_buffer_bytes);
+        assert_eq!(alone.gvt_rounds, 0);
+        assert!(many.gvt_rounds > 0 && many.peak_buffer_bytes > alone.peak_buffer_bytes);
+    }
 }

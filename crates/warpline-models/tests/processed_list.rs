@@ -18,14 +18,19 @@ fn the_processed_list_stays_short() {
         StateSaving::Copy { interval: CheckpointInterval::Every(2) },
         StateSaving::Copy { interval: CheckpointInterval::Every(64) },
         StateSaving::Copy { interval: CheckpointInterval::Auto },
-        StateSaving::Incremental,
         StateSaving::Reverse,
     ];
     for saving in savings {
         for fossil_collection in [FossilCollection::Block, FossilCollection::OnTheFly] {
             for workers in [1, 2] {
                 let phold = params.clone().model().expect("the parameters are valid");
-                let engine = TimeWarp { workers, saving, fossil_collection, ..TimeWarp::default() };
+                let engine = TimeWarp {
+                    workers,
+                    saving,
+                    fossil_collection,
+                    as_if_many: true,
+                    ..TimeWarp::default()
+                };
                 let mut simulation = Simulation::new(phold).engine(engine).end(400.0);
                 let report = simulation.run().expect("the run succeeds");
                 let counters = &report.details.counters;

@@ -176,6 +176,9 @@ pub struct Details {
     /// Nanoseconds per committed event, over all workers, by part of the engine; empty unless they
     /// are measured ([`TimeWarp::measure_costs`](crate::TimeWarp::measure_costs)).
     pub costs: Vec<(&'static str, f64)>,
+    /// Time Warp with several workers on one rank: the part of the events that the sender's own
+    /// worker has handled.
+    pub local_share: Option<f64>,
     /// How fast the model could run in parallel: only of a run with [`Profile`].
     pub critical_path: Option<CriticalPath>,
 }

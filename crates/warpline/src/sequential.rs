@@ -47,11 +47,23 @@ pub(crate) fn run<M: Model>(
     settings: &OwnSettings,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
+    run_as(EngineKind::Sequential, model, settings, watch)
+}
+
+/// The same for a parallel engine with a single worker: its reports and errors name that engine.
+pub(crate) fn run_as<M: Model>(
+    engine: EngineKind,
+    model: &M,
+    settings: &OwnSettings,
+    watch: &mut Watch<'_>,
+) -> Result<Report<M::Output>, RunError> {
     // The default set is compiled into the loop. For each other kind that would take as long to
     // build again, and a branch per operation is all it would save.
     match settings.engine.pending {
-        PendingKind::Ladder => execute::<M, family::Ladder, Once>(model, settings, watch, Once),
-        _ => execute::<M, AnyFamily, Chosen>(model, settings, watch, Chosen::Once),
+        PendingKind::Ladder => {
+            execute::<M, family::Ladder, Once>(model, settings, watch, Once(engine))
+        }
+        _ => execute::<M, AnyFamily, Chosen>(model, settings, watch, Chosen::Once(engine)),
     }
 }
 
@@ -105,7 +117,12 @@ pub(crate) fn leg<M: Model, B: Buffer<Message<M>>>(
     cut: Option<Cut<M::Lp, Event<B>>>,
 ) -> Result<Leg<M, Event<B>>, RunError> {
     type Set<E> = <family::Ladder as PendingFamily>::Set<E>;
-    let mut run = Sequential::<M, B, Set<_>, Once>::new(model, settings, Set::default(), Once)?;
+    let mut run = Sequential::<M, B, Set<_>, Once>::new(
+        model,
+        settings,
+        Set::default(),
+        Once(EngineKind::Sequential),
+    )?;
     run.started = started;
     let before = cut.as_ref().map_or(0, Cut::committed);
     let interrupted = match cut {

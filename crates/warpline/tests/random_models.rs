@@ -158,21 +158,25 @@ fn time_warp() -> impl Strategy<Value = TimeWarp> {
     let window = select(&[f64::INFINITY, f64::INFINITY, 0.0, 2.0][..]);
     let balance = select(&[Balance::Off, Balance::Randomly(0.2)][..]);
     let policies = (select(Cancellation::ALL), select(FossilCollection::ALL), 1..=4_u32, balance);
-    (numbers, window, policies).prop_map(|((workers, batch, gvt_interval), window, policies)| {
-        let (cancellation, fossil_collection, every, balance) = policies;
-        let saving = StateSaving::Copy { interval: CheckpointInterval::Every(every) };
-        TimeWarp {
-            workers,
-            batch,
-            gvt_interval,
-            window,
-            cancellation,
-            fossil_collection,
-            saving,
-            balance,
-            ..TimeWarp::default()
-        }
-    })
+    (numbers, window, policies, any::<bool>()).prop_map(
+        |(numbers, window, policies, as_if_many)| {
+            let (workers, batch, gvt_interval) = numbers;
+            let (cancellation, fossil_collection, every, balance) = policies;
+            let saving = StateSaving::Copy { interval: CheckpointInterval::Every(every) };
+            TimeWarp {
+                workers,
+                batch,
+                gvt_interval,
+                window,
+                cancellation,
+                fossil_collection,
+                saving,
+                balance,
+                as_if_many,
+                ..TimeWarp::default()
+            }
+        },
+    )
 }
 
 /// Compares a run with that of the simple executor; returns the error, if one is expected.

@@ -43,13 +43,13 @@ pub(super) trait Execution<M: Model> {
     );
 }
 
-/// Each event is handled once: the sequential engine itself.
-pub(super) struct Once;
+/// Each event is handled once: the sequential engine itself, or another one with a single worker.
+pub(super) struct Once(pub(super) EngineKind);
 
 impl<M: Model> Execution<M> for Once {
     #[inline]
     fn engine(&self) -> EngineKind {
-        EngineKind::Sequential
+        self.0
     }
 
     #[inline]
@@ -68,7 +68,7 @@ impl<M: Model> Execution<M> for Once {
 
 /// Chosen at run time, where a branch per event costs less than compiling the engine once more.
 pub(super) enum Chosen {
-    Once,
+    Once(EngineKind),
     ThereAndBack,
     Profiled(Box<Profiler>),
 }
@@ -76,7 +76,7 @@ pub(super) enum Chosen {
 impl<M: Model> Execution<M> for Chosen {
     fn engine(&self) -> EngineKind {
         match self {
-            Self::Once => EngineKind::Sequential,
+            Self::Once(engine) => *engine,
             Self::ThereAndBack => EngineKind::ReverseCheck,
             Self::Profiled(_) => EngineKind::Profile,
         }
@@ -105,7 +105,7 @@ impl<M: Model> Execution<M> for Chosen {
     fn details(&mut self) -> Details {
         let critical_path = match self {
             Self::Profiled(profiler) => Some(profiler.result()),
-            Self::Once | Self::ThereAndBack => None,
+            Self::Once(_) | Self::ThereAndBack => None,
         };
         Details { critical_path, ..Details::default() }
     }
@@ -119,7 +119,10 @@ impl<M: Model> Execution<M> for Chosen {
         sink: &mut impl BoundedSink<Message<M>>,
     ) {
         match self {
-            Self::Once | Self::Profiled(_) => Once.handle(model, event, lp, sink),
+            Self::Once(_) | Self::Profiled(_) => {
+                let engine = Execution::<M>::engine(self);
+                Once(engine).handle(model, event, lp, sink);
+            }
             Self::ThereAndBack if const { M::Lp::REVERSIBLE } => {
                 reverse_check::there_and_back(model, &event, lp, sink);
             }

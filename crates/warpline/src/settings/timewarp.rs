@@ -67,6 +67,11 @@ pub struct TimeWarp {
     /// Whether all workers take turns on the calling thread. That is slow, but such a run repeats
     /// itself exactly, rollbacks and all: for the search for bugs, and for traces.
     pub in_turn: bool,
+    /// Whether a worker that is alone does all that one of many does: keeps records, saves states
+    /// and finds global virtual time. Otherwise it works as the sequential engine does, which GTW
+    /// has for its aim (section 3.6.1), because nobody can send it a straggler. For measurements
+    /// and tests.
+    pub as_if_many: bool,
     /// Is told every access to an event buffer.
     pub trace: Option<BufferTrace>,
     /// Whether the time that each part of the engine takes is measured, which slows the run down a
@@ -95,6 +100,7 @@ impl Default for TimeWarp {
             free_fractions: [0.1, 0.2],
             pool: Pool::default(),
             in_turn: false,
+            as_if_many: false,
             trace: None,
             measure_costs: false,
         }
@@ -135,6 +141,16 @@ impl TimeWarp {
         moves && self.workers > 1
     }
 
+    /// Whether the only worker of the only rank works as the sequential engine does. What is traced
+    /// and what is measured is Time Warp's, so is a run in turns, and memory on a node is for a worker
+    /// that is bound to a core.
+    pub(crate) fn is_alone(&self, ranks: usize) -> bool {
+        let observed =
+            self.as_if_many || self.in_turn || self.measure_costs || self.trace.is_some();
+        let is_placed = self.memory_placement != MemoryPlacement::Off;
+        self.workers == 1 && ranks == 1 && !observed && !is_placed
+    }
+
     /// How the pool is made, with at most `limit` buffers.
     pub(crate) const fn pool_plan(&self, limit: Option<u32>) -> PoolPlan {
         let keep = 2 * self.gvt_interval + 256;
@@ -145,11 +161,9 @@ impl TimeWarp {
 names! {
     /// How Time Warp saves the states of LPs, by name (GTW, section 2.1).
     pub enum StateSavingKind as "saving", default Copy;
-    /// The whole state is copied, before every event or every few of them.
+    /// The state is copied before every event, but for its [`Tracked`](crate::Tracked) fields,
+    /// which save what is changed; or the whole state, before every few events.
     Copy = "copy";
-    /// The whole state without its [`Tracked`](crate::Tracked) fields is copied before every event;
-    /// those save what is written to them.
-    Incremental = "incremental";
     /// Nothing is saved: the model's reverse handler undoes. A sparse copy is kept for handlers
     /// that were cut off in their middle.
     Reverse = "reverse";
@@ -158,21 +172,19 @@ names! {
 /// How Time Warp saves the states of LPs, with what the policy reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StateSaving {
-    /// The whole state is copied.
+    /// The state is copied: before every event without its [`Tracked`](crate::Tracked) fields,
+    /// which save what is changed; or before every few events, with them.
     Copy {
         /// How often.
         interval: CheckpointInterval,
     },
-    /// The whole state without its [`Tracked`](crate::Tracked) fields is copied before every event;
-    /// those save what is written to them.
-    Incremental,
     /// Nothing is saved: the model's reverse handler undoes. A sparse copy is kept for handlers
     /// that were cut off in their middle.
     Reverse,
 }
 
 impl StateSaving {
-    /// The whole state is copied before every event.
+    /// The state is copied before every event, without its tracked fields.
     pub const COPY: Self = Self::Copy { interval: CheckpointInterval::Every(1) };
 
     /// Its name.
@@ -180,14 +192,13 @@ impl StateSaving {
     pub const fn kind(self) -> StateSavingKind {
         match self {
             Self::Copy { .. } => StateSavingKind::Copy,
-            Self::Incremental => StateSavingKind::Incremental,
             Self::Reverse => StateSavingKind::Reverse,
         }
     }
 
-    /// Whether the state is copied before every event of an LP.
+    /// Whether the state of an LP is copied before each of its events.
     pub(crate) const fn copies_all(self) -> bool {
-        matches!(self, Self::Incremental | Self::Copy { interval: CheckpointInterval::Every(1) })
+        matches!(self, Self::Copy { interval: CheckpointInterval::Every(1) })
     }
 }
 
@@ -202,7 +213,6 @@ impl From<StateSavingKind> for StateSaving {
     fn from(kind: StateSavingKind) -> Self {
         match kind {
             StateSavingKind::Copy => Self::COPY,
-            StateSavingKind::Incremental => Self::Incremental,
             StateSavingKind::Reverse => Self::Reverse,
         }
     }

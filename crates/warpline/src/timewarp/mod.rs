@@ -26,10 +26,12 @@
 //! | [`remote`] | other ranks: remote events, remote anti-messages, GVT across ranks |
 //! | [`ending`] | how a run ends for a worker |
 //! | [`run`](mod@run) | threads, progress, the report |
+//! | [`alone`] | a single worker, which is the sequential engine |
 //! | [`shared`] | what the workers of a rank share |
 //! | [`progress`] | what a worker shows, and why it is idle |
 //! | [`statistics`], [`costs`], [`diagnosis`] | what is counted and timed, and what it says |
 
+mod alone;
 mod anti_messages;
 mod cancelback;
 mod costs;

@@ -6,6 +6,7 @@ use warpline_core::{CommitDigest, Fault, LogicalProcess, LpId, Model, VirtualTim
 use warpline_memory::{Binding, Residency};
 
 use super::{
+    alone,
     costs::Part,
     crew::{Crew, Seats},
     diagnosis::Evidence,
@@ -69,6 +70,9 @@ pub(crate) fn run<M: Model>(
     watch: &mut Watch<'_>,
     ranks: &Ranks<'_>,
 ) -> Result<Option<Report<M::Output>>, RunError> {
+    if settings.engine.is_alone(ranks.count()) {
+        return alone::run(model, settings, watch).map(Some);
+    }
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let make = |wires| {
         refuse_what_the_model_lacks::<M>(settings)?;
@@ -171,10 +175,12 @@ fn work_in_turn<M: Model>(
     workers.into_iter().map(result).collect()
 }
 
-fn refuse_what_the_model_lacks<M: Model>(settings: &Settings<TimeWarp>) -> Result<(), ConfigError> {
+pub(super) fn refuse_what_the_model_lacks<M: Model>(
+    settings: &Settings<TimeWarp>,
+) -> Result<(), ConfigError> {
     let needs_reverse = settings.engine.saving == StateSaving::Reverse;
     let ok = !needs_reverse || M::Lp::REVERSIBLE;
-    ConfigError::check(ok, "saving", "reverse", "copy or incremental: the model cannot reverse")
+    ConfigError::check(ok, "saving", "reverse", "copy: the model cannot reverse")
 }
 
 /// One thread of the run.
@@ -365,7 +371,7 @@ fn progress<M: Model>(shared: &Shared<M>, gvt: Bound, started: Instant) -> Progr
     }
 }
 
-fn own_error(fault: Fault, settings: &Settings<TimeWarp>) -> RunError {
+pub(super) fn own_error(fault: Fault, settings: &Settings<TimeWarp>) -> RunError {
     model_error(fault, None, &settings.parallel())
 }
 
@@ -449,6 +455,8 @@ impl<M: Model> Reporting<'_, M> {
             counters,
             remarks,
             costs: Part::ALL.iter().filter_map(cost).collect(),
+            local_share: (self.shared.workers() > 1 && self.shared.remote.is_none())
+                .then(|| total.local_share()),
             ..Details::default()
         }
     }

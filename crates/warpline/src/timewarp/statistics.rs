@@ -55,6 +55,13 @@ impl Statistics {
         since
     }
 
+    /// The part of all events that their sender's worker has handled: the others came by mail.
+    pub(super) fn local_share(&self) -> f64 {
+        let sent = self.committed + self.annihilated;
+        let by_mail = self.received.saturating_sub(self.anti_messages);
+        (1.0 - by_mail as f64 / sent.max(1) as f64).max(0.0)
+    }
+
     /// The counters that a report tells beside its own.
     pub(super) fn counters(&self) -> Vec<(&'static str, u64)> {
         vec![

@@ -1,0 +1,35 @@
+//! A run with a single worker on a single rank: nobody can send it a straggler, so it needs no
+//! records, no saved states and no global virtual time, and is handled by the sequential engine.
+//!
+//! Called by `run`. The settings and the placement are checked as for any other number of workers.
+//!
+//! # References
+//!
+//! That Time Warp on one processor should be like a sequential simulator: Das, Fujimoto, Panesar,
+//! Allison, Hybinette: *GTW: A Time Warp System for Shared Memory Multiprocessors*, 1994, section
+//! 3.6.1.
+
+use warpline_core::Model;
+
+use super::run::{own_error, refuse_what_the_model_lacks};
+use crate::{
+    EngineKind, Report, RunError, panics,
+    placement::LpDirectory,
+    sequential,
+    settings::{Sequential, Settings, TimeWarp},
+    watch::Watch,
+};
+
+pub(super) fn run<M: Model>(
+    model: &M,
+    settings: &Settings<TimeWarp>,
+    watch: &mut Watch<'_>,
+) -> Result<Report<M::Output>, RunError> {
+    refuse_what_the_model_lacks::<M>(settings)?;
+    settings.parallel().validate()?;
+    settings.engine.validate(1)?;
+    let place = || LpDirectory::new(model, model.lp_count(), &settings.engine.placement, 1, 0..1);
+    panics::catch(place).map_err(|fault| own_error(fault, settings))??;
+    let sequential = settings.with(Sequential { pending: settings.engine.pending });
+    sequential::run_as(EngineKind::TimeWarp, model, &sequential, watch)
+}
