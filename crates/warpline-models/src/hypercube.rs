@@ -12,8 +12,8 @@
 //!
 //! - **CUBE-A.** A message arrives at least `min_length + latency` after it was forwarded, rounding
 //!   included: that is the lookahead that the model declares. Asserted in debug builds.
-//! - **CUBE-B.** A server is busy without a gap from the current time up to its `free_at`, if that is
-//!   later. So the part of `free_at` beyond the end of a run is the busy time after the end.
+//! - **CUBE-B.** A server is busy without a gap from the current time up to its `free_at`, if that
+//!   is later. So the part of `free_at` beyond the end of a run is the busy time after the end.
 //!   Asserted in debug builds.
 //!
 //! # References

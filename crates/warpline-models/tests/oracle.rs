@@ -198,8 +198,8 @@ fn every_policy_commits_what_the_sequential_engine_does() {
     assert!(wrong.is_empty(), "not what the sequential engine commits:\n{wrong}");
 }
 
-/// A worker alone has nobody to be wrong about: it saves nothing, needs no GVT, and takes the memory
-/// that the sequential engine takes.
+/// A worker alone has nobody to be wrong about: it saves nothing, needs no GVT, and takes the
+/// memory that the sequential engine takes.
 #[test]
 fn one_worker_works_as_the_sequential_engine_does() {
     for case in cases() {

@@ -85,6 +85,8 @@ impl Run {
                 pool: policy.pool.into(),
                 aggregation: policy.aggregation,
                 in_turn: policy.in_turn,
+                // The bytes of an event are found on one rank.
+                as_if_many: true,
                 pin: false,
                 ..TimeWarp::default()
             }

@@ -1,9 +1,9 @@
 //! Time Warp with real threads and far too little memory for much optimism.
 //!
 //! A run needs at least the memory that the sequential engine needs. With a little more than that
-//! it has to come to the same end, and with less it has to fail with an error that says so. How much
-//! memory a run takes depends on which threads the system lets run, so that is asserted of runs in
-//! turn only.
+//! it has to come to the same end, and with less it has to fail with an error that says so. How
+//! much memory a run takes depends on which threads the system lets run, so that is asserted of
+//! runs in turn only.
 //!
 //! # Mutations of the engine, each seen red
 //!

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::field::{Change, Field, tracked};
 use crate::Context;
 
-/// A map in which an event saves only the entries that it changes. Its order is that of the keys, so
-/// that iterating over it repeats itself.
+/// A map in which an event saves only the entries that it changes. Its order is that of the keys,
+/// so that iterating over it repeats itself.
 ///
 /// ```
 /// use warpline_core::{Context, TrackedMap};

@@ -142,8 +142,8 @@ impl TimeWarp {
     }
 
     /// Whether the only worker of the only rank works as the sequential engine does. What is traced
-    /// and what is measured is Time Warp's, so is a run in turns, and memory on a node is for a worker
-    /// that is bound to a core.
+    /// and what is measured is Time Warp's, so is a run in turns, and memory on a node is for a
+    /// worker that is bound to a core.
     pub(crate) fn is_alone(&self, ranks: usize) -> bool {
         let observed =
             self.as_if_many || self.in_turn || self.measure_costs || self.trace.is_some();

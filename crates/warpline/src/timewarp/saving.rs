@@ -130,8 +130,8 @@ impl<M: Model> Saving<M> {
         }
     }
 
-    /// Whether the tracked fields of an LP undo their own changes. Not where copies are sparse: then
-    /// a copy is the whole state, and events after it are handled again.
+    /// Whether the tracked fields of an LP undo their own changes. Not where copies are sparse:
+    /// then a copy is the whole state, and events after it are handled again.
     #[inline]
     pub(super) const fn undoes_writes(&self, lp: &Lp<M::Lp>) -> bool {
         lp.is_tracked && self.sparse.is_none()
