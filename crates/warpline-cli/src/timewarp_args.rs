@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn flags_say_the_same() {
         let every = "--batch=7 --saving=reverse --checkpoint-interval=auto --cancellation=lazy \
-                     --fossil=on-the-fly --gvt-interval=99 --throttle=off --pin=off --window=2.5 \
+                     --fossil=gradual --gvt-interval=99 --throttle=off --pin=off --window=2.5 \
                      --time-barrier=3 --pool=partitioned --global-share=0.5 --local-share=0.25 \
                      --local-pool=on --as-if-many --buffer-quota=9:2 --memory-placement=worker";
         let different = parsed(every.split_whitespace());

@@ -21,7 +21,7 @@ fn the_processed_list_stays_short() {
         StateSaving::Reverse,
     ];
     for saving in savings {
-        for fossil_collection in [FossilCollection::Block, FossilCollection::OnTheFly] {
+        for fossil_collection in [FossilCollection::Block, FossilCollection::Gradual] {
             for workers in [1, 2] {
                 let phold = params.clone().model().expect("the parameters are valid");
                 let engine = TimeWarp {

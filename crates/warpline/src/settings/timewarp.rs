@@ -233,8 +233,9 @@ names! {
     pub enum FossilCollection as "fossil", default Block;
     /// All of them whenever global virtual time has advanced (GTW, section 3.2).
     Block = "block";
-    /// A few of them before each event is handled (Fujimoto and Panesar 1995, section 6).
-    OnTheFly = "on-the-fly";
+    /// A few of them before each event is handled: the aim of the on-the-fly fossil collection of
+    /// Fujimoto and Panesar (1995, section 6), by other means.
+    Gradual = "gradual";
 }
 
 /// How many events of an LP Time Warp handles between two copies of its state.

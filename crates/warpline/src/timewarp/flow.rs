@@ -328,7 +328,7 @@ impl<M: Model> Worker<'_, M> {
         }
         let [blocks_below, _] = self.shared.settings.engine.free_fractions;
         let is_low = |worker: &Self| worker.free_buffers() < blocks_below * worker.quota();
-        if self.on_the_fly && is_low(self) {
+        if self.is_gradual && is_low(self) {
             // A worker that is held back handles nothing, and so would collect nothing.
             self.collect_all();
         }

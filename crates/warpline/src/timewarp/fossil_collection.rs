@@ -1,9 +1,11 @@
 //! Fossil collection: events below GVT are committed, and their buffers are free again.
 //!
 //! `block` collects all of it at every new GVT, from the front of the log on (GTW, section 3.2).
-//! `on-the-fly` leaves it there, and takes two records away before each event that is handled
-//! (Fujimoto and Panesar, *Buffer management in shared-memory Time Warp systems*, PADS 1995,
-//! section 6): the work is spread, and a buffer is used again while it is in the cache.
+//! `gradual` leaves it there, and takes two records away before each event that is handled: the
+//! work is spread, and a buffer is used again while it is in the cache. That is what the on-the-fly
+//! fossil collection of Fujimoto and Panesar is for (*Buffer management in shared-memory Time Warp
+//! systems*, PADS 1995, section 6), but not how it works: there a processed buffer returns to its
+//! pool at once, with its timestamp, and the allocator compares that with GVT.
 //!
 //! The log is in the order of handling, which is that of keys but for rollbacks. A record at or
 //! above GVT at the front holds up those behind it until GVT has passed it, too.
@@ -13,19 +15,19 @@ use warpline_core::{Io, Model};
 use super::{gvt::Bound, history::Record, io::Undelivered, worker::Worker};
 use crate::pending::Entry;
 
-/// Records that are collected on the fly before an event makes another.
-const ON_THE_FLY: usize = 2;
+/// Records that are collected gradually before an event makes another.
+const PER_EVENT: usize = 2;
 
 impl<M: Model> Worker<'_, M> {
     /// Collects the records that a new GVT has committed; all of them if a worker is `short` of
     /// buffers.
     pub(super) fn fossil_collect(&mut self, short: bool) {
-        if !self.on_the_fly || short || self.must_collect_all() {
+        if !self.is_gradual || short || self.must_collect_all() {
             self.collect_all();
         }
     }
 
-    /// Even on the fly, all records are collected when buffers are short, and at the end of the
+    /// Even gradually, all records are collected when buffers are short, and at the end of the
     /// run.
     fn must_collect_all(&self) -> bool {
         self.is_final() || self.flow.is_squeezed()
@@ -45,7 +47,7 @@ impl<M: Model> Worker<'_, M> {
     /// Collects a few records.
     #[inline]
     pub(super) fn collect_some(&mut self) {
-        for _ in 0..ON_THE_FLY {
+        for _ in 0..PER_EVENT {
             if !self.drop_front() {
                 break;
             }

@@ -52,7 +52,7 @@ impl<M: Model> Worker<'_, M> {
             self.prefetch();
             let in_order = event.time() > self.lps[event.lp as usize].last_time;
             if (in_order && event.is_ordinary()) || self.is_next(event, in_order) {
-                if self.on_the_fly {
+                if self.is_gradual {
                     self.collect_some();
                 }
                 self.handle(event);

@@ -42,7 +42,7 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn show_progress(&self) {
         let last = self.history.back().checked_sub(1).filter(|&at| self.history.is_live(at));
         if let Some(last) = last {
-            // Collected on the fly, a record may be below GVT.
+            // Collected gradually, a record may be below GVT.
             let time = self.history[last].event.key.words()[0].max(self.gvt.0[0]);
             // Ordering: Relaxed; an estimate.
             self.shared.shown[self.me].next.store(time, Ordering::Relaxed);

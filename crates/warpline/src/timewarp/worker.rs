@@ -70,7 +70,7 @@ pub(super) struct Worker<'r, M: Model> {
     /// Whether the handler of the event at the back of the processed list runs.
     pub(super) handling: bool,
     pub(super) outputs: Vec<(EventKey, LpId, Taken<Message<M>>)>,
-    pub(super) on_the_fly: bool,
+    pub(super) is_gradual: bool,
     /// Events processed when this worker last requested GVT.
     pub(super) requested_at: u64,
     pub(super) gvt_interval: u64,
@@ -130,7 +130,7 @@ impl<'r, M: Model> Worker<'r, M> {
             statistics: Statistics::default(),
             handling: false,
             outputs: Vec::new(),
-            on_the_fly: settings.fossil_collection == FossilCollection::OnTheFly,
+            is_gradual: settings.fossil_collection == FossilCollection::Gradual,
             requested_at: 0,
             gvt_interval: settings.gvt_interval as u64,
             idle_turns: 0,
