@@ -368,7 +368,7 @@ fn messages_have_an_identity() {
 #[test]
 fn most_events_stay_with_their_worker() {
     let params = |grain| PcsParams {
-        cells: grid("16x8"),
+        cells: grid("16x16"),
         portables: 3_000,
         mobility: Some(Mobility::High),
         grain,
