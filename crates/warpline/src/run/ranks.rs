@@ -454,3 +454,30 @@ pub(super) fn from_bytes<T: for<'de> Deserialize<'de>>(
         NetError::Malformed { from, what }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use warpline_net::{Faulty, Flip, network};
+
+    use super::*;
+
+    /// What an unreadable message said is lost: after it nothing is waited for, because it could be
+    /// just that.
+    #[test]
+    fn an_unreadable_message_ends_all_waiting() {
+        let mut ends = network(2, 2).into_iter();
+        let there = ends.next().expect("two ranks");
+        let flip = Flip { port: 1, after: 0, bit: 70 };
+        let here = Faulty::new(ends.next().expect("two ranks"), 1).flipping(flip);
+        let (first, second) = (Ranks::of(&there), Ranks::of(&here));
+        first.alert();
+        let error = loop {
+            if let Err(error) = second.is_alerted() {
+                break error;
+            }
+        };
+        assert!(matches!(error, NetError::Malformed { from: 0, .. }), "{error}");
+        assert_eq!(second.is_alerted(), Err(error.clone()));
+        assert_eq!(second.await_alerts(std::iter::once(0)), Err(error));
+    }
+}
