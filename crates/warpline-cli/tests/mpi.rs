@@ -1,8 +1,11 @@
 //! The command under `mpirun`, or the program that `$MPIRUN` names: at 1, 2 and 3 ranks it commits
 //! the same events, writes one report, reports a failure once, and leaves no rank behind.
 
+#[path = "../../warpline-net/tests/mpirun/mod.rs"]
+mod starting;
+
 use std::{
-    env, fs,
+    fs,
     process::{Child, Command, Output, Stdio},
     thread,
 };
@@ -10,14 +13,8 @@ use std::{
 use serde_json::Value;
 
 fn mpirun(ranks: usize, line: &str) -> Command {
-    let mut command = Command::new(env::var("MPIRUN").unwrap_or_else(|_| "mpirun".to_owned()));
-    command.args(["-n", &ranks.to_string()]).arg(env!("CARGO_BIN_EXE_warpline"));
+    let mut command = starting::mpirun(ranks, env!("CARGO_BIN_EXE_warpline"));
     command.args(line.split_whitespace());
-    // For Open MPI: there may be fewer cores than ranks, and the user of a container is often root.
-    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    command.env("OMPI_MCA_rmaps_base_oversubscribe", "1").env("OMPI_MCA_mpi_yield_when_idle", "1");
-    // In seconds, for Open MPI and MPICH, so that a run that hangs fails.
-    command.env("MPIEXEC_TIMEOUT", "120");
     command
 }
 

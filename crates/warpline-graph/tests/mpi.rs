@@ -2,15 +2,19 @@
 //! itself with `mpirun` (or the program that `$MPIRUN` names) at 1, 2 and 3 ranks. When `mpirun`
 //! starts it, it is a rank.
 
+#[path = "../../warpline-net/tests/mpirun/mod.rs"]
+mod mpirun;
+#[allow(dead_code, reason = "the ring needs a part of it")]
+mod random_graph;
+
 use std::{env, process::exit, thread, time::Instant};
 
+use random_graph::Numbers;
 use warpline_graph::{
-    Codec, EventGraph, Hub, NodeId, Plan, Remote, Techniques, Topology, blocks,
+    EventGraph, Hub, NodeId, Plan, Remote, Techniques, Topology, blocks,
     runtime::{Counter, Place, Runtime, Worker},
 };
-use warpline_net::{
-    Address, Aggregation, Malformed, MpiTransport, Parcel, Transport, launched_by_mpi, mpirun,
-};
+use warpline_net::{Address, Aggregation, MpiTransport, Parcel, Transport, launched_by_mpi};
 
 /// Workers of each rank.
 const PORTS: usize = 2;
@@ -39,10 +43,8 @@ fn launch_all() {
         let others = SCENARIOS[1..].iter().map(|(name, _)| (*name, String::new()));
         for (name, argument) in rings.chain(others) {
             let start = Instant::now();
-            let mut command = mpirun(ranks, &this);
-            // In seconds, for Open MPI and MPICH, so that a scenario that hangs fails.
-            command.args([name, &argument]).env("MPIEXEC_TIMEOUT", "120");
-            let status = command.status().expect("mpirun starts");
+            let mut command = mpirun::mpirun(ranks, &this);
+            let status = command.args([name, &argument]).status().expect("mpirun starts");
             let seconds = start.elapsed().as_secs_f64();
             let said = if status.success() { "ok" } else { "FAILED" };
             eprintln!("test {name} {argument} at {ranks} rank(s) ... {said}, {seconds:.1} s");
@@ -61,23 +63,6 @@ fn at_each_worker(program: impl Fn(&mut Runtime<'_>) + Sync) {
             scope.spawn(move || program(&mut Runtime::new(transport, port, Aggregation::Adaptive)));
         }
     });
-}
-
-/// Writes events as bytes.
-#[derive(Debug)]
-struct Numbers;
-
-impl Codec<u32> for Numbers {
-    fn write(&self, event: &u32, bytes: &mut Vec<u8>) {
-        bytes.extend(event.to_le_bytes());
-    }
-
-    fn read(&self, bytes: &mut &[u8]) -> Result<u32, Malformed> {
-        let cut_off = || Malformed::Body("cut off".to_owned());
-        let (front, rest) = bytes.split_first_chunk().ok_or_else(cut_off)?;
-        *bytes = rest;
-        Ok(u32::from_le_bytes(*front))
-    }
 }
 
 /// GRAPH-A and GRAPH-C with a set of techniques, whose bits are the second argument: all workers

@@ -2,9 +2,11 @@
 //! (or the program that `$MPIRUN` names) at 1, 2 and 3 ranks. When `mpirun` starts it, it is a
 //! rank.
 
+mod mpirun;
+
 use std::{
     env,
-    process::{Command, ExitStatus, exit},
+    process::{ExitStatus, exit},
     thread,
     time::Instant,
 };
@@ -80,16 +82,10 @@ fn launch_all() {
 
 /// Runs a scenario on `ranks` ranks, with these environment variables.
 fn launch(name: &str, ranks: usize, settings: &[(&str, &str)]) -> ExitStatus {
-    let mpirun = env::var("MPIRUN").unwrap_or_else(|_| "mpirun".to_owned());
     let this = env::current_exe().expect("the path of this test");
-    let mut command = Command::new(&mpirun);
-    command.args(["-n", &ranks.to_string()]).arg(this).arg(name);
-    // For Open MPI: there may be fewer cores than ranks, and the user of a container is often root.
-    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    command.env("OMPI_MCA_rmaps_base_oversubscribe", "1").env("OMPI_MCA_mpi_yield_when_idle", "1");
-    // In seconds, for Open MPI and MPICH, so that a scenario that hangs fails.
-    command.env("MPIEXEC_TIMEOUT", "120").envs(settings.iter().copied());
-    command.status().unwrap_or_else(|error| panic!("{mpirun} cannot be started: {error}"))
+    let mut command = mpirun::mpirun(ranks, this);
+    command.arg(name).envs(settings.iter().copied());
+    command.status().expect("mpirun starts")
 }
 
 /// The length of a parcel's body. Some are empty, and some have 4 MiB, which no MPI library sends

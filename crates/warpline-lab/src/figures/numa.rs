@@ -1,17 +1,12 @@
 //! The common part of the NUMA paper's figures: its model, motorway traffic, and execution times.
 
-use warpline_models::{catalog::ModelParams, traffic::TrafficParams};
+use warpline_models::traffic::TrafficParams;
 
-use crate::{Axis, Findings, Point, Workload};
+use crate::{Axis, Findings, Point};
 
 /// The motorways of Italy as so many LPs, with so many seconds between cars that join.
-pub(super) fn italy(lps: usize, interarrival: f64) -> Workload {
-    let params = TrafficParams {
-        lps: Some(lps),
-        interarrival: Some(interarrival),
-        ..TrafficParams::default()
-    };
-    Workload::Shipped(ModelParams::from(params))
+pub(super) fn italy(lps: usize, interarrival: f64) -> TrafficParams {
+    TrafficParams { lps: Some(lps), interarrival: Some(interarrival), ..TrafficParams::default() }
 }
 
 /// Findings with the execution times of all points, where [`Findings::of_rates`] has their rates.

@@ -3,8 +3,7 @@
 //!
 //! [`nodes`](crate::nodes) replays a trace of a real run on a model of that machine.
 
-use warpline_models::traffic::TrafficParams;
-
+use super::numa;
 use crate::{
     Axis, Basis, Bounds, Claim, Curve, Dot, Figure, Findings, Lab, LabError, Plot, Source, Table,
     nodes::{Memory, NodeCounts, NodeParams, replay},
@@ -89,11 +88,7 @@ impl Figure for NumaDaemons {
 
     fn measure(&self, lab: &Lab<'_>) -> Result<Findings, LabError> {
         let settings = lab.settings;
-        let params = TrafficParams {
-            lps: Some(LPS),
-            interarrival: Some(INTERARRIVAL),
-            ..TrafficParams::default()
-        };
+        let params = numa::italy(LPS, INTERARRIVAL);
         let part = PART.map(|time| settings.shortened(time));
         let trace = TrafficTrace::record(params, settings.seed, part, settings.shortened(STEP))?;
         let machine = NodeParams::opteron();

@@ -4,11 +4,12 @@ use warpline::{
     pending::PendingKind,
     settings::{MemoryPlacement, PoolKind, SynchronizationKind},
 };
+use warpline_models::catalog::ModelParams;
 
 use super::{numa, pools};
 use crate::{
     Axis, Bounds, Claim, Conservative, Executor, Figure, Findings, Lab, LabError, Point, Setup,
-    TimeWarp, claim::ratios,
+    TimeWarp, Workload, claim::ratios,
 };
 
 /// Figure 6 of the NUMA paper.
@@ -69,7 +70,7 @@ fn points(workers: usize, end: f64) -> Vec<Point> {
     ];
     let of_load = |interarrival: f64| {
         executors.map(|(curve, executor)| {
-            let model = numa::italy(LPS, interarrival);
+            let model = Workload::Shipped(ModelParams::from(numa::italy(LPS, interarrival)));
             Point::new(curve, interarrival, Setup { model, end, executor })
         })
     };

@@ -9,7 +9,10 @@ use std::num::NonZero;
 
 use warpline_memory::{Binding, Home, Residency, Route, Topology, bind_worker};
 
-use crate::{placement::LpDirectory, settings::MemoryPlacement, settings::Parallel};
+use crate::{
+    placement::LpDirectory,
+    settings::{MemoryPlacement, Parallel},
+};
 
 /// The names of what is counted, in reports.
 const PAGES: &str = "pages";

@@ -60,9 +60,7 @@ impl<M: Model> Execution<M> for Once {
         lp: &mut Lp<M::Lp>,
         sink: &mut impl BoundedSink<Message<M>>,
     ) {
-        let Lp { state, core: Core { rng, sent, .. } } = lp;
-        let cause = Cause::event(event.key, event.to);
-        state.handle(model, event.message, &mut Handling { cause, rng, sent, sink });
+        handle_once(model, &event, lp, sink);
     }
 }
 
@@ -119,14 +117,23 @@ impl<M: Model> Execution<M> for Chosen {
         sink: &mut impl BoundedSink<Message<M>>,
     ) {
         match self {
-            Self::Once(_) | Self::Profiled(_) => {
-                let engine = Execution::<M>::engine(self);
-                Once(engine).handle(model, event, lp, sink);
-            }
+            Self::Once(_) | Self::Profiled(_) => handle_once(model, &event, lp, sink),
             Self::ThereAndBack if const { M::Lp::REVERSIBLE } => {
                 reverse_check::there_and_back(model, &event, lp, sink);
             }
             Self::ThereAndBack => unreachable!("a model without reverse handlers was refused"),
         }
     }
+}
+
+#[inline]
+fn handle_once<M: Model>(
+    model: &M,
+    event: &Arrival<'_, Message<M>>,
+    lp: &mut Lp<M::Lp>,
+    sink: &mut impl BoundedSink<Message<M>>,
+) {
+    let Lp { state, core: Core { rng, sent, .. } } = lp;
+    let cause = Cause::event(event.key, event.to);
+    state.handle(model, event.message, &mut Handling { cause, rng, sent, sink });
 }

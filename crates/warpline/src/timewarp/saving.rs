@@ -7,7 +7,7 @@
 //! | saving | before an event | on a rollback |
 //! |---|---|---|
 //! | `copy` | a copy of the state without its tracked fields | the copy; tracked fields undo |
-//! | `copy`, sparse | a copy of the state, before every *k*-th | the copy, and coast forward from it |
+//! | `copy`, sparse | the state before every *k*-th event | the copy, and coast forward from it |
 //! | `reverse` | a copy now and then, for emergencies | the reverse handlers, last one first |
 //!
 //! # Invariants
