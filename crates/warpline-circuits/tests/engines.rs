@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use warpline::{
     AnyModel, Auto, Conservative, Engine, Results, Sequential, Simulation, Speculative, TimeWarp,
     digest::CommitDigest,
-    settings::{CheckpointInterval, StateSaving, Synchronization},
+    settings::{CheckpointInterval, StateSaving, Synchronization, SynchronizationKind},
 };
 use warpline_circuits::{
     bare,
@@ -68,7 +68,7 @@ fn run(workload: &Workload, group: usize, engine: Engine) -> Outcome {
 
 #[test]
 fn every_engine_commits_the_same_waveforms() {
-    let null_messages = Synchronization::NullMessages { edge_capacity: 16 };
+    let null_messages = Synchronization::new(SynchronizationKind::NullMessages, 16);
     let time_warp = TimeWarp { workers: 2, pin: false, ..TimeWarp::default() };
     let sparse = StateSaving::Copy { interval: CheckpointInterval::Every(8) };
     let engines: [Engine; 7] = [

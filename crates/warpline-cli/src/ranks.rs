@@ -7,7 +7,7 @@ use clap::Args;
 use warpline::{
     AnyModel, Balance, Conservative, Report, RunError, Simulation,
     any_model::AnyOutput,
-    settings::{Aggregation, Placement, Synchronization, SynchronizationKind},
+    settings::{Aggregation, Placement, Schedule, Synchronization, SynchronizationKind},
 };
 use warpline_net::launched_by_mpi;
 
@@ -42,6 +42,10 @@ pub(crate) struct RankArgs {
     /// With null messages: events that a link holds which are not handled yet
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = one_to::<1_000_000>)]
     pub(crate) edge_capacity: usize,
+    /// With null messages: which of a worker's processes that are ready has the next turn:
+    /// simulation-time, fifo or lifo
+    #[arg(long, value_name = "NAME", default_value_t)]
+    pub(crate) scheduler: Schedule,
     /// Bytes of messages to one worker of another rank that are sent together: auto, off, or a
     /// number
     #[arg(long, value_name = "BYTES", default_value_t)]
@@ -56,9 +60,10 @@ impl RankArgs {
 
     /// The conservative engine with these settings.
     pub(crate) fn conservative(&self, workers: usize, pin: bool) -> Conservative {
+        let Self { synchronization, edge_capacity, scheduler, .. } = *self;
         Conservative {
             workers,
-            synchronization: Synchronization::new(self.synchronization, self.edge_capacity),
+            synchronization: Synchronization::scheduled(synchronization, edge_capacity, scheduler),
             placement: self.placement.clone(),
             aggregation: self.aggregation,
             pin,

@@ -83,6 +83,7 @@ const RULES: &[Rule] = &[
     rule("aggregation", OF_RANKS, &[RANKS]),
     rule("synchronization", CONSERVATIVE, &[]),
     rule("edge-capacity", CONSERVATIVE, &[NOT_WINDOWS]),
+    rule("scheduler", CONSERVATIVE, &[NOT_WINDOWS]),
     rule("width", SPECULATIVE, &[]),
     rule("batch", TIME_WARP, &[]),
     rule("window", TIME_WARP, &[]),

@@ -222,6 +222,10 @@ fn flags_that_nobody_reads_are_refused() {
     }
     let windows = "--engine conservative --synchronization windows --edge-capacity 4";
     refuses(&format!("{PHOLD} {windows}"), 2, &["--edge-capacity", "null-messages"]);
+    let windows = "--engine conservative --synchronization windows --scheduler fifo";
+    refuses(&format!("{PHOLD} {windows}"), 2, &["--scheduler", "null-messages"]);
+    let unknown = "--engine conservative --scheduler random";
+    refuses(&format!("{PHOLD} {unknown}"), 2, &["random", "simulation-time, fifo, lifo"]);
 
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("pool.toml");

@@ -14,6 +14,7 @@
 //! | `plan`        | which worker has which node, the capacity of edges, the techniques       |
 //! | `partition`   | simple ways to assign nodes to workers                                   |
 //! | `min_cut`     | an assignment by METIS that cuts few edges (cargo feature `metis`)       |
+//! | `schedule`    | which ready node of a worker runs next                                   |
 //! | `handle`      | the operations of one worker: sending, arrivals, freezing                |
 //! | `error`       | what is wrong with a plan                                                |
 //! | `fifo`        | the edges that lead to one worker                                        |
@@ -64,6 +65,7 @@ mod min_cut;
 mod partition;
 mod plan;
 pub mod runtime;
+mod schedule;
 mod split_phase;
 mod topology;
 
@@ -76,5 +78,6 @@ pub use item::{CONTROL_WORDS, Codec, Control};
 pub use min_cut::min_cut;
 pub use partition::{blocks, round_robin};
 pub use plan::{Plan, Techniques};
+pub use schedule::{NodeScheduler, ReadyNode, ReadyNodes, Schedule};
 pub use split_phase::SplitPhase;
 pub use topology::{EdgeId, NodeId, Topology};

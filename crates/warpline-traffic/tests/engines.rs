@@ -13,7 +13,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use warpline::{
     Conservative, Engine, Results, Sequential, Simulation, Speculative, TimeWarp,
-    settings::Synchronization,
+    settings::{Synchronization, SynchronizationKind},
 };
 use warpline_traffic::{model::Traffic, params::TrafficParams, source::Source};
 
@@ -110,7 +110,7 @@ proptest! {
         ];
         if params.speed_max.is_finite() {
             let windows = Conservative { workers, ..Conservative::default() };
-            let synchronization = Synchronization::NullMessages { edge_capacity: 8 };
+            let synchronization = Synchronization::new(SynchronizationKind::NullMessages, 8);
             engines.push(Conservative { synchronization, ..windows.clone() }.into());
             engines.push(windows.into());
         }

@@ -1,5 +1,6 @@
 //! The settings of the conservative engine, and the names of its algorithms.
 
+use warpline_graph::Schedule;
 use warpline_net::Aggregation;
 
 use super::{Balance, MemoryPlacement, Placement};
@@ -12,9 +13,12 @@ use crate::names::names;
 ///
 /// ```no_run
 /// # fn example<M: warpline::Model>(model: M) -> Result<(), warpline::RunError> {
-/// use warpline::{Conservative, Simulation, settings::Synchronization};
+/// use warpline::{Conservative, Simulation, settings::{Schedule, Synchronization}};
 ///
-/// let synchronization = Synchronization::NullMessages { edge_capacity: 16 };
+/// let synchronization = Synchronization::NullMessages {
+///     edge_capacity: 16,
+///     schedule: Schedule::SIMULATION_TIME,
+/// };
 /// let engine = Conservative { workers: 4, synchronization, ..Conservative::default() };
 /// let report = Simulation::new(model).end(100.0).engine(engine).run()?;
 /// # Ok(())
@@ -83,6 +87,8 @@ pub enum Synchronization {
     Auto {
         /// Read if the model has no lookahead, so that null messages are sent.
         edge_capacity: usize,
+        /// The same.
+        schedule: Schedule,
     },
     /// See [`SynchronizationKind::Windows`].
     Windows,
@@ -90,16 +96,22 @@ pub enum Synchronization {
     NullMessages {
         /// Events that a link holds.
         edge_capacity: usize,
+        /// Which ready LP of a worker has the next turn.
+        schedule: Schedule,
     },
     /// See [`SynchronizationKind::NullMessagesOnDemand`].
     NullMessagesOnDemand {
         /// Events that a link holds.
         edge_capacity: usize,
+        /// Which ready LP of a worker has the next turn.
+        schedule: Schedule,
     },
     /// See [`SynchronizationKind::DeadlockRecovery`].
     DeadlockRecovery {
         /// Events that a link holds.
         edge_capacity: usize,
+        /// Which ready LP of a worker has the next turn.
+        schedule: Schedule,
     },
 }
 
@@ -107,17 +119,30 @@ impl Synchronization {
     /// How many events a link holds by default.
     pub const EDGE_CAPACITY: usize = 64;
 
-    /// The algorithm of that name; with links that hold this many events, if it has links.
+    /// The algorithm of that name; with links that hold this many events, if it has links, and with
+    /// the default schedule.
     #[must_use]
     pub const fn new(kind: SynchronizationKind, edge_capacity: usize) -> Self {
+        Self::scheduled(kind, edge_capacity, Schedule::SIMULATION_TIME)
+    }
+
+    /// The same with a schedule of the user's choice.
+    #[must_use]
+    pub const fn scheduled(
+        kind: SynchronizationKind,
+        edge_capacity: usize,
+        schedule: Schedule,
+    ) -> Self {
         match kind {
-            SynchronizationKind::Auto => Self::Auto { edge_capacity },
+            SynchronizationKind::Auto => Self::Auto { edge_capacity, schedule },
             SynchronizationKind::Windows => Self::Windows,
-            SynchronizationKind::NullMessages => Self::NullMessages { edge_capacity },
+            SynchronizationKind::NullMessages => Self::NullMessages { edge_capacity, schedule },
             SynchronizationKind::NullMessagesOnDemand => {
-                Self::NullMessagesOnDemand { edge_capacity }
+                Self::NullMessagesOnDemand { edge_capacity, schedule }
             }
-            SynchronizationKind::DeadlockRecovery => Self::DeadlockRecovery { edge_capacity },
+            SynchronizationKind::DeadlockRecovery => {
+                Self::DeadlockRecovery { edge_capacity, schedule }
+            }
         }
     }
 
@@ -138,10 +163,22 @@ impl Synchronization {
     pub const fn edge_capacity(self) -> Option<usize> {
         match self {
             Self::Windows => None,
-            Self::Auto { edge_capacity }
-            | Self::NullMessages { edge_capacity }
-            | Self::NullMessagesOnDemand { edge_capacity }
-            | Self::DeadlockRecovery { edge_capacity } => Some(edge_capacity),
+            Self::Auto { edge_capacity, .. }
+            | Self::NullMessages { edge_capacity, .. }
+            | Self::NullMessagesOnDemand { edge_capacity, .. }
+            | Self::DeadlockRecovery { edge_capacity, .. } => Some(edge_capacity),
+        }
+    }
+
+    /// Which ready LP of a worker has the next turn; `None` for an algorithm without links.
+    #[must_use]
+    pub const fn schedule(self) -> Option<Schedule> {
+        match self {
+            Self::Windows => None,
+            Self::Auto { schedule, .. }
+            | Self::NullMessages { schedule, .. }
+            | Self::NullMessagesOnDemand { schedule, .. }
+            | Self::DeadlockRecovery { schedule, .. } => Some(schedule),
         }
     }
 }

@@ -30,6 +30,7 @@ pub use speculative::{Speculative, Width};
 pub use timewarp::{
     Cancellation, CheckpointInterval, FossilCollection, StateSaving, StateSavingKind, TimeWarp,
 };
+pub use warpline_graph::{NodeScheduler, ReadyNode, Schedule};
 pub use warpline_memory::{Pool, PoolKind, Quota, UnknownPool};
 pub use warpline_net::Aggregation;
 

@@ -134,7 +134,7 @@ where
             let at = lp.next();
             if at < lp.queued {
                 lp.queued = at;
-                self.ready.push(Reverse((at, local as u32)));
+                self.ready.push(at.as_ready(local as u32));
             }
         }
     }

@@ -11,6 +11,7 @@
 //!   round alike, and it never decreases when the cause's time does not. Checked by the test below.
 
 use warpline_core::EventKey;
+use warpline_graph::ReadyNode;
 
 use crate::run::KeyBound;
 
@@ -74,6 +75,18 @@ impl ChannelTime {
     /// The bound of the keys whose null-message times as causes are before this.
     pub(super) const fn bound_of_causes(self) -> KeyBound {
         [self.time, (self.step.saturating_sub(1) as u64) << 32, 0]
+    }
+
+    /// An LP whose next event is here, for the scheduler.
+    #[inline]
+    pub(super) const fn as_ready(self, local: u32) -> ReadyNode {
+        ReadyNode::new(local, f64::from_bits(self.time), self.step)
+    }
+
+    /// The position that an LP was ready for.
+    #[inline]
+    pub(super) const fn of_ready(node: &ReadyNode) -> Self {
+        Self { time: node.time().to_bits(), step: node.step }
     }
 
     pub(super) const fn to_words(self) -> [u64; 2] {

@@ -107,6 +107,7 @@ use worker::Worker;
 /// What a worker of these algorithms counts beside the common counts.
 pub(super) struct Counters {
     null_messages: u64,
+    turns: u64,
     deadlocks: u64,
     traffic: GraphTraffic,
 }
@@ -149,6 +150,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
             rounds: tally.freezes,
             counters: Counters {
                 null_messages: tally.null_messages,
+                turns: tally.turns,
                 deadlocks: tally.deadlocks,
                 traffic,
             },
@@ -164,6 +166,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
             |of: fn(&Counters) -> u64| results.iter().map(|worker| of(&worker.counters)).sum();
         let counters = vec![
             ("null_messages", sum(|count| count.null_messages)),
+            ("turns", sum(|count| count.turns)),
             ("deadlocks", sum(|count| count.deadlocks)),
             ("remote_events", sum(|count| count.traffic.copies)),
             ("credits", sum(|count| count.traffic.credits)),

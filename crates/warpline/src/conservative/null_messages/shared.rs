@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use warpline_core::{Link, LpId, Model, VirtualTime, Wires};
-use warpline_graph::{EdgeId, Hub, NodeId, Plan, PlanError, Topology};
+use warpline_graph::{EdgeId, Hub, NodeId, Plan, PlanError, Schedule, Topology};
 
 use super::{super::common::Common, channel_time::ChannelTime, remote::EventCodec};
 use crate::{
@@ -53,6 +53,11 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
             reached: (0..common.workers()).map(|_| AtomicU64::new(0)).collect(),
             common,
         })
+    }
+
+    /// Which ready LP of a worker has the next turn.
+    pub(super) fn schedule(&self) -> Schedule {
+        self.common.settings.engine.synchronization.schedule().unwrap_or_default()
     }
 
     /// The place of an LP at its worker.

@@ -3,14 +3,10 @@
 //! [`Worker::work`] is the main loop, called on the thread of the worker: take what has arrived,
 //! look for a deadlock, let LPs that are ready handle events, send null messages.
 
-use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, VecDeque},
-    sync::atomic::Ordering,
-};
+use std::{cmp::Reverse, collections::VecDeque, sync::atomic::Ordering};
 
 use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model, VirtualTime};
-use warpline_graph::{EventGraph, NodeId, Taken};
+use warpline_graph::{EventGraph, NodeId, ReadyNodes, Taken};
 use warpline_net::{Aggregation, NetError};
 
 use super::{
@@ -51,6 +47,8 @@ pub(super) struct Tally {
     pub(super) committed: u64,
     /// Null messages to other workers and to LPs of this one.
     pub(super) null_messages: u64,
+    /// Turns that LPs had.
+    pub(super) turns: u64,
     /// Freezes, and how many of them ended a deadlock.
     pub(super) freezes: u64,
     pub(super) deadlocks: u64,
@@ -73,9 +71,9 @@ pub(super) struct Worker<'a, M: Model, B> {
     pub(super) remote: Option<Box<Remote<Message<M>>>>,
     /// Of the edges to this worker, by their place: nothing arrives before that any more.
     pub(super) channel_bounds: Vec<ChannelTime>,
-    /// LPs that may handle their next event, by its position. An LP that has got an earlier event
-    /// since then is in here twice.
-    pub(super) ready: BinaryHeap<Reverse<(ChannelTime, u32)>>,
+    /// LPs that may handle their next event. An LP that has got an earlier event since then may be
+    /// in here twice.
+    pub(super) ready: ReadyNodes,
     /// LPs that may have to send or request null messages.
     pub(super) review: VecDeque<u32>,
     /// The null messages that may be sent until the next event is handled. Where there are no
@@ -116,7 +114,7 @@ where
             graph: EventGraph::make(&shared.plan, &shared.hub, me, shared.connection(), mode),
             remote: Remote::new(shared),
             channel_bounds: vec![ChannelTime::START; shared.plan.incoming_count(me)],
-            ready: BinaryHeap::new(),
+            ready: ReadyNodes::new(shared.schedule()),
             review: VecDeque::new(),
             allowance: 0,
             send_buffer: SendBuffer::new(shared),
@@ -250,7 +248,8 @@ where
         }
     }
 
-    /// Lets LPs that are ready handle events, the earliest first; returns whether there was one.
+    /// Lets LPs that are ready handle events, in the order of the scheduler (by default the
+    /// earliest first); returns whether there was one.
     fn handle_ready(&mut self, monitor: &mut ProgressMonitor<'_, '_>) -> bool {
         if self.ready.is_empty() {
             return false;
@@ -258,11 +257,12 @@ where
         self.graph.set_active();
         let before = self.tally.committed;
         for _ in 0..SLICE_TURNS {
-            let Some(Reverse((at, local))) = self.ready.pop() else { break };
-            let local = local as usize;
-            if self.lps[local].queued != at {
+            let Some(node) = self.ready.pop() else { break };
+            let local = node.index as usize;
+            if self.lps[local].queued != ChannelTime::of_ready(&node) {
                 continue;
             }
+            self.tally.turns += 1;
             self.lps[local].queued = ChannelTime::NEVER;
             self.take_turn(local, monitor);
             self.settle();
