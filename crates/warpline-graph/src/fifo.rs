@@ -3,7 +3,9 @@
 //! Used by one worker's handle only. The store never shrinks, so nothing is allocated once it has
 //! been as full as it gets.
 
-use std::{ops::Deref, rc::Rc};
+use std::ops::Deref;
+
+use crate::cache::SharedEvent;
 
 /// An event that was taken from an edge.
 #[derive(Debug)]
@@ -11,7 +13,7 @@ pub enum Taken<E> {
     /// The only copy.
     Own(E),
     /// Other edges of the same worker have it, too.
-    Shared(Rc<E>),
+    Shared(SharedEvent<E>),
 }
 
 impl<E> Deref for Taken<E> {
@@ -32,7 +34,7 @@ impl<E: Clone> Taken<E> {
     pub fn into_inner(self) -> E {
         match self {
             Self::Own(event) => event,
-            Self::Shared(event) => Rc::unwrap_or_clone(event),
+            Self::Shared(mut event) => event.take_last().unwrap_or_else(|| E::clone(&event)),
         }
     }
 }

@@ -18,6 +18,7 @@
 //! | `handle`      | the operations of one worker: sending, arrivals, freezing                |
 //! | `error`       | what is wrong with a plan                                                |
 //! | `fifo`        | the edges that lead to one worker                                        |
+//! | `cache`       | the storage for events that several edges of a worker share              |
 //! | `item`        | what workers send each other, and its bytes                              |
 //! | `hub`         | the mailboxes of a rank's workers, and whether all of them are idle      |
 //! | `batch`       | the aggregation of items for another worker of the rank                  |
@@ -41,7 +42,8 @@
 //!
 //! - *lazy sends*: a send is complete at once. Without, it is complete when its receivers have
 //!   acknowledged it, and its node sends nothing before that.
-//! - *caching*: one copy of an event goes to each worker. Without, one goes to each edge.
+//! - *caching*: one copy of an event goes to each worker, into storage that is used again. Without,
+//!   one goes to each edge.
 //! - *replicated flow control*: the sender keeps a count of free places, and gets them back when
 //!   half of an edge is free, or when the receiver has nothing else to do. Without, it gets one
 //!   back at every removal.
@@ -55,6 +57,7 @@
 #![forbid(unsafe_code)]
 
 mod batch;
+mod cache;
 mod error;
 mod fifo;
 mod handle;
@@ -69,6 +72,7 @@ mod schedule;
 mod split_phase;
 mod topology;
 
+pub use cache::SharedEvent;
 pub use error::PlanError;
 pub use fifo::Taken;
 pub use handle::{Clock, EventGraph, GraphTraffic, Refusal, Refused, Remote};

@@ -181,6 +181,13 @@ impl Plan {
         self.counts[worker][1] as usize
     }
 
+    /// From how many nodes several edges lead to a worker that get one copy of an event.
+    pub(crate) fn shared_count(&self, worker: usize) -> usize {
+        let nodes = (0..self.topology.nodes() as u32).map(NodeId);
+        let shares = |node: &NodeId| self.listeners(*node, worker).len() > 1;
+        if self.techniques.caching { nodes.filter(shares).count() } else { 0 }
+    }
+
     /// The edges from a node to the nodes of one worker.
     #[must_use]
     pub fn listeners(&self, node: NodeId, worker: usize) -> &[EdgeId] {

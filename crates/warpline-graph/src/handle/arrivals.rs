@@ -2,8 +2,6 @@
 //!
 //! A part of [`EventGraph`].
 
-use std::rc::Rc;
-
 use warpline_net::{Malformed, NetError, Parcel};
 
 use super::EventGraph;
@@ -194,7 +192,7 @@ impl<E> EventGraph<'_, E> {
         if let [edge] = edges {
             return self.receive_into(*edge, Taken::Own(event));
         }
-        let event = Rc::new(event);
-        edges.iter().for_each(|&edge| self.receive_into(edge, Taken::Shared(Rc::clone(&event))));
+        let event = self.cache.store(event);
+        edges.iter().for_each(|&edge| self.receive_into(edge, Taken::Shared(event.share())));
     }
 }

@@ -15,8 +15,8 @@ use warpline_net::{NetError, Outbox, Transport};
 pub use self::arrivals::Clock;
 use self::freeze::Freezing;
 use crate::{
-    Codec, Control, EdgeId, Hub, NodeId, Plan, Taken, batch::Batch, fifo::Fifos, hub::RemoteItems,
-    item::Item,
+    Codec, Control, EdgeId, Hub, NodeId, Plan, Taken, batch::Batch, cache::Cache, fifo::Fifos,
+    hub::RemoteItems, item::Item,
 };
 
 /// How a handle reaches other ranks.
@@ -83,6 +83,8 @@ pub struct EventGraph<'g, E> {
     outbox: Option<Outbox<'g>>,
     batches: Vec<Batch<E>>,
     fifos: Fifos<E>,
+    /// Of the events that several of the edges share.
+    cache: Cache<E>,
     /// By index among the edges that leave from this worker: for how many more events they have
     /// room.
     credits: Vec<i32>,
@@ -144,6 +146,7 @@ impl<'g, E> EventGraph<'g, E> {
             outbox,
             batches: (0..ports).map(|_| Batch::new(plan.aggregates())).collect(),
             fifos: Fifos::new(plan.incoming_count(me)),
+            cache: Cache::new(plan.shared_count(me)),
             credits: vec![plan.capacity() as i32; plan.outgoing_count(me)],
             owed: vec![0; plan.incoming_count(me)],
             owing: Vec::new(),
