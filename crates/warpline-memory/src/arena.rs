@@ -33,6 +33,8 @@
 
 #![expect(unsafe_code, reason = "messages change threads in place")]
 
+mod accounts;
+
 use std::{
     cell::UnsafeCell,
     collections::BTreeSet,
@@ -155,10 +157,29 @@ impl<T: Send + Sync> Arena<T> {
         self.pool.stock.issued()
     }
 
+    /// The most buffers that were issued, or whose memory was used outside of buffers, at one time.
+    #[must_use]
+    pub fn most(&self) -> u32 {
+        self.pool.stock.most()
+    }
+
+    /// The most bytes that workers had set aside for memory outside of buffers at one time, apart
+    /// from what buffers that were used paid for.
+    #[must_use]
+    pub fn outside_most(&self) -> usize {
+        self.pool.stock.aside_most() as usize * self.pool.plan.worth.fresh
+    }
+
     /// The most buffers there may be.
     #[must_use]
     pub const fn limit(&self) -> u32 {
         self.pool.stock.limit()
+    }
+
+    /// The most buffers there may be while so much memory is in use outside of them as now.
+    #[must_use]
+    pub fn limit_now(&self) -> u32 {
+        self.limit() - self.pool.stock.aside()
     }
 
     /// The number of buffers that belong to no worker.
@@ -360,13 +381,6 @@ impl<T: Send + Sync> Buffers<'_, T> {
         {
             crate::prefetch(slot);
         }
-    }
-
-    /// The number of free buffers that other workers do not take unless there is a shortage.
-    #[must_use]
-    pub fn free_count(&self) -> usize {
-        // SAFETY: as in `fill_with`.
-        unsafe { &*self.pool.get() }.free()
     }
 
     /// Whether the pool uses the sender that [`free`](Self::free) gets.

@@ -35,7 +35,7 @@ pub use lists::Lists;
 pub use numa::{
     Home, MemoryPolicy, Node, NodeAllocator, Residency, Route, Topology, TopologyError, unrouted,
 };
-pub use pool::{BUFFERS_MAX, Pool, PoolKind, PoolPlan, Quota, UnknownPool};
+pub use pool::{BUFFERS_MAX, Pool, PoolKind, PoolPlan, Quota, UnknownPool, Worth};
 pub use prefetch::prefetch;
 pub use ring::{Consumer, Producer, ring};
 pub use trace::{BufferAccess, BufferAction, BufferTrace};

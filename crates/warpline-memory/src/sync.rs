@@ -4,5 +4,5 @@
 
 pub(crate) use std::sync::{
     Mutex,
-    atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering},
+    atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering},
 };

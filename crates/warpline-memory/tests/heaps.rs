@@ -63,7 +63,7 @@ fn routes_nest() {
 #[test]
 fn event_buffers_are_in_no_heap() {
     let home = home();
-    let plan = PoolPlan { pool: Pool::default(), workers: 2, limit: None, keep: 10_000 };
+    let plan = PoolPlan { keep: 10_000, ..PoolPlan::new(Pool::default(), 2, None) };
     let arena = Arena::<[u64; 64]>::new(plan);
     let buffers = arena.buffers(0);
     let _route = home.enter();

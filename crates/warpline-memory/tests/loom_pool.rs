@@ -25,7 +25,7 @@ pub mod pool;
 mod sync {
     pub(crate) use loom::sync::{
         Mutex,
-        atomic::{AtomicU32, AtomicUsize, Ordering},
+        atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering},
     };
 }
 

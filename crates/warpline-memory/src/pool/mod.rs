@@ -27,9 +27,11 @@
 //!   if none is free: in a shortage, no list keeps any back.
 
 pub(crate) mod adaptive;
+pub(crate) mod outside;
 pub(crate) mod partitioned;
 pub(crate) mod receiver;
 pub(crate) mod sender;
+mod side;
 pub(crate) mod stock;
 
 use std::{error::Error, fmt, str::FromStr};
@@ -37,6 +39,8 @@ use std::{error::Error, fmt, str::FromStr};
 use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicUsize, Mutex, Ordering};
+pub use outside::Worth;
+pub(crate) use side::Side;
 use stock::Stock;
 
 /// The most buffers of one arena; it leaves three bits of an identifier to its users.
@@ -278,13 +282,15 @@ pub struct PoolPlan {
     pub limit: Option<u32>,
     /// How many free buffers a worker of a sender pool keeps if there is no limit.
     pub keep: usize,
+    /// What buffers are worth that are not used, where messages own memory outside of them.
+    pub worth: Worth,
 }
 
 impl PoolPlan {
     /// A plan with Time Warp's default for [`keep`](Self::keep).
     #[must_use]
     pub const fn new(pool: Pool, workers: usize, limit: Option<u32>) -> Self {
-        Self { pool, workers, limit, keep: 2304 }
+        Self { pool, workers, limit, keep: 2304, worth: Worth::NOTHING }
     }
 
     /// Whether the pool uses the sender that [`PoolSide::release`] gets.
@@ -320,6 +326,8 @@ pub(crate) struct Shared {
     pub(crate) stock: Stock,
     /// By worker: the pool of a receiver, or buffers that return to the worker that sent in them.
     shelves: Box<[CachePadded<Shelf>]>,
+    /// Bytes that may be used outside of buffers, and that no worker has in its account.
+    credit: CachePadded<AtomicUsize>,
 }
 
 /// A number that may be out of date at any time. It has the type of std under the model checker
@@ -379,61 +387,7 @@ impl Shared {
         let stock = Stock::new(plan.workers, plan.limit);
         let shelves = if plan.pool.has_shelves() { plan.workers } else { 0 };
         let shelves = (0..shelves).map(|_| CachePadded::default()).collect();
-        Self { plan, stock, shelves }
-    }
-
-    /// The side of worker `me`.
-    pub(crate) fn join(&self, me: usize) -> Side<'_> {
-        let pool = match self.plan.pool {
-            Pool::Receiver { local_pool } => {
-                AnyPool::Receiver(receiver::Receiver::new(self, me, local_pool))
-            }
-            Pool::Sender { global_share, quota } => {
-                AnyPool::Sender(sender::Sender::new(self, global_share, quota))
-            }
-            Pool::Partitioned { local_share } => {
-                AnyPool::Partitioned(partitioned::Partitioned::new(self, me, local_share))
-            }
-            Pool::Adaptive => AnyPool::Adaptive(adaptive::Adaptive::new(self, me)),
-        };
-        Side { pool, gave_up: false }
-    }
-}
-
-/// The side of one worker of any of the pools.
-#[derive(Debug)]
-pub(crate) struct Side<'a> {
-    pool: AnyPool<'a>,
-    /// Whether this worker has given up its buffers since the last redistribution.
-    gave_up: bool,
-}
-
-impl PoolSide for Side<'_> {
-    #[inline]
-    fn acquire(&mut self, to: usize) -> Option<u32> {
-        self.pool.acquire(to)
-    }
-
-    #[inline]
-    fn release(&mut self, buffer: u32, from: usize) {
-        self.pool.release(buffer, from);
-    }
-
-    fn redistribute(&mut self, short: bool) {
-        // The buffers that were given up are for workers that need them more. These workers would
-        // not find them on shelves, or if this worker took them back from the stock.
-        if !std::mem::take(&mut self.gave_up) {
-            self.pool.redistribute(short);
-        }
-    }
-
-    fn give_up(&mut self) {
-        self.gave_up = true;
-        self.pool.give_up();
-    }
-
-    fn free(&self) -> usize {
-        self.pool.free()
+        Self { plan, stock, shelves, credit: CachePadded::default() }
     }
 }
 

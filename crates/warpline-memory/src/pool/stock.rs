@@ -1,14 +1,15 @@
 //! The stock: buffers that belong to no worker, which are numbers never issued and spare buffers.
 //!
 //! All pools draw from it, and give to it in a shortage. The sender pool and the adaptive pool also
-//! give to it when they have more than they need.
+//! give to it when they have more than they need. Numbers that were never issued can also be *set
+//! aside*: then their memory is used for something else ([`Outside`](super::outside::Outside)).
 
 use std::sync::PoisonError;
 
 use crossbeam_utils::CachePadded;
 
 use super::BUFFERS_MAX;
-use crate::sync::{AtomicU32, AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
 
 /// The most buffers that a worker draws at a time if it does not know how many it needs.
 const BATCH_MAX: u32 = 256;
@@ -26,10 +27,37 @@ pub(crate) struct Stock {
 /// The fields that change while workers run.
 #[derive(Debug, Default)]
 struct Changing {
-    /// How many numbers were issued; no number is issued twice.
-    issued: AtomicU32,
+    /// How many numbers were issued, in the lower half, and how many are set aside. No number is
+    /// issued twice; those that are set aside are never among the issued ones.
+    taken: AtomicU64,
+    /// The most numbers that were issued or set aside at one time.
+    most: AtomicU32,
+    /// The most numbers that were set aside at one time.
+    aside_most: AtomicU32,
     spare: Mutex<Vec<u32>>,
     spares: AtomicUsize,
+}
+
+/// Numbers that are not free to be issued.
+#[derive(Clone, Copy)]
+struct Taken {
+    issued: u32,
+    aside: u32,
+}
+
+impl Taken {
+    const fn from_bits(bits: u64) -> Self {
+        Self { issued: bits as u32, aside: (bits >> 32) as u32 }
+    }
+
+    const fn to_bits(self) -> u64 {
+        self.issued as u64 | (self.aside as u64) << 32
+    }
+
+    /// How many of so many numbers are left.
+    const fn left(self, limit: u32) -> u32 {
+        limit - self.issued - self.aside
+    }
 }
 
 impl Stock {
@@ -51,16 +79,81 @@ impl Stock {
         self.is_limited
     }
 
+    /// How many buffers were issued, and how many numbers are set aside.
+    fn taken(&self) -> Taken {
+        // Ordering: Relaxed; counts for reports, and an estimate.
+        Taken::from_bits(self.changing.taken.load(Ordering::Relaxed))
+    }
+
+    /// The most numbers that were set aside at one time.
+    pub(crate) fn aside_most(&self) -> u32 {
+        // Ordering: Relaxed; a count for reports.
+        self.changing.aside_most.load(Ordering::Relaxed)
+    }
+
+    /// How many numbers are set aside.
+    pub(crate) fn aside(&self) -> u32 {
+        self.taken().aside
+    }
+
     /// How many buffers were issued.
     pub(crate) fn issued(&self) -> u32 {
+        self.taken().issued
+    }
+
+    /// The most numbers that were issued or set aside at one time.
+    pub(crate) fn most(&self) -> u32 {
         // Ordering: Relaxed; a count for reports.
-        self.changing.issued.load(Ordering::Relaxed)
+        self.changing.most.load(Ordering::Relaxed)
     }
 
     /// How many buffers any worker could draw.
     pub(crate) fn available(&self) -> usize {
         // Ordering: Relaxed; an estimate.
-        self.changing.spares.load(Ordering::Relaxed) + (self.limit - self.issued()) as usize
+        self.changing.spares.load(Ordering::Relaxed) + self.taken().left(self.limit) as usize
+    }
+
+    /// Takes up to `count` numbers that were never issued. Returns what was taken before, and how
+    /// many it takes.
+    fn take(&self, count: u32, then: impl Fn(Taken, u32) -> Taken) -> (Taken, u32) {
+        let changing = &self.changing;
+        let mut now = self.taken();
+        loop {
+            let got = count.min(now.left(self.limit));
+            if got == 0 {
+                return (now, 0);
+            }
+            let (old, new) = (now.to_bits(), then(now, got));
+            // Ordering: Relaxed; the number alone makes one worker its holder (POOL-A), and no
+            // worker has written to its buffer.
+            let swapped = changing.taken.compare_exchange_weak(
+                old,
+                new.to_bits(),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            match swapped {
+                Ok(_) => {
+                    // Ordering: Relaxed; a count for reports.
+                    changing.most.fetch_max(new.issued + new.aside, Ordering::Relaxed);
+                    changing.aside_most.fetch_max(new.aside, Ordering::Relaxed);
+                    return (now, got);
+                }
+                Err(bits) => now = Taken::from_bits(bits),
+            }
+        }
+    }
+
+    /// Sets up to `count` numbers aside, and returns how many.
+    pub(crate) fn set_aside(&self, count: u32) -> u32 {
+        self.take(count, |taken, got| Taken { aside: taken.aside + got, ..taken }).1
+    }
+
+    /// Puts numbers back that were set aside.
+    pub(crate) fn put_back(&self, count: u32) {
+        let bits = Taken { issued: 0, aside: count }.to_bits();
+        // Ordering: Relaxed; as in `take`.
+        self.changing.taken.fetch_sub(bits, Ordering::Relaxed);
     }
 
     /// How many buffers to draw at a time if the need is not known.
@@ -85,15 +178,9 @@ impl Stock {
             self.changing.spares.store(kept, Ordering::Relaxed);
         }
         if into.len() == before {
-            // Ordering: Relaxed; the number alone makes one worker their holder (POOL-A), and no
-            // worker has written to them.
-            let issue = |issued: u32| {
-                (issued < self.limit).then(|| issued.saturating_add(count).min(self.limit))
-            };
-            let issued = &self.changing.issued;
-            if let Ok(first) = issued.fetch_update(Ordering::Relaxed, Ordering::Relaxed, issue) {
-                into.extend((first..first.saturating_add(count).min(self.limit)).rev());
-            }
+            let then = |taken: Taken, got| Taken { issued: taken.issued + got, ..taken };
+            let (Taken { issued, .. }, got) = self.take(count, then);
+            into.extend((issued..issued + got).rev());
         }
         (into.len() - before) as u32
     }

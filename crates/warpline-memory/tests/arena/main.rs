@@ -6,6 +6,7 @@ mod contents;
 mod division;
 mod misuse;
 mod model;
+mod outside;
 mod threads;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

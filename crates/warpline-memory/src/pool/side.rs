@@ -1,0 +1,131 @@
+//! The side of one worker of any of the pools, with its account of memory outside of buffers and
+//! the buffers that it has reserved.
+//!
+//! The arena calls it for every buffer.
+//!
+//! # Invariants
+//!
+//! - **SIDE-A.** A reserved buffer is in no list of the pool. While a worker has some, no acquire
+//!   of this worker is refused.
+
+use super::{
+    AnyPool, Pool, PoolSide, Shared, adaptive,
+    outside::{Outside, acquire_any},
+    partitioned, receiver, sender,
+};
+
+/// The side of one worker.
+#[derive(Debug)]
+pub(crate) struct Side<'a> {
+    pool: AnyPool<'a>,
+    /// Whether this worker has given up its buffers since the last redistribution.
+    gave_up: bool,
+    shared: &'a Shared,
+    me: usize,
+    outside: Outside,
+    /// For sends that must not be refused; each with the worker for whose messages it was.
+    reserved: Vec<(u32, usize)>,
+}
+
+impl Shared {
+    /// The side of worker `me`.
+    pub(crate) fn join(&self, me: usize) -> Side<'_> {
+        let pool = match self.plan.pool {
+            Pool::Receiver { local_pool } => {
+                AnyPool::Receiver(receiver::Receiver::new(self, me, local_pool))
+            }
+            Pool::Sender { global_share, quota } => {
+                AnyPool::Sender(sender::Sender::new(self, global_share, quota))
+            }
+            Pool::Partitioned { local_share } => {
+                AnyPool::Partitioned(partitioned::Partitioned::new(self, me, local_share))
+            }
+            Pool::Adaptive => AnyPool::Adaptive(adaptive::Adaptive::new(self, me)),
+        };
+        let (outside, reserved) = (Outside::new(self), Vec::new());
+        Side { pool, gave_up: false, shared: self, me, outside, reserved }
+    }
+}
+
+impl Side<'_> {
+    /// Whether this many bytes may be used outside of buffers.
+    #[inline]
+    pub(crate) fn ensure(&mut self, bytes: usize) -> bool {
+        let Self { pool, shared, me, outside, .. } = self;
+        outside.ensure(bytes, shared, pool, *me)
+    }
+
+    /// Notes that this many bytes are in use outside of buffers.
+    #[inline]
+    pub(crate) const fn charge(&mut self, bytes: usize) {
+        self.outside.charge(bytes);
+    }
+
+    /// Notes that this many bytes outside of buffers are not in use any more.
+    #[inline]
+    pub(crate) fn refund(&mut self, bytes: usize) {
+        let Self { pool, shared, outside, .. } = self;
+        outside.refund(bytes, shared, pool);
+    }
+
+    fn settle_up(&mut self, short: bool) {
+        let Self { pool, shared, outside, .. } = self;
+        outside.settle_up(short, shared, pool);
+    }
+
+    /// How many buffers are out of the pool and hold no message.
+    pub(crate) fn withheld(&self) -> usize {
+        self.reserved.len() + self.outside.buffers()
+    }
+
+    /// Reserves this many buffers; none if there are fewer.
+    pub(crate) fn reserve(&mut self, count: usize) -> bool {
+        while self.reserved.len() < count {
+            let Some(buffer) = acquire_any(&mut self.pool, self.shared, self.me) else {
+                self.end_reserve();
+                return false;
+            };
+            self.reserved.push(buffer);
+        }
+        true
+    }
+
+    /// Puts the reserved buffers back that were not used.
+    pub(crate) fn end_reserve(&mut self) {
+        for (buffer, to) in self.reserved.drain(..) {
+            self.pool.release(buffer, to);
+        }
+    }
+}
+
+impl PoolSide for Side<'_> {
+    #[inline]
+    fn acquire(&mut self, to: usize) -> Option<u32> {
+        // SIDE-A.
+        self.pool.acquire(to).or_else(|| Some(self.reserved.pop()?.0))
+    }
+
+    #[inline]
+    fn release(&mut self, buffer: u32, from: usize) {
+        self.pool.release(buffer, from);
+    }
+
+    fn redistribute(&mut self, short: bool) {
+        self.settle_up(short);
+        // The buffers that were given up are for workers that need them more. These workers would
+        // not find them on shelves, or if this worker took them back from the stock.
+        if !std::mem::take(&mut self.gave_up) {
+            self.pool.redistribute(short);
+        }
+    }
+
+    fn give_up(&mut self) {
+        self.settle_up(true);
+        self.gave_up = true;
+        self.pool.give_up();
+    }
+
+    fn free(&self) -> usize {
+        self.pool.free()
+    }
+}
