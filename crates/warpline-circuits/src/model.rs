@@ -25,7 +25,7 @@ use std::{fmt, sync::Mutex};
 use serde::{Deserialize, Serialize};
 use warpline::{
     AnyModel, Context, EventKey, Io, Link, LogicalProcess, LpId, Model, VirtualTime, digest::mix,
-    wire::Wires,
+    state::heap_block, wire::Wires,
 };
 
 use crate::{
@@ -398,6 +398,11 @@ impl LogicalProcess for CircuitLp {
     #[inline]
     fn identity(message: &CircuitMessage) -> Option<u64> {
         Some(Self::fingerprint(message))
+    }
+
+    #[inline]
+    fn heap_bytes(&self) -> usize {
+        self.tables.heap_bytes() + heap_block(self.pending.capacity() * size_of::<Pending>())
     }
 
     #[inline]

@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use warpline::state::heap_block;
+
 use crate::{
     network::{Driver, Network},
     stimulus::{self, Segment},
@@ -53,6 +55,16 @@ impl Clone for Tables {
 }
 
 impl Tables {
+    /// What it owns on the heap.
+    #[inline]
+    pub(crate) fn heap_bytes(&self) -> usize {
+        heap_block(self.due.capacity() * size_of::<f64>())
+            + heap_block(self.clocks.capacity() * size_of::<Clock>())
+            + heap_block(self.nodes.capacity() * size_of::<f64>())
+            + heap_block(self.published.capacity() * size_of::<Segment>())
+            + heap_block(self.inputs.capacity() * size_of::<Input>())
+    }
+
     /// The first states of these subcircuits.
     pub(crate) fn new(network: &Network, subcircuits: Range<usize>) -> Self {
         let mut tables = Self { first: subcircuits.start, ..Self::default() };

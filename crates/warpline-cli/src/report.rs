@@ -5,7 +5,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
 use warpline::{
-    Figure, Report, Results,
+    Figure, HeapMemory, Report, Results,
     replication::Estimate,
     report::CriticalPath,
     settings::{Cost, EngineKind},
@@ -70,6 +70,7 @@ impl RunReport {
             "local_share": details.local_share,
             "gvt_rounds": report.gvt_rounds,
             "peak_buffer_bytes": report.peak_buffer_bytes,
+            "peak_heap_bytes": heap_bytes(details.heap_memory),
             "peak_resident_bytes": system::peak_resident_bytes(),
             "digest": report.digest.to_string(),
             "verified": verified,
@@ -122,7 +123,11 @@ impl RunReport {
         text += &line("end of run", format!("virtual time {}", significant(report.end_time.get())));
         text += &line(
             "memory",
-            format!("{} of event buffers at the peak", bytes(report.peak_buffer_bytes)),
+            format!(
+                "{} of event buffers at the peak{}",
+                bytes(report.peak_buffer_bytes),
+                heap_memory(report.details.heap_memory)
+            ),
         );
         text += &line(
             "engine",
@@ -253,6 +258,33 @@ fn costs(report: &Report<()>) -> impl Iterator<Item = (&'static str, f64)> {
     // The measured parts are scaled up from a sample, so their sum may exceed the whole.
     let other = (spent / report.committed_events.max(1) as f64 - known).max(0.0);
     costs.iter().copied().chain((!costs.is_empty()).then_some(("other", other)))
+}
+
+/// The heap memory that `peak_buffer_bytes` includes; `None` if there may be some, and it is not
+/// included.
+const fn heap_bytes(heap: HeapMemory) -> Option<u64> {
+    match heap {
+        HeapMemory::None => Some(0),
+        HeapMemory::Counted(peak) => Some(peak),
+        HeapMemory::NotSaid | HeapMemory::NotCounted => None,
+    }
+}
+
+/// What the memory of events includes of the heap.
+fn heap_memory(heap: HeapMemory) -> String {
+    match heap {
+        HeapMemory::None => String::new(),
+        HeapMemory::Counted(peak) => {
+            format!(", with up to {} that messages and states own on the heap", bytes(peak))
+        }
+        HeapMemory::NotSaid => {
+            ", without what messages and states own on the heap: the model does not say".into()
+        }
+        HeapMemory::NotCounted => {
+            ", without what messages and states own on the heap: the engine does not count it"
+                .into()
+        }
+    }
 }
 
 fn cost_table(report: &Report<()>) -> String {

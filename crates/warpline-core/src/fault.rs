@@ -64,6 +64,11 @@ pub enum Fault {
         /// The lookahead that the model declares for the link.
         lookahead: f64,
     },
+    /// A handler of a blocking I/O event that sends more events than it promises.
+    TooManyIoSends {
+        /// How many it may send, as the model says.
+        most: usize,
+    },
     /// An error that the model reported itself.
     Failed(String),
     /// A panic in a handler.
@@ -117,6 +122,9 @@ impl Fault {
             Self::BrokenLink { .. } => {
                 "lower the lookahead of this link in the model's `links`, or lengthen the delay"
             }
+            Self::TooManyIoSends { .. } => {
+                "let the model's `io_sends_max` return as many as `handle_io` may send"
+            }
             Self::Failed(_) | Self::Panicked { .. } => {
                 "look at the handler of this LP; the same seed and flags repeat the failure"
             }
@@ -160,6 +168,9 @@ impl fmt::Display for Fault {
                     "sent an event to {to:?} with delay {delay}, below lookahead {lookahead} of \
                      their link"
                 )
+            }
+            Self::TooManyIoSends { most } => {
+                write!(f, "sent more events for a blocking I/O event than the {most} it promises")
             }
             Self::Failed(reason) => f.write_str(reason),
             Self::Panicked { message, location: Some(location) } => {

@@ -19,6 +19,7 @@
 mod context;
 mod digest;
 mod fault;
+mod heap;
 mod ids;
 mod key;
 mod mix;
@@ -33,6 +34,7 @@ mod wire;
 pub use context::{Context, Io, IoContext};
 pub use digest::{CommitDigest, LpDigest};
 pub use fault::{Discrepancy, Fault, ModelError, Place};
+pub use heap::heap_block;
 pub use ids::LpId;
 pub use key::{EventKey, STEP_MAX};
 pub use mix::mix;

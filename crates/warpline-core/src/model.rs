@@ -48,8 +48,8 @@ pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
     /// the other events of the LP, once nothing can undo it. So it may read and write files and
     /// move the time barrier.
     ///
-    /// With limited memory it is called again if no buffer was free for an event that it sent. So
-    /// it should send first, and then do what cannot be undone.
+    /// It is called once for each event, and sends at most as many events as
+    /// [`io_sends_max`](Self::io_sends_max) says.
     fn handle_io(
         &mut self,
         _model: &Self::Model,
@@ -57,6 +57,15 @@ pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
         cx: &mut impl IoContext<Self::Message>,
     ) {
         cx.fail(format_args!("got a blocking I/O event, but has no `handle_io` for it"));
+    }
+
+    /// The most events that [`handle_io`](Self::handle_io) sends for this message.
+    ///
+    /// It is a promise: a handler that sends more ends the run with an error, in every engine. Time
+    /// Warp with limited memory relies on it: what the handler does cannot be undone, so the
+    /// buffers for what it sends are reserved before it is called.
+    fn io_sends_max(_model: &Self::Model, _message: &Self::Message) -> usize {
+        8
     }
 
     /// Called for a non-blocking I/O event ([`Io::NonBlocking`](crate::Io::NonBlocking)) once
@@ -84,6 +93,25 @@ pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
     #[inline]
     fn identity(_message: &Self::Message) -> Option<u64> {
         (size_of::<Self::Message>() == 0).then_some(0)
+    }
+
+    /// The bytes that this state owns on the heap, as far as a copy of it owns as many: memory
+    /// limits count them for saved states. The contents of tracked fields do not belong to that.
+    /// By default a state owns nothing, or nothing that is worth counting.
+    ///
+    /// [`heap_block`](crate::heap_block) says what one allocation takes.
+    #[inline]
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+
+    /// The bytes that a message owns on the heap: memory limits count them while the event is
+    /// pending, and in Time Warp until it is committed. By default a message owns nothing, or
+    /// nothing that is worth counting. It must be the same number each time, so a message that can
+    /// change behind its reference must not be asked for what changes.
+    #[inline]
+    fn message_heap_bytes(_message: &Self::Message) -> usize {
+        0
     }
 
     /// Called once per LP after its last event. `end` is the virtual time at which the run stopped;

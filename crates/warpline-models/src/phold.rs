@@ -457,6 +457,11 @@ impl<const CAPACITY: usize, R: Rest> LogicalProcess for Node<CAPACITY, R> {
     }
 
     #[inline]
+    fn message_heap_bytes(message: &Self::Message) -> usize {
+        message.heap_bytes()
+    }
+
+    #[inline]
     fn fingerprint(message: &Payload<CAPACITY, R>) -> u64 {
         message.first()
     }

@@ -11,7 +11,7 @@
 //!
 //! Pellegrini and Quaglia, *NUMA Time Warp*, 2015, section 4.
 
-use warpline::LpId;
+use warpline::{LpId, state::heap_block};
 
 /// A car on the road of an LP.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,6 +74,12 @@ impl Clone for Queue {
 }
 
 impl Queue {
+    /// What it owns on the heap.
+    #[inline]
+    pub(crate) fn heap_bytes(&self) -> usize {
+        heap_block(self.cars.capacity() * size_of::<Car>())
+    }
+
     /// Scans the queue: forgets the cars that are gone, and moves the others along a road of `km`.
     /// Returns the time that all cars spent here since the last scan or since `from`, whichever is
     /// later (car-seconds).

@@ -305,6 +305,11 @@ impl LogicalProcess for TrafficLp {
     }
 
     #[inline]
+    fn heap_bytes(&self) -> usize {
+        self.queue.heap_bytes()
+    }
+
+    #[inline]
     fn fingerprint(message: &TrafficMessage) -> u64 {
         match *message {
             TrafficMessage::Join => 1,

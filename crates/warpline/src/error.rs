@@ -44,7 +44,8 @@ pub enum RunError {
     /// The pending events need more memory than was allowed.
     #[error(
         "out of event buffers: {place} sent one event too many: {events} pending events of \
-         {event_bytes} bytes each fill the {limit} bytes that are allowed\n  run: {}\n  \
+         {event_bytes} bytes each, or fewer that own memory on the heap, fill the {limit} bytes \
+         that are allowed\n  run: {}\n  \
          what to do: raise --memory, or look for an LP that sends more events than are handled",
         place.run()
     )]

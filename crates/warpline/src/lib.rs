@@ -61,7 +61,7 @@ mod worker_limit;
 
 pub use any_model::{AnyModel, Only, Runnable};
 pub use error::{ConfigError, RunError};
-pub use report::{Figure, Report, Results};
+pub use report::{Figure, HeapMemory, Report, Results};
 pub use settings::{
     Auto, Balance, Conservative, Engine, Profile, ReverseCheck, Sequential, Speculative, TimeWarp,
     Width,
@@ -93,9 +93,10 @@ pub mod ranks {
 }
 
 pub mod state {
-    //! What incremental state saving asks of a field that saves what is written to it.
+    //! What incremental state saving asks of a field that saves what is written to it; and what a
+    //! model says about the memory that it owns on the heap.
 
-    pub use warpline_core::{Undo, UndoPoint};
+    pub use warpline_core::{Undo, UndoPoint, heap_block};
 }
 
 pub mod time {

@@ -1,9 +1,9 @@
 //! The report of a run: how it went, and the model's result.
 
-use std::{borrow::Cow, ops::Deref, time::Duration};
+use std::{borrow::Cow, mem::needs_drop, ops::Deref, time::Duration};
 
 use serde::{Deserialize, Serialize};
-use warpline_core::{CommitDigest, VirtualTime};
+use warpline_core::{CommitDigest, LogicalProcess, Model, VirtualTime};
 
 use crate::{EngineKind, Profile};
 
@@ -181,6 +181,43 @@ pub struct Details {
     pub local_share: Option<f64>,
     /// How fast the model could run in parallel: only of a run with [`Profile`].
     pub critical_path: Option<CriticalPath>,
+    /// What the memory of events, and a limit of it, includes of the heap.
+    pub heap_memory: HeapMemory,
+}
+
+/// What [`peak_buffer_bytes`](Totals::peak_buffer_bytes), and a memory limit, include of what
+/// messages and saved states own on the heap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HeapMemory {
+    /// They own nothing: their types have no destructor.
+    #[default]
+    None,
+    /// All that the model says; this many bytes at the peak.
+    Counted(u64),
+    /// Nothing: the model says nothing of it, and yet its types may own some.
+    NotSaid,
+    /// Nothing: the engine does not count it, and the model's types may own some.
+    NotCounted,
+}
+
+impl HeapMemory {
+    /// For an engine that counts so many bytes at the peak.
+    pub(crate) const fn counted(may_own: bool, peak: u64) -> Self {
+        match peak {
+            0 if may_own => Self::NotSaid,
+            0 => Self::None,
+            peak => Self::Counted(peak),
+        }
+    }
+
+    /// For an engine that counts nothing of it.
+    pub(crate) const fn not_counted<M: Model>() -> Self {
+        if needs_drop::<<M::Lp as LogicalProcess>::Message>() || needs_drop::<M::Lp>() {
+            Self::NotCounted
+        } else {
+            Self::None
+        }
+    }
 }
 
 /// How fast a model could run in parallel, by the events of one run.

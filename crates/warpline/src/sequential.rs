@@ -10,14 +10,14 @@
 //! - **SEQ-B.** Every event that was sent has been handled once or is pending, or lies at or beyond
 //!   the end of the run. Checked at the end of every run.
 
-use std::time::Instant;
+use std::{mem::needs_drop, time::Instant};
 
 use warpline_core::{
     CommitDigest, EventKey, Fault, Io, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime,
 };
 
 use crate::{
-    ConfigError, Details, EngineKind, PendingKind, Progress, Report, RunError, Totals,
+    ConfigError, Details, EngineKind, HeapMemory, PendingKind, Progress, Report, RunError, Totals,
     cut::{Cut, Leg},
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
     handling::{Admission, Cause, Core, CutOff, Halt, Handling, Lp},
@@ -33,7 +33,7 @@ mod execution;
 mod sending;
 
 use execution::{Chosen, Execution, Once};
-use sending::Sender;
+use sending::{Heap, Sender};
 
 /// What a sequential run reads.
 type OwnSettings = Settings<settings::Sequential>;
@@ -138,7 +138,7 @@ pub(crate) fn leg<M: Model, B: Buffer<Message<M>>>(
         interrupted,
         last_time: run.now,
         totals: Totals { processed_events: totals.committed_events, ..totals },
-        details: Details::default(),
+        details: Details { heap_memory: run.heap_memory(), ..Details::default() },
         cut: Cut { lps: run.lps, pending },
     })
 }
@@ -208,6 +208,14 @@ where
                 spares: Vec::new(),
                 peak: 0,
                 peak_max,
+                heap: Heap {
+                    of: |message| M::Lp::message_heap_bytes(message.get()),
+                    bytes: 0,
+                    bytes_peak: 0,
+                    peak: 0,
+                    peak_max: settings.memory.unwrap_or(u64::MAX),
+                    event_bytes: Self::event_bytes(),
+                },
                 cut_off: CutOff::default(),
             },
             current: None,
@@ -281,7 +289,11 @@ where
         self.committed = cut.committed();
         self.lps = cut.lps;
         self.sender.peak = cut.pending.len();
-        cut.pending.into_iter().for_each(|event| self.sender.pending.insert(event));
+        for (place, event) in cut.pending.into_iter().enumerate() {
+            // What fitted before the cut fits.
+            let _ = self.sender.heap.charge(&event.message, place + 1);
+            self.sender.pending.insert(event);
+        }
         self.advance_to_end(watch)
     }
 
@@ -337,13 +349,16 @@ where
                 let Lp { state, core: Core { rng, sent, .. } } = lp;
                 let cause = Cause::event(&key, to);
                 let mut cx = Handling { cause, rng, sent, sink: sender };
-                state.handle_io(self.model, message.get(), &mut cx);
+                cx.handle_io(state, self.model, message.get());
             }
             Some(Io::NonBlocking) => M::Lp::output(self.model, to, &key, message.get()),
         }
         self.execution.end(&key, to, &(before..lp.core.sent));
         lp.core.digest.commit(&key, M::Lp::fingerprint(message.get()));
         self.committed += 1;
+        if const { needs_drop::<Message<M>>() } {
+            self.sender.heap.refund(&message);
+        }
         message.recycle(&mut self.sender.spares);
     }
 
@@ -369,9 +384,13 @@ where
             interrupted,
             wall: self.started.elapsed(),
             totals: Totals { digest, ..self.totals() },
-            details: self.execution.details(),
+            details: Details { heap_memory: self.heap_memory(), ..self.execution.details() },
             output,
         })
+    }
+
+    fn heap_memory(&self) -> HeapMemory {
+        HeapMemory::counted(needs_drop::<Message<M>>(), self.sender.heap.bytes_peak)
     }
 
     /// Those of the run so far, without the digest.
@@ -379,7 +398,11 @@ where
         Totals {
             committed_events: self.committed,
             processed_events: self.committed,
-            peak_buffer_bytes: self.sender.peak as u64 * Self::event_bytes(),
+            peak_buffer_bytes: self
+                .sender
+                .heap
+                .peak
+                .max(self.sender.peak as u64 * Self::event_bytes()),
             ..Totals::default()
         }
     }

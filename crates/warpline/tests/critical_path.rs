@@ -107,6 +107,10 @@ impl LogicalProcess for Process {
         self.work(model, message, cx);
     }
 
+    fn io_sends_max(_: &Chained, message: &Message) -> usize {
+        message.budget as usize
+    }
+
     fn output(_: &Chained, _: LpId, _: &EventKey, _: &Message) {}
 
     fn finish(self, _: &Chained, _: VirtualTime) -> u64 {

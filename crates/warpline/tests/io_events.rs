@@ -146,6 +146,10 @@ impl LogicalProcess for Actor {
         perform(act, cx);
     }
 
+    fn io_sends_max(_: &Script, act: &Act) -> usize {
+        act.then.len()
+    }
+
     fn handle_io(&mut self, _: &Script, act: &Act, cx: &mut impl IoContext<Act>) {
         assert_eq!((act.io, act.to), (Some(Io::Blocking), cx.me().get()));
         self.0.push((cx.now().get(), act.io));

@@ -3,7 +3,7 @@
 
 use std::{any::Any, cell::Cell, collections::VecDeque};
 
-use crate::{Context, undo_point::UndoPoint};
+use crate::{Context, heap::heap_block, undo_point::UndoPoint};
 
 thread_local! {
     static SHALLOW: Cell<bool> = const { Cell::new(false) };
@@ -92,6 +92,16 @@ impl<C, E> Field<C, E> {
         log.retain_mut(|(event, _)| number(*event).map(|new| *event = new).is_some());
     }
 
+    pub(super) fn log_bytes(&self) -> usize {
+        heap_block(self.logged().log.capacity() * size_of::<(u64, E)>())
+    }
+
+    pub(super) fn forget(&mut self, committed: u64) {
+        let log = &mut self.logged_mut().log;
+        log.retain(|(event, _)| *event >= committed);
+        log.shrink_to_fit();
+    }
+
     pub(super) fn take_contents(&mut self) -> Box<dyn Any + Send>
     where
         C: Send + 'static,
@@ -172,6 +182,14 @@ macro_rules! tracked {
 
             fn renumber(&mut self, number: &mut dyn FnMut(u64) -> Option<u64>) {
                 self.0.renumber(number);
+            }
+
+            fn log_bytes(&self) -> usize {
+                self.0.log_bytes()
+            }
+
+            fn forget(&mut self, committed: u64) {
+                self.0.forget(committed);
             }
 
             fn take_contents(&mut self) -> Box<dyn std::any::Any + Send> {

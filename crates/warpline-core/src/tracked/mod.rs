@@ -51,6 +51,12 @@ pub trait Undo {
     /// cannot be undone any more.
     fn renumber(&mut self, number: &mut dyn FnMut(u64) -> Option<u64>);
 
+    /// The bytes that the log of changes takes, without what the saved values own on the heap.
+    fn log_bytes(&self) -> usize;
+
+    /// Drops what undoes the changes of events before `committed`, and its memory.
+    fn forget(&mut self, committed: u64);
+
     /// Takes the contents out, to put them into the same field of a shallow copy.
     fn take_contents(&mut self) -> Box<dyn Any + Send>;
 

@@ -7,11 +7,11 @@ use std::fmt;
 
 use warpline::{
     digest::mix,
+    state::heap_block,
     wire::{WireError, take_bytes},
 };
 
-/// The bytes of a large payload that lie in the message itself. What is beyond them lies in a box,
-/// which a memory limit does not count.
+/// The bytes of a large payload that lie in the message itself. What is beyond them lies in a box.
 pub const LARGE_BYTES: usize = 1024;
 
 /// A message: `CAPACITY` bytes, of which the model uses `--payload`, and what does not fit.
@@ -70,6 +70,12 @@ impl<const CAPACITY: usize, R: Rest> Payload<CAPACITY, R> {
         let words = words.iter().map(|word| u64::from_le_bytes(*word));
         let bytes = bytes.iter().chain(self.rest.bytes()).map(|byte| u64::from(*byte));
         words.chain(bytes).fold(0, mix)
+    }
+
+    /// What the box takes.
+    #[inline]
+    pub(super) fn heap_bytes(&self) -> usize {
+        heap_block(self.rest.bytes().len())
     }
 
     /// Writes it for another rank.

@@ -3,6 +3,8 @@
 //! Used by the sequential and the conservative engine, which pick one of the two by the size of the
 //! model's messages.
 
+use std::mem::needs_drop;
+
 /// Messages up to this size lie inside the pending set. Moving them there costs less than
 /// following a pointer to a line that is not in the cache; beyond it the copies cost more.
 pub(crate) const INLINE_BYTES_MAX: usize = 64;
@@ -46,7 +48,8 @@ impl<T> Buffer<T> for Inline<T> {
 }
 
 /// A message in an allocation of its own. A spare one keeps its old message until it gets a new
-/// one.
+/// one. But there are no spare ones for messages that may own memory: that is free when the event
+/// was handled.
 #[derive(Debug)]
 pub(crate) struct Boxed<T>(Box<T>);
 
@@ -71,7 +74,9 @@ impl<T> Buffer<T> for Boxed<T> {
 
     #[inline]
     fn recycle(self, spares: &mut Vec<Self>) {
-        spares.push(self);
+        if const { !needs_drop::<T>() } {
+            spares.push(self);
+        }
     }
 }
 

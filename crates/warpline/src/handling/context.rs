@@ -8,7 +8,7 @@
 use std::fmt;
 
 use warpline_core::{
-    Context, EventKey, Fault, Io, IoContext, LpId, Stream, UndoPoint, VirtualTime,
+    Context, EventKey, Fault, Io, IoContext, LogicalProcess, LpId, Stream, UndoPoint, VirtualTime,
 };
 
 use super::{
@@ -113,6 +113,23 @@ impl<K> Handling<'_, K> {
             Err(fault) => self.sink.halt(Halt::Fault(fault)),
         }
         *self.sent += 1;
+    }
+
+    /// Lets an LP handle a blocking I/O event.
+    pub(crate) fn handle_io<L: LogicalProcess>(
+        &mut self,
+        state: &mut L,
+        model: &L::Model,
+        message: &L::Message,
+    ) where
+        K: Sink<L::Message>,
+    {
+        let most = L::io_sends_max(model, message);
+        let before = *self.sent;
+        state.handle_io(model, message, self);
+        if *self.sent - before > most as u64 {
+            self.sink.halt(Halt::Fault(Fault::TooManyIoSends { most }));
+        }
     }
 
     /// The time of an event sent with a delay.

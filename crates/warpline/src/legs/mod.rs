@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warpline_core::{LpId, Model, VirtualTime};
 
 use crate::{
-    ConfigError, Details, Placement, Report, RunError, Totals, WorkerLimit,
+    ConfigError, Details, HeapMemory, Placement, Report, RunError, Totals, WorkerLimit,
     cut::{Cut, Leg},
     event::Event,
     load_sharing::{LoadSharing, Loads},
@@ -254,6 +254,7 @@ pub(crate) struct Sums {
     costs: Vec<(&'static str, f64)>,
     /// Remarks of the leg with the most events.
     remarks: Vec<String>,
+    heap_memory: HeapMemory,
     most: u64,
     /// Committed events by candidate.
     pub(crate) committed: Vec<u64>,
@@ -281,6 +282,7 @@ impl Sums {
                 None => self.costs.push((name, spent)),
             }
         }
+        self.heap_memory = self.heap_memory.max(details.heap_memory);
         if events >= self.most {
             (self.most, self.remarks) = (events, details.remarks);
         }
@@ -291,7 +293,8 @@ impl Sums {
         let events = self.totals.committed_events.max(1) as f64;
         let costs = self.costs.iter().map(|&(name, spent)| (name, spent / events)).collect();
         let (counters, remarks) = (self.counters.clone(), self.remarks.clone());
-        Details { counters, remarks, costs, ..Details::default() }
+        let heap_memory = self.heap_memory;
+        Details { counters, remarks, costs, heap_memory, ..Details::default() }
     }
 
     /// Says what was chosen, why, and what the trials cost; and which LPs moved. Where engines were

@@ -1,5 +1,7 @@
 //! Where the sequential engine's sends go: into the pending set.
 
+use std::mem::needs_drop;
+
 use warpline_core::{EventKey, Io, LpId};
 
 use crate::{
@@ -18,7 +20,43 @@ pub(super) struct Sender<B, S> {
     pub(super) peak: usize,
     /// The most events that may be pending.
     pub(super) peak_max: usize,
+    pub(super) heap: Heap<B>,
     pub(super) cut_off: CutOff,
+}
+
+/// What the messages of pending events own on the heap, which counts toward the memory limit.
+/// Messages without a destructor own nothing.
+pub(super) struct Heap<B> {
+    /// What a message owns, as the model says.
+    pub(super) of: fn(&B) -> usize,
+    /// What those of all pending events own.
+    pub(super) bytes: u64,
+    /// The most that they owned, and the most that pending events took with that.
+    pub(super) bytes_peak: u64,
+    pub(super) peak: u64,
+    pub(super) peak_max: u64,
+    pub(super) event_bytes: u64,
+}
+
+impl<B> Heap<B> {
+    /// Counts the message of an event that is about to be pending, one of so many. Returns false
+    /// if there is no memory for it.
+    pub(super) fn charge(&mut self, message: &B, events: usize) -> bool {
+        let owned = (self.of)(message) as u64;
+        let all = self.bytes + owned + events as u64 * self.event_bytes;
+        self.bytes += owned;
+        if all > self.peak_max {
+            return false;
+        }
+        self.bytes_peak = self.bytes_peak.max(self.bytes);
+        self.peak = self.peak.max(all);
+        true
+    }
+
+    /// The event of a message has been handled.
+    pub(super) fn refund(&mut self, message: &B) {
+        self.bytes -= (self.of)(message) as u64;
+    }
 }
 
 impl<T, B: Buffer<T>, S: PendingSet<Event<B>>> Sink<T> for Sender<B, S> {
@@ -36,6 +74,9 @@ impl<T, B: Buffer<T>, S: PendingSet<Event<B>>> Sink<T> for Sender<B, S> {
             self.peak += 1;
         }
         let message = B::store(message, &mut self.spares);
+        if const { needs_drop::<T>() } && !self.heap.charge(&message, self.pending.len() + 1) {
+            Sink::<T>::halt(self, Halt::OutOfBuffers);
+        }
         self.pending.insert(Event { key, to, io, message });
     }
 

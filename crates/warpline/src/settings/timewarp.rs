@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use warpline_core::VirtualTime;
-use warpline_memory::{BufferTrace, Pool, PoolPlan};
+use warpline_memory::{BufferTrace, Pool, PoolPlan, Worth};
 use warpline_net::Aggregation;
 
 use super::{Balance, MemoryPlacement, Placement, parallel::from_one};
@@ -152,9 +152,9 @@ impl TimeWarp {
     }
 
     /// How the pool is made, with at most `limit` buffers.
-    pub(crate) const fn pool_plan(&self, limit: Option<u32>) -> PoolPlan {
+    pub(crate) const fn pool_plan(&self, limit: Option<u32>, worth: Worth) -> PoolPlan {
         let keep = 2 * self.gvt_interval + 256;
-        PoolPlan { pool: self.pool, workers: self.workers, limit, keep }
+        PoolPlan { pool: self.pool, workers: self.workers, limit, keep, worth }
     }
 }
 

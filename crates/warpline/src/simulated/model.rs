@@ -274,11 +274,31 @@ impl LogicalProcess for Cell {
     fn handle_io(&mut self, toy: &Toy, message: &Note, cx: &mut impl IoContext<Note>) {
         assert!(!toy.is_strange(cx.me(), self), "an I/O event was handled speculatively");
         let line = (cx.now().get(), cx.me(), mix(self.hash, message.value));
-        self.work(toy, message, cx);
-        // Not earlier: a handler that found no buffer is called again.
+        // Before it sends anything: it is not called again (WAIT-A).
         toy.log.lock().expect("no panic in here").blocking.push(line);
+        self.work(toy, message, cx);
         let barrier = VirtualTime::new(cx.now().get() + (self.hash % 4) as f64).ok();
         cx.set_time_barrier(barrier.filter(|_| self.hash & 8 == 0));
+    }
+
+    fn io_sends_max(toy: &Toy, message: &Note) -> usize {
+        let count = |habit: &Habit| match habit {
+            Habit::Idle => 0,
+            Habit::Scatter(count) | Habit::Pass(count) => *count,
+            Habit::Flood => u64::MAX,
+        };
+        let most = toy.habits.iter().map(count).max().unwrap_or(0);
+        // And one by mistake.
+        most.min(message.budget) as usize + 1
+    }
+
+    /// It says so; memory limits count it, and nothing else depends on it.
+    fn heap_bytes(&self) -> usize {
+        (self.hash % 4) as usize * 24
+    }
+
+    fn message_heap_bytes(message: &Note) -> usize {
+        (message.value % 4) as usize * 24
     }
 
     fn reverse(&mut self, _: &Toy, message: &Note, event: &mut Reversal) {

@@ -61,7 +61,7 @@ use warpline_core::Model;
 use warpline_memory::Residency;
 
 use crate::{
-    Details, EngineKind, Report, RunError, Speculative, Totals,
+    Details, EngineKind, HeapMemory, Report, RunError, Speculative, Totals,
     cut::{Cut, Leg},
     event::{Boxed, Buffer, Event as PlainEvent, INLINE_BYTES_MAX, Inline, Message},
     handling::Lp,
@@ -261,6 +261,7 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
         ],
         remarks: diagnosis::remarks(shared.workers(), &totals, sum(|tally| tally.sequential)),
         costs: Costs::table(results.iter().map(|worker| &worker.costs), committed),
+        heap_memory: HeapMemory::not_counted::<M>(),
         ..Details::default()
     };
     details.counters.extend(station::counters(results.iter().map(|worker| worker.residency)));

@@ -117,7 +117,7 @@ impl<'s, 'm, M: Model, B: Buffer<Message<M>>> Stretch<'s, 'm, M, B> {
         let mut cx = Handling { cause, rng, sent, sink: &mut self.sender };
         match io {
             None => state.handle(model, message.get(), &mut cx),
-            Some(Io::Blocking) => state.handle_io(model, message.get(), &mut cx),
+            Some(Io::Blocking) => cx.handle_io(state, model, message.get()),
             Some(Io::NonBlocking) => M::Lp::output(model, to, &key, message.get()),
         }
         digest.commit(&key, M::Lp::fingerprint(message.get()));

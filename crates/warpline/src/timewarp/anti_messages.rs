@@ -42,7 +42,7 @@ impl<M: Model> Worker<'_, M> {
                 self.take_back(held.sent);
             }
         }
-        self.buffers.free(event.buffer(), self.sender_of(&event));
+        self.free(&event);
     }
 
     /// Takes out an event that its LP waits for, or that waits with its LP; false if it is none.

@@ -142,6 +142,7 @@ impl<M: Model> Worker<'_, M> {
         if self.flow.shortage.is_tightest() {
             self.collect_all();
         }
+        self.shrink_logs();
         if self.buffers.is_common() || self.flow.shortage.stuck >= STUCK {
             self.buffers.give_up();
         } else {

@@ -369,6 +369,6 @@ impl<M: Model> Worker<'_, M> {
 
     /// N_buf of the paper: this worker's share of all buffers.
     pub(super) fn quota(&self) -> f64 {
-        f64::from(self.shared.arena.limit()) / self.shared.workers() as f64
+        f64::from(self.shared.arena.limit_now()) / self.shared.workers() as f64
     }
 }

@@ -12,7 +12,7 @@
 
 use warpline_core::{Io, Model};
 
-use super::{gvt::Bound, history::Record, io::Undelivered, worker::Worker};
+use super::{gvt::Bound, heap, history::Record, io::Undelivered, worker::Worker};
 use crate::pending::Entry;
 
 /// Records that are collected gradually before an event makes another.
@@ -83,11 +83,12 @@ impl<M: Model> Worker<'_, M> {
             self.statistics.committed += 1;
             self.statistics.last_time = self.statistics.last_time.max(event.time());
             if event.is_ordinary() || event.io() != Some(Io::NonBlocking) {
-                self.buffers.free(event.buffer(), self.sender_of(&event));
+                self.free(&event);
             } else {
                 self.take_output(at);
             }
         }
+        self.saving.forget(at, &self.buffers);
         self.history.drop_before(at + 1);
         true
     }
@@ -98,7 +99,10 @@ impl<M: Model> Worker<'_, M> {
         if !std::mem::replace(delivered, true) {
             let (event, id) = (*event, self.lps[event.lp as usize].id);
             let from = self.sender_of(&event);
+            let bytes = heap::of_message::<M>(self.buffers.get(event.buffer()));
             self.outputs.push((event.key, id, self.buffers.take(event.buffer(), from)));
+            // The message is not in its buffer any more; it is handled soon.
+            self.buffers.refund_outside(bytes);
         }
     }
 

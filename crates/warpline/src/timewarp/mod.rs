@@ -19,6 +19,7 @@
 //! | [`fossil_collection`] | events below GVT are committed, and their buffers are free again |
 //! | [`flow`], [`throttle`] | limits on optimism |
 //! | [`cancelback`] | shortage of buffers |
+//! | [`heap`] | what messages and states own on the heap |
 //! | [`moves`] | LPs that move to other workers |
 //! | [`load`] | how much LPs have to do |
 //! | [`crew`], [`manning`] | which thread runs which worker, and how many threads work |
@@ -42,6 +43,7 @@ mod event;
 mod flow;
 mod fossil_collection;
 pub(crate) mod gvt;
+mod heap;
 mod history;
 mod io;
 mod load;

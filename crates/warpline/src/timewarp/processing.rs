@@ -55,6 +55,10 @@ impl<M: Model> Worker<'_, M> {
                 if self.is_gradual {
                     self.collect_some();
                 }
+                if !self.can_save(&event) {
+                    self.put_off(event);
+                    return;
+                }
                 self.handle(event);
                 *handled += 1;
                 if let Some(since) = timed {
@@ -89,16 +93,31 @@ impl<M: Model> Worker<'_, M> {
         }
     }
 
+    /// There is no memory for what is to be saved before an event: it waits for GVT.
+    #[cold]
+    fn put_off(&mut self, event: Event) {
+        self.sender.pending.insert(event);
+        self.starve();
+    }
+
+    /// There is no memory for what an event needs: no event is handled until GVT has been computed.
+    pub(super) fn starve(&mut self) {
+        let quota = self.quota();
+        self.flow.starve(self.statistics.processed, quota);
+        self.flow.note_cut_off();
+    }
+
     /// Handles an event.
     #[inline]
     pub(super) fn handle(&mut self, event: Event) {
+        self.logs_before = self.log_bytes(event.lp);
         let lp = &mut self.lps[event.lp as usize];
         debug_assert!(
             !self.history.is_live(lp.last) || self.history[lp.last].event.key <= event.key,
             "TW-A: {event:?} was not found to be a straggler"
         );
         let at = self.history.push(event, &lp.core, lp.last, self.sender.sent.back());
-        self.saving.before(lp, &mut self.history, at);
+        self.saving.before(lp, &mut self.history, at, &self.buffers);
         (lp.last, lp.last_time) = (at, event.time());
         lp.work.count();
         self.sender.costs.lap(Part::Saving);
@@ -119,7 +138,7 @@ impl<M: Model> Worker<'_, M> {
         if event.is_ordinary() {
             state.handle(self.model, message, &mut cx);
         } else if event.io() == Some(Io::Blocking) {
-            state.handle_io(self.model, message, &mut cx);
+            cx.handle_io(state, self.model, message);
         } else {
             self.statistics.outputs += 1;
         }
@@ -127,6 +146,7 @@ impl<M: Model> Worker<'_, M> {
         digest.commit(&event.key, M::Lp::fingerprint(message));
         self.saving.note(at, note);
         self.handling = false;
+        self.recharge_logs(event.lp, self.logs_before);
         self.statistics.processed += 1;
         if !self.sender.resend.is_empty() {
             self.cancel_not_resent();
@@ -145,12 +165,12 @@ impl<M: Model> Worker<'_, M> {
         );
         let event = self.history[self.history.back() - 1].event;
         self.statistics.processed += 1;
+        self.recharge_logs(event.lp, self.logs_before);
         match self.sender.cut_off.reason(fault) {
             Halt::OutOfBuffers => {
+                debug_assert!(event.is_ordinary(), "WAIT-A: {event:?} would be handled again");
                 self.undo_cut_off(&event, None);
-                let quota = self.quota();
-                self.flow.starve(self.statistics.processed, quota);
-                self.flow.note_cut_off();
+                self.starve();
             }
             Halt::Fault(fault) => {
                 self.undo_cut_off(&event, Some(&event));

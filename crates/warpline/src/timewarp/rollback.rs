@@ -44,10 +44,12 @@ impl<M: Model> Worker<'_, M> {
             (first, at) = (at, record.prev);
         }
         if first != NONE {
+            let (number, logs) = (lp, self.log_bytes(lp));
             let (lp, history) = (&mut self.lps[lp as usize], &mut self.history);
             self.saving.restore(self.model, lp, first, cut_off, history, &self.buffers);
             lp.last = at;
             lp.work.undo((self.statistics.rolled_back - before) as i32);
+            self.recharge_logs(number, logs);
         }
         self.settle_last_time(lp);
         self.trim();
@@ -97,6 +99,7 @@ impl<M: Model> Worker<'_, M> {
         while self.history.len() > 0 && self.history[self.history.back() - 1].undone {
             let back = self.history.back() - 1;
             self.sender.sent.drop_from(self.history[back].sent_from);
+            self.saving.forget(back, &self.buffers);
             self.history.drop_from(back);
         }
     }

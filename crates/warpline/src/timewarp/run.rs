@@ -1,12 +1,12 @@
 //! A run: starts the workers, watches them, and makes the report of their results.
 
-use std::{sync::atomic::Ordering, time::Instant};
+use std::{mem::needs_drop, sync::atomic::Ordering, time::Instant};
 
 use warpline_core::{CommitDigest, Fault, LogicalProcess, LpId, Model, VirtualTime};
 use warpline_memory::{Binding, Residency};
 
 use super::{
-    alone,
+    Message, alone,
     costs::Part,
     crew::{Crew, Seats},
     diagnosis::Evidence,
@@ -19,7 +19,7 @@ use super::{
     worker::{End, Turn, Worker},
 };
 use crate::{
-    ConfigError, Details, Progress, Report, RunError, StateSaving, Totals,
+    ConfigError, Details, HeapMemory, Progress, Report, RunError, StateSaving, Totals,
     load_sharing::Told,
     monitor::Activity,
     panics,
@@ -418,7 +418,7 @@ impl<M: Model> Reporting<'_, M> {
                 rolled_back_events: total.rolled_back,
                 rollbacks: total.rollbacks(),
                 gvt_rounds: rounds,
-                peak_buffer_bytes: u64::from(self.shared.arena.issued())
+                peak_buffer_bytes: u64::from(self.shared.arena.most())
                     * Shared::<M>::buffer_bytes(self.shared.workers()),
                 digest,
                 ..Totals::default()
@@ -435,7 +435,7 @@ impl<M: Model> Reporting<'_, M> {
             cores: threads::cores(),
             lps: self.shared.directory.lp_count(),
             event_bytes: Shared::<M>::buffer_bytes(self.shared.workers()),
-            events_peak: u64::from(self.shared.arena.issued()),
+            events_peak: u64::from(self.shared.arena.most()),
             rate: total.committed as f64 / self.started.elapsed().as_secs_f64(),
         };
         let mut counters = total.counters();
@@ -457,6 +457,10 @@ impl<M: Model> Reporting<'_, M> {
             costs: Part::ALL.iter().filter_map(cost).collect(),
             local_share: (self.shared.workers() > 1 && self.shared.remote.is_none())
                 .then(|| total.local_share()),
+            heap_memory: HeapMemory::counted(
+                needs_drop::<Message<M>>() || needs_drop::<M::Lp>(),
+                self.shared.arena.outside_most() as u64,
+            ),
             ..Details::default()
         }
     }

@@ -24,7 +24,10 @@
 //! checkpoint interval in Time Warp simulation*, PADS 1993; Rönngren and Ayani, *Adaptive
 //! checkpointing in Time Warp*, PADS 1994.
 
-use std::time::{Duration, Instant};
+use std::{
+    mem::needs_drop,
+    time::{Duration, Instant},
+};
 
 use warpline_core::{Io, LogicalProcess, LpId, Model, Reversal, shallow};
 use warpline_memory::Buffers;
@@ -32,6 +35,7 @@ use warpline_memory::Buffers;
 use super::{
     Message,
     gvt::Bound,
+    heap,
     history::{NONE, Record, Ring},
     load::Work,
     sending::Coasting,
@@ -105,12 +109,19 @@ pub(super) struct Saving<M: Model> {
     /// By LP, where some records have no copy.
     sparse: Option<Vec<Copies>>,
     tuning: Option<Tuning>,
+    /// Whether memory is limited, so that no copy is kept for its memory (OWNED-B).
+    is_limited: bool,
     pub(super) coasted: u64,
     pub(super) copied: u64,
 }
 
 impl<M: Model> Saving<M> {
-    pub(super) fn new(saving: StateSaving, admission: &Admission, lps: usize) -> Self {
+    pub(super) fn new(
+        saving: StateSaving,
+        admission: &Admission,
+        lps: usize,
+        is_limited: bool,
+    ) -> Self {
         use CheckpointInterval::{Auto, Every};
         let (every, tuned) = match saving {
             StateSaving::Reverse => (REVERSE_COPY_EVERY, false),
@@ -125,6 +136,7 @@ impl<M: Model> Saving<M> {
             every,
             sparse: (!saving.copies_all()).then(|| vec![Copies::default(); lps]),
             tuning: tuned.then(Tuning::default),
+            is_limited,
             coasted: 0,
             copied: 0,
         }
@@ -139,9 +151,15 @@ impl<M: Model> Saving<M> {
 
     /// Saves `lp` before the event whose record is being made at the back of `history`.
     #[inline]
-    pub(super) fn before(&mut self, lp: &mut Lp<M::Lp>, history: &mut Ring<Record>, at: u64) {
+    pub(super) fn before(
+        &mut self,
+        lp: &mut Lp<M::Lp>,
+        history: &mut Ring<Record>,
+        at: u64,
+        buffers: &Buffers<'_, Message<M>>,
+    ) {
         if self.copies.len() < history.capacity() {
-            self.grow(history, at);
+            self.grow(history, at, buffers);
         }
         let place = at as usize & (self.copies.len() - 1);
         if let Some(sparse) = &mut self.sparse {
@@ -159,6 +177,7 @@ impl<M: Model> Saving<M> {
         history[at].copied = true;
         let started =
             self.tuning.as_ref().filter(|_| at.is_multiple_of(TIMED)).map(|_| Instant::now());
+        let before = self.copies[place].as_ref().map_or(0, heap::of_state);
         if self.undoes_writes(lp) {
             self.copies[place] = Some(shallow(|| lp.state.clone()));
         } else if let Some(copy) = &mut self.copies[place] {
@@ -166,6 +185,8 @@ impl<M: Model> Saving<M> {
         } else {
             self.copies[place] = Some(lp.state.clone());
         }
+        let after = self.copies[place].as_ref().map_or(0, heap::of_state);
+        heap::recharge(buffers, before, after);
         if let (Some(tuning), Some(started)) = (&mut self.tuning, started) {
             tuning.copy.add(started.elapsed());
         }
@@ -173,7 +194,7 @@ impl<M: Model> Saving<M> {
 
     /// Grows with the log: all copies move to their new places.
     #[cold]
-    fn grow(&mut self, history: &Ring<Record>, back: u64) {
+    fn grow(&mut self, history: &Ring<Record>, back: u64, buffers: &Buffers<'_, Message<M>>) {
         let capacity = history.capacity();
         let (mut copies, mut old) = (Vec::new(), std::mem::take(&mut self.copies));
         copies.resize_with(capacity, || None);
@@ -187,7 +208,20 @@ impl<M: Model> Saving<M> {
                 }
             }
         }
+        let dropped: usize = old.iter().flatten().map(heap::of_state).sum();
+        heap::recharge(buffers, dropped, 0);
         (self.copies, self.notes) = (copies, notes);
+    }
+
+    /// Drops the copy of a record that leaves the log, if memory is limited. Otherwise the next
+    /// copy at its place may use its memory.
+    #[inline]
+    pub(super) fn forget(&mut self, at: u64, buffers: &Buffers<'_, Message<M>>) {
+        if const { needs_drop::<M::Lp>() } && self.is_limited {
+            let place = at as usize & (self.copies.len() - 1);
+            let bytes = self.copies[place].take().as_ref().map_or(0, heap::of_state);
+            heap::recharge(buffers, bytes, 0);
+        }
     }
 
     /// Keeps the word that a handler left for its reverse handler.
@@ -375,13 +409,20 @@ impl<M: Model> Saving<M> {
     }
 
     /// Puts in what is saved with the record that has just come to the back of `history`.
-    pub(super) fn put(&mut self, history: &Ring<Record>, at: u64, saved: Saved<M::Lp>) {
+    pub(super) fn put(
+        &mut self,
+        history: &Ring<Record>,
+        at: u64,
+        saved: Saved<M::Lp>,
+        buffers: &Buffers<'_, Message<M>>,
+    ) {
         if self.copies.len() < history.capacity() {
-            self.grow(history, at);
+            self.grow(history, at, buffers);
         }
         if saved.copy.is_some() {
             let place = at as usize & (self.copies.len() - 1);
-            self.copies[place] = saved.copy;
+            let old = std::mem::replace(&mut self.copies[place], saved.copy);
+            heap::recharge(buffers, old.as_ref().map_or(0, heap::of_state), 0);
         }
         self.note(at, saved.note);
     }

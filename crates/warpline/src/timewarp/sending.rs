@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model, UndoPoint, VirtualTime};
+use warpline_core::{EventKey, Fault, Io, LogicalProcess, LpId, Model, UndoPoint, VirtualTime};
 use warpline_memory::{Block, Buffers};
 
 use super::{
@@ -15,6 +15,7 @@ use super::{
     costs::{Costs, Part},
     event::Event,
     gvt::{Bound, Participant},
+    heap,
     history::{Held, Sent, SentLog},
     remote::Remote,
     shared::{Mail, Shared},
@@ -55,6 +56,9 @@ pub(super) struct Sender<'r, M: Model> {
     pub(super) resend: Vec<Held>,
     pub(super) lazy: bool,
     pub(super) cut_off: CutOff,
+    /// A blocking I/O event is handled, which has reserved its buffers: the handler is not cut
+    /// off for lack of memory.
+    pub(super) must_send: Option<usize>,
     pub(super) costs: Costs,
     /// All that concerns other ranks, if there are any.
     pub(super) remote: Option<Box<Remote<'r, Message<M>>>>,
@@ -81,6 +85,7 @@ impl<'r, M: Model> Sender<'r, M> {
             resend: Vec::new(),
             lazy,
             cut_off: CutOff::default(),
+            must_send: None,
             costs: Costs::new(shared.settings.engine.measure_costs),
             remote: remote.map(Box::new),
         }
@@ -227,9 +232,15 @@ impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
             let place = LpPlace { index: to.get(), ..place };
             return sender.send_remote_event(key, place, io, identity, &message);
         };
-        let Some(buffer) = self.buffers.fill_with(worker, || message) else {
+        let bytes = heap::of_message::<M>(&message);
+        if bytes > 0 && !self.buffers.ensure_outside(bytes) && sender.must_send.is_none() {
             sender.cut_off.halt(Halt::OutOfBuffers);
+        }
+        let Some(buffer) = self.buffers.fill_with(worker, || message) else {
+            let too_many = |most| Halt::Fault(Fault::TooManyIoSends { most });
+            sender.cut_off.halt(sender.must_send.map_or(Halt::OutOfBuffers, too_many));
         };
+        self.buffers.charge_outside(bytes);
         let event = Event::new(key, to.get(), io, buffer);
         sender.sent.push(event, place.worker, identity);
         if is_mine {

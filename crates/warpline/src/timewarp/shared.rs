@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use warpline_core::{Model, Wires};
-use warpline_memory::{Arena, BLOCK_ITEMS, Block, CachePadded, Inbox};
+use warpline_memory::{Arena, BLOCK_ITEMS, Block, CachePadded, Inbox, Worth};
 
 use super::{
     Message,
@@ -76,7 +76,7 @@ impl<M: Model> Shared<M> {
             end: settings.checked_end()?,
             admission,
             directory,
-            arena: Arena::new(settings.engine.pool_plan(limit))
+            arena: Arena::new(settings.engine.pool_plan(limit, Self::worth(workers)))
                 .traced(settings.engine.trace.clone()),
             inboxes: padded(),
             returned: padded(),
@@ -112,6 +112,14 @@ impl<M: Model> Shared<M> {
         let state = size_of::<Option<M::Lp>>();
         let event = size_of::<Event>() + size_of::<Record>() + size_of::<Sent>();
         (Arena::<Message<M>>::buffer_bytes(workers) + event + state) as u64
+    }
+
+    /// What a buffer is worth that no event uses. The pages of one that was used stay, as does its
+    /// entry in the pending set; records and copies are only as many as the log is long.
+    const fn worth(workers: usize) -> Worth {
+        let fresh = Self::buffer_bytes(workers) as usize;
+        let stays = Arena::<Message<M>>::buffer_bytes(workers) + size_of::<Event>();
+        Worth { fresh, used: fresh - stays }
     }
 
     /// The least time that a worker shows: an estimate of GVT, and mostly ahead of it.

@@ -383,7 +383,9 @@ fn check_error(error: RunError, toy: &Toy, log: &Log, truth: &Truth, shared: &Sh
             assert!(same || toy.wrong_output.is_some(), "blocking: {:?}", log.blocking);
         }
         (RunError::OutOfBuffers { events, .. }, Ok(_)) => {
-            let needed = truth.peak + 2 * shared.workers() as u64 + 8;
+            // The last two are what messages own, and what states and their logs do.
+            let (owned, saved) = (truth.peak / 2, 4 * toy.lp_count() as u64);
+            let needed = truth.peak + 2 * shared.workers() as u64 + 8 + owned + saved;
             assert!(events < needed, "{events} buffers are enough, {needed} are needed");
         }
         (RunError::OutOfBuffers { .. }, Err(_)) => {}

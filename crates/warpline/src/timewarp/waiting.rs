@@ -4,10 +4,14 @@
 //! the LP are kept in [`Waiting`] until GVT has reached it, or an earlier event for the LP comes. A
 //! handler that failed makes its LP wait in the same way. If GVT reaches the event, the failure was
 //! real.
+//!
+//! # Invariants
+//!
+//! - **WAIT-A.** The handler of a blocking I/O event is called once.
 
 use std::collections::BTreeMap;
 
-use warpline_core::{Fault, Model};
+use warpline_core::{Fault, LogicalProcess, Model};
 
 use super::{
     event::Event,
@@ -146,18 +150,30 @@ impl<M: Model> Worker<'_, M> {
     /// GVT itself may still be canceled, but only by mail that was sent before GVT was known. So
     /// this is called after the mail was received.
     pub(super) fn meet_gvt(&mut self) -> Result<(), End> {
-        let Some((event, reason)) = self.waiting.reached(self.gvt) else { return Ok(()) };
-        if let Reason::Failed(fault) = reason {
-            let fault = fault.clone();
-            self.fail(Some(self.lps[event.lp as usize].id), Some(event.key), fault);
-            return self.end_as_failed();
+        if let Some((event, Reason::Io)) = self.waiting.reached(self.gvt) {
+            self.handle_io(event);
         }
-        self.handle_io(event);
-        Ok(())
+        // A blocking I/O event that has failed just now is not handled again, either (WAIT-A).
+        let Some((event, Reason::Failed(fault))) = self.waiting.reached(self.gvt) else {
+            return Ok(());
+        };
+        let fault = fault.clone();
+        self.fail(Some(self.lps[event.lp as usize].id), Some(event.key), fault);
+        self.end_as_failed()
     }
 
-    /// Handles the blocking I/O event that GVT has reached.
+    /// Handles the blocking I/O event that GVT has reached. Its handler is called once, because it
+    /// may do what cannot be undone: so with limited memory, buffers for all that it may send are
+    /// reserved first (WAIT-A). If there are too few, it waits for the next GVT.
     fn handle_io(&mut self, event: Event) {
+        let message = self.buffers.get(event.buffer());
+        let most = panics::catch(|| M::Lp::io_sends_max(self.model, message));
+        // A panic there is one in the handler, too.
+        let most = most.unwrap_or_default();
+        if self.is_limited && !self.buffers.reserve(most) {
+            return self.starve();
+        }
+        self.sender.must_send = Some(most);
         let pending = &mut self.sender.pending;
         self.waiting.take(&event, |later| pending.insert(later));
         self.settle_last_time(event.lp);
@@ -167,5 +183,7 @@ impl<M: Model> Worker<'_, M> {
         if let Err(fault) = outcome {
             self.cut_off(fault);
         }
+        self.sender.must_send = None;
+        self.buffers.end_reserve();
     }
 }

@@ -49,6 +49,8 @@ pub(super) struct Worker<'r, M: Model> {
     pub(super) me: usize,
     pub(super) lps: Vec<Lp<M::Lp>>,
     pub(super) buffers: Buffers<'r, Message<M>>,
+    /// Whether memory is limited.
+    pub(super) is_limited: bool,
     /// Whether the pool asks for the sender of the event in a buffer.
     wants_sender: bool,
     /// The pending set, and the mail to other workers: what a handler can reach.
@@ -67,6 +69,8 @@ pub(super) struct Worker<'r, M: Model> {
     /// Whether this worker has not looked yet whether an LP waits for the event at GVT.
     pub(super) is_gvt_new: bool,
     pub(super) statistics: Statistics,
+    /// What the undo logs of the LP took before the event that was handled last, where that counts.
+    pub(super) logs_before: usize,
     /// Whether the handler of the event at the back of the processed list runs.
     pub(super) handling: bool,
     pub(super) outputs: Vec<(EventKey, LpId, Taken<Message<M>>)>,
@@ -114,11 +118,17 @@ impl<'r, M: Model> Worker<'r, M> {
             shared,
             me,
             lps: Vec::with_capacity(lps),
+            is_limited: shared.settings.memory.is_some(),
             wants_sender: buffers.wants_sender(),
             buffers,
             sender: Sender::new(shared, me, ranks),
             history: Ring::default(),
-            saving: Saving::new(settings.saving, &shared.admission, lps),
+            saving: Saving::new(
+                settings.saving,
+                &shared.admission,
+                lps,
+                shared.settings.memory.is_some(),
+            ),
             canceled: Vec::new(),
             waiting: Waiting::default(),
             moves: Moves::new(shared, me),
@@ -128,6 +138,7 @@ impl<'r, M: Model> Worker<'r, M> {
             gvt: Bound::ZERO,
             is_gvt_new: false,
             statistics: Statistics::default(),
+            logs_before: 0,
             handling: false,
             outputs: Vec::new(),
             is_gradual: settings.fossil_collection == FossilCollection::Gradual,

@@ -270,6 +270,11 @@ impl LogicalProcess for Process {
         self.work(spec, message, cx);
     }
 
+    fn io_sends_max(_: &Spec, message: &Message) -> usize {
+        // And one by mistake.
+        message.budget as usize + 1
+    }
+
     fn output(spec: &Spec, lp: LpId, event: &EventKey, message: &Message) {
         assert_eq!(message.io, Some(Io::NonBlocking));
         spec.lines.lock().unwrap().push((*event, lp));

@@ -164,6 +164,11 @@ impl LogicalProcess for GraphLp {
         self.work(model, *budget, cx);
     }
 
+    fn io_sends_max(_: &RandomGraph, budget: &u64) -> usize {
+        // And one by mistake.
+        *budget as usize + 1
+    }
+
     fn output(model: &RandomGraph, lp: LpId, event: &EventKey, _: &u64) {
         model.lines.lock().unwrap().push((*event, lp));
     }

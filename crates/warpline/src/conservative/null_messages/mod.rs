@@ -96,7 +96,7 @@ use super::{
     common::Common,
 };
 use crate::{
-    Details, RunError,
+    Details, HeapMemory, RunError,
     event::{Buffer, Message},
     run::ProgressMonitor,
 };
@@ -172,6 +172,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
             ("credits", sum(|count| count.traffic.credits)),
             ("batches", sum(|count| count.traffic.batches)),
         ];
-        Details { counters, ..Details::default() }
+        let heap_memory = HeapMemory::not_counted::<M>();
+        Details { counters, heap_memory, ..Details::default() }
     }
 }

@@ -340,7 +340,7 @@ where
         let mut cx = Handling { cause: Cause::event(&key, to), rng, sent, sink: send_buffer };
         match io {
             None => state.handle(model, message.get(), &mut cx),
-            Some(Io::Blocking) => state.handle_io(model, message.get(), &mut cx),
+            Some(Io::Blocking) => cx.handle_io(state, model, message.get()),
             // It is written once all events before it are handled.
             Some(Io::NonBlocking) => {}
         }

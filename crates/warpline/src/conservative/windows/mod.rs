@@ -58,7 +58,7 @@ use super::{
     common::Common,
 };
 use crate::{
-    Details, RunError,
+    Details, HeapMemory, RunError,
     event::{Buffer, Event, Message},
     run::ProgressMonitor,
 };
@@ -142,6 +142,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         Details {
             counters: vec![("windows", windows), ("mail", sum(|worker| worker.counters.mail))],
             remarks: remarks(self.workers, committed, windows),
+            heap_memory: HeapMemory::not_counted::<M>(),
             ..Details::default()
         }
     }

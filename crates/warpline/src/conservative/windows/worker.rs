@@ -373,7 +373,7 @@ impl<M: Model, B: Buffer<Message<M>>> LpView<'_, '_, M, B> {
         let mut cx = Handling { cause: Cause::event(key, *to), rng, sent, sink: &mut *self.sender };
         match io {
             None => state.handle(model, message, &mut cx),
-            Some(Io::Blocking) => state.handle_io(model, message, &mut cx),
+            Some(Io::Blocking) => cx.handle_io(state, model, message),
             // It is written once all events before it are handled.
             Some(Io::NonBlocking) => {}
         }

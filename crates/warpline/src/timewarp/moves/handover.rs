@@ -198,7 +198,7 @@ impl<M: Model> Worker<'_, M> {
             if last != NONE {
                 self.history[last].next = at;
             }
-            self.saving.put(&self.history, at, saved);
+            self.saving.put(&self.history, at, saved, &self.buffers);
             self.statistics.outputs += u64::from(event.io() == Some(Io::NonBlocking));
             for note in &sent[record.sent_from as usize..end] {
                 self.sender.sent.push(note.sent.event, note.sent.worker, note.identity);

@@ -32,7 +32,7 @@ use crate::{
     ordered_slab::OrderedSlab,
     panics,
     pending::PendingSet,
-    timewarp::{Message, event::Event, gvt::Bound, worker::Worker},
+    timewarp::{Message, event::Event, gvt::Bound, heap, worker::Worker},
 };
 
 /// The key and the serial number, by which an anti-message finds its event.
@@ -211,9 +211,10 @@ impl<M: Model> Worker<'_, M> {
     fn find_buffer(&mut self, name: Name, mut message: RemoteMessage<Message<M>>) -> Filed {
         let Some(remote) = &mut self.sender.remote else { unreachable!("there are other ranks") };
         let payload = &mut message.payload;
-        let filled = self.buffers.fill_with(self.me, || {
-            payload.take().unwrap_or_else(|| unreachable!("an anti-message needs no buffer"))
-        });
+        let bytes = payload.as_ref().map_or(0, heap::of_message::<M>);
+        let has_room = bytes == 0 || self.buffers.ensure_outside(bytes);
+        let make = || payload.take().unwrap_or_else(|| unreachable!("it is no anti-message"));
+        let filled = has_room.then(|| self.buffers.fill_with(self.me, make)).flatten();
         let Some(buffer) = filled else {
             let is_new = !remote.incoming.arrived.contains_key(&name);
             remote.incoming.backlog.insert(name, message);
@@ -223,6 +224,7 @@ impl<M: Model> Worker<'_, M> {
             }
             return Filed { is_new, has_buffer: false };
         };
+        self.buffers.charge_outside(bytes);
         let lp = self.shared.directory.place(message.to).index;
         let event = Event::new(message.key, lp, message.io, buffer);
         let is_new = remote.incoming.arrived.insert(name, event).is_none();

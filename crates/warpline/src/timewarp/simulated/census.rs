@@ -203,7 +203,7 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
         sent += worker.lps.iter().map(|lp| lp.core.sent).sum::<u64>();
         sent += moving(shared, worker.me, Package::sent).iter().sum::<u64>();
         committed += worker.statistics.committed;
-        free += worker.buffers.free_count();
+        free += worker.buffers.free_count() + worker.buffers.withheld_count();
     }
     let live = places.events.len() as u64 + places.delivered;
     let canceled = places.canceled.len() as u64 + places.held_remote;
@@ -216,7 +216,7 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
         "TW-B: events were lost or doubled"
     );
     let issued = shared.arena.issued() as usize;
-    let spare = shared.arena.available() - (shared.arena.limit() as usize - issued);
+    let spare = shared.arena.available() - (shared.arena.limit_now() as usize - issued);
     assert_eq!(places.events.len() + free + spare, issued, "ARENA-A: buffers were lost or doubled");
 }
 

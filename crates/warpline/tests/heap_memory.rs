@@ -1,0 +1,226 @@
+//! `--memory` counts what messages, saved states and undo logs own on the heap: measured with an
+//! allocator that knows how much memory is in use.
+//!
+//! # Mutations of the engine, each seen red
+//!
+//! - `heap::of_message` returns 0, or `heap::of_state` does (OWNED-A)
+//! - `Saving::forget` keeps the copy (OWNED-B)
+//! - `Worker::recharge_logs` does nothing
+
+#![expect(
+    unsafe_code,
+    reason = "measuring the memory in use means to stand in its allocator's place"
+)]
+
+mod watchdog;
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use warpline::{
+    Context, Engine, HeapMemory, LogicalProcess, LpId, Model, Report, RunError, Sequential,
+    Simulation, TimeWarp, TrackedVec, VirtualTime,
+    digest::mix,
+    settings::PoolKind,
+    state::{Undo, heap_block},
+};
+
+/// Bytes in use, with what the allocator adds to each block; and the most there were.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+struct Measuring;
+
+/// What a block takes; nothing for the buffers, whose pages are in use only where messages are:
+/// they are the only large blocks that begin with a cache line.
+fn taken(layout: Layout) -> usize {
+    if layout.align() < 64 { heap_block(layout.size()) } else { 0 }
+}
+
+// SAFETY: every method passes its arguments to the system's allocator and returns its result;
+// counting neither allocates nor unwinds.
+unsafe impl GlobalAlloc for Measuring {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // Ordering: Relaxed; counts, here and below.
+        let before = LIVE.fetch_add(taken(layout), Ordering::Relaxed);
+        PEAK.fetch_max(before + taken(layout), Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of this method, which is that of the system's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(taken(layout), Ordering::Relaxed);
+        // SAFETY: as above; `block` came from the system's allocator, as all blocks do.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Measuring = Measuring;
+
+const LPS: usize = 24;
+/// Events that each LP sends at the start.
+const FIRST: usize = 4;
+/// The bytes of a plain state, and the entries of a tracked one.
+const STATE: usize = 6000;
+const END: f64 = 150.0;
+
+/// PHOLD whose messages and states own memory on the heap.
+#[derive(Clone, Copy)]
+struct Heavy {
+    /// The most bytes of a message.
+    message: usize,
+    /// Bytes in a vector that every event changes.
+    state: usize,
+    /// How many elements of a tracked vector an event changes.
+    writes: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Node {
+    bytes: Vec<u8>,
+    tracked: TrackedVec<[u64; 8]>,
+    sum: u64,
+}
+
+impl Model for Heavy {
+    type Lp = Node;
+    type Output = Vec<u64>;
+
+    fn name(&self) -> &'static str {
+        "heavy"
+    }
+
+    fn lp_count(&self) -> usize {
+        LPS
+    }
+
+    fn make_lp(&self, _: LpId) -> Node {
+        let tracked = TrackedVec::new(vec![[0; 8]; self.writes]);
+        Node { bytes: vec![0; self.state], tracked, sum: 0 }
+    }
+
+    fn reduce(&self, sums: impl Iterator<Item = u64>) -> Vec<u64> {
+        sums.collect()
+    }
+}
+
+impl Node {
+    fn send(model: &Heavy, cx: &mut impl Context<Vec<u8>>) {
+        let to = cx.rng().lp(LPS);
+        let delay = cx.rng().exponential(1.0);
+        let bytes = cx.rng().below(model.message as u64 + 1) as usize;
+        cx.send(to, delay, vec![delay.to_bits() as u8; bytes]);
+    }
+}
+
+impl LogicalProcess for Node {
+    type Model = Heavy;
+    type Message = Vec<u8>;
+    type Summary = u64;
+
+    fn start(&mut self, model: &Heavy, cx: &mut impl Context<Vec<u8>>) {
+        (0..FIRST).for_each(|_| Self::send(model, cx));
+    }
+
+    fn handle(&mut self, model: &Heavy, message: &Vec<u8>, cx: &mut impl Context<Vec<u8>>) {
+        self.sum = mix(self.sum, message.iter().map(|&byte| u64::from(byte)).sum());
+        if let Some(place) = (self.sum as usize).checked_rem(self.bytes.len()) {
+            self.bytes[place] = self.bytes[place].wrapping_add(1);
+            self.sum = mix(self.sum, u64::from(self.bytes[place]));
+        }
+        for place in 0..model.writes {
+            self.tracked.write(place, cx)[0] ^= self.sum;
+        }
+        Self::send(model, cx);
+    }
+
+    fn finish(self, _: &Heavy, _: VirtualTime) -> u64 {
+        self.tracked.iter().fold(self.sum, |sum, value| mix(sum, value[0]))
+    }
+
+    fn tracked(&mut self, visit: &mut dyn FnMut(&mut dyn Undo)) {
+        visit(&mut self.tracked);
+    }
+
+    fn heap_bytes(&self) -> usize {
+        heap_block(self.bytes.capacity())
+    }
+
+    fn message_heap_bytes(message: &Vec<u8>) -> usize {
+        heap_block(message.capacity())
+    }
+}
+
+/// The most memory that a run had in use, beyond that at its beginning and its LPs.
+fn measured(
+    model: Heavy,
+    engine: Engine,
+    memory: Option<u64>,
+) -> (usize, Result<Report<Vec<u64>>, RunError>) {
+    let states = LPS * (heap_block(model.state) + heap_block(64 * model.writes));
+    let before = LIVE.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    let mut run = Simulation::new(model).engine(engine).seed(5).end(END);
+    if let Some(memory) = memory {
+        run = run.memory(memory);
+    }
+    let result = watchdog::run(run);
+    ((PEAK.load(Ordering::Relaxed) - before).saturating_sub(states), result)
+}
+
+/// One test, because the counters are those of the whole program.
+#[test]
+fn heap_memory_stays_within_the_limit() {
+    const MEMORY: u64 = 4 << 20;
+    /// What a run takes besides: its threads, tables, and the least sizes of its lists.
+    const BESIDES: usize = 512 << 10;
+    let models = [
+        Heavy { message: 8000, state: 0, writes: 0 },
+        Heavy { message: 0, state: STATE, writes: 0 },
+        Heavy { message: 100, state: 0, writes: 40 },
+        Heavy { message: 3000, state: 3000, writes: 10 },
+    ];
+    for model in models {
+        let (_, expected) = measured(model, Sequential::default().into(), None);
+        let expected = expected.expect("sound").digest;
+        // In turn and with long batches, workers run far ahead of each other.
+        let ahead = TimeWarp {
+            workers: 3,
+            in_turn: true,
+            batch: 1000,
+            throttle: false,
+            ..TimeWarp::default()
+        };
+        let (unlimited, report) = measured(model, ahead.clone().into(), None);
+        assert_eq!(report.expect("sound").digest, expected);
+        assert!(unlimited > 4 * MEMORY as usize, "{unlimited} bytes without a limit");
+        for (&pool, in_turn) in PoolKind::ALL.iter().flat_map(|pool| [(pool, true), (pool, false)])
+        {
+            let engine = TimeWarp { pool: pool.into(), in_turn, ..ahead.clone() };
+            let (limited, report) = measured(model, engine.into(), Some(MEMORY));
+            let report = report.unwrap_or_else(|error| panic!("{pool}: {error}"));
+            assert_eq!(report.digest, expected, "{pool}");
+            assert!(report.peak_buffer_bytes <= MEMORY, "{pool}: {}", report.peak_buffer_bytes);
+            assert!(matches!(report.details.heap_memory, HeapMemory::Counted(_)), "{pool}");
+            assert!(limited < MEMORY as usize + BESIDES, "{limited} of {MEMORY} bytes: {pool}");
+        }
+    }
+    sequential_runs_count_messages();
+}
+
+/// The sequential engine, too: what pending events own.
+fn sequential_runs_count_messages() {
+    let model = Heavy { message: 8000, state: STATE, writes: 0 };
+    let (used, report) = measured(model, Sequential::default().into(), None);
+    let report = report.expect("sound");
+    let HeapMemory::Counted(heap) = report.details.heap_memory else { panic!("nothing counted") };
+    assert!(heap as usize * 4 > used * 3, "{heap} of {used} bytes");
+    assert!(heap <= report.peak_buffer_bytes);
+    let (_, within) = measured(model, Sequential::default().into(), Some(report.peak_buffer_bytes));
+    assert_eq!(within.expect("just enough").digest, report.digest);
+    let (_, short) = measured(model, Sequential::default().into(), Some(heap));
+    assert!(matches!(short, Err(RunError::OutOfBuffers { .. })), "{short:?}");
+}
