@@ -101,11 +101,25 @@ impl<Q: MinQueue<E>, E: Entry> PendingSet<E> for Canceling<Q, E> {
         }
     }
 
+    /// The canceled ones are looked up among those that are drained, so nothing has to be popped
+    /// in order.
     fn drain_into(&mut self, entries: &mut Vec<E>) {
-        if self.removed.count() > 0 {
-            self.compact();
-        }
+        let start = entries.len();
         self.queue.drain_into(entries);
+        let mut removed = Vec::new();
+        self.removed.drain_into(&mut removed);
+        if removed.is_empty() {
+            return;
+        }
+        removed.sort_unstable();
+        let mut found = vec![false; removed.len()];
+        let drained = entries.split_off(start);
+        entries.extend(drained.into_iter().filter(|entry| {
+            let first = removed.partition_point(|other| other < entry);
+            let equal = removed[first..].iter().take_while(|other| *other == entry).count();
+            let place = found[first..first + equal].iter().position(|found| !found);
+            place.inspect(|place| found[first + place] = true).is_none()
+        }));
     }
 
     #[inline]
