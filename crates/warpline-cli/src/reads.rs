@@ -5,7 +5,9 @@
 //! `bench`, which makes a run of each engine that it measures.
 
 use clap::{ArgMatches, parser::ValueSource};
-use warpline::settings::{EngineKind, PoolKind, StateSavingKind, SynchronizationKind};
+use warpline::settings::{
+    EngineKind, MemoryPlacement, PoolKind, StateSavingKind, SynchronizationKind,
+};
 
 use crate::{args::CommonArgs, failure::Failure, ranks::is_one_of_many};
 
@@ -45,6 +47,14 @@ const CONSERVATIVE: &[EngineKind] = &[EngineKind::Conservative];
 const PROFILE: &[EngineKind] = &[EngineKind::Profile];
 const TIME_WARP: &[EngineKind] = &[EngineKind::TimeWarp];
 
+const LP_MEMORY: Need = Need {
+    holds: |args| args.timewarp.policies.memory_placement == MemoryPlacement::Lp,
+    flags: "--memory-placement lp",
+};
+const DAEMONS: Need = Need {
+    holds: |args| args.timewarp.policies.migration_daemons > 0,
+    flags: "--migration-daemons N",
+};
 const MEMORY: Need = Need { holds: |args| args.memory.is_some(), flags: "--memory BYTES" };
 const RANKS: Need =
     Need { holds: |args| args.ranks.ranks > 1 || is_one_of_many(), flags: "--ranks N or mpirun" };
@@ -78,6 +88,8 @@ const RULES: &[Rule] = &[
     rule("placement", PARALLEL, &[]),
     rule("pin", PARALLEL, &[]),
     rule("memory-placement", PARALLEL, &[]),
+    rule("migration-daemons", TIME_WARP, &[LP_MEMORY]),
+    rule("migration-period", TIME_WARP, &[DAEMONS]),
     rule("balance", PARALLEL, &[]),
     rule("ranks", AUTO_OF_RANKS, &[]),
     rule("aggregation", OF_RANKS, &[RANKS]),
@@ -101,6 +113,7 @@ const RULES: &[Rule] = &[
     rule("local-pool", TIME_WARP, &[RECEIVER]),
     rule("free1", TIME_WARP, &[MEMORY]),
     rule("free2", TIME_WARP, &[MEMORY]),
+    rule("mail", TIME_WARP, &[]),
     rule("in-turn", TIME_WARP, &[]),
     rule("as-if-many", TIME_WARP, &[]),
     rule("costs", OPTIMISTIC, &[]),

@@ -1,17 +1,19 @@
 //! The flags of the parallel engines: nearly all of them are Time Warp's.
 
+use std::time::Duration;
+
 use clap::{Args, FromArgMatches};
 use warpline::{
     TimeWarp, VirtualTime,
     settings::{
-        Cancellation, CheckpointInterval, FossilCollection, MemoryPlacement, Pool, PoolKind, Quota,
-        StateSaving, StateSavingKind,
+        Cancellation, CheckpointInterval, FossilCollection, MailQueue, MemoryPlacement, Pool,
+        PoolKind, Quota, StateSaving, StateSavingKind,
     },
 };
 
 use crate::{
     system,
-    values::{fraction, named, on_or_off, one_to, window},
+    values::{fraction, named, on_or_off, one_to, seconds, window},
 };
 
 /// What can be said about a run with a parallel engine; others ignore it, and the conservative one
@@ -132,8 +134,18 @@ pub(crate) struct Policies {
         value_parser = on_or_off()
     )]
     pub(crate) pin: bool,
+    /// Where events for LPs of other workers wait: worker, in the worker's inbox; bottom-half, with
+    /// the LP, and they follow it to another NUMA node
+    #[arg(
+        long,
+        value_name = "WHERE",
+        default_value_t,
+        value_parser = named(MailQueue::ALL, MailQueue::name)
+    )]
+    pub(crate) mail: MailQueue,
     /// Where the memory of workers is, on a machine with several NUMA nodes: off, wherever the
-    /// system puts it; worker, on the node of each worker's core; auto, worker if there are several
+    /// system puts it; worker, on the node of each worker's core; lp, the same, and each LP of Time
+    /// Warp has memory of its own, which follows it; auto, worker if there are several nodes
     #[arg(
         long,
         value_name = "WHERE",
@@ -141,6 +153,12 @@ pub(crate) struct Policies {
         value_parser = named(MemoryPlacement::ALL, MemoryPlacement::name)
     )]
     pub(crate) memory_placement: MemoryPlacement,
+    /// With --memory-placement lp: how many threads move the pages of LPs that come to another node
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) migration_daemons: usize,
+    /// With --migration-daemons: the seconds between two looks of such a thread
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
+    pub(crate) migration_period: f64,
 }
 
 impl TimeWarpArgs {
@@ -185,8 +203,11 @@ impl Policies {
                 other => other,
             },
             as_if_many: self.as_if_many,
+            mail: self.mail,
             pin: self.pin,
             memory_placement: self.memory_placement,
+            migration_daemons: self.migration_daemons,
+            migration_period: Duration::from_secs_f64(self.migration_period),
             ..TimeWarp::default()
         }
     }
@@ -223,7 +244,10 @@ impl Policies {
             format!("--global-share={global_share}"),
             format!("--local-pool={}", word(self.local_pool)),
             format!("--pin={}", word(self.pin)),
+            format!("--mail={}", self.mail),
             format!("--memory-placement={}", self.memory_placement),
+            format!("--migration-daemons={}", self.migration_daemons),
+            format!("--migration-period={}", self.migration_period),
         ];
         flags.extend(self.buffer_quota.map(|quota| format!("--buffer-quota={quota}")));
         flags.extend(self.local_share.map(|share| format!("--local-share={share}")));
@@ -256,7 +280,8 @@ mod tests {
         let every = "--batch=7 --saving=reverse --checkpoint-interval=auto --cancellation=lazy \
                      --fossil=gradual --gvt-interval=99 --throttle=off --pin=off --window=2.5 \
                      --time-barrier=3 --pool=partitioned --global-share=0.5 --local-share=0.25 \
-                     --local-pool=on --as-if-many --buffer-quota=9:2 --memory-placement=worker";
+                     --local-pool=on --as-if-many --buffer-quota=9:2 --mail=bottom-half \
+                     --memory-placement=lp --migration-daemons=3 --migration-period=0.5";
         let different = parsed(every.split_whitespace());
         assert_eq!(different.flags().len(), every.split_whitespace().count());
         for policies in [parsed([]), different] {

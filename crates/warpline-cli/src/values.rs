@@ -128,6 +128,12 @@ pub(crate) fn window(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A time of the clock, in seconds.
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| (1e-3..=1e6).contains(seconds));
+    seconds.ok_or_else(|| "expected seconds, from 0.001 to 1000000".to_owned())
+}
+
 /// Parses a fraction.
 pub(crate) fn fraction(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {

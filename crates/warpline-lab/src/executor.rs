@@ -91,6 +91,8 @@ pub struct TimeWarp {
     pub flow_control: bool,
     /// Where the memory of workers is.
     pub memory_placement: MemoryPlacement,
+    /// Page migration daemons, which wake up every second.
+    pub migration_daemons: usize,
 }
 
 impl TimeWarp {
@@ -105,11 +107,12 @@ impl TimeWarp {
             local_share: None,
             flow_control: true,
             memory_placement: MemoryPlacement::Off,
+            migration_daemons: 0,
         }
     }
 
     fn engine(self) -> Engine {
-        let Self { workers, gvt_interval, local_share, flow_control, memory_placement, .. } = self;
+        let Self { workers, gvt_interval, local_share, flow_control, .. } = self;
         let defaults = warpline::TimeWarp::default();
         let pool = match self.pool {
             PoolKind::Partitioned => Pool::Partitioned { local_share },
@@ -120,7 +123,8 @@ impl TimeWarp {
             workers,
             pool,
             gvt_interval,
-            memory_placement,
+            memory_placement: self.memory_placement,
+            migration_daemons: self.migration_daemons,
             // The figures are about what Time Warp costs.
             as_if_many: true,
             ..defaults

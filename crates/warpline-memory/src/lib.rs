@@ -33,7 +33,8 @@ pub use crossbeam_utils::{Backoff, CachePadded};
 pub use inbox::{BLOCK_ITEMS, Block, Drain, Inbox};
 pub use lists::Lists;
 pub use numa::{
-    Home, MemoryPolicy, Node, NodeAllocator, Residency, Route, Topology, TopologyError, unrouted,
+    Home, MemoryPolicy, Node, NodeAllocator, PlatformRoute, Realigned, Residency, Route, Topology,
+    TopologyError, enter_platform, segments_in_use, unrouted,
 };
 pub use pool::{BUFFERS_MAX, Pool, PoolKind, PoolPlan, Quota, UnknownPool, Worth};
 pub use prefetch::prefetch;

@@ -31,9 +31,16 @@ fn engines(memory_placement: MemoryPlacement, pin: bool) -> Vec<Engine> {
     let saving = StateSaving::Copy { interval: CheckpointInterval::Every(3) };
     let balance = Balance::Randomly(0.1);
     let time_warp = TimeWarp { workers, pin, memory_placement, ..TimeWarp::default() };
+    let time_warps =
+        [TimeWarp { saving, gvt_interval: 100, balance, ..time_warp.clone() }, time_warp];
+    if memory_placement == MemoryPlacement::Lp {
+        let daemons = |time_warp| TimeWarp { migration_daemons: 2, ..time_warp };
+        return time_warps.map(daemons).map(Engine::from).to_vec();
+    }
+    let [moving, time_warp] = time_warps.map(Engine::from);
     vec![
-        TimeWarp { saving, gvt_interval: 100, balance, ..time_warp.clone() }.into(),
-        time_warp.into(),
+        moving,
+        time_warp,
         Conservative { workers, pin, memory_placement, ..Conservative::default() }.into(),
         Speculative { workers, pin, memory_placement, ..Speculative::default() }.into(),
         Auto { workers, pin, memory_placement, ..Auto::default() }.into(),
@@ -54,7 +61,8 @@ fn the_answer_is_the_same() {
     for (params, end) in cases {
         let model = || params.clone().model().unwrap();
         let oracle = run(model(), end, Engine::default());
-        for engine in engines(MemoryPlacement::Worker, false) {
+        let all = [MemoryPlacement::Worker, MemoryPlacement::Lp];
+        for engine in all.into_iter().flat_map(|placement| engines(placement, false)) {
             let report = run(model(), end, engine.clone());
             assert_eq!(report.digest, oracle.digest, "{engine:?}");
             assert_eq!(exactly(&report.output), exactly(&oracle.output));
@@ -72,11 +80,18 @@ fn the_report_says_where_memory_is() {
     let params =
         PholdParams { lps: 256, population: 4096, lookahead: 0.5, ..PholdParams::default() };
     let model = || params.clone().model().unwrap();
-    for engine in engines(MemoryPlacement::Worker, true) {
+    let all = [MemoryPlacement::Worker, MemoryPlacement::Lp];
+    for engine in all.into_iter().flat_map(|placement| engines(placement, true)) {
         let report = run(model(), 40.0, engine.clone());
         let Some(pages) = count(&report, "pages") else { continue };
         let refused = count(&report, "bindings_refused") != Some(0);
         assert!(refused || count(&report, "pages_at_home") == Some(pages), "{engine:?}: {pages}");
+    }
+    for engine in engines(MemoryPlacement::Lp, true) {
+        let report = run(model(), 40.0, engine);
+        assert!(
+            count(&report, "segments_realigned").is_some() || count(&report, "pages").is_none()
+        );
     }
     for engine in engines(MemoryPlacement::Off, true) {
         let report = run(model(), 40.0, engine);

@@ -25,7 +25,8 @@ use warpline::{
     digest::CommitDigest,
     pending::PendingKind,
     settings::{
-        Cancellation, CheckpointInterval, EngineKind, FossilCollection, Pool, PoolKind, StateSaving,
+        Cancellation, CheckpointInterval, EngineKind, FossilCollection, MailQueue, Pool, PoolKind,
+        StateSaving,
     },
 };
 use warpline_models::{
@@ -48,6 +49,7 @@ struct Policy {
     throttle: bool,
     pool: PoolKind,
     balance: Balance,
+    mail: MailQueue,
     as_if_many: bool,
     /// Whether memory is short: for so many events more than are ever pending at once.
     spare: Option<u64>,
@@ -86,6 +88,7 @@ impl Run {
                 pending: policy.pending,
                 throttle: policy.throttle,
                 balance: policy.balance,
+                mail: policy.mail,
                 as_if_many: policy.as_if_many,
                 pool: match policy.pool {
                     PoolKind::Receiver => Pool::Receiver { local_pool: policy.batch == 1 },
@@ -157,6 +160,7 @@ fn policies(reversible: bool) -> Vec<Policy> {
                             throttle: turn % 4 < 2,
                             pool: PoolKind::ALL[turn / 3 % PoolKind::ALL.len()],
                             balance: [Balance::Off, Balance::Randomly(0.3)][turn / 5 % 2],
+                            mail: MailQueue::ALL[turn / 7 % 2],
                             as_if_many: turn % 5 > 0,
                             spare,
                         });

@@ -4,6 +4,11 @@
 //! Each thread has a *route*: the heap that it allocates in, or none. Without one, and in a program
 //! that has no heaps, [`NodeAllocator`] is the system's allocator behind one comparison. A block
 //! is freed where its address says that it was allocated, whatever the route is.
+//!
+//! A worker's thread is in one of two modes (*NUMA Time Warp*, section 3.1). In *platform mode* it
+//! allocates in the worker's heap. In *application mode*, while code of an LP runs, it allocates in
+//! the heap of that LP ([`Home::enter_application`]), and what the engine allocates in between is
+//! the platform's again ([`enter_platform`]).
 
 #![expect(unsafe_code, reason = "an allocator is an unsafe trait")]
 
@@ -15,17 +20,21 @@ use std::{
 };
 
 use super::{
-    heap::{Heap, Residency},
+    heap::{Heap, Realigned, Residency},
     space::{self, Space},
 };
 
 thread_local! {
     /// The heap that this thread allocates in. It has no destructor, so it can always be read.
     static ROUTE: Cell<Option<&'static Heap>> = const { Cell::new(None) };
+    /// The heap that it allocates in while it is in platform mode.
+    static PLATFORM: Cell<Option<&'static Heap>> = const { Cell::new(None) };
 }
 
 /// The small blocks of a worker are cut from runs of this order: huge pages, if there are any.
 const WORKER_ORDER: u32 = 5;
+/// Those of LPs, of which there are many, from single segments.
+const LP_ORDER: u32 = 0;
 
 /// An allocator that serves a worker from memory of its node ([`Home`]), and all other threads as
 /// the system's allocator does. A program installs it with `#[global_allocator]`.
@@ -153,12 +162,8 @@ impl Home {
     /// not installed [`NodeAllocator`], or if the system has no addresses to spare.
     #[must_use]
     pub fn of_worker(node: Option<u32>) -> Option<Self> {
-        Self::new(node, WORKER_ORDER)
-    }
-
-    fn new(node: Option<u32>, order: u32) -> Option<Self> {
         space::reserve()?;
-        let home = Self(Owned(Heap::owned(node, order)));
+        let home = Self(Owned(Heap::owned(node, WORKER_ORDER)));
         let probe = {
             let _route = home.enter();
             std::hint::black_box(Box::new(0_u64))
@@ -167,9 +172,45 @@ impl Home {
         (heap == Some(home.0.0)).then_some(home)
     }
 
-    /// From now on, this thread allocates here, until the route is dropped.
-    pub fn enter(&self) -> Route {
+    /// As many heaps for LPs, with no page yet. `None` as for workers. What each costs before it
+    /// is used is some 600 bytes.
+    #[must_use]
+    pub fn of_lps(count: usize) -> Option<Box<[Self]>> {
+        drop(Self::of_worker(None)?);
+        Some((0..count).map(|_| Self(Owned(Heap::owned(None, LP_ORDER)))).collect())
+    }
+
+    /// From now on, this thread is in platform mode and allocates here, until the guard is dropped.
+    pub fn enter(&self) -> PlatformRoute {
+        let before = PLATFORM.replace(Some(self.0.0));
+        PlatformRoute { _route: self.enter_application(), before }
+    }
+
+    /// From now on, this thread allocates here, until the route is dropped. The heap of its
+    /// platform mode stays the same.
+    #[inline]
+    pub fn enter_application(&self) -> Route {
         Route { before: ROUTE.replace(Some(self.0.0)), _not_send: PhantomData }
+    }
+
+    /// The node that pages are taken from.
+    #[must_use]
+    pub fn node(&self) -> Option<u32> {
+        self.0.0.node()
+    }
+
+    /// From now on, pages are taken from that node. Those that the heap has stay where they are,
+    /// until [`realign`](Self::realign) moves them.
+    pub fn set_node(&self, node: Option<u32>) {
+        self.0.0.set_node(node);
+    }
+
+    /// Moves all pages to the heap's node, one segment at a time. Others may allocate and free
+    /// here meanwhile: they are held up by no more than a copy of one entry of the table of
+    /// segments, and who touches a page that is being moved waits for that page.
+    #[must_use]
+    pub fn realign(&self) -> Realigned {
+        self.0.0.realign()
     }
 
     /// Where the pages are; no pages are counted if no node is known.
@@ -177,6 +218,12 @@ impl Home {
     pub fn residency(&self) -> Residency {
         self.0.0.residency()
     }
+}
+
+/// From now on, this thread is in platform mode, until the route is dropped.
+#[inline]
+pub fn enter_platform() -> Route {
+    Route { before: ROUTE.replace(PLATFORM.get()), _not_send: PhantomData }
 }
 
 impl Drop for Owned {
@@ -191,6 +238,21 @@ impl Drop for Owned {
 pub struct Route {
     before: Option<&'static Heap>,
     _not_send: PhantomData<*const ()>,
+}
+
+/// The way of this thread's allocations in platform mode. When it is dropped, that mode and the
+/// way are what they were before.
+#[derive(Debug)]
+#[must_use = "allocations go this way for as long as it lives"]
+pub struct PlatformRoute {
+    _route: Route,
+    before: Option<&'static Heap>,
+}
+
+impl Drop for PlatformRoute {
+    fn drop(&mut self) {
+        PLATFORM.set(self.before);
+    }
 }
 
 /// Lets this thread allocate as a program without heaps does.

@@ -93,7 +93,7 @@ struct Memory {
     /// Blocks in use.
     live: usize,
     is_owned: bool,
-    /// Runs that the system did not bind to the node.
+    /// How often the system did not bind memory to the node.
     unbound: u64,
 }
 
@@ -115,8 +115,29 @@ pub struct Residency {
     pub pages: u64,
     /// Those of them that are on the heap's node.
     pub pages_at_home: u64,
-    /// Runs of pages that the system refused to bind.
+    /// How often the system refused to bind pages.
     pub refused: u64,
+}
+
+impl Residency {
+    /// The sum of both.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            pages: self.pages + other.pages,
+            pages_at_home: self.pages_at_home + other.pages_at_home,
+            refused: self.refused + other.refused,
+        }
+    }
+}
+
+/// What became of the pages of a heap that were to be moved to its node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Realigned {
+    /// Segments whose pages were looked at.
+    pub segments: u64,
+    /// Pages that are elsewhere still.
+    pub pages_left: u64,
 }
 
 impl Heap {
@@ -157,6 +178,34 @@ impl Heap {
         // it.
         let node = self.node.load(Ordering::Relaxed);
         (node != NOWHERE).then_some(node)
+    }
+
+    pub(super) fn set_node(&self, node: Option<u32>) {
+        // Ordering: Relaxed, see `node`. `realign` takes the lock after this: a run that is taken
+        // before is in the table by then, and one that is taken after is bound to the new node.
+        self.node.store(node.unwrap_or(NOWHERE), Ordering::Relaxed);
+    }
+
+    /// Moves the pages of all runs to the node.
+    pub(super) fn realign(&self) -> Realigned {
+        let _system = allocator::unrouted();
+        let mut done = Realigned::default();
+        let Some(node) = self.node() else { return done };
+        // A heap with an owner gives no run back (HEAP-B), so the table only grows, and a run can
+        // be moved without the lock.
+        let run = |index: usize| self.lock().runs.get(index).copied();
+        for run in (0..).map_while(run) {
+            for segment in (0..run.bytes()).step_by(SEGMENT) {
+                let address = run.memory.as_ptr().wrapping_add(segment);
+                let Some(address) = NonNull::new(address) else { continue };
+                done.segments += 1;
+                if !system::prefer(address, SEGMENT, node) {
+                    self.lock().unbound += 1;
+                }
+                done.pages_left += pages_elsewhere(address.as_ptr(), SEGMENT, node);
+            }
+        }
+        done
     }
 
     /// A block for a layout, and whether it reads as zeroes. `None` if the space is used up, or the
@@ -267,11 +316,8 @@ impl Heap {
         };
         let mut residency = Residency { refused, ..Residency::default() };
         let Some(node) = self.node() else { return residency };
-        let step = system::page_size();
         for run in runs {
-            let pages: Vec<_> = (0..run.bytes() / step)
-                .map(|page| run.memory.as_ptr().cast_const().wrapping_add(page * step))
-                .collect();
+            let pages = pages(run.memory.as_ptr(), run.bytes());
             for nodes in pages.chunks(COUNTED_AT_ONCE).filter_map(system::nodes_of) {
                 residency.pages += nodes.iter().filter(|&&found| found >= 0).count() as u64;
                 let is_home = |found: &&i32| u32::try_from(**found) == Ok(node);
@@ -280,6 +326,18 @@ impl Heap {
         }
         residency
     }
+}
+
+/// The first byte of each page of a range.
+fn pages(memory: *const u8, bytes: usize) -> Vec<*const u8> {
+    (0..bytes).step_by(system::page_size()).map(|page| memory.wrapping_add(page)).collect()
+}
+
+/// How many pages of a range have memory on another node than that.
+fn pages_elsewhere(memory: *const u8, bytes: usize, node: u32) -> u64 {
+    let nodes = system::nodes_of(&pages(memory, bytes)).unwrap_or_default();
+    nodes.iter().filter(|&&found| u32::try_from(found).is_ok_and(|found| found != node)).count()
+        as u64
 }
 
 impl PartialEq for Heap {

@@ -15,7 +15,8 @@ mod space;
 pub(crate) mod system;
 mod topology;
 
-pub use allocator::{Home, NodeAllocator, Route, unrouted};
-pub use heap::Residency;
+pub use allocator::{Home, NodeAllocator, PlatformRoute, Route, enter_platform, unrouted};
+pub use heap::{Realigned, Residency};
+pub use space::segments_in_use;
 pub use system::MemoryPolicy;
 pub use topology::{Node, Topology, TopologyError};

@@ -80,6 +80,13 @@ pub(super) fn reserved() -> Option<&'static Space> {
     SPACE.get()?.as_ref()
 }
 
+/// How many segments are with heaps now, of the whole process: those of runs that go on, and of
+/// what they have left behind.
+#[must_use]
+pub fn segments_in_use() -> usize {
+    reserved().map_or(0, Space::taken)
+}
+
 /// The space, which is reserved now if it was not before. `None` where the system refuses it.
 pub(super) fn reserve() -> Option<&'static Space> {
     SPACE.get_or_init(Space::new).as_ref()
@@ -162,9 +169,8 @@ impl Space {
     }
 
     /// The segments that heaps have.
-    #[cfg(test)]
     pub(super) fn taken(&self) -> usize {
-        let runs = self.runs.lock().unwrap();
+        let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let free = runs.free.iter().enumerate().map(|(order, free)| free.len() << order);
         runs.next - free.sum::<usize>()
     }

@@ -7,7 +7,7 @@
 
 use std::num::NonZero;
 
-use warpline_memory::{Binding, Home, Residency, Route, Topology, bind_worker};
+use warpline_memory::{Binding, Home, PlatformRoute, Residency, Topology, bind_worker};
 
 use crate::{
     placement::LpDirectory,
@@ -23,7 +23,7 @@ const REFUSED: &str = "bindings_refused";
 #[derive(Debug)]
 pub(crate) struct Station {
     // Dropped in this order: the thread leaves its heap before the heap loses its owner.
-    route: Option<Route>,
+    route: Option<PlatformRoute>,
     home: Option<Home>,
     binding: Option<Binding>,
 }
@@ -49,6 +49,11 @@ impl Station {
         self.binding.iter_mut()
     }
 
+    /// The node that the thread's memory is on, if it is known.
+    pub(crate) fn node(&self) -> Option<u32> {
+        self.home.as_ref()?.node()
+    }
+
     /// Leaves the station; says where the memory lies that was taken.
     pub(crate) fn leave(self) -> Option<Residency> {
         drop(self.route);
@@ -65,7 +70,7 @@ fn nodes_with_memory(topology: &Topology) -> usize {
 fn has_homes(placement: MemoryPlacement, topology: &Topology) -> bool {
     match placement {
         MemoryPlacement::Off => false,
-        MemoryPlacement::Worker => true,
+        MemoryPlacement::Worker | MemoryPlacement::Lp => true,
         MemoryPlacement::Auto => nodes_with_memory(topology) > 1,
     }
 }
@@ -74,14 +79,9 @@ fn has_homes(placement: MemoryPlacement, topology: &Topology) -> bool {
 pub(crate) fn counters(
     stations: impl Iterator<Item = Option<Residency>>,
 ) -> impl Iterator<Item = (&'static str, u64)> {
-    let add = |sum: Residency, one: Residency| Residency {
-        pages: sum.pages + one.pages,
-        pages_at_home: sum.pages_at_home + one.pages_at_home,
-        refused: sum.refused + one.refused,
-    };
     stations
         .flatten()
-        .reduce(add)
+        .reduce(Residency::plus)
         .into_iter()
         .flat_map(|all| [(PAGES, all.pages), (AT_HOME, all.pages_at_home), (REFUSED, all.refused)])
 }
@@ -111,7 +111,9 @@ pub(crate) fn remark(
              `mbind`); pages lie where they are first touched"
         ),
         (Some(pages), Some(at_home), _) if let Some(pages) = NonZero::new(pages) => format!(
-            "{at_home} of {pages} pages of the workers lie on the nodes of their workers ({:.1} %)",
+            "{at_home} of {pages} pages of the workers {}lie on the nodes of their workers \
+             ({:.1} %)",
+            if placement == MemoryPlacement::Lp { "and of their LPs " } else { "" },
             100.0 * at_home as f64 / pages.get() as f64
         ),
         _ => "workers are not bound to cores, so their memory cannot be bound to nodes".to_owned(),

@@ -28,7 +28,8 @@ pub use placement::{MemoryPlacement, Placement};
 pub use profile::{Cost, Profile};
 pub use speculative::{Speculative, Width};
 pub use timewarp::{
-    Cancellation, CheckpointInterval, FossilCollection, StateSaving, StateSavingKind, TimeWarp,
+    Cancellation, CheckpointInterval, FossilCollection, MailQueue, StateSaving, StateSavingKind,
+    TimeWarp,
 };
 pub use warpline_graph::{NodeScheduler, ReadyNode, Schedule};
 pub use warpline_memory::{Pool, PoolKind, Quota, UnknownPool};

@@ -26,7 +26,11 @@ pub(crate) struct Parallel<'s> {
 
 impl Parallel<'_> {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
-        from_one("workers", self.workers, WORKERS_MAX)
+        from_one("workers", self.workers, WORKERS_MAX)?;
+        let placement = self.memory_placement;
+        let ok = placement != MemoryPlacement::Lp || self.engine == EngineKind::TimeWarp;
+        let allowed = "off, worker or auto: only LPs of Time Warp have memory of their own";
+        ConfigError::check(ok, "memory-placement", placement, allowed)
     }
 }
 

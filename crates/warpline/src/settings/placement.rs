@@ -13,6 +13,10 @@ names! {
     /// What a worker allocates, its LPs too, is in memory of its own, on the node of its core. For
     /// programs that install [`NodeAllocator`](crate::nodes::NodeAllocator), as the command does.
     Worker = "worker";
+    /// As `Worker`, and in Time Warp each LP has memory of its own, for its state and all that its
+    /// code allocates. It follows the LP to the node of its worker
+    /// ([`TimeWarp::migration_daemons`](crate::TimeWarp::migration_daemons)).
+    Lp = "lp";
     /// As `Worker` on a machine with several nodes, and as `Off` on others.
     Auto = "auto";
 }

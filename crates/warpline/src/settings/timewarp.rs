@@ -1,6 +1,6 @@
 //! The settings of Time Warp, and the names of its policies.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, time::Duration};
 
 use warpline_core::VirtualTime;
 use warpline_memory::{BufferTrace, Pool, PoolPlan, Worth};
@@ -11,6 +11,8 @@ use crate::{ConfigError, PendingKind, names::names};
 
 /// The most events that are handled between two looks at the inbox.
 const BATCH_MAX: usize = 65_536;
+/// The most page migration daemons.
+const DAEMONS_MAX: usize = 1024;
 
 /// Time Warp: workers run ahead of each other, and undo what turns out to have been too early.
 ///
@@ -38,6 +40,13 @@ pub struct TimeWarp {
     pub pin: bool,
     /// Where the memory of workers is, if they are bound to cores.
     pub memory_placement: MemoryPlacement,
+    /// How many threads move the pages of LPs that have come to another NUMA node, if LPs have
+    /// memory of their own (*NUMA Time Warp*, section 3.4). Without any, pages stay where they are.
+    pub migration_daemons: usize,
+    /// How long these threads sleep between two looks.
+    pub migration_period: Duration,
+    /// Where mail for other workers waits.
+    pub mail: MailQueue,
     /// The pending event set.
     pub pending: PendingKind,
     /// How many events a worker handles between two looks at its inbox (GTW, 3.6.3).
@@ -88,6 +97,9 @@ impl Default for TimeWarp {
             balance: Balance::Off,
             pin: true,
             memory_placement: MemoryPlacement::Off,
+            migration_daemons: 0,
+            migration_period: Duration::from_secs(1),
+            mail: MailQueue::Worker,
             pending: PendingKind::default(),
             batch: 64,
             window: f64::INFINITY,
@@ -114,6 +126,7 @@ impl TimeWarp {
         let balance = |ok, allowed| ConfigError::check(ok, "balance", self.balance, allowed);
         let ok = ranks == 1 || self.balance == Balance::Off;
         balance(ok, "off with Time Warp on several ranks")?;
+        self.validate_migration()?;
         from_one("batch", self.batch, BATCH_MAX)?;
         from_one("gvt-interval", self.gvt_interval, 1 << 30)?;
         if let StateSaving::Copy { interval: CheckpointInterval::Every(events) } = self.saving {
@@ -128,6 +141,17 @@ impl TimeWarp {
         fraction("free1", free1)?;
         fraction("free2", free2)?;
         self.pool.fraction().map_or(Ok(()), |(key, share)| fraction(key, share))
+    }
+
+    fn validate_migration(&self) -> Result<(), ConfigError> {
+        let daemons = self.migration_daemons;
+        let check = |ok, allowed| ConfigError::check(ok, "migration-daemons", daemons, allowed);
+        let has_homes = self.memory_placement == MemoryPlacement::Lp;
+        check(daemons == 0 || has_homes, "0 unless memory-placement is `lp`")?;
+        check(daemons <= DAEMONS_MAX, "up to 1024")?;
+        let period = self.migration_period;
+        let seconds = period.as_secs_f64();
+        ConfigError::check(!period.is_zero(), "migration-period", seconds, "above 0 seconds")
     }
 
     /// Whether LPs move. Workers that take turns share their load already, and what is measured
@@ -226,6 +250,16 @@ names! {
     /// Once the event is handled again and does not send the same. The model has to tell messages
     /// apart ([`identity`](crate::LogicalProcess::identity)).
     Lazy = "lazy";
+}
+
+names! {
+    /// Where events for LPs of another worker wait, in Time Warp.
+    pub enum MailQueue as "mail", default Worker;
+    /// In the worker's inbox, which takes blocks of them (the MsgQ of GTW).
+    Worker = "worker";
+    /// With the LP, in its bottom half, so that they follow it to another NUMA node (*NUMA Time
+    /// Warp*, section 3.3).
+    BottomHalf = "bottom-half";
 }
 
 names! {

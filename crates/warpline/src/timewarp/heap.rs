@@ -20,6 +20,15 @@ use warpline_memory::Buffers;
 
 use super::{Message, event::Event, saving::Lp, worker::Worker};
 
+/// What the memory of the run asks of copies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CopyRules {
+    /// Whether memory is limited, so that no copy is kept for its memory (OWNED-B).
+    pub(super) is_limited: bool,
+    /// Whether LPs have memory of their own: then a copy of one is not made in that of another.
+    pub(super) apart: bool,
+}
+
 /// What a message owns.
 #[inline]
 pub(super) fn of_message<M: Model>(message: &Message<M>) -> usize {

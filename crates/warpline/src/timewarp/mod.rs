@@ -34,6 +34,7 @@
 
 mod alone;
 mod anti_messages;
+mod bottom_halves;
 mod cancelback;
 mod costs;
 mod crew;
@@ -47,6 +48,7 @@ mod heap;
 mod history;
 mod io;
 mod load;
+mod lp_memory;
 mod manning;
 mod moves;
 mod new_gvt;

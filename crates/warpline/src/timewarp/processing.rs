@@ -117,6 +117,7 @@ impl<M: Model> Worker<'_, M> {
             "TW-A: {event:?} was not found to be a straggler"
         );
         let at = self.history.push(event, &lp.core, lp.last, self.sender.sent.back());
+        let application = self.sender.memory.map(|memory| memory.enter(lp.id));
         self.saving.before(lp, &mut self.history, at, &self.buffers);
         (lp.last, lp.last_time) = (at, event.time());
         lp.work.count();
@@ -143,6 +144,7 @@ impl<M: Model> Worker<'_, M> {
             self.statistics.outputs += 1;
         }
         let note = cx.sink.note;
+        drop(application);
         digest.commit(&event.key, M::Lp::fingerprint(message));
         self.saving.note(at, note);
         self.handling = false;

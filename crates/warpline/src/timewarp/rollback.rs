@@ -46,6 +46,7 @@ impl<M: Model> Worker<'_, M> {
         if first != NONE {
             let (number, logs) = (lp, self.log_bytes(lp));
             let (lp, history) = (&mut self.lps[lp as usize], &mut self.history);
+            let _application = self.sender.memory.map(|memory| memory.enter(lp.id));
             self.saving.restore(self.model, lp, first, cut_off, history, &self.buffers);
             lp.last = at;
             lp.work.undo((self.statistics.rolled_back - before) as i32);

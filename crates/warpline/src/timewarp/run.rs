@@ -1,6 +1,6 @@
 //! A run: starts the workers, watches them, and makes the report of their results.
 
-use std::{mem::needs_drop, sync::atomic::Ordering, time::Instant};
+use std::{mem::needs_drop, sync::atomic::Ordering, thread, time::Instant};
 
 use warpline_core::{CommitDigest, Fault, LogicalProcess, LpId, Model, VirtualTime};
 use warpline_memory::{Binding, Residency};
@@ -11,6 +11,7 @@ use super::{
     crew::{Crew, Seats},
     diagnosis::Evidence,
     gvt::Bound,
+    lp_memory,
     manning::Manning,
     remote::Exchanged,
     saving::Lp,
@@ -25,8 +26,7 @@ use crate::{
     panics,
     pending::PendingSet,
     run::{
-        Alarm, Conclusion, FailureOrder, Outcome, Ranks, Run, model_error,
-        station::{self, Station},
+        Alarm, Conclusion, FailureOrder, Outcome, Ranks, Run, model_error, station::Station,
         threads,
     },
     settings::{Settings, TimeWarp},
@@ -99,8 +99,9 @@ pub(crate) fn run<M: Model>(
         }
         let mut conclusion = Reporting { shared, started }.conclusion(results, watch);
         let committed = conclusion.totals.committed_events;
-        let remark = manning.and_then(|manning| manning.remark(committed));
-        conclusion.details.remarks.extend(remark);
+        let of_crew = manning.and_then(|manning| manning.remark(committed));
+        let of_memory = shared.memory.as_ref().and_then(|one| one.remark(threads::cores()));
+        conclusion.details.remarks.extend(of_crew.into_iter().chain(of_memory));
         conclusion.details.counters.extend(counters);
         Outcome::Done(conclusion)
     })
@@ -127,6 +128,9 @@ fn work_at_once<M: Model>(
         // A bug of the engine must not leave the others waiting for this thread.
         let alarm = Alarm::new(|| sound_alarm(shared, &crew, me));
         let station = Station::take(&shared.directory, me, &shared.settings.parallel());
+        if let Some(memory) = &shared.memory {
+            memory.set_node(me, station.node());
+        }
         let worker = Box::new(Worker::new(model, shared, me, ranks));
         let manning = Manning::new(&shared.settings).filter(|_| me == 0);
         let observer = Observer::new(shared, watch, started, manning);
@@ -139,8 +143,12 @@ fn work_at_once<M: Model>(
         shared.abandon();
         crew.break_off();
     };
-    let threads = threads::at_once(shared.workers(), watch, &shared.failure, refused, work);
-    let counters = station::counters(threads.iter().map(|(.., residency)| *residency)).collect();
+    let threads = thread::scope(|scope| {
+        let _daemons = shared.memory.as_ref().map(|memory| memory.start_daemons(scope));
+        threads::at_once(shared.workers(), watch, &shared.failure, refused, work)
+    });
+    let of_workers = threads.iter().map(|one| one.2);
+    let counters = lp_memory::counters(shared.memory.as_ref(), of_workers);
     let (mut results, mut decided) = (Vec::new(), None);
     for (workers, manning, _) in threads {
         results.extend(workers);
@@ -178,8 +186,7 @@ fn work_in_turn<M: Model>(
 pub(super) fn refuse_what_the_model_lacks<M: Model>(
     settings: &Settings<TimeWarp>,
 ) -> Result<(), ConfigError> {
-    let needs_reverse = settings.engine.saving == StateSaving::Reverse;
-    let ok = !needs_reverse || M::Lp::REVERSIBLE;
+    let ok = settings.engine.saving != StateSaving::Reverse || M::Lp::REVERSIBLE;
     ConfigError::check(ok, "saving", "reverse", "copy: the model cannot reverse")
 }
 
@@ -476,10 +483,8 @@ impl<M: Model> Reporting<'_, M> {
             left += sent.events + received.anti_messages;
             canceled += sent.anti_messages + received.events;
         }
-        for block in self.shared.inboxes.iter().flat_map(|inbox| inbox.drain()) {
-            for mail in &block.items {
-                *(if mail.cancels().is_some() { &mut canceled } else { &mut left }) += 1;
-            }
+        for mail in self.shared.all_mail() {
+            *(if mail.cancels().is_some() { &mut canceled } else { &mut left }) += 1;
         }
         assert_eq!(
             sent + canceled,

@@ -30,12 +30,12 @@ use std::{
 };
 
 use warpline_core::{Io, LogicalProcess, LpId, Model, Reversal, shallow};
-use warpline_memory::Buffers;
+use warpline_memory::{Buffers, enter_platform};
 
 use super::{
     Message,
     gvt::Bound,
-    heap,
+    heap::{self, CopyRules},
     history::{NONE, Record, Ring},
     load::Work,
     sending::Coasting,
@@ -109,8 +109,7 @@ pub(super) struct Saving<M: Model> {
     /// By LP, where some records have no copy.
     sparse: Option<Vec<Copies>>,
     tuning: Option<Tuning>,
-    /// Whether memory is limited, so that no copy is kept for its memory (OWNED-B).
-    is_limited: bool,
+    rules: CopyRules,
     pub(super) coasted: u64,
     pub(super) copied: u64,
 }
@@ -120,7 +119,7 @@ impl<M: Model> Saving<M> {
         saving: StateSaving,
         admission: &Admission,
         lps: usize,
-        is_limited: bool,
+        rules: CopyRules,
     ) -> Self {
         use CheckpointInterval::{Auto, Every};
         let (every, tuned) = match saving {
@@ -136,7 +135,7 @@ impl<M: Model> Saving<M> {
             every,
             sparse: (!saving.copies_all()).then(|| vec![Copies::default(); lps]),
             tuning: tuned.then(Tuning::default),
-            is_limited,
+            rules,
             coasted: 0,
             copied: 0,
         }
@@ -180,7 +179,7 @@ impl<M: Model> Saving<M> {
         let before = self.copies[place].as_ref().map_or(0, heap::of_state);
         if self.undoes_writes(lp) {
             self.copies[place] = Some(shallow(|| lp.state.clone()));
-        } else if let Some(copy) = &mut self.copies[place] {
+        } else if let Some(copy) = self.copies[place].as_mut().filter(|_| !self.rules.apart) {
             copy.clone_from(&lp.state);
         } else {
             self.copies[place] = Some(lp.state.clone());
@@ -195,6 +194,7 @@ impl<M: Model> Saving<M> {
     /// Grows with the log: all copies move to their new places.
     #[cold]
     fn grow(&mut self, history: &Ring<Record>, back: u64, buffers: &Buffers<'_, Message<M>>) {
+        let _platform = self.rules.apart.then(enter_platform);
         let capacity = history.capacity();
         let (mut copies, mut old) = (Vec::new(), std::mem::take(&mut self.copies));
         copies.resize_with(capacity, || None);
@@ -217,7 +217,7 @@ impl<M: Model> Saving<M> {
     /// copy at its place may use its memory.
     #[inline]
     pub(super) fn forget(&mut self, at: u64, buffers: &Buffers<'_, Message<M>>) {
-        if const { needs_drop::<M::Lp>() } && self.is_limited {
+        if const { needs_drop::<M::Lp>() } && self.rules.is_limited {
             let place = at as usize & (self.copies.len() - 1);
             let bytes = self.copies[place].take().as_ref().map_or(0, heap::of_state);
             heap::recharge(buffers, bytes, 0);

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use warpline_core::{EventKey, Fault, Io, LogicalProcess, LpId, Model, UndoPoint, VirtualTime};
-use warpline_memory::{Block, Buffers};
+use warpline_memory::{Block, Buffers, enter_platform};
 
 use super::{
     Message,
@@ -17,6 +17,7 @@ use super::{
     gvt::{Bound, Participant},
     heap,
     history::{Held, Sent, SentLog},
+    lp_memory::LpMemory,
     remote::Remote,
     shared::{Mail, Shared},
     worker::Worker,
@@ -60,6 +61,8 @@ pub(super) struct Sender<'r, M: Model> {
     /// off for lack of memory.
     pub(super) must_send: Option<usize>,
     pub(super) costs: Costs,
+    /// If LPs have memory of their own.
+    pub(super) memory: Option<&'r LpMemory>,
     /// All that concerns other ranks, if there are any.
     pub(super) remote: Option<Box<Remote<'r, Message<M>>>>,
 }
@@ -87,6 +90,7 @@ impl<'r, M: Model> Sender<'r, M> {
             cut_off: CutOff::default(),
             must_send: None,
             costs: Costs::new(shared.settings.engine.measure_costs),
+            memory: shared.memory.as_ref(),
             remote: remote.map(Box::new),
         }
     }
@@ -94,12 +98,29 @@ impl<'r, M: Model> Sender<'r, M> {
     /// Hands an event to another worker.
     #[inline(always)]
     pub(super) fn post(&mut self, worker: usize, event: Event) {
+        self.fill_half(event);
         self.write(worker, event, Bound(event.key.words()));
     }
 
     /// Hands an anti-message to another worker. GVT does not reach the event before it has come.
     pub(super) fn post_anti(&mut self, worker: usize, anti: Event) {
+        self.fill_half(anti);
         self.write(worker, anti, Bound(anti.key.words()).before());
+    }
+
+    /// Appends mail to its LP's bottom half, if there are such. What is handed to the LP's worker
+    /// is a notice then.
+    #[inline(always)]
+    pub(super) fn fill_half(&self, mail: Event) {
+        if let Some(halves) = &self.shared.halves {
+            halves.push(mail, self.memory);
+        }
+    }
+
+    /// Hands a notice of an event or an anti-message to another worker.
+    pub(super) fn notify(&mut self, worker: usize, notice: Event) {
+        let key = Bound(notice.key.words());
+        self.write(worker, notice, if notice.cancels().is_some() { key.before() } else { key });
     }
 
     #[inline(always)]
@@ -219,6 +240,7 @@ impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
     #[inline]
     fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: Message<M>) {
         let sender = &mut *self.sender;
+        let _platform = sender.memory.map(|_| enter_platform());
         let place = sender.places[to.index()];
         let is_mine = place.worker == sender.id;
         let local = || sender.shared.directory.local(place.worker);

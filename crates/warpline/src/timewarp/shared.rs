@@ -7,10 +7,12 @@ use warpline_memory::{Arena, BLOCK_ITEMS, Block, CachePadded, Inbox, Worth};
 
 use super::{
     Message,
+    bottom_halves::BottomHalves,
     event::Event,
     gvt::Gvt,
     history::{Record, Sent},
     io::IoStage,
+    lp_memory::LpMemory,
     moves::SharedMoves,
     remote::shared::{RemoteShared, TimeBarrier},
 };
@@ -20,7 +22,7 @@ use crate::{
     monitor::{Board, board},
     placement::LpDirectory,
     run::{FirstFailure, Ranks},
-    settings::{Settings, TimeWarp},
+    settings::{MailQueue, Settings, TimeWarp},
 };
 
 /// Mail between workers: events and anti-messages, in the order in which they were sent.
@@ -37,6 +39,8 @@ pub(super) struct Shared<M: Model> {
     pub(super) directory: LpDirectory,
     pub(super) arena: Arena<Message<M>>,
     pub(super) inboxes: Box<[CachePadded<Inbox<Event>>]>,
+    /// If mail waits with its LPs: then inboxes have notices of it.
+    pub(super) halves: Option<BottomHalves>,
     /// Emptied blocks on their way back to the worker that made them.
     pub(super) returned: Box<[CachePadded<Inbox<Event>>]>,
     pub(super) shown: Board,
@@ -44,6 +48,8 @@ pub(super) struct Shared<M: Model> {
     /// The simulated time barrier, as ordered bits; all ones for none.
     pub(super) barrier: AtomicU64,
     pub(super) io: IoStage<M>,
+    /// If LPs have memory of their own.
+    pub(super) memory: Option<LpMemory>,
     /// If LPs move.
     pub(super) moves: Option<SharedMoves<M>>,
     pub(super) failure: FirstFailure,
@@ -79,15 +85,26 @@ impl<M: Model> Shared<M> {
             arena: Arena::new(settings.engine.pool_plan(limit, Self::worth(workers)))
                 .traced(settings.engine.trace.clone()),
             inboxes: padded(),
+            halves: (settings.engine.mail == MailQueue::BottomHalf).then(|| BottomHalves::new(lps)),
             returned: padded(),
             shown: board(workers),
             gvt: Gvt::new(workers, ranks.count() > 1),
             barrier: AtomicU64::new(barrier),
             io: IoStage::new(workers, ranks, wires.as_ref().map(|wires| wires.message)),
+            memory: LpMemory::new(&settings.engine, lps),
             moves: settings.engine.moves_lps().then(|| SharedMoves::new(workers)),
             failure: FirstFailure::default(),
             remote: wires.map(|wires| RemoteShared::new(ranks.count(), wires.message)),
         })
+    }
+
+    /// Takes all mail, after the workers have ended.
+    pub(super) fn all_mail(&self) -> Vec<Event> {
+        if let Some(halves) = &self.halves {
+            return halves.all();
+        }
+        let blocks = self.inboxes.iter().flat_map(|inbox| inbox.drain());
+        blocks.flat_map(|block| block.items).collect()
     }
 
     /// Whether there are no other ranks.

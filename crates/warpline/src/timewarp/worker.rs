@@ -25,6 +25,7 @@ use super::{
     event::Event,
     flow::Flow,
     gvt::Bound,
+    heap::CopyRules,
     history::{Held, NONE, Record, Ring},
     load::{Meter, Work},
     moves::Moves,
@@ -111,6 +112,8 @@ impl<'r, M: Model> Worker<'r, M> {
         ranks: &'r Ranks<'r>,
     ) -> Self {
         let settings = &shared.settings.engine;
+        let (is_limited, apart) = (shared.settings.memory.is_some(), shared.memory.is_some());
+        let rules = CopyRules { is_limited, apart };
         let buffers = shared.arena.buffers(me);
         let lps = shared.directory.lps_of(me).len();
         Self {
@@ -118,17 +121,12 @@ impl<'r, M: Model> Worker<'r, M> {
             shared,
             me,
             lps: Vec::with_capacity(lps),
-            is_limited: shared.settings.memory.is_some(),
+            is_limited,
             wants_sender: buffers.wants_sender(),
             buffers,
             sender: Sender::new(shared, me, ranks),
             history: Ring::default(),
-            saving: Saving::new(
-                settings.saving,
-                &shared.admission,
-                lps,
-                shared.settings.memory.is_some(),
-            ),
+            saving: Saving::new(settings.saving, &shared.admission, lps, rules),
             canceled: Vec::new(),
             waiting: Waiting::default(),
             moves: Moves::new(shared, me),
@@ -159,7 +157,11 @@ impl<'r, M: Model> Worker<'r, M> {
         for &id in self.shared.directory.lps_of(self.me) {
             let (model, buffers, sender, lps) =
                 (self.model, &self.buffers, &mut self.sender, &mut self.lps);
+            if let Some(memory) = sender.memory {
+                memory.follow(id, self.me);
+            }
             let outcome = panics::catch(|| {
+                let _application = sender.memory.map(|memory| memory.enter(id));
                 let sink =
                     Sending { sender: &mut *sender, buffers, undo: UndoPoint::NEVER, note: 0 };
                 let handling::Lp::<M::Lp> { mut state, core } =

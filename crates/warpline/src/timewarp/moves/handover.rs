@@ -219,8 +219,14 @@ impl<M: Model> Worker<'_, M> {
             self.sender.pending.insert(event.with_lp(index));
         }
         self.held.extend(held);
+        if let Some(memory) = self.sender.memory {
+            memory.follow(id, self.me);
+        }
         let kept = self.moves.awaited.remove(&id.get());
         debug_assert!(kept.is_some(), "MOVE-B: {id:?} was not awaited");
+        if let Some(halves) = &self.shared.halves {
+            return self.exchange_halves(halves, id.get(), index);
+        }
         for mail in kept.unwrap_or_default() {
             self.file_mail(mail);
         }

@@ -20,8 +20,16 @@ use crate::{
 
 type Workers<'w, 'r> = &'w mut [Worker<'r, Toy>];
 
-/// The mail that is on its way to a worker; it stays there.
-fn mail(shared: &Shared<Toy>, to: usize) -> Vec<Event> {
+/// The mail that is on its way to a worker; it stays there. In bottom halves that is what the
+/// worker may take, and the first worker has all anti-messages.
+fn mail(shared: &Shared<Toy>, to: usize, buffers: &Buffers<'_, Note>) -> Vec<Event> {
+    if let Some(halves) = &shared.halves {
+        let is_for = |mail: &Event| match mail.cancels() {
+            None => buffers.owns(mail.buffer()),
+            Some(_) => to == 0,
+        };
+        return halves.all().into_iter().filter(is_for).collect();
+    }
     let mut items = Vec::new();
     let blocks: Vec<Mail> = shared.inboxes[to].drain().collect();
     for block in blocks {
@@ -60,7 +68,8 @@ pub(super) fn exchanged(workers: &[Worker<'_, Toy>]) -> Option<Exchanged> {
 /// TW-C: no event that can still happen at this rank is below the newest GVT.
 pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bound) {
     for (to, worker) in workers.iter_mut().enumerate() {
-        let mail = mail(shared, to).into_iter().map(|event| ("in the mail", event));
+        let mail =
+            mail(shared, to, &worker.buffers).into_iter().map(|event| ("in the mail", event));
         let pending = worker.sender.pending.peek().map(|&event| ("pending", event));
         let waiting = worker.waiting.all().map(|&event| ("waiting", event));
         let canceled = worker.canceled.iter().map(|&event| ("canceled", event));
@@ -115,11 +124,13 @@ impl Places {
 
     /// Adds the events of the worker `me`: in its mail, delivered or not, and with itself.
     fn add_worker(&mut self, shared: &Shared<Toy>, workers: Workers<'_, '_>, me: usize) {
-        let mut to_me = mail(shared, me);
-        let open = workers.iter().filter_map(|from| from.sender.open[me].as_ref());
-        to_me.extend(open.flat_map(|block| block.items.iter().copied()));
+        let mut to_me = mail(shared, me, &workers[me].buffers);
+        if shared.halves.is_none() {
+            let open = workers.iter().filter_map(|from| from.sender.open[me].as_ref());
+            to_me.extend(open.flat_map(|block| block.items.iter().copied()));
+            to_me.extend(workers[me].moves.kept());
+        }
         let worker = &mut workers[me];
-        to_me.extend(worker.moves.kept());
         let buffers = &worker.buffers;
         let ids: Vec<u32> = worker.lps.iter().map(|lp| lp.id.get()).collect();
         let named = |event: Event| event.with_lp(ids[event.lp as usize]);

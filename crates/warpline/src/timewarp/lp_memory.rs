@@ -1,0 +1,280 @@
+//! Memory of its own for each LP (`--memory-placement lp`), which follows the LP to other nodes.
+//!
+//! An LP has a *home*: a heap whose segments no other LP's data shares, on the node of its worker.
+//! There lies what the LP's code allocates: in its state, in the copies of its state, in messages
+//! that it sends. ([`Worker::start`](super::worker::Worker::start), `handle` and `undo` enter it
+//! around that code; a send goes back to platform mode.) A state's own fields, its records and its
+//! pending events are in lists of the worker, and are copied to those of the next worker when the
+//! LP moves, so they need no pages of their own. Event buffers are shared by all.
+//!
+//! If an LP comes to a worker on another node ([`LpMemory::follow`]), its home takes new pages
+//! there; the *page migration daemons* move those that it has: threads that wake up now and then,
+//! each for some homes. The system binds the pages anew as it moves them, so that its automatic
+//! balancing leaves them where they are. A worker only writes a request.
+//!
+//! Where there are many LPs, neighbors share a home, which follows the first of them.
+//!
+//! # Invariants
+//!
+//! - **HOME-A.** A home's node is that of the worker which its first LP came to last.
+//! - **HOME-B.** After a change of node a request is with one daemon, until all pages are on the
+//!   node of then or [`TRIES_MAX`] attempts were made.
+//!
+//! # References
+//!
+//! Pellegrini and Quaglia, *NUMA Time Warp*, sections 3.2 and 3.4. Ours differs from the paper's
+//! daemon in two ways: it finds requests in lists, not by a look at each object; and it binds and
+//! moves with one call (`mbind`), where the paper's only moves (`move_pages`).
+
+use std::{
+    sync::{
+        Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+    },
+    thread::{self, Scope},
+    time::Duration,
+};
+
+use warpline_core::{LpId, mix};
+use warpline_memory::{Home, Residency, Route};
+
+use crate::{
+    run::station,
+    settings::{MemoryPlacement, TimeWarp},
+};
+
+/// More LPs than this share homes: a home that is used costs a page at the least, and the system
+/// has room for some 65 000 ranges with a binding of their own.
+const HOMES_MAX: usize = 1 << 14;
+/// How often a daemon tries to move the pages of a home.
+const TRIES_MAX: u32 = 16;
+/// No node.
+const NOWHERE: u32 = u32::MAX;
+
+/// The homes of all LPs.
+#[derive(Debug)]
+pub(super) struct LpMemory {
+    homes: Box<[Home]>,
+    /// Two to this power LPs share a home.
+    shift: u32,
+    /// By worker of this rank: its node.
+    nodes: Box<[AtomicU32]>,
+    daemons: Daemons,
+}
+
+/// The page migration daemons.
+#[derive(Debug)]
+struct Daemons {
+    period: Duration,
+    /// How many have started.
+    started: AtomicUsize,
+    /// By daemon: the homes that it is to look after.
+    requests: Box<[Mutex<Vec<Request>>]>,
+    /// By home: whether a daemon has a request for it.
+    requested: Box<[AtomicBool]>,
+    is_over: Mutex<bool>,
+    wake: Condvar,
+    segments: AtomicU64,
+    retries: AtomicU64,
+    pages_not_moved: AtomicU64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    home: usize,
+    tries: u32,
+}
+
+/// Takes the lock. Nothing panics while it is held, so the value is whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl LpMemory {
+    /// For that many LPs, if the settings say so, and the program has installed the allocator.
+    pub(super) fn new(settings: &TimeWarp, lps: usize) -> Option<Self> {
+        if settings.memory_placement != MemoryPlacement::Lp {
+            return None;
+        }
+        let shift = lps.div_ceil(HOMES_MAX).next_power_of_two().ilog2();
+        let homes = Home::of_lps(lps.div_ceil(1 << shift))?;
+        let nodes = (0..settings.workers).map(|_| AtomicU32::new(NOWHERE)).collect();
+        let daemons = Daemons {
+            period: settings.migration_period,
+            started: AtomicUsize::new(0),
+            requests: (0..settings.migration_daemons).map(|_| Mutex::default()).collect(),
+            requested: homes.iter().map(|_| AtomicBool::new(false)).collect(),
+            is_over: Mutex::new(false),
+            wake: Condvar::new(),
+            segments: AtomicU64::new(0),
+            retries: AtomicU64::new(0),
+            pages_not_moved: AtomicU64::new(0),
+        };
+        Some(Self { homes, shift, nodes, daemons })
+    }
+
+    /// Worker `me` is on that node from now on.
+    pub(super) fn set_node(&self, me: usize, node: Option<u32>) {
+        // Ordering: Relaxed; only this worker's thread reads it during the run.
+        self.nodes[me].store(node.unwrap_or(NOWHERE), Ordering::Relaxed);
+    }
+
+    fn node_of(&self, worker: usize) -> Option<u32> {
+        // Ordering: Relaxed, see `set_node`.
+        let node = self.nodes[worker].load(Ordering::Relaxed);
+        (node != NOWHERE).then_some(node)
+    }
+
+    const fn home_of(&self, lp: LpId) -> usize {
+        lp.index() >> self.shift
+    }
+
+    /// Lets this thread allocate in the home of an LP, until the route is dropped.
+    #[inline]
+    pub(super) fn enter(&self, lp: LpId) -> Route {
+        self.homes[self.home_of(lp)].enter_application()
+    }
+
+    /// An LP has come to worker `me`, or begins there (HOME-A).
+    pub(super) fn follow(&self, lp: LpId, me: usize) {
+        let (place, node) = (self.home_of(lp), self.node_of(me));
+        let home = &self.homes[place];
+        let is_first = lp.index() == place << self.shift;
+        if !is_first || home.node() == node {
+            return;
+        }
+        let had_node = home.node().is_some();
+        home.set_node(node);
+        // Ordering: Relaxed; daemons start before the workers.
+        let daemons = self.daemons.started.load(Ordering::Relaxed);
+        debug_assert_eq!(home.node(), node, "HOME-A: home {place}");
+        // Ordering: AcqRel. Either the daemon takes this change of node with the request that is
+        // there, because it clears the flag before it looks for the node; or it gets another one.
+        let is_new = || !self.daemons.requested[place].swap(true, Ordering::AcqRel);
+        if had_node && node.is_some() && daemons > 0 && is_new() {
+            let daemon = mix(place as u64, 0) as usize % daemons;
+            lock(&self.daemons.requests[daemon]).push(Request { home: place, tries: 0 });
+        }
+    }
+
+    /// Where the pages of all homes are.
+    fn residency(&self) -> Residency {
+        let add = |sum: Residency, home: &Home| sum.plus(home.residency());
+        self.homes.iter().fold(Residency::default(), add)
+    }
+
+    /// Starts the daemons. They end when the result is dropped.
+    pub(super) fn start_daemons<'scope, 'env: 'scope>(
+        &'env self,
+        scope: &'scope Scope<'scope, 'env>,
+    ) -> Ending<'env> {
+        for me in 0..self.daemons.requests.len() {
+            let builder = thread::Builder::new().name(format!("page migration daemon {me}"));
+            if builder.spawn_scoped(scope, move || self.migrate(me)).is_err() {
+                break;
+            }
+            // Ordering: Relaxed; see `follow`.
+            self.daemons.started.store(me + 1, Ordering::Relaxed);
+        }
+        Ending(self)
+    }
+
+    /// What a daemon does.
+    fn migrate(&self, me: usize) {
+        let daemons = &self.daemons;
+        loop {
+            let is_over = lock(&daemons.is_over);
+            let wait = daemons.wake.wait_timeout_while(is_over, daemons.period, |over| !*over);
+            if *wait.unwrap_or_else(PoisonError::into_inner).0 {
+                return;
+            }
+            self.serve(me);
+        }
+    }
+
+    /// One look of a daemon at its requests (HOME-B).
+    fn serve(&self, me: usize) {
+        let daemons = &self.daemons;
+        let mut requests = std::mem::take(&mut *lock(&daemons.requests[me]));
+        while let Some(Request { home, tries }) = requests.pop() {
+            if *lock(&daemons.is_over) {
+                requests.push(Request { home, tries });
+                break;
+            }
+            debug_assert!(tries < TRIES_MAX, "HOME-B: home {home} is tried again");
+            // Ordering: AcqRel, see `follow`.
+            daemons.requested[home].swap(false, Ordering::AcqRel);
+            let done = self.homes[home].realign();
+            // Ordering: Relaxed; counts for the report, read after the threads have ended.
+            daemons.segments.fetch_add(done.segments, Ordering::Relaxed);
+            if done.pages_left == 0 {
+                continue;
+            }
+            if tries + 1 < TRIES_MAX {
+                daemons.retries.fetch_add(1, Ordering::Relaxed);
+                daemons.requested[home].store(true, Ordering::Relaxed);
+                lock(&daemons.requests[me]).push(Request { home, tries: tries + 1 });
+            } else {
+                daemons.pages_not_moved.fetch_add(done.pages_left, Ordering::Relaxed);
+            }
+        }
+        // What the end of the run has left.
+        lock(&daemons.requests[me]).append(&mut requests);
+    }
+
+    /// What the daemons have done, if there are any.
+    fn of_daemons(&self) -> Vec<(&'static str, u64)> {
+        let daemons = &self.daemons;
+        if daemons.requests.is_empty() {
+            return Vec::new();
+        }
+        // Ordering: Relaxed, see `serve`.
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let pending: usize = daemons.requests.iter().map(|requests| lock(requests).len()).sum();
+        vec![
+            ("segments_realigned", count(&daemons.segments)),
+            ("realignments_retried", count(&daemons.retries)),
+            ("realignments_pending", pending as u64),
+            ("pages_not_moved", count(&daemons.pages_not_moved)),
+        ]
+    }
+
+    /// What the report says of the daemons, if they make little sense.
+    pub(super) fn remark(&self, cores: usize) -> Option<String> {
+        let wanted = self.daemons.requests.len();
+        // Ordering: Relaxed, see `follow`.
+        let started = self.daemons.started.load(Ordering::Relaxed);
+        if started < wanted {
+            return Some(format!(
+                "the system let only {started} of {wanted} page migration daemons start"
+            ));
+        }
+        (wanted > cores).then(|| {
+            format!(
+                "{wanted} page migration daemons on {cores} cores are more than can run at a time; \
+                 1 per node is enough (--migration-daemons)"
+            )
+        })
+    }
+}
+
+/// Where the pages of all workers and LPs are, and what the daemons have done, for the report.
+pub(super) fn counters(
+    memory: Option<&LpMemory>,
+    of_workers: impl Iterator<Item = Option<Residency>>,
+) -> Vec<(&'static str, u64)> {
+    let residencies = of_workers.chain([memory.map(LpMemory::residency)]);
+    let of_daemons = memory.map(LpMemory::of_daemons).unwrap_or_default();
+    station::counters(residencies).chain(of_daemons).collect()
+}
+
+/// Ends the daemons when it is dropped, also if a worker has panicked.
+#[derive(Debug)]
+pub(super) struct Ending<'a>(&'a LpMemory);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        *lock(&self.0.daemons.is_over) = true;
+        self.0.daemons.wake.notify_all();
+    }
+}
