@@ -38,6 +38,24 @@ pub trait Context<M> {
     /// Sends `message` to LP `to`; it arrives at the virtual time `time`.
     fn send_at(&mut self, to: LpId, time: f64, message: M);
 
+    /// Sends a message to LP `to` that `fill` writes where it will lie; it arrives after `delay`
+    /// units of virtual time. For large messages: [`send`](Self::send) makes a message first and
+    /// copies it then (as TWGetMsg of GTW, 3.6.2, which returns the buffer).
+    ///
+    /// What `fill` finds there is a message that was sent before, or a default one, and which of
+    /// the two may differ from run to run. So it must write all that the receiver reads. If
+    /// messages have a destructor, or the engine needs the message elsewhere, it is a default one,
+    /// which is copied.
+    #[inline]
+    fn send_with(&mut self, to: LpId, delay: f64, fill: impl FnOnce(&mut M))
+    where
+        M: Default,
+    {
+        let mut message = M::default();
+        fill(&mut message);
+        self.send(to, delay, message);
+    }
+
     /// Sends an I/O event. [`handle_io`] or [`output`] handles it once nothing can undo it any
     /// more.
     ///

@@ -13,8 +13,10 @@
 //! - **ARENA-A.** A buffer is in exactly one place: in the pool (POOL-A), filled, or with the
 //!   worker that fills or empties it.
 //! - **ARENA-B.** While a buffer is filled, `owner` is the worker that may read and free it;
-//!   otherwise it is `NOBODY`. Only the worker that fills the buffer sets it, and only the owner
-//!   clears it or names the next owner.
+//!   otherwise it is `NOBODY` or `STALE`. Only the worker that fills the buffer sets it, and only
+//!   the owner clears it or names the next owner.
+//! - **ARENA-D.** A buffer that is `STALE` has a valid message, of a type without a destructor. It
+//!   belongs to whoever has the buffer, who may write over it.
 //! - **ARENA-C.** Buffers never move, and their memory is freed only with the arena.
 //!
 //! Messages without data and without a destructor are not stored: their buffers are only numbers.
@@ -34,6 +36,7 @@
 #![expect(unsafe_code, reason = "messages change threads in place")]
 
 mod accounts;
+mod filling;
 
 use std::{
     cell::UnsafeCell,
@@ -49,7 +52,7 @@ use std::{
 
 use crate::{
     pool::{BUFFERS_MAX, PoolPlan, PoolSide, Shared, Side},
-    slots::{Chunk, LINE, NOBODY, Slot},
+    slots::{Chunk, LINE, NOBODY, STALE, Slot},
     trace::{BufferAccess, BufferAction, BufferTrace},
 };
 
@@ -114,7 +117,7 @@ impl<T: Send + Sync> Arena<T> {
     /// Without workers, or with 2^32 - 1 of them or more.
     #[must_use]
     pub fn new(plan: PoolPlan) -> Self {
-        // Required for soundness: no worker's owner word is NOBODY (ARENA-B).
+        // Required for soundness: no worker's owner word is NOBODY or STALE (ARENA-B).
         let ok = (1..u32::MAX as usize).contains(&plan.workers);
         assert!(ok, "an arena is for 1 to 2^32 - 2 workers, not for {}", plan.workers);
         Self {
@@ -259,38 +262,6 @@ pub struct Buffers<'a, T> {
 }
 
 impl<T: Send + Sync> Buffers<'_, T> {
-    /// Fills a free buffer with the result of `make`, and makes worker `to` its owner. Returns
-    /// `None`, without a call of `make`, if the pool has no buffer for this worker and receiver.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such worker.
-    #[inline]
-    pub fn fill_with(&self, to: usize, make: impl FnOnce() -> T) -> Option<BufferId> {
-        assert!(to < self.arena.pool.plan.workers, "there is no worker {to}");
-        // SAFETY: no reference to the pool outlives a method of this type, no method runs foreign
-        // code while it holds one, and the type is not `Sync`.
-        let id = BufferId(unsafe { &mut *self.pool.get() }.acquire(to)?);
-        // `make` is foreign code: it may panic, which must not lose the buffer, and it may call
-        // this method again.
-        let unfilled = Unfilled { buffers: self, id, to };
-        if Arena::<T>::TRIVIAL {
-            let message = make();
-            self.arena.representative.get_or_init(|| message);
-            std::mem::forget(unfilled);
-            return Some(id);
-        }
-        let slot = self.arena.slot_to_fill(id);
-        self.trace(id, BufferAction::Fill { to: to as u32 }, size_of::<Slot<T>>());
-        // SAFETY: the buffer is out of the pool, so no other worker reaches it, and it has no
-        // message (ARENA-A, POOL-A).
-        unsafe { slot.message().write(make()) };
-        // Ordering: Release, edge ARENA-1.
-        slot.owner.store(owner_word(to), Ordering::Release);
-        std::mem::forget(unfilled);
-        Some(id)
-    }
-
     /// The message in a buffer that this worker owns.
     ///
     /// # Panics
@@ -321,7 +292,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
         if Arena::<T>::TRIVIAL {
             return self.pool.get_mut().release(id.0, from);
         }
-        let message = self.disown(id);
+        let message = self.disown(id, if needs_drop::<T>() { NOBODY } else { STALE });
         // A panic in the destructor leaves the buffer free.
         let _emptied = Emptied { pool: self.pool.get_mut(), id, from };
         if needs_drop::<T>() {
@@ -342,7 +313,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
             self.pool.get_mut().release(id.0, from);
             return Taken(None);
         }
-        let message = self.disown(id);
+        let message = self.disown(id, NOBODY);
         let _emptied = Emptied { pool: self.pool.get_mut(), id, from };
         // SAFETY: as in `free`; the message is moved out only here.
         Taken(Some(unsafe { message.read() }))
@@ -429,12 +400,12 @@ impl<T: Send + Sync> Buffers<'_, T> {
     /// it before it puts the buffer into the pool, because others may take it from there at
     /// once.
     #[inline]
-    fn disown(&mut self, id: BufferId) -> *mut T {
+    fn disown(&mut self, id: BufferId, then: u32) -> *mut T {
         let slot = self.owned(id);
         self.trace(id, BufferAction::Free, size_of::<AtomicU32>());
         // Ordering: Relaxed; the next owner gets the buffer from this worker by edge ARENA-1 or
         // ARENA-2.
-        slot.owner.store(NOBODY, Ordering::Relaxed);
+        slot.owner.store(then, Ordering::Relaxed);
         slot.message()
     }
 }

@@ -17,10 +17,12 @@ use crate::numa::unrouted;
 
 /// The owner word of a buffer that is not filled.
 pub(crate) const NOBODY: u32 = 0;
+/// The owner word of a buffer that is not filled, but has a message of before that is still good.
+pub(crate) const STALE: u32 = u32::MAX;
 
 /// A buffer: its owner word and its message.
 pub(crate) struct Slot<T> {
-    /// The worker's number plus one, or `NOBODY` (ARENA-B).
+    /// The worker's number plus one, `NOBODY` or `STALE` (ARENA-B).
     pub(crate) owner: AtomicU32,
     message: UnsafeCell<MaybeUninit<T>>,
 }

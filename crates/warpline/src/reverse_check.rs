@@ -24,7 +24,7 @@ use warpline_core::{
 use crate::{
     ConfigError, EngineKind,
     event::Message,
-    handling::{Admission, BoundedSink, Cause, Core, Halt, Handling, Lp, Sink},
+    handling::{Admission, BoundedSink, Cause, Core, Halt, Handling, Lp, Sink, Source, Value},
 };
 
 /// Refuses a model that has nothing to check.
@@ -63,7 +63,7 @@ pub(crate) fn there_and_back<M: Model>(
         sink.halt(Halt::Fault(Fault::NotRepeated(Box::new(difference))));
     }
     for Sent { key, to, io, message } in second.sent {
-        sink.accept(key, to, io, message);
+        sink.accept(key, to, io, Value(message));
         lp.core.sent += 1;
     }
 }
@@ -150,12 +150,12 @@ impl<T, K: BoundedSink<T>> Sink<T> for Trial<'_, K, T> {
         self.sink.admission()
     }
 
-    fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: T) {
+    fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: impl Source<T>) {
         // Otherwise a handler that sends for ever would not be stopped.
         if !self.sink.has_room_for(self.sent.len() + 1) {
             self.halt(Halt::OutOfBuffers);
         }
-        self.sent.push(Sent { key, to, io, message });
+        self.sent.push(Sent { key, to, io, message: message.make() });
     }
 
     fn halt(&mut self, halt: Halt) -> ! {

@@ -5,6 +5,8 @@
 
 use std::mem::needs_drop;
 
+use crate::handling::Source;
+
 /// Messages up to this size lie inside the pending set. Moving them there costs less than
 /// following a pointer to a line that is not in the cache; beyond it the copies cost more.
 pub(crate) const INLINE_BYTES_MAX: usize = 64;
@@ -19,7 +21,7 @@ pub(crate) trait Buffer<T>: Sized {
     /// The bytes that it takes outside of itself.
     const BYTES_ELSEWHERE: usize;
     /// Puts a message into a buffer, a spare one if there is any.
-    fn store(message: T, spares: &mut Vec<Self>) -> Self;
+    fn store(message: impl Source<T>, spares: &mut Vec<Self>) -> Self;
     /// The message.
     fn get(&self) -> &T;
     /// Keeps the buffer for another message, after its event was handled.
@@ -34,8 +36,8 @@ impl<T> Buffer<T> for Inline<T> {
     const BYTES_ELSEWHERE: usize = 0;
 
     #[inline]
-    fn store(message: T, _: &mut Vec<Self>) -> Self {
-        Self(message)
+    fn store(message: impl Source<T>, _: &mut Vec<Self>) -> Self {
+        Self(message.make())
     }
 
     #[inline]
@@ -57,13 +59,13 @@ impl<T> Buffer<T> for Boxed<T> {
     const BYTES_ELSEWHERE: usize = size_of::<T>();
 
     #[inline]
-    fn store(message: T, spares: &mut Vec<Self>) -> Self {
+    fn store(message: impl Source<T>, spares: &mut Vec<Self>) -> Self {
         match spares.pop() {
             Some(mut spare) => {
-                *spare.0 = message;
+                message.overwrite(&mut spare.0);
                 spare
             }
-            None => Self(Box::new(message)),
+            None => Self(Box::new(message.make())),
         }
     }
 
@@ -90,7 +92,7 @@ impl<B> SpareBuffers<B> {
 
     /// Puts a message into a buffer.
     #[inline]
-    pub(crate) fn store<T>(&mut self, message: T) -> B
+    pub(crate) fn store<T>(&mut self, message: impl Source<T>) -> B
     where
         B: Buffer<T>,
     {

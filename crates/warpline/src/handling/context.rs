@@ -14,6 +14,7 @@ use warpline_core::{
 use super::{
     admission::{Admission, Cause},
     halt::Halt,
+    source::{Fill, Source, Value},
 };
 
 /// Where events go that a handler sends.
@@ -26,7 +27,7 @@ pub(crate) trait Sink<T> {
     fn begin_send(&mut self) {}
 
     /// Takes an event that keeps the rules.
-    fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: T);
+    fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: impl Source<T>);
 
     /// Notes why the handler cannot go on, and leaves it: it might go on for ever otherwise.
     fn halt(&mut self, halt: Halt) -> !;
@@ -65,7 +66,7 @@ impl<T, K: Sink<T>> Sink<T> for &mut K {
     }
 
     #[inline]
-    fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: T) {
+    fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: impl Source<T>) {
         (**self).accept(key, to, io, message);
     }
 
@@ -103,7 +104,7 @@ pub(crate) struct Handling<'a, K> {
 impl<K> Handling<'_, K> {
     /// Sends an event, if the rules admit it.
     #[inline]
-    fn send_event<T>(&mut self, io: Option<Io>, to: LpId, time: f64, message: T)
+    fn send_event<T>(&mut self, io: Option<Io>, to: LpId, time: f64, message: impl Source<T>)
     where
         K: Sink<T>,
     {
@@ -169,18 +170,27 @@ impl<T, K: Sink<T>> Context<T> for Handling<'_, K> {
     #[inline]
     fn send(&mut self, to: LpId, delay: f64, message: T) {
         let time = self.after(to, delay);
-        self.send_event(None, to, time, message);
+        self.send_event(None, to, time, Value(message));
     }
 
     #[inline]
     fn send_at(&mut self, to: LpId, time: f64, message: T) {
-        self.send_event(None, to, time, message);
+        self.send_event(None, to, time, Value(message));
+    }
+
+    #[inline]
+    fn send_with(&mut self, to: LpId, delay: f64, fill: impl FnOnce(&mut T))
+    where
+        T: Default,
+    {
+        let time = self.after(to, delay);
+        self.send_event(None, to, time, Fill(fill));
     }
 
     #[inline]
     fn send_io(&mut self, io: Io, to: LpId, delay: f64, message: T) {
         let time = self.after(to, delay);
-        self.send_event(Some(io), to, time, message);
+        self.send_event(Some(io), to, time, Value(message));
     }
 
     fn fail(&mut self, reason: fmt::Arguments<'_>) {

@@ -8,8 +8,10 @@ mod admission;
 mod context;
 mod halt;
 mod lp;
+mod source;
 
 pub(crate) use admission::{Admission, Cause};
 pub(crate) use context::{BoundedSink, Handling, Sink};
 pub(crate) use halt::{CutOff, Halt};
 pub(crate) use lp::{Core, Lp};
+pub(crate) use source::{Source, Value};

@@ -6,7 +6,7 @@ use warpline_core::{EventKey, Io, LpId};
 
 use crate::{
     event::{Buffer, Event},
-    handling::{Admission, BoundedSink, CutOff, Halt, Sink},
+    handling::{Admission, BoundedSink, CutOff, Halt, Sink, Source},
     pending::PendingSet,
 };
 
@@ -66,7 +66,7 @@ impl<T, B: Buffer<T>, S: PendingSet<Event<B>>> Sink<T> for Sender<B, S> {
     }
 
     #[inline(always)]
-    fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: T) {
+    fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: impl Source<T>) {
         if self.pending.len() >= self.peak {
             if self.peak == self.peak_max {
                 Sink::<T>::halt(self, Halt::OutOfBuffers);

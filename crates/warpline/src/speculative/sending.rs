@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     event::{Buffer, Message, SpareBuffers},
-    handling::{Admission, Halt, Sink},
+    handling::{Admission, Halt, Sink, Source},
     scheduling,
 };
 
@@ -350,7 +350,13 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, M, B> {
     }
 
     #[inline]
-    fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: Message<M>) {
+    fn accept(
+        &mut self,
+        key: EventKey,
+        to: LpId,
+        io: Option<Io>,
+        message: impl Source<Message<M>>,
+    ) {
         if self.calendar.len() >= self.events_max {
             self.error_context.cut_off.halt(Halt::OutOfBuffers);
         }

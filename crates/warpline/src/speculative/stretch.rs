@@ -16,7 +16,7 @@ use super::{
 use crate::{
     cut::Cut,
     event::{Buffer, Message, SpareBuffers},
-    handling::{Admission, Cause, Core, Halt, Handling, Lp, Sink},
+    handling::{Admission, Cause, Core, Halt, Handling, Lp, Sink, Source},
 };
 
 /// When a stretch ends.
@@ -142,7 +142,13 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, '_, M, B> 
     }
 
     #[inline]
-    fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: Message<M>) {
+    fn accept(
+        &mut self,
+        key: EventKey,
+        to: LpId,
+        io: Option<Io>,
+        message: impl Source<Message<M>>,
+    ) {
         if self.pending.len() as u64 >= self.shared.events_max {
             self.error_context.cut_off.halt(Halt::OutOfBuffers);
         }

@@ -5,10 +5,10 @@
 //! once. An event for an LP of the same worker goes straight into the pending set (GTW, 3.6.1), any
 //! other into a block of mail that leaves when it is full, or at the end of the turn.
 
-use std::sync::Arc;
+use std::{mem::needs_drop, sync::Arc};
 
 use warpline_core::{EventKey, Fault, Io, LogicalProcess, LpId, Model, UndoPoint, VirtualTime};
-use warpline_memory::{Block, Buffers, enter_platform};
+use warpline_memory::{Block, BufferId, Buffers, enter_platform};
 
 use super::{
     Message,
@@ -23,7 +23,7 @@ use super::{
     worker::Worker,
 };
 use crate::{
-    handling::{Admission, CutOff, Halt, Sink},
+    handling::{Admission, CutOff, Halt, Sink, Source, Value},
     pending::{AnySet, PendingSet},
     placement::{LpPlace, WorkerId},
     run::Ranks,
@@ -226,6 +226,61 @@ pub(super) struct Sending<'a, 'r, M: Model> {
     pub(super) note: u64,
 }
 
+impl<M: Model> Sending<'_, '_, M> {
+    /// Sends an event to an LP at its place, which is at a worker of this rank or at none.
+    #[inline(always)]
+    fn deliver(
+        &mut self,
+        key: EventKey,
+        to: LpId,
+        io: Option<Io>,
+        (place, worker): (LpPlace, Option<usize>),
+        message: impl Source<Message<M>>,
+        identity: Option<u64>,
+    ) {
+        let Some(worker) = worker else {
+            let place = LpPlace { index: to.get(), ..place };
+            return self.sender.send_remote_event(key, place, io, identity, &message.make());
+        };
+        let Some(buffer) = self.fill(worker, message) else {
+            let too_many = |most| Halt::Fault(Fault::TooManyIoSends { most });
+            let sender = &mut self.sender;
+            sender.cut_off.halt(sender.must_send.map_or(Halt::OutOfBuffers, too_many));
+        };
+        let sender = &mut *self.sender;
+        let event = Event::new(key, to.get(), io, buffer);
+        sender.sent.push(event, place.worker, identity);
+        if place.worker == sender.id {
+            sender.pending.insert(event.with_lp(place.index));
+        } else {
+            sender.post(worker, event);
+        }
+        sender.costs.leave(Part::Send);
+    }
+
+    /// Puts a message into a buffer, if there is one, and memory for what it owns.
+    #[inline(always)]
+    fn fill<S: Source<Message<M>>>(&mut self, worker: usize, message: S) -> Option<BufferId> {
+        if S::IN_PLACE && !const { needs_drop::<Message<M>>() } {
+            return self.buffers.fill_over(worker, |old| match old {
+                Some(old) => {
+                    message.overwrite(old);
+                    None
+                }
+                None => Some(message.make()),
+            });
+        }
+        let message = message.make();
+        let bytes = heap::of_message::<M>(&message);
+        if bytes > 0 && !self.buffers.ensure_outside(bytes) && self.sender.must_send.is_none() {
+            return None;
+        }
+        let buffer = self.buffers.fill_with(worker, || message)?;
+        self.buffers.charge_outside(bytes);
+        Some(buffer)
+    }
+}
+
 impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
     #[inline]
     fn admission(&self) -> &Admission {
@@ -238,39 +293,30 @@ impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
     }
 
     #[inline]
-    fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: Message<M>) {
+    fn accept(
+        &mut self,
+        key: EventKey,
+        to: LpId,
+        io: Option<Io>,
+        message: impl Source<Message<M>>,
+    ) {
         let sender = &mut *self.sender;
         let _platform = sender.memory.map(|_| enter_platform());
         let place = sender.places[to.index()];
         let is_mine = place.worker == sender.id;
         let local = || sender.shared.directory.local(place.worker);
         let local = if is_mine { Some(sender.me) } else { local() };
-        let identity = if sender.lazy { M::Lp::identity(&message) } else { None };
-        if let Some(sent) = sender.sent_before(key, to, io, identity) {
-            sender.sent.push(sent.event, sent.worker, identity);
-            return;
-        }
-        let Some(worker) = local else {
-            let place = LpPlace { index: to.get(), ..place };
-            return sender.send_remote_event(key, place, io, identity, &message);
-        };
-        let bytes = heap::of_message::<M>(&message);
-        if bytes > 0 && !self.buffers.ensure_outside(bytes) && sender.must_send.is_none() {
-            sender.cut_off.halt(Halt::OutOfBuffers);
-        }
-        let Some(buffer) = self.buffers.fill_with(worker, || message) else {
-            let too_many = |most| Halt::Fault(Fault::TooManyIoSends { most });
-            sender.cut_off.halt(sender.must_send.map_or(Halt::OutOfBuffers, too_many));
-        };
-        self.buffers.charge_outside(bytes);
-        let event = Event::new(key, to.get(), io, buffer);
-        sender.sent.push(event, place.worker, identity);
-        if is_mine {
-            sender.pending.insert(event.with_lp(place.index));
+        if sender.lazy {
+            let message = message.make();
+            let identity = M::Lp::identity(&message);
+            if let Some(sent) = sender.sent_before(key, to, io, identity) {
+                sender.sent.push(sent.event, sent.worker, identity);
+            } else {
+                self.deliver(key, to, io, (place, local), Value(message), identity);
+            }
         } else {
-            sender.post(worker, event);
+            self.deliver(key, to, io, (place, local), message, None);
         }
-        sender.costs.leave(Part::Send);
     }
 
     #[cold]
@@ -305,7 +351,10 @@ impl<T> Sink<T> for Coasting<'_> {
     }
 
     #[inline]
-    fn accept(&mut self, _: EventKey, _: LpId, _: Option<Io>, _: T) {}
+    fn accept(&mut self, _: EventKey, _: LpId, _: Option<Io>, message: impl Source<T>) {
+        // What writes a message may change the state, too.
+        drop(message.make());
+    }
 
     /// A handler that went through once does not fail the second time.
     fn halt(&mut self, halt: Halt) -> ! {

@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     event::{Buffer, Event, Message},
+    handling::Value,
     remote_event::{RemoteEvent, read_event, write_event},
     run::{Arrival, Collection, ENGINE_KINDS, KeyBound, NEVER},
 };
@@ -147,7 +148,12 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             };
             let mut outputs = common.lock_outputs();
             let take = |Arrival { key, to, io, message }| {
-                outputs.push(Event { key, to, io, message: B::store(message, &mut Vec::new()) });
+                outputs.push(Event {
+                    key,
+                    to,
+                    io,
+                    message: B::store(Value(message), &mut Vec::new()),
+                });
             };
             let collected = if until == NEVER {
                 remote.collection.collect_rest(common.ranks, take).map(|_| NEVER)
@@ -201,7 +207,7 @@ impl<M: Model> EventCodec<M> {
         let wires = self.0.as_ref().ok_or_else(no_wires)?;
         let cause = ChannelTime::from_words(take_words(bytes)?);
         let RemoteEvent { key, to, io, message } = read_event(bytes, &wires.message)?;
-        let message = B::store(message, &mut Vec::new());
+        let message = B::store(Value(message), &mut Vec::new());
         let event = Event { key, to, io, message };
         Ok(ChannelEvent { event, cause })
     }

@@ -8,7 +8,7 @@ use warpline_graph::EdgeId;
 use super::{super::common::ErrorContext, shared::Shared};
 use crate::{
     event::{Buffer, Event, Message, SpareBuffers},
-    handling::{Admission, Halt, Sink},
+    handling::{Admission, Halt, Sink, Source},
 };
 
 /// One worker's send buffer.
@@ -58,7 +58,13 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for SendBuffer<'_, M, B> 
     }
 
     #[inline]
-    fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: Message<M>) {
+    fn accept(
+        &mut self,
+        key: EventKey,
+        to: LpId,
+        io: Option<Io>,
+        message: impl Source<Message<M>>,
+    ) {
         let edge = if key.sender() == to { None } else { Some(self.edge(&key, to)) };
         let memory = &self.shared.common.memory;
         if memory.is_limited() && self.shared.is_here(to) {

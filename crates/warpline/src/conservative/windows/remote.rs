@@ -34,6 +34,7 @@ use super::{
 };
 use crate::{
     event::{Buffer, Event, Message},
+    handling::Value,
     remote_event::{RemoteEvent, read_event, write_event},
     run::{Broken, ENGINE_KINDS, FailureOrder, ProgressMonitor, Reduction, threads},
 };
@@ -139,7 +140,7 @@ impl<M: Model, B: Buffer<Message<M>>> Sender<'_, M, B> {
             count += 1;
             self.error_context.lp = Some(key.sender());
             shared.common.memory.reserve(&mut self.error_context);
-            let message = self.spares.store(message);
+            let message = self.spares.store(Value(message));
             let make = || Event { key, to, io, message };
             self.calendar.insert(window, shared.local_of(to), make);
             Ok(())
@@ -386,7 +387,7 @@ impl<'t, M: Model> RankBarrier<'t, M> {
                 let arrival = read_event(&mut bytes, &self.wires.message);
                 let RemoteEvent { key, to, io, message } =
                     arrival.map_err(|error| malformed(*rank, &error))?;
-                let message = B::store(message, &mut Vec::new());
+                let message = B::store(Value(message), &mut Vec::new());
                 events.push(Event { key, to, io, message });
             }
         }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     event::{Bucket, Buffer, Event, Message, SpareBuffers},
-    handling::{Admission, Halt, Sink},
+    handling::{Admission, Halt, Sink, Source},
 };
 
 /// A worker's pending events, and what it has for other workers and ranks.
@@ -112,7 +112,13 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, M, B> {
     }
 
     #[inline]
-    fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: Message<M>) {
+    fn accept(
+        &mut self,
+        key: EventKey,
+        to: LpId,
+        io: Option<Io>,
+        message: impl Source<Message<M>>,
+    ) {
         let window = self.shared.grid.window(key.time_value());
         // CONS-A: only the LP's own events may be due in the window that it handles.
         if window < self.next_window && key.sender() != to {
@@ -121,7 +127,7 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, M, B> {
         let Some(worker) = self.shared.worker_of(to) else {
             // The key is copied here: if its address were passed on, it would be stored in parts
             // and loaded as a whole, and the loads would wait for the stores.
-            return self.send_remote(window, (&{ key }, to, io), &message);
+            return self.send_remote(window, (&{ key }, to, io), &message.make());
         };
         self.shared.common.memory.reserve(&mut self.error_context);
         let message = self.spares.store(message);
