@@ -51,7 +51,7 @@ use std::{
 };
 
 use crate::{
-    pool::{BUFFERS_MAX, PoolPlan, PoolSide, Shared, Side},
+    pool::{BUFFERS_MAX, PoolPlan, PoolSide, Shared, side::Side},
     slots::{Chunk, LINE, NOBODY, STALE, Slot},
     trace::{BufferAccess, BufferAction, BufferTrace},
 };

@@ -31,7 +31,7 @@ mod fifo;
 mod lifo;
 mod simulation_time;
 
-use std::{fmt, hash, mem, str};
+use std::{fmt, hash, str};
 
 use simulation_time::SimulationTime;
 
@@ -222,7 +222,7 @@ impl Chosen {
         if self.table.len() <= index {
             self.table.resize(index + 1, None);
         }
-        let before = mem::replace(&mut self.table[index], Some(node));
+        let before = self.table[index].replace(node);
         self.ready += usize::from(before.is_none());
         self.given += 1;
         self.scheduler.push(node);

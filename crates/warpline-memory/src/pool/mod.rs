@@ -31,7 +31,7 @@ pub(crate) mod outside;
 pub(crate) mod partitioned;
 pub(crate) mod receiver;
 pub(crate) mod sender;
-mod side;
+pub(crate) mod side;
 pub(crate) mod stock;
 
 use std::{error::Error, fmt, str::FromStr};
@@ -40,7 +40,6 @@ use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 pub use outside::Worth;
-pub(crate) use side::Side;
 use stock::Stock;
 
 /// The most buffers of one arena; it leaves three bits of an identifier to its users.
