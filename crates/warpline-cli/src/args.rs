@@ -117,7 +117,7 @@ impl CommonArgs {
             EngineKind::Auto => {
                 let share = (system::cores() / jobs).max(1);
                 let workers = self.timewarp.workers.unwrap_or(share);
-                let (placement, balance) = (ranks.placement.clone(), ranks.balance());
+                let (placement, balance) = (ranks.placement(), ranks.balance());
                 Auto { workers, placement, pin, memory_placement, balance }.into()
             }
             EngineKind::Sequential => Sequential { pending }.into(),
@@ -125,13 +125,13 @@ impl CommonArgs {
                 Conservative { memory_placement, ..ranks.conservative(workers, pin) }.into()
             }
             EngineKind::TimeWarp => {
-                let (placement, aggregation) = (ranks.placement.clone(), ranks.aggregation);
+                let (placement, aggregation) = (ranks.placement(), ranks.aggregation);
                 let balance = ranks.balance.unwrap_or(Balance::Off);
                 let time_warp = self.timewarp.time_warp();
                 TimeWarp { pending, placement, aggregation, balance, ..time_warp }.into()
             }
             EngineKind::Speculative => {
-                let (WindowWidth(width), placement) = (self.width, ranks.placement.clone());
+                let (WindowWidth(width), placement) = (self.width, ranks.placement());
                 let measure_costs = self.timewarp.costs;
                 let balance = ranks.balance();
                 Speculative {

@@ -7,7 +7,7 @@ use clap::Args;
 use warpline::{
     AnyModel, Balance, Conservative, Report, RunError, Simulation,
     any_model::AnyOutput,
-    settings::{Aggregation, Placement, Schedule, Synchronization, SynchronizationKind},
+    settings::{Aggregation, Placement, Schedule, Synchronization, SynchronizationKind, Weights},
 };
 use warpline_net::launched_by_mpi;
 
@@ -27,6 +27,11 @@ pub(crate) struct RankArgs {
     /// workers), or a file with the number of a worker in each line, one line per process
     #[arg(long, value_name = "NAME|FILE", default_value = "model", value_parser = placement)]
     pub(crate) placement: Placement,
+    /// How much processes weigh, for the placements blocks and graph: equal, trial (as many as each
+    /// has events at the beginning), trial:EVENTS, or a file with a number in each line, one line
+    /// per process
+    #[arg(long, value_name = "NAME|FILE", default_value = "equal", value_parser = weights)]
+    pub(crate) placement_weights: Weights,
     /// Whether LPs move to other workers where those have less to do, and fewer workers work where
     /// that is faster: on, off, or randomly:P for tests (default: on; with Time Warp: off)
     #[arg(long, value_name = "HOW")]
@@ -53,6 +58,16 @@ pub(crate) struct RankArgs {
 }
 
 impl RankArgs {
+    /// Which worker has which LPs.
+    pub(crate) fn placement(&self) -> Placement {
+        let weights = || self.placement_weights.clone();
+        match &self.placement {
+            Placement::Blocks(_) => Placement::Blocks(weights()),
+            Placement::Graph(_) => Placement::Graph(weights()),
+            other => other.clone(),
+        }
+    }
+
     /// Whether LPs move, for the engines that hand over a whole run.
     pub(crate) fn balance(&self) -> Balance {
         self.balance.unwrap_or_default()
@@ -64,7 +79,7 @@ impl RankArgs {
         Conservative {
             workers,
             synchronization: Synchronization::scheduled(synchronization, edge_capacity, scheduler),
-            placement: self.placement.clone(),
+            placement: self.placement(),
             aggregation: self.aggregation,
             pin,
             balance: self.balance(),
@@ -77,9 +92,9 @@ impl RankArgs {
 fn placement(text: &str) -> Result<Placement, String> {
     match text {
         "model" => return Ok(Placement::Model),
-        "blocks" => return Ok(Placement::Blocks),
+        "blocks" => return Ok(Placement::Blocks(Weights::Equal)),
         "round-robin" => return Ok(Placement::RoundRobin),
-        "graph" => return Ok(Placement::Graph),
+        "graph" => return Ok(Placement::Graph(Weights::Equal)),
         _ => {}
     }
     let contents = std::fs::read_to_string(text).map_err(|error| {
@@ -91,6 +106,35 @@ fn placement(text: &str) -> Result<Placement, String> {
     };
     let table: Result<Arc<[u32]>, String> = contents.lines().enumerate().map(worker).collect();
     table.map(Placement::Table)
+}
+
+/// The weights of processes: a name, or a file with one number per line.
+fn weights(text: &str) -> Result<Weights, String> {
+    match text.split_once(':') {
+        None if text == "equal" => return Ok(Weights::Equal),
+        None if text == "trial" => return Ok(Weights::Trial { events: None }),
+        Some(("trial", number)) => {
+            let events = number.parse().ok().filter(|&events| events > 0);
+            let says = || format!("`{number}` is not a number of events, 1 or more");
+            return Ok(Weights::Trial { events: Some(events.ok_or_else(says)?) });
+        }
+        _ => {}
+    }
+    let contents = std::fs::read_to_string(text).map_err(|error| {
+        format!("neither equal, trial nor trial:EVENTS nor a file that can be read ({error})")
+    })?;
+    let weight = |(line, text): (usize, &str)| {
+        let number = text.trim().parse();
+        number.map_err(|_| {
+            format!(
+                "line {}: `{text}` is not a weight: a whole number from 0 to {}",
+                line + 1,
+                u64::MAX
+            )
+        })
+    };
+    let table: Result<Arc<[u64]>, String> = contents.lines().enumerate().map(weight).collect();
+    table.map(Weights::Table).map_err(|error| format!("{text}, {error}"))
 }
 
 /// Whether this is one of several processes that `mpirun` has started.

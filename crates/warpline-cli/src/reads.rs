@@ -6,7 +6,7 @@
 
 use clap::{ArgMatches, parser::ValueSource};
 use warpline::settings::{
-    EngineKind, MemoryPlacement, PoolKind, StateSavingKind, SynchronizationKind,
+    EngineKind, MemoryPlacement, Placement, PoolKind, StateSavingKind, SynchronizationKind,
 };
 
 use crate::{args::CommonArgs, failure::Failure, ranks::is_one_of_many};
@@ -62,6 +62,10 @@ const NOT_WINDOWS: Need = Need {
     holds: |args| args.ranks.synchronization != SynchronizationKind::Windows,
     flags: "--synchronization null-messages",
 };
+const WEIGHED: Need = Need {
+    holds: |args| matches!(args.ranks.placement, Placement::Blocks(_) | Placement::Graph(_)),
+    flags: "--placement blocks or graph",
+};
 const COPIES: Need = Need {
     holds: |args| args.timewarp.policies.saving == StateSavingKind::Copy,
     flags: "--saving copy",
@@ -86,6 +90,7 @@ const RULES: &[Rule] = &[
     rule("pending", ORDERED, &[]),
     rule("workers", PARALLEL, &[]),
     rule("placement", PARALLEL, &[]),
+    rule("placement-weights", PARALLEL, &[WEIGHED]),
     rule("pin", PARALLEL, &[]),
     rule("memory-placement", PARALLEL, &[]),
     rule("migration-daemons", TIME_WARP, &[LP_MEMORY]),

@@ -227,6 +227,9 @@ fn flags_that_nobody_reads_are_refused() {
     let unknown = "--engine conservative --scheduler random";
     refuses(&format!("{PHOLD} {unknown}"), 2, &["random", "simulation-time, fifo, lifo"]);
 
+    let weights = "--engine conservative --lookahead 0.1 --placement-weights trial";
+    refuses(&format!("{PHOLD} {weights}"), 2, &["--placement-weights", "--placement blocks"]);
+
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("pool.toml");
     fs::write(&file, "pool = \"sender\"").expect("writable");
@@ -361,4 +364,30 @@ fn the_busy_process_has_one_core_and_ends() {
     drop(child.stdin.take());
     assert!(child.wait().expect("it ends").success());
     refuses("spin --cores 100000", 1, &["cannot be bound"]);
+}
+
+/// Weights from a file: what cannot be read is an error that names the file and the line, and what
+/// can be read changes no result.
+#[test]
+fn placement_weights_come_from_a_file_or_a_trial() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let run = "run phold --lps 16 --population 64 --end 20 --engine timewarp --workers 2 \
+               --placement blocks --placement-weights";
+    let file = |name: &str, text: String| {
+        let path = dir.path().join(name);
+        fs::write(&path, text).expect("writable");
+        format!("{run} {}", path.display())
+    };
+    let bad = file("bad.txt", "1\n2\nmany\n".to_owned());
+    refuses(&bad, 2, &["bad.txt, line 3", "`many`", "a whole number from 0 to"]);
+    let negative = file("negative.txt", "-1\n".repeat(16));
+    refuses(&negative, 2, &["negative.txt, line 1", "`-1`", "a whole number from 0 to"]);
+    let short = file("short.txt", "1\n".repeat(15));
+    refuses(&short, 2, &["placement-weights", "15 lines for 16 LPs", "as many lines"]);
+    refuses(&format!("{run} none.txt"), 2, &["equal, trial", "none.txt"]);
+    refuses(&format!("{run} trial:0"), 2, &["trial:0", "1 or more"]);
+    let good = file("good.txt", (0..16).map(|lp| format!("{lp}\n")).collect());
+    for line in [good, format!("{run} trial"), format!("{run} trial:50")] {
+        assert!(stdout(&format!("{line} --verify")).contains("verified"), "{line}");
+    }
 }

@@ -80,7 +80,7 @@ pub use hub::Hub;
 pub use item::{CONTROL_WORDS, Codec, Control};
 #[cfg(feature = "metis")]
 pub use min_cut::min_cut;
-pub use partition::{blocks, round_robin};
+pub use partition::{blocks, round_robin, weighted_blocks};
 pub use plan::{Plan, Techniques};
 pub use schedule::{NodeScheduler, ReadyNode, ReadyNodes, Schedule};
 pub use split_phase::SplitPhase;

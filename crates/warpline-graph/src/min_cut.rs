@@ -13,29 +13,39 @@ use crate::{EdgeId, NodeId, PlanError, Topology, round_robin};
 const HALVES_MAX: usize = 8;
 
 /// Assigns nodes to workers so that few edges lead from one worker to another, and workers have
-/// about equally many nodes: a partition by METIS (G. Karypis and V. Kumar, *A fast and high
+/// nodes of about equal weight: a partition by METIS (G. Karypis and V. Kumar, *A fast and high
 /// quality multilevel scheme for partitioning irregular graphs*, SIAM Journal on Scientific
 /// Computing 20(1), 1998). The same graph gets the same partition every time and at every rank.
 ///
 /// # Errors
 ///
-/// When the graph has 2^30 nodes or edges, or METIS fails, most likely for lack of memory.
-pub fn min_cut(topology: &Topology, workers: usize) -> Result<Vec<usize>, PlanError> {
+/// When there is not a weight for each node, the graph has 2^30 nodes or edges, or METIS fails, most
+/// likely for lack of memory.
+pub fn min_cut(
+    topology: &Topology,
+    weights: &[u64],
+    workers: usize,
+) -> Result<Vec<usize>, PlanError> {
     /// METIS has one random generator for the whole operating-system process, which each call
     /// seeds: calls must not overlap.
     static METIS: Mutex<()> = Mutex::new(());
     let nodes = topology.nodes();
+    if weights.len() != nodes {
+        return Err(PlanError::OtherPartition { entries: weights.len(), nodes });
+    }
     if workers <= 1 || nodes <= workers {
         return Ok(round_robin(nodes, workers.max(1)));
     }
     if nodes.max(topology.edges()) >= 1 << 30 || workers >= 1 << 30 {
         return Err(PlanError::TooLarge);
     }
-    let (offsets, neighbors, weights) = undirected(topology);
+    let (offsets, neighbors, links) = undirected(topology);
+    let of_nodes = scaled(weights);
     let mut parts = vec![0; nodes];
     let failed = |error: &dyn Error| PlanError::Partitioner(error.to_string());
     let graph = metis::Graph::new(1, workers as metis::Idx, &offsets, &neighbors);
-    let graph = graph.map_err(|error| failed(&error))?.set_adjwgt(&weights);
+    let graph = graph.map_err(|error| failed(&error))?;
+    let graph = graph.set_adjwgt(&links).set_vwgt(&of_nodes);
     let alone = METIS.lock().unwrap_or_else(PoisonError::into_inner);
     let cut = if workers <= HALVES_MAX {
         graph.part_recursive(&mut parts)
@@ -45,6 +55,15 @@ pub fn min_cut(topology: &Topology, workers: usize) -> Result<Vec<usize>, PlanEr
     drop(alone);
     cut.map_err(|error| failed(&error))?;
     Ok(parts.into_iter().map(|part| part as usize).collect())
+}
+
+/// The weights in METIS's form: their sum fits into its numbers, and none is 0, so that nodes without
+/// weight are shared, too.
+fn scaled(weights: &[u64]) -> Vec<metis::Idx> {
+    let total: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
+    // With one more for each node it stays below 2^31.
+    let least = (total >> 29) + 1;
+    weights.iter().map(|&weight| (u128::from(weight) / least) as metis::Idx + 1).collect()
 }
 
 /// The graph in METIS's form: for each node the index of its first neighbor, then the sorted
@@ -93,7 +112,7 @@ mod tests {
     fn few_edges_of_a_torus_are_cut() {
         let torus = torus(32);
         for workers in [2, 3, 4, 8, 16] {
-            let parts = min_cut(&torus, workers).unwrap();
+            let parts = min_cut(&torus, &[1; 1024], workers).unwrap();
             let share = 1024 / workers;
             for worker in 0..workers {
                 let nodes = parts.iter().filter(|part| **part == worker).count();
@@ -106,16 +125,49 @@ mod tests {
         }
     }
 
+    /// A corner of the torus is a hundred times as busy as the rest: the workers share it, and cut
+    /// little. (With equal weights one of two workers has nearly all of it.)
+    #[test]
+    fn a_busy_corner_is_shared() {
+        let number = |x: usize, y: usize| (x * 32 + y) * 7919 % 1024;
+        let mut weights = [10; 1024];
+        let corner = (0..8).flat_map(|x| (0..8).map(move |y| number(x, y)));
+        corner.for_each(|node| weights[node] = 1000);
+        let torus = torus(32);
+        for workers in [2, 3, 4, 8] {
+            let parts = min_cut(&torus, &weights, workers).unwrap();
+            let mut loads = vec![0; workers];
+            parts.iter().zip(weights).for_each(|(part, weight)| loads[*part] += weight);
+            let (most, total) = (loads.iter().max().unwrap(), weights.iter().sum::<u64>());
+            assert!(most * workers as u64 * 10 <= total * 11, "{loads:?}");
+            assert!(cut(&torus, &parts) < cut(&torus, &blocks(1024, workers)) / 2);
+        }
+        let equal = min_cut(&torus, &[1; 1024], 2).unwrap();
+        let load: u64 = (0..1024).filter(|node| equal[*node] == 0).map(|node| weights[node]).sum();
+        let total: u64 = weights.iter().sum();
+        assert!(load.max(total - load) * 10 > total * 7, "{load} of {total}");
+    }
+
+    /// Weights of any size are scaled, and none vanishes.
+    #[test]
+    fn weights_fit() {
+        for weights in [vec![u64::MAX; 1000], vec![0; 1000], vec![1, u64::MAX, 3]] {
+            let scaled = scaled(&weights);
+            let sum: i64 = scaled.iter().map(|&weight| i64::from(weight)).sum();
+            assert!(sum < 1 << 31 && scaled.iter().all(|weight| *weight > 0), "{sum}");
+        }
+    }
+
     /// Ranks that are threads call at the same time.
     #[test]
     fn all_threads_get_the_same() {
         let torus = torus(24);
-        let expected = min_cut(&torus, 6).unwrap();
+        let expected = min_cut(&torus, &[1; 576], 6).unwrap();
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for workers in [3, 6, 12, 6] {
-                        let parts = min_cut(&torus, workers).unwrap();
+                        let parts = min_cut(&torus, &[1; 576], workers).unwrap();
                         assert!(workers != 6 || parts == expected);
                     }
                 });
@@ -131,7 +183,7 @@ mod tests {
             workers in 1..12_usize,
         ) {
             let topology = Topology::new(nodes, edges).unwrap();
-            let parts = min_cut(&topology, workers).unwrap();
+            let parts = min_cut(&topology, &vec![1; nodes], workers).unwrap();
             prop_assert_eq!(parts.len(), nodes);
             prop_assert!(parts.iter().all(|part| *part < workers));
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use warpline::{
     AnyModel, Auto, Conservative, Engine, Results, Simulation, TimeWarp,
-    settings::{EngineKind, Placement},
+    settings::{EngineKind, Placement, Weights},
 };
 use warpline_models::{catalog::ModelParams, hypercube::HypercubeParams, phold::PholdParams};
 
@@ -63,9 +63,12 @@ fn workloads() -> Vec<(ModelParams, usize, f64)> {
 fn placements(lps: usize, workers: usize) -> Vec<Placement> {
     let table: Arc<[u32]> = (0..lps).map(|lp| (lp * lp % workers) as u32).collect();
     let table = Placement::Table(table);
-    let mut placements = vec![Placement::Model, Placement::Blocks, Placement::RoundRobin, table];
+    let blocks = [Weights::Equal, Weights::Trial { events: Some(100) }].map(Placement::Blocks);
+    let mut placements = vec![Placement::Model, Placement::RoundRobin, table];
+    placements.extend(blocks);
     if cfg!(feature = "metis") {
-        placements.push(Placement::Graph);
+        let weights = [Weights::Equal, Weights::Trial { events: None }];
+        placements.extend(weights.map(Placement::Graph));
     }
     placements
 }
@@ -104,7 +107,7 @@ fn any_ranks_and_placements_commit_the_same() {
 #[test]
 fn a_build_without_metis_refuses_placement_by_graph_and_says_how_to_build_it() {
     let phold = ModelParams::from(PholdParams::default()).model().expect("sound parameters");
-    let engine = TimeWarp { placement: Placement::Graph, ..TimeWarp::default() };
+    let engine = TimeWarp { placement: Placement::Graph(Weights::Equal), ..TimeWarp::default() };
     let report = Simulation::new(phold).engine(engine).run();
     let error = report.map(|_| ()).expect_err("this placement is refused").to_string();
     assert!(error.contains("`placement` is graph"), "{error}");

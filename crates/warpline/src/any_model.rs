@@ -13,7 +13,7 @@ use warpline_memory::Arena;
 
 use crate::{
     Engine, Figure, Report, Results, RunError,
-    engines::{self, All, Engines, Job},
+    engines::{self, All, Engines, Job, Trial},
 };
 
 /// What a [`Simulation`](crate::Simulation) runs: every [`Model`], [`AnyModel`], and [`Only`].
@@ -26,6 +26,10 @@ pub trait Runnable: Sync {
     /// Runs it.
     #[doc(hidden)]
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<Self::Output>>, RunError>;
+
+    /// Counts the events of each LP at the beginning of a run.
+    #[doc(hidden)]
+    fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError>;
 
     /// How many bytes of a memory limit one event takes.
     #[doc(hidden)]
@@ -41,6 +45,10 @@ impl<M: Model> Runnable for M {
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError> {
         All::run(self, job)
+    }
+
+    fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError> {
+        All::count(self, trial)
     }
 
     fn event_bytes(&self, engine: &Engine) -> u64 {
@@ -74,6 +82,10 @@ impl<E: Engines, M: Model> Runnable for Only<E, M> {
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError> {
         E::run(&self.model, job)
+    }
+
+    fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError> {
+        E::count(&self.model, trial)
     }
 
     fn event_bytes(&self, engine: &Engine) -> u64 {
@@ -173,6 +185,7 @@ trait Erased: Send + Sync {
     fn lp_count(&self) -> usize;
     fn lookahead(&self) -> Option<f64>;
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError>;
+    fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError>;
     fn event_bytes(&self, engine: &Engine) -> u64;
     fn buffer_bytes(&self, workers: usize) -> u64;
 }
@@ -195,6 +208,10 @@ impl<E: Engines, M: Model<Output: Results + 'static>> Erased for Only<E, M> {
         Ok(report.map(|report| report.map(|output| AnyOutput(Box::new(output)))))
     }
 
+    fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError> {
+        Runnable::count(self, trial)
+    }
+
     fn event_bytes(&self, engine: &Engine) -> u64 {
         Runnable::event_bytes(self, engine)
     }
@@ -209,6 +226,10 @@ impl Runnable for AnyModel {
 
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError> {
         self.0.execute(job)
+    }
+
+    fn count(&self, trial: Trial<'_>) -> Result<Vec<u64>, RunError> {
+        self.0.count(trial)
     }
 
     fn event_bytes(&self, engine: &Engine) -> u64 {

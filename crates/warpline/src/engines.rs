@@ -25,6 +25,25 @@ impl fmt::Debug for Job<'_, '_> {
     }
 }
 
+/// A trial that is to be made before a run with these settings.
+pub struct Trial<'r> {
+    pub(crate) settings: &'r Settings,
+    /// How many events it has at most; `None` for a number that fits the model.
+    pub(crate) events: Option<u64>,
+}
+
+impl Trial<'_> {
+    fn events(&self, lps: usize) -> u64 {
+        self.events.unwrap_or_else(|| (256 * lps as u64).max(1 << 16))
+    }
+}
+
+impl fmt::Debug for Trial<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trial").field("events", &self.events).finish_non_exhaustive()
+    }
+}
+
 /// Engines that are compiled for a model: one, by the type of its settings, or several, as pairs.
 pub trait Engines: 'static {
     /// Whether this engine is one of them.
@@ -34,6 +53,14 @@ pub trait Engines: 'static {
     /// Runs a model on the engine of the job.
     #[doc(hidden)]
     fn run<M: Model>(model: &M, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError>;
+
+    /// Counts the events of each LP at the beginning of a run, on the sequential engine.
+    #[doc(hidden)]
+    fn count<M: Model>(_: &M, _: Trial<'_>) -> Result<Vec<u64>, RunError> {
+        let allowed = "a table, or the sequential engine among those that the model was compiled \
+                       with (`warpline::Only`)";
+        Err(ConfigError::new("placement-weights", "trial", allowed).into())
+    }
 }
 
 /// All engines.
@@ -48,11 +75,19 @@ impl<A: Engines, B: Engines> Engines for (A, B) {
     fn run<M: Model>(model: &M, job: Job<'_, '_>) -> Result<Option<Report<M::Output>>, RunError> {
         if A::has(job.settings.engine.kind()) { A::run(model, job) } else { B::run(model, job) }
     }
+
+    fn count<M: Model>(model: &M, trial: Trial<'_>) -> Result<Vec<u64>, RunError> {
+        if A::has(EngineKind::Sequential) { A::count(model, trial) } else { B::count(model, trial) }
+    }
 }
 
 /// Implements [`Engines`] for the settings of one engine.
 macro_rules! engine {
-    ($engine:ident, |$model:ident, $settings:ident, $watch:ident, $ranks:ident| $run:expr) => {
+    (
+        $engine:ident,
+        |$model:ident, $settings:ident, $watch:ident, $ranks:ident| $run:expr
+        $(, counts by $count:path)?
+    ) => {
         impl Engines for $engine {
             fn has(kind: EngineKind) -> bool {
                 kind == EngineKind::$engine
@@ -69,6 +104,12 @@ macro_rules! engine {
                 let $settings = &settings.with(engine.clone());
                 $run
             }
+
+            $(
+                fn count<M: Model>(model: &M, trial: Trial<'_>) -> Result<Vec<u64>, RunError> {
+                    $count(model, trial.settings, trial.events(model.lp_count()))
+                }
+            )?
         }
     };
 }
@@ -76,7 +117,7 @@ macro_rules! engine {
 engine!(Sequential, |model, settings, watch, ranks| {
     refuse_other_ranks(EngineKind::Sequential, ranks)?;
     sequential::run(model, settings, watch).map(Some)
-});
+}, counts by sequential::count);
 engine!(ReverseCheck, |model, settings, watch, ranks| {
     refuse_other_ranks(EngineKind::ReverseCheck, ranks)?;
     sequential::check(model, settings, watch).map(Some)

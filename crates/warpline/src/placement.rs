@@ -13,14 +13,15 @@
 //! - **PLACE-A.** The LPs of one worker have the indices 0, 1, 2, ... in the order of their
 //!   numbers, so an index finds the LP in a vector that was filled in that order.
 
-use std::{fmt, ops::Range, sync::Arc};
+use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
 use warpline_core::{Link, LpId, Model};
+use warpline_graph::weighted_blocks;
 #[cfg(feature = "metis")]
 use warpline_graph::{Topology, min_cut};
 use warpline_net::Address;
 
-use crate::{ConfigError, Placement};
+use crate::{ConfigError, Placement, settings::Weights};
 
 /// A function from each LP to its worker.
 fn worker_of<'a, M: Model>(
@@ -31,10 +32,15 @@ fn worker_of<'a, M: Model>(
 ) -> Result<Box<dyn Fn(LpId) -> usize + 'a>, ConfigError> {
     Ok(match placement {
         Placement::Model => Box::new(move |id| model.placement(id, workers)),
-        Placement::Blocks => Box::new(move |id| (id.index() * workers) / lp_count),
+        Placement::Blocks(Weights::Equal) => Box::new(move |id| (id.index() * workers) / lp_count),
+        Placement::Blocks(weights) => {
+            let table = weighted_blocks(&weights_of(weights, lp_count)?, workers);
+            Box::new(move |id| table[id.index()])
+        }
         Placement::RoundRobin => Box::new(move |id| id.index() % workers),
-        Placement::Graph => {
-            let table = min_cut_of_links(model, lp_count, workers)?;
+        Placement::Graph(weights) => {
+            let weights = weights_of(weights, lp_count)?;
+            let table = min_cut_of_links(model, &weights, workers)?;
             Box::new(move |id| table[id.index()])
         }
         Placement::Table(table) => {
@@ -44,6 +50,20 @@ fn worker_of<'a, M: Model>(
             Box::new(|id| table[id.index()] as usize)
         }
     })
+}
+
+/// The weight of every LP.
+fn weights_of(weights: &Weights, lp_count: usize) -> Result<Cow<'_, [u64]>, ConfigError> {
+    match weights {
+        Weights::Equal => Ok(vec![1; lp_count].into()),
+        Weights::Trial { .. } => unreachable!("a trial was made before the run"),
+        Weights::Table(table) => {
+            let allowed = "as many lines as the model has LPs";
+            let found = format!("a table of {} lines for {lp_count} LPs", table.len());
+            ConfigError::check(table.len() == lp_count, "placement-weights", found, allowed)?;
+            Ok(Cow::Borrowed(table))
+        }
+    }
 }
 
 /// The links that a model declares for an LP. If it declares none, the error says that the setting
@@ -63,15 +83,16 @@ pub(crate) fn links_from<M: Model>(
     })
 }
 
-/// The worker of every LP, so that few links lead from one worker to another.
+/// The worker of every LP, so that few links lead from one worker to another, and all workers have
+/// LPs of about equal weight.
 #[cfg(feature = "metis")]
 fn min_cut_of_links<M: Model>(
     model: &M,
-    lp_count: usize,
+    weights: &[u64],
     workers: usize,
 ) -> Result<Vec<usize>, ConfigError> {
     let mut edges = Vec::new();
-    for from in (0..lp_count).map(LpId::from_index) {
+    for from in (0..weights.len()).map(LpId::from_index) {
         let links = links_from(
             model,
             from,
@@ -80,13 +101,14 @@ fn min_cut_of_links<M: Model>(
         )?;
         edges.extend(links.iter().map(|link| (from.index(), link.to.index())));
     }
-    let parts = Topology::new(lp_count, edges).and_then(|graph| min_cut(&graph, workers));
+    let parts = Topology::new(weights.len(), edges);
+    let parts = parts.and_then(|graph| min_cut(&graph, weights, workers));
     parts.map_err(|error| ConfigError::new("links", error, "a graph that can be partitioned"))
 }
 
 /// The error of a build without METIS says how to get it.
 #[cfg(not(feature = "metis"))]
-fn min_cut_of_links<M: Model>(_: &M, _: usize, _: usize) -> Result<Vec<usize>, ConfigError> {
+fn min_cut_of_links<M: Model>(_: &M, _: &[u64], _: usize) -> Result<Vec<usize>, ConfigError> {
     let allowed = "model, blocks, round-robin or a file in a program that is built without the \
                    graph partitioner METIS (build it with `--features metis`)";
     Err(ConfigError::new("placement", "graph", allowed))

@@ -32,7 +32,7 @@ use crate::{
 mod execution;
 mod sending;
 
-use execution::{Chosen, Execution, Once};
+use execution::{Chosen, Counts, Execution, Once};
 use sending::{Heap, Sender};
 
 /// What a sequential run reads.
@@ -106,6 +106,42 @@ fn execute<M: Model, P: PendingFamily, X: Execution<M>>(
         Sequential::<M, Boxed<_>, P::Set<_>, X>::new(model, settings, P::set(pending), execution)?
             .run(watch)
     }
+}
+
+/// A trial: counts the events of each LP in the second half of the first `events` of a run; of all
+/// of them, if it ends before. Nothing is written, and the trial ends before the first blocking I/O
+/// event.
+pub(crate) fn count<M: Model, E>(
+    model: &M,
+    settings: &Settings<E>,
+    events: u64,
+) -> Result<Vec<u64>, RunError> {
+    if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
+        count_in::<M, Inline<_>, E>(model, settings, events)
+    } else {
+        count_in::<M, Boxed<_>, E>(model, settings, events)
+    }
+}
+
+fn count_in<M: Model, B: Buffer<Message<M>>, E>(
+    model: &M,
+    settings: &Settings<E>,
+    events: u64,
+) -> Result<Vec<u64>, RunError> {
+    type Set<T> = <AnyFamily as PendingFamily>::Set<T>;
+    let settings = settings.with(settings::Sequential { pending: PendingKind::Heap });
+    let execution = Chosen::Counted(Counts::new(events));
+    let pending = AnyFamily::set(PendingKind::Heap);
+    let mut run = Sequential::<M, B, Set<_>, _>::new(model, &settings, pending, execution)?;
+    run.begin(&mut Watch::default())?;
+    let counts = match &mut run.execution {
+        Chosen::Counted(counts) => std::mem::take(&mut counts.by_lp),
+        _ => unreachable!("it was made above"),
+    };
+    // As at the end of a run: the drop of what is pending may panic.
+    panics::catch(move || drop(run))
+        .map_err(|fault| model_error(fault, None, EngineKind::Sequential, &settings))?;
+    Ok(counts)
 }
 
 /// Runs `model` from a cut on, or from its start, until it is told to hand over.
@@ -320,7 +356,7 @@ where
     fn advance(&mut self, slice: u32) -> Stopped {
         for _ in 0..slice {
             let Some(event) = self.sender.pending.pop() else { return Stopped::AtEnd };
-            if event.key.time_value() >= self.end {
+            if event.key.time_value() >= self.end || self.execution.is_over(event.io) {
                 self.sender.pending.insert(event);
                 return Stopped::AtEnd;
             }
@@ -351,7 +387,10 @@ where
                 let mut cx = Handling { cause, rng, sent, sink: sender };
                 cx.handle_io(state, self.model, message.get());
             }
-            Some(Io::NonBlocking) => M::Lp::output(self.model, to, &key, message.get()),
+            Some(Io::NonBlocking) if self.execution.writes() => {
+                M::Lp::output(self.model, to, &key, message.get());
+            }
+            Some(Io::NonBlocking) => {}
         }
         self.execution.end(&key, to, &(before..lp.core.sent));
         lp.core.digest.commit(&key, M::Lp::fingerprint(message.get()));

@@ -1,15 +1,15 @@
 //! A model and how to run it: [`Simulation`], the entry point for users.
 
-use std::{fmt, ops::ControlFlow, sync::atomic::AtomicBool, thread};
+use std::{borrow::Cow, fmt, ops::ControlFlow, sync::atomic::AtomicBool, thread};
 
 use warpline_net::{ThreadTransport, Transport, network};
 
 use crate::{
     ConfigError, Engine, Monitor, Report, RunError, WorkerLimit,
     any_model::Runnable,
-    engines::Job,
+    engines::{Job, Trial},
     run::Ranks,
-    settings::Settings,
+    settings::{Placement, Settings, Weights},
     watch::{Progress, Watch},
 };
 
@@ -133,6 +133,18 @@ impl<'a, M: Runnable> Simulation<'a, M> {
         run(model, settings, watch)
     }
 
+    /// Counts the events of each LP in the second half of the first `events` of a run, on the
+    /// sequential engine: the [weights](crate::settings::Weights) of a trial. If the run is over
+    /// before that half, all count. Nothing is written, and the trial ends before the first
+    /// blocking I/O event.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](Self::run) on the sequential engine.
+    pub fn events_by_lp(&self, events: u64) -> Result<Vec<u64>, RunError> {
+        self.model.count(Trial { settings: &self.settings, events: Some(events) })
+    }
+
     /// Runs the model together with the other ranks of a network: every rank calls this, with the
     /// same model and the same settings. Each makes the LPs that are placed on its own workers,
     /// and only those; rank 0 gets the report of the whole run, the others get `None`.
@@ -154,6 +166,7 @@ impl<'a, M: Runnable> Simulation<'a, M> {
         let Self { model, settings, watch } = self;
         // Other ranks may be on this machine, and this program does not know on which cores.
         let settings = &settings.with(settings.engine.clone().unpinned());
+        let settings = &after_trial(model, settings)?;
         model.execute(Job { settings, watch, ranks: &Ranks::of(transport) })
     }
 }
@@ -172,7 +185,7 @@ impl<M: Runnable> Simulation<'_, M> {
         let stop = watch.stop;
         // One port of each rank is for the ranks themselves.
         let mut ends = network(ranks, settings.engine.workers().saturating_add(1)).into_iter();
-        let (model, settings) = (&*model, &*settings);
+        let (model, settings) = (&*model, &*after_trial(model, settings)?);
         let run = |end: ThreadTransport, watch: &mut Watch<'_>| {
             let ranks = &Ranks::of(&end);
             let report = model.execute(Job { settings, watch, ranks });
@@ -219,12 +232,28 @@ impl<M: fmt::Debug> fmt::Debug for Simulation<'_, M> {
     }
 }
 
+/// The settings with the weights that a trial has counted, if they ask for one.
+fn after_trial<'s, M: Runnable>(
+    model: &M,
+    settings: &'s Settings,
+) -> Result<Cow<'s, Settings>, RunError> {
+    let mut engine = settings.engine.clone();
+    let placement = engine.placement_mut();
+    let Some(Placement::Blocks(weights) | Placement::Graph(weights)) = placement else {
+        return Ok(Cow::Borrowed(settings));
+    };
+    let &mut Weights::Trial { events } = weights else { return Ok(Cow::Borrowed(settings)) };
+    *weights = Weights::Table(model.count(Trial { settings, events })?.into());
+    Ok(Cow::Owned(settings.with(engine)))
+}
+
 /// Runs a borrowed model: replications share one.
 pub(crate) fn run<M: Runnable>(
     model: &M,
     settings: &Settings,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
+    let settings = &after_trial(model, settings)?;
     let report = model.execute(Job { settings, watch, ranks: &Ranks::alone() })?;
     Ok(report.unwrap_or_else(|| unreachable!("a single rank is rank 0, which gets the report")))
 }

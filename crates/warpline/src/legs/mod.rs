@@ -168,7 +168,7 @@ impl<'r, M: Model> Legs<'r, M> {
                 let share = |&worker: &u32| (worker as usize * workers / most) as u32;
                 table.iter().map(share).collect()
             }
-            Placement::Graph => {
+            Placement::Graph(_) => {
                 let (lps, here) = (model.lp_count(), 0..workers);
                 let directory = LpDirectory::new(model, lps, placement, workers, here)?;
                 directory.partition().into_iter().map(|worker| worker as u32).collect()

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use warpline_core::{EventKey, LogicalProcess, LpId, Model};
+use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model};
 
 use crate::{
     Details, EngineKind,
@@ -19,6 +19,18 @@ pub(super) trait Execution<M: Model> {
 
     /// Called before the first event, with the number of LPs.
     fn prepare(&mut self, _lps: usize) {}
+
+    /// Whether the run ends before an event of this kind of I/O, if it is an I/O event.
+    #[inline]
+    fn is_over(&self, _io: Option<Io>) -> bool {
+        false
+    }
+
+    /// Whether what the model writes is written.
+    #[inline]
+    fn writes(&self) -> bool {
+        true
+    }
 
     /// Called before each event, I/O events included.
     #[inline]
@@ -69,6 +81,29 @@ pub(super) enum Chosen {
     Once(EngineKind),
     ThereAndBack,
     Profiled(Box<Profiler>),
+    Counted(Counts),
+}
+
+/// The events of each LP, in a trial that has a number of events at most. Those of the first half
+/// are forgotten: a model often begins otherwise than it goes on.
+pub(super) struct Counts {
+    pub(super) by_lp: Vec<u64>,
+    left: u64,
+    half: u64,
+}
+
+impl Counts {
+    pub(super) const fn new(events: u64) -> Self {
+        Self { by_lp: Vec::new(), left: events, half: events / 2 }
+    }
+
+    fn count(&mut self, lp: LpId) {
+        if self.left == self.half {
+            self.by_lp.fill(0);
+        }
+        self.by_lp[lp.index()] += 1;
+        self.left -= 1;
+    }
 }
 
 impl<M: Model> Execution<M> for Chosen {
@@ -77,13 +112,26 @@ impl<M: Model> Execution<M> for Chosen {
             Self::Once(engine) => *engine,
             Self::ThereAndBack => EngineKind::ReverseCheck,
             Self::Profiled(_) => EngineKind::Profile,
+            Self::Counted(_) => EngineKind::Sequential,
         }
     }
 
     fn prepare(&mut self, lps: usize) {
-        if let Self::Profiled(profiler) = self {
-            profiler.prepare(lps);
+        match self {
+            Self::Profiled(profiler) => profiler.prepare(lps),
+            Self::Counted(counts) => counts.by_lp = vec![0; lps],
+            Self::Once(_) | Self::ThereAndBack => {}
         }
+    }
+
+    #[inline]
+    fn is_over(&self, io: Option<Io>) -> bool {
+        matches!(self, Self::Counted(counts) if counts.left == 0 || io == Some(Io::Blocking))
+    }
+
+    #[inline]
+    fn writes(&self) -> bool {
+        !matches!(self, Self::Counted(_))
     }
 
     #[inline]
@@ -95,15 +143,17 @@ impl<M: Model> Execution<M> for Chosen {
 
     #[inline]
     fn end(&mut self, key: &EventKey, to: LpId, sent: &Range<u64>) {
-        if let Self::Profiled(profiler) = self {
-            profiler.end(key, to, sent);
+        match self {
+            Self::Profiled(profiler) => profiler.end(key, to, sent),
+            Self::Counted(counts) => counts.count(to),
+            Self::Once(_) | Self::ThereAndBack => {}
         }
     }
 
     fn details(&mut self) -> Details {
         let critical_path = match self {
             Self::Profiled(profiler) => Some(profiler.result()),
-            Self::Once(_) | Self::ThereAndBack => None,
+            Self::Once(_) | Self::ThereAndBack | Self::Counted(_) => None,
         };
         Details { critical_path, ..Details::default() }
     }
@@ -117,7 +167,9 @@ impl<M: Model> Execution<M> for Chosen {
         sink: &mut impl BoundedSink<Message<M>>,
     ) {
         match self {
-            Self::Once(_) | Self::Profiled(_) => handle_once(model, &event, lp, sink),
+            Self::Once(_) | Self::Profiled(_) | Self::Counted(_) => {
+                handle_once(model, &event, lp, sink);
+            }
             Self::ThereAndBack if const { M::Lp::REVERSIBLE } => {
                 reverse_check::there_and_back(model, &event, lp, sink);
             }

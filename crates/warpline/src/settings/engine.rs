@@ -1,6 +1,6 @@
 //! The engines: their names, and the settings that each of them reads.
 
-use super::{Auto, Conservative, Profile, Speculative, TimeWarp};
+use super::{Auto, Conservative, Placement, Profile, Speculative, TimeWarp};
 use crate::{PendingKind, names::names};
 
 names! {
@@ -85,6 +85,17 @@ impl Engine {
             Self::TimeWarp(engine) => engine.workers,
             Self::Speculative(engine) => engine.workers,
             Self::Sequential(_) | Self::ReverseCheck(_) | Self::Profile(_) => 1,
+        }
+    }
+
+    /// Which worker has which LPs, for an engine that reads it.
+    pub(crate) const fn placement_mut(&mut self) -> Option<&mut Placement> {
+        match self {
+            Self::Auto(engine) => Some(&mut engine.placement),
+            Self::Conservative(engine) => Some(&mut engine.placement),
+            Self::TimeWarp(engine) => Some(&mut engine.placement),
+            Self::Speculative(engine) => Some(&mut engine.placement),
+            Self::Sequential(_) | Self::ReverseCheck(_) | Self::Profile(_) => None,
         }
     }
 

@@ -24,7 +24,7 @@ pub use balance::Balance;
 pub use conservative::{Conservative, Synchronization, SynchronizationKind};
 pub use engine::{Engine, EngineKind, ReverseCheck, Sequential};
 pub(crate) use parallel::Parallel;
-pub use placement::{MemoryPlacement, Placement};
+pub use placement::{MemoryPlacement, Placement, Weights};
 pub use profile::{Cost, Profile};
 pub use speculative::{Speculative, Width};
 pub use timewarp::{

@@ -29,31 +29,64 @@ pub enum Placement {
     /// it says nothing.
     #[default]
     Model,
-    /// Equal blocks of consecutive LPs.
-    Blocks,
+    /// Blocks of consecutive LPs of equal weight.
+    Blocks(Weights),
     /// In turn.
     RoundRobin,
     /// As the graph partitioner METIS finds it, so that few of the model's
-    /// [`links`](warpline_core::Model::links) lead from one worker to another. All links count
-    /// alike. An error unless this crate is built with the cargo feature `metis`.
-    Graph,
+    /// [`links`](warpline_core::Model::links) lead from one worker to another, and all workers have
+    /// LPs of about equal weight. All links count alike. An error unless this crate is built with
+    /// the cargo feature `metis`.
+    Graph(Weights),
     /// A worker for every LP, in the order of the LPs: what graph partitioners write.
     Table(Arc<[u32]>),
+}
+
+/// How much LPs weigh when they are dealt to workers.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub enum Weights {
+    /// All alike.
+    #[default]
+    Equal,
+    /// As many as the LP has events in a trial at the beginning of the run, on the sequential
+    /// engine ([`events_by_lp`](crate::Simulation::events_by_lp)). On several ranks, each makes all
+    /// LPs for it.
+    Trial {
+        /// How many events the trial has at most; `None` for 256 for each LP, and 2^16 at least.
+        events: Option<u64>,
+    },
+    /// These, in the order of the LPs.
+    Table(Arc<[u64]>),
+}
+
+/// FNV-1a: ranks compare what they have been given by text.
+fn hash_of(numbers: impl Iterator<Item = u64>) -> u64 {
+    let mix = |hash: u64, number: u64| (hash ^ number).wrapping_mul(0x100_0000_01b3);
+    numbers.fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
+impl fmt::Debug for Weights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Equal => f.write_str("Equal"),
+            Self::Trial { events } => write!(f, "Trial({events:?})"),
+            Self::Table(table) => {
+                let hash = hash_of(table.iter().copied());
+                write!(f, "Table({} LPs, {hash:x})", table.len())
+            }
+        }
+    }
 }
 
 impl fmt::Debug for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Model => f.write_str("Model"),
-            Self::Blocks => f.write_str("Blocks"),
+            Self::Blocks(weights) => write!(f, "Blocks({weights:?})"),
             Self::RoundRobin => f.write_str("RoundRobin"),
-            Self::Graph => f.write_str("Graph"),
+            Self::Graph(weights) => write!(f, "Graph({weights:?})"),
             Self::Table(table) => {
-                // FNV-1a: ranks compare what they have been given by this text.
-                let mix = |hash: u64, worker: &u32| {
-                    (hash ^ u64::from(*worker)).wrapping_mul(0x100_0000_01b3)
-                };
-                let hash = table.iter().fold(0xcbf2_9ce4_8422_2325, mix);
+                let hash = hash_of(table.iter().map(|worker| u64::from(*worker)));
                 write!(f, "Table({} LPs, {hash:x})", table.len())
             }
         }
