@@ -83,9 +83,8 @@ impl LogicalProcess for Busy {
 
     fn handle(&mut self, model: &Uneven, (): &(), cx: &mut impl Context<()>) {
         self.handled += 1;
-        match model.io.filter(|_| self.handled.is_multiple_of(10)) {
-            Some(io) => cx.send_io(io, cx.me(), self.period / 2.0, ()),
-            None => {}
+        if let Some(io) = model.io.filter(|_| self.handled.is_multiple_of(10)) {
+            cx.send_io(io, cx.me(), self.period / 2.0, ());
         }
         cx.send(cx.me(), self.period, ());
     }
