@@ -19,8 +19,8 @@ const HALVES_MAX: usize = 8;
 ///
 /// # Errors
 ///
-/// When there is not a weight for each node, the graph has 2^30 nodes or edges, or METIS fails, most
-/// likely for lack of memory.
+/// When there is not a weight for each node, the graph has 2^30 nodes or edges, or METIS fails,
+/// most likely for lack of memory.
 pub fn min_cut(
     topology: &Topology,
     weights: &[u64],
@@ -57,8 +57,8 @@ pub fn min_cut(
     Ok(parts.into_iter().map(|part| part as usize).collect())
 }
 
-/// The weights in METIS's form: their sum fits into its numbers, and none is 0, so that nodes without
-/// weight are shared, too.
+/// The weights in METIS's form: their sum fits into its numbers, and none is 0, so that nodes
+/// without weight are shared, too.
 fn scaled(weights: &[u64]) -> Vec<metis::Idx> {
     let total: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
     // With one more for each node it stays below 2^31.

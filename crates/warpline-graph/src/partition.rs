@@ -51,12 +51,17 @@ mod tests {
             parts.iter().zip(&weights).for_each(|(part, weight)| loads[*part] += weight);
             let share = total as f64 / workers as f64;
             for load in loads {
-                prop_assert!(load as f64 <= 1.02 * (share + *most as f64) + 1.0, "{load}: {weights:?}");
+                let bound = 1.02 * (share + *most as f64) + 1.0;
+                prop_assert!(load as f64 <= bound, "{load}: {weights:?}");
             }
         }
 
         #[test]
-        fn equal_weights_are_equal_blocks(each in 1..50_usize, workers in 1..9_usize, weight in 0..3_u64) {
+        fn equal_weights_are_equal_blocks(
+            each in 1..50_usize,
+            workers in 1..9_usize,
+            weight in 0..3_u64,
+        ) {
             let nodes = each * workers;
             prop_assert_eq!(weighted_blocks(&vec![weight; nodes], workers), blocks(nodes, workers));
         }
