@@ -395,10 +395,9 @@ where
         self.execution.end(&key, to, &(before..lp.core.sent));
         lp.core.digest.commit(&key, M::Lp::fingerprint(message.get()));
         self.committed += 1;
-        if const { needs_drop::<Message<M>>() } {
-            self.sender.heap.refund(&message);
+        if !const { needs_drop::<Message<M>>() } || self.sender.heap.refund(&message) {
+            message.recycle(&mut self.sender.spares);
         }
-        message.recycle(&mut self.sender.spares);
     }
 
     fn finish(&mut self, interrupted: bool) -> Result<Report<M::Output>, RunError> {

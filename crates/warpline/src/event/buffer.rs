@@ -3,8 +3,6 @@
 //! Used by the sequential and the conservative engine, which pick one of the two by the size of the
 //! model's messages.
 
-use std::mem::needs_drop;
-
 use crate::handling::Source;
 
 /// Messages up to this size lie inside the pending set. Moving them there costs less than
@@ -50,8 +48,7 @@ impl<T> Buffer<T> for Inline<T> {
 }
 
 /// A message in an allocation of its own. A spare one keeps its old message until it gets a new
-/// one. But there are no spare ones for messages that may own memory: that is free when the event
-/// was handled.
+/// one.
 #[derive(Debug)]
 pub(crate) struct Boxed<T>(Box<T>);
 
@@ -76,9 +73,7 @@ impl<T> Buffer<T> for Boxed<T> {
 
     #[inline]
     fn recycle(self, spares: &mut Vec<Self>) {
-        if const { !needs_drop::<T>() } {
-            spares.push(self);
-        }
+        spares.push(self);
     }
 }
 

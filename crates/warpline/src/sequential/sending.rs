@@ -53,9 +53,12 @@ impl<B> Heap<B> {
         true
     }
 
-    /// The event of a message has been handled.
-    pub(super) fn refund(&mut self, message: &B) {
-        self.bytes -= (self.of)(message) as u64;
+    /// The event of a message has been handled. Returns whether the message owned nothing, so that
+    /// its buffer may be kept with it.
+    pub(super) fn refund(&mut self, message: &B) -> bool {
+        let owned = (self.of)(message) as u64;
+        self.bytes -= owned;
+        owned == 0
     }
 }
 
