@@ -30,7 +30,7 @@ fn refuses(words: &[&str], says: &[&str]) {
     assert!(output.stdout.is_empty(), "`lab {words:?}` printed something");
 }
 
-const FIGURES: [&str; 19] = [
+const FIGURES: [&str; 20] = [
     "fig1",
     "fig2",
     "fig3",
@@ -44,6 +44,7 @@ const FIGURES: [&str; 19] = [
     "runtime-fig6a",
     "runtime-fig6b",
     "numa-fig6",
+    "numa-fig6-nodes",
     "numa-fig7",
     "numa-fig8",
     "numa-fig9",

@@ -143,6 +143,7 @@ fn every_figure_leaves_its_files() {
                 (&["multiplier:16, null-messages", "regfile:16x32, windows"][..], true)
             }
             "numa-fig6" => (&["sequential", "Time Warp, plain memory"][..], true),
+            "numa-fig6-nodes" => (&["sequential", "Time Warp, NUMA memory"][..], false),
             "numa-fig7" | "numa-fig8" | "numa-fig9" => (&["4 daemons", "32 daemons"][..], false),
             "runtime-fig6a" | "runtime-fig6b" => (&["multiplier:16", "regfile:16x32"][..], true),
             _ => (&pools[..], true),

@@ -7,6 +7,7 @@
 //! | 1 of the GTW paper | `gtw_fig1` | real runs |
 //! | 5 and 6 of the portable-runtime paper | `runtime_fig5`, `runtime_fig6` | real runs |
 //! | 6 of the NUMA paper | `numa_fig6` | real runs |
+//! | the same | `numa_fig6_nodes` | traced runs on the paper's machine |
 //! | 7 to 9 of the NUMA paper | `numa_daemons` | a traced run on the paper's machine |
 //! | other machines (buffer paper, section 8) | `architectures` | traced runs on several machines |
 //! | buffer hogging (buffer paper, section 5) | `hogging` | real runs, of a source that sends to all |
@@ -36,6 +37,7 @@ pub mod hogging;
 mod numa;
 pub mod numa_daemons;
 pub mod numa_fig6;
+pub mod numa_fig6_nodes;
 mod pools;
 pub mod runtime_fig5;
 pub mod runtime_fig6;
@@ -57,6 +59,7 @@ pub const ALL: &[&dyn Figure] = &[
     &runtime_fig6::RuntimeFig6::AGGREGATION,
     &runtime_fig6::RuntimeFig6::CAPACITY,
     &numa_fig6::NumaFig6,
+    &numa_fig6_nodes::NumaFig6Nodes,
     &numa_daemons::NumaDaemons::SPEED_UP,
     &numa_daemons::NumaDaemons::WITHOUT,
     &numa_daemons::NumaDaemons::PLAIN,

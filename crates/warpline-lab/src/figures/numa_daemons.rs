@@ -35,7 +35,7 @@ const STEP: f64 = 180.0;
 const PERIODS: [usize; 5] = [2, 4, 6, 8, 10];
 const DAEMONS: [usize; 4] = [4, 8, 16, 32];
 /// What 32 daemons that are woken every second take from the workers; **fitted** to figure 6.
-const INTERFERENCE: f64 = 0.10 / 32.0;
+pub(super) const INTERFERENCE: f64 = 0.10 / 32.0;
 const FITTED: Basis = Basis::Fitted(
     "the wall time of an hour of virtual time, and what a daemon takes from the workers, are \
      fitted to the paper's figures",

@@ -17,9 +17,9 @@ use crate::{
 pub struct NumaFig6;
 
 /// Seconds between two cars that join at a junction, from few cars to many.
-const INTERARRIVALS: [f64; 3] = [120.0, 60.0, 45.0];
+pub(super) const INTERARRIVALS: [f64; 3] = [120.0, 60.0, 45.0];
 /// An LP for each junction and each route.
-const LPS: usize = 137;
+pub(super) const LPS: usize = 137;
 /// A day.
 const END: f64 = 86_400.0;
 
