@@ -34,7 +34,7 @@ pub use inbox::{BLOCK_ITEMS, Block, Drain, Inbox};
 pub use lists::Lists;
 pub use numa::{
     Home, MemoryPolicy, Node, NodeAllocator, PlatformRoute, Realigned, Residency, Route, Topology,
-    TopologyError, enter_platform, segments_in_use, unrouted,
+    TopologyError, Way, enter_platform, segments_in_use, switch_to_platform, unrouted,
 };
 pub use pool::{BUFFERS_MAX, Pool, PoolKind, PoolPlan, Quota, UnknownPool, Worth};
 pub use prefetch::prefetch;

@@ -8,7 +8,9 @@
 //! A worker's thread is in one of two modes (*NUMA Time Warp*, section 3.1). In *platform mode* it
 //! allocates in the worker's heap. In *application mode*, while code of an LP runs, it allocates in
 //! the heap of that LP ([`Home::enter_application`]), and what the engine allocates in between is
-//! the platform's again ([`enter_platform`]).
+//! the platform's again ([`enter_platform`]). On the event path a guard would cost those who have
+//! no such heaps, too, so there are switches without one ([`Home::switch`], [`switch_to_platform`],
+//! [`Way::resume`]).
 
 #![expect(unsafe_code, reason = "an allocator is an unsafe trait")]
 
@@ -193,6 +195,12 @@ impl Home {
         Route { before: ROUTE.replace(Some(self.0.0)), _not_send: PhantomData }
     }
 
+    /// As [`enter_application`](Self::enter_application), until the next switch.
+    #[inline]
+    pub fn switch(&self) {
+        ROUTE.set(Some(self.0.0));
+    }
+
     /// The node that pages are taken from.
     #[must_use]
     pub fn node(&self) -> Option<u32> {
@@ -224,6 +232,25 @@ impl Home {
 #[inline]
 pub fn enter_platform() -> Route {
     Route { before: ROUTE.replace(PLATFORM.get()), _not_send: PhantomData }
+}
+
+/// As [`enter_platform`], until the next switch. Returns the way of before.
+#[inline]
+pub fn switch_to_platform() -> Way {
+    Way(ROUTE.replace(PLATFORM.get()))
+}
+
+/// A way that this thread's allocations had.
+#[derive(Clone, Copy, Debug)]
+pub struct Way(Option<&'static Heap>);
+
+impl Way {
+    /// Lets them go this way again. The heap must still be there: a way is for the time between
+    /// two switches.
+    #[inline]
+    pub fn resume(self) {
+        ROUTE.set(self.0);
+    }
 }
 
 impl Drop for Owned {

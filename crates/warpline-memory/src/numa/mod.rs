@@ -15,7 +15,9 @@ mod space;
 pub(crate) mod system;
 mod topology;
 
-pub use allocator::{Home, NodeAllocator, PlatformRoute, Route, enter_platform, unrouted};
+pub use allocator::{
+    Home, NodeAllocator, PlatformRoute, Route, Way, enter_platform, switch_to_platform, unrouted,
+};
 pub use heap::{Realigned, Residency};
 pub use space::segments_in_use;
 pub use system::MemoryPolicy;

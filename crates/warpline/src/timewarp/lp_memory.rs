@@ -135,6 +135,12 @@ impl LpMemory {
         self.homes[self.home_of(lp)].enter_application()
     }
 
+    /// As [`enter`](Self::enter), until the thread switches to another way.
+    #[inline]
+    pub(super) fn switch(&self, lp: LpId) {
+        self.homes[self.home_of(lp)].switch();
+    }
+
     /// An LP has come to worker `me`, or begins there (HOME-A).
     pub(super) fn follow(&self, lp: LpId, me: usize) {
         let (place, node) = (self.home_of(lp), self.node_of(me));

@@ -5,7 +5,7 @@
 //! real.
 
 use warpline_core::{Fault, Io, LogicalProcess, Model, UndoPoint};
-use warpline_memory::prefetch;
+use warpline_memory::{prefetch, switch_to_platform};
 
 use super::{
     costs::Part, event::Event, gvt::Bound, saving::Lp, sending::Sending, waiting::Reason,
@@ -117,7 +117,9 @@ impl<M: Model> Worker<'_, M> {
             "TW-A: {event:?} was not found to be a straggler"
         );
         let at = self.history.push(event, &lp.core, lp.last, self.sender.sent.back());
-        let application = self.sender.memory.map(|memory| memory.enter(lp.id));
+        if let Some(memory) = self.sender.memory {
+            memory.switch(lp.id);
+        }
         self.saving.before(lp, &mut self.history, at, &self.buffers);
         (lp.last, lp.last_time) = (at, event.time());
         lp.work.count();
@@ -144,7 +146,9 @@ impl<M: Model> Worker<'_, M> {
             self.statistics.outputs += 1;
         }
         let note = cx.sink.note;
-        drop(application);
+        if self.sender.memory.is_some() {
+            switch_to_platform();
+        }
         digest.commit(&event.key, M::Lp::fingerprint(message));
         self.saving.note(at, note);
         self.handling = false;
@@ -165,6 +169,9 @@ impl<M: Model> Worker<'_, M> {
             "Warpline has a bug: worker {} found that {fault}",
             self.me
         );
+        if self.sender.memory.is_some() {
+            switch_to_platform();
+        }
         let event = self.history[self.history.back() - 1].event;
         self.statistics.processed += 1;
         self.recharge_logs(event.lp, self.logs_before);

@@ -8,7 +8,7 @@
 use std::{mem::needs_drop, sync::Arc};
 
 use warpline_core::{EventKey, Fault, Io, LogicalProcess, LpId, Model, UndoPoint, VirtualTime};
-use warpline_memory::{Block, BufferId, Buffers, enter_platform};
+use warpline_memory::{Block, BufferId, Buffers, switch_to_platform};
 
 use super::{
     Message,
@@ -301,7 +301,7 @@ impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
         message: impl Source<Message<M>>,
     ) {
         let sender = &mut *self.sender;
-        let _platform = sender.memory.map(|_| enter_platform());
+        let application = sender.memory.map(|_| switch_to_platform());
         let place = sender.places[to.index()];
         let is_mine = place.worker == sender.id;
         let local = || sender.shared.directory.local(place.worker);
@@ -316,6 +316,9 @@ impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
             }
         } else {
             self.deliver(key, to, io, (place, local), message, None);
+        }
+        if let Some(application) = application {
+            application.resume();
         }
     }
 
