@@ -16,7 +16,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
 
     /// Whether this worker may use `bytes` bytes outside of buffers, for what a message or a saved
     /// state owns on the heap: they count toward the limit of the pool, as buffers that are not
-    /// used ([`PoolPlan::worth`]).
+    /// used ([`PoolPlan::worth`](crate::PoolPlan::worth)).
     #[inline]
     #[must_use]
     pub fn ensure_outside(&self, bytes: usize) -> bool {

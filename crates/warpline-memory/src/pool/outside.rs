@@ -9,7 +9,7 @@
 //! another worker than the one that has paid for it, so credit passes from worker to worker; the
 //! numbers and the buffers stay where they are until credit comes back for them.
 //!
-//! Called by [`Side`](super::Side), for the arena.
+//! Called by the sides of pools ([`super`]), for the arena.
 //!
 //! # Invariants
 //!
