@@ -135,7 +135,7 @@ pub(crate) struct Policies {
     )]
     pub(crate) pin: bool,
     /// Where events for LPs of other workers wait: worker, in the worker's inbox; bottom-half, with
-    /// the LP, and they follow it to another NUMA node
+    /// the LP, in its memory (with --balance off)
     #[arg(
         long,
         value_name = "WHERE",

@@ -111,16 +111,10 @@ impl<'r, M: Model> Sender<'r, M> {
     /// Appends mail to its LP's bottom half, if there are such. What is handed to the LP's worker
     /// is a notice then.
     #[inline(always)]
-    pub(super) fn fill_half(&self, mail: Event) {
+    fn fill_half(&self, mail: Event) {
         if let Some(halves) = &self.shared.halves {
             halves.push(mail, self.memory);
         }
-    }
-
-    /// Hands a notice of an event or an anti-message to another worker.
-    pub(super) fn notify(&mut self, worker: usize, notice: Event) {
-        let key = Bound(notice.key.words());
-        self.write(worker, notice, if notice.cancels().is_some() { key.before() } else { key });
     }
 
     #[inline(always)]

@@ -331,8 +331,7 @@ impl<M: Model> Worker<'_, M> {
         }
     }
 
-    /// Mail for an LP that is not here, or a notice of it: it is kept if the LP is about to come,
-    /// or passed on.
+    /// Mail for an LP that is not here: it is kept if the LP is about to come, or passed on.
     #[cold]
     pub(super) fn pass_on(&mut self, mail: Event, to: WorkerId) {
         if let Some(kept) = self.moves.awaited.get_mut(&mail.lp) {
@@ -342,11 +341,7 @@ impl<M: Model> Worker<'_, M> {
         let Some(to) = self.shared.directory.local(to) else {
             unreachable!("MOVE-A: mail of this rank for an LP of another: {mail:?}")
         };
-        if let Some(halves) = &self.shared.halves {
-            if self.pass_on_half(halves, mail, to) {
-                self.sender.notify(to, mail);
-            }
-        } else if mail.cancels().is_some() {
+        if mail.cancels().is_some() {
             self.sender.post_anti(to, mail);
         } else {
             self.buffers.pass_on(mail.buffer(), to);
@@ -354,10 +349,10 @@ impl<M: Model> Worker<'_, M> {
         }
     }
 
-    /// At the end of the run: kept mail is mail again. (In bottom halves it still is.)
+    /// At the end of the run: kept mail is mail again.
     pub(super) fn return_kept_mail(&mut self) {
         for mail in std::mem::take(&mut self.moves.awaited).into_values().flatten() {
-            self.sender.notify(self.me, mail);
+            self.sender.post(self.me, mail);
         }
     }
 }
