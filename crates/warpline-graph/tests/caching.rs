@@ -1,7 +1,7 @@
 //! The storage for events that several edges of a worker share is used again: once as many events
 //! have waited as ever will, a send to all edges of a node takes nothing from the allocator.
 //!
-//! # Mutations, each seen red
+//! # Mutations that it is against
 //!
 //! - `Drop` of `SharedEvent` does not put the slot back
 //! - `Cache::store` does not look at the free slots

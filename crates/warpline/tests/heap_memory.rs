@@ -1,7 +1,7 @@
 //! `--memory` counts what messages, saved states and undo logs own on the heap: measured with an
 //! allocator that knows how much memory is in use.
 //!
-//! # Mutations of the engine, each seen red
+//! # Mutations of the engine that it is against
 //!
 //! - `heap::of_message` returns 0, or `heap::of_state` does (OWNED-A)
 //! - `Saving::forget` keeps the copy (OWNED-B)

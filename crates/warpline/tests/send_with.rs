@@ -1,7 +1,7 @@
 //! `send_with`: a message is written where it lies, over an old one, and every engine commits what
 //! it commits with `send`.
 //!
-//! # Mutations of the engine, each seen red
+//! # Mutations of the engine that it is against
 //!
 //! - `Sending::fill` makes every message (`old_messages_are_written_over`)
 //! - `Coasting::accept` does not call what writes the message (`send_with_is_send`)
