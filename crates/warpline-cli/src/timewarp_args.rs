@@ -135,7 +135,7 @@ pub(crate) struct Policies {
     )]
     pub(crate) pin: bool,
     /// Where events for LPs of other workers wait: worker, in the worker's inbox; bottom-half, with
-    /// the LP, in its memory (with --balance off)
+    /// the LP, in its memory
     #[arg(
         long,
         value_name = "WHERE",

@@ -12,9 +12,10 @@
 //!
 //! - **ARENA-A.** A buffer is in exactly one place: in the pool (POOL-A), filled, or with the
 //!   worker that fills or empties it.
-//! - **ARENA-B.** While a buffer is filled, `owner` is the worker that may read and free it;
-//!   otherwise it is `NOBODY` or `STALE`. Only the worker that fills the buffer sets it, and only
-//!   the owner clears it or names the next owner.
+//! - **ARENA-B.** While a buffer is filled, `owner` is the worker that may read and free it, or
+//!   `UNCLAIMED` until one worker claims it; otherwise it is `NOBODY` or `STALE`. Only the worker
+//!   that fills the buffer or claims it sets it, and only the owner clears it or names the next
+//!   owner.
 //! - **ARENA-D.** A buffer that is `STALE` has a valid message, of a type without a destructor. It
 //!   belongs to whoever has the buffer, who may write over it.
 //! - **ARENA-C.** Buffers never move, and their memory is freed only with the arena.
@@ -30,6 +31,7 @@
 //! |---------|----------------------|-----------------------|----------------------------------|
 //! | ARENA-1 | `fill_with`, owner   | `owned`, owner load   | the message                      |
 //! | ARENA-1 | `pass_on`, owner     | `owned`, owner load   | the message                      |
+//! | ARENA-1 | `fill_with`, owner   | `claim`, exchange     | the message                      |
 //! | ARENA-2 | unlock in the pool   | lock in the pool      | the last access of its last user |
 //! | ARENA-3 | `slot_to_fill`, init | `slot`, chunk found   | the owner words, zeroed          |
 
@@ -37,6 +39,7 @@
 
 mod accounts;
 mod filling;
+mod owners;
 
 use std::{
     cell::UnsafeCell,
@@ -52,7 +55,7 @@ use std::{
 
 use crate::{
     pool::{BUFFERS_MAX, PoolPlan, PoolSide, Shared, side::Side},
-    slots::{Chunk, LINE, NOBODY, STALE, Slot},
+    slots::{Chunk, LINE, NOBODY, STALE, Slot, UNCLAIMED},
     trace::{BufferAccess, BufferAction, BufferTrace},
 };
 
@@ -88,6 +91,8 @@ pub struct Arena<T> {
     stride: usize,
     /// The first message, if messages are not stored.
     representative: OnceLock<T>,
+    /// Whether messages for others have no owner until one claims them.
+    unclaimed: bool,
     /// The workers whose `Buffers` exist or existed.
     workers: Mutex<BTreeSet<u32>>,
     trace: Option<BufferTrace>,
@@ -114,17 +119,19 @@ impl<T: Send + Sync> Arena<T> {
     ///
     /// # Panics
     ///
-    /// Without workers, or with 2^32 - 1 of them or more.
+    /// Without workers, or with 2^32 - 2 of them or more.
     #[must_use]
     pub fn new(plan: PoolPlan) -> Self {
-        // Required for soundness: no worker's owner word is NOBODY or STALE (ARENA-B).
-        let ok = (1..u32::MAX as usize).contains(&plan.workers);
-        assert!(ok, "an arena is for 1 to 2^32 - 2 workers, not for {}", plan.workers);
+        // Required for soundness: no worker's owner word is one that says that there is no owner
+        // (ARENA-B).
+        let ok = (1..UNCLAIMED as usize).contains(&plan.workers);
+        assert!(ok, "an arena is for 1 to 2^32 - 3 workers, not for {}", plan.workers);
         Self {
             chunks: [const { OnceLock::new() }; CHUNKS],
             stride: Self::buffer_bytes(plan.workers),
             pool: Shared::new(plan),
             representative: OnceLock::new(),
+            unclaimed: false,
             workers: Mutex::default(),
             trace: None,
         }
@@ -135,6 +142,13 @@ impl<T: Send + Sync> Arena<T> {
     #[must_use]
     pub fn traced(self, trace: Option<BufferTrace>) -> Self {
         Self { trace, ..self }
+    }
+
+    /// The arena in which, if `unclaimed`, a message for another worker belongs to the worker that
+    /// [claims](Buffers::claim) it, and not to the one that it was sent to.
+    #[must_use]
+    pub fn unclaimed(self, unclaimed: bool) -> Self {
+        Self { unclaimed, ..self }
     }
 
     /// The buffers of worker `worker`.
@@ -319,31 +333,6 @@ impl<T: Send + Sync> Buffers<'_, T> {
         Taken(Some(unsafe { message.read() }))
     }
 
-    /// Makes worker `to` the owner of a buffer that this worker owns; the message stays as it is.
-    ///
-    /// # Panics
-    ///
-    /// If this worker does not own the buffer, it is not filled, or there is no worker `to`.
-    pub fn pass_on(&mut self, id: BufferId, to: usize) {
-        assert!(to < self.arena.pool.plan.workers, "there is no worker {to}");
-        if !Arena::<T>::TRIVIAL {
-            // Ordering: Release, edge ARENA-1. This worker has the message by an acquire, so the
-            // next owner has it by both edges; `&mut self` ends all references to it.
-            self.owned(id).owner.store(owner_word(to), Ordering::Release);
-        }
-    }
-
-    /// Whether this worker owns the buffer; always true if messages are not stored.
-    #[must_use]
-    pub fn owns(&self, id: BufferId) -> bool {
-        // Ordering: Relaxed; nothing is read through the answer.
-        Arena::<T>::TRIVIAL
-            || self
-                .arena
-                .slot(id)
-                .is_some_and(|slot| slot.owner.load(Ordering::Relaxed) == self.owner)
-    }
-
     /// Starts to load a buffer into the cache.
     #[inline]
     pub fn prefetch(&self, id: BufferId) {
@@ -375,15 +364,6 @@ impl<T: Send + Sync> Buffers<'_, T> {
     /// Gives all free buffers to the stock, because there is a shortage.
     pub fn give_up(&mut self) {
         self.pool.get_mut().give_up();
-    }
-
-    #[inline]
-    fn owned(&self, id: BufferId) -> &Slot<T> {
-        let slot = self.arena.slot(id).expect("ARENA-B: no such buffer");
-        // Ordering: Acquire, edge ARENA-1. Required for soundness.
-        let owner = slot.owner.load(Ordering::Acquire);
-        assert!(owner == self.owner, "ARENA-B: worker {} touched a buffer of {owner}", self.owner);
-        slot
     }
 
     /// Traces an access to the first `bytes` of a buffer.

@@ -19,10 +19,12 @@ use crate::numa::unrouted;
 pub(crate) const NOBODY: u32 = 0;
 /// The owner word of a buffer that is not filled, but has a message of before that is still good.
 pub(crate) const STALE: u32 = u32::MAX;
+/// The owner word of a buffer that is filled, and belongs to the worker that claims it first.
+pub(crate) const UNCLAIMED: u32 = u32::MAX - 1;
 
 /// A buffer: its owner word and its message.
 pub(crate) struct Slot<T> {
-    /// The worker's number plus one, `NOBODY` or `STALE` (ARENA-B).
+    /// The worker's number plus one, `NOBODY`, `STALE` or `UNCLAIMED` (ARENA-B).
     pub(crate) owner: AtomicU32,
     message: UnsafeCell<MaybeUninit<T>>,
 }

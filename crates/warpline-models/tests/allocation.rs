@@ -112,9 +112,9 @@ fn a_longer_run_allocates_no_more() {
     let parallel = [1, 2].into_iter().flat_map(time_warp);
     // Load sharing on, and no LP that moves: between two moves nothing is taken.
     let balance = Balance::Randomly(0.0);
-    let sharing = Engine::from(TimeWarp { workers: 2, balance, ..TimeWarp::default() });
-    let mail = MailQueue::BottomHalf;
-    let halves = Engine::from(TimeWarp { workers: 2, mail, ..TimeWarp::default() });
+    let sharing = MailQueue::ALL
+        .iter()
+        .map(|&mail| Engine::from(TimeWarp { workers: 2, balance, mail, ..TimeWarp::default() }));
     // Each leg allocates, so there is only one.
     let balance = Balance::Off;
     let conservative = || {
@@ -125,7 +125,7 @@ fn a_longer_run_allocates_no_more() {
         Speculative { workers, width: Width::Fixed(0.02), balance, ..Speculative::default() }.into()
     });
     let others = [Engine::default()].into_iter().chain(conservative()).chain(speculative);
-    for engine in others.chain(parallel).chain([sharing, halves]) {
+    for engine in others.chain(parallel).chain(sharing) {
         check(engine, calls);
     }
     // Saved states of circuits go into the memory of old ones; the mutation that empties `records`

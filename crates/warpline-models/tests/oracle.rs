@@ -160,8 +160,7 @@ fn policies(reversible: bool) -> Vec<Policy> {
                             throttle: turn % 4 < 2,
                             pool: PoolKind::ALL[turn / 3 % PoolKind::ALL.len()],
                             balance: [Balance::Off, Balance::Randomly(0.3)][turn / 5 % 2],
-                            // Bottom halves are for LPs that stay.
-                            mail: MailQueue::ALL[1 - turn / 5 % 2],
+                            mail: MailQueue::ALL[turn / 7 % 2],
                             as_if_many: turn % 5 > 0,
                             spare,
                         });

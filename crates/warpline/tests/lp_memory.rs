@@ -12,7 +12,7 @@ use warpline::{
     Balance, ConfigError, Context, Engine, LogicalProcess, LpId, Model, RunError, Sequential,
     Simulation, Speculative, TimeWarp, VirtualTime,
     nodes::NodeAllocator,
-    settings::{CheckpointInterval, MailQueue, MemoryPlacement, StateSaving},
+    settings::{CheckpointInterval, MemoryPlacement, StateSaving},
 };
 
 #[global_allocator]
@@ -178,9 +178,6 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(refused(engine.into()), "memory-placement");
     let engine = TimeWarp { migration_daemons: 1, workers: 2, ..TimeWarp::default() };
     assert_eq!(refused(engine.into()), "migration-daemons");
-    let (mail, balance) = (MailQueue::BottomHalf, Balance::On);
-    let engine = TimeWarp { mail, balance, ..TimeWarp::default() };
-    assert_eq!(refused(engine.into()), "mail");
     let migration_period = Duration::ZERO;
     let engine = TimeWarp { memory_placement, migration_period, ..TimeWarp::default() };
     assert_eq!(refused(engine.into()), "migration-period");

@@ -3,7 +3,7 @@
 
 use std::{mem::needs_drop, sync::atomic::Ordering};
 
-use super::{Arena, BufferId, Buffers, Unfilled, owner_word};
+use super::{Arena, BufferId, Buffers, Unfilled};
 use crate::{
     pool::PoolSide,
     slots::{STALE, Slot},
@@ -38,7 +38,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
         // message (ARENA-A, POOL-A).
         unsafe { slot.message().write(make()) };
         // Ordering: Release, edge ARENA-1.
-        slot.owner.store(owner_word(to), Ordering::Release);
+        slot.owner.store(self.owner_at_first(to), Ordering::Release);
         std::mem::forget(unfilled);
         Some(id)
     }
@@ -79,7 +79,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
             unsafe { slot.message().write(message) };
         }
         // Ordering: Release, edge ARENA-1.
-        slot.owner.store(owner_word(to), Ordering::Release);
+        slot.owner.store(self.owner_at_first(to), Ordering::Release);
         std::mem::forget(unfilled);
         Some(id)
     }

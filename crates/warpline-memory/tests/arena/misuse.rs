@@ -43,6 +43,31 @@ fn foreign_and_freed_buffers_are_refused() {
     assert_eq!((zero.free_count() + one.free_count()) as u32, arena.issued());
 }
 
+/// In an arena of unclaimed messages, a message for another worker belongs to whoever claims it,
+/// once; one for the sender itself, to the sender.
+///
+/// Mutations: red if `claim` stores its word without a look at the old one, and if
+/// `owner_at_first` goes by the receiver alone.
+#[test]
+fn unclaimed_messages_belong_to_who_claims_them() {
+    let arena = arena(3, 8).unclaimed(true);
+    let (zero, mut one, mut two) = (arena.buffers(0), arena.buffers(1), arena.buffers(2));
+    let id = zero.fill_with(1, || String::from("mail")).expect("there are buffers");
+    let left = zero.fill_with(1, || String::from("never claimed")).expect("there are buffers");
+    let own = zero.fill_with(0, || String::from("own")).expect("there are buffers");
+    assert_eq!(zero.get(own), "own");
+    assert!(!two.claim(own));
+    for buffers in [&zero, &one, &two] {
+        assert!(!buffers.owns(id) && !buffers.owns(left));
+        refused(|| _ = buffers.get(id));
+    }
+    assert!(two.claim(id) && !one.claim(id));
+    refused(|| _ = one.get(id));
+    assert_eq!(two.get(id), "mail");
+    two.free(id, 0);
+    assert!(!one.claim(id));
+}
+
 /// A worker gets its buffers only once, even after it has dropped them.
 #[test]
 #[should_panic(expected = "already has its buffers")]

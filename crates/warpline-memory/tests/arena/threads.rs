@@ -258,3 +258,46 @@ fn owner_word_publishes_the_message() {
     });
     assert_eq!(arena.available(), 3);
 }
+
+/// Of threads that claim a message, one gets it, and gets all of it.
+///
+/// Mutation: red under Miri (`-Zmiri-many-seeds=0..16`) with a load and a store instead of the
+/// exchange in `claim`.
+#[test]
+fn one_thread_claims_a_message() {
+    const MAILS: u32 = if cfg!(miri) { 5 } else { 500 };
+    let arena: Arena<Mail> = arena(3, MAILS).unclaimed(true);
+    let (mail, done) = (AtomicU32::new(0), AtomicU32::new(0));
+    // Ordering: Relaxed in all of this, so that only the owner word orders the accesses.
+    let claim = |worker: usize| {
+        let (mut buffers, mut claimed) = (arena.buffers(worker), 0);
+        loop {
+            if done.load(Ordering::Relaxed) == MAILS {
+                break claimed;
+            }
+            if let Some(id) = mail.load(Ordering::Relaxed).checked_sub(1).map(BufferId::new)
+                && buffers.claim(id)
+            {
+                let number = buffers.get(id).number() as u32;
+                buffers.free(id, 0);
+                claimed += 1;
+                done.store(number + 1, Ordering::Relaxed);
+            }
+            thread::yield_now();
+        }
+    };
+    let claimed: u32 = thread::scope(|s| {
+        let claim = &claim;
+        let claimants = [1, 2].map(|worker| s.spawn(move || claim(worker)));
+        let zero = arena.buffers(0);
+        for number in 0..MAILS {
+            let id = zero.fill_with(1, || Mail::new(number.into())).expect("there are buffers");
+            mail.store(id.get() + 1, Ordering::Relaxed);
+            while done.load(Ordering::Relaxed) == number {
+                thread::yield_now();
+            }
+        }
+        claimants.map(|claimant| claimant.join().expect("no panic")).iter().sum()
+    });
+    assert_eq!(claimed, MAILS);
+}

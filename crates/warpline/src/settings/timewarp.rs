@@ -127,8 +127,6 @@ impl TimeWarp {
         let ok = ranks == 1 || self.balance == Balance::Off;
         balance(ok, "off with Time Warp on several ranks")?;
         self.validate_migration()?;
-        let ok = self.mail == MailQueue::Worker || self.balance == Balance::Off;
-        ConfigError::check(ok, "mail", self.mail, "worker where LPs move (--balance)")?;
         from_one("batch", self.batch, BATCH_MAX)?;
         from_one("gvt-interval", self.gvt_interval, 1 << 30)?;
         if let StateSaving::Copy { interval: CheckpointInterval::Every(events) } = self.saving {
@@ -259,8 +257,8 @@ names! {
     pub enum MailQueue as "mail", default Worker;
     /// In the worker's inbox, which takes blocks of them (the MsgQ of GTW).
     Worker = "worker";
-    /// With the LP, in its bottom half, in its memory (*NUMA Time Warp*, section 3.3). For LPs that
-    /// stay: [`Balance::Off`].
+    /// With the LP, in its bottom half, so that they follow it to another NUMA node (*NUMA Time
+    /// Warp*, section 3.3).
     BottomHalf = "bottom-half";
 }
 

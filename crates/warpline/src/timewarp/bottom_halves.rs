@@ -6,15 +6,17 @@
 //!
 //! The paper's workers look at all their LPs for mail. Ours get a *notice* of each event, through
 //! the same inbox that would have had the event otherwise, and at the same time. So all that is
-//! said of mail holds of notices, and GVT finds them ([`gvt`](super::gvt)).
-//!
-//! LPs stay where they are: one that moves would find mail whose buffers belong to its former
-//! worker, so the settings refuse that.
+//! said of mail holds of notices: GVT finds them ([`gvt`](super::gvt)), and they follow LPs that
+//! move ([`moves`](super::moves)). The worker that has the LP takes all its mail with the first
+//! notice; those that come later find nothing, and only delay GVT.
 //!
 //! # Invariants
 //!
-//! - **HALF-A.** An event that is in a bottom half has a notice on its way.
+//! - **HALF-A.** An event that is in a bottom half has a notice on its way, or kept by the worker
+//!   that the LP will come to.
 //! - **HALF-B.** An event is before its anti-message.
+//! - **HALF-C.** An event in a bottom half belongs to no worker. The one that has the LP claims it,
+//!   and not the one that the sender had in mind.
 //!
 //! # References
 //!
@@ -73,9 +75,18 @@ fn grow(list: &mut Vec<Event>, lp: u32, memory: Option<&LpMemory>) {
 }
 
 impl<M: Model> Worker<'_, M> {
-    /// A notice has come: files the mail of its LP, which may have been taken with another notice.
-    pub(super) fn exchange_halves(&mut self, halves: &BottomHalves, notice: Event) {
-        let lp = notice.lp;
+    /// A notice has come: files the mail of its LP, or sends the notice on its way.
+    pub(super) fn take_notice(&mut self, halves: &BottomHalves, notice: Event) {
+        let place = self.sender.places[notice.lp as usize];
+        if place.worker == self.sender.id {
+            self.exchange_halves(halves, notice.lp);
+        } else {
+            self.pass_on(notice, place.worker);
+        }
+    }
+
+    /// Files the mail of an LP of this worker, if there is some.
+    pub(super) fn exchange_halves(&mut self, halves: &BottomHalves, lp: u32) {
         let half = &halves.0[lp as usize];
         let mut expired = lock(&half.expired);
         {
@@ -85,7 +96,13 @@ impl<M: Model> Worker<'_, M> {
             }
             std::mem::swap(&mut *live, &mut *expired);
         }
-        expired.iter().for_each(|&mail| self.file_mail(mail));
+        for &mail in expired.iter() {
+            if mail.cancels().is_none() {
+                let claimed = self.buffers.claim(mail.buffer());
+                assert!(claimed, "HALF-C: {mail:?} belongs to another worker");
+            }
+            self.file_mail(mail);
+        }
         let is_full = 4 * expired.len() > FULL_QUARTERS * expired.capacity();
         expired.clear();
         if is_full {

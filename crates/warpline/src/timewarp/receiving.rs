@@ -19,7 +19,7 @@ impl<M: Model> Worker<'_, M> {
             match &self.shared.halves {
                 None => block.items.iter().for_each(|&mail| self.file_mail(mail)),
                 Some(halves) => {
-                    block.items.iter().for_each(|&notice| self.exchange_halves(halves, notice));
+                    block.items.iter().for_each(|&notice| self.take_notice(halves, notice));
                 }
             }
             self.sender.recycle(block);
@@ -32,6 +32,8 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn file_mail(&mut self, mail: Event) {
         let place = self.sender.places[mail.lp as usize];
         if place.worker != self.sender.id {
+            // It was not in the mail: an anti-message for an LP that was here when it was sent to.
+            self.sender.fill_half(mail);
             return self.pass_on(mail, place.worker);
         }
         let mail = mail.with_lp(place.index);

@@ -111,10 +111,16 @@ impl<'r, M: Model> Sender<'r, M> {
     /// Appends mail to its LP's bottom half, if there are such. What is handed to the LP's worker
     /// is a notice then.
     #[inline(always)]
-    fn fill_half(&self, mail: Event) {
+    pub(super) fn fill_half(&self, mail: Event) {
         if let Some(halves) = &self.shared.halves {
             halves.push(mail, self.memory);
         }
+    }
+
+    /// Hands mail, or a notice of mail that is in its LP's bottom half, to another worker.
+    pub(super) fn notify(&mut self, worker: usize, mail: Event) {
+        let key = Bound(mail.key.words());
+        self.write(worker, mail, if mail.cancels().is_some() { key.before() } else { key });
     }
 
     #[inline(always)]

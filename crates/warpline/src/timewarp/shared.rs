@@ -83,7 +83,9 @@ impl<M: Model> Shared<M> {
             admission,
             directory,
             arena: Arena::new(settings.engine.pool_plan(limit, Self::worth(workers)))
-                .traced(settings.engine.trace.clone()),
+                .traced(settings.engine.trace.clone())
+                // HALF-C.
+                .unclaimed(settings.engine.mail == MailQueue::BottomHalf),
             inboxes: padded(),
             halves: (settings.engine.mail == MailQueue::BottomHalf).then(|| BottomHalves::new(lps)),
             returned: padded(),

@@ -55,6 +55,13 @@
 //! - `file_anti_message` goes by the key, not the serial number: a wrong state, "LP 4 after 4
 //!   events".
 //!
+//! Of bottom halves:
+//!
+//! - `take_in` does not exchange the halves: "TW-C: ... in the mail" (122), "HALF-A" (287).
+//! - `file_mail` does not fill the bottom half: "TW-B: events were lost or doubled".
+//! - `exchange_halves` does not claim buffers: "ARENA-B: ... waiting".
+//! - `pass_on` loses the notice of an anti-message: "TW-C: ... in the mail" (31), "HALF-A" (70).
+//!
 //! Not found by 3000 seeds: `may_handle` tries the event at GVT again and again. It hung where
 //! receivers took less than was sent.
 //!
@@ -129,11 +136,7 @@ fn simulate(seed: u64, pool: PoolKind, ranks: usize) -> u64 {
     let shares = [0.05, 0.3, 1.0].map(Balance::Randomly);
     let balances = [Balance::Off, Balance::On, shares[0], shares[1], shares[2]];
     settings.engine.balance = other_dice.pick(&balances);
-    // Bottom halves are for LPs that stay.
-    let mail = other_dice.pick(MailQueue::ALL);
-    if settings.engine.balance == Balance::Off {
-        settings.engine.mail = mail;
-    }
+    settings.engine.mail = other_dice.pick(MailQueue::ALL);
     settings.engine.pool = match pool {
         PoolKind::Receiver => Pool::Receiver { local_pool: seed.is_multiple_of(3) },
         other => other.into(),
@@ -260,6 +263,7 @@ impl Run<'_> {
             census::check_gvt(shared, workers, gvt);
             if places {
                 census::check_network(shared, self.net, gvt);
+                census::check_notices(shared, workers);
                 census::check_places(shared, workers, gvt);
             }
         }

@@ -224,6 +224,9 @@ impl<M: Model> Worker<'_, M> {
         }
         let kept = self.moves.awaited.remove(&id.get());
         debug_assert!(kept.is_some(), "MOVE-B: {id:?} was not awaited");
+        if let Some(halves) = &self.shared.halves {
+            return self.exchange_halves(halves, id.get());
+        }
         for mail in kept.unwrap_or_default() {
             self.file_mail(mail);
         }

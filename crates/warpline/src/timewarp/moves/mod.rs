@@ -331,7 +331,8 @@ impl<M: Model> Worker<'_, M> {
         }
     }
 
-    /// Mail for an LP that is not here: it is kept if the LP is about to come, or passed on.
+    /// Mail for an LP that is not here, or a notice of it: it is kept if the LP is about to come,
+    /// or passed on.
     #[cold]
     pub(super) fn pass_on(&mut self, mail: Event, to: WorkerId) {
         if let Some(kept) = self.moves.awaited.get_mut(&mail.lp) {
@@ -341,18 +342,16 @@ impl<M: Model> Worker<'_, M> {
         let Some(to) = self.shared.directory.local(to) else {
             unreachable!("MOVE-A: mail of this rank for an LP of another: {mail:?}")
         };
-        if mail.cancels().is_some() {
-            self.sender.post_anti(to, mail);
-        } else {
+        if self.shared.halves.is_none() && mail.cancels().is_none() {
             self.buffers.pass_on(mail.buffer(), to);
-            self.sender.post(to, mail);
         }
+        self.sender.notify(to, mail);
     }
 
-    /// At the end of the run: kept mail is mail again.
+    /// At the end of the run: kept mail is mail again. (In bottom halves it still is.)
     pub(super) fn return_kept_mail(&mut self) {
         for mail in std::mem::take(&mut self.moves.awaited).into_values().flatten() {
-            self.sender.post(self.me, mail);
+            self.sender.notify(self.me, mail);
         }
     }
 }

@@ -20,16 +20,18 @@ use crate::{
 
 type Workers<'w, 'r> = &'w mut [Worker<'r, Toy>];
 
-/// The mail that is on its way to a worker; it stays there. In bottom halves that is what the
-/// worker may take, and the first worker has all anti-messages.
-fn mail(shared: &Shared<Toy>, to: usize, buffers: &Buffers<'_, Note>) -> Vec<Event> {
-    if let Some(halves) = &shared.halves {
-        let is_for = |mail: &Event| match mail.cancels() {
-            None => buffers.owns(mail.buffer()),
-            Some(_) => to == 0,
-        };
-        return halves.all().into_iter().filter(is_for).collect();
+/// The mail that is on its way to a worker; it stays there. The first worker has what is in bottom
+/// halves: that belongs to none (HALF-C).
+fn mail(shared: &Shared<Toy>, to: usize) -> Vec<Event> {
+    match &shared.halves {
+        None => delivered(shared, to),
+        Some(halves) if to == 0 => halves.all(),
+        Some(_) => Vec::new(),
     }
+}
+
+/// What is in the inbox of a worker; it stays there.
+fn delivered(shared: &Shared<Toy>, to: usize) -> Vec<Event> {
     let mut items = Vec::new();
     let blocks: Vec<Mail> = shared.inboxes[to].drain().collect();
     for block in blocks {
@@ -68,8 +70,7 @@ pub(super) fn exchanged(workers: &[Worker<'_, Toy>]) -> Option<Exchanged> {
 /// TW-C: no event that can still happen at this rank is below the newest GVT.
 pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bound) {
     for (to, worker) in workers.iter_mut().enumerate() {
-        let mail =
-            mail(shared, to, &worker.buffers).into_iter().map(|event| ("in the mail", event));
+        let mail = mail(shared, to).into_iter().map(|event| ("in the mail", event));
         let pending = worker.sender.pending.peek().map(|&event| ("pending", event));
         let waiting = worker.waiting.all().map(|&event| ("waiting", event));
         let canceled = worker.canceled.iter().map(|&event| ("canceled", event));
@@ -96,6 +97,21 @@ pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bou
     }
 }
 
+/// HALF-A: all that is in bottom halves has a notice.
+pub(super) fn check_notices(shared: &Shared<Toy>, workers: &[Worker<'_, Toy>]) {
+    let Some(halves) = &shared.halves else { return };
+    let mut notices = Vec::new();
+    for (me, worker) in workers.iter().enumerate() {
+        notices.extend(delivered(shared, me));
+        notices.extend(worker.moves.kept());
+        let open = worker.sender.open.iter().flatten();
+        notices.extend(open.flat_map(|block| block.items.iter().copied()));
+    }
+    for mail in halves.all() {
+        assert!(notices.contains(&mail), "HALF-A: nobody knows of {mail:?}");
+    }
+}
+
 /// Where the events of a rank are. All events have the numbers of their LPs here (MOVE-A).
 #[derive(Default)]
 struct Places {
@@ -112,6 +128,10 @@ struct Places {
 impl Places {
     fn add(&mut self, me: usize, buffers: &Buffers<'_, Note>, event: Event, found: &'static str) {
         assert!(buffers.owns(event.buffer()), "ARENA-B: {event:?} {found} at {me}");
+        self.insert(me, event, found);
+    }
+
+    fn insert(&mut self, me: usize, event: Event, found: &'static str) {
         if let Some(other) = self.events.insert(event.buffer().get(), (event, found)) {
             panic!("TW-B: at {me} {event:?} is {found}, but the buffer is {other:?}");
         }
@@ -124,7 +144,7 @@ impl Places {
 
     /// Adds the events of the worker `me`: in its mail, delivered or not, and with itself.
     fn add_worker(&mut self, shared: &Shared<Toy>, workers: Workers<'_, '_>, me: usize) {
-        let mut to_me = mail(shared, me, &workers[me].buffers);
+        let mut to_me = mail(shared, me);
         if shared.halves.is_none() {
             let open = workers.iter().filter_map(|from| from.sender.open[me].as_ref());
             to_me.extend(open.flat_map(|block| block.items.iter().copied()));
@@ -141,7 +161,11 @@ impl Places {
         for item in to_me {
             match item.cancels() {
                 Some(event) => self.cancel(event),
-                None => self.add(me, buffers, item, "in the mail"),
+                None if shared.halves.is_none() => self.add(me, buffers, item, "in the mail"),
+                None => {
+                    assert!(!buffers.owns(item.buffer()), "HALF-C: {item:?} belongs to {me}");
+                    self.insert(me, item, "in a bottom half");
+                }
             }
         }
         let pending = &mut worker.sender.pending;
