@@ -4,8 +4,6 @@
 
 use std::time::{Duration, Instant};
 
-use crate::Topology;
-
 /// How often a bound thread checks that no other program uses its core.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
 /// A thread that hardly ever sleeps shares its core if it runs for less than this fraction of the
@@ -41,6 +39,9 @@ pub struct Binding {
 #[cfg(target_os = "linux")]
 pub fn bind_worker(worker: usize, workers: usize) -> Binding {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+    use crate::Topology;
+
     let set = |cores: &[usize]| {
         let mut set = CpuSet::new();
         cores.iter().for_each(|&core| set.set(core));

@@ -1,10 +1,7 @@
 //! The system calls for NUMA memory. Where there are none, or the process may not use them, every
 //! answer is "not known" or "not done", and nothing else changes.
 
-#![cfg_attr(
-    all(target_os = "linux", not(miri)),
-    expect(unsafe_code, reason = "the system calls for NUMA memory have no safe interface")
-)]
+#![expect(unsafe_code, reason = "the system calls for NUMA memory have no safe interface")]
 
 /// Where the memory of a process comes from, if nobody binds it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
