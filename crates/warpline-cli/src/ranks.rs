@@ -1,7 +1,7 @@
 //! Runs on several ranks: threads of this process (`--ranks`), or the processes that `mpirun` has
 //! started; and the flags of the conservative engine.
 
-use std::sync::Arc;
+use std::{str::FromStr, sync::Arc};
 
 use clap::Args;
 use warpline::{
@@ -100,12 +100,16 @@ fn placement(text: &str) -> Result<Placement, String> {
     let contents = std::fs::read_to_string(text).map_err(|error| {
         format!("neither model, blocks, round-robin or graph nor a file that can be read ({error})")
     })?;
-    let worker = |(line, text): (usize, &str)| {
+    numbers(&contents, "the number of a worker").map(Placement::Table)
+}
+
+/// The numbers of a file with one in each line.
+fn numbers<T: FromStr>(contents: &str, what: &str) -> Result<Arc<[T]>, String> {
+    let number = |(line, text): (usize, &str)| {
         let number = text.trim().parse();
-        number.map_err(|_| format!("line {}: `{text}` is not the number of a worker", line + 1))
+        number.map_err(|_| format!("line {}: `{text}` is not {what}", line + 1))
     };
-    let table: Result<Arc<[u32]>, String> = contents.lines().enumerate().map(worker).collect();
-    table.map(Placement::Table)
+    contents.lines().enumerate().map(number).collect()
 }
 
 /// The weights of processes: a name, or a file with one number per line.
@@ -123,18 +127,9 @@ fn weights(text: &str) -> Result<Weights, String> {
     let contents = std::fs::read_to_string(text).map_err(|error| {
         format!("neither equal, trial nor trial:EVENTS nor a file that can be read ({error})")
     })?;
-    let weight = |(line, text): (usize, &str)| {
-        let number = text.trim().parse();
-        number.map_err(|_| {
-            format!(
-                "line {}: `{text}` is not a weight: a whole number from 0 to {}",
-                line + 1,
-                u64::MAX
-            )
-        })
-    };
-    let table: Result<Arc<[u64]>, String> = contents.lines().enumerate().map(weight).collect();
-    table.map(Weights::Table).map_err(|error| format!("{text}, {error}"))
+    let what = format!("a weight: a whole number from 0 to {}", u64::MAX);
+    let table = numbers(&contents, &what).map_err(|error| format!("{text}, {error}"))?;
+    Ok(Weights::Table(table))
 }
 
 /// Whether this is one of several processes that `mpirun` has started.

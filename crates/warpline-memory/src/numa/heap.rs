@@ -202,7 +202,8 @@ impl Heap {
                 if !system::prefer(address, SEGMENT, node) {
                     self.lock().unbound += 1;
                 }
-                done.pages_left += pages_elsewhere(address.as_ptr(), SEGMENT, node);
+                let found = residency_of(address.as_ptr(), SEGMENT, node);
+                done.pages_left += found.pages - found.pages_at_home;
             }
         }
         done
@@ -314,30 +315,24 @@ impl Heap {
             let memory = self.lock();
             (memory.runs.clone(), memory.unbound)
         };
-        let mut residency = Residency { refused, ..Residency::default() };
-        let Some(node) = self.node() else { return residency };
-        for run in runs {
-            let pages = pages(run.memory.as_ptr(), run.bytes());
-            for nodes in pages.chunks(COUNTED_AT_ONCE).filter_map(system::nodes_of) {
-                residency.pages += nodes.iter().filter(|&&found| found >= 0).count() as u64;
-                let is_home = |found: &&i32| u32::try_from(**found) == Ok(node);
-                residency.pages_at_home += nodes.iter().filter(is_home).count() as u64;
-            }
-        }
-        residency
+        let known = Residency { refused, ..Residency::default() };
+        let Some(node) = self.node() else { return known };
+        let found = runs.iter().map(|run| residency_of(run.memory.as_ptr(), run.bytes(), node));
+        found.fold(known, Residency::plus)
     }
 }
 
-/// The first byte of each page of a range.
-fn pages(memory: *const u8, bytes: usize) -> Vec<*const u8> {
-    (0..bytes).step_by(system::page_size()).map(|page| memory.wrapping_add(page)).collect()
-}
-
-/// How many pages of a range have memory on another node than that.
-fn pages_elsewhere(memory: *const u8, bytes: usize, node: u32) -> u64 {
-    let nodes = system::nodes_of(&pages(memory, bytes)).unwrap_or_default();
-    nodes.iter().filter(|&&found| u32::try_from(found).is_ok_and(|found| found != node)).count()
-        as u64
+/// Where the pages of a range are, with this node as their home.
+fn residency_of(memory: *const u8, bytes: usize, node: u32) -> Residency {
+    let pages = (0..bytes).step_by(system::page_size()).map(|page| memory.wrapping_add(page));
+    let pages: Vec<_> = pages.collect();
+    let mut residency = Residency::default();
+    for nodes in pages.chunks(COUNTED_AT_ONCE).filter_map(system::nodes_of) {
+        residency.pages += nodes.iter().filter(|&&found| found >= 0).count() as u64;
+        let is_home = |found: &&i32| u32::try_from(**found) == Ok(node);
+        residency.pages_at_home += nodes.iter().filter(is_home).count() as u64;
+    }
+    residency
 }
 
 impl PartialEq for Heap {
