@@ -361,6 +361,12 @@ impl<T: Send + Sync> Buffers<'_, T> {
         self.pool.get_mut().redistribute(short);
     }
 
+    /// Notes that this many of the messages that this worker has sent may still be canceled: the
+    /// pool divides the buffers by the others.
+    pub fn note_uncommitted(&mut self, messages: usize) {
+        self.pool.get_mut().note_uncommitted(messages);
+    }
+
     /// Gives all free buffers to the stock, because there is a shortage.
     pub fn give_up(&mut self) {
         self.pool.get_mut().give_up();

@@ -204,6 +204,9 @@ macro_rules! pools {
             fn redistribute(&mut self, short: bool) {
                 match self { $(Self::$kind(side) => side.redistribute(short),)* }
             }
+            fn note_uncommitted(&mut self, messages: usize) {
+                match self { $(Self::$kind(side) => side.note_uncommitted(messages),)* }
+            }
             fn give_up(&mut self) {
                 match self { $(Self::$kind(side) => side.give_up(),)* }
             }
@@ -311,6 +314,9 @@ pub(crate) trait PoolSide {
     /// belong to others.
     fn redistribute(&mut self, short: bool);
 
+    /// Notes that this many of the messages that this worker has sent may still be canceled.
+    fn note_uncommitted(&mut self, _messages: usize) {}
+
     /// Gives all free buffers to the stock, because there is a shortage.
     fn give_up(&mut self);
 
@@ -344,6 +350,8 @@ pub(crate) struct Shelf {
     drawn: AtomicUsize,
     /// How many buffers the worker could use, by its own estimate.
     wanted: Estimate,
+    /// How many the worker cannot do without, by its own estimate.
+    needed: Estimate,
     /// Of these, how many it may have: what it has not drawn of them, others may not draw.
     promised: Estimate,
 }

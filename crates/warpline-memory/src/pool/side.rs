@@ -119,6 +119,10 @@ impl PoolSide for Side<'_> {
         }
     }
 
+    fn note_uncommitted(&mut self, messages: usize) {
+        self.pool.note_uncommitted(messages);
+    }
+
     fn give_up(&mut self) {
         self.settle_up(true);
         self.gave_up = true;

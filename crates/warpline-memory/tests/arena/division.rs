@@ -1,6 +1,6 @@
 //! How pools divide the buffers among the workers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use warpline_memory::{Arena, BUFFERS_MAX, Pool, PoolPlan, Quota};
 
@@ -156,6 +156,57 @@ fn a_new_sender_beside_a_flood_gets_its_part() {
         floods.abs_diff(others) < 100 && floods + others > 900,
         "{floods} and {others} of 1000"
     );
+}
+
+/// With an adaptive pool that knows how many messages may still be canceled, a worker that needs
+/// more than an equal part of the buffers gets that beside a flood that runs ahead.
+#[test]
+fn a_flood_that_runs_ahead_leaves_others_what_they_need() {
+    let arena = Arena::new(PoolPlan::new(Pool::Adaptive, 3, Some(1_000)));
+    let [mut flood, mut sink, mut other] = [0, 1, 2].map(|worker| arena.buffers(worker));
+    let (mut floods, mut others) = (VecDeque::new(), Vec::new());
+    for round in 0..60 {
+        // The sink frees some of the messages, and the flood sends as many as it can.
+        let freed = floods.len().min(40);
+        floods.drain(..freed).for_each(|id| sink.free(id, 0));
+        sink.note_uncommitted(0);
+        sink.redistribute(false);
+        flood.note_uncommitted(floods.len().saturating_sub(40));
+        flood.redistribute(false);
+        other.note_uncommitted(0);
+        other.redistribute(false);
+        let wanted = if round < 20 { 0 } else { 700 };
+        others.extend((others.len()..wanted).map_while(|n| other.fill_with(2, || n)));
+        floods.extend((0_usize..).map_while(|n| flood.fill_with(1, || n)));
+    }
+    let (floods, others) = (floods.len(), others.len());
+    assert!(others == 700 && floods > 100, "{floods} and {others} of 1000");
+}
+
+/// A worker that begins to send is promised buffers before any of its messages is committed, and
+/// more when they are.
+#[test]
+fn a_new_sender_needs_no_committed_messages() {
+    let arena = Arena::new(PoolPlan::new(Pool::Adaptive, 2, Some(1_000)));
+    let (mut flood, mut other) = (arena.buffers(0), arena.buffers(1));
+    let (mut floods, mut others) = (VecDeque::new(), Vec::new());
+    let mut had = Vec::new();
+    for round in 0..60 {
+        let freed = floods.len().min(40);
+        floods.drain(..freed).for_each(|id| other.free(id, 0));
+        flood.note_uncommitted(floods.len() / 2);
+        flood.redistribute(false);
+        floods.extend((0_usize..).map_while(|n| flood.fill_with(1, || n)));
+        // For the first rounds, no message of the new sender is committed.
+        let uncommitted = if round < 40 { others.len() } else { 0 };
+        other.note_uncommitted(uncommitted);
+        other.redistribute(false);
+        if round >= 20 {
+            others.extend((others.len()..400).map_while(|n| other.fill_with(1, || n)));
+        }
+        had.push(others.len());
+    }
+    assert!(had[39] >= 30 && had[59] > 300, "{had:?}");
 }
 
 /// Two workers still get the buffers that are left when a third has drawn nearly all for its first

@@ -88,6 +88,7 @@ impl<M: Model> Worker<'_, M> {
     /// another rank that finds no buffer though nothing is left that could be undone.
     pub(super) fn relieve(&mut self, outcome: Outcome, advanced: bool) -> Result<(), Event> {
         self.flow.allow_retry();
+        self.buffers.note_uncommitted(self.sender.sent.uncommitted());
         // Where the pool keeps the buffers of workers apart, others need not suffer from a
         // shortage, as long as GVT advances.
         let is_clogged = Flow::says_clogged(outcome);

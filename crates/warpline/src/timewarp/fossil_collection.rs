@@ -87,10 +87,18 @@ impl<M: Model> Worker<'_, M> {
             } else {
                 self.take_output(at);
             }
+        } else {
+            self.forget_undone(at);
         }
         self.saving.forget(at, &self.buffers);
         self.history.drop_before(at + 1);
         true
+    }
+
+    /// Forgets what an undone record had sent; it leaves the log.
+    pub(super) fn forget_undone(&mut self, at: u64) {
+        let sends = self.history.sends(at, &self.sender.sent);
+        self.sender.sent.forget_taken_back((sends.end - sends.start) as usize);
     }
 
     /// Takes the message of a committed non-blocking I/O event, unless that was done before.

@@ -14,6 +14,7 @@
 //! - **HIST-B.** What a record sent lies in `sent` from its `sent_from` to the next record's.
 //! - **HIST-C.** An undone record stays until the front or the back of the log reaches it, and has
 //!   nothing in `sent` that is still to be canceled.
+//! - **HIST-D.** [`SentLog::uncommitted`] counts what records sent that are not undone.
 //!
 //! # References
 //!
@@ -167,12 +168,14 @@ pub(super) struct SentLog {
     /// The identity of each message, by which lazy cancellation compares them; empty without it.
     identities: Ring<Option<u64>>,
     lazy: bool,
+    /// How many of them were sent by events that were undone.
+    taken_back: usize,
 }
 
 impl SentLog {
     pub(super) fn new(lazy: bool) -> Self {
         let filler = Sent { event: Event::FILLER, worker: WorkerId::default() };
-        Self { sent: Ring::new(filler), identities: Ring::new(None), lazy }
+        Self { sent: Ring::new(filler), identities: Ring::new(None), lazy, taken_back: 0 }
     }
 
     #[inline]
@@ -188,6 +191,21 @@ impl SentLog {
     #[inline]
     pub(super) const fn back(&self) -> u64 {
         self.sent.back()
+    }
+
+    /// How many messages were sent by events that are neither committed nor undone.
+    pub(super) const fn uncommitted(&self) -> usize {
+        self.sent.len() - self.taken_back
+    }
+
+    /// Notes that so many messages were taken back. They stay in the log.
+    pub(super) fn take_back(&mut self, messages: usize) {
+        self.taken_back += messages;
+    }
+
+    /// Notes that so many messages that were taken back leave the log.
+    pub(super) fn forget_taken_back(&mut self, messages: usize) {
+        self.taken_back -= messages;
     }
 
     #[cfg(test)]

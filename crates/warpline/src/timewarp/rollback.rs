@@ -61,6 +61,7 @@ impl<M: Model> Worker<'_, M> {
     fn unsend(&mut self, at: u64, cut_off: bool) {
         let sends = self.history.sends(at, &self.sender.sent);
         let event = self.history[at].event;
+        self.sender.sent.take_back((sends.end - sends.start) as usize);
         if self.sender.lazy {
             let sent = sends.map(|place| self.sender.sent.held(place));
             let held = self.held.entry(event.buffer().get()).or_default();
@@ -99,6 +100,7 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn trim(&mut self) {
         while self.history.len() > 0 && self.history[self.history.back() - 1].undone {
             let back = self.history.back() - 1;
+            self.forget_undone(back);
             self.sender.sent.drop_from(self.history[back].sent_from);
             self.saving.forget(back, &self.buffers);
             self.history.drop_from(back);

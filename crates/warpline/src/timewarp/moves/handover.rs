@@ -151,6 +151,7 @@ impl<M: Model> Worker<'_, M> {
             (record.event.lp, record.sent_from) = (lp.id.get(), sent.len() as u64);
             saved.push(self.saving.take(at, record.copied));
             records.push(record);
+            self.sender.sent.take_back((notes.end - notes.start) as usize);
             sent.extend(notes.map(|place| self.sender.sent.held(place)));
             self.history[at].undone = true;
         }

@@ -282,6 +282,12 @@ fn check_chains(worker: &Worker<'_, Toy>, gvt: Bound) {
     assert_eq!(chained, live.count(), "HIST-A: records that are in no chain");
     let back = history.back().checked_sub(1).filter(|&at| history.is_live(at));
     assert!(back.is_none_or(|at| !history[at].undone), "HIST-C: the back of the log is undone");
+    let uncommitted: u64 = (history.front()..history.back())
+        .filter(|&at| !history[at].undone)
+        .map(|at| history.sends(at, &worker.sender.sent))
+        .map(|sends| sends.end - sends.start)
+        .sum();
+    assert_eq!(uncommitted, worker.sender.sent.uncommitted() as u64, "HIST-D");
     let mut end = Some(worker.sender.sent.front());
     for at in history.front()..history.back() {
         let sends = history.sends(at, &worker.sender.sent);
