@@ -118,6 +118,7 @@ const RULES: &[Rule] = &[
     rule("local-pool", TIME_WARP, &[RECEIVER]),
     rule("free1", TIME_WARP, &[MEMORY]),
     rule("free2", TIME_WARP, &[MEMORY]),
+    rule("few-buffers", TIME_WARP, &[MEMORY]),
     rule("mail", TIME_WARP, &[]),
     rule("in-turn", TIME_WARP, &[]),
     rule("as-if-many", TIME_WARP, &[]),

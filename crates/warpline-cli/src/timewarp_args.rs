@@ -32,6 +32,9 @@ pub(crate) struct TimeWarpArgs {
     /// With --memory: and until it expects to reclaim more than this fraction
     #[arg(long, value_name = "F", default_value_t = 0.2, value_parser = fraction)]
     pub(crate) free2: f64,
+    /// With --memory: a worker with fewer free buffers than this asks for global virtual time
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) few_buffers: usize,
     /// All workers take turns on one thread: slow, but the run repeats itself, rollbacks and all
     #[arg(long)]
     pub(crate) in_turn: bool,
@@ -172,6 +175,7 @@ impl TimeWarpArgs {
         TimeWarp {
             workers: self.workers(),
             free_fractions: [self.free1, self.free2],
+            few_buffers: self.few_buffers,
             in_turn: self.in_turn,
             measure_costs: self.costs,
             ..self.policies.time_warp()

@@ -82,6 +82,7 @@ fn no_policy_changes_the_answer() {
         "--gvt-interval 1",
         "--time-barrier 10",
         "--memory 256KiB --free1 0.3 --free2 0.5",
+        "--memory 256KiB --few-buffers 5",
         "--throttle off",
         "--pin off",
         "--pending heap",
@@ -138,6 +139,7 @@ fn wrong_usage_is_explained() {
         ("--time-barrier inf", ["--time-barrier", "a finite number"]),
         ("--free1 1.5", ["--free1", "from 0 to 1"]),
         ("--free2 x", ["--free2", "from 0 to 1"]),
+        ("--few-buffers=-1", ["--few-buffers", "invalid digit"]),
         ("--throttle maybe", ["--throttle", "off"]),
         ("--pin 3", ["--pin", "off"]),
     ] {
@@ -214,6 +216,7 @@ fn flags_that_nobody_reads_are_refused() {
     for (flags, needs) in [
         ("--saving reverse --checkpoint-interval 4", "--saving copy"),
         ("--free1 0.2", "--memory"),
+        ("--few-buffers 5", "--memory"),
         ("--memory 1MiB --global-share 0.2", "--pool sender"),
         ("--pool sender --local-pool on", "--pool receiver"),
         ("--aggregation off", "--ranks"),

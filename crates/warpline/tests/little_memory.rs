@@ -98,6 +98,7 @@ fn a_flood_stays_within_its_banks() {
                     fossil_collection: fossil,
                     cancellation,
                     pool: pool.into(),
+                    few_buffers: [0, 5][round],
                     ..time_warp(workers)
                 };
                 let run = simulation(Flood { ticks: Default::default(), ..flood.clone() })
@@ -117,6 +118,30 @@ fn a_flood_stays_within_its_banks() {
             }
         }
     }
+}
+
+/// A worker with few free buffers asks for GVT, so that it does not come to the event for which it
+/// has none.
+#[test]
+fn a_worker_with_few_buffers_asks_for_gvt() {
+    let flood = Flood { answers: 32, ..Flood::new(|_| ()) };
+    let (expected, peak) = sequential(&flood);
+    let cut_off = |few_buffers| {
+        let engine = TimeWarp {
+            in_turn: true,
+            batch: 1,
+            gvt_interval: 1 << 24,
+            few_buffers,
+            ..time_warp(1)
+        };
+        let memory = (2 * peak + 64) * event_bytes(Flood::new(|_| ()), time_warp(1));
+        let run = simulation(Flood { ticks: Default::default(), ..flood.clone() });
+        let report = watchdog::run(run.engine(engine).memory(memory).end(END)).expect("enough");
+        assert_eq!(report.digest, expected.digest, "{few_buffers}");
+        report.rolled_back_events
+    };
+    let (late, early) = (cut_off(0), cut_off(16));
+    assert!(late > 10 && early == 0, "{late} events had no buffer, and {early}");
 }
 
 /// Less than the sequential run needs: an error, and no hang.

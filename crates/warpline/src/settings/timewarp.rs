@@ -71,6 +71,10 @@ pub struct TimeWarp {
     /// buffers free, and until it expects to reclaim the second (F_free1 and F_free2 of GTW, 3.4).
     /// Read where memory is limited.
     pub free_fractions: [f64; 2],
+    /// A worker that has fewer free buffers than this asks for global virtual time (buffer paper,
+    /// 3.4); 0 for one that waits until it needs a buffer and finds none. Read where memory is
+    /// limited.
+    pub few_buffers: usize,
     /// Where free buffers are kept.
     pub pool: Pool,
     /// Whether all workers take turns on the calling thread. That is slow, but such a run repeats
@@ -110,6 +114,7 @@ impl Default for TimeWarp {
             fossil_collection: FossilCollection::default(),
             gvt_interval: 1024,
             free_fractions: [0.1, 0.2],
+            few_buffers: 0,
             pool: Pool::default(),
             in_turn: false,
             as_if_many: false,

@@ -77,6 +77,8 @@ pub(super) struct Flow {
     tries_once: bool,
     /// This worker waits until others have caught up (GTW, 3.4).
     held_back: bool,
+    /// With fewer free buffers this worker asks for GVT.
+    few_buffers: usize,
     /// Where memory is limited, this worker waits until all others have sent their first events,
     /// or it might leave them no buffers for those. The first GVT says that they have.
     too_early: bool,
@@ -112,6 +114,7 @@ impl Flow {
             has_tried: false,
             tries_once: shared.sends_leave_at_once(),
             held_back: false,
+            few_buffers: shared.settings.memory.map_or(0, |_| settings.few_buffers),
             too_early: shared.settings.memory.is_some(),
             credit: usize::MAX,
             full: false,
@@ -359,6 +362,14 @@ impl<M: Model> Worker<'_, M> {
     fn is_last(&mut self) -> bool {
         let next = self.sender.pending.peek().map_or(f64::INFINITY, Entry::time);
         next <= self.shared.snooped_gvt()
+    }
+
+    /// Whether this worker is to ask for GVT before it runs out of buffers (Fujimoto and Panesar
+    /// 1995, section 3.4).
+    #[inline]
+    pub(super) fn has_few_buffers(&self) -> bool {
+        let few = self.flow.few_buffers;
+        few > 0 && self.buffers.free_count() + self.shared.arena.available() < few
     }
 
     /// The buffers that this worker can count on.

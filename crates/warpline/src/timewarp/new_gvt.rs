@@ -95,7 +95,8 @@ impl<M: Model> Worker<'_, M> {
     /// can be processed.
     pub(super) fn request_gvt_if_due(&mut self, worked: bool) {
         self.idle_turns = if worked { 0 } else { self.idle_turns + 1 };
-        let due = self.statistics.processed - self.requested_at >= self.gvt_interval;
+        let due = self.statistics.processed - self.requested_at >= self.gvt_interval
+            || (worked && self.has_few_buffers());
         if due || (self.idle_turns + 1).is_multiple_of(IDLE_TURNS) || self.flow.is_starved() {
             self.requested_at = self.statistics.processed;
             self.shared.request_gvt();
