@@ -115,6 +115,7 @@ const RULES: &[Rule] = &[
     rule("global-share", TIME_WARP, &[MEMORY, SENDER]),
     rule("buffer-quota", TIME_WARP, &[SENDER]),
     rule("local-share", TIME_WARP, &[MEMORY, PARTITIONED]),
+    rule("pair-sizes", TIME_WARP, &[MEMORY, PARTITIONED]),
     rule("local-pool", TIME_WARP, &[RECEIVER]),
     rule("free1", TIME_WARP, &[MEMORY]),
     rule("free2", TIME_WARP, &[MEMORY]),

@@ -13,7 +13,7 @@ use warpline::{
 
 use crate::{
     system,
-    values::{fraction, named, on_or_off, one_to, seconds, window},
+    values::{PairFile, fraction, named, on_or_off, one_to, seconds, window},
 };
 
 /// What can be said about a run with a parallel engine; others ignore it, and the conservative one
@@ -114,6 +114,10 @@ pub(crate) struct Policies {
     /// to itself [default: as for each other worker]
     #[arg(long, value_name = "F", value_parser = fraction)]
     pub(crate) local_share: Option<f64>,
+    /// With --memory and a partitioned pool: a file with the sizes of the pools relative to each
+    /// other, a line for each sending worker with a number for each receiving one [default: equal]
+    #[arg(long, value_name = "FILE", conflicts_with = "local_share")]
+    pub(crate) pair_sizes: Option<PairFile>,
     /// With a receiver pool: whether each worker has another one, without a lock, for sends to
     /// itself
     #[arg(
@@ -206,6 +210,7 @@ impl Policies {
                 Pool::Partitioned { .. } => Pool::Partitioned { local_share: self.local_share },
                 other => other,
             },
+            pair_sizes: self.pair_sizes.as_ref().map(|file| file.sizes.clone()),
             as_if_many: self.as_if_many,
             mail: self.mail,
             pin: self.pin,
@@ -255,6 +260,8 @@ impl Policies {
         ];
         flags.extend(self.buffer_quota.map(|quota| format!("--buffer-quota={quota}")));
         flags.extend(self.local_share.map(|share| format!("--local-share={share}")));
+        let pair_sizes = self.pair_sizes.as_ref();
+        flags.extend(pair_sizes.map(|file| format!("--pair-sizes={}", file.path)));
         flags.extend(self.as_if_many.then(|| "--as-if-many".to_owned()));
         flags.extend(self.window.map(|window| format!("--window={window}")));
         flags.extend(self.time_barrier.map(|time| format!("--time-barrier={time}")));

@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use warpline::Width;
+use warpline::{Width, settings::PairSizes};
 
 /// A number of bytes, as people write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +62,23 @@ impl fmt::Display for WindowWidth {
             Width::From(width) => write!(f, "from:{width}"),
             Width::Fixed(width) => width.fmt(f),
         }
+    }
+}
+
+/// A file with the sizes of partitioned pools.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PairFile {
+    pub(crate) path: String,
+    pub(crate) sizes: PairSizes,
+}
+
+impl FromStr for PairFile {
+    type Err = String;
+
+    fn from_str(path: &str) -> Result<Self, Self::Err> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| format!("the file cannot be read ({error})"))?;
+        Ok(Self { path: path.to_owned(), sizes: text.parse()? })
     }
 }
 

@@ -46,6 +46,29 @@ fn refuses(line: &str, status: i32, says: &[&str]) {
 const PHOLD: &str = "run phold --lps 16 --population 64 --end 50";
 const PCS: &str = "run pcs --cells 8x4 --portables 800 --end 60";
 
+/// The sizes of partitioned pools, for each pair of workers, are read from a file.
+#[test]
+fn sizes_of_pairs_come_from_a_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("sizes.txt");
+    let few = format!("{PHOLD} --engine timewarp --workers 2 --memory 256KiB");
+    let line = format!("{few} --pool partitioned --pair-sizes {}", file.display());
+    refuses(&line, 2, &["--pair-sizes", "cannot be read"]);
+    for (text, says) in [
+        ("1 2\n3", "line 2 has 1 numbers, but must have 2"),
+        ("1 2\n3 four", "line 2: `four` must be a number"),
+        ("1 2 3\n4 5 6\n7 8 9", "a table for all 2 workers"),
+    ] {
+        fs::write(&file, text).expect("writable");
+        refuses(&line, 2, &["pair-sizes", says]);
+    }
+    fs::write(&file, "# worker 0, worker 1\n1 4\n4 1\n").expect("writable");
+    assert_eq!(json(&line)["digest"], json(PHOLD)["digest"]);
+    refuses(&format!("{line} --local-share 0.1"), 2, &["--pair-sizes", "--local-share"]);
+    let without = format!("{few} --pair-sizes {}", file.display());
+    refuses(&without, 2, &["--pair-sizes", "is read only", "--pool partitioned"]);
+}
+
 /// Whatever the number of workers, the digest and the figures are the sequential engine's.
 #[test]
 fn the_answer_is_the_sequential_one() {

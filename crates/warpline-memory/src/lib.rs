@@ -36,7 +36,7 @@ pub use numa::{
     Home, MemoryPolicy, Node, NodeAllocator, PlatformRoute, Realigned, Residency, Route, Topology,
     TopologyError, Way, enter_platform, segments_in_use, switch_to_platform, unrouted,
 };
-pub use pool::{BUFFERS_MAX, Pool, PoolKind, PoolPlan, Quota, UnknownPool, Worth};
+pub use pool::{BUFFERS_MAX, PairSizes, Pool, PoolKind, PoolPlan, Quota, UnknownPool, Worth};
 pub use prefetch::prefetch;
 pub use ring::{Consumer, Producer, ring};
 pub use trace::{BufferAccess, BufferAction, BufferTrace};

@@ -28,6 +28,7 @@
 
 pub(crate) mod adaptive;
 pub(crate) mod outside;
+pub(crate) mod pair_sizes;
 pub(crate) mod partitioned;
 pub(crate) mod receiver;
 pub(crate) mod sender;
@@ -40,6 +41,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 pub use outside::Worth;
+pub use pair_sizes::PairSizes;
 use stock::Stock;
 
 /// The most buffers of one arena; it leaves three bits of an identifier to its users.
@@ -284,6 +286,9 @@ pub struct PoolPlan {
     pub limit: Option<u32>,
     /// How many free buffers a worker of a sender pool keeps if there is no limit.
     pub keep: usize,
+    /// Partitioned pools: how a limited memory is divided; `None` for parts of a worker's equal
+    /// part.
+    pub pair_sizes: Option<PairSizes>,
     /// What buffers are worth that are not used, where messages own memory outside of them.
     pub worth: Worth,
 }
@@ -292,7 +297,7 @@ impl PoolPlan {
     /// A plan with Time Warp's default for [`keep`](Self::keep).
     #[must_use]
     pub const fn new(pool: Pool, workers: usize, limit: Option<u32>) -> Self {
-        Self { pool, workers, limit, keep: 2304, worth: Worth::NOTHING }
+        Self { pool, workers, limit, keep: 2304, pair_sizes: None, worth: Worth::NOTHING }
     }
 
     /// Whether the pool uses the sender that [`PoolSide::release`] gets.

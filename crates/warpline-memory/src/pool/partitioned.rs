@@ -81,9 +81,16 @@ impl<'a> Partitioned<'a> {
     }
 }
 
-/// Sets the sizes of the parts of worker `me`.
+/// Sets the sizes of the parts of worker `me`: as the user set them, or the worker's equal part of
+/// all buffers in equal parts for each receiver.
 fn divide(parts: &mut [Part], shared: &Shared, me: usize, local_share: Option<f64>) {
     let plan = &shared.plan;
+    if let Some(sizes) = &plan.pair_sizes {
+        for (to, part) in parts.iter_mut().enumerate() {
+            part.size = sizes.buffers(me, to, shared.stock.limit());
+        }
+        return;
+    }
     let quota = shared.stock.limit() as usize / plan.workers;
     let even = 1.0 / plan.workers as f64;
     let local = if plan.workers > 1 { local_share.unwrap_or(even) } else { 1.0 };

@@ -99,6 +99,35 @@ fn a_shortage_does_not_end_the_division() {
     }
 }
 
+/// A partitioned pool has the sizes that its user sets for each pair of workers, and again after a
+/// shortage.
+#[test]
+fn a_user_sets_the_sizes_of_pairs() {
+    let sizes = Some("5 30\n60 5".parse().expect("a table"));
+    let plan = PoolPlan::new(Pool::PARTITIONED, 2, Some(1_000));
+    let arena = Arena::new(PoolPlan { pair_sizes: sizes, ..plan });
+    let (mut zero, mut one) = (arena.buffers(0), arena.buffers(1));
+    for round in 0..2 {
+        // The first one after a shortage leaves buffers where they are.
+        for _ in 0..2 {
+            zero.redistribute(false);
+            one.redistribute(false);
+        }
+        for (from, to, size) in [(0, 0, 50), (0, 1, 300), (1, 0, 600), (1, 1, 50)] {
+            let buffers = if from == 0 { &mut zero } else { &mut one };
+            let sent: Vec<_> = (0_u64..).map_while(|n| buffers.fill_with(to, || n)).collect();
+            assert_eq!(sent.len(), size, "B({from}, {to}) in round {round}");
+            // The receiver frees them, and they return.
+            let receiver = if to == 0 { &mut zero } else { &mut one };
+            sent.into_iter().for_each(|id| receiver.free(id, from));
+            receiver.redistribute(true);
+        }
+        for buffers in [&mut zero, &mut one] {
+            buffers.give_up();
+        }
+    }
+}
+
 /// GTW's rule: after fossil collection a worker gives away what it has beyond its quota, and fills
 /// up when it has fewer than the quota less the margin.
 #[test]

@@ -32,7 +32,7 @@ pub use timewarp::{
     TimeWarp,
 };
 pub use warpline_graph::{NodeScheduler, ReadyNode, Schedule};
-pub use warpline_memory::{Pool, PoolKind, Quota, UnknownPool};
+pub use warpline_memory::{PairSizes, Pool, PoolKind, Quota, UnknownPool};
 pub use warpline_net::Aggregation;
 
 impl From<UnknownPool> for ConfigError {

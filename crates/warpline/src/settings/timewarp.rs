@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr, time::Duration};
 
 use warpline_core::VirtualTime;
-use warpline_memory::{BufferTrace, Pool, PoolPlan, Worth};
+use warpline_memory::{BufferTrace, PairSizes, Pool, PoolPlan, Worth};
 use warpline_net::Aggregation;
 
 use super::{Balance, MemoryPlacement, Placement, parallel::from_one};
@@ -77,6 +77,9 @@ pub struct TimeWarp {
     pub few_buffers: usize,
     /// Where free buffers are kept.
     pub pool: Pool,
+    /// Partitioned pools where memory is limited: the sizes for each pair of workers, of each rank;
+    /// `None` for equal parts.
+    pub pair_sizes: Option<PairSizes>,
     /// Whether all workers take turns on the calling thread. That is slow, but such a run repeats
     /// itself exactly, rollbacks and all: for the search for bugs, and for traces.
     pub in_turn: bool,
@@ -116,6 +119,7 @@ impl Default for TimeWarp {
             free_fractions: [0.1, 0.2],
             few_buffers: 0,
             pool: Pool::default(),
+            pair_sizes: None,
             in_turn: false,
             as_if_many: false,
             trace: None,
@@ -132,6 +136,7 @@ impl TimeWarp {
         let ok = ranks == 1 || self.balance == Balance::Off;
         balance(ok, "off with Time Warp on several ranks")?;
         self.validate_migration()?;
+        self.validate_pair_sizes()?;
         from_one("batch", self.batch, BATCH_MAX)?;
         from_one("gvt-interval", self.gvt_interval, 1 << 30)?;
         if let StateSaving::Copy { interval: CheckpointInterval::Every(events) } = self.saving {
@@ -146,6 +151,17 @@ impl TimeWarp {
         fraction("free1", free1)?;
         fraction("free2", free2)?;
         self.pool.fraction().map_or(Ok(()), |(key, share)| fraction(key, share))
+    }
+
+    fn validate_pair_sizes(&self) -> Result<(), ConfigError> {
+        let Some(sizes) = &self.pair_sizes else { return Ok(()) };
+        let (key, workers) = ("pair-sizes", sizes.workers());
+        let check = |ok, allowed: &str| {
+            ConfigError::check(ok, key, format!("a table for {workers} worker(s)"), allowed)
+        };
+        let has_parts = matches!(self.pool, Pool::Partitioned { local_share: None });
+        check(has_parts, "left out unless pool is `partitioned`, without a local-share")?;
+        check(workers == self.workers, &format!("a table for all {} workers", self.workers))
     }
 
     fn validate_migration(&self) -> Result<(), ConfigError> {
@@ -181,9 +197,10 @@ impl TimeWarp {
     }
 
     /// How the pool is made, with at most `limit` buffers.
-    pub(crate) const fn pool_plan(&self, limit: Option<u32>, worth: Worth) -> PoolPlan {
+    pub(crate) fn pool_plan(&self, limit: Option<u32>, worth: Worth) -> PoolPlan {
         let keep = 2 * self.gvt_interval + 256;
-        PoolPlan { pool: self.pool, workers: self.workers, limit, keep, worth }
+        let pair_sizes = self.pair_sizes.clone();
+        PoolPlan { pool: self.pool, workers: self.workers, limit, keep, pair_sizes, worth }
     }
 }
 
