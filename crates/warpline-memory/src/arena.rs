@@ -16,6 +16,9 @@
 //!   `UNCLAIMED` until one worker claims it; otherwise it is `NOBODY` or `STALE`. Only the worker
 //!   that fills the buffer or claims it sets it, and only the owner clears it or names the next
 //!   owner.
+//! - **ARENA-E.** A buffer that its owner has returned early is filled, and its owner word has
+//!   `RETURNED`. It is read only by [`Buffers::get_returned`], and no reference to its message is
+//!   left when the buffer is given out again.
 //! - **ARENA-D.** A buffer that is `STALE` has a valid message, of a type without a destructor. It
 //!   belongs to whoever has the buffer, who may write over it.
 //! - **ARENA-C.** Buffers never move, and their memory is freed only with the arena.
@@ -38,6 +41,7 @@
 #![expect(unsafe_code, reason = "messages change threads in place")]
 
 mod accounts;
+mod early;
 mod filling;
 mod owners;
 
@@ -55,7 +59,7 @@ use std::{
 
 use crate::{
     pool::{BUFFERS_MAX, PoolPlan, PoolSide, Shared, side::Side},
-    slots::{Chunk, LINE, NOBODY, STALE, Slot, UNCLAIMED},
+    slots::{Chunk, LINE, NOBODY, RETURNED, STALE, Slot, UNCLAIMED},
     trace::{BufferAccess, BufferAction, BufferTrace},
 };
 
@@ -119,13 +123,13 @@ impl<T: Send + Sync> Arena<T> {
     ///
     /// # Panics
     ///
-    /// Without workers, or with 2^32 - 2 of them or more.
+    /// Without workers, or with 2^31 - 2 of them or more.
     #[must_use]
     pub fn new(plan: PoolPlan) -> Self {
-        // Required for soundness: no worker's owner word is one that says that there is no owner
-        // (ARENA-B).
-        let ok = (1..UNCLAIMED as usize).contains(&plan.workers);
-        assert!(ok, "an arena is for 1 to 2^32 - 3 workers, not for {}", plan.workers);
+        // Required for soundness: no worker's owner word, with RETURNED or not, is one that says
+        // that there is no owner (ARENA-B, ARENA-E).
+        let ok = (1..(UNCLAIMED & !RETURNED) as usize).contains(&plan.workers);
+        assert!(ok, "an arena is for 1 to 2^31 - 3 workers, not for {}", plan.workers);
         Self {
             chunks: [const { OnceLock::new() }; CHUNKS],
             stride: Self::buffer_bytes(plan.workers),
@@ -355,21 +359,10 @@ impl<T: Send + Sync> Buffers<'_, T> {
         self.arena.pool.plan.pool.is_common()
     }
 
-    /// Lets the pool restore the balance between workers; call it after each fossil collection. If
-    /// some worker is `short` of buffers, the pool keeps none that belong to other workers.
-    pub fn redistribute(&mut self, short: bool) {
-        self.pool.get_mut().redistribute(short);
-    }
-
     /// Notes that this many of the messages that this worker has sent may still be canceled: the
     /// pool divides the buffers by the others.
     pub fn note_uncommitted(&mut self, messages: usize) {
         self.pool.get_mut().note_uncommitted(messages);
-    }
-
-    /// Gives all free buffers to the stock, because there is a shortage.
-    pub fn give_up(&mut self) {
-        self.pool.get_mut().give_up();
     }
 
     /// Traces an access to the first `bytes` of a buffer.
@@ -423,7 +416,7 @@ struct Unfilled<'a, 'b, T> {
 
 impl<T> Drop for Unfilled<'_, '_, T> {
     fn drop(&mut self) {
-        // SAFETY: as in `fill_with`.
+        // SAFETY: as in `acquire`.
         let pool = unsafe { &mut *self.buffers.pool.get() };
         pool.release(self.id.0, self.to);
     }

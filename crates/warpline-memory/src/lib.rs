@@ -36,7 +36,9 @@ pub use numa::{
     Home, MemoryPolicy, Node, NodeAllocator, PlatformRoute, Realigned, Residency, Route, Topology,
     TopologyError, Way, enter_platform, segments_in_use, switch_to_platform, unrouted,
 };
-pub use pool::{BUFFERS_MAX, PairSizes, Pool, PoolKind, PoolPlan, Quota, UnknownPool, Worth};
+pub use pool::{
+    BUFFERS_MAX, PairSizes, Pool, PoolKind, PoolPlan, Quota, Stamp, Ticket, UnknownPool, Worth,
+};
 pub use prefetch::prefetch;
 pub use ring::{Consumer, Producer, ring};
 pub use trace::{BufferAccess, BufferAction, BufferTrace};

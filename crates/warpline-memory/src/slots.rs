@@ -22,9 +22,13 @@ pub(crate) const STALE: u32 = u32::MAX;
 /// The owner word of a buffer that is filled, and belongs to the worker that claims it first.
 pub(crate) const UNCLAIMED: u32 = u32::MAX - 1;
 
+/// Set in the owner word of a buffer that its owner has returned early.
+pub(crate) const RETURNED: u32 = 1 << 31;
+
 /// A buffer: its owner word and its message.
 pub(crate) struct Slot<T> {
-    /// The worker's number plus one, `NOBODY`, `STALE` or `UNCLAIMED` (ARENA-B).
+    /// The worker's number plus one, perhaps with `RETURNED`; `NOBODY`, `STALE` or `UNCLAIMED`
+    /// (ARENA-B, ARENA-E).
     pub(crate) owner: AtomicU32,
     message: UnsafeCell<MaybeUninit<T>>,
 }

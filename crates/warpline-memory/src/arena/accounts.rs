@@ -10,7 +10,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
     /// The number of free buffers that other workers do not take unless there is a shortage.
     #[must_use]
     pub fn free_count(&self) -> usize {
-        // SAFETY: as in `fill_with`.
+        // SAFETY: as in `acquire`.
         unsafe { &*self.pool.get() }.free()
     }
 
@@ -20,14 +20,15 @@ impl<T: Send + Sync> Buffers<'_, T> {
     #[inline]
     #[must_use]
     pub fn ensure_outside(&self, bytes: usize) -> bool {
-        // SAFETY: as in `fill_with`; the pool runs no foreign code.
-        unsafe { &mut *self.pool.get() }.ensure(bytes)
+        // SAFETY: as in `acquire`; the pool runs no foreign code.
+        let ensure = || unsafe { &mut *self.pool.get() }.ensure(bytes);
+        ensure() || (self.free_returned() && ensure())
     }
 
     /// Notes that this worker uses `bytes` bytes more outside of buffers, whether it may or not.
     #[inline]
     pub fn charge_outside(&self, bytes: usize) {
-        // SAFETY: as in `fill_with`; the pool runs no foreign code.
+        // SAFETY: as in `acquire`; the pool runs no foreign code.
         unsafe { &mut *self.pool.get() }.charge(bytes);
     }
 
@@ -35,7 +36,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
     /// been charged for them.
     #[inline]
     pub fn refund_outside(&self, bytes: usize) {
-        // SAFETY: as in `fill_with`; the pool runs no foreign code.
+        // SAFETY: as in `acquire`; the pool runs no foreign code.
         unsafe { &mut *self.pool.get() }.refund(bytes);
     }
 
@@ -43,7 +44,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
     /// those that pay for memory outside of buffers.
     #[must_use]
     pub fn withheld_count(&self) -> usize {
-        // SAFETY: as in `fill_with`; the pool runs no foreign code.
+        // SAFETY: as in `acquire`; the pool runs no foreign code.
         unsafe { &*self.pool.get() }.withheld()
     }
 
@@ -52,6 +53,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
     #[must_use]
     pub fn reserve(&mut self, count: usize) -> bool {
         self.pool.get_mut().reserve(count)
+            || (self.free_returned() && self.pool.get_mut().reserve(count))
     }
 
     /// Frees the reserved buffers that were not used.

@@ -5,7 +5,6 @@ use std::{mem::needs_drop, sync::atomic::Ordering};
 
 use super::{Arena, BufferId, Buffers, Unfilled};
 use crate::{
-    pool::PoolSide,
     slots::{STALE, Slot},
     trace::BufferAction,
 };
@@ -20,9 +19,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
     #[inline]
     pub fn fill_with(&self, to: usize, make: impl FnOnce() -> T) -> Option<BufferId> {
         assert!(to < self.arena.pool.plan.workers, "there is no worker {to}");
-        // SAFETY: no reference to the pool outlives a method of this type, no method runs foreign
-        // code while it holds one, and the type is not `Sync`.
-        let id = BufferId(unsafe { &mut *self.pool.get() }.acquire(to)?);
+        let id = self.acquire(to)?;
         // `make` is foreign code: it may panic, which must not lose the buffer, and it may call
         // this method again.
         let unfilled = Unfilled { buffers: self, id, to };
@@ -61,8 +58,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
             return self.fill_with(to, || write(None).expect(NO_MESSAGE));
         }
         assert!(to < self.arena.pool.plan.workers, "there is no worker {to}");
-        // SAFETY: as in `fill_with`.
-        let id = BufferId(unsafe { &mut *self.pool.get() }.acquire(to)?);
+        let id = self.acquire(to)?;
         let unfilled = Unfilled { buffers: self, id, to };
         let slot = self.arena.slot_to_fill(id);
         self.trace(id, BufferAction::Fill { to: to as u32 }, size_of::<Slot<T>>());

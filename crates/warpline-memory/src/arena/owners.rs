@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering;
 
 use super::{Arena, BufferId, Buffers, owner_word};
-use crate::slots::{Slot, UNCLAIMED};
+use crate::slots::{RETURNED, Slot, UNCLAIMED};
 
 impl<T: Send + Sync> Buffers<'_, T> {
     /// Makes worker `to` the owner of a buffer that this worker owns; the message stays as it is.
@@ -24,15 +24,13 @@ impl<T: Send + Sync> Buffers<'_, T> {
         }
     }
 
-    /// Whether this worker owns the buffer; always true if messages are not stored.
+    /// Whether this worker owns the buffer, returned early or not; always true if messages are not
+    /// stored.
     #[must_use]
     pub fn owns(&self, id: BufferId) -> bool {
         // Ordering: Relaxed; nothing is read through the answer.
-        Arena::<T>::TRIVIAL
-            || self
-                .arena
-                .slot(id)
-                .is_some_and(|slot| slot.owner.load(Ordering::Relaxed) == self.owner)
+        let is_mine = |slot: &Slot<T>| slot.owner.load(Ordering::Relaxed) & !RETURNED == self.owner;
+        Arena::<T>::TRIVIAL || self.arena.slot(id).is_some_and(is_mine)
     }
 
     /// Makes this worker the owner of a buffer that was filled for another worker than the one

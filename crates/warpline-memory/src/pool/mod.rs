@@ -16,17 +16,20 @@
 //! side of one worker. To add a pool, write its file, and here a variant of [`Pool`], a line in the
 //! list of `pools!`, and the arms that the compiler misses. The arena has one [`Shared`] for all
 //! workers: a [`Stock`] of buffers that belong to no worker, and for each worker a [`Shelf`], a
-//! list under a lock.
+//! list under a lock. Beside the lists of any pool there may be buffers that were returned
+//! [`early`].
 //!
 //! # Invariants
 //!
 //! - **POOL-A.** A number is in exactly one place: not issued yet, in one list of a pool, in the
-//!   stock, or with the worker that acquired it. The soundness of the arena depends on it.
+//!   stock, or with the worker that acquired it, which may have returned it early. The soundness
+//!   of the arena depends on it.
 //! - **POOL-B.** No more numbers than the limit are ever issued.
 //! - **POOL-C.** After all workers have given up their buffers, a worker is refused a buffer only
 //!   if none is free: in a shortage, no list keeps any back.
 
 pub(crate) mod adaptive;
+pub(crate) mod early;
 pub(crate) mod outside;
 pub(crate) mod pair_sizes;
 pub(crate) mod partitioned;
@@ -40,6 +43,7 @@ use std::{error::Error, fmt, str::FromStr};
 use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicUsize, Mutex, Ordering};
+pub use early::{Stamp, Ticket};
 pub use outside::Worth;
 pub use pair_sizes::PairSizes;
 use stock::Stock;

@@ -26,6 +26,15 @@ struct Part {
     drawn: isize,
 }
 
+impl Part {
+    /// How many buffers it has gained, with `more` that are not in it, if they are to be returned.
+    fn surplus(&self, more: usize, short: bool) -> usize {
+        let gain = (self.free.len() + more).saturating_sub(self.size);
+        let much = if short { 0.0 } else { GAIN * self.size as f64 };
+        if gain as f64 > much { gain } else { 0 }
+    }
+}
+
 /// The side of one worker of a partitioned pool.
 #[derive(Debug)]
 pub(crate) struct Partitioned<'a> {
@@ -58,6 +67,17 @@ impl<'a> Partitioned<'a> {
             let count = (part.size as u32).clamp(FIRST, stock.batch());
             part.size += stock.draw(count, &mut part.free) as usize;
         }
+    }
+
+    /// Whether there is a free buffer for messages to worker `to`.
+    pub(super) fn has_free(&self, to: usize) -> bool {
+        !self.parts[to].free.is_empty()
+    }
+
+    /// How many buffers a part has gained, with those that were `returned` early, where that is
+    /// enough to return some.
+    pub(super) fn surplus(&self, peer: usize, returned: usize) -> usize {
+        self.parts[peer].surplus(returned, false)
     }
 
     /// Puts the buffers that others have returned into their parts.
@@ -125,9 +145,8 @@ impl PoolSide for Partitioned<'_> {
         // Each worker begins with another shelf, so they do not all wait for the same lock.
         for peer in (1..workers).map(|distance| (me + distance) % workers) {
             let part = &mut self.parts[peer];
-            let gain = part.free.len().saturating_sub(part.size);
-            let much = if short { 0.0 } else { GAIN * part.size as f64 };
-            if gain as f64 > much {
+            let gain = part.surplus(0, short);
+            if gain > 0 {
                 self.shared.shelves[peer].put(part.free.drain(..gain), me);
             }
         }

@@ -10,6 +10,7 @@
 
 use super::{
     AnyPool, Pool, PoolSide, Shared, adaptive,
+    early::Early,
     outside::{Outside, acquire_any},
     partitioned, receiver, sender,
 };
@@ -25,6 +26,7 @@ pub(crate) struct Side<'a> {
     outside: Outside,
     /// For sends that must not be refused; each with the worker for whose messages it was.
     reserved: Vec<(u32, usize)>,
+    pub(crate) early: Early,
 }
 
 impl Shared {
@@ -42,8 +44,8 @@ impl Shared {
             }
             Pool::Adaptive => AnyPool::Adaptive(adaptive::Adaptive::new(self, me)),
         };
-        let (outside, reserved) = (Outside::new(self), Vec::new());
-        Side { pool, gave_up: false, shared: self, me, outside, reserved }
+        let (outside, reserved, early) = (Outside::new(self), Vec::new(), Early::new());
+        Side { pool, gave_up: false, shared: self, me, outside, reserved, early }
     }
 }
 
@@ -71,6 +73,26 @@ impl Side<'_> {
     fn settle_up(&mut self, short: bool) {
         let Self { pool, shared, outside, .. } = self;
         outside.settle_up(short, shared, pool);
+    }
+
+    /// Whether the worker has a free buffer at hand for a message to worker `to`.
+    pub(crate) fn has_free(&self, to: usize) -> bool {
+        match &self.pool {
+            AnyPool::Partitioned(pool) => pool.has_free(to),
+            AnyPool::Sender(pool) => pool.free() > 0,
+            AnyPool::Receiver(_) | AnyPool::Adaptive(_) => false,
+        }
+    }
+
+    /// How many of the buffers that were returned early are to go to another worker, because their
+    /// list has gained so many.
+    pub(crate) fn surplus(&self, list: usize) -> usize {
+        match &self.pool {
+            AnyPool::Partitioned(pool) if list != self.me => {
+                pool.surplus(list, self.early.len_of(list))
+            }
+            _ => 0,
+        }
     }
 
     /// How many buffers are out of the pool and hold no message.

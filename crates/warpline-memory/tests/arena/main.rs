@@ -4,6 +4,7 @@
 
 mod contents;
 mod division;
+mod early;
 mod in_place;
 mod misuse;
 mod model;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use proptest::prelude::*;
-use warpline_memory::{Arena, BufferId, Buffers, PoolPlan};
+use warpline_memory::{Arena, BufferId, Buffers, PoolPlan, Ticket};
 
 use crate::{plans, refused};
 
@@ -76,6 +76,9 @@ enum Op {
     Get { pick: usize },
     Free { pick: usize },
     Take { pick: usize },
+    ReturnEarly { pick: usize },
+    TakeBack { pick: usize },
+    SetHorizon { by: usize, behind: u64 },
     Steal { pick: usize, by: usize },
     Redistribute { by: usize },
     GiveUp { by: usize },
@@ -90,6 +93,9 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         3 => pick.prop_map(|pick| Op::Get { pick }),
         4 => pick.prop_map(|pick| Op::Free { pick }),
         3 => pick.prop_map(|pick| Op::Take { pick }),
+        6 => pick.prop_map(|pick| Op::ReturnEarly { pick }),
+        2 => pick.prop_map(|pick| Op::TakeBack { pick }),
+        2 => (by.clone(), 0..20_u64).prop_map(|(by, behind)| Op::SetHorizon { by, behind }),
         1 => (pick, by.clone()).prop_map(|(pick, by)| Op::Steal { pick, by }),
         2 => by.clone().prop_map(|by| Op::Redistribute { by }),
         1 => by.prop_map(|by| Op::GiveUp { by }),
@@ -103,6 +109,9 @@ struct Model<'a, T> {
     workers: Vec<Buffers<'a, T>>,
     token: &'a Arc<()>,
     live: Vec<(BufferId, usize, u64)>,
+    /// Returned early; the stamp is the number.
+    returned: Vec<(BufferId, usize, u64, Ticket)>,
+    horizons: Vec<u64>,
     ids: BTreeSet<BufferId>,
     next: u64,
 }
@@ -110,18 +119,35 @@ struct Model<'a, T> {
 impl<'a, T: Content> Model<'a, T> {
     fn new(arena: &'a Arena<T>, token: &'a Arc<()>) -> Self {
         let workers = (0..=WORKERS).map(|worker| arena.buffers(worker)).collect();
-        Self { arena, workers, token, live: Vec::new(), ids: BTreeSet::new(), next: 0 }
+        let (live, returned, ids) = (Vec::new(), Vec::new(), BTreeSet::new());
+        let horizons = vec![0; WORKERS + 1];
+        Self { arena, workers, token, live, returned, horizons, ids, next: 0 }
     }
 
     fn filled(&mut self, id: BufferId, to: usize, number: u64) {
         assert!(id.get() < self.arena.limit(), "{id:?} is beyond the limit");
+        self.forget_given_out();
         assert!(self.ids.insert(id), "ARENA-A: {id:?} was given twice");
         self.live.push((id, to, number));
     }
 
+    /// EARLY-A, and EARLY-B but for tickets that find too much.
+    fn forget_given_out(&mut self) {
+        let Self { workers, returned, horizons, ids, .. } = self;
+        returned.retain(|&(id, owner, number, ticket)| {
+            let is_there = workers[owner].has_returned(id, ticket, [number, 0, 0]);
+            assert!(is_there || number < horizons[owner], "EARLY-A: {number} of {owner}");
+            is_there || !ids.remove(&id)
+        });
+    }
+
+    fn free(&self) -> usize {
+        self.workers.iter().map(Buffers::free_count).sum()
+    }
+
     fn fill(&mut self, by: usize, to: usize) -> bool {
         let number = self.next;
-        let free: usize = self.workers.iter().map(Buffers::free_count).sum();
+        let free = self.free() + self.returned.len();
         let none = free == 0 && self.arena.available() == 0;
         let id = self.workers[by].fill_with(to, || T::new(self.token, number));
         assert!(id.is_none() || !none, "POOL-B: a buffer, but none was free");
@@ -186,6 +212,34 @@ impl<'a, T: Content> Model<'a, T> {
                     assert!(!self.workers[owner].owns(id));
                 }
             }
+            Op::ReturnEarly { pick } => {
+                if let Some(n) = self.pick(pick) {
+                    let (id, owner, number) = self.live.swap_remove(n);
+                    let (from, stamp) = (number as usize % WORKERS, [number, 0, 0]);
+                    let worker = &mut self.workers[owner];
+                    let ticket = worker.return_early(id, from, stamp, 0);
+                    refused(|| _ = worker.get(id));
+                    refused(|| worker.free(id, from));
+                    refused(|| _ = worker.return_early(id, from, stamp, 0));
+                    assert!(worker.get_returned(id).intact(number));
+                    self.returned.push((id, owner, number, ticket));
+                }
+            }
+            Op::TakeBack { pick } => {
+                if !self.returned.is_empty() {
+                    let (id, owner, number, ticket) =
+                        self.returned.swap_remove(pick % self.returned.len());
+                    let worker = &mut self.workers[owner];
+                    assert!(worker.take_back(id, ticket, [number, 0, 0]), "EARLY-B");
+                    assert!(!worker.take_back(id, ticket, [number, 0, 0]), "EARLY-B");
+                    assert!(worker.get(id).intact(number));
+                    self.live.push((id, owner, number));
+                }
+            }
+            Op::SetHorizon { by, behind } => {
+                self.horizons[by] = self.horizons[by].max(self.next.saturating_sub(behind));
+                self.workers[by].set_horizon([self.horizons[by], 0, 0]);
+            }
             Op::Steal { pick, by } => {
                 if let Some(&(id, owner, _)) = self.live.get(pick % self.live.len().max(1)) {
                     let thief = &mut self.workers[by];
@@ -207,12 +261,15 @@ impl<'a, T: Content> Model<'a, T> {
     }
 
     /// ARENA-A, as far as counts show it.
-    fn check(&self) {
-        let free: usize = self.workers.iter().map(Buffers::free_count).sum();
+    fn check(&mut self) {
+        self.forget_given_out();
+        let early: usize = self.workers.iter().map(Buffers::early_count).sum();
+        assert_eq!(early, self.returned.len());
+        let free = self.free() + early;
         let unissued = (self.arena.limit() - self.arena.issued()) as usize;
         let spare = self.arena.available() - unissued;
         assert_eq!(self.live.len() + free + spare, self.arena.issued() as usize);
-        assert_eq!(Arc::strong_count(self.token), 1 + self.live.len());
+        assert_eq!(Arc::strong_count(self.token), 1 + self.live.len() + early);
     }
 }
 
@@ -232,8 +289,10 @@ fn against_model_with<T: Content>(plan: PoolPlan, ops: &[Op]) {
     }
     // No buffer is lost: after all are given up, exactly the limit can be filled (POOL-C).
     for worker in &mut model.workers {
+        worker.set_horizon([u64::MAX; 3]);
         worker.give_up();
     }
+    model.horizons.fill(u64::MAX);
     while model.fill(0, 1) {}
     model.check();
     assert_eq!(model.live.len(), limit as usize);

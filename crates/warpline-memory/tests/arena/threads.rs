@@ -140,7 +140,7 @@ fn ping_pong_with(plan: PoolPlan) {
 }
 
 /// Tells the other thread of a test that this thread has failed.
-struct Alarm<'a>(&'a AtomicBool);
+pub(crate) struct Alarm<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Alarm<'_> {
     fn drop(&mut self) {
