@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 
 use warpline::{
     AnyModel, Auto, Balance, Conservative, Engine, Sequential, Simulation, Speculative, TimeWarp,
-    WorkerLimit, digest::CommitDigest,
+    WorkerLimit,
+    digest::CommitDigest,
+    settings::{FossilCollection, Pool},
 };
 use warpline_models::{
     catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
@@ -31,13 +33,16 @@ fn hot(hot_period: f64) -> PholdParams {
     }
 }
 
-fn engines(workers: usize, balance: Balance) -> [Engine; 4] {
+fn engines(workers: usize, balance: Balance) -> [Engine; 5] {
     let pin = false;
+    let (pool, fossil_collection) = (Pool::PARTITIONED, FossilCollection::OnTheFly);
+    let time_warp = TimeWarp { workers, pin, balance, ..TimeWarp::default() };
     [
         Speculative { workers, pin, balance, ..Speculative::default() }.into(),
         Conservative { workers, pin, balance, ..Conservative::default() }.into(),
         Auto { workers, pin, balance, ..Auto::default() }.into(),
-        TimeWarp { workers, pin, balance, ..TimeWarp::default() }.into(),
+        time_warp.clone().into(),
+        TimeWarp { pool, fossil_collection, ..time_warp }.into(),
     ]
 }
 

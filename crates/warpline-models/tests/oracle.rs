@@ -153,7 +153,8 @@ fn policies(reversible: bool) -> Vec<Policy> {
                             batch,
                             saving,
                             cancellation,
-                            fossil: FossilCollection::ALL[turn / 3 % 2],
+                            fossil: [FossilCollection::Block, FossilCollection::Gradual]
+                                [turn / 3 % 2],
                             pending: PendingKind::ALL[turn % PendingKind::ALL.len()],
                             gvt_interval: [16, 256, 1024][turn % 3],
                             window: [f64::INFINITY, f64::INFINITY, 1.0, 0.1][turn / 2 % 4],
@@ -169,6 +170,10 @@ fn policies(reversible: bool) -> Vec<Policy> {
             }
         }
     }
+    // On-the-fly fossil collection is for one pool.
+    let (pool, fossil) = (PoolKind::Partitioned, FossilCollection::OnTheFly);
+    let more: Vec<_> = all.iter().step_by(7).map(|&one| Policy { pool, fossil, ..one }).collect();
+    all.extend(more);
     all
 }
 

@@ -6,7 +6,7 @@
 
 use warpline::{
     Simulation, TimeWarp,
-    settings::{CheckpointInterval, FossilCollection, StateSaving},
+    settings::{CheckpointInterval, FossilCollection, Pool, StateSaving},
 };
 use warpline_models::{catalog::Parameters, phold::PholdParams};
 
@@ -21,13 +21,14 @@ fn the_processed_list_stays_short() {
         StateSaving::Reverse,
     ];
     for saving in savings {
-        for fossil_collection in [FossilCollection::Block, FossilCollection::Gradual] {
+        for &fossil_collection in FossilCollection::ALL {
             for workers in [1, 2] {
                 let phold = params.clone().model().expect("the parameters are valid");
                 let engine = TimeWarp {
                     workers,
                     saving,
                     fossil_collection,
+                    pool: Pool::PARTITIONED,
                     as_if_many: true,
                     ..TimeWarp::default()
                 };

@@ -176,7 +176,8 @@ fn policies(reversible: bool) -> Vec<Policy> {
                             batch: [1, 16, 64][turn / 5 % 3],
                             saving,
                             cancellation,
-                            fossil: FossilCollection::ALL[turn / 3 % 2],
+                            fossil: [FossilCollection::Block, FossilCollection::Gradual]
+                                [turn / 3 % 2],
                             gvt_interval: [16, 256, 1024][turn % 3],
                             window: [f64::INFINITY, f64::INFINITY, 1.0, 0.1][turn / 2 % 4],
                             pool,
@@ -193,6 +194,10 @@ fn policies(reversible: bool) -> Vec<Policy> {
             }
         }
     }
+    // On-the-fly fossil collection is for one pool.
+    let (pool, fossil) = (PoolKind::Partitioned, FossilCollection::OnTheFly);
+    let more: Vec<_> = all.iter().step_by(5).map(|&one| Policy { pool, fossil, ..one }).collect();
+    all.extend(more);
     all
 }
 

@@ -153,6 +153,10 @@ pub(crate) fn event_bytes<M: Model>(engine: &Engine) -> u64 {
     match engine {
         Engine::Conservative(_) => conservative::event_bytes::<M>(),
         Engine::Speculative(_) | Engine::Auto(_) => speculative::event_bytes::<M>(),
-        _ => timewarp::event_bytes::<M>(engine.workers()),
+        Engine::TimeWarp(engine) => timewarp::event_bytes::<M>(engine),
+        _ => {
+            let workers = engine.workers();
+            timewarp::event_bytes::<M>(&TimeWarp { workers, ..TimeWarp::default() })
+        }
     }
 }

@@ -23,7 +23,7 @@ use warpline::{
     Context, Engine, HeapMemory, LogicalProcess, LpId, Model, Report, RunError, Sequential,
     Simulation, TimeWarp, TrackedVec, VirtualTime,
     digest::mix,
-    settings::PoolKind,
+    settings::{FossilCollection, Pool, PoolKind},
     state::{Undo, heap_block},
 };
 
@@ -197,17 +197,21 @@ fn heap_memory_stays_within_the_limit() {
         let (unlimited, report) = measured(model, ahead.clone().into(), None);
         assert_eq!(report.expect("sound").digest, expected);
         assert!(unlimited > 4 * MEMORY as usize, "{unlimited} bytes without a limit");
-        for (&pool, in_turn) in PoolKind::ALL.iter().flat_map(|pool| [(pool, true), (pool, false)])
-        {
-            let engine = TimeWarp { pool: pool.into(), in_turn, ..ahead.clone() };
+        let on_the_fly = (PoolKind::Partitioned, FossilCollection::OnTheFly);
+        let pools = PoolKind::ALL.iter().map(|&pool| (pool, FossilCollection::Block));
+        let pools = pools.chain([on_the_fly]);
+        for ((pool, fossil), in_turn) in pools.flat_map(|pool| [(pool, true), (pool, false)]) {
+            let (pool, fossil_collection) = (Pool::from(pool), fossil);
+            let engine = TimeWarp { pool, fossil_collection, in_turn, ..ahead.clone() };
             let (limited, report) = measured(model, engine.into(), Some(MEMORY));
-            let report = report.unwrap_or_else(|error| panic!("{pool}: {error}"));
-            assert_eq!(report.digest, expected, "{pool}");
-            assert!(report.peak_buffer_bytes <= MEMORY, "{pool}: {}", report.peak_buffer_bytes);
-            assert!(matches!(report.details.heap_memory, HeapMemory::Counted(_)), "{pool}");
+            let report = report.unwrap_or_else(|error| panic!("{pool:?}, {fossil}: {error}"));
+            assert_eq!(report.digest, expected, "{pool:?}, {fossil}");
+            let peak = report.peak_buffer_bytes;
+            assert!(peak <= MEMORY, "{pool:?}, {fossil}: {peak}");
+            assert!(matches!(report.details.heap_memory, HeapMemory::Counted(_)), "{pool:?}");
             // On threads it depends on the system which lists double, and when.
             let besides = if in_turn { BESIDES } else { MEMORY as usize / 2 };
-            assert!(limited < MEMORY as usize + besides, "{limited} of {MEMORY} bytes: {pool}");
+            assert!(limited < MEMORY as usize + besides, "{limited} of {MEMORY} bytes: {pool:?}");
         }
     }
     sequential_runs_count_messages();

@@ -23,7 +23,7 @@ use warpline::{
     digest::{CommitDigest, LpDigest},
     error::Fault,
     pending::PendingKind,
-    settings::{Cancellation, EngineKind, StateSavingKind},
+    settings::{Cancellation, EngineKind, FossilCollection, Pool, StateSavingKind},
 };
 
 const SEED: u64 = 3;
@@ -250,16 +250,15 @@ impl Settings {
         let saving = saving.into();
         match kind {
             EngineKind::Sequential => Sequential { pending }.into(),
-            EngineKind::TimeWarp => TimeWarp {
-                workers,
-                batch,
-                gvt_interval,
-                cancellation,
-                saving,
-                pending,
-                ..TimeWarp::default()
+            EngineKind::TimeWarp => {
+                let (pool, fossil_collection) = match workers % 2 {
+                    0 => (Pool::PARTITIONED, FossilCollection::OnTheFly),
+                    _ => (Pool::default(), FossilCollection::Block),
+                };
+                let defaults = TimeWarp { pool, fossil_collection, ..TimeWarp::default() };
+                TimeWarp { workers, batch, gvt_interval, cancellation, saving, pending, ..defaults }
+                    .into()
             }
-            .into(),
             EngineKind::Speculative => {
                 let width = match batch {
                     0 | 1 => Width::Auto,

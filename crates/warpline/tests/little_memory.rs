@@ -89,10 +89,12 @@ fn a_flood_stays_within_its_banks() {
         let (expected, peak) = sequential(&flood);
         for (workers, in_turn) in [1, 2, 4, 8].into_iter().flat_map(|n| [(n, true), (n, false)]) {
             for (place, &pool) in PoolKind::ALL.iter().enumerate() {
-                let fossil = FossilCollection::ALL[place % 2];
+                let fossil = match pool {
+                    PoolKind::Partitioned if round == 0 => FossilCollection::OnTheFly,
+                    _ => [FossilCollection::Block, FossilCollection::Gradual][place % 2],
+                };
                 let cancellation = Cancellation::ALL[(round + place) % 2];
                 let events = peak + 2 * workers as u64 + 8;
-                let memory = events * event_bytes(Flood::new(|_| ()), time_warp(workers));
                 let engine = TimeWarp {
                     in_turn,
                     fossil_collection: fossil,
@@ -101,6 +103,7 @@ fn a_flood_stays_within_its_banks() {
                     few_buffers: [0, 5][round],
                     ..time_warp(workers)
                 };
+                let memory = events * event_bytes(Flood::new(|_| ()), engine.clone());
                 let run = simulation(Flood { ticks: Default::default(), ..flood.clone() })
                     .engine(engine)
                     .memory(memory)

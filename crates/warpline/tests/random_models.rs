@@ -51,7 +51,7 @@ use warpline::{
     Simulation, Speculative, TimeWarp, Width,
     error::Fault,
     pending::PendingKind,
-    settings::{Cancellation, CheckpointInterval, FossilCollection, StateSaving},
+    settings::{Cancellation, CheckpointInterval, FossilCollection, Pool, StateSaving},
 };
 
 fn mistake() -> impl Strategy<Value = Mistake> {
@@ -170,6 +170,10 @@ fn time_warp() -> impl Strategy<Value = TimeWarp> {
                 window,
                 cancellation,
                 fossil_collection,
+                pool: match fossil_collection {
+                    FossilCollection::OnTheFly => Pool::PARTITIONED,
+                    FossilCollection::Block | FossilCollection::Gradual => Pool::default(),
+                },
                 saving,
                 balance,
                 as_if_many,

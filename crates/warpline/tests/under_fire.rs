@@ -38,7 +38,7 @@ use warpline::{
     Balance, Model, ModelError, Only, RunError, Simulation, Speculative, TimeWarp,
     digest::mix,
     monitor::{Activity, WorkerStatus},
-    settings::Cancellation,
+    settings::{Cancellation, FossilCollection, Pool},
 };
 
 const LPS: u32 = 16;
@@ -59,7 +59,11 @@ fn time_warp<M: Model>(
     let (batch, gvt_interval) = (4, 64);
     // A worker alone must be able to be wrong, too.
     let as_if_many = true;
-    let defaults = TimeWarp::default();
+    let (pool, fossil_collection) = match (workers > 2) == (cancellation == Cancellation::Lazy) {
+        true => (Pool::PARTITIONED, FossilCollection::OnTheFly),
+        false => (Pool::default(), FossilCollection::Block),
+    };
+    let defaults = TimeWarp { pool, fossil_collection, ..TimeWarp::default() };
     let engine = TimeWarp { workers, cancellation, batch, gvt_interval, as_if_many, ..defaults };
     simulation(model).engine(engine)
 }

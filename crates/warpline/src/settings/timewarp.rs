@@ -137,6 +137,7 @@ impl TimeWarp {
         balance(ok, "off with Time Warp on several ranks")?;
         self.validate_migration()?;
         self.validate_pair_sizes()?;
+        self.validate_fossil_collection()?;
         from_one("batch", self.batch, BATCH_MAX)?;
         from_one("gvt-interval", self.gvt_interval, 1 << 30)?;
         if let StateSaving::Copy { interval: CheckpointInterval::Every(events) } = self.saving {
@@ -162,6 +163,14 @@ impl TimeWarp {
         let has_parts = matches!(self.pool, Pool::Partitioned { local_share: None });
         check(has_parts, "left out unless pool is `partitioned`, without a local-share")?;
         check(workers == self.workers, &format!("a table for all {} workers", self.workers))
+    }
+
+    fn validate_fossil_collection(&self) -> Result<(), ConfigError> {
+        let fossil = self.fossil_collection;
+        let is_by_pairs = matches!(self.pool, Pool::Partitioned { .. });
+        let ok = is_by_pairs || fossil != FossilCollection::OnTheFly;
+        let allowed = "block or gradual unless the pool is `partitioned`";
+        ConfigError::check(ok, "fossil", fossil, allowed)
     }
 
     fn validate_migration(&self) -> Result<(), ConfigError> {
@@ -289,9 +298,13 @@ names! {
     pub enum FossilCollection as "fossil", default Block;
     /// All of them whenever global virtual time has advanced (GTW, section 3.2).
     Block = "block";
-    /// A few of them before each event is handled: the aim of the on-the-fly fossil collection of
-    /// Fujimoto and Panesar (1995, section 6), by other means.
+    /// A few of them before each event is handled: the aim of on-the-fly fossil collection, by
+    /// other means.
     Gradual = "gradual";
+    /// As soon as an event was processed: its buffer is used again once global virtual time has
+    /// passed the event (Fujimoto and Panesar 1995, section 6). With
+    /// [`Pool::Partitioned`].
+    OnTheFly = "on-the-fly";
 }
 
 /// How many events of an LP Time Warp handles between two copies of its state.

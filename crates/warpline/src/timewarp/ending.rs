@@ -51,7 +51,7 @@ impl<M: Model> Worker<'_, M> {
             place: self.shared.place(self.me, Some(lp), event),
             limit: self.shared.settings.memory.unwrap_or(u64::MAX),
             events: u64::from(self.shared.arena.limit()),
-            event_bytes: Shared::<M>::buffer_bytes(self.shared.workers()),
+            event_bytes: Shared::<M>::buffer_bytes(&self.shared.settings.engine),
         };
         self.shared.failure.note(order, error);
     }

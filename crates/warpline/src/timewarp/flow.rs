@@ -369,13 +369,18 @@ impl<M: Model> Worker<'_, M> {
     #[inline]
     pub(super) fn has_few_buffers(&self) -> bool {
         let few = self.flow.few_buffers;
-        few > 0 && self.buffers.free_count() + self.shared.arena.available() < few
+        few > 0 && self.free_here() + self.shared.arena.available() < few
     }
 
     /// The buffers that this worker can count on.
     fn free_buffers(&self) -> f64 {
         let shared = self.shared.arena.available() as f64 / self.shared.workers() as f64;
-        self.buffers.free_count() as f64 + shared
+        self.free_here() as f64 + shared
+    }
+
+    /// Those of them that this worker has.
+    fn free_here(&self) -> usize {
+        self.buffers.free_count() + self.returned_free()
     }
 
     /// N_buf of the paper: this worker's share of all buffers.

@@ -2,17 +2,30 @@
 //!
 //! `block` collects all of it at every new GVT, from the front of the log on (GTW, section 3.2).
 //! `gradual` leaves it there, and takes two records away before each event that is handled: the
-//! work is spread, and a buffer is used again while it is in the cache. That is what the on-the-fly
-//! fossil collection of Fujimoto and Panesar is for (*Buffer management in shared-memory Time Warp
-//! systems*, PADS 1995, section 6), but not how it works: there a processed buffer returns to its
-//! pool at once, with its timestamp, and the allocator compares that with GVT.
+//! work is spread, and a buffer is used again while it is in the cache. `on-the-fly` is for the
+//! buffers what Fujimoto and Panesar describe (*Buffer management in shared-memory Time Warp
+//! systems*, PADS 1995, section 6): a processed buffer returns to its pool at once, with its key,
+//! and the allocator compares that with GVT ([`Buffers::return_early`]). A rollback takes it back.
+//! Records are collected as with `block`.
 //!
 //! The log is in the order of handling, which is that of keys but for rollbacks. A record at or
 //! above GVT at the front holds up those behind it until GVT has passed it, too.
+//!
+//! # Invariants
+//!
+//! - **FOSSIL-A.** The buffer of a record that may be undone or coasted over was not given out: the
+//!   pool's horizon is GVT, or where copies are sparse the least key of a record in the log, if
+//!   that is less.
+//! - **FOSSIL-B.** A buffer is returned once for each time that its event was processed: the record
+//!   has the ticket until the event is undone, or the record is collected or moves.
+
+use std::mem::needs_drop;
 
 use warpline_core::{Io, Model};
+#[cfg(doc)]
+use warpline_memory::Buffers;
 
-use super::{gvt::Bound, heap, history::Record, io::Undelivered, worker::Worker};
+use super::{Message, gvt::Bound, heap, history::Record, io::Undelivered, worker::Worker};
 use crate::pending::Entry;
 
 /// Records that are collected gradually before an event makes another.
@@ -42,6 +55,9 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn collect_all(&mut self) {
         while self.drop_front() {}
         self.forget_sent();
+        if self.is_on_the_fly {
+            self.set_horizon();
+        }
     }
 
     /// Collects a few records.
@@ -82,7 +98,10 @@ impl<M: Model> Worker<'_, M> {
             }
             self.statistics.committed += 1;
             self.statistics.last_time = self.statistics.last_time.max(event.time());
-            if event.is_ordinary() || event.io() != Some(Io::NonBlocking) {
+            let is_output = !event.is_ordinary() && event.io() == Some(Io::NonBlocking);
+            if self.is_on_the_fly && !is_output {
+                self.returned -= usize::from(record.returned.is_some());
+            } else if event.is_ordinary() || event.io() != Some(Io::NonBlocking) {
                 self.free(&event);
             } else {
                 self.take_output(at);
@@ -99,6 +118,50 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn forget_undone(&mut self, at: u64) {
         let sends = self.history.sends(at, &self.sender.sent);
         self.sender.sent.forget_taken_back((sends.end - sends.start) as usize);
+    }
+
+    /// Returns the buffer of an event that was processed, unless its message is to be put out.
+    pub(super) fn return_early(&mut self, at: u64) {
+        let event = self.history[at].event;
+        if event.io() == Some(Io::NonBlocking) {
+            return;
+        }
+        let (from, buffer) = (self.sender_of(&event), event.buffer());
+        let outside = match const { needs_drop::<Message<M>>() } {
+            true => heap::of_message::<M>(self.buffers.get(buffer)),
+            false => 0,
+        };
+        let ticket = self.buffers.return_early(buffer, from, event.key.words(), outside);
+        self.history[at].returned = Some(ticket);
+        self.returned += 1;
+    }
+
+    /// Takes the buffer of a record's event back, if it was returned early. Returns false if it was
+    /// given out again.
+    #[inline]
+    pub(super) fn take_back_buffer(&mut self, at: u64) -> bool {
+        let Record { event, returned, .. } = &mut self.history[at];
+        let Some(ticket) = returned.take() else { return true };
+        self.returned -= 1;
+        self.buffers.take_back(event.buffer(), ticket, event.key.words())
+    }
+
+    /// Lets the pool give out the buffers that no rollback needs (FOSSIL-A).
+    pub(super) fn set_horizon(&mut self) {
+        let mut horizon = self.gvt;
+        if self.saving.is_sparse() {
+            let records = self.history.front()..self.history.back();
+            let records = records.map(|at| &self.history[at]).filter(|record| !record.undone);
+            horizon =
+                records.fold(horizon, |least, record| least.min(Bound(record.event.key.words())));
+        }
+        self.buffers.set_horizon(horizon.0);
+    }
+
+    /// How many buffers that were returned early are of events whose records are gone: they are as
+    /// good as free.
+    pub(super) fn returned_free(&self) -> usize {
+        self.buffers.early_count().saturating_sub(self.returned)
     }
 
     /// Takes the message of a committed non-blocking I/O event, unless that was done before.

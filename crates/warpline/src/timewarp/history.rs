@@ -24,6 +24,7 @@
 use std::ops::{Index, IndexMut, Range};
 
 use warpline_core::{LpDigest, LpId, Stream};
+use warpline_memory::Ticket;
 
 use super::event::Event;
 use crate::{handling::Core, placement::WorkerId};
@@ -45,8 +46,11 @@ pub(super) struct Record {
     pub(super) undone: bool,
     /// Whether the state before was copied.
     pub(super) copied: bool,
-    /// Whether it was a non-blocking I/O event, committed, whose message is with the I/O stage.
+    /// Whether the message has left its buffer: that of a committed non-blocking I/O event is with
+    /// the I/O stage, and that of an LP that has moved may have been given out before.
     pub(super) delivered: bool,
+    /// If the buffer was returned early.
+    pub(super) returned: Option<Ticket>,
 }
 
 /// An event that was sent, as its sender remembers it.
@@ -249,6 +253,7 @@ impl Default for Ring<Record> {
             undone: true,
             copied: false,
             delivered: false,
+            returned: None,
         })
     }
 }
@@ -268,6 +273,7 @@ impl Ring<Record> {
         record.undone = false;
         record.copied = false;
         record.delivered = false;
+        record.returned = None;
         at
     }
 

@@ -71,11 +71,13 @@ mod worker;
 
 use warpline_core::{LogicalProcess, Model};
 
+use crate::settings::TimeWarp;
+
 pub(crate) use run::run;
 
 /// How much of the memory for event buffers one event takes.
-pub(crate) const fn event_bytes<M: Model>(workers: usize) -> u64 {
-    shared::Shared::<M>::buffer_bytes(workers)
+pub(crate) const fn event_bytes<M: Model>(engine: &TimeWarp) -> u64 {
+    shared::Shared::<M>::buffer_bytes(engine)
 }
 
 type Message<M> = <<M as Model>::Lp as LogicalProcess>::Message;

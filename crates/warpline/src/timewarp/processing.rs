@@ -154,6 +154,9 @@ impl<M: Model> Worker<'_, M> {
         self.handling = false;
         self.recharge_logs(event.lp, self.logs_before);
         self.statistics.processed += 1;
+        if self.is_on_the_fly {
+            self.return_early(at);
+        }
         if !self.sender.resend.is_empty() {
             self.cancel_not_resent();
         }

@@ -35,6 +35,8 @@ impl<M: Model> Worker<'_, M> {
                 break;
             }
             self.unsend(at, cut_off);
+            let is_there = self.take_back_buffer(at);
+            assert!(is_there, "FOSSIL-A: the buffer of {:?} was given out", self.history[at].event);
             let record = &mut self.history[at];
             record.undone = true;
             if annihilated != Some(&record.event) {
@@ -47,7 +49,7 @@ impl<M: Model> Worker<'_, M> {
             let (number, logs) = (lp, self.log_bytes(lp));
             let (lp, history) = (&mut self.lps[lp as usize], &mut self.history);
             let _application = self.sender.memory.map(|memory| memory.enter(lp.id));
-            self.saving.restore(self.model, lp, first, cut_off, history, &self.buffers);
+            self.saving.restore(self.model, lp, first, cut_off, history, &mut self.buffers);
             lp.last = at;
             lp.work.undo((self.statistics.rolled_back - before) as i32);
             self.recharge_logs(number, logs);

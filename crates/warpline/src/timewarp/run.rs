@@ -426,7 +426,7 @@ impl<M: Model> Reporting<'_, M> {
                 rollbacks: total.rollbacks(),
                 gvt_rounds: rounds,
                 peak_buffer_bytes: u64::from(self.shared.arena.most())
-                    * Shared::<M>::buffer_bytes(self.shared.workers()),
+                    * Shared::<M>::buffer_bytes(&self.shared.settings.engine),
                 digest,
                 ..Totals::default()
             },
@@ -441,7 +441,7 @@ impl<M: Model> Reporting<'_, M> {
             workers: &workers,
             cores: threads::cores(),
             lps: self.shared.directory.lp_count(),
-            event_bytes: Shared::<M>::buffer_bytes(self.shared.workers()),
+            event_bytes: Shared::<M>::buffer_bytes(&self.shared.settings.engine),
             events_peak: u64::from(self.shared.arena.most()),
             rate: total.committed as f64 / self.started.elapsed().as_secs_f64(),
         };

@@ -141,6 +141,11 @@ impl<M: Model> Saving<M> {
         }
     }
 
+    /// Whether a rollback may coast over committed events.
+    pub(super) const fn is_sparse(&self) -> bool {
+        self.sparse.is_some()
+    }
+
     /// Whether the tracked fields of an LP undo their own changes. Not where copies are sparse:
     /// then a copy is the whole state, and events after it are handled again.
     #[inline]
@@ -242,7 +247,7 @@ impl<M: Model> Saving<M> {
         first: u64,
         cut_off: bool,
         history: &mut Ring<Record>,
-        buffers: &Buffers<'_, Message<M>>,
+        buffers: &mut Buffers<'_, Message<M>>,
     ) {
         if self.kind == StateSavingKind::Reverse && !cut_off {
             self.reverse(model, lp, first, history, buffers);
@@ -263,7 +268,7 @@ impl<M: Model> Saving<M> {
         lp: &mut Lp<M::Lp>,
         first: u64,
         history: &Ring<Record>,
-        buffers: &Buffers<'_, Message<M>>,
+        buffers: &mut Buffers<'_, Message<M>>,
     ) {
         let mut at = lp.last;
         loop {
@@ -272,7 +277,7 @@ impl<M: Model> Saving<M> {
                 let note = self.notes[at as usize & (self.notes.len() - 1)];
                 let before = record.before.rng.clone();
                 let mut event = Reversal::new(record.event.key, lp.id, before, note);
-                lp.state.reverse(model, buffers.get(record.event.buffer()), &mut event);
+                lp.state.reverse(model, buffers.get_returned(record.event.buffer()), &mut event);
             }
             if at == first {
                 break;
@@ -306,7 +311,7 @@ impl<M: Model> Saving<M> {
         lp: &mut Lp<M::Lp>,
         first: u64,
         history: &Ring<Record>,
-        buffers: &Buffers<'_, Message<M>>,
+        buffers: &mut Buffers<'_, Message<M>>,
     ) {
         let (mut from, mut events) = (first, 0_u32);
         while !history[from].copied {
@@ -328,7 +333,7 @@ impl<M: Model> Saving<M> {
             let mut core = record.before.clone();
             let cause = Cause::event(&record.event.key, lp.id);
             if record.event.is_ordinary() {
-                let message = buffers.get(record.event.buffer());
+                let message = buffers.get_returned(record.event.buffer());
                 let (Core { rng, sent, .. }, sink) = (&mut core, Coasting(&self.admission));
                 let mut cx = Handling { cause, rng, sent, sink };
                 lp.state.handle(model, message, &mut cx);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use warpline_core::{Model, Wires};
-use warpline_memory::{Arena, BLOCK_ITEMS, Block, CachePadded, Inbox, Worth};
+use warpline_memory::{Arena, BLOCK_ITEMS, Block, CachePadded, Inbox, Ticket, Worth};
 
 use super::{
     Message,
@@ -22,7 +22,7 @@ use crate::{
     monitor::{Board, board},
     placement::LpDirectory,
     run::{FirstFailure, Ranks},
-    settings::{MailQueue, Settings, TimeWarp},
+    settings::{FossilCollection, MailQueue, Settings, TimeWarp},
 };
 
 /// Mail between workers: events and anti-messages, in the order in which they were sent.
@@ -73,7 +73,7 @@ impl<M: Model> Shared<M> {
         let (all, here) = (ranks.workers(&parallel), ranks.here(&parallel));
         let lps = admission.lp_count();
         let directory = LpDirectory::new(model, lps, &settings.engine.placement, all, here)?;
-        let buffers = |bytes| u32::try_from(bytes / Self::buffer_bytes(workers));
+        let buffers = |bytes| u32::try_from(bytes / Self::buffer_bytes(&settings.engine));
         let limit = settings.memory.map(|bytes| buffers(bytes).unwrap_or(u32::MAX));
         let barrier = settings.engine.time_barrier.map_or(u64::MAX, |time| time.to_ordered_bits());
         let padded = || (0..workers).map(|_| CachePadded::default()).collect();
@@ -82,7 +82,7 @@ impl<M: Model> Shared<M> {
             end: settings.checked_end()?,
             admission,
             directory,
-            arena: Arena::new(settings.engine.pool_plan(limit, Self::worth(workers)))
+            arena: Arena::new(settings.engine.pool_plan(limit, Self::worth(&settings.engine)))
                 .traced(settings.engine.trace.clone())
                 // HALF-C.
                 .unclaimed(settings.engine.mail == MailQueue::BottomHalf),
@@ -126,18 +126,22 @@ impl<M: Model> Shared<M> {
     }
 
     /// The memory that one event takes: its buffer, its entry in the pending set, its record with
-    /// the saved state, and its sender's memory of it.
-    pub(super) const fn buffer_bytes(workers: usize) -> u64 {
+    /// the saved state, and its sender's memory of it; and that its buffer was returned early.
+    pub(super) const fn buffer_bytes(engine: &TimeWarp) -> u64 {
+        let early = match engine.fossil_collection {
+            FossilCollection::OnTheFly => Ticket::BYTES,
+            FossilCollection::Block | FossilCollection::Gradual => 0,
+        };
         let state = size_of::<Option<M::Lp>>();
         let event = size_of::<Event>() + size_of::<Record>() + size_of::<Sent>();
-        (Arena::<Message<M>>::buffer_bytes(workers) + event + state) as u64
+        (Arena::<Message<M>>::buffer_bytes(engine.workers) + event + state + early) as u64
     }
 
     /// What a buffer is worth that no event uses. The pages of one that was used stay, as does its
     /// entry in the pending set; records and copies are only as many as the log is long.
-    const fn worth(workers: usize) -> Worth {
-        let fresh = Self::buffer_bytes(workers) as usize;
-        let stays = Arena::<Message<M>>::buffer_bytes(workers) + size_of::<Event>();
+    const fn worth(engine: &TimeWarp) -> Worth {
+        let fresh = Self::buffer_bytes(engine) as usize;
+        let stays = Arena::<Message<M>>::buffer_bytes(engine.workers) + size_of::<Event>();
         Worth { fresh, used: fresh - stays }
     }
 

@@ -94,8 +94,8 @@ use crate::{
     pending::PendingSet,
     run::{FailureOrder, Ranks},
     settings::{
-        Aggregation, Balance, MailQueue, Pool, PoolKind, Sequential, Settings, StateSaving,
-        TimeWarp,
+        Aggregation, Balance, FossilCollection, MailQueue, Pool, PoolKind, Sequential, Settings,
+        StateSaving, TimeWarp,
     },
     simulated::{
         Dice, Truth,
@@ -141,6 +141,9 @@ fn simulate(seed: u64, pool: PoolKind, ranks: usize) -> u64 {
         PoolKind::Receiver => Pool::Receiver { local_pool: seed.is_multiple_of(3) },
         other => other.into(),
     };
+    if pool == PoolKind::Partitioned && other_dice.one_in(2) {
+        settings.engine.fossil_collection = FossilCollection::OnTheFly;
+    }
     if ranks > 1 {
         settings.engine.workers = settings.engine.workers.min(3);
         settings.engine.balance = Balance::Off;
@@ -148,8 +151,7 @@ fn simulate(seed: u64, pool: PoolKind, ranks: usize) -> u64 {
     let toy = toy(&mut dice, settings.engine.saving != StateSaving::Reverse);
     let schedule = schedule(&mut dice);
     let truth = Truth::new(&toy, settings.with(Sequential { pending: settings.engine.pending }));
-    let workers = settings.engine.workers;
-    let buffer = Shared::<Toy>::buffer_bytes(workers);
+    let buffer = Shared::<Toy>::buffer_bytes(&settings.engine);
     let buffers = dice.one_in(3).then(|| 1 + dice.0.below(60));
     settings.memory = buffers.map(|buffers| buffers * buffer);
     let rolled_back = simulate_on(ranks, &toy, &settings, &mut dice, &schedule, &truth);

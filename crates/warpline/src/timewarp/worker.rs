@@ -76,6 +76,9 @@ pub(super) struct Worker<'r, M: Model> {
     pub(super) handling: bool,
     pub(super) outputs: Vec<(EventKey, LpId, Taken<Message<M>>)>,
     pub(super) is_gradual: bool,
+    /// Whether buffers are returned early, and how many records have one that was.
+    pub(super) is_on_the_fly: bool,
+    pub(super) returned: usize,
     /// Events processed when this worker last requested GVT.
     pub(super) requested_at: u64,
     pub(super) gvt_interval: u64,
@@ -140,6 +143,8 @@ impl<'r, M: Model> Worker<'r, M> {
             handling: false,
             outputs: Vec::new(),
             is_gradual: settings.fossil_collection == FossilCollection::Gradual,
+            is_on_the_fly: settings.fossil_collection == FossilCollection::OnTheFly,
+            returned: 0,
             requested_at: 0,
             gvt_interval: settings.gvt_interval as u64,
             idle_turns: 0,

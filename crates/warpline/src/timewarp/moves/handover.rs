@@ -8,7 +8,7 @@
 //! | processed records, with saved states | out of the middle of the log, as if undone | at the back of the log |
 //! | notes of what it sent | a copy; the rest goes with the records | with the records |
 //! | what lazy cancellation holds | by the buffers of its pending events | the same |
-//! | the buffers of its events | the new worker becomes their owner | |
+//! | the buffers of its events | taken back, if returned early; the new worker becomes their owner | returned again |
 //!
 //! Records come to the back of the new worker's log in their order, so HIST-A and HIST-B hold.
 //! The log is less in the order of keys then, which only delays fossil collection.
@@ -47,7 +47,7 @@ impl<M: Model> Package<M> {
         self.pending.iter().map(|event| Bound(event.key.words())).min().unwrap_or(Bound::NEVER)
     }
 
-    /// The events whose messages are in buffers.
+    /// The events whose messages are in their buffers.
     pub(in crate::timewarp) fn events(&self) -> impl Iterator<Item = &Event> {
         let handled = self.records.iter().filter(|record| !record.delivered);
         self.pending.iter().chain(handled.map(|record| &record.event))
@@ -64,7 +64,7 @@ impl<M: Model> Package<M> {
         self.held.iter().flat_map(|(_, held)| held)
     }
 
-    /// How many events were given to the I/O stage.
+    /// How many events have left their buffers.
     pub(in crate::timewarp) fn delivered(&self) -> u64 {
         self.records.iter().filter(|record| record.delivered).count() as u64
     }
@@ -146,9 +146,11 @@ impl<M: Model> Worker<'_, M> {
         positions.reverse();
         let (mut records, mut saved, mut sent) = (Vec::new(), Vec::new(), Vec::new());
         for &at in &positions {
+            let is_there = self.take_back_buffer(at);
             let notes = self.history.sends(at, &self.sender.sent);
             let mut record = self.history[at].clone();
             (record.event.lp, record.sent_from) = (lp.id.get(), sent.len() as u64);
+            record.delivered |= !is_there;
             saved.push(self.saving.take(at, record.copied));
             records.push(record);
             self.sender.sent.take_back((notes.end - notes.start) as usize);
@@ -196,6 +198,9 @@ impl<M: Model> Worker<'_, M> {
             let at = self.history.push(event, &record.before, last, from);
             (self.history[at].copied, self.history[at].delivered) =
                 (record.copied, record.delivered);
+            if self.is_on_the_fly && !record.delivered {
+                self.return_early(at);
+            }
             if last != NONE {
                 self.history[last].next = at;
             }
@@ -209,6 +214,10 @@ impl<M: Model> Worker<'_, M> {
         let position =
             |old: u64| positions.binary_search(&old).ok().map(|place| back + place as u64);
         self.saving.add_lp(copies, position);
+        if self.is_on_the_fly {
+            // Committed records of the LP may be coasted over.
+            self.set_horizon();
+        }
         if self.saving.undoes_writes(&lp) {
             lp.state.tracked(&mut |field| field.renumber(&mut |old| position(old)));
         }
