@@ -9,7 +9,8 @@ use warpline::{
     digest::CommitDigest,
     pending::PendingKind,
     settings::{
-        Aggregation, MemoryPlacement, Pool, PoolKind, Synchronization, SynchronizationKind,
+        Aggregation, FossilCollection, MemoryPlacement, Pool, PoolKind, Synchronization,
+        SynchronizationKind,
     },
 };
 
@@ -80,6 +81,8 @@ pub struct TimeWarp {
     pub workers: usize,
     /// The kind of buffer pool.
     pub pool: PoolKind,
+    /// When buffers return to the pool.
+    pub fossil: FossilCollection,
     /// The most bytes of event buffers; `None` is no limit.
     pub memory: Option<u64>,
     /// Events that a worker processes before it requests GVT; `None` is the engine's default.
@@ -102,6 +105,7 @@ impl TimeWarp {
         Self {
             workers,
             pool,
+            fossil: FossilCollection::Block,
             memory: None,
             gvt_interval: None,
             local_share: None,
@@ -122,6 +126,7 @@ impl TimeWarp {
         let engine = warpline::TimeWarp {
             workers,
             pool,
+            fossil_collection: self.fossil,
             gvt_interval,
             memory_placement: self.memory_placement,
             migration_daemons: self.migration_daemons,

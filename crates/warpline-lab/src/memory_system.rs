@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use warpline::settings::PoolKind;
+use warpline::settings::{FossilCollection, PoolKind};
 use warpline_models::phold::PholdParams;
 
 use crate::LabError;
@@ -38,6 +38,8 @@ pub struct BufferRun {
     pub workers: usize,
     /// The kind of buffer pool.
     pub pool: PoolKind,
+    /// When buffers return to the pool.
+    pub fossil: FossilCollection,
     /// Bytes of event buffers, of all workers together.
     pub memory: u64,
 }

@@ -151,6 +151,7 @@ pub fn replay(run: &BufferRun, machines: &[MachineParams]) -> Result<Vec<Replaye
         throttle: false,
         free_fractions: [0.0; 2],
         pool: run.pool.into(),
+        fossil_collection: run.fossil,
         trace: Some(BufferTrace::new(move |access| lock(&sink).play(access))),
         ..TimeWarp::default()
     };
@@ -192,13 +193,16 @@ fn lock(player: &Mutex<Player>) -> MutexGuard<'_, Player> {
 mod tests {
     use warpline_models::phold::PholdParams;
 
+    use warpline::settings::FossilCollection;
+
     use super::*;
     use crate::machine::Protocol;
 
     fn run(pool: PoolKind, memory: u64) -> BufferRun {
         let model =
             PholdParams { lps: 64, population: 128, payload: 1000, ..PholdParams::default() };
-        BufferRun { model, end: 1_000.0, seed: 1, workers: 8, pool, memory }
+        let fossil = FossilCollection::default();
+        BufferRun { model, end: 1_000.0, seed: 1, workers: 8, pool, fossil, memory }
     }
 
     fn replayed(run: &BufferRun, params: MachineParams) -> Replayed {

@@ -135,7 +135,8 @@ fn every_figure_leaves_its_files() {
         let (curves, is_sampled) = match figure.name() {
             "fig1" => (&["receiver pool", "sender pool", "writing the message"][..], false),
             "fig2" => (&pools[..2], false),
-            "fig5" => (&pools[..], false),
+            "fig4" => (&["partitioned", "partitioned, on-the-fly"][..], true),
+            "fig5" => (&["sender", "partitioned", "partitioned, on-the-fly"][..], false),
             "fig6" => (&["4 neighbors", "2 neighbors", "1 neighbor"][..], false),
             "architectures" | "flooding" => (&pools[..], false),
             "gtw-fig1" => (&["low mobility", "medium mobility", "high mobility"][..], true),
@@ -304,7 +305,7 @@ fn memory_systems_are_plotted_and_judged() {
     let curves: [&[&str]; 4] = [
         &["receiver pool", "receiver pool without its lock", "sender pool", "writing the message"],
         &["receiver", "sender"],
-        &["receiver", "sender", "partitioned"],
+        &["receiver", "sender", "partitioned", "partitioned, on-the-fly"],
         &["4 neighbors", "2 neighbors", "1 neighbor"],
     ];
     for (figure, curves) in like.into_iter().zip(curves) {

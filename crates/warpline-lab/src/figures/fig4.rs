@@ -1,11 +1,11 @@
 //! Figure 4 of the buffer paper: PHOLD by the memory for event buffers.
 
-use super::{MIB, PARTITIONED, RECEIVER, SENDER, fig3};
+use super::{MIB, ON_THE_FLY, PARTITIONED, RECEIVER, SENDER, fig3};
 use crate::{
     Axis, Bounds, Claim, Executor, Figure, Findings, Lab, LabError, Point, Setup, TimeWarp,
     claim::ratios,
 };
-use warpline::settings::PoolKind;
+use warpline::settings::{FossilCollection, PoolKind};
 
 /// Figure 4 of the buffer paper.
 #[derive(Debug)]
@@ -31,16 +31,19 @@ impl Figure for Fig4 {
         let workers = lab.settings.most_workers();
         let memory = if lab.settings.quick { &[2, 8][..] } else { &[1, 2, 4, 8, 16, 32, 64][..] };
         let mut points = Vec::new();
-        for &pool in PoolKind::ALL {
+        let pools = PoolKind::ALL.iter().map(|&pool| (pool.name(), pool, FossilCollection::Block));
+        let on_the_fly = (ON_THE_FLY, PoolKind::Partitioned, FossilCollection::OnTheFly);
+        for (curve, pool, fossil) in pools.chain([on_the_fly]) {
             for &mebibytes in memory {
                 let time_warp = TimeWarp {
+                    fossil,
                     memory: Some(mebibytes * MIB),
                     gvt_interval: Some(GVT_WHEN_SHORT),
                     ..TimeWarp::new(workers, pool)
                 };
                 let executor = Executor::TimeWarp(time_warp);
                 let setup = Setup { model: fig3::phold(lab), end, executor };
-                points.push(Point::new(pool.name(), mebibytes as f64, setup));
+                points.push(Point::new(curve, mebibytes as f64, setup));
             }
         }
         let points = lab.sample(points)?;

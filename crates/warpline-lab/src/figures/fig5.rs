@@ -4,14 +4,14 @@
 //! MiB of a cache, they rise beyond 32 MiB, so that claim fails here.
 
 use super::{
-    ADAPTIVE, PARTITIONED, RECEIVER, SENDER,
+    ADAPTIVE, ON_THE_FLY, PARTITIONED, RECEIVER, SENDER,
     computed::{self, Query},
 };
 use crate::{
     Axis, Bounds, Claim, Curve, Figure, Findings, Lab, LabError, Plot, Source,
-    memory_system::MemorySystem,
+    memory_system::{BufferRun, MemorySystem},
 };
-use warpline::settings::PoolKind;
+use warpline::settings::{FossilCollection, PoolKind};
 
 /// Figure 5 with the memory system that it asks for the misses.
 #[derive(Debug)]
@@ -37,6 +37,10 @@ impl<S: MemorySystem> Figure for Fig5<S> {
         let run = |pool| move |memory| computed::million_events(lab.settings, pool, memory);
         let (receiver, sender) = (run(PoolKind::Receiver), run(PoolKind::Sender));
         let (partitioned, adaptive) = (run(PoolKind::Partitioned), run(PoolKind::Adaptive));
+        let on_the_fly = |memory| {
+            let fossil = FossilCollection::OnTheFly;
+            BufferRun { fossil, ..partitioned(memory) }
+        };
         let query = |name: &str, run| Query {
             name: name.to_owned(),
             run,
@@ -46,6 +50,7 @@ impl<S: MemorySystem> Figure for Fig5<S> {
             query(RECEIVER, &receiver as &dyn Fn(f64) -> _),
             query(SENDER, &sender),
             query(PARTITIONED, &partitioned),
+            query(ON_THE_FLY, &on_the_fly),
             query(ADAPTIVE, &adaptive),
         ];
         let axes = [computed::memory_axis(), Axis::new("page misses, in thousands")];

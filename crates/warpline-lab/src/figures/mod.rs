@@ -72,5 +72,7 @@ const RECEIVER: &str = PoolKind::Receiver.name();
 const SENDER: &str = PoolKind::Sender.name();
 const PARTITIONED: &str = PoolKind::Partitioned.name();
 const ADAPTIVE: &str = PoolKind::Adaptive.name();
+/// Partitioned pools with on-the-fly fossil collection, as the buffer paper has them.
+const ON_THE_FLY: &str = "partitioned, on-the-fly";
 
 const MIB: u64 = 1 << 20;
