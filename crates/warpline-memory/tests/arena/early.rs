@@ -10,6 +10,7 @@
 //! - `free_surplus` does nothing: traffic in one direction takes 4096 buffers
 //! - `acquire_early` prefers what was returned early to what is free
 //! - `reserve` leaves what was returned early
+//! - `Early::find` does not look at the stamp (EARLY-B)
 
 use std::{
     sync::{
