@@ -1,6 +1,6 @@
 //! The flags of `run`, `sweep` and `info`, and the help that comes from them.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::atomic::AtomicBool};
 
 use clap::{
     Args, FromArgMatches, ValueEnum, builder::PossibleValuesParser, builder::TypedValueParser,
@@ -11,7 +11,6 @@ use warpline::{
 };
 
 use crate::{
-    interrupt,
     profile_args::ProfileArgs,
     ranks::RankArgs,
     system,
@@ -151,13 +150,15 @@ impl CommonArgs {
         if jobs == 1 { engine } else { engine.unpinned() }
     }
 
-    /// A simulation with these settings, which an interrupt ends.
-    pub(crate) fn simulation<'a>(&self, model: AnyModel, end: f64) -> Simulation<'a, AnyModel> {
-        let simulation = Simulation::new(model)
-            .engine(self.engine(1))
-            .seed(self.seed)
-            .end(end)
-            .stop_when(interrupt::flag());
+    /// A simulation with these settings, which `stop` ends.
+    pub(crate) fn simulation<'a>(
+        &self,
+        model: AnyModel,
+        end: f64,
+        stop: &'a AtomicBool,
+    ) -> Simulation<'a, AnyModel> {
+        let simulation =
+            Simulation::new(model).engine(self.engine(1)).seed(self.seed).end(end).stop_when(stop);
         match self.memory {
             Some(Bytes(bytes)) => simulation.memory(bytes),
             None => simulation,

@@ -91,22 +91,30 @@ fn read(file: &Path, flags: &[clap::Arg], model: &OsString) -> Result<Vec<OsStri
     let blame = |what: String| Failure::Configuration(format!("{}: {what}", file.display()));
     let text =
         fs::read_to_string(file).map_err(|error| blame(format!("cannot be read: {error}")))?;
-    let table: toml::Table = toml::from_str(&text).map_err(|error| blame(error.to_string()))?;
+    let mut table: toml::Table = toml::from_str(&text).map_err(|error| blame(error.to_string()))?;
+    if let Some(named) = table.remove("model")
+        && named.as_str().map(OsString::from).as_ref() != Some(model)
+    {
+        let typed = model.to_string_lossy();
+        return Err(blame(format!("it is for model {named}, but the command says {typed}")));
+    }
+    entries(table, flags, &["config"]).map_err(blame)
+}
+
+/// Keys and values as flags, of which some are `refused`.
+fn entries(
+    table: toml::Table,
+    flags: &[clap::Arg],
+    refused: &[&str],
+) -> Result<Vec<OsString>, String> {
+    let allowed = |flag: &&clap::Arg| flag.get_long().is_some_and(|name| !refused.contains(&name));
     let mut words = Vec::new();
     for (key, value) in table {
-        if key == "model" {
-            if value.as_str().map(OsString::from).as_ref() != Some(model) {
-                let typed = model.to_string_lossy();
-                return Err(blame(format!(
-                    "it is for model {value}, but the command says {typed}"
-                )));
-            }
-            continue;
-        }
         let key = key.replace('_', "-");
         let flag = flags.iter().find(|flag| flag.get_long() == Some(&key));
-        let Some(flag) = flag.filter(|_| key != "config") else {
-            return Err(blame(unknown("key", &key, &names(flags))));
+        let Some(flag) = flag.filter(allowed) else {
+            let known: Vec<_> = flags.iter().filter(allowed).cloned().collect();
+            return Err(unknown("key", &key, &names(&known)));
         };
         let is_switch = !flag.get_action().takes_values();
         match value {
@@ -122,11 +130,28 @@ fn read(file: &Path, flags: &[clap::Arg], model: &OsString) -> Result<Vec<OsStri
             }
             other => {
                 let allowed = if is_switch { "true or false" } else { "a single value" };
-                return Err(blame(format!("`{key}` is {other}, but must be {allowed}")));
+                return Err(format!("`{key}` is {other}, but must be {allowed}"));
             }
         }
     }
     Ok(words)
+}
+
+/// The command line for a command, a model, and keys and values, of which some are `refused`.
+pub(crate) fn command_line(
+    application: &Application,
+    [command, model]: [&str; 2],
+    settings: toml::Table,
+    refused: &[&str],
+) -> Result<Vec<OsString>, Failure> {
+    let words: Vec<OsString> = ["warpline", command, model].map(OsString::from).into();
+    let Some(flags) = flags(application, &words[1], &words[2]) else {
+        let models: Vec<_> =
+            application.models.iter().map(|known| known.name().to_owned()).collect();
+        return Err(Failure::Configuration(unknown("model", model, &models)));
+    };
+    let entries = entries(settings, &flags, refused).map_err(Failure::Configuration)?;
+    Ok([words, entries].concat())
 }
 
 /// Whether a flag takes `on` and `off`, which a file may write as true and false.

@@ -3,7 +3,6 @@
 use std::{
     fmt,
     io::{self, Write},
-    process::ExitCode,
 };
 
 use warpline::{ConfigError, RunError};
@@ -17,6 +16,8 @@ pub(crate) enum Failure {
     Configuration(String),
     /// The run failed.
     Run(String),
+    /// An engine ended the run; in a sweep, with the name of the run.
+    Engine { run: Option<String>, error: Box<RunError> },
     /// `--verify` found a difference.
     Difference(String),
     /// Another rank reports what went wrong.
@@ -30,6 +31,7 @@ impl Failure {
     pub(crate) fn of(self, run: &str) -> Self {
         match self {
             Self::Run(message) => Self::Run(format!("{run}: {message}")),
+            Self::Engine { error, .. } => Self::Engine { run: Some(run.to_owned()), error },
             Self::Configuration(message) => Self::Configuration(format!("{run}: {message}")),
             other => other,
         }
@@ -41,25 +43,27 @@ impl Failure {
     }
 
     /// Prints the message on standard error, and returns the exit status.
-    pub(crate) fn report(self) -> ExitCode {
+    pub(crate) fn report(self) -> u8 {
         match self {
             Self::Usage(error) => {
                 // If standard error is closed, the message is lost.
                 let _ = error.print();
-                ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+                if error.use_stderr() { 2 } else { 0 }
             }
             Self::Configuration(message) => fail(2, &message),
             Self::Run(message) => fail(1, &message),
+            Self::Engine { run: Some(run), error } => fail(1, &format!("{run}: {error}")),
+            Self::Engine { run: None, error } => fail(1, &error),
             Self::Difference(message) => fail(3, &message),
-            Self::Silent => ExitCode::FAILURE,
-            Self::ReaderGone => ExitCode::SUCCESS,
+            Self::Silent => 1,
+            Self::ReaderGone => 0,
         }
     }
 }
 
-fn fail(status: u8, message: &dyn fmt::Display) -> ExitCode {
+fn fail(status: u8, message: &dyn fmt::Display) -> u8 {
     print_error(message);
-    ExitCode::from(status)
+    status
 }
 
 /// Prints the message on standard error in one write: the pieces of two writes may end up apart,
@@ -85,7 +89,7 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
             RunError::Config(error) => error.into(),
-            other => Self::Run(other.to_string()),
+            error => Self::Engine { run: None, error: Box::new(error) },
         }
     }
 }

@@ -60,7 +60,7 @@ fn describe(model: &dyn Entry) -> String {
     text
 }
 
-fn to_json(model: &dyn Entry) -> Value {
+pub(crate) fn to_json(model: &dyn Entry) -> Value {
     let results = model.results().into_iter().map(
         |figure| json!({ "name": figure.name, "unit": figure.unit, "meaning": figure.meaning }),
     );

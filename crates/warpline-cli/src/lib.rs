@@ -23,6 +23,7 @@
 mod application;
 mod args;
 mod bench;
+mod call;
 mod circuit;
 mod configuration;
 mod failure;
@@ -48,6 +49,8 @@ use application::Request;
 use failure::Failure;
 
 pub use application::Application;
+pub use call::{CallError, Command};
+pub use progress::{Caller, Status};
 pub use warpline_models::catalog::{Domain, Entry, ModelParams, Parameters, entry};
 
 /// Runs the command for these models on the command line of this process.
@@ -60,10 +63,16 @@ impl Application {
     /// Carries out the command line of this process.
     #[must_use]
     pub fn main(&self) -> ExitCode {
+        ExitCode::from(self.main_with(std::env::args_os().collect()))
+    }
+
+    /// Carries out a command line, whose first word is the program, and returns the exit status.
+    #[must_use]
+    pub fn main_with(&self, words: Vec<OsString>) -> u8 {
         interrupt::watch();
-        match self.execute(std::env::args_os().collect()) {
-            Ok(()) if interrupt::requested() => ExitCode::from(130),
-            Ok(()) => ExitCode::SUCCESS,
+        match self.execute(words) {
+            Ok(()) if interrupt::requested() => 130,
+            Ok(()) => 0,
             Err(failure) => failure.report(),
         }
     }

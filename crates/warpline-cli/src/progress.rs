@@ -1,27 +1,70 @@
-//! Progress of long work, on standard error if that is a terminal.
+//! Progress of long work: what there is to tell, and how the command shows it, on standard error if
+//! that is a terminal.
 
-use std::time::Duration;
+use std::{
+    fmt,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use warpline::{Progress, VirtualTime};
 
 use crate::report::significant;
 
+/// How far a call has come.
+#[derive(Clone, Copy, Debug)]
+pub enum Status {
+    /// One run has come so far in virtual time.
+    Run(Progress),
+    /// So many of all runs are done.
+    Runs {
+        /// How many are done.
+        done: usize,
+        /// How many there are.
+        all: usize,
+    },
+}
+
+/// Who has called: is told how far the call has come, and may end it.
+#[derive(Clone, Copy)]
+pub struct Caller<'a> {
+    /// Ends what goes on soon after it becomes true.
+    pub stop: &'a AtomicBool,
+    /// Is told about twenty times a second, from any thread.
+    pub show: &'a (dyn Fn(Status) + Sync),
+}
+
+impl Caller<'_> {
+    /// Whether the caller has ended the call.
+    pub(crate) fn has_stopped(&self) -> bool {
+        // Ordering: Relaxed; the flag publishes nothing but itself.
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for Caller<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Caller").field("stop", &self.stop).finish_non_exhaustive()
+    }
+}
+
 /// The resolution of a bar over virtual time.
 const STEPS: u64 = 10_000;
+const PIECES: &str = "{prefix:>12} [{wide_bar}] {pos}/{len}  {msg}  {eta} left";
 
-/// Progress of one run through virtual time.
-pub(crate) fn of_run(quiet: bool) -> impl FnMut(&Progress) + Send {
-    let style = "{prefix:>12} [{wide_bar}] {percent:>3} %  {msg}  {eta} left";
-    let bar = bar(quiet, STEPS, style);
+/// Shows the progress of one run through virtual time.
+pub(crate) fn of_run(quiet: bool) -> impl Fn(Status) + Sync {
+    let bar = bar(quiet, STEPS, "{prefix:>12} [{wide_bar}] {percent:>3} %  {msg}  {eta} left");
     bar.set_prefix("simulating");
-    move |progress| {
+    move |status| {
+        let Status::Run(progress) = status else { return };
         let Progress { virtual_time, end, committed_events, processed_events, wall, .. } = progress;
-        if *end < VirtualTime::MAX {
+        if end < VirtualTime::MAX {
             bar.set_position((virtual_time.get() / end.get() * STEPS as f64) as u64);
         }
-        let rate = *committed_events as f64 / wall.as_secs_f64();
-        let efficiency = *committed_events as f64 / (*processed_events).max(1) as f64;
+        let rate = committed_events as f64 / wall.as_secs_f64();
+        let efficiency = committed_events as f64 / processed_events.max(1) as f64;
         bar.set_message(format!(
             "virtual time {}, {:.2} M events/s, efficiency {efficiency:.2}",
             significant(virtual_time.get()),
@@ -33,10 +76,20 @@ pub(crate) fn of_run(quiet: bool) -> impl FnMut(&Progress) + Send {
     }
 }
 
+/// Shows the progress through several runs.
+pub(crate) fn of_runs(quiet: bool, what: &'static str) -> impl Fn(Status) + Sync {
+    let bar = bar(quiet, 0, PIECES).with_finish(ProgressFinish::AndClear);
+    bar.set_prefix(what);
+    move |status| {
+        let Status::Runs { done, all } = status else { return };
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    }
+}
+
 /// Progress through a number of pieces of work.
 pub(crate) fn of_pieces(quiet: bool, pieces: usize, what: &'static str) -> ProgressBar {
-    let style = "{prefix:>12} [{wide_bar}] {pos}/{len}  {msg}  {eta} left";
-    let bar = bar(quiet, pieces as u64, style);
+    let bar = bar(quiet, pieces as u64, PIECES);
     bar.set_prefix(what);
     bar
 }

@@ -1,6 +1,10 @@
 //! `warpline run`: one model, one run or several replications, one report.
 
-use std::{ops::ControlFlow, time::Instant};
+use std::{
+    ops::ControlFlow,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Instant,
+};
 
 use serde_json::Value;
 use warpline::{
@@ -14,8 +18,9 @@ use crate::{
     application::Request,
     args::{CommonArgs, RunArgs, RunFormat},
     failure::Failure,
+    interrupt,
     output::Output,
-    progress,
+    progress::{self, Caller, Status},
     ranks::Launch,
     report::{ReplicationsReport, RunReport},
 };
@@ -53,8 +58,13 @@ pub(crate) fn execute(params: &ModelParams, args: &RunArgs) -> Result<(), Failur
     // Only the process that has the report touches the file.
     let path = args.common.output.as_deref().filter(|_| launch.is_first());
     let mut output = Output::open(path).map_err(|failure| launch.give_up(failure))?;
-    let Some((text, difference)) = told(params, args, &launch)? else { return Ok(()) };
-    output.write(&text)?;
+    let quiet = args.common.quiet || !launch.is_first();
+    let (of_run, of_runs) = (progress::of_run(quiet), progress::of_runs(quiet, "replicating"));
+    let show: &(dyn Fn(Status) + Sync) =
+        if args.common.replications > 1 { &of_runs } else { &of_run };
+    let caller = Caller { stop: interrupt::flag(), show };
+    let Some((report, difference)) = told(params, args, &launch, caller)? else { return Ok(()) };
+    output.write(&report.format_as(args.format))?;
     match difference {
         None => Ok(()),
         Some(difference) => Err(Failure::Difference(difference)),
@@ -68,11 +78,12 @@ pub(crate) fn pool(jobs: usize) -> Result<rayon::ThreadPool, Failure> {
 }
 
 /// The report, and the difference that `--verify` found; nothing where another process has them.
-fn told(
+pub(crate) fn told(
     params: &ModelParams,
     args: &RunArgs,
     launch: &Launch,
-) -> Result<Option<(String, Option<String>)>, Failure> {
+    caller: Caller<'_>,
+) -> Result<Option<(Told, Option<String>)>, Failure> {
     let common = &args.common;
     if common.replications > 1 {
         launch.refuse_for("--replications")?;
@@ -80,16 +91,15 @@ fn told(
         refuse_files(params, "--replications")?;
         let Prepared { model, end, .. } = prepare(params, common.seed, true)?;
         let end = common.end.unwrap_or(end);
-        return replications(common, params, model, end)
-            .map(|report| Some((format_as(args.format, &report), None)));
+        return replications(common, params, model, end, caller)
+            .map(|report| Some((Told::Replications(report), None)));
     }
     // The first process records what all ranks send it, and may be the only one that cannot.
     let prepared = prepare(params, common.seed, launch.is_first());
     let Prepared { model, end, recording } = prepared.map_err(|failure| launch.give_up(failure))?;
     let end = common.end.unwrap_or(end);
-    let mut show = progress::of_run(common.quiet || !launch.is_first());
-    let mut simulation = common.simulation(model, end).observe(|progress| {
-        show(progress);
+    let mut simulation = common.simulation(model, end, caller.stop).observe(|progress| {
+        (caller.show)(Status::Run(*progress));
         match &recording {
             Some(recording) if recording.has_failed() => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
@@ -114,7 +124,7 @@ fn told(
         report.verified = Some(difference.is_none());
         difference
     });
-    Ok(Some((format_as(args.format, &report), difference)))
+    Ok(Some((Told::Run(Box::new(report)), difference)))
 }
 
 /// Makes the model, and what is recorded, if this process `records`.
@@ -165,34 +175,32 @@ fn difference(one: &RunReport, other: &RunReport) -> Option<String> {
     })
 }
 
-/// A report in both forms.
-trait Told {
-    fn text(&self) -> String;
-    fn json(&self) -> Value;
+/// A report.
+pub(crate) enum Told {
+    Run(Box<RunReport>),
+    Replications(ReplicationsReport),
 }
 
-impl Told for RunReport {
+impl Told {
     fn text(&self) -> String {
-        self.to_text()
+        match self {
+            Self::Run(report) => report.to_text(),
+            Self::Replications(report) => report.to_text(),
+        }
     }
-    fn json(&self) -> Value {
-        Value::Object(self.to_json())
-    }
-}
 
-impl Told for ReplicationsReport {
-    fn text(&self) -> String {
-        self.to_text()
+    pub(crate) fn json(&self) -> Value {
+        match self {
+            Self::Run(report) => Value::Object(report.to_json()),
+            Self::Replications(report) => report.to_json(),
+        }
     }
-    fn json(&self) -> Value {
-        self.to_json()
-    }
-}
 
-fn format_as(format: RunFormat, report: &impl Told) -> String {
-    match format {
-        RunFormat::Text => report.text(),
-        RunFormat::Json => format!("{:#}\n", report.json()),
+    fn format_as(&self, format: RunFormat) -> String {
+        match format {
+            RunFormat::Text => self.text(),
+            RunFormat::Json => format!("{:#}\n", self.json()),
+        }
     }
 }
 
@@ -201,20 +209,25 @@ fn replications(
     params: &ModelParams,
     model: AnyModel,
     end: f64,
+    caller: Caller<'_>,
 ) -> Result<ReplicationsReport, Failure> {
     let started = Instant::now();
-    let bar = progress::of_pieces(common.quiet, common.replications, "replicating");
-    let jobs = common.jobs_of(common.threads(common.replications));
-    let simulation = common.simulation(model, end).engine(common.engine(jobs));
-    let replications =
-        pool(jobs)?.install(|| simulation.replicate(common.replications, |_| bar.inc(1)))?;
-    bar.finish_and_clear();
+    let all = common.replications;
+    let done = AtomicUsize::new(0);
+    let jobs = common.jobs_of(common.threads(all));
+    let simulation = common.simulation(model, end, caller.stop).engine(common.engine(jobs));
+    let note = || {
+        // Ordering: Relaxed; a count to be shown.
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        (caller.show)(Status::Runs { done, all });
+    };
+    let replications = pool(jobs)?.install(|| simulation.replicate(all, |_| note()))?;
     let estimates = replications.estimates();
     let runs = replications.reports.into_iter().map(|report| RunReport::new(report, params));
     Ok(ReplicationsReport {
         runs: runs.collect(),
         estimates,
-        requested: common.replications,
+        requested: all,
         wall_seconds: started.elapsed().as_secs_f64(),
     })
 }

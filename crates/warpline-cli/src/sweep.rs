@@ -1,6 +1,9 @@
 //! `warpline sweep`: every combination of lists of parameter values, one row per run.
 
-use std::ffi::OsString;
+use std::{
+    ffi::OsString,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use rayon::prelude::*;
 use serde_json::{Map, Value};
@@ -15,7 +18,7 @@ use crate::{
     failure::Failure,
     interrupt,
     output::Output,
-    progress,
+    progress::{self, Caller, Status},
     ranks::{Launch, refuse_mpi_for},
     reads::{self, Unread},
     report::RunReport,
@@ -34,46 +37,91 @@ pub(crate) fn execute(
     args: &SweepArgs,
 ) -> Result<(), Failure> {
     refuse_mpi_for("sweep")?;
-    check_keys(application, words, &args.vary)?;
-    let points = points(application, words, &args.vary)?;
-    reads::refuse_for_all(points.iter().map(|point| &point.unread[..]))?;
-    let runs: Vec<(&Point, usize)> = points
-        .iter()
-        .flat_map(|point| (0..args.common.replications).map(move |number| (point, number)))
-        .collect();
+    let sweep = Sweep::new(application, words, args)?;
     let mut output = Output::open(args.common.output.as_deref())?;
-    let bar = progress::of_pieces(args.common.quiet, runs.len(), "sweeping");
+    let show = progress::of_runs(args.common.quiet, "sweeping");
+    let caller = Caller { stop: interrupt::flag(), show: &show };
     let mut written = 0;
-    let mut failure = None;
-    // Rows come out in the order of the runs, a few at a time, so that little is lost if the
-    // sweep is stopped.
-    let threads = points.iter().map(|point| point.common.threads(runs.len())).max().unwrap_or(1);
-    let jobs = args.common.jobs_of(threads);
-    let pool = pool(jobs)?;
-    for some in runs.chunks(4 * pool.current_num_threads()) {
-        let row =
-            |(point, number): &(&Point, usize)| point.run(*number, jobs).inspect(|_| bar.inc(1));
-        let rows: Vec<_> = pool.install(|| some.par_iter().map(row).collect());
-        for row in rows {
-            match row {
-                Ok(Some(row)) => {
-                    output.write(&format_row(&row, args.format, written == 0)?)?;
-                    written += 1;
+    let outcome = sweep.run(caller, |row| {
+        let text = format_row(&row, args.format, written == 0)?;
+        written += 1;
+        output.write(&text)
+    });
+    drop(show);
+    if interrupt::requested() {
+        eprintln!("interrupted: {written} of {} runs are in the report", sweep.runs());
+    }
+    outcome
+}
+
+/// The row of a run: its name in the table for each value.
+pub(crate) type Row = Map<String, Value>;
+
+/// All runs of a sweep, which are checked before anything runs.
+pub(crate) struct Sweep<'a> {
+    points: Vec<Point>,
+    common: &'a CommonArgs,
+}
+
+impl<'a> Sweep<'a> {
+    /// The sweep of a command line, whose flags are `args`.
+    pub(crate) fn new(
+        application: &Application,
+        words: &[OsString],
+        args: &'a SweepArgs,
+    ) -> Result<Self, Failure> {
+        check_keys(application, words, &args.vary)?;
+        let points = points(application, words, &args.vary)?;
+        reads::refuse_for_all(points.iter().map(|point| &point.unread[..]))?;
+        Ok(Self { points, common: &args.common })
+    }
+
+    /// How many runs there are.
+    const fn runs(&self) -> usize {
+        self.points.len() * self.common.replications
+    }
+
+    /// Runs them all, and hands over each row. Rows come in the order of the runs, a few at a time,
+    /// so that little is lost if the sweep is stopped.
+    pub(crate) fn run(
+        &self,
+        caller: Caller<'_>,
+        mut write: impl FnMut(Row) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let Self { points, common } = self;
+        let all = self.runs();
+        let runs: Vec<(&Point, usize)> = points
+            .iter()
+            .flat_map(|point| (0..common.replications).map(move |number| (point, number)))
+            .collect();
+        let threads = points.iter().map(|point| point.common.threads(all)).max().unwrap_or(1);
+        let jobs = common.jobs_of(threads);
+        let pool = pool(jobs)?;
+        let done = AtomicUsize::new(0);
+        let mut failure = None;
+        for some in runs.chunks(4 * pool.current_num_threads()) {
+            let row = |(point, number): &(&Point, usize)| {
+                let row = point.run(*number, jobs, caller);
+                // Ordering: Relaxed; a count to be shown.
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                (caller.show)(Status::Runs { done, all });
+                row
+            };
+            let rows: Vec<_> = pool.install(|| some.par_iter().map(row).collect());
+            for row in rows {
+                match row {
+                    Ok(Some(row)) => write(row)?,
+                    Ok(None) => {}
+                    // The rows that are done come first.
+                    Err(error) => failure = failure.or(Some(error)),
                 }
-                Ok(None) => {}
-                // The rows that are done come first.
-                Err(error) => failure = failure.or(Some(error)),
+            }
+            if failure.is_some() || caller.has_stopped() {
+                break;
             }
         }
-        if failure.is_some() || interrupt::requested() {
-            break;
-        }
+        failure.map_or(Ok(()), Err)
     }
-    bar.finish_and_clear();
-    if interrupt::requested() {
-        eprintln!("interrupted: {written} of {} runs are in the report", runs.len());
-    }
-    failure.map_or(Ok(()), Err)
 }
 
 /// Refuses keys that are no flags of the model, before anything runs.
@@ -150,11 +198,12 @@ impl Point {
         format!("{}, replication {number}", values.join(" "))
     }
 
-    fn report(&self, seed: u64, jobs: usize) -> Result<RunReport, Failure> {
+    fn report(&self, seed: u64, jobs: usize, caller: Caller<'_>) -> Result<RunReport, Failure> {
         let Self { common, params, .. } = self;
         refuse_files(params, "a sweep")?;
         let Prepared { model, end, recording } = prepare(params, seed, true)?;
-        let simulation = common.simulation(model, common.end.unwrap_or(end)).seed(seed);
+        let end = common.end.unwrap_or(end);
+        let simulation = common.simulation(model, end, caller.stop).seed(seed);
         let report =
             Launch::Here(common.ranks.ranks).run(&mut simulation.engine(common.engine(jobs)))?;
         let report = report.ok_or(Failure::Silent)?;
@@ -165,17 +214,17 @@ impl Point {
     }
 
     /// The row of one replication; `None` if it was interrupted.
-    fn run(&self, number: usize, jobs: usize) -> Result<Option<Map<String, Value>>, Failure> {
-        if interrupt::requested() {
+    fn run(&self, number: usize, jobs: usize, caller: Caller<'_>) -> Result<Option<Row>, Failure> {
+        if caller.has_stopped() {
             return Ok(None);
         }
         let seed = Stream::replication_seed(self.common.seed, number as u64);
-        let run = self.report(seed, jobs);
+        let run = self.report(seed, jobs, caller);
         let run = run.map_err(|failure| failure.of(&self.name(number)))?;
         if run.report.interrupted {
             return Ok(None);
         }
-        let mut row: Map<_, _> =
+        let mut row: Row =
             self.values.iter().map(|(key, value)| (key.clone(), number_or_text(value))).collect();
         row.insert("replication".into(), number.into());
         for (key, value) in run.to_json() {
@@ -203,11 +252,7 @@ fn number_or_text(text: &str) -> Value {
     serde_json::from_str(text).ok().filter(Value::is_number).unwrap_or_else(|| text.into())
 }
 
-fn format_row(
-    row: &Map<String, Value>,
-    format: SweepFormat,
-    header: bool,
-) -> Result<String, Failure> {
+fn format_row(row: &Row, format: SweepFormat, header: bool) -> Result<String, Failure> {
     if format == SweepFormat::Json {
         return Ok(format!("{}\n", Value::Object(row.clone())));
     }

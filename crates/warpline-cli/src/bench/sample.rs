@@ -3,7 +3,7 @@
 use warpline::digest::CommitDigest;
 
 use super::{Variant, Workload, busy::Spinner, process};
-use crate::{failure::Failure, timewarp_args::Policies};
+use crate::{failure::Failure, interrupt, timewarp_args::Policies};
 
 /// The result of the first run of a workload; the others must commit the same.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ fn here(
     policies: &Policies,
 ) -> Result<Option<(u64, CommitDigest, f64)>, Failure> {
     let Some(run) = variant.run(policies)? else { return Ok(None) };
-    let mut simulation = run.simulation(workload.params().model()?, end);
+    let mut simulation = run.simulation(workload.params().model()?, end, interrupt::flag());
     let report = match run.ranks.ranks {
         1 => simulation.run()?,
         ranks => simulation.run_on_ranks(ranks)?,

@@ -1,0 +1,249 @@
+//! Calls from another language: a command with keys and values, in place of a command line, and
+//! JSON in place of text.
+//!
+//! The keys are those of configuration files, and the same code checks them. Whoever calls is told
+//! how far the call has come, and may end it ([`Caller`]); nothing is printed.
+
+use serde_json::{Value, json};
+use warpline::{RunError, error::Place};
+
+use crate::{
+    Application,
+    application::Request,
+    configuration::{command_line, unknown},
+    failure::Failure,
+    info,
+    progress::Caller,
+    ranks::Launch,
+    reads, run,
+    sweep::Sweep,
+};
+
+/// What is called.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// One run, or replications.
+    Run,
+    /// A run for every combination of these values, the last of which vary fastest.
+    Sweep(Vec<(String, Vec<String>)>),
+}
+
+/// Flags of the command that say where and how it prints.
+const REFUSED: [&str; 5] = ["config", "format", "output", "quiet", "vary"];
+
+impl Application {
+    /// Runs a model with these settings. Returns the report as the command writes it with
+    /// `--format json`; for a sweep, a list of rows.
+    ///
+    /// # Errors
+    ///
+    /// What the command would have ended with.
+    pub fn call(
+        &self,
+        command: &Command,
+        model: &str,
+        settings: toml::Table,
+        caller: Caller<'_>,
+    ) -> Result<Value, CallError> {
+        let outcome = match command {
+            Command::Run => self.call_run(model, settings, caller),
+            Command::Sweep(vary) => self.call_sweep(model, settings, vary, caller),
+        };
+        outcome.map_err(CallError)
+    }
+
+    fn call_run(
+        &self,
+        model: &str,
+        settings: toml::Table,
+        caller: Caller<'_>,
+    ) -> Result<Value, Failure> {
+        let words = command_line(self, ["run", model], settings, &REFUSED)?;
+        let matches = self.command().try_get_matches_from(words)?;
+        let Request::Run(params, args, unread) = self.request(&matches)? else {
+            unreachable!("the command line of a run is a run")
+        };
+        reads::refuse(unread)?;
+        let launch = Launch::Here(args.common.ranks.ranks);
+        match run::told(&params, &args, &launch, caller)? {
+            Some((_, Some(difference))) => Err(Failure::Difference(difference)),
+            Some((report, None)) => Ok(report.json()),
+            None => Err(Failure::Silent),
+        }
+    }
+
+    fn call_sweep(
+        &self,
+        model: &str,
+        settings: toml::Table,
+        vary: &[(String, Vec<String>)],
+        caller: Caller<'_>,
+    ) -> Result<Value, Failure> {
+        let mut words = command_line(self, ["sweep", model], settings, &REFUSED)?;
+        let flag = |(key, values): &(String, Vec<String>)| {
+            format!("--vary={key}={}", values.join(",")).into()
+        };
+        words.extend(vary.iter().map(flag));
+        let matches = self.command().try_get_matches_from(&words)?;
+        let Request::Sweep(_, args, _) = self.request(&matches)? else {
+            unreachable!("the command line of a sweep is a sweep")
+        };
+        let mut rows = Vec::new();
+        Sweep::new(self, &words, &args)?.run(caller, |row| {
+            rows.push(Value::Object(row));
+            Ok(())
+        })?;
+        Ok(Value::Array(rows))
+    }
+
+    /// What `warpline info` says of a model, or a list of what it says of all.
+    ///
+    /// # Errors
+    ///
+    /// There is no such model.
+    pub fn describe(&self, model: Option<&str>) -> Result<Value, CallError> {
+        let Some(name) = model else {
+            return Ok(self.models.iter().map(|&model| info::to_json(model)).collect());
+        };
+        let found = self.models.iter().find(|model| model.name() == name);
+        found.map(|&model| info::to_json(model)).ok_or_else(|| {
+            let all: Vec<_> = self.models.iter().map(|model| model.name().to_owned()).collect();
+            CallError(Failure::Configuration(unknown("model", name, &all)))
+        })
+    }
+}
+
+/// Why a call has no result.
+#[derive(Debug)]
+pub struct CallError(Failure);
+
+impl CallError {
+    /// The kind of error: `configuration`, `run`, `model`, `memory`, `rank`, `network` or
+    /// `difference`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match &self.0 {
+            Failure::Usage(_) | Failure::Configuration(_) => "configuration",
+            Failure::Engine { error, .. } => match **error {
+                RunError::Model(_) => "model",
+                RunError::OutOfBuffers { .. } => "memory",
+                RunError::Rank { .. } => "rank",
+                RunError::Net(_) => "network",
+                _ => "run",
+            },
+            Failure::Difference(_) => "difference",
+            _ => "run",
+        }
+    }
+
+    /// What happened, in words.
+    #[must_use]
+    pub fn message(&self) -> String {
+        match &self.0 {
+            Failure::Usage(error) => {
+                // The first paragraph says what is wrong; the others are about the command line.
+                let text = error.to_string();
+                let what = text.split("\n\n").next().unwrap_or(&text);
+                what.trim_start_matches("error: ").to_owned()
+            }
+            Failure::Configuration(text) | Failure::Run(text) | Failure::Difference(text) => {
+                text.clone()
+            }
+            Failure::Engine { run: Some(run), error } => format!("{run}: {error}"),
+            Failure::Engine { run: None, error } => error.to_string(),
+            Failure::Silent | Failure::ReaderGone => "the run has no report".to_owned(),
+        }
+    }
+
+    /// Where it happened: an object with `lp`, `virtual_time`, `event`, `engine`, `worker` and
+    /// `seed`; empty if it did not happen in a run.
+    #[must_use]
+    pub fn place(&self) -> Value {
+        let Failure::Engine { error, .. } = &self.0 else { return json!({}) };
+        let place: &Place = match &**error {
+            RunError::Model(error) => &error.place,
+            RunError::OutOfBuffers { place, .. } => place,
+            _ => return json!({}),
+        };
+        json!({
+            "lp": place.lp.map(|lp| lp.get()),
+            "virtual_time": place.event.map(|event| event.time_value()),
+            "event": place.event.map(|event| format!("{event:?}")),
+            "engine": place.engine,
+            "worker": place.worker,
+            "seed": place.seed,
+        })
+    }
+
+    /// What to do about it, if the message says so.
+    #[must_use]
+    pub fn advice(&self) -> Option<String> {
+        let message = self.message();
+        let (_, advice) = message.split_once("what to do: ")?;
+        Some(advice.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    };
+
+    use toml::toml;
+
+    use super::*;
+    use crate::Status;
+
+    fn call(command: &Command, settings: toml::Table) -> Result<Value, CallError> {
+        let caller = Caller { stop: &AtomicBool::new(false), show: &|_| () };
+        Application::warpline().call(command, "phold", settings, caller)
+    }
+
+    /// A call does what the command line does, and takes keys as a configuration file has them.
+    #[test]
+    fn calls_are_commands() {
+        let settings =
+            || toml! { lps = 16 end = 10 engine = "timewarp" workers = 2 gvt_interval = 512 };
+        let report = call(&Command::Run, settings()).unwrap();
+        assert_eq!((&report["model"], &report["workers"]), (&json!("phold"), &json!(2)));
+        let values = ["1", "2"].map(str::to_owned).to_vec();
+        let vary = Command::Sweep(vec![("seed".to_owned(), values)]);
+        let rows = call(&vary, settings()).unwrap();
+        assert_eq!(rows[0]["digest"], report["digest"]);
+        assert_eq!((&rows[1]["seed"], rows.as_array().map(Vec::len)), (&json!(2), Some(2)));
+    }
+
+    /// Nothing is printed, so the flags for it are unknown.
+    #[test]
+    fn mistakes_have_a_kind() {
+        let unknown = |settings| {
+            let error = call(&Command::Run, settings).unwrap_err();
+            assert_eq!((error.kind(), error.place()), ("configuration", json!({})));
+            error.message()
+        };
+        assert!(unknown(toml! { quiet = true }).contains("unknown key `quiet`"));
+        assert!(unknown(toml! { lps = 0 }).contains("lps"));
+        assert!(unknown(toml! { end = nan }).contains("end"));
+        let settings = toml! { engine = "timewarp" workers = 2 memory = "4KiB" seed = 7 };
+        let error = call(&Command::Run, settings).unwrap_err();
+        assert_eq!((error.kind(), &error.place()["seed"]), ("memory", &json!(7)));
+        assert!(error.advice().is_some_and(|advice| advice.contains("--memory")));
+    }
+
+    /// Whoever calls sees how far it is, and ends it.
+    #[test]
+    fn a_call_can_be_ended() {
+        let (stop, seen) = (AtomicBool::new(false), Mutex::new(None));
+        let show = |status| {
+            *seen.lock().unwrap() = Some(status);
+            stop.store(true, Ordering::Relaxed);
+        };
+        let settings = toml! { end = 1e9 engine = "sequential" };
+        let caller = Caller { stop: &stop, show: &show };
+        let report = Application::warpline().call(&Command::Run, "phold", settings, caller);
+        assert_eq!(report.unwrap()["interrupted"], json!(true));
+        assert!(matches!(*seen.lock().unwrap(), Some(Status::Run(_))));
+    }
+}

@@ -1,0 +1,85 @@
+"""Calls: ``run``, ``replicate``, ``sweep`` and ``info``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from . import _native, _progress
+from ._report import Report
+from ._table import Table
+
+#: ``True`` for a bar (if tqdm is installed), or a function that is called with the part that is
+#: done, from 0 to 1, and a text.
+Progress = bool | Callable[[float, str], object]
+
+
+def _word(value: Any) -> Any:
+    """A value as the native part takes it."""
+    if isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "item"):  # a number of NumPy
+        return value.item()
+    return str(value)
+
+
+def _settings(keywords: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [(key, _word(value)) for key, value in keywords.items() if value is not None]
+
+
+def run(model: str, *, progress: Progress = False, **settings: Any) -> Report:
+    """Runs a model, and returns its report.
+
+    The settings are the flags of ``warpline run MODEL``, with ``_`` in place of ``-``::
+
+        wl.run("pcs", end=4320, engine="timewarp", workers=2, channels=12)
+
+    The interpreter is free while it runs. An interrupt (Ctrl-C) ends the run, and the report is of
+    what was done so far: ``report.interrupted``.
+
+    Raises:
+        ConfigurationError: a key or a value cannot be used.
+        WarplineError: the run failed, with LP, virtual time, engine, worker and seed.
+    """
+    with _progress.shown(progress, model) as show:
+        return Report.from_dict(json.loads(_native.run(model, _settings(settings), show)))
+
+
+def replicate(
+    model: str, replications: int, *, progress: Progress = False, **settings: Any
+) -> Report:
+    """Runs independent replications on all cores: ``results`` are means, and ``half_width_95``
+    half the widths of their 95 % confidence intervals."""
+    return run(model, progress=progress, replications=replications, **settings)
+
+
+def sweep(
+    model: str,
+    vary: Mapping[str, Iterable[Any]],
+    *,
+    progress: Progress = False,
+    **settings: Any,
+) -> Table:
+    """Runs a model for every combination of the values of ``vary``, several at a time.
+
+    One row per run, in order; the last key varies fastest. An interrupt (Ctrl-C) ends it, and the
+    table has the rows that are done.
+
+    ``wl.sweep("pcs", {"channels": range(8, 13), "seed": [1, 2]}, end=300)``
+    """
+    def text(value: Any) -> str:
+        word = _word(value)
+        return ("on" if word else "off") if isinstance(word, bool) else str(word)
+
+    values = [(key, [text(value) for value in some]) for key, some in vary.items()]
+    with _progress.shown(progress, model) as show:
+        return Table(json.loads(_native.sweep(model, values, _settings(settings), show)))
+
+
+def info(model: str | None = None) -> Any:
+    """What a model's parameters, results and workloads are; without one, a list of all."""
+    return json.loads(_native.describe(model))

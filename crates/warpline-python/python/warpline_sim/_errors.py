@@ -1,0 +1,85 @@
+"""Exceptions: what happened, where, and what to do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+class WarplineError(Exception):
+    """A run, or a call, that failed.
+
+    All fields are ``None`` where they are not known.
+
+    Attributes:
+        kind: ``"configuration"``, ``"run"``, ``"model"``, ``"memory"``, ``"rank"``, ``"network"``
+            or ``"difference"``.
+        lp: The number of the LP that was active.
+        virtual_time: When, in virtual time.
+        event: The key of the event that it handled.
+        engine: The engine, as ``engine=`` takes it.
+        worker: The worker within the engine.
+        seed: The seed of the run.
+        advice: What to do.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str = "run",
+        lp: int | None = None,
+        virtual_time: float | None = None,
+        event: str | None = None,
+        engine: str | None = None,
+        worker: int | None = None,
+        seed: int | None = None,
+        advice: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.lp = lp
+        self.virtual_time = virtual_time
+        self.event = event
+        self.engine = engine
+        self.worker = worker
+        self.seed = seed
+        self.advice = advice
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), str(self), dict(self.__dict__))
+
+
+class ConfigurationError(WarplineError, ValueError):
+    """A key, a value or a file that cannot be used; nothing has run."""
+
+
+class ModelError(WarplineError):
+    """The model made a mistake, such as an event into the past."""
+
+
+class OutOfMemory(WarplineError, MemoryError):
+    """The pending events need more memory than ``memory=`` allows."""
+
+
+class DifferenceFound(WarplineError):
+    """``verify=True`` found that two runs committed different things."""
+
+
+_CLASSES: dict[str, type[WarplineError]] = {
+    "configuration": ConfigurationError,
+    "model": ModelError,
+    "memory": OutOfMemory,
+    "difference": DifferenceFound,
+}
+
+
+def make(kind: str, message: str, place: str, advice: str | None) -> WarplineError:
+    """The exception for an error of the native part; ``place`` is JSON."""
+    return _CLASSES.get(kind, WarplineError)(
+        message, kind=kind, advice=advice, **json.loads(place)
+    )
+
+
+def _rebuilt(cls: type[WarplineError], message: str, fields: dict[str, Any]) -> WarplineError:
+    return cls(message, **fields)

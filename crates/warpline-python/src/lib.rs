@@ -1,0 +1,23 @@
+//! The native part of the Python package `warpline_sim`: calls of the engine, and tables for Arrow.
+//!
+//! The Python part (`python/warpline_sim`) calls it with keys and values, and gets JSON. A run goes
+//! on in a thread of its own, so the interpreter is free; the thread that called looks after
+//! signals and progress meanwhile.
+
+mod calls;
+mod table;
+
+use warpline::nodes::NodeAllocator;
+
+/// What a worker allocates lies on its NUMA node, with `memory_placement`.
+#[global_allocator]
+static ALLOCATOR: NodeAllocator = NodeAllocator;
+
+/// The module, as Python imports it.
+#[pyo3::pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::calls::{describe, main, run, sweep};
+    #[pymodule_export]
+    use super::table::arrow_stream;
+}
