@@ -42,17 +42,38 @@ pub struct BufferRun {
     pub fossil: FossilCollection,
     /// Bytes of event buffers, of all workers together.
     pub memory: u64,
+    /// How a worker fetches a message that it has received.
+    pub fetch: Fetch,
+}
+
+/// How a worker fetches a message that it has received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fetch {
+    /// For writing, before it reads the message: no other cache has a copy any more when it changes
+    /// the buffer's pointers and flags. Both of the buffer paper's systems prefetch buffers in this
+    /// way (3.4).
+    #[default]
+    Exclusive,
+    /// For reading, when it reads the message. Its first write then has to be announced.
+    Shared,
 }
 
 /// The costs of a run on a memory system.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MemoryCosts {
+    /// References that missed the worker's sub-cache, but not its cache.
+    pub sub_misses: f64,
     /// References that missed the worker's cache.
     pub cache_misses: f64,
+    /// Those of them that only a cache on another ring could serve.
+    pub far_misses: f64,
     /// References to pages that were not mapped to the worker's cache.
     pub page_misses: f64,
     /// The average time of a send to another worker.
     pub remote_send: SendTime,
+    /// The average time that a worker waits for the caches of others when it receives a message, in
+    /// microseconds. It is all that a prefetch that comes early enough can hide.
+    pub receive: f64,
 }
 
 /// The parts of the time of a send to another worker, in microseconds.

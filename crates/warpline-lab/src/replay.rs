@@ -4,9 +4,8 @@
 //! The workers take turns on one thread, one event each. So the trace interleaves them as fairly as
 //! processors of the same speed would, and is the same on every machine. GVT is computed when a
 //! worker has run out of buffers, as in the paper, so all of the memory is used in turn. Only those
-//! bytes of a buffer are touched that the message fills. Receivers fetch a buffer for writing when
-//! they read it, as both of the paper's systems do (section 3.4), because they change its pointers
-//! and flags.
+//! bytes of a buffer are touched that the message fills. Receivers change a buffer's pointers and
+//! flags when they read it; [`Fetch`] says how they get it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,8 +21,8 @@ use warpline_models::{
 
 use crate::{
     LabError,
-    machine::{Access, AccessKind, Counts, Machine, MachineParams},
-    memory_system::{BufferRun, MemoryCosts, MemorySystem, SendTime},
+    machine::{Access, AccessKind, Costs, Counts, Machine, MachineParams},
+    memory_system::{BufferRun, Fetch, MemoryCosts, MemorySystem, SendTime},
 };
 
 /// The bytes that the engine writes into a buffer beside the message, rounded up.
@@ -72,6 +71,10 @@ pub struct Replayed {
     pub remote_sends: u64,
     /// The counts of writing these messages.
     pub remote_fills: Counts,
+    /// The number of messages that were read.
+    pub receives: u64,
+    /// The counts of reading these messages, and of the first change of their buffers.
+    pub reads: Counts,
     /// The number of events that the run committed.
     pub committed: u64,
 }
@@ -82,10 +85,12 @@ impl Replayed {
         let lines_per_send = lines.line_accesses() as f64 / self.remote_sends.max(1) as f64;
         // A lock that others use, too, and its unlock. Both times are the paper's own numbers.
         let lock = prices.lock.near_ns + prices.lock.alone_ns;
-        let copy = lines_per_send * prices.hit_ns;
+        // A line that missed is written after that.
+        let copied = lines.sub_hits as f64 * prices.sub_hit_ns
+            + (lines.sub_misses + lines.misses()) as f64 * prices.hit_ns;
+        let copy = copied / self.remote_sends.max(1) as f64;
         let known = (lines.line_accesses() - lines.cold_misses).max(1) as f64;
-        let waiting = (lines.misses() - lines.cold_misses) as f64 * prices.remote_miss_ns
-            + lines.announcements as f64 * prices.announcement_ns;
+        let waiting = waiting_ns(lines, prices);
         let remote_send = SendTime {
             lock: if pool == PoolKind::Receiver { lock / 1e3 } else { 0.0 },
             caching: waiting / known * lines_per_send / 1e3,
@@ -95,6 +100,9 @@ impl Replayed {
         };
         let total = &self.total;
         MemoryCosts {
+            sub_misses: total.sub_misses as f64,
+            far_misses: total.far_misses as f64,
+            receive: waiting_ns(&self.reads, prices) / self.receives.max(1) as f64 / 1e3,
             cache_misses: (total.misses() - total.cold_misses) as f64,
             page_misses: (total.page_misses - total.cold_page_misses) as f64,
             remote_send,
@@ -102,27 +110,49 @@ impl Replayed {
     }
 }
 
+/// The time that a worker waits for caches of other workers, but for lines that it never had.
+fn waiting_ns(counts: &Counts, prices: &Costs) -> f64 {
+    let misses = counts.misses() - counts.cold_misses;
+    let far = counts.far_misses.min(misses);
+    (misses - far) as f64 * prices.remote_miss_ns
+        + (counts.announcements - counts.far_announcements) as f64 * prices.announcement_ns
+        + (far + counts.far_announcements) as f64 * prices.far_miss_ns
+}
+
 /// Replays a trace through several machines at once.
 struct Player {
     machines: Vec<(Machine, Replayed)>,
     /// The bytes of a buffer that a message fills, header included.
     filled: u32,
+    fetch: Fetch,
     failed: Option<String>,
 }
 
 impl Player {
     fn play(&mut self, access: BufferAccess) {
         let BufferAccess { worker, action, address, bytes } = access;
-        let (kind, bytes) = (AccessKind::Write, bytes.min(self.filled));
+        let bytes = bytes.min(self.filled);
         let is_remote = matches!(action, BufferAction::Fill { to } if to != worker);
+        let is_read = action == BufferAction::Read;
+        let write = Access { worker, kind: AccessKind::Write, address, bytes };
+        let read = Access { kind: AccessKind::Read, ..write };
+        let accesses: &[Access] = match self.fetch {
+            Fetch::Shared if is_read => &[read, Access { bytes: bytes.min(HEADER), ..write }],
+            _ => &[write],
+        };
         for (machine, counts) in &mut self.machines {
-            let before = is_remote.then(|| *machine.counts(worker));
-            if let Err(error) = machine.access(Access { worker, kind, address, bytes }) {
+            let before = *machine.counts(worker);
+            if let Err(error) = machine.replay(accesses.iter().copied()) {
                 self.failed.get_or_insert_with(|| error.to_string());
             }
-            if let Some(before) = before {
+            let caused = *machine.counts(worker) - before;
+            if is_remote {
                 counts.remote_sends += 1;
-                counts.remote_fills += *machine.counts(worker) - before;
+                counts.remote_fills += caused;
+            }
+            if is_read {
+                counts.receives += 1;
+                counts.reads += caused;
             }
         }
     }
@@ -141,7 +171,7 @@ pub fn replay(run: &BufferRun, machines: &[MachineParams]) -> Result<Vec<Replaye
     let machine = |&params| Ok((Machine::new(params, buffers * bytes)?, Replayed::default()));
     let machines = machines.iter().map(machine).collect::<Result<_, LabError>>()?;
     let filled = HEADER + run.model.payload as u32;
-    let player = Arc::new(Mutex::new(Player { machines, filled, failed: None }));
+    let player = Arc::new(Mutex::new(Player { machines, filled, fetch: run.fetch, failed: None }));
     let sink = Arc::clone(&player);
     let engine = TimeWarp {
         workers: run.workers,
@@ -201,8 +231,8 @@ mod tests {
     fn run(pool: PoolKind, memory: u64) -> BufferRun {
         let model =
             PholdParams { lps: 64, population: 128, payload: 1000, ..PholdParams::default() };
-        let fossil = FossilCollection::default();
-        BufferRun { model, end: 1_000.0, seed: 1, workers: 8, pool, fossil, memory }
+        let (fossil, fetch) = (FossilCollection::default(), Fetch::Exclusive);
+        BufferRun { model, end: 1_000.0, seed: 1, workers: 8, pool, fossil, memory, fetch }
     }
 
     fn replayed(run: &BufferRun, params: MachineParams) -> Replayed {
@@ -226,6 +256,22 @@ mod tests {
         let of = [PoolKind::Receiver, PoolKind::Sender, PoolKind::Partitioned].map(rounds);
         let ok = of[0] > 0.95 && of[1] < 0.35 && of[2] < 0.15;
         assert!(ok, "misses by lines while a message is written: {of:?}");
+    }
+
+    /// Section 3.4: receivers prefetch buffers for writing. Otherwise each message from another
+    /// worker has a write that must be announced; the lines that miss are the same.
+    #[test]
+    fn what_is_fetched_for_writing_is_not_announced() {
+        let run = run(PoolKind::Sender, 4 << 20);
+        let exclusive = replayed(&run, MachineParams::ksr2());
+        let shared = replayed(&BufferRun { fetch: Fetch::Shared, ..run }, MachineParams::ksr2());
+        assert_eq!(exclusive.reads.announcements, 0);
+        let announced = shared.reads.announcements as f64 / shared.remote_sends as f64;
+        assert!((0.9..=1.1).contains(&announced), "{announced} announcements by message");
+        assert_eq!(shared.reads.far_misses, 0, "all are on one ring");
+        assert!(shared.receives == exclusive.receives && shared.receives > shared.remote_sends);
+        let (shared, exclusive) = (shared.reads.misses(), exclusive.reads.misses());
+        assert!(shared.abs_diff(exclusive) * 50 < exclusive, "{shared} and {exclusive} misses");
     }
 
     /// Section 5: page misses of sender and receiver pools grow past the knee, those of partitioned

@@ -259,7 +259,10 @@ impl MemorySystem for LikeThePapers {
         let beyond = (mebibytes * share - 25.0).max(0.0);
         let blocks = run.model.payload as f64 / 128.0;
         Ok(MemoryCosts {
+            sub_misses: 2e6 * blocks,
             cache_misses: 1e6 * blocks * (1.0 + receiver),
+            far_misses: 0.0,
+            receive: 4.0 * blocks,
             page_misses: 1e4 * (1.0 + receiver + share + 10.0 * beyond * share),
             remote_send: SendTime {
                 lock: 20.0 * receiver,
@@ -286,6 +289,7 @@ impl MemorySystem for UnlikeThePapers {
             cache_misses: 1e6 * (1.0 + sender),
             page_misses: 1e4,
             remote_send: SendTime { copy: 1.0, rest: sender, ..SendTime::default() },
+            ..MemoryCosts::default()
         })
     }
 

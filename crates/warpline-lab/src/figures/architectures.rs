@@ -14,7 +14,7 @@ use crate::{
     Axis, Basis, Bounds, Claim, Curve, Dot, Figure, Findings, Lab, LabError, Plot, Settings,
     Source, Table,
     machine::{MachineParams, Protocol},
-    memory_system::BufferRun,
+    memory_system::{BufferRun, Fetch},
     replay::{Replayed, replay},
 };
 
@@ -192,6 +192,7 @@ fn run(settings: &Settings, pool: PoolKind, workers: usize) -> BufferRun {
         pool,
         fossil: FossilCollection::default(),
         memory: workers as u64 * MEMORY,
+        fetch: Fetch::Exclusive,
     }
 }
 

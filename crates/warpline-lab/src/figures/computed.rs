@@ -7,7 +7,7 @@ use warpline_models::phold::PholdParams;
 use super::MIB;
 use crate::{
     Axis, Bounds, Claim, Curve, Dot, LabError, Plot, Settings, Table,
-    memory_system::{BufferRun, MemoryCosts, MemorySystem},
+    memory_system::{BufferRun, Fetch, MemoryCosts, MemorySystem},
 };
 
 /// A curve to compute: its name, and the run and the number at each place.
@@ -16,6 +16,15 @@ pub(super) struct Query<'a> {
     pub(super) run: &'a dyn Fn(f64) -> BufferRun,
     pub(super) number: fn(&MemoryCosts) -> f64,
 }
+
+/// What the tables of all these figures have, beside the numbers of their plot.
+const COLUMNS: [&str; 5] = [
+    "sub-cache misses",
+    "cache misses",
+    "of these from another ring",
+    "page misses",
+    "wait per received message (microseconds)",
+];
 
 /// Asks the memory system for every curve at every place; returns the plot and the table.
 pub(super) fn plot(
@@ -26,7 +35,11 @@ pub(super) fn plot(
     queries: &[Query<'_>],
 ) -> Result<(Plot, Table), LabError> {
     let mut table = Table {
-        header: vec!["curve".to_owned(), x.label.clone(), y.label.clone()],
+        header: ["curve", &*x.label, &*y.label]
+            .into_iter()
+            .chain(COLUMNS)
+            .map(str::to_owned)
+            .collect(),
         rows: Vec::new(),
     };
     // Several curves may show the same run.
@@ -43,8 +56,13 @@ pub(super) fn plot(
     for Query { name, run, number } in queries {
         let mut dots = Vec::new();
         for &x in places {
-            let y = number(&costs_of(run(x))?);
-            table.rows.push(vec![name.clone(), x.to_string(), y.to_string()]);
+            let costs = costs_of(run(x))?;
+            let y = number(&costs);
+            let MemoryCosts { sub_misses, cache_misses, far_misses, page_misses, .. } = costs;
+            let numbers = [x, y, sub_misses, cache_misses, far_misses, page_misses, costs.receive];
+            table
+                .rows
+                .push([name.clone()].into_iter().chain(numbers.map(|n| n.to_string())).collect());
             dots.push(Dot { x, y, low: y, high: y, hollow: false });
         }
         curves.push(Curve::new(name, dots));
@@ -105,6 +123,7 @@ pub(super) fn million_events(settings: &Settings, pool: PoolKind, mebibytes: f64
         pool,
         fossil: FossilCollection::default(),
         memory: (mebibytes * MIB as f64) as u64,
+        fetch: Fetch::Exclusive,
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Axis, Claim, Figure, Findings, Lab, LabError, Source,
-    memory_system::{BufferRun, MemoryCosts, MemorySystem},
+    memory_system::{BufferRun, Fetch, MemoryCosts, MemorySystem},
 };
 
 /// Figure 2 with the memory system that it asks for the misses.
@@ -43,6 +43,7 @@ impl<S: MemorySystem> Figure for Fig2<S> {
             pool,
             fossil: FossilCollection::default(),
             memory: 16 * MIB,
+            fetch: Fetch::Exclusive,
         };
         let receiver = |kibibytes| run(PoolKind::Receiver, kibibytes);
         let sender = |kibibytes| run(PoolKind::Sender, kibibytes);

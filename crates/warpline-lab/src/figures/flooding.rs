@@ -25,7 +25,7 @@ const EVENTS_PER_LP: u32 = 8;
 /// handles.
 const STREAM: f64 = 100.0;
 /// Buffers of all workers together.
-const BUFFERS: [u64; 5] = [1_500, 2_000, 3_000, 6_000, 12_000];
+const BUFFERS: [u64; 7] = [1_500, 1_600, 1_700, 2_000, 3_000, 6_000, 12_000];
 /// The part of their rate that the others keep if the pool protects them. The threshold is ours;
 /// the paper names none.
 const KEPT: f64 = 0.8;

@@ -12,6 +12,7 @@
 //! | `trace` | The accesses that are replayed. |
 //! | `counts` | The counts, and the time estimate. |
 //! | `sets` | The lines or pages that a cache or page map holds, and which one is evicted. |
+//! | `sub_cache` | A small cache in front of a worker's cache. |
 //!
 //! # The steps of an access
 //!
@@ -24,6 +25,8 @@
 //! 2. If the line is not in the worker's cache, it is a miss: the line is loaded, and another may
 //!    be evicted. An invalidated copy leaves an empty place.
 //! 3. A write then reaches the copies in other caches: they are invalidated or updated.
+//! 4. The parts of the line that were touched are looked up in the worker's sub-cache, if there is
+//!    one, and loaded. An update reaches a sub-cache as it reaches its cache.
 //!
 //! # States of a line
 //!
@@ -55,15 +58,18 @@
 mod counts;
 mod params;
 mod sets;
+mod sub_cache;
 mod trace;
 
 use warpline::ConfigError;
 
 pub use counts::Counts;
 pub use params::{
-    Costs, Geometry, LINES_MAX, LockCosts, MachineParams, Protocol, Replacement, WORKERS_MAX,
+    Costs, Geometry, LINES_MAX, LockCosts, MachineParams, Protocol, Replacement, SubCacheParams,
+    WORKERS_MAX,
 };
 use sets::{Sets, Touched};
+use sub_cache::SubCache;
 pub use trace::{Access, AccessKind, TraceError};
 
 /// The state of a line in one worker's cache; the [module](self) has a table of the states.
@@ -100,6 +106,7 @@ struct Line {
 struct Worker {
     pages: Sets,
     cache: Option<Sets>,
+    sub_cache: Option<SubCache>,
     counts: Counts,
 }
 
@@ -144,6 +151,9 @@ impl Machine {
         let worker = |worker| Worker {
             pages: Sets::new(params.pages, params.replacement, worker),
             cache: params.cache.map(|cache| Sets::new(cache, params.replacement, worker)),
+            sub_cache: params
+                .sub_cache
+                .map(|part| SubCache::new(part, params.replacement, worker, memory_bytes)),
             counts: Counts::default(),
         };
         Ok(Self {
@@ -240,9 +250,45 @@ impl Machine {
         for line in address >> line_shift..=(end - 1) >> line_shift {
             let line = line as u32;
             self.map(worker, line >> page_shift);
-            self.touch(worker, kind, line);
+            let hit = self.touch(worker, kind, line);
+            let (begin, until) = self.bytes_of(line);
+            self.touch_parts(worker, hit, begin.max(address), until.min(end));
         }
         Ok(())
+    }
+
+    /// The first byte of a line, and the end of the line.
+    fn bytes_of(&self, line: u32) -> (u64, u64) {
+        let bytes = u64::from(self.params.line_bytes);
+        (u64::from(line) * bytes, ((u64::from(line) + 1) * bytes).min(self.memory_bytes))
+    }
+
+    /// Looks up bytes of a line in the worker's sub-cache; `hit` is whether its cache had the line.
+    fn touch_parts(&mut self, worker: usize, hit: bool, begin: u64, end: u64) {
+        let Worker { sub_cache, counts, .. } = &mut self.workers[worker];
+        let Some(sub_cache) = sub_cache else {
+            counts.sub_misses += u64::from(hit);
+            return;
+        };
+        let (hits, misses) = sub_cache.touch(begin, end);
+        debug_assert!(hit || hits == 0, "SUBCACHE-B: worker {worker} had part of a missing line");
+        counts.sub_hits += hits;
+        counts.sub_misses += if hit { misses } else { 0 };
+    }
+
+    /// A line is no longer in a worker's cache.
+    fn forget_parts(&mut self, worker: usize, line: u32) {
+        let (begin, end) = self.bytes_of(line);
+        if let Some(sub_cache) = &mut self.workers[worker].sub_cache {
+            sub_cache.remove(begin, end);
+        }
+    }
+
+    /// The workers on the ring of a worker.
+    fn ring_of(&self, worker: usize) -> u64 {
+        let ring_workers = self.params.ring_workers.min(WORKERS_MAX);
+        let first = worker as u32 / ring_workers * ring_workers;
+        (u64::MAX >> (WORKERS_MAX - ring_workers)) << first
     }
 
     /// The end of the access, if the machine can replay it.
@@ -286,8 +332,9 @@ impl Machine {
         }
     }
 
-    /// Reads or writes a line of a mapped page.
-    fn touch(&mut self, worker: usize, kind: AccessKind, line: u32) {
+    /// Reads or writes a line of a mapped page. Returns whether the worker's cache had it.
+    fn touch(&mut self, worker: usize, kind: AccessKind, line: u32) -> bool {
+        let ring = self.ring_of(worker);
         let touched = self.workers[worker].cache.as_mut().map(|cache| cache.touch(line));
         if let Some(Touched::Replaced(victim)) = touched {
             self.leave(worker, victim);
@@ -305,6 +352,7 @@ impl Machine {
             counts.hits += 1;
         } else {
             counts.remote_misses += u64::from(others != 0);
+            counts.far_misses += u64::from(others != 0 && others & ring == 0);
             *if *seen & me == 0 {
                 &mut counts.cold_misses
             } else if *invalidated & me != 0 {
@@ -323,7 +371,9 @@ impl Machine {
             (AccessKind::Write, protocol) => {
                 self.lines[line as usize].modified = true;
                 if others != 0 {
-                    self.workers[worker].counts.announcements += u64::from(hit);
+                    let counts = &mut self.workers[worker].counts;
+                    counts.announcements += u64::from(hit);
+                    counts.far_announcements += u64::from(hit && others & !ring != 0);
                     match protocol {
                         Protocol::Invalidate => self.invalidate(worker, line, others),
                         Protocol::Update => self.update(worker, line, others),
@@ -331,6 +381,7 @@ impl Machine {
                 }
             }
         }
+        hit
     }
 
     /// Writes a line that one of `others` modified back to memory, because it is read elsewhere.
@@ -351,6 +402,7 @@ impl Machine {
             if let Some(cache) = cache {
                 cache.remove(line);
             }
+            self.forget_parts(other, line);
         }
         let state = &mut self.lines[line as usize];
         state.holders &= !others;
@@ -372,6 +424,7 @@ impl Machine {
 
     /// Accounts for a line that was evicted from a worker's cache.
     fn leave(&mut self, worker: usize, line: u32) {
+        self.forget_parts(worker, line);
         let Line { holders, untouched, modified, .. } = &mut self.lines[line as usize];
         let counts = &mut self.workers[worker].counts;
         let me = 1 << worker;

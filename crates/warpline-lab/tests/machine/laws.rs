@@ -3,6 +3,7 @@
 use proptest::{collection::vec, option, prelude::*};
 use warpline_lab::machine::{
     Access, AccessKind, CopyState, Counts, Geometry, Machine, MachineParams, Protocol, Replacement,
+    SubCacheParams,
 };
 
 use crate::reference::Reference;
@@ -22,6 +23,9 @@ prop_compose! {
     /// Machines with small caches and small page maps, of which either may be the smaller one.
     fn machines(replacement: Replacement, most_workers: u32)(
         workers in 1..=most_workers,
+        ring_workers in 1..=most_workers,
+        has_sub_cache: bool,
+        blocks in geometry(),
         line_shift in 3..6_u32,
         page_shift in 0..4_u32,
         cache in option::of(geometry()),
@@ -31,6 +35,12 @@ prop_compose! {
     ) -> MachineParams {
         MachineParams {
             workers,
+            ring_workers,
+            sub_cache: has_sub_cache.then_some(SubCacheParams {
+                blocks,
+                block_bytes: 1 << (line_shift + page_shift),
+                part_bytes: 1 << (line_shift - 1),
+            }),
             line_bytes: 1 << line_shift,
             cache,
             page_bytes: 1 << (line_shift + page_shift),
@@ -121,6 +131,10 @@ proptest! {
                 .sum();
             prop_assert_eq!(counts.line_accesses(), touched);
             prop_assert!(counts.remote_misses <= counts.misses());
+            prop_assert!(counts.far_misses <= counts.remote_misses);
+            prop_assert!(counts.far_announcements <= counts.announcements);
+            prop_assert!(params.sub_cache.is_some() || counts.sub_misses == counts.hits);
+            prop_assert!(counts.sub_hits + counts.sub_misses >= counts.hits);
             prop_assert!(counts.cold_page_misses <= counts.page_misses);
             prop_assert!(counts.needless_updates <= counts.updates_received);
         }
@@ -212,7 +226,7 @@ proptest! {
         prop_assert_eq!(with.total(), without.total());
 
         let pages = Geometry::fully_associative(lines);
-        let roomy = MachineParams { cache: everything, pages, ..params };
+        let roomy = MachineParams { cache: everything, pages, sub_cache: None, ..params };
         let random = MachineParams { replacement: Replacement::Random(seed), ..roomy };
         prop_assert_eq!(replayed(random, &trace).total(), replayed(roomy, &trace).total());
     }
@@ -226,6 +240,7 @@ fn random_replacement_is_not_lru() {
         let params = MachineParams {
             workers: 1,
             cache: Some(Geometry::fully_associative(4)),
+            sub_cache: None,
             line_bytes: 8,
             replacement,
             ..MachineParams::ksr2()

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpline_lab::machine::{
-    Access, AccessKind, CopyState, Counts, Geometry, MachineParams, Protocol,
+    Access, AccessKind, CopyState, Counts, Geometry, MachineParams, Protocol, SubCacheParams,
 };
 
 /// An event in the history of a line in a worker's cache, or of a page in its map.
@@ -63,6 +63,9 @@ pub(crate) struct Reference {
     reset_at: u64,
     lines: History,
     pages: History,
+    blocks: History,
+    /// The parts of lines that are in the sub-caches, by worker.
+    parts: BTreeSet<(u32, u64)>,
     modified: BTreeSet<u64>,
     counts: Vec<Counts>,
 }
@@ -75,6 +78,8 @@ impl Reference {
             reset_at: 0,
             lines: History::default(),
             pages: History::default(),
+            blocks: History::default(),
+            parts: BTreeSet::new(),
             modified: BTreeSet::new(),
             counts: vec![Counts::default(); params.workers as usize],
         }
@@ -113,13 +118,55 @@ impl Reference {
         touched.dedup();
         for line in touched {
             self.map(worker, line * self.line_bytes() / u64::from(self.params.page_bytes));
+            let hit = self.lines.is_here(worker, line);
             self.fetch(worker, line);
             match kind {
                 AccessKind::Read => self.read(worker, line),
                 AccessKind::Write => self.write(worker, line),
             }
             self.mark_line(worker, line, Mark::Touched);
+            let bytes = address..address + u64::from(bytes);
+            let bytes: Vec<u64> = bytes.filter(|byte| byte / self.line_bytes() == line).collect();
+            self.touch_parts(worker, &bytes, hit);
         }
+    }
+
+    /// Looks up bytes of a line in the worker's sub-cache; without one, the line was the part.
+    fn touch_parts(&mut self, worker: u32, bytes: &[u64], hit: bool) {
+        let Some(SubCacheParams { blocks, block_bytes, part_bytes }) = self.params.sub_cache else {
+            self.counts[worker as usize].sub_misses += u64::from(hit);
+            return;
+        };
+        let mut touched: Vec<_> = bytes.iter().map(|byte| byte / u64::from(part_bytes)).collect();
+        touched.dedup();
+        for part in touched {
+            let in_block = |part: u64| part * u64::from(part_bytes) / u64::from(block_bytes);
+            let block = in_block(part);
+            if !self.blocks.is_here(worker, block)
+                && let Some(victim) = self.blocks.victim(worker, block, blocks)
+            {
+                self.parts.retain(|&(of, part)| of != worker || in_block(part) != victim);
+                self.mark_block(worker, victim, Mark::Left);
+            }
+            self.mark_block(worker, block, Mark::Touched);
+            let was_here = !self.parts.insert((worker, part));
+            let counts = &mut self.counts[worker as usize];
+            counts.sub_hits += u64::from(was_here);
+            counts.sub_misses += u64::from(hit && !was_here);
+        }
+    }
+
+    fn mark_block(&mut self, worker: u32, block: u64, mark: Mark) {
+        self.now += 1;
+        self.blocks.0.entry((worker, block)).or_default().push((self.now, mark));
+    }
+
+    /// What leaves a cache leaves its sub-cache.
+    fn drop_parts(&mut self, worker: u32, line: u64) {
+        let Some(sub_cache) = self.params.sub_cache else { return };
+        let line_bytes = self.line_bytes();
+        let line_of = |part: u64| part * u64::from(sub_cache.part_bytes) / line_bytes;
+        self.parts.retain(|&(of, part)| of != worker || line_of(part) != line);
     }
 
     fn line_bytes(&self) -> u64 {
@@ -136,6 +183,9 @@ impl Reference {
 
     fn mark_line(&mut self, worker: u32, line: u64, mark: Mark) {
         self.now += 1;
+        if matches!(mark, Mark::Left | Mark::Invalidated) {
+            self.drop_parts(worker, line);
+        }
         self.lines.0.entry((worker, line)).or_default().push((self.now, mark));
     }
 
@@ -186,6 +236,9 @@ impl Reference {
             Some(_) => counts.capacity_misses += 1,
         }
         counts.remote_misses += u64::from(!others.is_empty());
+        let ring = |worker: u32| worker / self.params.ring_workers;
+        let is_far = others.iter().all(|&other| ring(other) != ring(worker));
+        counts.far_misses += u64::from(!others.is_empty() && is_far);
         if let Some(cache) = self.params.cache
             && let Some(victim) = self.lines.victim(worker, line, cache)
         {
@@ -208,6 +261,9 @@ impl Reference {
         let counts = &mut self.counts[worker as usize];
         if self.lines.is_here(worker, line) && !others.is_empty() {
             counts.announcements += 1;
+            let ring = |worker: u32| worker / self.params.ring_workers;
+            let is_far = others.iter().any(|&other| ring(other) != ring(worker));
+            counts.far_announcements += u64::from(is_far);
         }
         for other in others {
             let counts = &mut self.counts;

@@ -4,6 +4,7 @@ use warpline_lab::machine::{
     Access,
     AccessKind::{self, Read, Write},
     CopyState, Costs, Counts, Geometry, LockCosts, Machine, MachineParams, Protocol, Replacement,
+    SubCacheParams,
 };
 
 const LINE: u32 = 16;
@@ -12,6 +13,8 @@ const LINE: u32 = 16;
 fn roomy(workers: u32, protocol: Protocol) -> MachineParams {
     MachineParams {
         workers,
+        ring_workers: 64,
+        sub_cache: None,
         line_bytes: LINE,
         cache: None,
         page_bytes: 4 * LINE,
@@ -20,8 +23,10 @@ fn roomy(workers: u32, protocol: Protocol) -> MachineParams {
         replacement: Replacement::Lru,
         protocol,
         costs: Costs {
+            sub_hit_ns: 0.25,
             hit_ns: 1.0,
             remote_miss_ns: 10.0,
+            far_miss_ns: 40.0,
             memory_miss_ns: 100.0,
             announcement_ns: 1_000.0,
             page_miss_ns: 10_000.0,
@@ -304,6 +309,75 @@ fn time_adds_up() {
     assert_eq!(time(*machine.counts(1)), 10_020.0);
 }
 
+/// A sub-cache, by hand: one set of two blocks of 64 bytes, loaded by 8. A line of 16 bytes has two
+/// parts; a block has four lines.
+#[test]
+fn a_sub_cache_holds_parts_of_lines() {
+    let sub_cache = SubCacheParams {
+        blocks: Geometry::fully_associative(2),
+        block_bytes: 4 * LINE,
+        part_bytes: 8,
+    };
+    let params = roomy(2, Protocol::Invalidate);
+    let mut machine = machine(MachineParams { sub_cache: Some(sub_cache), ..params });
+    // The worker, the kind, the first byte and the bytes; then hits and misses of the sub-cache
+    // and hits of the cache so far.
+    let table = [
+        // Both parts come with the line that misses.
+        (0, Write, 0, 16, [0, 0, 0]),
+        (0, Read, 0, 16, [2, 0, 1]),
+        // The second part of line 1 is loaded from the cache, the first one was there.
+        (0, Read, 16, 8, [2, 0, 1]),
+        (0, Read, 16, 16, [3, 1, 2]),
+        // A third block evicts the first one; the cache still has its lines.
+        (0, Read, 64, 8, [3, 1, 2]),
+        (0, Read, 128, 8, [3, 1, 2]),
+        (0, Read, 0, 16, [3, 3, 3]),
+        // What another worker's write invalidates is in neither.
+        (1, Write, 0, 4, [3, 3, 3]),
+        (0, Read, 0, 16, [3, 3, 3]),
+        (0, Read, 0, 16, [5, 3, 4]),
+    ];
+    for (row, (worker, kind, address, bytes, expected)) in table.into_iter().enumerate() {
+        machine.access(Access { worker, kind, address, bytes }).expect("the access is in order");
+        let Counts { sub_hits, sub_misses, hits, .. } = machine.total();
+        assert_eq!([sub_hits, sub_misses, hits], expected, "row {row}");
+    }
+    // 5 hits and 3 misses of the sub-cache; lines that missed: 0, 1, 4 and 8, line 0 by the other
+    // worker and again; 3 pages and the same page by the other worker.
+    let time = machine.total().time_ns(&machine.params().costs);
+    assert_eq!(time, 5.0 * 0.25 + 3.0 + 4.0 * 100.0 + 2.0 * 10.0 + 4.0 * 10_000.0);
+}
+
+/// Two rings of two workers. A miss is far if no cache of the worker's ring can serve it; a write
+/// is announced far if a cache of another ring has a copy.
+#[test]
+fn another_ring_is_far() {
+    let params = roomy(4, Protocol::Invalidate);
+    let mut machine = machine(MachineParams { ring_workers: 2, ..params });
+    let table = [
+        (0, Read, [0, 0, 0, 0]),
+        (1, Read, [1, 0, 0, 0]),
+        (2, Read, [2, 1, 0, 0]),
+        // Worker 2 is on the ring of worker 3.
+        (3, Read, [3, 1, 0, 0]),
+        (3, Write, [3, 1, 1, 1]),
+        (2, Read, [4, 1, 1, 1]),
+        (2, Write, [4, 1, 2, 1]),
+        (0, Write, [5, 2, 2, 1]),
+    ];
+    for (row, (worker, kind, expected)) in table.into_iter().enumerate() {
+        machine.access(on_line(worker, kind, 0)).expect("the access is in order");
+        let Counts { remote_misses, far_misses, announcements, far_announcements, .. } =
+            machine.total();
+        let counts = [remote_misses, far_misses, announcements, far_announcements];
+        assert_eq!(counts, expected, "row {row}");
+    }
+    // 2 hits, a miss of memory, 3 near misses, a near announcement, 3 far ones, and 4 pages.
+    let time = machine.total().time_ns(&machine.params().costs);
+    assert_eq!(time, 2.0 + 100.0 + 3.0 * 10.0 + 1_000.0 + 3.0 * 40.0 + 4.0 * 10_000.0);
+}
+
 /// A sum adds every count.
 #[test]
 fn every_count_is_added() {
@@ -323,6 +397,10 @@ fn every_count_is_added() {
         write_backs: 13 * unit,
         page_misses: 14 * unit,
         cold_page_misses: 15 * unit,
+        sub_hits: 16 * unit,
+        sub_misses: 17 * unit,
+        far_misses: 18 * unit,
+        far_announcements: 19 * unit,
     };
     assert_eq!([counts(1), counts(3)].into_iter().sum::<Counts>(), counts(4));
 }
@@ -358,6 +436,10 @@ fn errors_name_the_access() {
 fn impossible_machines_are_refused() {
     let good = roomy(2, Protocol::Invalidate);
     let no_places = Geometry { sets: 0, ways: 4 };
+    let with = |blocks, block_bytes, part_bytes| {
+        let sub_cache = Some(SubCacheParams { blocks, block_bytes, part_bytes });
+        MachineParams { sub_cache, ..good }
+    };
     let cases = [
         (MachineParams { workers: 0, ..good }, 1024, "`workers` is 0"),
         (MachineParams { workers: 65, ..good }, 1024, "`workers` is 65"),
@@ -367,6 +449,11 @@ fn impossible_machines_are_refused() {
         (MachineParams { page_bytes: 96, ..good }, 1024, "`page_bytes` is 96"),
         (MachineParams { pages: no_places, ..good }, 1024, "`pages` is 0 sets of 4 ways"),
         (MachineParams { cache: Some(no_places), ..good }, 1024, "`cache` is 0 sets of 4 ways"),
+        (MachineParams { ring_workers: 0, ..good }, 1024, "`ring_workers` is 0"),
+        (with(no_places, 64, 8), 1024, "`sub_cache` is 0 sets of 4 ways"),
+        (with(good.pages, 64, 32), 1024, "`part_bytes` is 32"),
+        (with(good.pages, 64, 0), 1024, "`part_bytes` is 0"),
+        (with(good.pages, 512, 8), 1024, "`block_bytes` is 512"),
         (good, 1 << 40, "`memory_bytes` is 1099511627776"),
     ];
     for (params, memory_bytes, expected) in cases {
