@@ -62,6 +62,13 @@
 //! - `exchange_halves` does not claim buffers: "ARENA-B: ... waiting".
 //! - `pass_on` loses the notice of an anti-message: "TW-C: ... in the mail" (31), "HALF-A" (70).
 //!
+//! Of on-the-fly fossil collection:
+//!
+//! - `set_horizon` goes beyond GVT: "FOSSIL-A" (14).
+//! - `set_horizon` forgets records that may be coasted over: "ARENA-B: ... a buffer of 0".
+//! - `drop_front` frees a buffer that was returned: "ARENA-B: ... a buffer of".
+//! - `take_in` sets no horizon: "ARENA-B: ... a buffer of" (13 782).
+//!
 //! Not found by 3000 seeds: `may_handle` tries the event at GVT again and again. It hung where
 //! receivers took less than was sent.
 //!
