@@ -201,7 +201,8 @@ fn memory(path: &Path) -> Option<[u64; 2]> {
     Some([bytes("MemTotal:")?, bytes("MemFree:")?])
 }
 
-#[cfg(test)]
+// Miri has no files.
+#[cfg(all(test, not(miri)))]
 mod tests {
     use proptest::prelude::*;
 
