@@ -149,8 +149,9 @@ impl MachineParams {
     /// - Hit, 20 cycles of 25 ns: buffer paper, 3.4, access to the local cache. Of the sub-cache, 2
     ///   cycles: the same.
     /// - Sub-cache for data, 256 KiB: buffer paper, 3.4. It allocates blocks of 2 KiB in 64 sets of
-    ///   2 ways, and loads them by 64 bytes: as published for the KSR-1 (Ramachandran and others);
-    ///   **cited from memory**. All of it is for buffers here, so misses are a lower bound.
+    ///   2 ways, and loads them by 64 bytes: as for the KSR-1 (Ramachandran and others), **not
+    ///   checked** against that publication. All of it is for buffers here, so misses are a lower
+    ///   bound.
     /// - 32 processors on a ring: the same, because the number is missing in the text of the buffer
     ///   paper that we have.
     /// - Miss, 150 cycles: the KSR-1, the same report. This is 3.75 µs; the buffer paper measured 3
