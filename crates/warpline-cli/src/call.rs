@@ -10,7 +10,7 @@ use warpline::{RunError, error::Place};
 use crate::{
     Application,
     application::Request,
-    configuration::{command_line, unknown},
+    configuration::{command_line, unknown_model},
     failure::Failure,
     info,
     progress::Caller,
@@ -106,10 +106,8 @@ impl Application {
             return Ok(self.models.iter().map(|&model| info::to_json(model)).collect());
         };
         let found = self.models.iter().find(|model| model.name() == name);
-        found.map(|&model| info::to_json(model)).ok_or_else(|| {
-            let all: Vec<_> = self.models.iter().map(|model| model.name().to_owned()).collect();
-            CallError(Failure::Configuration(unknown("model", name, &all)))
-        })
+        let model = found.ok_or_else(|| CallError(unknown_model(self, name)))?;
+        Ok(info::to_json(*model))
     }
 }
 
@@ -139,20 +137,7 @@ impl CallError {
     /// What happened, in words.
     #[must_use]
     pub fn message(&self) -> String {
-        match &self.0 {
-            Failure::Usage(error) => {
-                // The first paragraph says what is wrong; the others are about the command line.
-                let text = error.to_string();
-                let what = text.split("\n\n").next().unwrap_or(&text);
-                what.trim_start_matches("error: ").to_owned()
-            }
-            Failure::Configuration(text) | Failure::Run(text) | Failure::Difference(text) => {
-                text.clone()
-            }
-            Failure::Engine { run: Some(run), error } => format!("{run}: {error}"),
-            Failure::Engine { run: None, error } => error.to_string(),
-            Failure::Silent | Failure::ReaderGone => "the run has no report".to_owned(),
-        }
+        self.0.message()
     }
 
     /// Where it happened: an object with `lp`, `virtual_time`, `event`, `engine`, `worker` and

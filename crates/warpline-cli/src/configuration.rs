@@ -7,7 +7,10 @@ use std::{ffi::OsString, fs, path::Path};
 
 use clap::ArgMatches;
 
-use crate::{Application, failure::Failure};
+use crate::{
+    Application,
+    failure::{Failure, what_is_wrong},
+};
 
 /// Parses a command line, and the configuration file that it names.
 ///
@@ -30,9 +33,7 @@ pub(crate) fn parse(
     if let Err(error) = application.command().try_get_matches_from(&alone)
         && !matches!(error.kind(), clap::error::ErrorKind::MissingRequiredArgument)
     {
-        // The first paragraph says what is wrong; the others are about the command line.
-        let text = error.to_string();
-        let what = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or(&text);
+        let what = what_is_wrong(&error);
         return Err(Failure::Configuration(format!("{}: {what}", Path::new(&file).display())));
     }
     // Two flags may exclude each other. Then the typed one wins over the entry of the file.
@@ -146,12 +147,16 @@ pub(crate) fn command_line(
 ) -> Result<Vec<OsString>, Failure> {
     let words: Vec<OsString> = ["warpline", command, model].map(OsString::from).into();
     let Some(flags) = flags(application, &words[1], &words[2]) else {
-        let models: Vec<_> =
-            application.models.iter().map(|known| known.name().to_owned()).collect();
-        return Err(Failure::Configuration(unknown("model", model, &models)));
+        return Err(unknown_model(application, model));
     };
     let entries = entries(settings, &flags, refused).map_err(Failure::Configuration)?;
     Ok([words, entries].concat())
+}
+
+/// The failure that there is no such model.
+pub(crate) fn unknown_model(application: &Application, name: &str) -> Failure {
+    let known: Vec<_> = application.models.iter().map(|model| model.name().to_owned()).collect();
+    Failure::Configuration(unknown("model", name, &known))
 }
 
 /// Whether a flag takes `on` and `off`, which a file may write as true and false.

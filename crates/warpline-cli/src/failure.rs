@@ -42,28 +42,41 @@ impl Failure {
         Self::Configuration(error.to_string())
     }
 
+    /// What happened, in words.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::Usage(error) => what_is_wrong(error),
+            Self::Configuration(text) | Self::Run(text) | Self::Difference(text) => text.clone(),
+            Self::Engine { run: Some(run), error } => format!("{run}: {error}"),
+            Self::Engine { run: None, error } => error.to_string(),
+            Self::Silent | Self::ReaderGone => "the run has no report".to_owned(),
+        }
+    }
+
     /// Prints the message on standard error, and returns the exit status.
     pub(crate) fn report(self) -> u8 {
-        match self {
+        let status = match &self {
             Self::Usage(error) => {
                 // If standard error is closed, the message is lost.
                 let _ = error.print();
-                if error.use_stderr() { 2 } else { 0 }
+                return if error.use_stderr() { 2 } else { 0 };
             }
-            Self::Configuration(message) => fail(2, &message),
-            Self::Run(message) => fail(1, &message),
-            Self::Engine { run: Some(run), error } => fail(1, &format!("{run}: {error}")),
-            Self::Engine { run: None, error } => fail(1, &error),
-            Self::Difference(message) => fail(3, &message),
-            Self::Silent => 1,
-            Self::ReaderGone => 0,
-        }
+            Self::Silent => return 1,
+            Self::ReaderGone => return 0,
+            Self::Configuration(_) => 2,
+            Self::Run(_) | Self::Engine { .. } => 1,
+            Self::Difference(_) => 3,
+        };
+        print_error(&self.message());
+        status
     }
 }
 
-fn fail(status: u8, message: &dyn fmt::Display) -> u8 {
-    print_error(message);
-    status
+/// The first paragraph of an error of the parser, which says what is wrong; the others are about
+/// the command line.
+pub(crate) fn what_is_wrong(error: &clap::Error) -> String {
+    let text = error.to_string();
+    text.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default().to_owned()
 }
 
 /// Prints the message on standard error in one write: the pieces of two writes may end up apart,

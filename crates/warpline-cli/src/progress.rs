@@ -3,7 +3,7 @@
 
 use std::{
     fmt,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     time::Duration,
 };
 
@@ -35,7 +35,17 @@ pub struct Caller<'a> {
     pub show: &'a (dyn Fn(Status) + Sync),
 }
 
-impl Caller<'_> {
+impl<'a> Caller<'a> {
+    /// What tells the caller, when it is called, that one more of so many runs is done.
+    pub(crate) fn counting(self, all: usize) -> impl Fn() + Sync + 'a {
+        let done = AtomicUsize::new(0);
+        move || {
+            // Ordering: Relaxed; a count to be shown.
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            (self.show)(Status::Runs { done, all });
+        }
+    }
+
     /// Whether the caller has ended the call.
     pub(crate) fn has_stopped(&self) -> bool {
         // Ordering: Relaxed; the flag publishes nothing but itself.
@@ -51,7 +61,6 @@ impl fmt::Debug for Caller<'_> {
 
 /// The resolution of a bar over virtual time.
 const STEPS: u64 = 10_000;
-const PIECES: &str = "{prefix:>12} [{wide_bar}] {pos}/{len}  {msg}  {eta} left";
 
 /// Shows the progress of one run through virtual time.
 pub(crate) fn of_run(quiet: bool) -> impl Fn(Status) + Sync {
@@ -77,19 +86,19 @@ pub(crate) fn of_run(quiet: bool) -> impl Fn(Status) + Sync {
 }
 
 /// Shows the progress through several runs.
-pub(crate) fn of_runs(quiet: bool, what: &'static str) -> impl Fn(Status) + Sync {
-    let bar = bar(quiet, 0, PIECES).with_finish(ProgressFinish::AndClear);
-    bar.set_prefix(what);
+pub(crate) fn of_runs(quiet: bool, all: usize, what: &'static str) -> impl Fn(Status) + Sync {
+    let bar = of_pieces(quiet, all, what).with_finish(ProgressFinish::AndClear);
     move |status| {
-        let Status::Runs { done, all } = status else { return };
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
+        if let Status::Runs { done, .. } = status {
+            bar.set_position(done as u64);
+        }
     }
 }
 
 /// Progress through a number of pieces of work.
 pub(crate) fn of_pieces(quiet: bool, pieces: usize, what: &'static str) -> ProgressBar {
-    let bar = bar(quiet, pieces as u64, PIECES);
+    let style = "{prefix:>12} [{wide_bar}] {pos}/{len}  {msg}  {eta} left";
+    let bar = bar(quiet, pieces as u64, style);
     bar.set_prefix(what);
     bar
 }

@@ -1,10 +1,6 @@
 //! `warpline run`: one model, one run or several replications, one report.
 
-use std::{
-    ops::ControlFlow,
-    sync::atomic::{AtomicUsize, Ordering},
-    time::Instant,
-};
+use std::{ops::ControlFlow, time::Instant};
 
 use serde_json::Value;
 use warpline::{
@@ -59,10 +55,12 @@ pub(crate) fn execute(params: &ModelParams, args: &RunArgs) -> Result<(), Failur
     let path = args.common.output.as_deref().filter(|_| launch.is_first());
     let mut output = Output::open(path).map_err(|failure| launch.give_up(failure))?;
     let quiet = args.common.quiet || !launch.is_first();
-    let (of_run, of_runs) = (progress::of_run(quiet), progress::of_runs(quiet, "replicating"));
-    let show: &(dyn Fn(Status) + Sync) =
-        if args.common.replications > 1 { &of_runs } else { &of_run };
-    let caller = Caller { stop: interrupt::flag(), show };
+    // Only one of them: a bar is on the screen as soon as it is there.
+    let show: Box<dyn Fn(Status) + Sync> = match args.common.replications {
+        1 => Box::new(progress::of_run(quiet)),
+        several => Box::new(progress::of_runs(quiet, several, "replicating")),
+    };
+    let caller = Caller { stop: interrupt::flag(), show: &*show };
     let Some((report, difference)) = told(params, args, &launch, caller)? else { return Ok(()) };
     output.write(&report.format_as(args.format))?;
     match difference {
@@ -213,15 +211,10 @@ fn replications(
 ) -> Result<ReplicationsReport, Failure> {
     let started = Instant::now();
     let all = common.replications;
-    let done = AtomicUsize::new(0);
     let jobs = common.jobs_of(common.threads(all));
     let simulation = common.simulation(model, end, caller.stop).engine(common.engine(jobs));
-    let note = || {
-        // Ordering: Relaxed; a count to be shown.
-        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        (caller.show)(Status::Runs { done, all });
-    };
-    let replications = pool(jobs)?.install(|| simulation.replicate(all, |_| note()))?;
+    let count = caller.counting(all);
+    let replications = pool(jobs)?.install(|| simulation.replicate(all, |_| count()))?;
     let estimates = replications.estimates();
     let runs = replications.reports.into_iter().map(|report| RunReport::new(report, params));
     Ok(ReplicationsReport {

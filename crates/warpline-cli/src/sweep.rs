@@ -1,9 +1,6 @@
 //! `warpline sweep`: every combination of lists of parameter values, one row per run.
 
-use std::{
-    ffi::OsString,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use std::ffi::OsString;
 
 use rayon::prelude::*;
 use serde_json::{Map, Value};
@@ -18,7 +15,7 @@ use crate::{
     failure::Failure,
     interrupt,
     output::Output,
-    progress::{self, Caller, Status},
+    progress::{self, Caller},
     ranks::{Launch, refuse_mpi_for},
     reads::{self, Unread},
     report::RunReport,
@@ -39,7 +36,7 @@ pub(crate) fn execute(
     refuse_mpi_for("sweep")?;
     let sweep = Sweep::new(application, words, args)?;
     let mut output = Output::open(args.common.output.as_deref())?;
-    let show = progress::of_runs(args.common.quiet, "sweeping");
+    let show = progress::of_runs(args.common.quiet, sweep.runs(), "sweeping");
     let caller = Caller { stop: interrupt::flag(), show: &show };
     let mut written = 0;
     let outcome = sweep.run(caller, |row| {
@@ -97,14 +94,12 @@ impl<'a> Sweep<'a> {
         let threads = points.iter().map(|point| point.common.threads(all)).max().unwrap_or(1);
         let jobs = common.jobs_of(threads);
         let pool = pool(jobs)?;
-        let done = AtomicUsize::new(0);
+        let count = caller.counting(all);
         let mut failure = None;
         for some in runs.chunks(4 * pool.current_num_threads()) {
             let row = |(point, number): &(&Point, usize)| {
                 let row = point.run(*number, jobs, caller);
-                // Ordering: Relaxed; a count to be shown.
-                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                (caller.show)(Status::Runs { done, all });
+                count();
                 row
             };
             let rows: Vec<_> = pool.install(|| some.par_iter().map(row).collect());

@@ -99,12 +99,12 @@ impl<M: Model> Worker<'_, M> {
             self.statistics.committed += 1;
             self.statistics.last_time = self.statistics.last_time.max(event.time());
             let is_output = !event.is_ordinary() && event.io() == Some(Io::NonBlocking);
-            if self.is_on_the_fly && !is_output {
-                self.returned -= usize::from(record.returned.is_some());
-            } else if event.is_ordinary() || event.io() != Some(Io::NonBlocking) {
-                self.free(&event);
-            } else {
+            if is_output {
                 self.take_output(at);
+            } else if self.is_on_the_fly {
+                self.returned -= usize::from(record.returned.is_some());
+            } else {
+                self.free(&event);
             }
         } else {
             self.forget_undone(at);
@@ -117,7 +117,7 @@ impl<M: Model> Worker<'_, M> {
     /// Forgets what an undone record had sent; it leaves the log.
     pub(super) fn forget_undone(&mut self, at: u64) {
         let sends = self.history.sends(at, &self.sender.sent);
-        self.sender.sent.forget_taken_back((sends.end - sends.start) as usize);
+        self.sender.sent.forget_taken_back(&sends);
     }
 
     /// Returns the buffer of an event that was processed, unless its message is to be put out.

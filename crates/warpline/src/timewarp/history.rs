@@ -202,14 +202,14 @@ impl SentLog {
         self.sent.len() - self.taken_back
     }
 
-    /// Notes that so many messages were taken back. They stay in the log.
-    pub(super) fn take_back(&mut self, messages: usize) {
-        self.taken_back += messages;
+    /// Notes that these messages were taken back. They stay in the log.
+    pub(super) fn take_back(&mut self, sends: &Range<u64>) {
+        self.taken_back += (sends.end - sends.start) as usize;
     }
 
-    /// Notes that so many messages that were taken back leave the log.
-    pub(super) fn forget_taken_back(&mut self, messages: usize) {
-        self.taken_back -= messages;
+    /// Notes that these messages, which were taken back, leave the log.
+    pub(super) fn forget_taken_back(&mut self, sends: &Range<u64>) {
+        self.taken_back -= (sends.end - sends.start) as usize;
     }
 
     #[cfg(test)]

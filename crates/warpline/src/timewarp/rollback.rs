@@ -63,7 +63,7 @@ impl<M: Model> Worker<'_, M> {
     fn unsend(&mut self, at: u64, cut_off: bool) {
         let sends = self.history.sends(at, &self.sender.sent);
         let event = self.history[at].event;
-        self.sender.sent.take_back((sends.end - sends.start) as usize);
+        self.sender.sent.take_back(&sends);
         if self.sender.lazy {
             let sent = sends.map(|place| self.sender.sent.held(place));
             let held = self.held.entry(event.buffer().get()).or_default();

@@ -8,7 +8,7 @@
 //! | processed records, with saved states | out of the middle of the log, as if undone | at the back of the log |
 //! | notes of what it sent | a copy; the rest goes with the records | with the records |
 //! | what lazy cancellation holds | by the buffers of its pending events | the same |
-//! | the buffers of its events | taken back, if returned early; the new worker becomes their owner | returned again |
+//! | the buffers of its events | taken back if returned; they get a new owner | returned again |
 //!
 //! Records come to the back of the new worker's log in their order, so HIST-A and HIST-B hold.
 //! The log is less in the order of keys then, which only delays fossil collection.
@@ -153,7 +153,7 @@ impl<M: Model> Worker<'_, M> {
             record.delivered |= !is_there;
             saved.push(self.saving.take(at, record.copied));
             records.push(record);
-            self.sender.sent.take_back((notes.end - notes.start) as usize);
+            self.sender.sent.take_back(&notes);
             sent.extend(notes.map(|place| self.sender.sent.held(place)));
             self.history[at].undone = true;
         }
