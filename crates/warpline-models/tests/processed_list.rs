@@ -1,8 +1,8 @@
 //! Fossil collection keeps up with every kind of state saving: sparse copies keep records longer,
-//! but not for ever.
+//! but not for ever. Two workers do not drift further apart than their caches hold.
 //!
 //! Mutations that turn this red: `may_drop` looks at the next record only; `may_drop` always says
-//! no.
+//! no; `HISTORY_MAX` of 4096.
 
 use warpline::{
     Simulation, TimeWarp,
@@ -37,8 +37,10 @@ fn the_processed_list_stays_short() {
                 let counters = &report.details.counters;
                 let peak = counters.iter().find(|(name, _)| *name == "processed_list_peak");
                 let peak = peak.expect("the length is counted").1;
-                // The events of a few GVT rounds, and those of 64 LPs since their last copies.
-                let enough = 4 * 1024 + 64 * 64 + 4096;
+                // The events of half a round of GVT, where another worker may be behind; or
+                // those of a few rounds, and of 64 LPs since their last copies.
+                let is_near = workers == 2 && saving == StateSaving::COPY;
+                let enough = if is_near { 512 } else { 4 * 1024 + 64 * 64 + 4096 };
                 assert!(
                     peak <= enough && report.committed_events > 5 * enough,
                     "{saving:?}, {fossil_collection}, {workers} worker(s): {peak} records at the \

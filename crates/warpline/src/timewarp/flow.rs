@@ -10,7 +10,7 @@
 //! | the simulated time barrier | the model (GTW, 2.3) |
 //! | the throttle | the cost of recent rollbacks, see [`Throttle`] |
 //! | the squeeze | a shortage of buffers, see [`cancelback`](super::cancelback) |
-//! | the processed list | at most [`HISTORY_MAX`] records |
+//! | the processed list | its length, see [`history_max`] |
 //! | free buffers | F_free1 and F_free2 (GTW, 3.4), see [`Worker::hold_back`] |
 //! | the credit | how many remote events may still be sent, see [`remote`](super::remote) |
 //!
@@ -48,14 +48,34 @@ const CLOGGED: u64 = 16;
 /// Soon: it has not handled this part of its share of all buffers since.
 const SOON: u64 = 16;
 
-/// A worker waits for GVT when its processed list would have more records than this, or than this
-/// many times the events between two computations of GVT. A longer list does not stay in the cache,
-/// and events that far ahead are more likely undone than not. Longer lists than 4096 records make
-/// PCS and W3 a tenth to a third slower with two workers.
-const HISTORY_MAX: usize = 4096;
-const HISTORY_MAX_INTERVALS: usize = 4;
+/// A worker waits for GVT when its processed list would have more records than this, or than half
+/// of the events between two computations of GVT. A longer list does not stay in the cache, and
+/// events that far ahead are more likely undone than not. Two workers drift apart until one of them
+/// meets this limit, even if they never roll back. (With 4096, traffic ran at half the rate, and
+/// W2 at 0.8; `docs/time-warp.md` has the table.)
+const HISTORY_MAX: usize = 512;
+/// But not more often than once in this number of batches.
+const HISTORY_MAX_BATCHES: usize = 4;
 /// Sparse copies keep records for longer.
 const HISTORY_MAX_SPARSE: usize = 32_768;
+/// The same where GVT takes longer, because several ranks compute it, and where nobody else is
+/// behind: records, and intervals of GVT.
+const HISTORY_MAX_RANKS: usize = 4096;
+const HISTORY_MAX_INTERVALS: usize = 4;
+
+/// How long the processed list of a worker may become.
+fn history_max<M: Model>(shared: &Shared<M>) -> usize {
+    let settings = &shared.settings.engine;
+    let (interval, batch) = (settings.gvt_interval, settings.batch);
+    let is_near = shared.is_alone() && shared.is_parallel();
+    let [least, intervals] = if is_near {
+        [HISTORY_MAX, interval / 2]
+    } else {
+        [HISTORY_MAX_RANKS, HISTORY_MAX_INTERVALS * interval]
+    };
+    let least = if settings.saving.copies_all() { least } else { HISTORY_MAX_SPARSE };
+    least.max(intervals).max(HISTORY_MAX_BATCHES * batch)
+}
 
 /// The limits of one worker.
 #[derive(Debug)]
@@ -99,9 +119,6 @@ pub(super) struct Flow {
 impl Flow {
     pub(super) fn new<M: Model>(shared: &Shared<M>) -> Self {
         let settings = &shared.settings.engine;
-        let least = if settings.saving.copies_all() { HISTORY_MAX } else { HISTORY_MAX_SPARSE };
-        let needed = HISTORY_MAX_INTERVALS * settings.gvt_interval.max(settings.batch);
-        let history_max = least.max(needed);
         let mut flow = Self {
             limit: 0.0,
             batch: settings.batch,
@@ -118,7 +135,7 @@ impl Flow {
             too_early: shared.settings.memory.is_some(),
             credit: usize::MAX,
             full: false,
-            history_max,
+            history_max: history_max(shared),
             stop: false,
             failed: false,
             over: false,
