@@ -174,6 +174,9 @@ pub(crate) struct RunArgs {
     /// Form of the report
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: RunFormat,
+    /// File for a page about the run: HTML with plots, that needs no other file
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
     /// Run again on the sequential engine (from there: with another pending set) and compare what
     /// was committed
     #[arg(long, conflicts_with = "replications")]

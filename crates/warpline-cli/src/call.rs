@@ -29,7 +29,7 @@ pub enum Command {
 }
 
 /// Flags of the command that say where and how it prints.
-const REFUSED: [&str; 5] = ["config", "format", "output", "quiet", "vary"];
+const REFUSED: [&str; 6] = ["config", "format", "output", "quiet", "report", "vary"];
 
 impl Application {
     /// Runs a model with these settings. Returns the report as the command writes it with
@@ -59,15 +59,15 @@ impl Application {
         caller: Caller<'_>,
     ) -> Result<Value, Failure> {
         let words = command_line(self, ["run", model], settings, &REFUSED)?;
-        let matches = self.command().try_get_matches_from(words)?;
+        let matches = self.command().try_get_matches_from(&words)?;
         let Request::Run(params, args, unread) = self.request(&matches)? else {
             unreachable!("the command line of a run is a run")
         };
         reads::refuse(unread)?;
         let launch = Launch::Here(args.common.ranks.ranks);
-        match run::told(&params, &args, &launch, caller)? {
+        match run::told(&params, &args, &launch, caller, true)? {
             Some((_, Some(difference))) => Err(Failure::Difference(difference)),
-            Some((report, None)) => Ok(report.json()),
+            Some((report, None)) => Ok(report.json_for_page(&words)),
             None => Err(Failure::Silent),
         }
     }

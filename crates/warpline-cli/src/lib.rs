@@ -32,12 +32,14 @@ mod interrupt;
 mod lab;
 mod nodes;
 mod output;
+mod page;
 mod profile_args;
 mod progress;
 mod ranks;
 mod reads;
 mod report;
 mod run;
+mod series;
 mod sweep;
 mod system;
 mod timewarp_args;
@@ -83,7 +85,7 @@ impl Application {
             Request::Demo => run::demo(self),
             Request::Run(params, args, unread) => {
                 reads::refuse(unread)?;
-                run::execute(&params, &args)
+                run::execute(self, &words, &params, &args)
             }
             Request::Sweep(_, args, _) => sweep::execute(self, &words, &args),
             Request::Info(args) => info::execute(self, &args),

@@ -24,14 +24,16 @@ struct Target {
 impl Output {
     /// Opens the file for writing, without changing it.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
+        Self::open_for("--output", path)
+    }
+
+    /// The same for the path of another flag.
+    pub(crate) fn open_for(flag: &str, path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Self(None)) };
         let new = !path.exists();
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = file.map_err(|error| {
-            Failure::Configuration(format!(
-                "--output {} cannot be written: {error}",
-                path.display()
-            ))
+            Failure::Configuration(format!("{flag} {} cannot be written: {error}", path.display()))
         })?;
         Ok(Self(Some(Target { path: path.to_owned(), file, new, written: false })))
     }

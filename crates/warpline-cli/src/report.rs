@@ -24,6 +24,8 @@ pub(crate) struct RunReport {
     pub(crate) verified: Option<bool>,
     /// What was written beside the report.
     pub(crate) recorded: Recorded,
+    /// How it went on, if that was recorded.
+    pub(crate) series: Option<Value>,
 }
 
 impl RunReport {
@@ -31,7 +33,8 @@ impl RunReport {
         let figures = report.output.figures();
         let parameters = params.to_json();
         let recorded = Recorded::default();
-        Self { report: report.map(|_| ()), figures, parameters, verified: None, recorded }
+        let report = report.map(|_| ());
+        Self { report, figures, parameters, verified: None, recorded, series: None }
     }
 
     /// What `--verify` compares this run with.
@@ -44,7 +47,7 @@ impl RunReport {
 
     /// The object of the JSON report.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
-        let Self { report, figures, parameters, verified, recorded } = self;
+        let Self { report, figures, parameters, verified, recorded, series } = self;
         let results: Map<_, _> =
             figures.iter().map(|figure| (figure.name.to_string(), json!(figure.value))).collect();
         let details = &report.details;
@@ -91,6 +94,9 @@ impl RunReport {
         }
         if !recorded.files.is_empty() {
             object.insert("files".into(), json!(recorded.files));
+        }
+        if let Some(series) = series {
+            object.insert("series".into(), series.clone());
         }
         // A number that is new in reports need not be listed above.
         for (name, number) in report.totals.numbers() {
@@ -210,7 +216,7 @@ impl ReplicationsReport {
         object
             .insert("efficiency".into(), json!(committed.max(1) as f64 / processed.max(1) as f64));
         // These are one run's, and say nothing about all of them.
-        for key in ["counters", "remarks", "costs_ns_per_event", "critical_path"] {
+        for key in ["counters", "remarks", "costs_ns_per_event", "critical_path", "series"] {
             object.shift_remove(key);
         }
         object.insert("wall_seconds".into(), json!(self.wall_seconds));
@@ -418,7 +424,7 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-fn bytes(number: u64) -> String {
+pub(crate) fn bytes(number: u64) -> String {
     match number {
         0..10_000 => format!("{number} B"),
         10_000..10_000_000 => format!("{:.1} KiB", number as f64 / 1024.0),

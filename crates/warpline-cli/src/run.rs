@@ -1,11 +1,17 @@
 //! `warpline run`: one model, one run or several replications, one report.
 
-use std::{ops::ControlFlow, time::Instant};
+use std::{
+    ffi::OsString,
+    ops::ControlFlow,
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
 
 use serde_json::Value;
 use warpline::{
-    AnyModel, Report, Sequential, Simulation, any_model::AnyOutput, pending::PendingKind,
-    settings::EngineKind,
+    AnyModel, Report, Sequential, Simulation, any_model::AnyOutput, monitor::Monitor,
+    pending::PendingKind, settings::EngineKind,
 };
 use warpline_models::catalog::{ModelParams, Prepared, Recorded};
 
@@ -16,9 +22,12 @@ use crate::{
     failure::Failure,
     interrupt,
     output::Output,
+    page,
     progress::{self, Caller, Status},
     ranks::Launch,
     report::{ReplicationsReport, RunReport},
+    series::Series,
+    system,
 };
 
 /// The run that `warpline` without arguments makes: three days of the GTW paper's network.
@@ -33,7 +42,7 @@ pub(crate) fn demo(application: &Application) -> Result<(), Failure> {
     );
     let matches = application.command().try_get_matches_from(DEMO)?;
     if let Request::Run(params, args, _) = application.request(&matches)? {
-        execute(&params, &args)?;
+        execute(application, &DEMO.map(OsString::from), &params, &args)?;
     }
     eprintln!(
         "\nWhat to try next (`warpline` is `cargo run --release --` here):\n  \
@@ -49,11 +58,19 @@ pub(crate) fn demo(application: &Application) -> Result<(), Failure> {
 }
 
 /// Runs the model, and writes the report.
-pub(crate) fn execute(params: &ModelParams, args: &RunArgs) -> Result<(), Failure> {
+pub(crate) fn execute(
+    application: &Application,
+    words: &[OsString],
+    params: &ModelParams,
+    args: &RunArgs,
+) -> Result<(), Failure> {
     let launch = Launch::new(&args.common.ranks, args.common.timewarp.workers())?;
     // Only the process that has the report touches the file.
     let path = args.common.output.as_deref().filter(|_| launch.is_first());
     let mut output = Output::open(path).map_err(|failure| launch.give_up(failure))?;
+    let page = args.report.as_deref().filter(|_| launch.is_first());
+    let page = page.map(|path| open_page(path, args)).transpose();
+    let page = page.map_err(|failure| launch.give_up(failure))?;
     let quiet = args.common.quiet || !launch.is_first();
     // Only one of them: a bar is on the screen as soon as it is there.
     let show: Box<dyn Fn(Status) + Sync> = match args.common.replications {
@@ -61,12 +78,26 @@ pub(crate) fn execute(params: &ModelParams, args: &RunArgs) -> Result<(), Failur
         several => Box::new(progress::of_runs(quiet, several, "replicating")),
     };
     let caller = Caller { stop: interrupt::flag(), show: &*show };
-    let Some((report, difference)) = told(params, args, &launch, caller)? else { return Ok(()) };
+    let Some((report, difference)) = told(params, args, &launch, caller, page.is_some())? else {
+        return Ok(());
+    };
+    if let Some(mut page) = page {
+        page.write(&application.page(&report.json_for_page(words)))?;
+    }
     output.write(&report.format_as(args.format))?;
     match difference {
         None => Ok(()),
         Some(difference) => Err(Failure::Difference(difference)),
     }
+}
+
+/// Opens the file for the page, without changing it.
+fn open_page(path: &Path, args: &RunArgs) -> Result<Output, Failure> {
+    if args.common.output.as_deref() == Some(path) {
+        let message = "--report and --output name the same file: give each its own";
+        return Err(Failure::Configuration(message.to_owned()));
+    }
+    Output::open_for("--report", Some(path))
 }
 
 /// Threads for what runs in parallel.
@@ -76,11 +107,13 @@ pub(crate) fn pool(jobs: usize) -> Result<rayon::ThreadPool, Failure> {
 }
 
 /// The report, and the difference that `--verify` found; nothing where another process has them.
+/// A single run is `watched` for plots of how it went on.
 pub(crate) fn told(
     params: &ModelParams,
     args: &RunArgs,
     launch: &Launch,
     caller: Caller<'_>,
+    watched: bool,
 ) -> Result<Option<(Told, Option<String>)>, Failure> {
     let common = &args.common;
     if common.replications > 1 {
@@ -96,14 +129,20 @@ pub(crate) fn told(
     let prepared = prepare(params, common.seed, launch.is_first());
     let Prepared { model, end, recording } = prepared.map_err(|failure| launch.give_up(failure))?;
     let end = common.end.unwrap_or(end);
-    let mut simulation = common.simulation(model, end, caller.stop).observe(|progress| {
+    let (series, monitor) = (Mutex::new(Series::default()), Monitor::default());
+    let simulation = common.simulation(model, end, caller.stop).monitor(&monitor);
+    let mut simulation = simulation.observe(|progress| {
         (caller.show)(Status::Run(*progress));
+        if watched {
+            lock(&series).observe(progress, &monitor);
+        }
         match &recording {
             Some(recording) if recording.has_failed() => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         }
     });
     let Some(report) = launch.run(&mut simulation)? else { return Ok(None) };
+    let series = watched.then(|| lock(&series).to_json(&report));
     // Before `--verify`, whose run has the same outputs once more.
     let recorded = match &recording {
         Some(recording) => recording.finish(report.end_time.get()),
@@ -114,7 +153,7 @@ pub(crate) fn told(
         true => Some(run_again(simulation, common)?),
         false => None,
     };
-    let mut report = RunReport { recorded, ..RunReport::new(report, params) };
+    let mut report = RunReport { recorded, series, ..RunReport::new(report, params) };
     let again = again.filter(|again| !again.interrupted);
     let difference = again.and_then(|again| {
         let again = RunReport::new(again, params);
@@ -123,6 +162,11 @@ pub(crate) fn told(
         difference
     });
     Ok(Some((Told::Run(Box::new(report)), difference)))
+}
+
+/// The series, which only the observer and the end of the run touch.
+fn lock(series: &Mutex<Series>) -> MutexGuard<'_, Series> {
+    series.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes the model, and what is recorded, if this process `records`.
@@ -192,6 +236,14 @@ impl Told {
             Self::Run(report) => Value::Object(report.to_json()),
             Self::Replications(report) => report.to_json(),
         }
+    }
+
+    /// The same, with what the page of the run says beside it.
+    pub(crate) fn json_for_page(&self, words: &[OsString]) -> Value {
+        let mut report = self.json();
+        report["command"] = page::repeating(words).into();
+        report["machine"] = system::processor().into();
+        report
     }
 
     fn format_as(&self, format: RunFormat) -> String {

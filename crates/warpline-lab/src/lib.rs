@@ -50,7 +50,7 @@ pub use error::LabError;
 pub use executor::{Conservative, Executor, RankEngine, Ranks, TimeWarp};
 pub use figure::{Figure, Findings, Lab, Source, Table};
 pub use host::{Host, cores, processor};
-pub use plot::{Axis, Curve, Dot, Plot, Scale};
+pub use plot::{Axis, Curve, Dot, Plot, Scale, label, round_numbers};
 pub use run::run;
 pub use sampling::{Point, Sample, Setup, Workload};
 pub use settings::{Settings, Watch};

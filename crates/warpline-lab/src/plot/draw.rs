@@ -13,10 +13,7 @@ use plotters::{
     },
 };
 
-use super::{
-    Curve, Dot, Plot,
-    ticks::{Ruler, label},
-};
+use super::{Curve, Dot, Plot, numbers::label, ticks::Ruler};
 
 /// The size of the picture, in SVG units.
 const SIZE: (u32, u32) = (960, 540);

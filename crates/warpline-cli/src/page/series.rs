@@ -1,0 +1,104 @@
+//! The plots of how a run went on, over wall time and over virtual time.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::{
+    Report,
+    plot::{COLORS, Curve, Plot},
+};
+
+const WALL: &str = "wall time in s";
+
+/// A series of the report: a number at each point, or none.
+type Column = Vec<Option<f64>>;
+
+/// The plots, if the report has a series.
+pub(super) fn plots(report: Report<'_>) -> Markup {
+    let Some(series) = report.0.get("series").and_then(Value::as_object) else {
+        return html! {};
+    };
+    let series = Report(series);
+    let column = |key: &str| column(series.items(key));
+    let wall = column("wall_seconds");
+    let [committed, processed] = ["committed_events", "processed_events"].map(column);
+    let places = |column: &Column| column.iter().map(|place| place.unwrap_or(0.0)).collect();
+    let [rate, handled] = [&committed, &processed].map(|events| rates(events, &wall));
+    let is_optimistic = report.number("rolled_back_events") > Some(0.0);
+    let curve = |name: &str, numbers: Column| Curve { name: name.into(), numbers };
+    let over_wall = |title, note, y, curves| {
+        Plot { title, note, x: WALL, y, places: places(&wall), curves }.draw()
+    };
+    let mut rates = vec![curve("committed", rate.clone())];
+    if is_optimistic {
+        rates.push(curve("handled", handled));
+    }
+    let efficiency = committed.iter().zip(&processed);
+    let efficiency = efficiency.map(|(&committed, &processed)| {
+        let (committed, processed) = (committed?, processed.filter(|&events| events > 0.0)?);
+        Some(committed / processed)
+    });
+    let memory = column("resident_bytes").into_iter().map(|bytes| Some(bytes? / 1048576.0));
+    let virtual_time = column("virtual_time");
+    html! {
+        h2 { "How it went on" }
+        div.plots {
+            (over_wall("Rate", "Events since the point before.", "million events/s", rates))
+            (over_wall("Virtual time", "Nothing below it can change any more (GVT).",
+                "virtual time", vec![curve("virtual time", virtual_time.clone())]))
+            @if is_optimistic {
+                (over_wall("Efficiency", "Events committed by events handled, since the start.",
+                    "efficiency", vec![curve("efficiency", efficiency.collect())]))
+            }
+            (over_wall("Memory", "What the process has in memory.", "MiB",
+                vec![curve("memory", memory.collect())]))
+            (Plot {
+                title: "Rate by virtual time", note: "Where the model is busy.",
+                x: "virtual time", y: "million events/s", places: places(&virtual_time),
+                curves: vec![curve("committed", rate)],
+            }.draw())
+            @let workers = workers(series, &wall);
+            @if workers.len() > 1 {
+                (over_wall("Workers", "Events handled by each, those undone later included.",
+                    "million events/s", workers))
+            }
+        }
+    }
+}
+
+fn column(items: &[Value]) -> Column {
+    items.iter().map(Value::as_f64).collect()
+}
+
+/// Millions of events per second, since the point before. The last point is left out where there
+/// are enough others: LPs have finished by then, too, and that takes time without events.
+fn rates(events: &Column, wall: &Column) -> Column {
+    let rate = |n: usize| {
+        let (events, seconds) =
+            (events[n]? - events[n - 1]?, wall.get(n)?.as_ref()? - wall[n - 1]?);
+        (seconds > 0.0).then_some((events / seconds / 1e6).max(0.0))
+    };
+    let last = if events.len() > 3 { wall.len() - 1 } else { usize::MAX };
+    (0..events.len()).map(|n| if n == 0 || n == last { None } else { rate(n) }).collect()
+}
+
+/// What each worker handles; of many, the least, the mean and the greatest.
+fn workers(series: Report<'_>, wall: &Column) -> Vec<Curve> {
+    let columns = series.items("worker_events").iter().filter_map(Value::as_array);
+    let all: Vec<Column> = columns.map(|events| rates(&column(events), wall)).collect();
+    if all.len() <= COLORS {
+        let named = all.into_iter().enumerate();
+        return named.map(|(n, numbers)| Curve { name: format!("{n}"), numbers }).collect();
+    }
+    let at = |n: usize| all.iter().filter_map(move |column| column.get(n).copied().flatten());
+    let over = |name: &str, of: &dyn Fn(Vec<f64>) -> f64| {
+        let number = |n: usize| Some(at(n).collect::<Vec<_>>()).filter(|all| !all.is_empty());
+        let numbers = (0..all[0].len()).map(|n| number(n).map(of)).collect();
+        Curve { name: name.into(), numbers }
+    };
+    vec![
+        over("least", &|rates| rates.into_iter().fold(f64::INFINITY, f64::min)),
+        over("mean", &|rates| rates.iter().sum::<f64>() / rates.len() as f64),
+        over("greatest", &|rates| rates.into_iter().fold(0.0, f64::max)),
+    ]
+}

@@ -1,0 +1,81 @@
+//! Pages of runs in a real browser (feature `browser`): Chromium lays them out in a narrow and in a
+//! wide window, light and dark.
+
+use std::{fs, path::Path, process::Command, sync::atomic::AtomicBool};
+
+use serde_json::{Value, json};
+use warpline_cli::{Application, Caller, Command as Call};
+
+/// Says what the browser has made of the page, to the page around it.
+const PROBE: &str = r"<script>
+const root = document.documentElement, told = [...document.querySelectorAll('svg text')];
+const isOut = text => {
+  const inner = text.getBoundingClientRect();
+  const outer = text.closest('svg').getBoundingClientRect();
+  return inner.left < outer.left - 1 || inner.right > outer.right + 1
+    || inner.top < outer.top - 1 || inner.bottom > outer.bottom + 1;
+};
+const gray = color => color.match(/[0-9]+/g).slice(0, 3).reduce((sum, n) => sum + +n / 3, 0);
+const style = getComputedStyle(document.body);
+const seen = {
+  window: innerWidth, content: root.scrollWidth, room: root.clientWidth,
+  texts: told.length, out: told.filter(isOut).map(text => text.textContent),
+  smallest: Math.min(...told.map(text => text.getBoundingClientRect().height)),
+  back: gray(style.backgroundColor), ink: gray(style.color),
+};
+parent.document.getElementById('seen').textContent = 'SEEN' + JSON.stringify(seen) + 'SEEN';
+</script>";
+
+/// What Chromium sees of a page in a frame this wide: its own windows are never narrower than 500.
+fn seen(folder: &Path, html: &str, width: u32, is_dark: bool) -> Value {
+    let html = html.replace("</body>", &format!("{PROBE}</body>"));
+    let html = html.replace('&', "&amp;").replace('"', "&quot;");
+    let around = folder.join("around.html");
+    let frame = format!("<iframe width={width} height=900 style='border: 0' srcdoc=\"{html}\">");
+    fs::write(&around, format!("<!DOCTYPE html><p id=seen></p>{frame}</iframe>")).expect("written");
+    let scheme = if is_dark { 0 } else { 1 };
+    let output = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        .arg(format!("--blink-settings=preferredColorScheme={scheme}"))
+        .arg("--window-size=1700,1000")
+        .arg(format!("file://{}", around.display()))
+        .output()
+        .expect("Chromium starts: it is Debian's package `chromium`");
+    let dom = String::from_utf8_lossy(&output.stdout);
+    let found = dom.split("SEEN").nth(1).expect("the probe has run");
+    serde_json::from_str(found).expect("JSON")
+}
+
+/// A report with plots, and with words that are longer than a narrow window is wide.
+fn report() -> Value {
+    let settings = toml::toml! { cells = "8x8" portables = 2000 end = 300 engine = "timewarp"
+    workers = 2 costs = true };
+    let caller = Caller { stop: &AtomicBool::new(false), show: &|_| () };
+    let call = Application::warpline().call(&Call::Run, "pcs", settings, caller);
+    let mut report = call.expect("a sound run");
+    let long = "x".repeat(300);
+    report["command"] = json!(format!("warpline run pcs --config={long}"));
+    report["remarks"] = json!([long.clone(), "short"]);
+    report["parameters"][&*long] = json!(long);
+    report["results"]["a_result_whose_name_is_longer_than_most_names_of_results_are"] = json!(1e-9);
+    report["counters"]["c"] = json!(u64::MAX);
+    report
+}
+
+#[test]
+fn pages_fit_their_windows() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let html = Application::warpline().page(&report());
+    let html = html.replace("<details>", "<details open>");
+    for (width, is_dark) in [(360, false), (360, true), (1600, false), (1600, true)] {
+        let seen = seen(folder.path(), &html, width, is_dark);
+        let number = |key: &str| seen[key].as_f64().expect("a number");
+        assert_eq!(number("window"), f64::from(width), "{seen}");
+        assert!(number("content") <= number("room"), "wider than its window: {seen}");
+        assert!(number("texts") > 20.0 && seen["out"] == json!([]), "cut off: {seen}");
+        assert!(number("smallest") > 9.0, "too small to read: {seen}");
+        let contrast = number("back") - number("ink");
+        assert!(if is_dark { contrast < -150.0 } else { contrast > 150.0 }, "{seen}");
+    }
+}

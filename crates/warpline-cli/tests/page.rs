@@ -1,0 +1,86 @@
+//! The page of a run (`--report`): what it says, and when it is refused.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+fn warpline(line: &str, page: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpline"));
+    command.args(line.split_whitespace()).arg("--report").arg(page);
+    command.output().expect("the command starts")
+}
+
+/// The page of this run.
+fn page(line: &str) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("page.html");
+    let output = warpline(line, &path);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!output.stdout.is_empty(), "the report is printed beside the page");
+    fs::read_to_string(path).expect("a page")
+}
+
+#[track_caller]
+fn says(page: &str, all: &[&str]) {
+    for part in all {
+        assert!(page.contains(part), "the page does not say `{part}`:\n{page}");
+    }
+}
+
+/// PAGE-B: nothing outside the page is referred to, and no script is needed.
+#[test]
+fn a_page_needs_nothing_else() {
+    let line = "run pcs --cells 4x4 --portables 100 --end 50 --engine timewarp --workers 2";
+    let page = page(line);
+    says(&page, &["<!DOCTYPE html>", "Results", "Parameters", "Digest", "<svg", "</html>"]);
+    for part in ["<script", "<link", "<img", "src=", "href=", "url(", "@import", "http"] {
+        assert!(!page.contains(part), "the page has `{part}`:\n{page}");
+    }
+    // The command without what is about the page, and results with unit and meaning.
+    says(&page, &[&format!("<code>warpline {line}</code>"), "Erlang", "busy channels per cell"]);
+    // The numbers are not told apart from the report's: the text has the same.
+    says(&page, &["blocking_probability", "GVT rounds", "virtual time: 50\n"]);
+}
+
+#[test]
+fn replications_have_intervals() {
+    let page = page("run pcs --cells 4x4 --portables 200 --end 20 --replications 3");
+    says(&page, &["replications</dt><dd>3</dd>", "95 % confidence intervals", " ± "]);
+    assert!(!page.contains("<svg"), "several runs have no series");
+}
+
+#[test]
+fn costs_have_shares() {
+    let line = "run phold --lps 16 --population 64 --end 200 --engine timewarp --workers 2 --costs";
+    says(&page(line), &["Where the time went", "other, waiting included", "class=\"bar\""]);
+}
+
+/// A page that cannot be written is known before the run, and leaves nothing.
+#[test]
+fn a_bad_path_is_refused_before_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let same = folder.path().join("same");
+    let line = format!("run phold --end 1e12 --output {}", same.display());
+    for (line, path) in [("run phold --end 1e12", folder.path().join("no/page")), (&line, same)] {
+        let output = warpline(line, &path);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains("--report"), "{stderr}");
+        assert!(!path.exists() && output.stdout.is_empty());
+    }
+}
+
+/// A run that fails leaves the page of an earlier one as it was.
+#[test]
+fn a_failed_run_leaves_an_old_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("page.html");
+    let line = "run phold --end 1e12 --engine timewarp --workers 1 --memory 4KiB";
+    assert_eq!(warpline(line, &path).status.code(), Some(1));
+    assert!(!path.exists());
+    fs::write(&path, "old").expect("written");
+    assert_eq!(warpline(line, &path).status.code(), Some(1));
+    assert_eq!(fs::read_to_string(&path).expect("still there"), "old");
+}
