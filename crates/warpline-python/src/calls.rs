@@ -11,7 +11,10 @@ use std::{
     time::Duration,
 };
 
-use pyo3::{exceptions::PyKeyboardInterrupt, prelude::*};
+use pyo3::{
+    exceptions::{PyKeyboardInterrupt, PyValueError},
+    prelude::*,
+};
 use serde_json::Value;
 use warpline_cli::{Application, CallError, Caller, Command, Status};
 
@@ -69,6 +72,14 @@ pub(crate) fn sweep(
 #[pyo3(signature = (model=None))]
 pub(crate) fn describe(py: Python<'_>, model: Option<&str>) -> PyResult<String> {
     told(py, Application::warpline().describe(model))
+}
+
+/// The page of a report, which is JSON as `run` returns it.
+#[pyfunction]
+pub(crate) fn page(py: Python<'_>, report: &str) -> PyResult<String> {
+    let report = serde_json::from_str(report);
+    let report: Value = report.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(py.detach(|| Application::warpline().page(&report)))
 }
 
 /// Carries out a command line of `warpline`, and returns its exit status.

@@ -17,7 +17,7 @@ static ALLOCATOR: NodeAllocator = NodeAllocator;
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
-    use super::calls::{describe, main, run, sweep};
+    use super::calls::{describe, main, page, run, sweep};
     #[pymodule_export]
     use super::table::arrow_stream;
 }

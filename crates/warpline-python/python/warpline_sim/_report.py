@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from . import _native
+
 _MAPPINGS = ("results", "parameters", "counters", "half_width_95")
 
 
@@ -85,6 +87,14 @@ class Report:
     def to_json(self) -> str:
         """Everything, as JSON."""
         return json.dumps(dict(self._all))
+
+    def html(self) -> str:
+        """A page about the run, with plots: HTML that needs no other file.
+
+        ``Path("run.html").write_text(report.html())`` writes what ``warpline run --report run.html``
+        writes.
+        """
+        return _native.page(self.to_json())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Report.from_dict, (self.to_dict(),)
