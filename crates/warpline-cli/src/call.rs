@@ -4,13 +4,18 @@
 //! The keys are those of configuration files, and the same code checks them. Whoever calls is told
 //! how far the call has come, and may end it ([`Caller`]); nothing is printed.
 
+use std::ffi::OsString;
+
+use clap::{Args, FromArgMatches};
 use serde_json::{Value, json};
 use warpline::{RunError, error::Place};
+use warpline_models::catalog::ModelParams;
 
 use crate::{
     Application,
     application::Request,
-    configuration::{command_line, unknown_model},
+    args::RunArgs,
+    configuration::{command_line, flags_of, unknown_model},
     failure::Failure,
     info,
     progress::Caller,
@@ -64,12 +69,30 @@ impl Application {
             unreachable!("the command line of a run is a run")
         };
         reads::refuse(unread)?;
-        let launch = Launch::Here(args.common.ranks.ranks);
-        match run::told(&params, &args, &launch, caller, true)? {
-            Some((_, Some(difference))) => Err(Failure::Difference(difference)),
-            Some((report, None)) => Ok(report.json_for_page(&words)),
-            None => Err(Failure::Silent),
-        }
+        report(&params, &args, &words, caller)
+    }
+
+    /// Runs a model that no list has. The settings are those of [`call`](Self::call), but for
+    /// replications.
+    ///
+    /// # Errors
+    ///
+    /// What the command would have ended with.
+    pub fn call_made(
+        params: &ModelParams,
+        settings: toml::Table,
+        caller: Caller<'_>,
+    ) -> Result<Value, CallError> {
+        let run = || {
+            let command = RunArgs::augment_args(clap::Command::new(params.name().to_owned()));
+            let words = flags_of(&command, settings, &[&REFUSED[..], &["replications"]].concat())?;
+            let matches = command.allow_negative_numbers(true).try_get_matches_from(words)?;
+            let args = RunArgs::from_arg_matches(&matches)?;
+            reads::refuse(reads::unread(&matches, &args.common))?;
+            // No command line repeats it.
+            report(params, &args, &[], caller)
+        };
+        run().map_err(CallError)
     }
 
     fn call_sweep(
@@ -108,6 +131,21 @@ impl Application {
         let found = self.models.iter().find(|model| model.name() == name);
         let model = found.ok_or_else(|| CallError(unknown_model(self, name)))?;
         Ok(info::to_json(*model))
+    }
+}
+
+/// The report of a run, as JSON. A command with these words repeats it, if there are any.
+fn report(
+    params: &ModelParams,
+    args: &RunArgs,
+    words: &[OsString],
+    caller: Caller<'_>,
+) -> Result<Value, Failure> {
+    let launch = Launch::Here(args.common.ranks.ranks);
+    match run::told(params, args, &launch, caller, true)? {
+        Some((_, Some(difference))) => Err(Failure::Difference(difference)),
+        Some((report, None)) => Ok(report.json_for_page(words)),
+        None => Err(Failure::Silent),
     }
 }
 

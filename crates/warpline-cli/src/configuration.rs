@@ -69,9 +69,12 @@ fn flags(
     model: &OsString,
 ) -> Option<Vec<clap::Arg>> {
     let all = application.command();
-    let command = all.find_subcommand(command)?.find_subcommand(model)?;
+    Some(long_flags(all.find_subcommand(command)?.find_subcommand(model)?))
+}
+
+fn long_flags(command: &clap::Command) -> Vec<clap::Arg> {
     let long = command.get_arguments().filter(|flag| flag.get_long().is_some_and(|f| f != "help"));
-    Some(long.cloned().collect())
+    long.cloned().collect()
 }
 
 /// The names of those flags; none if there is no such command or model.
@@ -151,6 +154,17 @@ pub(crate) fn command_line(
     };
     let entries = entries(settings, &flags, refused).map_err(Failure::Configuration)?;
     Ok([words, entries].concat())
+}
+
+/// The command line of a single command for keys and values, of which some are `refused`.
+pub(crate) fn flags_of(
+    command: &clap::Command,
+    settings: toml::Table,
+    refused: &[&str],
+) -> Result<Vec<OsString>, Failure> {
+    let entries = entries(settings, &long_flags(command), refused);
+    let name = OsString::from(command.get_name());
+    Ok([vec![name], entries.map_err(Failure::Configuration)?].concat())
 }
 
 /// The failure that there is no such model.

@@ -33,6 +33,19 @@ impl Stream {
         if replication == 0 { seed } else { mix(seed, mix(replication, replication)) }
     }
 
+    /// The stream that [`words`](Self::words) was called on: for handlers in another language, which
+    /// draw by themselves and hand the stream back.
+    ///
+    /// Each draw multiplies the 128-bit state by 0x2360ed051fc65da44385df649fccf645, modulo
+    /// 2<sup>128</sup>; its bits are then the exclusive or of the two halves, rotated to the right
+    /// by the state's highest 6 bits (PCG, XSL-RR).
+    #[inline]
+    #[must_use]
+    pub fn from_words([low, high]: [u64; 2]) -> Self {
+        // The state is always odd, and `new` makes it so.
+        Self(Pcg64Mcg::new(u128::from(high) << 64 | u128::from(low)))
+    }
+
     /// 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
@@ -98,9 +111,23 @@ impl Stream {
         if x < ZIGGURAT.x[layer + 1] { x * mean } else { self.exponential_edge(layer, x) * mean }
     }
 
-    /// Accepts or rejects a draw near the edge of its layer, and draws again after a rejection.
+    /// The abscissas of the 256 layers that [`exponential`](Self::exponential) draws from. With the
+    /// lowest 8 bits of a draw as the `layer`, and its [`uniform`](Self::uniform) number times
+    /// `abscissas[layer]` as `x`, the result is `x` if that is below `abscissas[layer + 1]`, and
+    /// [`exponential_edge`](Self::exponential_edge) otherwise, times the mean.
+    #[must_use]
+    pub fn exponential_abscissas() -> &'static [f64; LAYERS + 1] {
+        &ZIGGURAT.x
+    }
+
+    /// Accepts or rejects a draw near the edge of its layer, and draws again after a rejection: the
+    /// rest of [`exponential`](Self::exponential), with mean 1.
+    ///
+    /// # Panics
+    ///
+    /// If `layer` is above 255.
     #[cold]
-    fn exponential_edge(&mut self, mut layer: usize, mut x: f64) -> f64 {
+    pub fn exponential_edge(&mut self, mut layer: usize, mut x: f64) -> f64 {
         loop {
             if layer == 0 {
                 // The tail beyond R is an exponential distribution too. 1 - u is never zero.
@@ -281,6 +308,29 @@ mod tests {
     #[should_panic = "the number of an LP fits into 32 bits"]
     fn lp_refuses_more_lps_than_any_engine_holds() {
         stream().lp(usize::MAX);
+    }
+
+    /// A stream goes on where its words were taken, and a stranger draws what it draws.
+    #[test]
+    fn a_stream_is_its_words() {
+        let mut rng = stream();
+        let x = Stream::exponential_abscissas();
+        for _ in 0..10_000 {
+            let mut copy = Stream::from_words(rng.words());
+            assert_eq!(copy, rng);
+            let state = rng.words();
+            let state = (u128::from(state[1]) << 64 | u128::from(state[0]))
+                .wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645);
+            let bits = ((state >> 64) as u64 ^ state as u64).rotate_right((state >> 122) as u32);
+            let drawn = rng.exponential(1.0);
+            assert_eq!(copy.bits(), bits);
+            assert_eq!(copy.words(), [state as u64, (state >> 64) as u64]);
+            let layer = (bits & 0xff) as usize;
+            let inside = to_unit(bits) * x[layer];
+            let same =
+                if inside < x[layer + 1] { inside } else { copy.exponential_edge(layer, inside) };
+            assert_eq!((same.to_bits(), copy), (drawn.to_bits(), rng.clone()));
+        }
     }
 
     #[test]

@@ -32,19 +32,32 @@ impl WireError {
 
 /// How values of one type are written and read.
 pub struct Wire<T> {
-    write: fn(&T, &mut Vec<u8>),
-    read: fn(&mut &[u8]) -> Result<T, WireError>,
+    functions: Functions<T>,
 }
+
+enum Functions<T> {
+    Fixed { write: Write<T>, read: Read<T> },
+    Sized { size: usize, write: WriteSized<T>, read: ReadSized<T> },
+}
+
+type Write<T> = fn(&T, &mut Vec<u8>);
+type Read<T> = fn(&mut &[u8]) -> Result<T, WireError>;
+type WriteSized<T> = fn(&T, usize, &mut Vec<u8>);
+type ReadSized<T> = fn(&mut &[u8], usize) -> Result<T, WireError>;
 
 impl<T> Wire<T> {
     /// Uses these functions. `read` must take exactly the bytes that `write` appended from the
     /// front of the slice.
     #[must_use]
-    pub const fn new(
-        write: fn(&T, &mut Vec<u8>),
-        read: fn(&mut &[u8]) -> Result<T, WireError>,
-    ) -> Self {
-        Self { write, read }
+    pub const fn new(write: Write<T>, read: Read<T>) -> Self {
+        Self { functions: Functions::Fixed { write, read } }
+    }
+
+    /// Uses these functions, and passes them a size that is known only when the model is made: for
+    /// messages of which only a part is used.
+    #[must_use]
+    pub const fn sized(size: usize, write: WriteSized<T>, read: ReadSized<T>) -> Self {
+        Self { functions: Functions::Sized { size, write, read } }
     }
 
     /// Copies plain old data as it lies in memory.
@@ -87,7 +100,10 @@ impl<T> Wire<T> {
     /// Appends the bytes of the value.
     #[inline]
     pub fn write(&self, value: &T, bytes: &mut Vec<u8>) {
-        (self.write)(value, bytes);
+        match self.functions {
+            Functions::Fixed { write, .. } => write(value, bytes),
+            Functions::Sized { size, write, .. } => write(value, size, bytes),
+        }
     }
 
     /// Takes a value from the front of the bytes.
@@ -97,7 +113,10 @@ impl<T> Wire<T> {
     /// If they are too few, or do not represent a value.
     #[inline]
     pub fn read(&self, bytes: &mut &[u8]) -> Result<T, WireError> {
-        (self.read)(bytes)
+        match self.functions {
+            Functions::Fixed { read, .. } => read(bytes),
+            Functions::Sized { size, read, .. } => read(bytes, size),
+        }
     }
 }
 
@@ -142,6 +161,14 @@ impl<T> Clone for Wire<T> {
 }
 
 impl<T> Copy for Wire<T> {}
+
+impl<T> Clone for Functions<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Functions<T> {}
 
 impl<T> fmt::Debug for Wire<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -305,7 +305,7 @@ pub struct ModelParams(Arc<dyn Chosen>);
 
 /// Parameters without their type.
 trait Chosen: fmt::Debug + Send + Sync {
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
     fn end(&self) -> f64;
     fn model(&self) -> Result<AnyModel, ConfigError>;
     fn prepare(&self, seed: u64, records: bool) -> Result<Prepared, Refusal>;
@@ -314,7 +314,7 @@ trait Chosen: fmt::Debug + Send + Sync {
 }
 
 impl<P: Parameters> Chosen for P {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         P::MODEL
     }
 
@@ -340,6 +340,45 @@ impl<P: Parameters> Chosen for P {
     }
 }
 
+/// A model that was made while the program runs.
+struct Made<F> {
+    name: String,
+    parameters: Value,
+    make: F,
+}
+
+impl<F: Fn() -> AnyModel + Send + Sync> Chosen for Made<F> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn end(&self) -> f64 {
+        f64::INFINITY
+    }
+
+    fn model(&self) -> Result<AnyModel, ConfigError> {
+        Ok((self.make)())
+    }
+
+    fn prepare(&self, _: u64, _: bool) -> Result<Prepared, Refusal> {
+        Ok(Prepared { model: (self.make)(), end: self.end(), recording: None })
+    }
+
+    fn writes_files(&self) -> bool {
+        false
+    }
+
+    fn to_json(&self) -> Value {
+        self.parameters.clone()
+    }
+}
+
+impl<F> fmt::Debug for Made<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(&self.name).field("parameters", &self.parameters).finish()
+    }
+}
+
 impl<P: Parameters> From<P> for ModelParams {
     fn from(params: P) -> Self {
         Self(Arc::new(params))
@@ -347,9 +386,19 @@ impl<P: Parameters> From<P> for ModelParams {
 }
 
 impl ModelParams {
+    /// The parameters of a model that no list has, because it was made while the program runs.
+    #[must_use]
+    pub fn made(
+        name: String,
+        parameters: Value,
+        make: impl Fn() -> AnyModel + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(Made { name, parameters, make }))
+    }
+
     /// The model's name.
     #[must_use]
-    pub fn name(&self) -> &'static str {
+    pub fn name(&self) -> &str {
         self.0.name()
     }
 

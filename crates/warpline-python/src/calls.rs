@@ -103,7 +103,7 @@ fn call(
 
 /// Works in a thread of its own. An interrupt (Ctrl-C) ends the work, and what it returns then is
 /// the result; an exception of `progress` ends it, too, and is the caller's.
-fn looked_after<T: Send>(
+pub(crate) fn looked_after<T: Send>(
     py: Python<'_>,
     progress: Option<Bound<'_, PyAny>>,
     work: impl FnOnce(Caller<'_>) -> T + Send,
@@ -162,12 +162,16 @@ fn show(progress: Option<&Bound<'_, PyAny>>, status: Option<Status>) -> PyResult
 
 /// JSON, or the exception for the error.
 fn told(py: Python<'_>, outcome: Result<Value, CallError>) -> PyResult<String> {
-    let error = match outcome {
-        Ok(value) => return Ok(value.to_string()),
-        Err(error) => error,
-    };
+    match outcome {
+        Ok(value) => Ok(value.to_string()),
+        Err(error) => Err(exception(py, &error)?),
+    }
+}
+
+/// The exception for an error.
+pub(crate) fn exception(py: Python<'_>, error: &CallError) -> PyResult<PyErr> {
     let make = py.import("warpline_sim._errors")?.getattr("make")?;
     let place = error.place().to_string();
     let exception = make.call1((error.kind(), error.message(), place, error.advice()))?;
-    Err(PyErr::from_value(exception))
+    Ok(PyErr::from_value(exception))
 }

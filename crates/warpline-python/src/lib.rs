@@ -1,10 +1,12 @@
-//! The native part of the Python package `warpline_sim`: calls of the engine, and tables for Arrow.
+//! The native part of the Python package `warpline_sim`: calls of the engine, models written in
+//! Python, and tables for Arrow.
 //!
 //! The Python part (`python/warpline_sim`) calls it with keys and values, and gets JSON. A run goes
 //! on in a thread of its own, so the interpreter is free; the thread that called looks after
 //! signals and progress meanwhile.
 
 mod calls;
+mod models;
 mod table;
 
 use warpline::nodes::NodeAllocator;
@@ -18,6 +20,11 @@ static ALLOCATOR: NodeAllocator = NodeAllocator;
 mod _native {
     #[pymodule_export]
     use super::calls::{describe, main, page, run, sweep};
+    #[pymodule_export]
+    use super::models::{exponential, layout, run_model};
+    /// The version, on which compiled handlers depend.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
     use super::table::arrow_stream;
 }

@@ -19,4 +19,4 @@ def test_the_package_is_typed() -> None:
 
 def test_stubs_are_those_of_the_native_part() -> None:
     config = str(PROJECT / "pyproject.toml")
-    check("mypy.stubtest", "--mypy-config-file", config, "warpline_sim")
+    check("mypy.stubtest", "--mypy-config-file", config, "warpline_sim._native")

@@ -6,6 +6,8 @@
 True
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ._calls import info, replicate, run, sweep
 from ._errors import (
     ConfigurationError,
@@ -17,7 +19,28 @@ from ._errors import (
 from ._report import Report
 from ._table import Table
 
+if TYPE_CHECKING:
+    from ._models import (
+        Array,
+        Model,
+        f32,
+        f64,
+        i8,
+        i16,
+        i32,
+        i64,
+        message,
+        params,
+        state,
+        u8,
+        u16,
+        u32,
+        u64,
+    )
+
 __all__ = [
+    "Array",
+    "Model",
     "ConfigurationError",
     "DifferenceFound",
     "ModelError",
@@ -25,8 +48,30 @@ __all__ = [
     "Report",
     "Table",
     "WarplineError",
+    "f32",
+    "f64",
+    "i16",
+    "i32",
+    "i64",
+    "i8",
     "info",
+    "message",
+    "params",
     "replicate",
     "run",
+    "state",
     "sweep",
+    "u16",
+    "u32",
+    "u64",
+    "u8",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What models need comes with NumPy, which takes longer to load than all else here."""
+    if name in __all__:
+        from . import _models
+
+        return getattr(_models, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -27,7 +27,8 @@ def _word(value: Any) -> Any:
     return str(value)
 
 
-def _settings(keywords: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def settings_of(keywords: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Keywords as the native part takes them."""
     return [(key, _word(value)) for key, value in keywords.items() if value is not None]
 
 
@@ -46,7 +47,7 @@ def run(model: str, *, progress: Progress = False, **settings: Any) -> Report:
         WarplineError: the run failed, with LP, virtual time, engine, worker and seed.
     """
     with _progress.shown(progress, model) as show:
-        return Report.from_dict(json.loads(_native.run(model, _settings(settings), show)))
+        return Report.from_dict(json.loads(_native.run(model, settings_of(settings), show)))
 
 
 def replicate(
@@ -77,7 +78,7 @@ def sweep(
 
     values = [(key, [text(value) for value in some]) for key, some in vary.items()]
     with _progress.shown(progress, model) as show:
-        return Table(json.loads(_native.sweep(model, values, _settings(settings), show)))
+        return Table(json.loads(_native.sweep(model, values, settings_of(settings), show)))
 
 
 def info(model: str | None = None) -> Any:

@@ -1,7 +1,20 @@
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["arrow_stream", "describe", "main", "page", "run", "sweep"]
+__all__ = [
+    "VERSION",
+    "arrow_stream",
+    "describe",
+    "exponential",
+    "layout",
+    "main",
+    "page",
+    "run",
+    "run_model",
+    "sweep",
+]
+
+VERSION: str
 
 _Settings = list[tuple[str, bool | int | float | str]]
 _Progress = Callable[[float, str], object] | None
@@ -14,3 +27,6 @@ def describe(model: str | None = None) -> str: ...
 def page(report: str) -> str: ...
 def main(words: list[str]) -> int: ...
 def arrow_stream(columns: str) -> Any: ...
+def layout() -> dict[str, int]: ...
+def exponential(low: int, high: int) -> tuple[float, int, int]: ...
+def run_model(model: object, settings: _Settings, progress: _Progress) -> tuple[str, bytes]: ...

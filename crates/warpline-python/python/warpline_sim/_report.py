@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -66,12 +66,14 @@ class Report:
     half_width_95: Mapping[str, float] | None = None
     #: Whether ``verify=True`` found another run to commit the same; ``None`` without it.
     verified: bool | None = None
+    #: The states of all LPs at the end, an array of records, of a model written in Python.
+    states: Any = None
     _all: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Report:
         """The report that :meth:`to_dict` returned."""
-        known = {name for name in cls.__dataclass_fields__ if name != "_all"}
+        known = set(cls.__dataclass_fields__) - {"_all", "states"}
         fields = {name: value for name, value in values.items() if name in known}
         for name in _MAPPINGS:
             if fields.get(name) is not None:
@@ -97,7 +99,7 @@ class Report:
         return _native.page(self.to_json())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Report.from_dict, (self.to_dict(),)
+        return _restored, (self.to_dict(), self.states)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Report) and self._all == other._all
@@ -134,3 +136,7 @@ class Report:
         ]
         rows = "".join(row(*cells) for cells in facts + results)
         return f"<table><caption>{html.escape(head)}</caption>{rows}</table>"
+
+
+def _restored(values: Mapping[str, Any], states: Any) -> Report:
+    return replace(Report.from_dict(values), states=states)

@@ -1,0 +1,168 @@
+//! One call of a foreign handler: what it sees of the engine, and its outbox.
+//!
+//! Called by [`model`](super::model) for each event.
+//!
+//! # Invariants
+//!
+//! - **CALL-A.** `out` points to room for `capacity` events of `2 + message_words` words each, of
+//!   which the handler has written the first `len`; `grow` makes more room when `len` is `capacity`.
+
+#![expect(unsafe_code, reason = "handlers are functions of another language")]
+
+use std::{
+    mem::{MaybeUninit, offset_of},
+    slice,
+};
+
+use warpline::{Context, LpId, Stream};
+
+use super::{
+    failures::{Failure, Failures},
+    words::Words,
+};
+
+/// A handler: it gets the LP's state, the message, the parameters of the model and the context, and
+/// returns 0, or another number if it failed.
+///
+/// State and message have at least as many words as the [`Description`](super::Description) says;
+/// in `start` the message has none.
+pub type Handler = unsafe extern "C" fn(
+    state: *mut u64,
+    message: *const u64,
+    parameters: *const u64,
+    context: *mut HandlerContext,
+) -> i32;
+
+/// What a handler sees of the engine. It writes `stream`, `len` and what `out` points to, and reads
+/// the rest.
+#[derive(Debug)]
+#[repr(C)]
+pub struct HandlerContext {
+    stream: [u64; 2],
+    now: f64,
+    me: i64,
+    lp_count: i64,
+    parameters: *const u64,
+    out: *mut u64,
+    len: u64,
+    capacity: u64,
+    edge: unsafe extern "C" fn(*mut HandlerContext, u64, f64) -> f64,
+    grow: unsafe extern "C" fn(*mut HandlerContext),
+    abscissas: *const f64,
+    // Below this, for this crate only.
+    stride: usize,
+    spill: Vec<u64>,
+}
+
+/// Where the fields are that a handler uses, in bytes.
+///
+/// | field | |
+/// |---|---|
+/// | `stream` | the two words of the LP's random stream ([`Stream::from_words`]) |
+/// | `now`, `me`, `lp_count` | the virtual time, the LP, the number of LPs |
+/// | `parameters` | the parameters of the model |
+/// | `out`, `len`, `capacity` | the outbox: receiver, delay (as a number), and message of each event |
+/// | `grow` | a function that makes room for more of them |
+/// | `abscissas`, `edge` | a table and a function for [`Stream::exponential`] |
+pub const LAYOUT: &[(&str, usize)] = &[
+    ("stream", offset_of!(HandlerContext, stream)),
+    ("now", offset_of!(HandlerContext, now)),
+    ("me", offset_of!(HandlerContext, me)),
+    ("lp_count", offset_of!(HandlerContext, lp_count)),
+    ("parameters", offset_of!(HandlerContext, parameters)),
+    ("out", offset_of!(HandlerContext, out)),
+    ("len", offset_of!(HandlerContext, len)),
+    ("capacity", offset_of!(HandlerContext, capacity)),
+    ("edge", offset_of!(HandlerContext, edge)),
+    ("grow", offset_of!(HandlerContext, grow)),
+    ("abscissas", offset_of!(HandlerContext, abscissas)),
+];
+
+/// Words of the outbox that need no allocation.
+const OUTBOX: usize = 64;
+/// Words of an event beside its message: receiver and delay.
+const HEAD: usize = 2;
+
+/// Lets a handler handle a message, or start an LP.
+#[inline]
+pub(super) fn call<S: Words, M: Words>(
+    handler: Handler,
+    state: &mut S,
+    message: Option<&M>,
+    (parameters, message_words): (&[u64], usize),
+    failures: &Failures,
+    cx: &mut impl Context<M>,
+) {
+    let mut outbox = [const { MaybeUninit::<u64>::uninit() }; OUTBOX];
+    let stream = cx.rng().words();
+    let before = state.keep();
+    let stride = HEAD + message_words;
+    let mut context = HandlerContext {
+        stream,
+        now: cx.now().get(),
+        me: cx.me().get().into(),
+        lp_count: cx.lp_count() as i64,
+        parameters: parameters.as_ptr(),
+        out: outbox.as_mut_ptr().cast(),
+        len: 0,
+        capacity: (OUTBOX / stride) as u64,
+        edge,
+        grow,
+        abscissas: Stream::exponential_abscissas().as_ptr(),
+        stride,
+        spill: Vec::new(),
+    };
+    let contents = message.map_or(&[][..], Words::get).as_ptr();
+    let words = state.get_mut().as_mut_ptr();
+    // SAFETY: whoever made the model has promised that the handler keeps to its arguments. The state
+    // is borrowed by this call alone; message, parameters and context outlive it (CALL-A).
+    let status = unsafe { handler(words, contents, parameters.as_ptr(), &raw mut context) };
+    *cx.rng() = Stream::from_words(context.stream);
+    if status != 0 {
+        let failure = Failure {
+            lp: cx.me().get(),
+            now: context.now,
+            stream,
+            state: S::kept(&before).to_vec(),
+            message: message.map(|message| message.get().to_vec()),
+        };
+        cx.fail(format_args!("{}", failures.note(failure)));
+        return;
+    }
+    let sent = context.len as usize * stride;
+    // SAFETY: the handler has written so many events, each of `stride` words (CALL-A).
+    let sent = unsafe { slice::from_raw_parts(context.out, sent) };
+    for event in sent.chunks_exact(stride) {
+        let (to, delay) = (event[0] as i64, f64::from_bits(event[1]));
+        let Ok(to) = u32::try_from(to) else {
+            cx.fail(format_args!("it sends to LP {to}, but LPs are numbered from 0 on"));
+            return;
+        };
+        cx.send(LpId::new(to), delay, M::of(&event[HEAD..]));
+    }
+}
+
+/// Makes room for twice as many events, at least one more.
+unsafe extern "C" fn grow(context: *mut HandlerContext) {
+    // SAFETY: a handler calls this with its own context, which nobody else uses meanwhile.
+    let context = unsafe { &mut *context };
+    if context.spill.is_empty() {
+        let sent = context.len as usize * context.stride;
+        // SAFETY: the handler has written so many events (CALL-A).
+        let sent = unsafe { slice::from_raw_parts(context.out, sent) };
+        context.spill.extend_from_slice(sent);
+    }
+    context.capacity = (2 * context.capacity).max(1);
+    context.spill.resize(context.capacity as usize * context.stride, 0);
+    context.out = context.spill.as_mut_ptr();
+}
+
+/// The rare branch of [`Stream::exponential`]. `layer` is below 256.
+unsafe extern "C" fn edge(context: *mut HandlerContext, layer: u64, x: f64) -> f64 {
+    // SAFETY: a handler calls this with its own context, which nobody else uses meanwhile.
+    let context = unsafe { &mut *context };
+    let mut stream = Stream::from_words(context.stream);
+    let drawn = stream.exponential_edge((layer & 0xff) as usize, x);
+    context.stream = stream.words();
+    drawn
+}

@@ -1,0 +1,255 @@
+//! The model: LPs of words, with foreign handlers.
+
+use std::{
+    fmt,
+    marker::PhantomData,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use warpline::{
+    AnyModel, ConfigError, Context, Figure, LogicalProcess, LpId, Model, Results, VirtualTime,
+    digest::mix,
+    wire::{Wire, WireError, Wires, take_bytes},
+};
+
+use super::{
+    call::{Handler, call},
+    failures::Failures,
+    words::{Boxed, Words},
+};
+
+/// A state of at most this many words lies in the LP itself.
+const STATE_IN_PLACE: usize = 4;
+/// A message of at most this many words lies in the event's buffer itself.
+const MESSAGE_IN_PLACE: usize = 4;
+
+/// What a model is.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// Its name, for reports.
+    pub name: String,
+    /// Sends the first events of an LP.
+    pub start: Handler,
+    /// Handles an event.
+    pub handle: Handler,
+    /// The number of LPs.
+    pub lps: usize,
+    /// The 64-bit words of a state and of a message.
+    pub state_words: usize,
+    /// See `state_words`.
+    pub message_words: usize,
+    /// The states at the beginning, one LP's after the other's.
+    pub initial: Vec<u64>,
+    /// What all handlers read.
+    pub parameters: Vec<u64>,
+    /// What makes this model another one than the next: ranks compare it. (The parameters
+    /// themselves may have addresses.)
+    pub identity: String,
+    /// A lower bound of the delays of events to other LPs.
+    pub lookahead: Option<f64>,
+}
+
+/// A model with foreign handlers, ready to run. Clones share what a run leaves behind.
+#[derive(Clone)]
+pub struct ForeignModel(Arc<Inner>);
+
+struct Inner {
+    description: Description,
+    failures: Failures,
+    states: Mutex<States>,
+}
+
+/// The states of all LPs at the end of a run, one LP's words after the other's.
+pub type States = Vec<u64>;
+
+impl ForeignModel {
+    /// A model.
+    ///
+    /// # Errors
+    ///
+    /// If the initial states are not those of all LPs.
+    ///
+    /// # Safety
+    ///
+    /// For as long as the model is used, `start` and `handle` are functions that can be called from
+    /// any thread, several at a time, and that keep to what [`Handler`] and
+    /// [`HandlerContext`](super::HandlerContext) say: they write nothing but the words of the state,
+    /// the stream and the outbox, they read nothing that changes meanwhile, and they do not unwind.
+    #[expect(unsafe_code, reason = "handlers are functions of another language")]
+    pub unsafe fn new(description: Description) -> Result<Self, ConfigError> {
+        let Description { lps, state_words, initial, .. } = &description;
+        if initial.len() != lps * state_words {
+            let allowed = format!("{state_words} words for each of {lps} LPs");
+            return Err(ConfigError::new("states", initial.len(), &allowed));
+        }
+        let (failures, states) = (Failures::default(), Mutex::default());
+        Ok(Self(Arc::new(Inner { description, failures, states })))
+    }
+
+    /// The model for a run, in the size class that it needs.
+    #[must_use]
+    pub fn into_any(self) -> AnyModel {
+        let Description { state_words, message_words, .. } = self.0.description;
+        match (state_words <= STATE_IN_PLACE, message_words) {
+            (true, 0) => self.typed::<[u64; STATE_IN_PLACE], [u64; 0]>(),
+            (true, 1..=MESSAGE_IN_PLACE) => {
+                self.typed::<[u64; STATE_IN_PLACE], [u64; MESSAGE_IN_PLACE]>()
+            }
+            (false, 0) => self.typed::<Boxed, [u64; 0]>(),
+            (false, 1..=MESSAGE_IN_PLACE) => self.typed::<Boxed, [u64; MESSAGE_IN_PLACE]>(),
+            _ => self.typed::<Boxed, Boxed>(),
+        }
+    }
+
+    fn typed<S: Words, M: Words>(self) -> AnyModel {
+        AnyModel::new(Foreign::<S, M> { inner: self.0, sizes: PhantomData })
+    }
+
+    /// What failed in its runs.
+    #[must_use]
+    pub fn failures(&self) -> &Failures {
+        &self.0.failures
+    }
+
+    /// The states at the end of the last run; none if there was no such run.
+    #[must_use]
+    pub fn take_states(&self) -> States {
+        std::mem::take(&mut *self.0.states.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl fmt::Debug for ForeignModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ForeignModel").field(&self.0.description.name).finish()
+    }
+}
+
+/// The model in a size class of states and one of messages.
+struct Foreign<S, M> {
+    inner: Arc<Inner>,
+    sizes: PhantomData<fn() -> (S, M)>,
+}
+
+/// An LP.
+#[derive(Debug)]
+struct ForeignLp<S, M> {
+    state: S,
+    message: PhantomData<fn() -> M>,
+}
+
+impl<S: Words, M> Clone for ForeignLp<S, M> {
+    fn clone(&self) -> Self {
+        Self { state: self.state.clone(), message: PhantomData }
+    }
+
+    fn clone_from(&mut self, from: &Self) {
+        self.state.clone_from(&from.state);
+    }
+}
+
+/// The states are not figures: whoever made the model asks it for them.
+struct Done;
+
+impl Results for Done {
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+}
+
+/// A hash of the words that does not depend on the size class: zeros at the end do not count.
+fn hash(words: &[u64]) -> u64 {
+    let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
+    words[..used].iter().fold(0, |hash, word| mix(hash, *word))
+}
+
+impl<S: Words, M: Words> LogicalProcess for ForeignLp<S, M> {
+    type Model = Foreign<S, M>;
+    type Message = M;
+    type Summary = Vec<u64>;
+
+    fn start(&mut self, model: &Self::Model, cx: &mut impl Context<M>) {
+        let Description { start, parameters, message_words, .. } = &model.inner.description;
+        let shared = (&parameters[..], *message_words);
+        call(*start, &mut self.state, None, shared, &model.inner.failures, cx);
+    }
+
+    #[inline]
+    fn handle(&mut self, model: &Self::Model, message: &M, cx: &mut impl Context<M>) {
+        let Description { handle, parameters, message_words, .. } = &model.inner.description;
+        let shared = (&parameters[..], *message_words);
+        call(*handle, &mut self.state, Some(message), shared, &model.inner.failures, cx);
+    }
+
+    #[inline]
+    fn identity(message: &M) -> Option<u64> {
+        Some(hash(message.get()))
+    }
+
+    #[inline]
+    fn fingerprint(message: &M) -> u64 {
+        hash(message.get())
+    }
+
+    #[inline]
+    fn heap_bytes(&self) -> usize {
+        self.state.heap_bytes()
+    }
+
+    #[inline]
+    fn message_heap_bytes(message: &M) -> usize {
+        message.heap_bytes()
+    }
+
+    fn finish(self, model: &Self::Model, _: VirtualTime) -> Vec<u64> {
+        self.state.get()[..model.inner.description.state_words].to_vec()
+    }
+}
+
+impl<S: Words, M: Words> Model for Foreign<S, M> {
+    type Lp = ForeignLp<S, M>;
+    type Output = Done;
+
+    fn name(&self) -> &str {
+        &self.inner.description.name
+    }
+
+    fn lp_count(&self) -> usize {
+        self.inner.description.lps
+    }
+
+    fn make_lp(&self, id: LpId) -> ForeignLp<S, M> {
+        let Description { initial, state_words, .. } = &self.inner.description;
+        let state = S::of(&initial[id.index() * state_words..][..*state_words]);
+        ForeignLp { state, message: PhantomData }
+    }
+
+    fn reduce(&self, states: impl Iterator<Item = Vec<u64>>) -> Done {
+        let states = states.flatten().collect();
+        *self.inner.states.lock().unwrap_or_else(PoisonError::into_inner) = states;
+        Done
+    }
+
+    fn lookahead(&self) -> Option<f64> {
+        self.inner.description.lookahead
+    }
+
+    fn parameters(&self) -> &dyn fmt::Debug {
+        &self.inner.description.identity
+    }
+
+    fn wires(&self) -> Option<Wires<Self>> {
+        let message = Wire::sized(self.inner.description.message_words, write_words, read_words);
+        Some(Wires { message, summary: Wire::serde() })
+    }
+}
+
+/// Appends the words that are used.
+fn write_words<M: Words>(message: &M, count: usize, bytes: &mut Vec<u8>) {
+    bytes.extend(message.get()[..count].iter().flat_map(|word| word.to_le_bytes()));
+}
+
+fn read_words<M: Words>(bytes: &mut &[u8], count: usize) -> Result<M, WireError> {
+    let (words, _) = take_bytes(bytes, 8 * count)?.as_chunks();
+    let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    Ok(M::of(&words))
+}

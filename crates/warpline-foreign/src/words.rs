@@ -1,0 +1,114 @@
+//! States and messages as words: in place, in a size class, or in a box of any size.
+
+use std::{cell::RefCell, fmt};
+
+/// Words of a state or a message.
+pub(crate) trait Words: Clone + fmt::Debug + Send + Sync + 'static {
+    /// A copy that lives until a handler has returned.
+    type Kept;
+
+    /// These words, and zeros up to the size of the class.
+    fn of(words: &[u64]) -> Self;
+    fn get(&self) -> &[u64];
+    fn get_mut(&mut self) -> &mut [u64];
+    fn keep(&self) -> Self::Kept;
+    fn kept(kept: &Self::Kept) -> &[u64];
+
+    /// The bytes that they take on the heap.
+    fn heap_bytes(&self) -> usize;
+}
+
+impl<const N: usize> Words for [u64; N] {
+    type Kept = Self;
+
+    #[inline]
+    fn of(words: &[u64]) -> Self {
+        let mut all = [0; N];
+        all[..words.len()].copy_from_slice(words);
+        all
+    }
+
+    #[inline]
+    fn get(&self) -> &[u64] {
+        self
+    }
+
+    #[inline]
+    fn get_mut(&mut self) -> &mut [u64] {
+        self
+    }
+
+    #[inline]
+    fn keep(&self) -> Self {
+        *self
+    }
+
+    fn kept(kept: &Self) -> &[u64] {
+        kept
+    }
+
+    #[inline]
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// Any number of words.
+#[derive(Debug)]
+pub(crate) struct Boxed(Box<[u64]>);
+
+impl Clone for Boxed {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+
+    /// Engines save states with this; it allocates nothing.
+    fn clone_from(&mut self, from: &Self) {
+        self.0.clone_from(&from.0);
+    }
+}
+
+thread_local! {
+    /// Room for the copy of a state, which one call after the other uses.
+    static ROOM: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A copy of [`Boxed`] words. Its room goes back to the thread.
+pub(crate) struct KeptBox(Vec<u64>);
+
+impl Drop for KeptBox {
+    fn drop(&mut self) {
+        ROOM.set(std::mem::take(&mut self.0));
+    }
+}
+
+impl Words for Boxed {
+    type Kept = KeptBox;
+
+    fn of(words: &[u64]) -> Self {
+        Self(words.into())
+    }
+
+    fn get(&self) -> &[u64] {
+        &self.0
+    }
+
+    fn get_mut(&mut self) -> &mut [u64] {
+        &mut self.0
+    }
+
+    fn keep(&self) -> KeptBox {
+        let mut room = ROOM.take();
+        room.clear();
+        room.extend_from_slice(&self.0);
+        KeptBox(room)
+    }
+
+    fn kept(kept: &KeptBox) -> &[u64] {
+        &kept.0
+    }
+
+    fn heap_bytes(&self) -> usize {
+        size_of_val(&*self.0)
+    }
+}

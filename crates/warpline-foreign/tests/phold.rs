@@ -1,0 +1,248 @@
+//! PHOLD and a queue behind C functions, as another language writes them: every engine commits what
+//! PHOLD in Rust does; states, messages and failures come back as they are.
+//!
+//! Mutations that turn this red: `call` does not put the stream back; `grow` does not copy what was
+//! sent; `Boxed::of` drops the last word; `read_words` reads one word less.
+
+#![expect(unsafe_code, reason = "handlers are functions of another language")]
+
+use warpline::{Conservative, Engine, Sequential, Simulation, Speculative, Stream, TimeWarp};
+use warpline_foreign::{Description, ForeignModel, Handler, HandlerContext, LAYOUT};
+use warpline_models::{catalog::Parameters, phold::PholdParams};
+
+const LPS: usize = 37;
+const POPULATION: usize = 150;
+const REMOTE: f64 = 0.37;
+const LOOKAHEAD: f64 = 0.13;
+
+/// A field of a context, by its name, as another language finds it.
+fn field<T>(context: *mut HandlerContext, name: &str) -> *mut T {
+    let (_, offset) = LAYOUT.iter().find(|(field, _)| *field == name).expect("a field");
+    context.wrapping_byte_add(*offset).cast()
+}
+
+fn read<T: Copy>(context: *mut HandlerContext, name: &str) -> T {
+    // SAFETY: the layout says that there is such a field, of the type that its name has.
+    unsafe { field::<T>(context, name).read() }
+}
+
+fn write<T>(context: *mut HandlerContext, name: &str, value: T) {
+    // SAFETY: as in `read`.
+    unsafe { field::<T>(context, name).write(value) };
+}
+
+fn exponential(context: *mut HandlerContext, mean: f64) -> f64 {
+    let mut stream = Stream::from_words(read(context, "stream"));
+    let bits = stream.bits();
+    write(context, "stream", stream.words());
+    let layer = bits & 0xff;
+    let x = |layer: u64| {
+        let table: *const f64 = read(context, "abscissas");
+        // SAFETY: the table has 257 entries.
+        unsafe { table.add(layer as usize).read() }
+    };
+    let drawn = (bits >> 11) as f64 / (1_u64 << 53) as f64 * x(layer);
+    if drawn < x(layer + 1) {
+        return drawn * mean;
+    }
+    type Edge = unsafe extern "C" fn(*mut HandlerContext, u64, f64) -> f64;
+    // SAFETY: the function is called with the context that it came with.
+    mean * unsafe { read::<Edge>(context, "edge")(context, layer, drawn) }
+}
+
+fn send(context: *mut HandlerContext, to: i64, delay: f64, message: &[u64]) {
+    let number: u64 = read(context, "len");
+    if number == read::<u64>(context, "capacity") {
+        // SAFETY: the function is called with the context that it came with.
+        unsafe { read::<unsafe extern "C" fn(*mut HandlerContext)>(context, "grow")(context) };
+    }
+    let out: *mut u64 = read(context, "out");
+    let event = [&[to as u64, delay.to_bits()], message].concat();
+    let place = out.wrapping_add(number as usize * event.len());
+    // SAFETY: there is room for one more event.
+    unsafe { place.copy_from_nonoverlapping(event.as_ptr(), event.len()) };
+    write(context, "len", number + 1);
+}
+
+/// The words of the state of a model, as many as it has.
+fn state<'a>(state: *mut u64, words: usize) -> &'a mut [u64] {
+    // SAFETY: the engine lends the handler so many words.
+    unsafe { std::slice::from_raw_parts_mut(state, words) }
+}
+
+unsafe extern "C" fn start<const MESSAGE: usize>(
+    _: *mut u64,
+    _: *const u64,
+    _: *const u64,
+    context: *mut HandlerContext,
+) -> i32 {
+    let (me, lps) = (read::<i64>(context, "me"), read::<i64>(context, "lp_count"));
+    let more = (me as usize) < POPULATION % LPS;
+    for _ in 0..POPULATION as i64 / lps + i64::from(more) {
+        let delay = LOOKAHEAD + exponential(context, 1.0);
+        send(context, me, delay, &[7; MESSAGE]);
+    }
+    0
+}
+
+unsafe extern "C" fn handle<const STATE: usize, const MESSAGE: usize>(
+    words: *mut u64,
+    message: *const u64,
+    parameters: *const u64,
+    context: *mut HandlerContext,
+) -> i32 {
+    let words = state(words, STATE);
+    // SAFETY: the engine lends the handler so many words, and one parameter.
+    let (message, remote) = unsafe {
+        (std::slice::from_raw_parts(message, MESSAGE), f64::from_bits(parameters.read()))
+    };
+    words[0] += 1;
+    if message.iter().any(|word| *word != 7) || words[STATE - 1] == u64::MAX {
+        return 1;
+    }
+    let mut stream = Stream::from_words(read(context, "stream"));
+    let mut to = read::<i64>(context, "me");
+    if stream.chance(remote) {
+        words[1] += 1;
+        to = stream.below(LPS as u64) as i64;
+    }
+    write(context, "stream", stream.words());
+    let delay = LOOKAHEAD + exponential(context, 1.0);
+    send(context, to, delay, &[7; MESSAGE]);
+    0
+}
+
+fn phold<const STATE: usize, const MESSAGE: usize>() -> ForeignModel {
+    model(start::<MESSAGE>, handle::<STATE, MESSAGE>, STATE, MESSAGE)
+}
+
+fn model(start: Handler, handle: Handler, state_words: usize, message_words: usize) -> ForeignModel {
+    let description = Description {
+        name: "foreign".to_owned(),
+        start,
+        handle,
+        lps: LPS,
+        state_words,
+        message_words,
+        initial: vec![0; LPS * state_words],
+        parameters: vec![REMOTE.to_bits()],
+        identity: String::new(),
+        lookahead: Some(LOOKAHEAD),
+    };
+    // SAFETY: the handlers above keep to their arguments.
+    unsafe { ForeignModel::new(description) }.expect("states for all LPs")
+}
+
+fn engines() -> Vec<Engine> {
+    vec![
+        Sequential::default().into(),
+        Conservative { workers: 2, ..Conservative::default() }.into(),
+        Speculative { workers: 2, ..Speculative::default() }.into(),
+        TimeWarp { workers: 1, as_if_many: true, ..TimeWarp::default() }.into(),
+        TimeWarp { workers: 3, ..TimeWarp::default() }.into(),
+    ]
+}
+
+/// The events and the digest of a run of PHOLD in Rust.
+fn oracle() -> (u64, String) {
+    let params = PholdParams {
+        lps: LPS,
+        population: POPULATION,
+        remote: REMOTE,
+        lookahead: LOOKAHEAD,
+        ..PholdParams::default()
+    };
+    let phold = params.model().expect("the parameters are valid");
+    let report = Simulation::new(phold).end(40.0).run().expect("sound");
+    (report.committed_events, report.digest.to_string())
+}
+
+#[test]
+fn phold_is_phold_in_every_engine() {
+    let expected = oracle();
+    for engine in engines() {
+        let foreign = phold::<2, 0>();
+        let told = format!("{engine:?}");
+        let run = Simulation::new(foreign.clone().into_any()).engine(engine).end(40.0).run();
+        let report = run.expect("sound");
+        assert_eq!((report.committed_events, report.digest.to_string()), expected, "{told}");
+        let states = foreign.take_states();
+        assert_eq!(states.iter().step_by(2).sum::<u64>(), expected.0, "{told}");
+        assert!(states.iter().skip(1).step_by(2).sum::<u64>() > expected.0 / 4, "{told}");
+    }
+}
+
+/// Every size class, and ranks, which read and write messages.
+#[test]
+fn sizes_change_nothing_but_the_digest_of_messages() {
+    fn run(foreign: &ForeignModel, engine: Engine, ranks: usize) -> (u64, String) {
+        let mut run = Simulation::new(foreign.clone().into_any()).engine(engine).end(20.0);
+        let report = if ranks > 1 { run.run_on_ranks(ranks) } else { run.run() }.expect("sound");
+        (report.committed_events, report.digest.to_string())
+    }
+    for foreign in [phold::<2, 3>(), phold::<9, 0>(), phold::<9, 3>(), phold::<9, 70>()] {
+        let expected = run(&foreign, Sequential::default().into(), 1);
+        let states = foreign.take_states();
+        for (engine, ranks) in [
+            (TimeWarp { workers: 2, ..TimeWarp::default() }, 1),
+            (TimeWarp { workers: 1, ..TimeWarp::default() }, 2),
+        ] {
+            assert_eq!(run(&foreign, engine.into(), ranks), expected, "{foreign:?}, {ranks}");
+            assert_eq!(foreign.take_states(), states, "{foreign:?}, {ranks}");
+        }
+    }
+}
+
+unsafe extern "C" fn flood(
+    words: *mut u64,
+    _: *const u64,
+    _: *const u64,
+    context: *mut HandlerContext,
+) -> i32 {
+    let words = state(words, 2);
+    words[0] += 1;
+    if words[0] == 1 && read::<i64>(context, "me") == 3 {
+        // More than the outbox has room for at first.
+        for number in 0..1000 {
+            send(context, number % LPS as i64, LOOKAHEAD, &[number as u64; 3]);
+        }
+    }
+    0
+}
+
+/// An outbox grows, and keeps what was sent before.
+#[test]
+fn an_outbox_grows() {
+    let foreign = model(start::<3>, flood, 2, 3);
+    let report = Simulation::new(foreign.clone().into_any()).end(1e3).run().expect("sound");
+    assert_eq!(report.committed_events, POPULATION as u64 + 1000);
+}
+
+unsafe extern "C" fn fail(
+    words: *mut u64,
+    message: *const u64,
+    parameters: *const u64,
+    context: *mut HandlerContext,
+) -> i32 {
+    if read::<f64>(context, "now") > 5.0 && read::<i64>(context, "me") == 4 {
+        state(words, 2)[0] = 0;
+        return 1;
+    }
+    // SAFETY: the arguments are those of this handler.
+    unsafe { handle::<2, 3>(words, message, parameters, context) }
+}
+
+/// The failure that ends a run is the same in every engine, with what the handler had before it.
+#[test]
+fn a_failure_can_be_repeated() {
+    let mut first = None;
+    for engine in engines() {
+        let foreign = model(start::<3>, fail, 2, 3);
+        let run = Simulation::new(foreign.clone().into_any()).engine(engine).end(40.0).run();
+        let error = run.expect_err("LP 4 fails").to_string();
+        let failure = foreign.failures().told_by(&error).expect("a handler failed");
+        assert!(failure.lp == 4 && failure.now > 5.0 && failure.state[0] > 0, "{failure:?}");
+        assert_eq!(failure.message.as_deref().map(|words| &words[..3]), Some(&[7; 3][..]));
+        assert_eq!(*first.get_or_insert(failure.clone()), failure);
+    }
+}

@@ -1,0 +1,468 @@
+"""Handlers compiled by Numba to functions that the engine calls.
+
+A handler becomes ``handle(state*, message*, parameters*, context*) -> int32``. The records are
+Numba's own; the context is a pointer to the engine's structure, whose fields ``_native.layout``
+places. What a handler calls on it becomes a few instructions: random numbers come from the words of
+the LP's stream, and ``send`` writes into the outbox.
+
+The compiled code is kept beside a generated module whose name is a hash of everything it depends on:
+the sources of handlers and helpers, the values of globals and closures, the records, the layout and
+the versions. Numba's own key knows only the entry function.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import os
+import sys
+import tempfile
+import types as python_types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import carray, cfunc, njit, types
+from numba.core import cgutils
+from numba.core.datamodel import models
+from numba.core.dispatcher import Dispatcher
+from numba.extending import intrinsic, overload_attribute, overload_method, register_model
+
+from .. import _native
+from ._records import _PARTS, Record
+
+_AT: dict[str, int] = _native.layout()
+_UNIT = 1.0 / (1 << 53)
+_MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
+_I8, _I32, _I64, _I128 = (ir.IntType(bits) for bits in (8, 32, 64, 128))
+_F64 = ir.DoubleType()
+#: Words of an event in the outbox beside its message: receiver and delay.
+_HEAD = 2
+
+
+class ContextType(types.Type):
+    """The context. A model has a class of its own, because it has its own parameters."""
+
+
+class ParametersType(types.Type):
+    """The parameters, with arrays of any length."""
+
+
+class _PointerModel(models.OpaqueModel):
+    pass
+
+
+def _slot(builder: Any, context: Any, field: str, kind: Any) -> Any:
+    """Where a field of the context is."""
+    place = builder.gep(context, [_I32(_AT[field])])
+    return builder.bitcast(place, kind.as_pointer())
+
+
+def _loader(field: str, of_numba: Any, of_llvm: Any) -> Any:
+    @intrinsic
+    def load(typing: Any, cx: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.load(_slot(builder, args[0], field, of_llvm))
+
+        return of_numba(cx), generate
+
+    return load
+
+
+_now = _loader("now", types.float64, _F64)
+_me = _loader("me", types.int64, _I64)
+_lp_count = _loader("lp_count", types.int64, _I64)
+
+
+@intrinsic
+def _bits(typing: Any, cx: Any) -> Any:
+    """The next 64 bits of the stream: PCG, as `Stream::from_words` of warpline-core says."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _slot(builder, args[0], "stream", _I128)
+        state = builder.load(place)
+        state.align = 8
+        state = builder.mul(state, ir.Constant(_I128, _MULTIPLIER))
+        builder.store(state, place, align=8)
+        turn = builder.trunc(builder.lshr(state, ir.Constant(_I128, 122)), _I64)
+        high = builder.trunc(builder.lshr(state, ir.Constant(_I128, 64)), _I64)
+        word = builder.xor(high, builder.trunc(state, _I64))
+        rotate = ir.FunctionType(_I64, [_I64] * 3)
+        rotate = cgutils.get_or_insert_function(builder.module, rotate, "llvm.fshr.i64")
+        return builder.call(rotate, [word, word, turn])
+
+    return types.uint64(cx), generate
+
+
+@intrinsic
+def _high_half(typing: Any, one: Any, other: Any) -> Any:
+    """The high half of a product."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        wide = builder.mul(builder.zext(args[0], _I128), builder.zext(args[1], _I128))
+        return builder.trunc(builder.lshr(wide, ir.Constant(_I128, 64)), _I64)
+
+    return types.uint64(types.uint64, types.uint64), generate
+
+
+@intrinsic
+def _abscissa(typing: Any, cx: Any, layer: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        table = builder.load(_slot(builder, args[0], "abscissas", _F64.as_pointer()))
+        return builder.load(builder.gep(table, [args[1]]))
+
+    return types.float64(cx, types.uint64), generate
+
+
+@intrinsic
+def _edge(typing: Any, cx: Any, layer: Any, x: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(_F64, [_I8.as_pointer(), _I64, _F64]).as_pointer()
+        return builder.call(builder.load(_slot(builder, args[0], "edge", kind)), args)
+
+    return types.float64(cx, types.uint64, types.float64), generate
+
+
+@njit
+def _uniform(cx: Any) -> Any:
+    return np.float64(_bits(cx) >> np.uint64(11)) * _UNIT
+
+
+@njit
+def _exponential(cx: Any, mean: Any) -> Any:
+    bits = _bits(cx)
+    layer = bits & np.uint64(0xFF)
+    x = np.float64(bits >> np.uint64(11)) * _UNIT * _abscissa(cx, layer)
+    if x < _abscissa(cx, layer + np.uint64(1)):
+        return x * mean
+    return _edge(cx, layer, x) * mean
+
+
+@intrinsic
+def _pointer(typing: Any, address: Any, kind: Any) -> Any:
+    """An address as a pointer to numbers of this kind."""
+    pointer = types.CPointer(kind.dtype)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], context.get_value_type(pointer))
+
+    return pointer(types.int64, kind), generate
+
+
+def _define_context(context: Any, parameters: Any, message: Record) -> None:
+    """What the context of one model can do."""
+    register_model(context)(_PointerModel)
+    for name, load in (("now", _now), ("me", _me), ("lp_count", _lp_count)):
+        overload_attribute(context, name)(_attribute(load))
+
+    @intrinsic
+    def model(typing: Any, cx: Any) -> Any:
+        def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = target.get_value_type(parameters)
+            return builder.load(_slot(builder, args[0], "parameters", kind))
+
+        return parameters(cx), generate
+
+    overload_attribute(context, "model")(_attribute(model))
+    method = {
+        "bits": lambda cx: lambda cx: _bits(cx),
+        "uniform": lambda cx: lambda cx: _uniform(cx),
+        "uniform_in": lambda cx, low, high: lambda cx, low, high: low + (high - low) * _uniform(cx),
+        "chance": lambda cx, p: lambda cx, p: _uniform(cx) < p,
+        "below": lambda cx, bound: lambda cx, bound: np.int64(
+            _high_half(_bits(cx), np.uint64(bound))
+        ),
+        "exponential": lambda cx, mean: lambda cx, mean: _exponential(cx, mean),
+    }
+    for name, implementation in method.items():
+        overload_method(context, name)(implementation)
+    overload_method(context, "send")(_send(message))
+
+
+def _attribute(load: Any) -> Any:
+    return lambda cx: lambda cx: load(cx)
+
+
+def _send(message: Record) -> Any:
+    """The overload of ``send`` for messages with these fields."""
+    stride = 8 * (_HEAD + message.words)
+    names = list(message.dtype.names or ())
+    slots: Any = message.dtype.fields or {}
+    places = [(8 * _HEAD + slots[name][1], numba.from_dtype(slots[name][0])) for name in names]
+
+    @intrinsic
+    def put(typing: Any, cx: Any, to: Any, delay: Any, values: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            cx, to, delay, values = args
+            of_to, of_delay, of_values = signature.args[1:]
+            length = _slot(builder, cx, "len", _I64)
+            number = builder.load(length)
+            is_full = builder.load(_slot(builder, cx, "capacity", _I64))
+            with builder.if_then(builder.icmp_unsigned("==", number, is_full), likely=False):
+                kind = ir.FunctionType(ir.VoidType(), [_I8.as_pointer()]).as_pointer()
+                builder.call(builder.load(_slot(builder, cx, "grow", kind)), [cx])
+            out = builder.load(_slot(builder, cx, "out", _I8.as_pointer()))
+            event = builder.gep(out, [builder.mul(number, _I64(stride))])
+
+            def store(offset: int, value: Any) -> None:
+                place = builder.gep(event, [_I32(offset)])
+                builder.store(value, builder.bitcast(place, value.type.as_pointer()))
+
+            store(0, context.cast(builder, to, of_to, types.int64))
+            store(8, context.cast(builder, delay, of_delay, types.float64))
+            for word in range(message.words):
+                store(8 * (_HEAD + word), _I64(0))
+            for at, (offset, kind) in enumerate(places):
+                given = of_values[at]
+                if given is types.none or isinstance(given, types.Omitted):
+                    continue
+                value = builder.extract_value(values, at)
+                if isinstance(kind, types.NestedArray):
+                    size = kind.dtype.bitwidth // 8
+                    for entry in range(len(given)):
+                        one = builder.extract_value(value, entry)
+                        one = context.cast(builder, one, given[entry], kind.dtype)
+                        store(offset + entry * size, one)
+                else:
+                    store(offset, context.cast(builder, value, given, kind))
+            builder.store(builder.add(number, _I64(1)), length)
+            return context.get_dummy_value()
+
+        return types.void(cx, to, delay, values), generate
+
+    # Overloads know no **fields, so there is one with the names of this message.
+    optional = "".join(f", {name}=None" for name in names)
+    values = "(" + "".join(f"{name}, " for name in names) + ")"
+    source = (
+        f"def send(cx, to, delay{optional}):\n"
+        f"    def implementation(cx, to, delay{optional}):\n"
+        f"        put(cx, to, delay, {values})\n"
+        f"    return implementation\n"
+    )
+    space: dict[str, Any] = {"put": put}
+    exec(source, space)
+    return space["send"]
+
+
+def _define_parameters(parameters: Any, record: Record) -> None:
+    """The parameters as attributes: numbers, and arrays of any length."""
+    register_model(parameters)(_PointerModel)
+    of_record = _numba_record(record)
+
+    @intrinsic
+    def as_record(typing: Any, own: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.bitcast(args[0], context.get_value_type(of_record))
+
+        return of_record(own), generate
+
+    for name in record.fields:
+        space: dict[str, Any] = {"as_record": as_record, "carray": carray, "pointer": _pointer}
+        if name in record.arrays:
+            space["kind"] = numba.from_dtype(record.arrays[name])
+            address, length = (f"as_record(own).{name}{part}" for part in _PARTS)
+            found = f"carray(pointer({address}, kind), {length})"
+        else:
+            found = f"as_record(own).{name}"
+        source = f"def get(own):\n    def implementation(own):\n        return {found}\n"
+        exec(source + "    return implementation\n", space)
+        overload_attribute(parameters, name)(space["get"])
+
+
+def _numba_record(record: Record) -> Any:
+    # Numba knows no records without fields.
+    return numba.from_dtype(record.dtype if record.fields else np.dtype([("_", "u8")]))
+
+
+_ENTRIES = '''"""Entries of a model's handlers. Generated by warpline_sim; may be deleted at any time."""
+
+from warpline_sim._models import _compiler
+
+
+class Context(_compiler.ContextType):
+    pass
+
+
+class Parameters(_compiler.ParametersType):
+    pass
+
+
+def start(state, message, parameters, cx):
+    try:
+        user_start(state, cx)
+    except Exception:
+        return 1
+    return 0
+
+
+def handle(state, message, parameters, cx):
+    try:
+        user_handle(state, message, cx)
+    except Exception:
+        return 1
+    return 0
+'''
+
+
+class Compiled:
+    """The handlers of a model as functions that the engine can call."""
+
+    def __init__(
+        self, handlers: dict[str, Callable[..., Any]], records: tuple[Record, Record, Record]
+    ) -> None:
+        state, message, parameters = records
+        key = _Key()
+        key.add((_native.VERSION, numba.__version__, np.__version__, sorted(_AT.items())))
+        for record in records:
+            key.add((str(record.dtype.descr), record.dtype.itemsize, sorted(record.arrays)))
+        for role in sorted(handlers):
+            key.function(handlers[role])
+        #: What the cached code depends on.
+        self.key = key.digest()
+        module = _module(self.key)
+        of_parameters = module.Parameters(name=f"Parameters_{self.key}")
+        _define_parameters(module.Parameters, parameters)
+        _define_context(module.Context, of_parameters, message)
+        of_context = module.Context(name=f"Context_{self.key}")
+        signature = types.int32(
+            _numba_record(state), _numba_record(message), of_parameters, of_context
+        )
+        jitted: dict[int, Any] = {}
+        self._functions = {}
+        #: How many of them were compiled before.
+        self.hits = 0
+        for role, handler in handlers.items():
+            setattr(module, f"user_{role}", _jitted(handler, jitted))
+            entry = getattr(module, role)
+            compiled = cfunc(signature, boundscheck=True, cache=True)(entry)
+            self.hits += compiled.cache_hits
+            self._functions[role] = compiled
+
+    def address(self, role: str) -> int:
+        """Where the engine finds a handler."""
+        return int(self._functions[role].address)
+
+
+def _folder() -> Path:
+    """Where generated modules and compiled code lie."""
+    places = [os.environ.get("NUMBA_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME")]
+    base = next((Path(place) for place in places if place), Path.home() / ".cache")
+    folder = base / "warpline_sim"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass
+    return Path(tempfile.mkdtemp(prefix="warpline_sim"))
+
+
+def _module(key: str) -> Any:
+    """The generated module with this key."""
+    name = f"_warpline_{key}"
+    if name in sys.modules:
+        return sys.modules[name]
+    path = _folder() / f"{name}.py"
+    if not path.exists():
+        # Another process may write it, too: whoever is last puts the same text there.
+        other = path.with_suffix(f".{os.getpid()}")
+        other.write_text(_ENTRIES)
+        other.replace(path)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _values(function: Any) -> list[tuple[str, Any]]:
+    """The globals and closure variables that a function uses, by name."""
+    found, codes = {}, [function.__code__]
+    while codes:
+        code = codes.pop()
+        codes += [constant for constant in code.co_consts if inspect.iscode(constant)]
+        for name in code.co_names:
+            if name in function.__globals__:
+                found[name] = function.__globals__[name]
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    found.update({name: cell.cell_contents for name, cell in cells})
+    return sorted(found.items())
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is a function that somebody has written beside the model."""
+    return isinstance(value, python_types.FunctionType)
+
+
+def _jitted(function: Any, done: dict[int, Any]) -> Any:
+    """A function ready to be compiled, and with it the helpers that it calls."""
+    if id(function) in done:
+        return done[id(function)]
+    # A copy, so that the globals of the model's module stay as they are.
+    space = dict(function.__globals__)
+    closure = tuple(python_types.CellType() for _ in function.__code__.co_freevars)
+    copy = python_types.FunctionType(
+        function.__code__, space, function.__name__, function.__defaults__, closure or None
+    )
+    done[id(function)] = njit(boundscheck=True)(copy)
+    for name, value in _values(function):
+        if _is_plain(value):
+            value = _jitted(value, done)
+        if name in function.__code__.co_freevars:
+            closure[function.__code__.co_freevars.index(name)].cell_contents = value
+        else:
+            space[name] = value
+    return done[id(function)]
+
+
+class _Key:
+    """A hash of all that compiled code depends on."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self._seen: set[int] = set()
+
+    def add(self, value: Any) -> None:
+        self._hash.update(repr(value).encode() + b"\0")
+
+    def function(self, function: Any) -> None:
+        if isinstance(function, Dispatcher):
+            self.add(sorted(function.targetoptions.items(), key=str))
+            function = function.py_func
+        if id(function) in self._seen:
+            return
+        self._seen.add(id(function))
+        self.add((function.__qualname__, function.__defaults__))
+        self._code(function.__code__)
+        for name, value in _values(function):
+            self.add(name)
+            self._value(value, function.__code__.co_names)
+
+    def _code(self, code: Any) -> None:
+        inner = [constant for constant in code.co_consts if inspect.iscode(constant)]
+        plain = [constant for constant in code.co_consts if not inspect.iscode(constant)]
+        self.add((code.co_code, plain, code.co_names, code.co_varnames, code.co_freevars))
+        for constant in inner:
+            self._code(constant)
+
+    def _value(self, value: Any, names: tuple[str, ...]) -> None:
+        if isinstance(value, Dispatcher) or _is_plain(value):
+            self.function(value)
+        elif isinstance(value, np.ndarray):
+            self.add((value.dtype.str, value.shape, value.tobytes()))
+        elif inspect.ismodule(value):
+            self.add(value.__name__)
+            if value.__name__.split(".")[0] not in ("numpy", "math", "numba"):
+                for name in names:
+                    if hasattr(value, name):
+                        self._value(getattr(value, name), names)
+        else:
+            self.add(value)
+
+    def digest(self) -> str:
+        return self._hash.hexdigest()[:16]

@@ -1,0 +1,160 @@
+"""Handlers in the interpreter: whole runs on the sequential engine, and single calls that failed."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import _native
+from ._records import Record, View, words_of
+
+_MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
+_MASK = (1 << 128) - 1
+_UNIT = 1.0 / (1 << 53)
+
+
+class Context:
+    """What a handler sees of the engine. The numbers drawn are those of every other engine."""
+
+    def __init__(
+        self,
+        place: tuple[float, int, int],
+        stream: tuple[int, int],
+        parameters: View,
+        message: Record,
+    ) -> None:
+        self.now, self.me, self.lp_count = place
+        self.model = parameters
+        self._stream = stream[1] << 64 | stream[0]
+        self._message = message
+        #: Receiver, delay and message of each event.
+        self.sent: list[tuple[int, float, bytes]] = []
+
+    @property
+    def stream(self) -> tuple[int, int]:
+        return self._stream & (1 << 64) - 1, self._stream >> 64
+
+    def bits(self) -> int:
+        state = self._stream = self._stream * _MULTIPLIER & _MASK
+        word, turn = (state >> 64 ^ state) & (1 << 64) - 1, state >> 122
+        return (word >> turn | word << (64 - turn)) & (1 << 64) - 1
+
+    def uniform(self) -> float:
+        return (self.bits() >> 11) * _UNIT
+
+    def uniform_in(self, low: float, high: float) -> float:
+        return low + (high - low) * self.uniform()
+
+    def chance(self, p: float) -> bool:
+        return self.uniform() < p
+
+    def below(self, bound: int) -> int:
+        return self.bits() * int(bound) >> 64
+
+    def exponential(self, mean: float) -> float:
+        drawn, low, high = _native.exponential(*self.stream)
+        self._stream = high << 64 | low
+        return drawn * mean
+
+    def send(self, to: int, delay: float, **fields: Any) -> None:
+        contents = b""
+        if self._message.fields:
+            record = np.zeros((), self._message.dtype)
+            for name, value in fields.items():
+                record[name] = value
+            contents = words_of(record)
+        self.sent.append((int(to), float(delay), contents))
+
+
+class Interpreted:
+    """Handlers as functions that the engine can call."""
+
+    def __init__(
+        self,
+        handlers: dict[str, Callable[..., Any]],
+        records: tuple[Record, Record],
+        parameters: View,
+    ) -> None:
+        self._handlers = handlers
+        self._records = records
+        self._parameters = parameters
+        self._layout = _native.layout()
+        self.error: Exception | None = None
+        words = [ctypes.c_void_p] * 4
+        self._signature = ctypes.CFUNCTYPE(ctypes.c_int32, *words)
+        self._grow = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+        self._callbacks = {role: self._callback(role) for role in handlers}
+
+    def address(self, role: str) -> int:
+        """Where the engine finds a handler."""
+        address = ctypes.cast(self._callbacks[role], ctypes.c_void_p).value
+        assert address is not None
+        return address
+
+    def _callback(self, role: str) -> Any:
+        def entry(state: int, message: int, _: int, context: int) -> int:
+            try:
+                self._call(role, state, message, context)
+            except Exception as error:
+                # The first one counts: the sequential engine ends with it.
+                self.error = self.error or error
+                return 1
+            return 0
+
+        return self._signature(entry)
+
+    def _call(self, role: str, state: int, message: int, address: int) -> None:
+        at = self._layout
+        raw = (ctypes.c_char * (at["abscissas"] + 8)).from_address(address)
+        (low, high) = struct.unpack_from("=QQ", raw, at["stream"])
+        (now,) = struct.unpack_from("=d", raw, at["now"])
+        (me, lps) = struct.unpack_from("=qq", raw, at["me"])
+        of_state, of_message = self._records
+        context = Context((now, me, lps), (low, high), self._parameters, of_message)
+        handler = self._handlers[role]
+        view = _view(state, of_state)
+        if role == "start":
+            handler(view, context)
+        else:
+            handler(view, _view(message, of_message), context)
+        struct.pack_into("=QQ", raw, at["stream"], *context.stream)
+        for number, (to, delay, contents) in enumerate(context.sent):
+            if number == struct.unpack_from("=Q", raw, at["capacity"])[0]:
+                struct.pack_into("=Q", raw, at["len"], number)
+                self._grow(struct.unpack_from("=Q", raw, at["grow"])[0])(address)
+            (out,) = struct.unpack_from("=Q", raw, at["out"])
+            event = struct.pack("=qd", to, delay) + contents
+            ctypes.memmove(out + number * len(event), event, len(event))
+        struct.pack_into("=Q", raw, at["len"], len(context.sent))
+
+    def repeat(
+        self, failure: tuple[int, float, tuple[int, int], bytes, bytes | None], lps: int
+    ) -> Exception | None:
+        """Does once more what failed, and returns the exception that it raises."""
+        lp, now, stream, state, message = failure
+        of_state, of_message = self._records
+        context = Context((now, lp, lps), stream, self._parameters, of_message)
+        views = [_copy(state, of_state)]
+        views += [] if message is None else [_copy(message, of_message)]
+        try:
+            self._handlers["start" if message is None else "handle"](*views, context)
+        except Exception as error:
+            return error
+        return None
+
+
+def _view(address: int, record: Record) -> View | None:
+    if not record.fields:
+        return None
+    memory: Any = (ctypes.c_char * record.dtype.itemsize).from_address(address)
+    return View(np.ndarray((), record.dtype, memory))
+
+
+def _copy(contents: bytes, record: Record) -> View | None:
+    if not record.fields:
+        return None
+    return View(np.frombuffer(bytearray(contents), record.dtype, 1)[0:1].reshape(()))

@@ -1,0 +1,241 @@
+"""A model written in Python."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .. import _native, _progress
+from .._calls import Progress, settings_of
+from .._errors import ConfigurationError, ModelError
+from .._report import Report
+from ._check import check
+from ._interpreter import Interpreted
+from ._records import View, filled, record_of, words_of
+
+_Handler = Callable[..., Any]
+
+
+class Model:
+    """A model: the records of an LP's state, of messages and of parameters, and its handlers.
+
+    ::
+
+        @wl.state
+        class Node:
+            handled: wl.i64
+
+        @wl.message
+        class Token:
+            hops: wl.i64
+
+        @wl.params
+        class Params:
+            mean: wl.f64
+
+        model = wl.Model("ring", Node, Token, Params)
+
+        @model.start
+        def start(state, cx):
+            cx.send(cx.me, cx.exponential(cx.model.mean))
+
+        @model.handler
+        def handle(state, msg, cx):
+            state.handled += 1
+            to = (cx.me + 1) % cx.lp_count
+            cx.send(to, cx.exponential(cx.model.mean), hops=msg.hops + 1)
+
+        report = model.run(Params(mean=1.0), lps=8, end=100, engine="timewarp", workers=2)
+        print(report.states["handled"].sum())
+
+    Handlers are compiled by Numba, and every engine runs them; without Numba, or with
+    ``interpret=True``, the interpreter runs them on the sequential engine, with the same result.
+    """
+
+    def __init__(
+        self, name: str, state: type[Any], message: type[Any], params: type[Any]
+    ) -> None:
+        self.name = name
+        self._state = record_of(state, "state")
+        self._message = record_of(message, "message")
+        self._params = record_of(params, "params")
+        self._handlers: dict[str, _Handler] = {}
+        self._finish: Callable[..., Mapping[str, float]] | None = None
+        self._compiled: Any = None
+
+    def _take(self, role: str, handler: _Handler) -> _Handler:
+        check(handler, role, (self._state, self._message, self._params))
+        self._handlers[role] = handler
+        self._compiled = None
+        return handler
+
+    def start(self, handler: _Handler) -> _Handler:
+        """``start(state, cx)`` sends the first events of an LP."""
+        return self._take("start", handler)
+
+    def handler(self, handler: _Handler) -> _Handler:
+        """``handle(state, msg, cx)`` handles an event."""
+        return self._take("handle", handler)
+
+    def finish(self, finish: Callable[..., Mapping[str, float]]) -> Any:
+        """``finish(states, params, end)`` computes the results of a run, in the interpreter: from
+        the states of all LPs, an array of records, to numbers by name."""
+        self._finish = finish
+        return finish
+
+    def run(
+        self,
+        params: Any = None,
+        *,
+        lps: int,
+        states: Any = None,
+        lookahead: float | None = None,
+        interpret: bool | None = None,
+        progress: Progress = False,
+        **settings: Any,
+    ) -> Report:
+        """Runs the model, and returns its report; ``report.states`` has the states at the end.
+
+        Args:
+            params: An instance of the record of parameters, or a mapping.
+            lps: The number of LPs.
+            states: The states at the beginning, an array of records with one for each LP; zeros
+                without it.
+            lookahead: A promise: no event to another LP has a smaller delay.
+            interpret: True to run the handlers in the interpreter, on the sequential engine.
+            settings: ``end``, ``engine``, ``workers``, ``seed`` and the other flags of ``warpline
+                run``, with ``_`` in place of ``-``.
+
+        Raises:
+            ConfigurationError: a key or a value cannot be used.
+            ModelError: a send cannot be admitted, such as an event into the past.
+            Exception: whatever a handler raises, with LP, virtual time and event in a note.
+        """
+        for role, decorator in (("start", "start"), ("handle", "handler")):
+            if role not in self._handlers:
+                raise _refusal(f"the model has no handler `@model.{decorator}`")
+        given = {} if params is None else params
+        values = dict(given if isinstance(given, Mapping) else vars(given))
+        whole, kept = filled(self._params, values)
+        if not isinstance(lps, int | np.integer) or lps < 1:
+            raise _refusal(f"`lps` is {lps!r}, but must be a whole number above 0")
+        arrays = dict(zip((name for name in values if name in self._params.arrays), kept))
+        view = View(whole, arrays)
+        records = (self._state, self._message)
+        in_interpreter = Interpreted(self._handlers, records, view)
+        runner: Any = in_interpreter if self._interprets(interpret, settings) else self.compiled()
+        shown = {name: _plain(value) for name, value in values.items()}
+        written = _Written()
+        written.name, written.lps, written.lookahead = self.name, int(lps), lookahead
+        written.start, written.handle = runner.address("start"), runner.address("handle")
+        written.state_words, written.message_words = self._state.words, self._message.words
+        written.initial = self._initial(states, int(lps))
+        written.parameters = words_of(whole) or bytes(8)
+        written.shown = json.dumps(shown)
+        written.identity = f"{getattr(runner, 'key', 'interpreted')} {written.shown}"
+        try:
+            with _progress.shown(progress, self.name) as show:
+                told, final = _native.run_model(written, settings_of(settings), show)
+        except ModelError as error:
+            raise self._own(error, in_interpreter, runner, int(lps)) from None
+        report = json.loads(told)
+        end_states = self._read(final, int(lps))
+        if self._finish is not None:
+            results = self._finish(end_states, View(whole, arrays), report["end_time"])
+            report["results"] = {name: float(value) for name, value in results.items()}
+        return replace(Report.from_dict(report), states=end_states)
+
+    def compiled(self) -> Any:
+        """The handlers, compiled. A run does this by itself; a call moves the time it takes."""
+        if self._compiled is None:
+            from ._compiler import Compiled
+
+            records = (self._state, self._message, self._params)
+            self._compiled = Compiled(self._handlers, records)
+        return self._compiled
+
+    def _interprets(self, asked: bool | None, settings: dict[str, Any]) -> bool:
+        if asked is False:
+            return False
+        engine = settings.get("engine", "sequential" if asked else None)
+        if not asked and importlib.util.find_spec("numba") is not None:
+            return False
+        if engine not in (None, "sequential"):
+            why = "interpret=True" if asked else "without Numba (pip install warpline-sim[models])"
+            raise _refusal(f"`engine` is {engine!r}, but must be 'sequential' with {why}")
+        settings["engine"] = "sequential"
+        return True
+
+    def _initial(self, states: Any, lps: int) -> bytes:
+        if states is None:
+            return bytes(8 * self._state.words * lps)
+        array = np.asarray(states)
+        if array.dtype != self._state.dtype or array.shape != (lps,):
+            raise _refusal(
+                f"`states` is an array {array.shape} of {array.dtype}, but must be one of "
+                f"({lps},) with the dtype of the state, {self._state.dtype}"
+            )
+        rows = np.zeros((lps, 8 * self._state.words), np.uint8)
+        rows[:, : array.dtype.itemsize] = np.ascontiguousarray(array).view(np.uint8).reshape(
+            lps, -1
+        )
+        return rows.tobytes()
+
+    def _read(self, final: bytes, lps: int) -> Any:
+        if not self._state.fields:
+            return np.zeros(lps, self._state.dtype)
+        rows = np.frombuffer(final, np.uint8).reshape(lps, -1)
+        rows = np.ascontiguousarray(rows[:, : self._state.dtype.itemsize])
+        return rows.view(self._state.dtype)[:, 0]
+
+    def _own(
+        self, error: ModelError, interpreter: Interpreted, runner: Any, lps: int
+    ) -> Exception:
+        """The exception of the handler itself, if one has raised."""
+        failure = getattr(error, "_failure", None)
+        if failure is None:
+            return error
+        raised = interpreter.error
+        if runner is not interpreter:
+            raised = interpreter.repeat(failure, lps)
+        if raised is None:
+            return error
+        raised.add_note(str(error))
+        return raised
+
+
+class _Written:
+    """What the native part reads of a model."""
+
+    name: str
+    start: int
+    handle: int
+    lps: int
+    state_words: int
+    message_words: int
+    initial: bytes
+    parameters: bytes
+    shown: str
+    identity: str
+    lookahead: float | None
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON has it."""
+    array = np.asarray(value)
+    if array.size > 16:
+        return f"{array.size} numbers"
+    plain = array.tolist()
+    if isinstance(plain, float) and not math.isfinite(plain):
+        return str(plain)
+    return plain
+
+
+def _refusal(what: str) -> ConfigurationError:
+    return ConfigurationError(what, kind="configuration")

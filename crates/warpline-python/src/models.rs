@@ -1,0 +1,119 @@
+//! Models written in Python: their handlers are compiled functions (or callbacks of the
+//! interpreter), their states and messages words.
+
+#![expect(unsafe_code, reason = "handlers come as addresses")]
+
+use std::mem::transmute;
+
+use pyo3::{
+    exceptions::PyValueError,
+    prelude::*,
+    types::{PyBytes, PyDict},
+};
+use warpline::Stream;
+use warpline_cli::{Application, Caller, ModelParams};
+use warpline_foreign::{Description, ForeignModel, Handler, LAYOUT};
+
+use crate::calls::{Setting, exception, looked_after};
+
+/// Where the fields of a handler's context are, in bytes.
+#[pyfunction]
+pub(crate) fn layout(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let fields = PyDict::new(py);
+    for (field, offset) in LAYOUT {
+        fields.set_item(field, offset)?;
+    }
+    Ok(fields)
+}
+
+/// Draws an exponential number with mean 1 from the stream with these words; returns it, and the
+/// words after it.
+#[pyfunction]
+pub(crate) fn exponential(low: u64, high: u64) -> (f64, u64, u64) {
+    let mut stream = Stream::from_words([low, high]);
+    let drawn = stream.exponential(1.0);
+    let [low, high] = stream.words();
+    (drawn, low, high)
+}
+
+/// What Python says of a model.
+#[derive(FromPyObject)]
+pub(crate) struct Written {
+    name: String,
+    /// The addresses of the handlers, which Python keeps alive.
+    start: usize,
+    handle: usize,
+    lps: usize,
+    state_words: usize,
+    message_words: usize,
+    initial: Vec<u8>,
+    parameters: Vec<u8>,
+    /// The parameters as JSON, for the report.
+    shown: String,
+    identity: String,
+    lookahead: Option<f64>,
+}
+
+/// Runs a model, and returns its report as JSON, and the states at its end.
+#[pyfunction]
+pub(crate) fn run_model<'py>(
+    py: Python<'py>,
+    model: Written,
+    settings: Vec<(String, Setting)>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<(String, Bound<'py, PyBytes>)> {
+    let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+    let shown = serde_json::from_str(&model.shown).map_err(|error| wrong(&error))?;
+    let name = model.name.clone();
+    let foreign = foreign(model).map_err(|error| wrong(&error))?;
+    let settings = settings.into_iter().map(|(key, value)| (key, value.into())).collect();
+    let made = foreign.clone();
+    let params = ModelParams::made(name, shown, move || made.clone().into_any());
+    let work = |caller: Caller<'_>| Application::call_made(&params, settings, caller);
+    match looked_after(py, progress, work)? {
+        Ok(report) => {
+            let states: Vec<u8> =
+                foreign.take_states().iter().flat_map(|word| word.to_ne_bytes()).collect();
+            Ok((report.to_string(), PyBytes::new(py, &states)))
+        }
+        Err(error) => {
+            let raised = exception(py, &error)?;
+            if let Some(failure) = foreign.failures().told_by(&error.message()) {
+                let bytes = |words: &[u64]| {
+                    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+                    PyBytes::new(py, &bytes)
+                };
+                let state = bytes(&failure.state);
+                let message = failure.message.as_deref().map(bytes);
+                let told = (failure.lp, failure.now, failure.stream, state, message);
+                raised.value(py).setattr("_failure", told)?;
+            }
+            Err(raised)
+        }
+    }
+}
+
+fn foreign(model: Written) -> Result<ForeignModel, warpline::ConfigError> {
+    let words = |bytes: &[u8]| -> Vec<u64> {
+        bytes.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).collect()
+    };
+    let handler = |address: usize| {
+        // SAFETY: Numba, or ctypes, has made a function with this signature at the address.
+        unsafe { transmute::<*const (), Handler>(std::ptr::with_exposed_provenance(address)) }
+    };
+    let description = Description {
+        start: handler(model.start),
+        handle: handler(model.handle),
+        lps: model.lps,
+        state_words: model.state_words,
+        message_words: model.message_words,
+        initial: words(&model.initial),
+        parameters: words(&model.parameters),
+        identity: model.identity,
+        lookahead: model.lookahead,
+        name: model.name,
+    };
+    // SAFETY: the handlers are compiled with checks of bounds, hold no state of their own, and
+    // return every exception as a status; Python keeps them and their data until the run is over.
+    unsafe { ForeignModel::new(description) }
+}
