@@ -51,8 +51,12 @@ pub struct HandlerContext {
     abscissas: *const f64,
     // Below this, for this crate only.
     stride: usize,
-    spill: Vec<u64>,
+    spill: Option<Box<Spill>>,
 }
+
+/// An outbox that has grown. In a box, because most calls need none, and each makes a context.
+#[derive(Debug)]
+struct Spill(Vec<u64>);
 
 /// Where the fields are that a handler uses, in bytes.
 ///
@@ -83,20 +87,36 @@ const OUTBOX: usize = 64;
 /// Words of an event beside its message: receiver and delay.
 const HEAD: usize = 2;
 
+/// What every call of a model needs. Computed once: two divisions take as long as a small handler.
+#[derive(Debug)]
+pub(super) struct Calls {
+    parameters: Vec<u64>,
+    /// Words of an event in the outbox, and how many events it has room for.
+    stride: usize,
+    capacity: usize,
+    pub(super) failures: Failures,
+}
+
+impl Calls {
+    pub(super) fn new(parameters: Vec<u64>, message_words: usize) -> Self {
+        let stride = HEAD + message_words;
+        Self { parameters, stride, capacity: OUTBOX / stride, failures: Failures::default() }
+    }
+}
+
 /// Lets a handler handle a message, or start an LP.
 #[inline]
 pub(super) fn call<S: Words, M: Words>(
     handler: Handler,
     state: &mut S,
     message: Option<&M>,
-    (parameters, message_words): (&[u64], usize),
-    failures: &Failures,
+    calls: &Calls,
     cx: &mut impl Context<M>,
 ) {
     let mut outbox = [const { MaybeUninit::<u64>::uninit() }; OUTBOX];
     let stream = cx.rng().words();
     let before = state.keep();
-    let stride = HEAD + message_words;
+    let &Calls { ref parameters, stride, capacity, .. } = calls;
     let mut context = HandlerContext {
         stream,
         now: cx.now().get(),
@@ -105,12 +125,12 @@ pub(super) fn call<S: Words, M: Words>(
         parameters: parameters.as_ptr(),
         out: outbox.as_mut_ptr().cast(),
         len: 0,
-        capacity: (OUTBOX / stride) as u64,
+        capacity: capacity as u64,
         edge,
         grow,
         abscissas: Stream::exponential_abscissas().as_ptr(),
         stride,
-        spill: Vec::new(),
+        spill: None,
     };
     let contents = message.map_or(&[][..], Words::get).as_ptr();
     let words = state.get_mut().as_mut_ptr();
@@ -119,42 +139,52 @@ pub(super) fn call<S: Words, M: Words>(
     let status = unsafe { handler(words, contents, parameters.as_ptr(), &raw mut context) };
     *cx.rng() = Stream::from_words(context.stream);
     if status != 0 {
-        let failure = Failure {
-            lp: cx.me().get(),
-            now: context.now,
-            stream,
-            state: S::kept(&before).to_vec(),
-            message: message.map(|message| message.get().to_vec()),
-        };
-        cx.fail(format_args!("{}", failures.note(failure)));
+        let place = (cx.me(), context.now, stream);
+        fail(place, S::kept(&before), message.map(Words::get), &calls.failures, cx);
         return;
     }
     let sent = context.len as usize * stride;
     // SAFETY: the handler has written so many events, each of `stride` words (CALL-A).
-    let sent = unsafe { slice::from_raw_parts(context.out, sent) };
-    for event in sent.chunks_exact(stride) {
-        let (to, delay) = (event[0] as i64, f64::from_bits(event[1]));
-        let Ok(to) = u32::try_from(to) else {
+    let mut sent = unsafe { slice::from_raw_parts(context.out, sent) };
+    while let Some((&[to, delay], rest)) = sent.split_first_chunk::<HEAD>() {
+        let (contents, rest) = rest.split_at(stride - HEAD);
+        sent = rest;
+        let Ok(receiver) = u32::try_from(to as i64) else {
+            let to = to as i64;
             cx.fail(format_args!("it sends to LP {to}, but LPs are numbered from 0 on"));
             return;
         };
-        cx.send(LpId::new(to), delay, M::of(&event[HEAD..]));
+        cx.send(LpId::new(receiver), f64::from_bits(delay), M::of(contents));
     }
+}
+
+/// A handler has failed.
+#[cold]
+fn fail<M>(
+    (me, now, stream): (LpId, f64, [u64; 2]),
+    state: &[u64],
+    message: Option<&[u64]>,
+    failures: &Failures,
+    cx: &mut impl Context<M>,
+) {
+    let (state, message) = (state.to_vec(), message.map(<[u64]>::to_vec));
+    let failure = Failure { lp: me.get(), now, stream, state, message };
+    cx.fail(format_args!("{}", failures.note(failure)));
 }
 
 /// Makes room for twice as many events, at least one more.
 unsafe extern "C" fn grow(context: *mut HandlerContext) {
     // SAFETY: a handler calls this with its own context, which nobody else uses meanwhile.
     let context = unsafe { &mut *context };
-    if context.spill.is_empty() {
-        let sent = context.len as usize * context.stride;
+    let sent = context.len as usize * context.stride;
+    let spill = context.spill.get_or_insert_with(|| {
         // SAFETY: the handler has written so many events (CALL-A).
         let sent = unsafe { slice::from_raw_parts(context.out, sent) };
-        context.spill.extend_from_slice(sent);
-    }
+        Box::new(Spill(sent.to_vec()))
+    });
     context.capacity = (2 * context.capacity).max(1);
-    context.spill.resize(context.capacity as usize * context.stride, 0);
-    context.out = context.spill.as_mut_ptr();
+    spill.0.resize(context.capacity as usize * context.stride, 0);
+    context.out = spill.0.as_mut_ptr();
 }
 
 /// The rare branch of [`Stream::exponential`]. `layer` is below 256.

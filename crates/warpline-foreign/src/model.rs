@@ -13,13 +13,13 @@ use warpline::{
 };
 
 use super::{
-    call::{Handler, call},
+    call::{Calls, Handler, call},
     failures::Failures,
     words::{Boxed, Words},
 };
 
 /// A state of at most this many words lies in the LP itself.
-const STATE_IN_PLACE: usize = 4;
+const STATE_IN_PLACE: usize = 2;
 /// A message of at most this many words lies in the event's buffer itself.
 const MESSAGE_IN_PLACE: usize = 4;
 
@@ -54,8 +54,9 @@ pub struct Description {
 pub struct ForeignModel(Arc<Inner>);
 
 struct Inner {
+    /// Without the parameters, which are with the calls.
     description: Description,
-    failures: Failures,
+    calls: Calls,
     states: Mutex<States>,
 }
 
@@ -82,8 +83,10 @@ impl ForeignModel {
             let allowed = format!("{state_words} words for each of {lps} LPs");
             return Err(ConfigError::new("states", initial.len(), &allowed));
         }
-        let (failures, states) = (Failures::default(), Mutex::default());
-        Ok(Self(Arc::new(Inner { description, failures, states })))
+        let mut description = description;
+        let parameters = std::mem::take(&mut description.parameters);
+        let calls = Calls::new(parameters, description.message_words);
+        Ok(Self(Arc::new(Inner { description, calls, states: Mutex::default() })))
     }
 
     /// The model for a run, in the size class that it needs.
@@ -108,7 +111,7 @@ impl ForeignModel {
     /// What failed in its runs.
     #[must_use]
     pub fn failures(&self) -> &Failures {
-        &self.0.failures
+        &self.0.calls.failures
     }
 
     /// The states at the end of the last run; none if there was no such run.
@@ -168,16 +171,14 @@ impl<S: Words, M: Words> LogicalProcess for ForeignLp<S, M> {
     type Summary = Vec<u64>;
 
     fn start(&mut self, model: &Self::Model, cx: &mut impl Context<M>) {
-        let Description { start, parameters, message_words, .. } = &model.inner.description;
-        let shared = (&parameters[..], *message_words);
-        call(*start, &mut self.state, None, shared, &model.inner.failures, cx);
+        let start = model.inner.description.start;
+        call(start, &mut self.state, None, &model.inner.calls, cx);
     }
 
     #[inline]
     fn handle(&mut self, model: &Self::Model, message: &M, cx: &mut impl Context<M>) {
-        let Description { handle, parameters, message_words, .. } = &model.inner.description;
-        let shared = (&parameters[..], *message_words);
-        call(*handle, &mut self.state, Some(message), shared, &model.inner.failures, cx);
+        let handle = model.inner.description.handle;
+        call(handle, &mut self.state, Some(message), &model.inner.calls, cx);
     }
 
     #[inline]

@@ -23,9 +23,8 @@ impl<const N: usize> Words for [u64; N] {
 
     #[inline]
     fn of(words: &[u64]) -> Self {
-        let mut all = [0; N];
-        all[..words.len()].copy_from_slice(words);
-        all
+        // They are few, so a loop is faster than a call that copies.
+        std::array::from_fn(|at| words.get(at).copied().unwrap_or(0))
     }
 
     #[inline]

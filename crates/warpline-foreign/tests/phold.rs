@@ -31,6 +31,8 @@ fn write<T>(context: *mut HandlerContext, name: &str, value: T) {
     unsafe { field::<T>(context, name).write(value) };
 }
 
+type Edge = unsafe extern "C" fn(*mut HandlerContext, u64, f64) -> f64;
+
 fn exponential(context: *mut HandlerContext, mean: f64) -> f64 {
     let mut stream = Stream::from_words(read(context, "stream"));
     let bits = stream.bits();
@@ -39,22 +41,23 @@ fn exponential(context: *mut HandlerContext, mean: f64) -> f64 {
     let x = |layer: u64| {
         let table: *const f64 = read(context, "abscissas");
         // SAFETY: the table has 257 entries.
-        unsafe { table.add(layer as usize).read() }
+        unsafe { table.wrapping_add(layer as usize).read() }
     };
     let drawn = (bits >> 11) as f64 / (1_u64 << 53) as f64 * x(layer);
     if drawn < x(layer + 1) {
         return drawn * mean;
     }
-    type Edge = unsafe extern "C" fn(*mut HandlerContext, u64, f64) -> f64;
+    let edge: Edge = read(context, "edge");
     // SAFETY: the function is called with the context that it came with.
-    mean * unsafe { read::<Edge>(context, "edge")(context, layer, drawn) }
+    mean * unsafe { edge(context, layer, drawn) }
 }
 
 fn send(context: *mut HandlerContext, to: i64, delay: f64, message: &[u64]) {
     let number: u64 = read(context, "len");
     if number == read::<u64>(context, "capacity") {
+        let grow: unsafe extern "C" fn(*mut HandlerContext) = read(context, "grow");
         // SAFETY: the function is called with the context that it came with.
-        unsafe { read::<unsafe extern "C" fn(*mut HandlerContext)>(context, "grow")(context) };
+        unsafe { grow(context) };
     }
     let out: *mut u64 = read(context, "out");
     let event = [&[to as u64, delay.to_bits()], message].concat();
@@ -92,10 +95,10 @@ unsafe extern "C" fn handle<const STATE: usize, const MESSAGE: usize>(
     context: *mut HandlerContext,
 ) -> i32 {
     let words = state(words, STATE);
-    // SAFETY: the engine lends the handler so many words, and one parameter.
-    let (message, remote) = unsafe {
-        (std::slice::from_raw_parts(message, MESSAGE), f64::from_bits(parameters.read()))
-    };
+    // SAFETY: the engine lends the handler so many words.
+    let message = unsafe { std::slice::from_raw_parts(message, MESSAGE) };
+    // SAFETY: the model has one parameter.
+    let remote = f64::from_bits(unsafe { parameters.read() });
     words[0] += 1;
     if message.iter().any(|word| *word != 7) || words[STATE - 1] == u64::MAX {
         return 1;
@@ -116,7 +119,12 @@ fn phold<const STATE: usize, const MESSAGE: usize>() -> ForeignModel {
     model(start::<MESSAGE>, handle::<STATE, MESSAGE>, STATE, MESSAGE)
 }
 
-fn model(start: Handler, handle: Handler, state_words: usize, message_words: usize) -> ForeignModel {
+fn model(
+    start: Handler,
+    handle: Handler,
+    state_words: usize,
+    message_words: usize,
+) -> ForeignModel {
     let description = Description {
         name: "foreign".to_owned(),
         start,
@@ -174,7 +182,7 @@ fn phold_is_phold_in_every_engine() {
 
 /// Every size class, and ranks, which read and write messages.
 #[test]
-fn sizes_change_nothing_but_the_digest_of_messages() {
+fn every_size_class_agrees() {
     fn run(foreign: &ForeignModel, engine: Engine, ranks: usize) -> (u64, String) {
         let mut run = Simulation::new(foreign.clone().into_any()).engine(engine).end(20.0);
         let report = if ranks > 1 { run.run_on_ranks(ranks) } else { run.run() }.expect("sound");
@@ -228,7 +236,7 @@ unsafe extern "C" fn fail(
         state(words, 2)[0] = 0;
         return 1;
     }
-    // SAFETY: the arguments are those of this handler.
+    // SAFETY: these are the arguments of this handler.
     unsafe { handle::<2, 3>(words, message, parameters, context) }
 }
 
