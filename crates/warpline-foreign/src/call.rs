@@ -5,7 +5,8 @@
 //! # Invariants
 //!
 //! - **CALL-A.** `out` points to room for `capacity` events of `2 + message_words` words each, of
-//!   which the handler has written the first `len`; `grow` makes more room when `len` is `capacity`.
+//!   which the handler has written the first `len`; `grow` makes more room when `len` is
+//!   `capacity`.
 
 #![expect(unsafe_code, reason = "handlers are functions of another language")]
 
@@ -134,8 +135,8 @@ pub(super) fn call<S: Words, M: Words>(
     };
     let contents = message.map_or(&[][..], Words::get).as_ptr();
     let words = state.get_mut().as_mut_ptr();
-    // SAFETY: whoever made the model has promised that the handler keeps to its arguments. The state
-    // is borrowed by this call alone; message, parameters and context outlive it (CALL-A).
+    // SAFETY: whoever made the model has promised that the handler keeps to its arguments. The
+    // state is borrowed by this call alone; message, parameters and context outlive it (CALL-A).
     let status = unsafe { handler(words, contents, parameters.as_ptr(), &raw mut context) };
     *cx.rng() = Stream::from_words(context.stream);
     if status != 0 {

@@ -11,15 +11,15 @@
 //! takes the events from there when the handler has returned, so no panic and no unwinding passes
 //! through foreign frames.
 //!
-//! Called by `warpline-python`, for models written in Python. The unsafe code of both is in
-//! [`call`](mod@call) and in the constructor.
+//! Called by `warpline-python`, for models written in Python. Unsafe are a call and the constructor
+//! of a model.
 //!
 //! # Invariants
 //!
 //! - **FOREIGN-A.** What a handler changes, it changes in its own state, in the words of its stream
 //!   and in its outbox; all three are rolled back by the engine.
-//! - **FOREIGN-B.** A handler that fails has no effect: its outbox is dropped, and the run ends once
-//!   the event can no longer be undone.
+//! - **FOREIGN-B.** A handler that fails has no effect: its outbox is dropped, and the run ends
+//!   once the event can no longer be undone.
 
 mod call;
 mod failures;

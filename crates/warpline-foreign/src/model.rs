@@ -74,8 +74,9 @@ impl ForeignModel {
     ///
     /// For as long as the model is used, `start` and `handle` are functions that can be called from
     /// any thread, several at a time, and that keep to what [`Handler`] and
-    /// [`HandlerContext`](super::HandlerContext) say: they write nothing but the words of the state,
-    /// the stream and the outbox, they read nothing that changes meanwhile, and they do not unwind.
+    /// [`HandlerContext`](super::HandlerContext) say: they write nothing but the words of the
+    /// state, the stream and the outbox, they read nothing that changes meanwhile, and they do not
+    /// unwind.
     #[expect(unsafe_code, reason = "handlers are functions of another language")]
     pub unsafe fn new(description: Description) -> Result<Self, ConfigError> {
         let Description { lps, state_words, initial, .. } = &description;

@@ -165,6 +165,7 @@ fn oracle() -> (u64, String) {
     (report.committed_events, report.digest.to_string())
 }
 
+/// FOREIGN-A: what handlers do is rolled back with their LPs.
 #[test]
 fn phold_is_phold_in_every_engine() {
     let expected = oracle();
@@ -218,7 +219,7 @@ unsafe extern "C" fn flood(
     0
 }
 
-/// An outbox grows, and keeps what was sent before.
+/// CALL-A: an outbox grows, and keeps what was sent before.
 #[test]
 fn an_outbox_grows() {
     let foreign = model(start::<3>, flood, 2, 3);
@@ -240,7 +241,8 @@ unsafe extern "C" fn fail(
     unsafe { handle::<2, 3>(words, message, parameters, context) }
 }
 
-/// The failure that ends a run is the same in every engine, with what the handler had before it.
+/// FOREIGN-B: the failure that ends a run is the same in every engine, with what the handler had
+/// before it.
 #[test]
 fn a_failure_can_be_repeated() {
     let mut first = None;

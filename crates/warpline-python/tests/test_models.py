@@ -232,9 +232,9 @@ def test_a_helper_that_changes_is_compiled_anew(tmp_path):
         "@wl.params\nclass P: pass\n"
         "STEP = {step}\n"
         "def helper(x):\n    return x + STEP\n"
-        "model = wl.Model('m', S, M, P)\n"
+        "model = wl.Model('m', S, M, P)  # `cx.model` is another one\n"
         "@model.start\ndef start(state, cx):\n    cx.send(cx.me, 1.0)\n"
-        "@model.handler\ndef handle(state, msg, cx):\n    state.x = helper(state.x)\n"
+        "@model.handler\ndef handle(state, msg, cx):\n    p = cx.model\n    state.x = helper(state.x)\n"
         "print(model.run(lps=1, end=2).states['x'][0], model.compiled().hits)\n"
     )
     script = tmp_path / "model.py"

@@ -12,6 +12,7 @@ the versions. Numba's own key knows only the entry function.
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import importlib.util
 import inspect
@@ -386,8 +387,9 @@ def _values(function: Any) -> list[tuple[str, Any]]:
     while codes:
         code = codes.pop()
         codes += [constant for constant in code.co_consts if inspect.iscode(constant)]
-        for name in code.co_names:
-            if name in function.__globals__:
+        for instruction in dis.get_instructions(code):
+            name = instruction.argval
+            if instruction.opname == "LOAD_GLOBAL" and name in function.__globals__:
                 found[name] = function.__globals__[name]
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     found.update({name: cell.cell_contents for name, cell in cells})
