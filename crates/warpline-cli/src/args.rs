@@ -7,7 +7,7 @@ use clap::{
 };
 use warpline::{
     AnyModel, Auto, Balance, Conservative, Engine, Sequential, Simulation, Speculative, TimeWarp,
-    pending::PendingKind, settings::EngineKind,
+    pending::PendingKind, replication::Precision, settings::EngineKind,
 };
 
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     ranks::RankArgs,
     system,
     timewarp_args::TimeWarpArgs,
-    values::{Bytes, Vary, WindowWidth, end_time, one_to},
+    values::{Bytes, Vary, WindowWidth, end_time, one_to, precision},
 };
 
 /// What every run has: flags of `run` and of `sweep`.
@@ -179,8 +179,25 @@ pub(crate) struct RunArgs {
     pub(crate) report: Option<PathBuf>,
     /// Run again on the sequential engine (from there: with another pending set) and compare what
     /// was committed
-    #[arg(long, conflicts_with = "replications")]
+    #[arg(long, conflicts_with_all = ["replications", "precision"])]
     pub(crate) verify: bool,
+    /// Replications until the 95 % confidence interval of a result, or of all results, tells its
+    /// value to this part: `5%`, `calls:5%`. At most 1000, or what --replications says
+    #[arg(long, value_name = "[RESULT:]P%", value_parser = precision)]
+    pub(crate) precision: Option<Precision>,
+}
+
+/// The most replications with `--precision`, unless `--replications` says otherwise.
+const MOST_REPLICATIONS: usize = 1000;
+
+impl RunArgs {
+    /// How many replications there may be; 1 is a single run.
+    pub(crate) fn most_replications(&self) -> usize {
+        match self.common.replications {
+            1 if self.precision.is_some() => MOST_REPLICATIONS,
+            count => count,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

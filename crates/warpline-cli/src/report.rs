@@ -182,14 +182,13 @@ pub(crate) struct ReplicationsReport {
     pub(crate) runs: Vec<RunReport>,
     pub(crate) estimates: Vec<(Figure, Estimate)>,
     pub(crate) requested: usize,
+    pub(crate) interrupted: bool,
+    /// Whether the estimates are as precise as they are to be, if that was said.
+    pub(crate) reached: Option<bool>,
     pub(crate) wall_seconds: f64,
 }
 
 impl ReplicationsReport {
-    fn interrupted(&self) -> bool {
-        self.runs.len() < self.requested
-    }
-
     /// One object: the first replication's, with estimates in place of its results, and totals in
     /// place of its counts.
     pub(crate) fn to_json(&self) -> Value {
@@ -205,7 +204,7 @@ impl ReplicationsReport {
             self.estimates.iter().map(entry).collect()
         };
         object.insert("replications".into(), json!(self.runs.len()));
-        object.insert("interrupted".into(), json!(self.interrupted()));
+        object.insert("interrupted".into(), json!(self.interrupted));
         let processed = total(|report| report.processed_events);
         object.insert("committed_events".into(), json!(committed));
         object.insert("processed_events".into(), json!(processed));
@@ -223,6 +222,9 @@ impl ReplicationsReport {
         object.insert("events_per_second".into(), json!(committed as f64 / self.wall_seconds));
         object.insert("results".into(), Value::Object(of(|estimate| estimate.mean)));
         object.insert("half_width_95".into(), Value::Object(of(|estimate| estimate.half_width)));
+        if let Some(reached) = self.reached {
+            object.insert("precision_reached".into(), json!(reached));
+        }
         let digests: Vec<_> = self.runs.iter().map(|run| run.report.digest.to_string()).collect();
         object.insert("digests".into(), json!(digests));
         Value::Object(object)
@@ -230,14 +232,19 @@ impl ReplicationsReport {
 
     pub(crate) fn to_text(&self) -> String {
         let Some(first) = self.runs.first() else { return "no replication was complete\n".into() };
-        let mut text = heading(&first.report.model, self.interrupted());
+        let mut text = heading(&first.report.model, self.interrupted);
         let events: u64 = self.runs.iter().map(|run| run.report.committed_events).sum();
         let n = self.runs.len();
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "  replications     {n} of {}, {} events, {:.2} million events/s over all",
+            "  replications     {n} of {}{}, {} events, {:.2} million events/s over all",
             self.requested,
+            match self.reached {
+                None => "",
+                Some(true) => " at most, and precise enough",
+                Some(false) => " at most, and not precise enough",
+            },
             grouped(events),
             events as f64 / self.wall_seconds / 1e6
         );

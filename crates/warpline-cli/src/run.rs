@@ -73,7 +73,7 @@ pub(crate) fn execute(
     let page = page.map_err(|failure| launch.give_up(failure))?;
     let quiet = args.common.quiet || !launch.is_first();
     // Only one of them: a bar is on the screen as soon as it is there.
-    let show: Box<dyn Fn(Status) + Sync> = match args.common.replications {
+    let show: Box<dyn Fn(Status) + Sync> = match args.most_replications() {
         1 => Box::new(progress::of_run(quiet)),
         several => Box::new(progress::of_runs(quiet, several, "replicating")),
     };
@@ -116,13 +116,14 @@ pub(crate) fn told(
     watched: bool,
 ) -> Result<Option<(Told, Option<String>)>, Failure> {
     let common = &args.common;
-    if common.replications > 1 {
-        launch.refuse_for("--replications")?;
+    if args.most_replications() > 1 {
+        let flag = if args.precision.is_some() { "--precision" } else { "--replications" };
+        launch.refuse_for(flag)?;
         // Nothing is recorded: one recording cannot hold several runs.
-        refuse_files(params, "--replications")?;
+        refuse_files(params, flag)?;
         let Prepared { model, end, .. } = prepare(params, common.seed, true)?;
         let end = common.end.unwrap_or(end);
-        return replications(common, params, model, end, caller)
+        return replications(args, params, model, end, caller)
             .map(|report| Some((Told::Replications(report), None)));
     }
     // The first process records what all ranks send it, and may be the only one that cannot.
@@ -255,24 +256,33 @@ impl Told {
 }
 
 fn replications(
-    common: &CommonArgs,
+    args: &RunArgs,
     params: &ModelParams,
     model: AnyModel,
     end: f64,
     caller: Caller<'_>,
 ) -> Result<ReplicationsReport, Failure> {
     let started = Instant::now();
-    let all = common.replications;
+    let (common, all) = (&args.common, args.most_replications());
     let jobs = common.jobs_of(common.threads(all));
     let simulation = common.simulation(model, end, caller.stop).engine(common.engine(jobs));
     let count = caller.counting(all);
-    let replications = pool(jobs)?.install(|| simulation.replicate(all, |_| count()))?;
+    let replications = pool(jobs)?.install(|| match &args.precision {
+        None => simulation.replicate(all, |_| count()),
+        Some(precision) => simulation.replicate_to(precision, all, |_| count()),
+    })?;
     let estimates = replications.estimates();
+    let samples = replications.reports.len();
+    let precision = args.precision.as_ref();
+    let reached = precision.map(|precision| precision.is_reached(&estimates, samples));
+    let interrupted = replications.interrupted;
     let runs = replications.reports.into_iter().map(|report| RunReport::new(report, params));
     Ok(ReplicationsReport {
         runs: runs.collect(),
         estimates,
         requested: all,
+        interrupted,
+        reached,
         wall_seconds: started.elapsed().as_secs_f64(),
     })
 }

@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use warpline::{Width, settings::PairSizes};
+use warpline::{Width, replication::Precision, settings::PairSizes};
 
 /// A number of bytes, as people write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +110,21 @@ pub(crate) fn one_to<const MAX: usize>(text: &str) -> Result<usize, String> {
         Ok(number) if number > MAX => Err(format!("must be at most {MAX}")),
         Ok(number) => Ok(number),
         Err(error) => Err(format!("{error}; expected a whole number, 1 or more")),
+    }
+}
+
+/// Parses how well a result is to be known.
+pub(crate) fn precision(text: &str) -> Result<Precision, String> {
+    let (figure, part) = match text.rsplit_once(':') {
+        Some((figure, part)) => (Some(figure.to_owned()), part),
+        None => (None, text),
+    };
+    let percent = part.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    match percent {
+        Some(percent) if percent > 0.0 && percent < 100.0 => {
+            Ok(Precision { figure, relative: percent / 100.0 })
+        }
+        _ => Err("expected a percentage between 0 and 100, as in `5%` or `calls:5%`".to_owned()),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Independent replications of a run, in parallel, and the estimates that they yield.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use warpline_core::Stream;
@@ -49,6 +51,67 @@ impl Estimate {
     }
 }
 
+/// How narrow confidence intervals are to be, for [`Simulation::replicate_to`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Precision {
+    /// The name of the figure that has to be known so well; without one, every figure.
+    pub figure: Option<String>,
+    /// The largest error by the figure's value, say 0.05.
+    pub relative: f64,
+}
+
+impl Precision {
+    /// The replications before the first decision: fewer say too little about the spread.
+    const FIRST: usize = 10;
+
+    /// How many of `samples` replications it would have taken, by these estimates: as many as there
+    /// are, or fewer, if the intervals are narrow enough.
+    ///
+    /// The half width has to be r/(1 + r) of the estimate for an error of at most r of the unknown
+    /// value.
+    ///
+    /// # References
+    ///
+    /// A. M. Law, *Simulation Modeling and Analysis*, 5th edition, 2015, section 9.4.1.
+    fn needed(&self, estimates: &[(Figure, Estimate)], samples: usize) -> f64 {
+        let most = self.relative / (1.0 + self.relative);
+        let of_one = |(_, estimate): &(Figure, Estimate)| {
+            let relative = estimate.half_width / estimate.mean.abs();
+            // A figure that does not vary is known, even if it is zero.
+            let excess = if estimate.half_width == 0.0 { 0.0 } else { relative / most };
+            samples as f64 * excess * excess
+        };
+        self.chosen(estimates).map(of_one).fold(0.0, f64::max)
+    }
+
+    /// Whether these estimates, of so many replications, are as precise as that.
+    #[must_use]
+    pub fn is_reached(&self, estimates: &[(Figure, Estimate)], samples: usize) -> bool {
+        self.needed(estimates, samples) <= samples as f64
+    }
+
+    fn chosen<'a>(
+        &self,
+        estimates: &'a [(Figure, Estimate)],
+    ) -> impl Iterator<Item = &'a (Figure, Estimate)> {
+        let is_chosen = |figure: &Figure| self.figure.as_ref().is_none_or(|f| *f == *figure.name);
+        estimates.iter().filter(move |(figure, _)| is_chosen(figure))
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let ok = self.relative > 0.0 && self.relative < 1.0;
+        ConfigError::check(ok, "precision", self.relative, "between 0 and 1, both excluded")
+    }
+
+    /// Refuses the name of a figure that there is not.
+    fn check_name(&self, estimates: &[(Figure, Estimate)]) -> Result<(), ConfigError> {
+        let Some(name) = &self.figure else { return Ok(()) };
+        let names: Vec<&str> = estimates.iter().map(|(figure, _)| &*figure.name).collect();
+        let ok = estimates.is_empty() || names.contains(&name.as_str());
+        ConfigError::check(ok, "precision", name, &format!("one of {}", names.join(", ")))
+    }
+}
+
 /// The reports of independent replications, in the order of their numbers.
 #[derive(Clone, Debug)]
 pub struct Replications<O> {
@@ -88,11 +151,60 @@ impl<M: Runnable> Simulation<'_, M> {
         count: usize,
         done: impl Fn(&Report<M::Output>) + Sync,
     ) -> Result<Replications<M::Output>, RunError> {
-        let ok = (1..=REPLICATIONS_MAX).contains(&count);
-        ConfigError::check(ok, "replications", count, &format!("from 1 to {REPLICATIONS_MAX}"))?;
+        check_count(count)?;
+        let mut reports = self.some_replications(0..count, &done)?;
+        // An interrupted run covers less time than the others: its figures are not comparable.
+        reports.retain(|report| !report.interrupted);
+        let interrupted = reports.len() < count;
+        Ok(Replications { reports, interrupted })
+    }
+
+    /// Runs replications, as [`replicate`](Self::replicate) does, until the confidence intervals
+    /// are as narrow as `precision` says, and `most` of them at most. How many that takes depends
+    /// on the model and the seed, and not on how many run at one time.
+    ///
+    /// # Errors
+    ///
+    /// Those of `replicate`; and [`RunError::Config`] for a precision that is not between 0 and 1,
+    /// or of a figure that the model does not have.
+    pub fn replicate_to(
+        self,
+        precision: &Precision,
+        most: usize,
+        done: impl Fn(&Report<M::Output>) + Sync,
+    ) -> Result<Replications<M::Output>, RunError>
+    where
+        M::Output: Results,
+    {
+        check_count(most)?;
+        precision.check()?;
+        let mut all = Replications { reports: Vec::new(), interrupted: false };
+        let mut until = Precision::FIRST.min(most);
+        loop {
+            let from = all.reports.len();
+            all.reports.extend(self.some_replications(from..until, &done)?);
+            all.reports.retain(|report| !report.interrupted);
+            all.interrupted = all.reports.len() < until;
+            let (estimates, samples) = (all.estimates(), all.reports.len());
+            precision.check_name(&estimates)?;
+            if all.interrupted || until == most || precision.is_reached(&estimates, samples) {
+                return Ok(all);
+            }
+            // The spread is an estimate itself, so at most twice as many are made at a time.
+            let needed = precision.needed(&estimates, samples).min(2.0 * samples as f64);
+            until = (needed.ceil() as usize).clamp(samples + 1, most);
+        }
+    }
+
+    /// The replications with these numbers, interrupted ones included.
+    fn some_replications(
+        &self,
+        numbers: Range<usize>,
+        done: &(impl Fn(&Report<M::Output>) + Sync),
+    ) -> Result<Vec<Report<M::Output>>, RunError> {
         let Self { model, settings, watch } = self;
         let stop = watch.stop;
-        let outcomes: Vec<_> = (0..count)
+        let outcomes: Vec<_> = numbers
             .into_par_iter()
             .map(|number| {
                 let mut watch = Watch { stop, ..Watch::default() };
@@ -102,20 +214,39 @@ impl<M: Runnable> Simulation<'_, M> {
                 // Otherwise all runs that run at the same time would be bound to the same cores.
                 let mut settings = settings.with(settings.engine.clone().unpinned());
                 settings.seed = Stream::replication_seed(settings.seed, number as u64);
-                Some(run(&model, &settings, &mut watch).inspect(&done))
+                Some(run(model, &settings, &mut watch).inspect(done))
             })
             .collect();
-        let mut reports = outcomes.into_iter().flatten().collect::<Result<Vec<_>, _>>()?;
-        // An interrupted run covers less time than the others: its figures are not comparable.
-        reports.retain(|report| !report.interrupted);
-        let interrupted = reports.len() < count;
-        Ok(Replications { reports, interrupted })
+        outcomes.into_iter().flatten().collect()
     }
+}
+
+fn check_count(count: usize) -> Result<(), ConfigError> {
+    let ok = (1..=REPLICATIONS_MAX).contains(&count);
+    ConfigError::check(ok, "replications", count, &format!("from 1 to {REPLICATIONS_MAX}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Estimate;
+    use super::{Estimate, Figure, Precision};
+
+    /// Four times as many samples halve an interval; a figure that is constant is known.
+    #[test]
+    fn precision_by_hand() {
+        let estimate = |mean, half_width| Estimate { mean, half_width, samples: 10 };
+        let estimates = [("wide", 2.0, 0.2), ("narrow", -1.0, 0.01), ("zero", 0.0, 0.0)];
+        let estimates = estimates
+            .map(|(name, mean, half)| (Figure::new(name, mean, "", ""), estimate(mean, half)));
+        let of = |figure: Option<&str>, relative| {
+            let precision = Precision { figure: figure.map(str::to_owned), relative };
+            precision.needed(&estimates, 10)
+        };
+        // A relative half width of 0.1 where 0.05 / 1.05 is wanted.
+        assert!((of(None, 0.05) - 10.0 * (0.1 * 1.05 / 0.05_f64).powi(2)).abs() < 1e-9);
+        assert!(of(Some("wide"), 0.12) <= 10.0 && of(Some("wide"), 0.11) > 10.0);
+        assert!(of(Some("narrow"), 0.05) < 1.0);
+        assert_eq!(of(Some("zero"), 0.05), 0.0);
+    }
 
     /// By hand: mean 3, sample deviation sqrt(2.5), t(4, 0.975) = 2.7764.
     #[test]
