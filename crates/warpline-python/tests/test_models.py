@@ -205,7 +205,7 @@ def test_wrong_values():
     with pytest.raises(wl.ConfigurationError, match="sequential"):
         run(PARAMS, lps=4, end=1, interpret=True, engine="timewarp")
     with pytest.raises(wl.ConfigurationError, match="states"):
-        run(PARAMS, lps=4, end=1, states=np.zeros(3, Node := phold.Node._record.dtype))
+        run(PARAMS, lps=4, end=1, states=np.zeros(3, Node := phold.Node.dtype))
     assert Node.itemsize == 16
     with pytest.raises(wl.ConfigurationError, match="wl.state"):
         wl.Model("none", int, Step, Mistake)
@@ -217,7 +217,7 @@ def test_wrong_values():
 
 
 def test_states_can_be_given():
-    states = np.zeros(4, phold.Node._record.dtype)
+    states = np.zeros(4, phold.Node.dtype)
     states["handled"] = [1, 2, 3, 4]
     report = phold.model.run(PARAMS, lps=4, end=0, states=states)
     assert report.states["handled"].tolist() == [1, 2, 3, 4]
@@ -234,7 +234,8 @@ def test_a_helper_that_changes_is_compiled_anew(tmp_path):
         "def helper(x):\n    return x + STEP\n"
         "model = wl.Model('m', S, M, P)  # `cx.model` is another one\n"
         "@model.start\ndef start(state, cx):\n    cx.send(cx.me, 1.0)\n"
-        "@model.handler\ndef handle(state, msg, cx):\n    p = cx.model\n    state.x = helper(state.x)\n"
+        "@model.handler\ndef handle(state, msg, cx):\n    p = cx.model\n"
+        "    state.x = helper(state.x)\n"
         "print(model.run(lps=1, end=2).states['x'][0], model.compiled().hits)\n"
     )
     script = tmp_path / "model.py"

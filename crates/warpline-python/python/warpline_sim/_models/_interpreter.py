@@ -1,4 +1,4 @@
-"""Handlers in the interpreter: whole runs on the sequential engine, and single calls that failed."""
+"""Handlers in the interpreter: runs on the sequential engine, and single calls that failed."""
 
 from __future__ import annotations
 

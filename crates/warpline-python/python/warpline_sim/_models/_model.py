@@ -105,8 +105,8 @@ class Model:
         Args:
             params: An instance of the record of parameters, or a mapping.
             lps: The number of LPs.
-            states: The states at the beginning, an array of records with one for each LP; zeros
-                without it.
+            states: The states at the beginning, an array with the ``dtype`` of the state's class
+                and one record for each LP; zeros without it.
             lookahead: A promise: no event to another LP has a smaller delay.
             interpret: True to run the handlers in the interpreter, on the sequential engine.
             settings: ``end``, ``engine``, ``workers``, ``seed`` and the other flags of ``warpline

@@ -93,6 +93,8 @@ def _record(arrays_allowed: bool) -> Any:
             self.__dict__.update(values)
 
         setattr(cls, "_record", record)
+        # For arrays of records, such as the states that `run` takes and returns.
+        setattr(cls, "dtype", record.dtype)
         setattr(cls, "__init__", init)
         return cls
 
