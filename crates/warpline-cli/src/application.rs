@@ -152,6 +152,11 @@ impl Application {
         })
     }
 
+    /// The model with this name.
+    pub(crate) fn entry(&self, name: &str) -> Option<&'static dyn Entry> {
+        self.models.iter().copied().find(|model| model.name() == name)
+    }
+
     /// The chosen model, the flags of the command, and the matches that have both.
     fn model<'m, C: FromArgMatches>(
         &self,
@@ -159,7 +164,7 @@ impl Application {
     ) -> Result<(ModelParams, C, &'m ArgMatches), clap::Error> {
         let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
         let (name, matches) = matches.subcommand().ok_or_else(missing)?;
-        let entry = self.models.iter().find(|model| model.name() == name).ok_or_else(missing)?;
+        let entry = self.entry(name).ok_or_else(missing)?;
         Ok((entry.parse(matches)?, C::from_arg_matches(matches)?, matches))
     }
 }

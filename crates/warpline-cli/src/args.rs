@@ -18,6 +18,10 @@ use crate::{
     values::{Bytes, Vary, WindowWidth, end_time, one_to, precision},
 };
 
+/// Flags that say where and how a run prints, and not what it is, and switches that do.
+pub(crate) const PRINTING: [&str; 4] = ["config", "format", "output", "report"];
+pub(crate) const PRINTING_SWITCHES: [&str; 1] = ["quiet"];
+
 /// What every run has: flags of `run` and of `sweep`.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Run")]

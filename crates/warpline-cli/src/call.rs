@@ -14,7 +14,7 @@ use warpline_models::catalog::ModelParams;
 use crate::{
     Application,
     application::Request,
-    args::RunArgs,
+    args::{PRINTING, PRINTING_SWITCHES, RunArgs},
     configuration::{command_line, flags_of, unknown_model},
     failure::Failure,
     info,
@@ -33,8 +33,8 @@ pub enum Command {
     Sweep(Vec<(String, Vec<String>)>),
 }
 
-/// Flags of the command that say where and how it prints.
-const REFUSED: [&str; 6] = ["config", "format", "output", "quiet", "report", "vary"];
+/// Flags that a call does not take: it prints nothing, and has arguments for the rest.
+const REFUSED: [&[&str]; 3] = [&PRINTING, &PRINTING_SWITCHES, &["vary"]];
 
 impl Application {
     /// Runs a model with these settings. Returns the report as the command writes it with
@@ -63,7 +63,7 @@ impl Application {
         settings: toml::Table,
         caller: Caller<'_>,
     ) -> Result<Value, Failure> {
-        let words = command_line(self, ["run", model], settings, &REFUSED)?;
+        let words = command_line(self, ["run", model], settings, &REFUSED.concat())?;
         let matches = self.command().try_get_matches_from(&words)?;
         let Request::Run(params, args, unread) = self.request(&matches)? else {
             unreachable!("the command line of a run is a run")
@@ -85,7 +85,11 @@ impl Application {
     ) -> Result<Value, CallError> {
         let run = || {
             let command = RunArgs::augment_args(clap::Command::new(params.name().to_owned()));
-            let words = flags_of(&command, settings, &[&REFUSED[..], &["replications"]].concat())?;
+            let words = flags_of(
+                &command,
+                settings,
+                &[&REFUSED[..], &[&["replications"]]].concat().concat(),
+            )?;
             let matches = command.allow_negative_numbers(true).try_get_matches_from(words)?;
             let args = RunArgs::from_arg_matches(&matches)?;
             reads::refuse(reads::unread(&matches, &args.common))?;
@@ -102,7 +106,7 @@ impl Application {
         vary: &[(String, Vec<String>)],
         caller: Caller<'_>,
     ) -> Result<Value, Failure> {
-        let mut words = command_line(self, ["sweep", model], settings, &REFUSED)?;
+        let mut words = command_line(self, ["sweep", model], settings, &REFUSED.concat())?;
         let flag = |(key, values): &(String, Vec<String>)| {
             format!("--vary={key}={}", values.join(",")).into()
         };
@@ -128,9 +132,8 @@ impl Application {
         let Some(name) = model else {
             return Ok(self.models.iter().map(|&model| info::to_json(model)).collect());
         };
-        let found = self.models.iter().find(|model| model.name() == name);
-        let model = found.ok_or_else(|| CallError(unknown_model(self, name)))?;
-        Ok(info::to_json(*model))
+        let model = self.entry(name).ok_or_else(|| CallError(unknown_model(self, name)))?;
+        Ok(info::to_json(model))
     }
 }
 

@@ -13,10 +13,10 @@ use crate::{
 
 /// Describes a model, or names all.
 pub(crate) fn execute(application: &Application, args: &InfoArgs) -> Result<(), Failure> {
-    let chosen = |entry: &&&dyn Entry| args.model.as_deref() == Some(entry.name());
-    let text = match (application.models.iter().find(chosen), args.format) {
-        (Some(&model), InfoFormat::Text) => describe(model),
-        (Some(&model), InfoFormat::Json) => format!("{:#}\n", to_json(model)),
+    let chosen = args.model.as_deref().and_then(|name| application.entry(name));
+    let text = match (chosen, args.format) {
+        (Some(model), InfoFormat::Text) => describe(model),
+        (Some(model), InfoFormat::Json) => format!("{:#}\n", to_json(model)),
         (None, InfoFormat::Text) => names(&application.models),
         (None, InfoFormat::Json) => {
             let all: Vec<_> = application.models.iter().map(|&model| to_json(model)).collect();

@@ -22,17 +22,13 @@ use super::{
     words::Words,
 };
 
-/// A handler: it gets the LP's state, the message, the parameters of the model and the context, and
-/// returns 0, or another number if it failed.
+/// A handler: it gets the LP's state, the message and the context, and returns 0, or another number
+/// if it failed.
 ///
 /// State and message have at least as many words as the [`Description`](super::Description) says;
 /// in `start` the message has none.
-pub type Handler = unsafe extern "C" fn(
-    state: *mut u64,
-    message: *const u64,
-    parameters: *const u64,
-    context: *mut HandlerContext,
-) -> i32;
+pub type Handler =
+    unsafe extern "C" fn(state: *mut u64, message: *const u64, context: *mut HandlerContext) -> i32;
 
 /// What a handler sees of the engine. It writes `stream`, `len` and what `out` points to, and reads
 /// the rest.
@@ -66,7 +62,7 @@ struct Spill(Vec<u64>);
 /// | `stream` | the two words of the LP's random stream ([`Stream::from_words`]) |
 /// | `now`, `me`, `lp_count` | the virtual time, the LP, the number of LPs |
 /// | `parameters` | the parameters of the model |
-/// | `out`, `len`, `capacity` | the outbox: receiver, delay (as a number), and message of each event |
+/// | `out`, `len`, `capacity` | the outbox: of each event the receiver, the delay and the message |
 /// | `grow` | a function that makes room for more of them |
 /// | `abscissas`, `edge` | a table and a function for [`Stream::exponential`] |
 pub const LAYOUT: &[(&str, usize)] = &[
@@ -136,8 +132,8 @@ pub(super) fn call<S: Words, M: Words>(
     let contents = message.map_or(&[][..], Words::get).as_ptr();
     let words = state.get_mut().as_mut_ptr();
     // SAFETY: whoever made the model has promised that the handler keeps to its arguments. The
-    // state is borrowed by this call alone; message, parameters and context outlive it (CALL-A).
-    let status = unsafe { handler(words, contents, parameters.as_ptr(), &raw mut context) };
+    // state is borrowed by this call alone; message and context outlive it (CALL-A).
+    let status = unsafe { handler(words, contents, &raw mut context) };
     *cx.rng() = Stream::from_words(context.stream);
     if status != 0 {
         let place = (cx.me(), context.now, stream);

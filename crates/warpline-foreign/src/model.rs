@@ -34,9 +34,9 @@ pub struct Description {
     pub handle: Handler,
     /// The number of LPs.
     pub lps: usize,
-    /// The 64-bit words of a state and of a message.
+    /// The 64-bit words of a state.
     pub state_words: usize,
-    /// See `state_words`.
+    /// The 64-bit words of a message.
     pub message_words: usize,
     /// The states at the beginning, one LP's after the other's.
     pub initial: Vec<u64>,

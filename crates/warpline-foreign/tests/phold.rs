@@ -76,7 +76,6 @@ fn state<'a>(state: *mut u64, words: usize) -> &'a mut [u64] {
 unsafe extern "C" fn start<const MESSAGE: usize>(
     _: *mut u64,
     _: *const u64,
-    _: *const u64,
     context: *mut HandlerContext,
 ) -> i32 {
     let (me, lps) = (read::<i64>(context, "me"), read::<i64>(context, "lp_count"));
@@ -91,14 +90,13 @@ unsafe extern "C" fn start<const MESSAGE: usize>(
 unsafe extern "C" fn handle<const STATE: usize, const MESSAGE: usize>(
     words: *mut u64,
     message: *const u64,
-    parameters: *const u64,
     context: *mut HandlerContext,
 ) -> i32 {
     let words = state(words, STATE);
     // SAFETY: the engine lends the handler so many words.
     let message = unsafe { std::slice::from_raw_parts(message, MESSAGE) };
     // SAFETY: the model has one parameter.
-    let remote = f64::from_bits(unsafe { parameters.read() });
+    let remote = unsafe { read::<*const f64>(context, "parameters").read() };
     words[0] += 1;
     if message.iter().any(|word| *word != 7) || words[STATE - 1] == u64::MAX {
         return 1;
@@ -202,12 +200,7 @@ fn every_size_class_agrees() {
     }
 }
 
-unsafe extern "C" fn flood(
-    words: *mut u64,
-    _: *const u64,
-    _: *const u64,
-    context: *mut HandlerContext,
-) -> i32 {
+unsafe extern "C" fn flood(words: *mut u64, _: *const u64, context: *mut HandlerContext) -> i32 {
     let words = state(words, 2);
     words[0] += 1;
     if words[0] == 1 && read::<i64>(context, "me") == 3 {
@@ -230,7 +223,6 @@ fn an_outbox_grows() {
 unsafe extern "C" fn fail(
     words: *mut u64,
     message: *const u64,
-    parameters: *const u64,
     context: *mut HandlerContext,
 ) -> i32 {
     if read::<f64>(context, "now") > 5.0 && read::<i64>(context, "me") == 4 {
@@ -238,7 +230,7 @@ unsafe extern "C" fn fail(
         return 1;
     }
     // SAFETY: these are the arguments of this handler.
-    unsafe { handle::<2, 3>(words, message, parameters, context) }
+    unsafe { handle::<2, 3>(words, message, context) }
 }
 
 /// FOREIGN-B: the failure that ends a run is the same in every engine, with what the handler had

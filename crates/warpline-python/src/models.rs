@@ -71,26 +71,23 @@ pub(crate) fn run_model<'py>(
     let params = ModelParams::made(name, shown, move || made.clone().into_any());
     let work = |caller: Caller<'_>| Application::call_made(&params, settings, caller);
     match looked_after(py, progress, work)? {
-        Ok(report) => {
-            let states: Vec<u8> =
-                foreign.take_states().iter().flat_map(|word| word.to_ne_bytes()).collect();
-            Ok((report.to_string(), PyBytes::new(py, &states)))
-        }
+        Ok(report) => Ok((report.to_string(), bytes(py, &foreign.take_states()))),
         Err(error) => {
             let raised = exception(py, &error)?;
             if let Some(failure) = foreign.failures().told_by(&error.message()) {
-                let bytes = |words: &[u64]| {
-                    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-                    PyBytes::new(py, &bytes)
-                };
-                let state = bytes(&failure.state);
-                let message = failure.message.as_deref().map(bytes);
+                let state = bytes(py, &failure.state);
+                let message = failure.message.map(|words| bytes(py, &words));
                 let told = (failure.lp, failure.now, failure.stream, state, message);
                 raised.value(py).setattr("_failure", told)?;
             }
             Err(raised)
         }
     }
+}
+
+fn bytes<'py>(py: Python<'py>, words: &[u64]) -> Bound<'py, PyBytes> {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    PyBytes::new(py, &bytes)
 }
 
 fn foreign(model: Written) -> Result<ForeignModel, warpline::ConfigError> {

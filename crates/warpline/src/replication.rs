@@ -152,11 +152,7 @@ impl<M: Runnable> Simulation<'_, M> {
         done: impl Fn(&Report<M::Output>) + Sync,
     ) -> Result<Replications<M::Output>, RunError> {
         check_count(count)?;
-        let mut reports = self.some_replications(0..count, &done)?;
-        // An interrupted run covers less time than the others: its figures are not comparable.
-        reports.retain(|report| !report.interrupted);
-        let interrupted = reports.len() < count;
-        Ok(Replications { reports, interrupted })
+        self.replications(0..count, &done)
     }
 
     /// Runs replications, as [`replicate`](Self::replicate) does, until the confidence intervals
@@ -182,28 +178,30 @@ impl<M: Runnable> Simulation<'_, M> {
         let mut until = Precision::FIRST.min(most);
         loop {
             let from = all.reports.len();
-            all.reports.extend(self.some_replications(from..until, &done)?);
-            all.reports.retain(|report| !report.interrupted);
-            all.interrupted = all.reports.len() < until;
+            let more = self.replications(from..until, &done)?;
+            all.reports.extend(more.reports);
+            all.interrupted = more.interrupted;
             let (estimates, samples) = (all.estimates(), all.reports.len());
             precision.check_name(&estimates)?;
-            if all.interrupted || until == most || precision.is_reached(&estimates, samples) {
+            let needed = precision.needed(&estimates, samples);
+            if all.interrupted || until == most || needed <= samples as f64 {
                 return Ok(all);
             }
             // The spread is an estimate itself, so at most twice as many are made at a time.
-            let needed = precision.needed(&estimates, samples).min(2.0 * samples as f64);
-            until = (needed.ceil() as usize).clamp(samples + 1, most);
+            let next = needed.min(2.0 * samples as f64).ceil() as usize;
+            until = next.clamp(samples + 1, most);
         }
     }
 
-    /// The replications with these numbers, interrupted ones included.
-    fn some_replications(
+    /// The replications with these numbers.
+    fn replications(
         &self,
         numbers: Range<usize>,
         done: &(impl Fn(&Report<M::Output>) + Sync),
-    ) -> Result<Vec<Report<M::Output>>, RunError> {
+    ) -> Result<Replications<M::Output>, RunError> {
         let Self { model, settings, watch } = self;
         let stop = watch.stop;
+        let count = numbers.len();
         let outcomes: Vec<_> = numbers
             .into_par_iter()
             .map(|number| {
@@ -217,7 +215,11 @@ impl<M: Runnable> Simulation<'_, M> {
                 Some(run(model, &settings, &mut watch).inspect(done))
             })
             .collect();
-        outcomes.into_iter().flatten().collect()
+        let mut reports: Vec<_> = outcomes.into_iter().flatten().collect::<Result<_, _>>()?;
+        // An interrupted run covers less time than the others: its figures are not comparable.
+        reports.retain(|report: &Report<_>| !report.interrupted);
+        let interrupted = reports.len() < count;
+        Ok(Replications { reports, interrupted })
     }
 }
 

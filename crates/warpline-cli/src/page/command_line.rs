@@ -2,12 +2,10 @@
 
 use std::{ffi::OsString, path::Path};
 
-/// Flags with a value, and switches, that say where and how a run prints, and not what it is. The
-/// entries of a configuration file are flags of the command line by now.
-const PRINTING: [&str; 4] = ["--config", "--format", "--output", "--report"];
-const SWITCHES: [&str; 1] = ["--quiet"];
+use crate::args::{PRINTING, PRINTING_SWITCHES};
 
-/// The command that repeats the run of this command line.
+/// The command that repeats the run of this command line. The entries of a configuration file are
+/// flags of the command line by now.
 pub(crate) fn repeating(words: &[OsString]) -> String {
     let mut words = words.iter().map(|word| word.to_string_lossy().into_owned());
     let program = words.next().unwrap_or_default();
@@ -15,11 +13,12 @@ pub(crate) fn repeating(words: &[OsString]) -> String {
     let mut kept = vec![quoted(&name.unwrap_or(program))];
     while let Some(word) = words.next() {
         let (flag, value) = word.split_once('=').map_or((&*word, None), |(f, v)| (f, Some(v)));
-        if PRINTING.contains(&flag) {
+        let name = flag.strip_prefix("--").unwrap_or_default();
+        if PRINTING.contains(&name) {
             if value.is_none() {
                 words.next();
             }
-        } else if !SWITCHES.contains(&flag) {
+        } else if !PRINTING_SWITCHES.contains(&name) {
             kept.push(quoted(&word));
         }
     }

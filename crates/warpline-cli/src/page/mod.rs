@@ -34,8 +34,7 @@ impl Application {
     pub fn page(&self, report: &Value) -> String {
         let empty = Map::new();
         let report = Report(report.as_object().unwrap_or(&empty));
-        let model = self.models.iter().copied().find(|model| model.name() == report.text("model"));
-        page(report, model).into_string()
+        page(report, self.entry(report.text("model"))).into_string()
     }
 }
 

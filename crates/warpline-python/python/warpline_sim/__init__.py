@@ -20,9 +20,9 @@ from ._report import Report
 from ._table import Table
 
 if TYPE_CHECKING:
-    from ._models import (
+    from ._models._model import Model
+    from ._models._records import (
         Array,
-        Model,
         f32,
         f64,
         i8,
@@ -71,7 +71,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """What models need comes with NumPy, which takes longer to load than all else here."""
     if name in __all__:
-        from . import _models
+        from ._models import _model, _records
 
-        return getattr(_models, name)
+        return getattr(_model if name == "Model" else _records, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

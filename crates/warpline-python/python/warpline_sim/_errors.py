@@ -23,11 +23,14 @@ class WarplineError(Exception):
         advice: What to do.
     """
 
+    #: The kind of error if nothing else is said.
+    _kind = "run"
+
     def __init__(
         self,
         message: str,
         *,
-        kind: str = "run",
+        kind: str | None = None,
         lp: int | None = None,
         virtual_time: float | None = None,
         event: str | None = None,
@@ -37,7 +40,7 @@ class WarplineError(Exception):
         advice: str | None = None,
     ) -> None:
         super().__init__(message)
-        self.kind = kind
+        self.kind = kind or self._kind
         self.lp = lp
         self.virtual_time = virtual_time
         self.event = event
@@ -53,24 +56,29 @@ class WarplineError(Exception):
 class ConfigurationError(WarplineError, ValueError):
     """A key, a value or a file that cannot be used; nothing has run."""
 
+    _kind = "configuration"
+
 
 class ModelError(WarplineError):
     """The model made a mistake, such as an event into the past."""
+
+    _kind = "model"
 
 
 class OutOfMemory(WarplineError, MemoryError):
     """The pending events need more memory than ``memory=`` allows."""
 
+    _kind = "memory"
+
 
 class DifferenceFound(WarplineError):
     """``verify=True`` found that two runs committed different things."""
 
+    _kind = "difference"
+
 
 _CLASSES: dict[str, type[WarplineError]] = {
-    "configuration": ConfigurationError,
-    "model": ModelError,
-    "memory": OutOfMemory,
-    "difference": DifferenceFound,
+    cls._kind: cls for cls in (ConfigurationError, ModelError, OutOfMemory, DifferenceFound)
 }
 
 

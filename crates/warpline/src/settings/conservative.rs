@@ -83,30 +83,30 @@ names! {
 /// An edge capacity is the number of events that a link holds which are not handled yet, 1 or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Synchronization {
-    /// See [`SynchronizationKind::Auto`].
+    /// Windows if the model has a lookahead above 0, null messages otherwise.
     Auto {
-        /// Read if the model has no lookahead, so that null messages are sent.
+        /// Events that a link holds; read if null messages are sent.
         edge_capacity: usize,
-        /// The same.
+        /// Which ready LP of a worker has the next turn; read if null messages are sent.
         schedule: Schedule,
     },
-    /// See [`SynchronizationKind::Windows`].
+    /// All workers handle the same window of virtual time.
     Windows,
-    /// See [`SynchronizationKind::NullMessages`].
+    /// Each LP tells the receivers of its events how far it has come.
     NullMessages {
         /// Events that a link holds.
         edge_capacity: usize,
         /// Which ready LP of a worker has the next turn.
         schedule: Schedule,
     },
-    /// See [`SynchronizationKind::NullMessagesOnDemand`].
+    /// An LP tells a receiver how far it has come when the receiver asks.
     NullMessagesOnDemand {
         /// Events that a link holds.
         edge_capacity: usize,
         /// Which ready LP of a worker has the next turn.
         schedule: Schedule,
     },
-    /// See [`SynchronizationKind::DeadlockRecovery`].
+    /// When all LPs wait, the engine finds the first event of all.
     DeadlockRecovery {
         /// Events that a link holds.
         edge_capacity: usize,

@@ -33,12 +33,19 @@ pub(crate) fn empty_docs(sources: &[Source]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for source in sources.iter().filter(|source| source.is_rust()) {
         for (number, line) in source.lines() {
-            if line.trim() == "/// See the module." {
+            let seen = line.trim().strip_prefix("/// See ").and_then(|seen| seen.strip_suffix('.'));
+            if seen.is_some_and(|seen| seen == "the module" || is_name(seen)) {
                 problems.push(source.problem(number, "say what it is, in six words"));
             }
         }
     }
     problems
+}
+
+/// Whether a text is a name, in backquotes or as a link.
+fn is_name(text: &str) -> bool {
+    let inner = text.trim_matches(['[', ']']).strip_prefix('`');
+    inner.and_then(|inner| inner.strip_suffix('`')).is_some_and(|name| !name.contains('`'))
 }
 
 /// Sources with more lines than `max` that are not in `known`, and files in `known` that need not
@@ -81,8 +88,10 @@ fn a_module_without_docs_is_seen() {
 
 #[test]
 fn an_empty_doc_is_seen() {
-    let text = "//! X.\n\n    /// See the module.\n    struct X;\n/// See the module. And more.\n";
-    assert_eq!(crate::source::places(&empty_docs(&[Source::new("a.rs", text)])), ["a.rs:3"]);
+    let text = "//! X.\n\n    /// See the module.\n    struct X;\n/// See the module. And more.\n\
+                /// See `x`.\n/// See [`x`].\n/// See `x`, and `y`.\n";
+    let found = crate::source::places(&empty_docs(&[Source::new("a.rs", text)]));
+    assert_eq!(found, ["a.rs:3", "a.rs:6", "a.rs:7"]);
 }
 
 #[test]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import inspect
 import textwrap
 from collections.abc import Callable
 from typing import Any
 
 from .._errors import ConfigurationError
-from ._records import Record
+from ._records import Record, meant
 
 #: What a context has.
 CONTEXT = [
@@ -79,14 +78,11 @@ class _Checker(ast.NodeVisitor):
     def refuse(self, node: ast.AST, what: str) -> None:
         line = self.first + getattr(node, "lineno", 1) - 1
         file = inspect.getsourcefile(self.handler)
-        raise ConfigurationError(f"{file}:{line}: {what}", kind="configuration")
+        raise ConfigurationError(f"{file}:{line}: {what}")
 
     def _attribute(self, node: ast.AST, owner: str, known: list[str], name: str) -> None:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
-            allowed = ", ".join(known) or "none"
-            self.refuse(node, f"{owner} has no field `{name}`{hint} (it has: {allowed})")
+            self.refuse(node, f"{owner} has no field `{name}`{meant(name, known)}")
 
     def _is_model(self, node: ast.AST) -> bool:
         return (

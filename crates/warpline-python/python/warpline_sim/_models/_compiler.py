@@ -1,6 +1,6 @@
 """Handlers compiled by Numba to functions that the engine calls.
 
-A handler becomes ``handle(state*, message*, parameters*, context*) -> int32``. The records are
+A handler becomes ``handle(state*, message*, context*) -> int32``. The records are
 Numba's own; the context is a pointer to the engine's structure, whose fields ``_native.layout``
 places. What a handler calls on it becomes a few instructions: random numbers come from the words of
 the LP's stream, and ``send`` writes into the outbox.
@@ -34,11 +34,10 @@ from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic, overload_attribute, overload_method, register_model
 
 from .. import _native
+from ._interpreter import MULTIPLIER, UNIT
 from ._records import _PARTS, Record
 
 _AT: dict[str, int] = _native.layout()
-_UNIT = 1.0 / (1 << 53)
-_MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
 _I8, _I32, _I64, _I128 = (ir.IntType(bits) for bits in (8, 32, 64, 128))
 _F64 = ir.DoubleType()
 #: Words of an event in the outbox beside its message: receiver and delay.
@@ -87,7 +86,7 @@ def _bits(typing: Any, cx: Any) -> Any:
         place = _slot(builder, args[0], "stream", _I128)
         state = builder.load(place)
         state.align = 8
-        state = builder.mul(state, ir.Constant(_I128, _MULTIPLIER))
+        state = builder.mul(state, ir.Constant(_I128, MULTIPLIER))
         builder.store(state, place, align=8)
         turn = builder.trunc(builder.lshr(state, ir.Constant(_I128, 122)), _I64)
         high = builder.trunc(builder.lshr(state, ir.Constant(_I128, 64)), _I64)
@@ -130,14 +129,14 @@ def _edge(typing: Any, cx: Any, layer: Any, x: Any) -> Any:
 
 @njit
 def _uniform(cx: Any) -> Any:
-    return np.float64(_bits(cx) >> np.uint64(11)) * _UNIT
+    return np.float64(_bits(cx) >> np.uint64(11)) * UNIT
 
 
 @njit
 def _exponential(cx: Any, mean: Any) -> Any:
     bits = _bits(cx)
     layer = bits & np.uint64(0xFF)
-    x = np.float64(bits >> np.uint64(11)) * _UNIT * _abscissa(cx, layer)
+    x = np.float64(bits >> np.uint64(11)) * UNIT * _abscissa(cx, layer)
     if x < _abscissa(cx, layer + np.uint64(1)):
         return x * mean
     return _edge(cx, layer, x) * mean
@@ -292,7 +291,7 @@ class Parameters(_compiler.ParametersType):
     pass
 
 
-def start(state, message, parameters, cx):
+def start(state, message, cx):
     try:
         user_start(state, cx)
     except Exception:
@@ -300,7 +299,7 @@ def start(state, message, parameters, cx):
     return 0
 
 
-def handle(state, message, parameters, cx):
+def handle(state, message, cx):
     try:
         user_handle(state, message, cx)
     except Exception:
@@ -318,6 +317,7 @@ class Compiled:
         state, message, parameters = records
         key = _Key()
         key.add((_native.VERSION, numba.__version__, np.__version__, sorted(_AT.items())))
+        key.add(_ENTRIES)
         for record in records:
             key.add((str(record.dtype.descr), record.dtype.itemsize, sorted(record.arrays)))
         for role in sorted(handlers):
@@ -329,9 +329,7 @@ class Compiled:
         _define_parameters(module.Parameters, parameters)
         _define_context(module.Context, of_parameters, message)
         of_context = module.Context(name=f"Context_{self.key}")
-        signature = types.int32(
-            _numba_record(state), _numba_record(message), of_parameters, of_context
-        )
+        signature = types.int32(_numba_record(state), _numba_record(message), of_context)
         jitted: dict[int, Any] = {}
         self._functions = {}
         #: How many of them were compiled before.

@@ -12,9 +12,10 @@ import numpy as np
 from .. import _native
 from ._records import Record, View, words_of
 
-_MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
+#: The multiplier of an LP's stream (PCG), and what makes a number below 1 of 53 of its bits.
+MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
+UNIT = 1.0 / (1 << 53)
 _MASK = (1 << 128) - 1
-_UNIT = 1.0 / (1 << 53)
 
 
 class Context:
@@ -39,12 +40,12 @@ class Context:
         return self._stream & (1 << 64) - 1, self._stream >> 64
 
     def bits(self) -> int:
-        state = self._stream = self._stream * _MULTIPLIER & _MASK
+        state = self._stream = self._stream * MULTIPLIER & _MASK
         word, turn = (state >> 64 ^ state) & (1 << 64) - 1, state >> 122
         return (word >> turn | word << (64 - turn)) & (1 << 64) - 1
 
     def uniform(self) -> float:
-        return (self.bits() >> 11) * _UNIT
+        return (self.bits() >> 11) * UNIT
 
     def uniform_in(self, low: float, high: float) -> float:
         return low + (high - low) * self.uniform()
@@ -73,6 +74,9 @@ class Context:
 class Interpreted:
     """Handlers as functions that the engine can call."""
 
+    #: In the place of a key of compiled code.
+    key = "interpreted"
+
     def __init__(
         self,
         handlers: dict[str, Callable[..., Any]],
@@ -84,7 +88,7 @@ class Interpreted:
         self._parameters = parameters
         self._layout = _native.layout()
         self.error: Exception | None = None
-        words = [ctypes.c_void_p] * 4
+        words = [ctypes.c_void_p] * 3
         self._signature = ctypes.CFUNCTYPE(ctypes.c_int32, *words)
         self._grow = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
         self._callbacks = {role: self._callback(role) for role in handlers}
@@ -96,7 +100,7 @@ class Interpreted:
         return address
 
     def _callback(self, role: str) -> Any:
-        def entry(state: int, message: int, _: int, context: int) -> int:
+        def entry(state: int, message: int, context: int) -> int:
             try:
                 self._call(role, state, message, context)
             except Exception as error:

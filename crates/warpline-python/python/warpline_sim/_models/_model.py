@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -119,26 +120,31 @@ class Model:
         """
         for role, decorator in (("start", "start"), ("handle", "handler")):
             if role not in self._handlers:
-                raise _refusal(f"the model has no handler `@model.{decorator}`")
+                raise ConfigurationError(f"the model has no handler `@model.{decorator}`")
         given = {} if params is None else params
         values = dict(given if isinstance(given, Mapping) else vars(given))
         whole, kept = filled(self._params, values)
         if not isinstance(lps, int | np.integer) or lps < 1:
-            raise _refusal(f"`lps` is {lps!r}, but must be a whole number above 0")
+            raise ConfigurationError(f"`lps` is {lps!r}, but must be a whole number above 0")
         arrays = dict(zip((name for name in values if name in self._params.arrays), kept))
         view = View(whole, arrays)
         records = (self._state, self._message)
         in_interpreter = Interpreted(self._handlers, records, view)
         runner: Any = in_interpreter if self._interprets(interpret, settings) else self.compiled()
-        shown = {name: _plain(value) for name, value in values.items()}
-        written = _Written()
-        written.name, written.lps, written.lookahead = self.name, int(lps), lookahead
-        written.start, written.handle = runner.address("start"), runner.address("handle")
-        written.state_words, written.message_words = self._state.words, self._message.words
-        written.initial = self._initial(states, int(lps))
-        written.parameters = words_of(whole) or bytes(8)
-        written.shown = json.dumps(shown)
-        written.identity = f"{getattr(runner, 'key', 'interpreted')} {written.shown}"
+        shown = json.dumps({name: _plain(value) for name, value in values.items()})
+        written = SimpleNamespace(
+            name=self.name,
+            lps=int(lps),
+            lookahead=lookahead,
+            start=runner.address("start"),
+            handle=runner.address("handle"),
+            state_words=self._state.words,
+            message_words=self._message.words,
+            initial=self._initial(states, int(lps)),
+            parameters=words_of(whole) or bytes(8),
+            shown=shown,
+            identity=f"{runner.key} {shown}",
+        )
         try:
             with _progress.shown(progress, self.name) as show:
                 told, final = _native.run_model(written, settings_of(settings), show)
@@ -168,7 +174,7 @@ class Model:
             return False
         if engine not in (None, "sequential"):
             why = "interpret=True" if asked else "without Numba (pip install warpline-sim[models])"
-            raise _refusal(f"`engine` is {engine!r}, but must be 'sequential' with {why}")
+            raise ConfigurationError(f"`engine` is {engine!r}, but must be 'sequential' with {why}")
         settings["engine"] = "sequential"
         return True
 
@@ -177,7 +183,7 @@ class Model:
             return bytes(8 * self._state.words * lps)
         array = np.asarray(states)
         if array.dtype != self._state.dtype or array.shape != (lps,):
-            raise _refusal(
+            raise ConfigurationError(
                 f"`states` is an array {array.shape} of {array.dtype}, but must be one of "
                 f"({lps},) with the dtype of the state, {self._state.dtype}"
             )
@@ -210,22 +216,6 @@ class Model:
         return raised
 
 
-class _Written:
-    """What the native part reads of a model."""
-
-    name: str
-    start: int
-    handle: int
-    lps: int
-    state_words: int
-    message_words: int
-    initial: bytes
-    parameters: bytes
-    shown: str
-    identity: str
-    lookahead: float | None
-
-
 def _plain(value: Any) -> Any:
     """A parameter as JSON has it."""
     array = np.asarray(value)
@@ -235,7 +225,3 @@ def _plain(value: Any) -> Any:
     if isinstance(plain, float) and not math.isfinite(plain):
         return str(plain)
     return plain
-
-
-def _refusal(what: str) -> ConfigurationError:
-    return ConfigurationError(what, kind="configuration")

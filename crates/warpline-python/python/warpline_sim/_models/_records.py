@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -78,8 +79,7 @@ def _declared(cls: type[Any], arrays_allowed: bool) -> Record:
             allowed = "wl.i8 to wl.i64, wl.u8 to wl.u64, wl.f32, wl.f64, and arrays as wl.f64[8]"
             more = "; wl.Array[wl.f64] for any length" if arrays_allowed else ""
             raise ConfigurationError(
-                f"`{cls.__name__}.{name}` is {kind!r}, but must be one of {allowed}{more}",
-                kind="configuration",
+                f"`{cls.__name__}.{name}` is {kind!r}, but must be one of {allowed}{more}"
             )
     return Record(cls.__name__, np.dtype(fields, align=True), arrays)
 
@@ -114,24 +114,23 @@ def record_of(cls: type[Any], decorator: str) -> Record:
     record = getattr(cls, "_record", None)
     if not isinstance(record, Record):
         raise ConfigurationError(
-            f"`{cls.__name__}` is not a record: write `@wl.{decorator}` before it",
-            kind="configuration",
+            f"`{cls.__name__}` is not a record: write `@wl.{decorator}` before it"
         )
     return record
 
 
+def meant(name: str, known: list[str]) -> str:
+    """What may have been meant by a name that is not known, and all that may be written."""
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"; did you mean `{near[0]}`?" if near else ""
+    return f"{hint} (allowed: {', '.join(known) or 'none'})"
+
+
 def unknown(names: Any, known: list[str], what: str) -> None:
     """Refuses a name that is not known, and proposes the nearest."""
-    import difflib
-
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean `{near[0]}`?" if near else ""
-            raise ConfigurationError(
-                f"unknown {what} `{name}`{hint} (allowed: {', '.join(known) or 'none'})",
-                kind="configuration",
-            )
+            raise ConfigurationError(f"unknown {what} `{name}`{meant(name, known)}")
 
 
 def filled(record: Record, values: dict[str, Any]) -> tuple[Any, list[Any]]:
