@@ -6,8 +6,8 @@ use clap::{
     Args, FromArgMatches, ValueEnum, builder::PossibleValuesParser, builder::TypedValueParser,
 };
 use warpline::{
-    AnyModel, Auto, Balance, Conservative, Engine, Sequential, Simulation, Speculative, TimeWarp,
-    pending::PendingKind, replication::Precision, settings::EngineKind,
+    AnyModel, Auto, Balance, Conservative, Engine, Intervals, Sequential, Simulation, Speculative,
+    TimeWarp, pending::PendingKind, replication::Precision, settings::EngineKind,
 };
 
 use crate::{
@@ -60,6 +60,17 @@ pub(crate) struct CommonArgs {
     /// Independent replications, run in parallel
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = one_to::<1_000_000>)]
     pub(crate) replications: usize,
+    /// Run on the engine `intervals`: sequentially, and find from the results of N equal intervals
+    /// how long the beginning lasts that is not typical [default: 250]
+    #[arg(
+        long,
+        value_name = "N",
+        num_args = 0..=1,
+        default_missing_value = "250",
+        value_parser = one_to::<1_000_000>,
+        conflicts_with = "critical_path"
+    )]
+    pub(crate) find_warmup: Option<usize>,
     /// Most replications or sweep points to run at one time [default: as many as there are cores
     /// for the workers of each]
     #[arg(long, value_name = "N", value_parser = one_to::<1024>)]
@@ -83,11 +94,15 @@ impl CommonArgs {
         Self::from_arg_matches(&command.try_get_matches_from(line)?)
     }
 
-    /// The engine of the run: the one that is named, unless `--critical-path` asks for its own.
+    /// The engine of the run: the one that is named, unless `--critical-path` or `--find-warmup`
+    /// asks for its own.
     pub(crate) fn kind(&self) -> EngineKind {
         match self.engine {
             EngineKind::Auto | EngineKind::Sequential if self.profile.critical_path.is_some() => {
                 EngineKind::Profile
+            }
+            EngineKind::Auto | EngineKind::Sequential if self.find_warmup.is_some() => {
+                EngineKind::Intervals
             }
             engine => engine,
         }
@@ -96,7 +111,10 @@ impl CommonArgs {
     /// The threads that each of this number of runs keeps busy.
     pub(crate) fn threads(&self, runs: usize) -> usize {
         match self.kind() {
-            EngineKind::Sequential | EngineKind::ReverseCheck | EngineKind::Profile => 1,
+            EngineKind::Sequential
+            | EngineKind::ReverseCheck
+            | EngineKind::Profile
+            | EngineKind::Intervals => 1,
             // Runs that go on at one time use cores better than the workers of one run do.
             EngineKind::Auto if self.timewarp.workers.is_none() => {
                 (system::cores() / runs.max(1)).max(1)
@@ -149,6 +167,9 @@ impl CommonArgs {
                 .into()
             }
             EngineKind::Profile => self.profile.profile().into(),
+            EngineKind::Intervals => {
+                Intervals { count: self.find_warmup.unwrap_or(Intervals::COUNT) }.into()
+            }
             other => Engine::from(other),
         };
         if jobs == 1 { engine } else { engine.unpinned() }

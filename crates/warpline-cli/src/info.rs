@@ -7,8 +7,8 @@ use crate::{
     Application,
     args::{InfoArgs, InfoFormat},
     failure::Failure,
+    format::table,
     output::Output,
-    report::table,
 };
 
 /// Describes a model, or names all.

@@ -27,6 +27,7 @@ mod call;
 mod circuit;
 mod configuration;
 mod failure;
+mod format;
 mod info;
 mod interrupt;
 mod lab;
@@ -44,6 +45,7 @@ mod sweep;
 mod system;
 mod timewarp_args;
 mod values;
+mod warm_up;
 
 use std::{ffi::OsString, process::ExitCode};
 

@@ -10,8 +10,8 @@ use warpline::nodes::{MemoryPolicy, Node, Topology};
 use crate::{
     args::InfoFormat,
     failure::Failure,
+    format::{align_right, table},
     output::Output,
-    report::{align_right, table},
 };
 
 /// The flags of `nodes`.

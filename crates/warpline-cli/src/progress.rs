@@ -10,7 +10,7 @@ use std::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use warpline::{Progress, VirtualTime};
 
-use crate::report::significant;
+use crate::format::significant;
 
 /// How far a call has come.
 #[derive(Clone, Copy, Debug)]

@@ -45,6 +45,7 @@ const SPECULATIVE: &[EngineKind] = &[EngineKind::Speculative];
 const OPTIMISTIC: &[EngineKind] = &[EngineKind::TimeWarp, EngineKind::Speculative];
 const CONSERVATIVE: &[EngineKind] = &[EngineKind::Conservative];
 const PROFILE: &[EngineKind] = &[EngineKind::Profile];
+const INTERVALS: &[EngineKind] = &[EngineKind::Intervals];
 const TIME_WARP: &[EngineKind] = &[EngineKind::TimeWarp];
 
 const LP_MEMORY: Need = Need {
@@ -126,6 +127,7 @@ const RULES: &[Rule] = &[
     rule("costs", OPTIMISTIC, &[]),
     rule("critical-path", PROFILE, &[]),
     rule("message-latency", PROFILE, &[]),
+    rule("find-warmup", INTERVALS, &[]),
     // Those that only `bench` has.
     rule("all-pending", SEQUENTIAL, &[]),
     rule("busy", MEASURED, &[]),

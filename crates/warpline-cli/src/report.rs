@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
 use warpline::{
     Figure, HeapMemory, Report, Results,
@@ -12,7 +11,11 @@ use warpline::{
 };
 use warpline_models::catalog::{ModelParams, Recorded};
 
-use crate::system;
+use crate::{
+    format::{align_right, bytes, grouped, significant, table},
+    system,
+    warm_up::IntervalResults,
+};
 
 /// A report whose result has become figures.
 #[derive(Clone, Debug)]
@@ -26,6 +29,8 @@ pub(crate) struct RunReport {
     pub(crate) recorded: Recorded,
     /// How it went on, if that was recorded.
     pub(crate) series: Option<Value>,
+    /// The results of intervals, if it was cut into some.
+    pub(crate) intervals: Option<IntervalResults>,
 }
 
 impl RunReport {
@@ -33,8 +38,9 @@ impl RunReport {
         let figures = report.output.figures();
         let parameters = params.to_json();
         let recorded = Recorded::default();
+        let intervals = IntervalResults::of(&report);
         let report = report.map(|_| ());
-        Self { report, figures, parameters, verified: None, recorded, series: None }
+        Self { report, figures, parameters, verified: None, recorded, series: None, intervals }
     }
 
     /// What `--verify` compares this run with.
@@ -45,9 +51,14 @@ impl RunReport {
         }
     }
 
+    /// Whether the model has a parameter for what is to be left out.
+    fn has_warm_up(&self) -> bool {
+        self.parameters.get("warmup").is_some()
+    }
+
     /// The object of the JSON report.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
-        let Self { report, figures, parameters, verified, recorded, series } = self;
+        let Self { report, figures, parameters, verified, recorded, series, intervals } = self;
         let results: Map<_, _> =
             figures.iter().map(|figure| (figure.name.to_string(), json!(figure.value))).collect();
         let details = &report.details;
@@ -97,6 +108,10 @@ impl RunReport {
         }
         if let Some(series) = series {
             object.insert("series".into(), series.clone());
+        }
+        if let Some(intervals) = intervals {
+            let entries = intervals.to_json();
+            object.extend(entries.map(|(key, value)| (key.to_owned(), value)));
         }
         // A number that is new in reports need not be listed above.
         for (name, number) in report.totals.numbers() {
@@ -160,6 +175,9 @@ impl RunReport {
         let rows = figures.iter().map(|figure| (figure, significant(figure.value)));
         text += "results\n";
         text += &figure_table(rows, &["value"]);
+        if let Some(intervals) = &self.intervals {
+            text += &intervals.to_text(self.has_warm_up());
+        }
         if !self.recorded.measures.is_empty() {
             text += "measures\n";
         }
@@ -189,6 +207,11 @@ pub(crate) struct ReplicationsReport {
 }
 
 impl ReplicationsReport {
+    /// The mean results of intervals, if the runs were cut into some.
+    fn intervals(&self) -> Option<IntervalResults> {
+        IntervalResults::mean(self.runs.iter().filter_map(|run| run.intervals.as_ref()))
+    }
+
     /// One object: the first replication's, with estimates in place of its results, and totals in
     /// place of its counts.
     pub(crate) fn to_json(&self) -> Value {
@@ -222,6 +245,10 @@ impl ReplicationsReport {
         object.insert("events_per_second".into(), json!(committed as f64 / self.wall_seconds));
         object.insert("results".into(), Value::Object(of(|estimate| estimate.mean)));
         object.insert("half_width_95".into(), Value::Object(of(|estimate| estimate.half_width)));
+        if let Some(intervals) = self.intervals() {
+            let entries = intervals.to_json();
+            object.extend(entries.map(|(key, value)| (key.to_owned(), value)));
+        }
         if let Some(reached) = self.reached {
             object.insert("precision_reached".into(), json!(reached));
         }
@@ -254,7 +281,11 @@ impl ReplicationsReport {
             let Estimate { mean, half_width, .. } = *estimate;
             (figure, format!("{} ± {}", significant(mean), significant(half_width)))
         });
-        text + &figure_table(rows, &["mean ± half width"])
+        text += &figure_table(rows, &["mean ± half width"]);
+        if let Some(intervals) = self.intervals() {
+            text += &intervals.to_text(first.has_warm_up());
+        }
+        text
     }
 }
 
@@ -383,65 +414,9 @@ fn figure_table<'f>(rows: impl Iterator<Item = (&'f Figure, String)>, columns: &
     format!("{table}\n")
 }
 
-/// A table without frames, which survives being pasted anywhere.
-pub(crate) fn table() -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table
-}
-
-/// Aligns columns of numbers.
-pub(crate) fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
-    for column in columns {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-}
-
-/// A number with six significant digits, or a dash where there is none.
-pub(crate) fn significant(value: f64) -> String {
-    if value.is_nan() {
-        return "-".to_owned();
-    }
-    if value.fract() == 0.0 && (0.0..1e15).contains(&value) {
-        return grouped(value as u64);
-    }
-    if value.is_infinite() {
-        return value.to_string();
-    }
-    let magnitude = value.abs().log10().floor();
-    if (-5.0..15.0).contains(&magnitude) {
-        format!("{value:.*}", (5.0 - magnitude).clamp(0.0, 9.0) as usize)
-    } else {
-        format!("{value:.5e}")
-    }
-}
-
-/// A whole number with its thousands set apart.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-pub(crate) fn bytes(number: u64) -> String {
-    match number {
-        0..10_000 => format!("{number} B"),
-        10_000..10_000_000 => format!("{:.1} KiB", number as f64 / 1024.0),
-        _ => format!("{:.1} MiB", number as f64 / (1024.0 * 1024.0)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{grouped, significant, wrapped};
+    use super::wrapped;
 
     /// No line is too long, no word is lost, and what follows the first line is indented.
     #[test]
@@ -458,15 +433,5 @@ mod tests {
         let words: Vec<_> = text.split_whitespace().skip(1).collect();
         assert_eq!(words, remark.split_whitespace().collect::<Vec<_>>());
         assert_eq!(wrapped("short"), "  - short\n");
-    }
-
-    #[test]
-    fn numbers_for_people() {
-        assert_eq!(grouped(1_234_567), "1 234 567");
-        assert_eq!(grouped(12), "12");
-        assert_eq!(significant(f64::NAN), "-");
-        assert_eq!(significant(0.012_345_678), "0.0123457");
-        assert_eq!(significant(123_456_789.0), "123 456 789");
-        assert_eq!(significant(f64::INFINITY), "inf");
     }
 }

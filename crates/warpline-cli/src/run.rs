@@ -126,6 +126,10 @@ pub(crate) fn told(
         return replications(args, params, model, end, caller)
             .map(|report| Some((Told::Replications(report), None)));
     }
+    if common.find_warmup.is_some() {
+        // Every interval has a result.
+        refuse_files(params, "--find-warmup")?;
+    }
     // The first process records what all ranks send it, and may be the only one that cannot.
     let prepared = prepare(params, common.seed, launch.is_first());
     let Prepared { model, end, recording } = prepared.map_err(|failure| launch.give_up(failure))?;

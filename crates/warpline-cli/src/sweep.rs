@@ -21,6 +21,7 @@ use crate::{
     report::RunReport,
     run::{pool, prepare, refuse_files},
     values::Vary,
+    warm_up::IntervalResults,
 };
 
 /// Flags of the sweep as a whole, which cannot differ from run to run.
@@ -238,6 +239,10 @@ impl Point {
             let path = row.get("critical_path");
             let parallelism = path.and_then(|path| path.get("parallelism")).cloned();
             row.insert("parallelism".to_owned(), parallelism.into());
+        }
+        if self.common.find_warmup.is_some() {
+            let longest = run.intervals.as_ref().and_then(IntervalResults::longest);
+            row.insert("longest_warm_up".to_owned(), longest.into());
         }
         Ok(Some(row))
     }

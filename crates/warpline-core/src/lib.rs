@@ -38,7 +38,7 @@ pub use heap::heap_block;
 pub use ids::LpId;
 pub use key::{EventKey, STEP_MAX};
 pub use mix::mix;
-pub use model::{Link, LogicalProcess, Model, Wires};
+pub use model::{Difference, Link, LogicalProcess, Model, Wires};
 pub use random::Stream;
 pub use reversal::Reversal;
 pub use time::{InvalidTime, VirtualTime};

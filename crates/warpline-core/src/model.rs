@@ -182,6 +182,12 @@ pub trait Model: Send + Sync + Sized {
         &()
     }
 
+    /// What two summaries of an LP differ in, for a model whose results are of use for an interval
+    /// of a run, too ([`Difference`]).
+    fn difference(&self) -> Option<Difference<Self>> {
+        None
+    }
+
     /// How messages and summaries become bytes, for a model that runs on several ranks: plain old
     /// data as it lies in memory ([`Wire::plain`](crate::Wire::plain)), anything else through serde
     /// ([`Wire::serde`](crate::Wire::serde)).
@@ -189,6 +195,14 @@ pub trait Model: Send + Sync + Sized {
         None
     }
 }
+
+/// The summary of an interval: what happened in a run up to the time of the first summary and not
+/// up to that of the second one, which is earlier. Counts, sums and lengths of time are subtracted;
+/// what is no sum, such as a maximum, is the first one's.
+pub type Difference<M> = fn(
+    &<<M as Model>::Lp as LogicalProcess>::Summary,
+    &<<M as Model>::Lp as LogicalProcess>::Summary,
+) -> <<M as Model>::Lp as LogicalProcess>::Summary;
 
 /// A receiver of the events of an LP, as [`Model::links`] declares it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -25,8 +25,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, VirtualTime,
-    digest::mix, state::Undo, wire::Wires,
+    ConfigError, Context, Difference, Figure, Link, LogicalProcess, LpId, Model, Results,
+    VirtualTime, digest::mix, state::Undo, wire::Wires,
 };
 
 mod histogram;
@@ -93,7 +93,7 @@ pub struct Tally {
     requests: u64,
     waited: f64,
     busy: f64,
-    /// When the run ended.
+    /// When the run ended; of an interval, how long it was.
     end: f64,
 }
 
@@ -217,6 +217,19 @@ impl Model for Hypercube {
             link_utilization: sum.busy / (servers * sum.end),
             queueing_delay_mean: sum.waited / sum.requests as f64,
         }
+    }
+
+    fn difference(&self) -> Option<Difference<Self>> {
+        Some(|later, earlier| Tally {
+            delivered: later.delivered - earlier.delivered,
+            hops: later.hops - earlier.hops,
+            latency: later.latency - earlier.latency,
+            latencies: later.latencies.since(&earlier.latencies),
+            requests: later.requests - earlier.requests,
+            waited: later.waited - earlier.waited,
+            busy: later.busy - earlier.busy,
+            end: later.end - earlier.end,
+        })
     }
 
     fn lookahead(&self) -> Option<f64> {

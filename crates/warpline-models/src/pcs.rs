@@ -25,8 +25,8 @@ use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, VirtualTime,
-    digest::mix, wire::Wires,
+    ConfigError, Context, Difference, Figure, Link, LogicalProcess, LpId, Model, Results,
+    VirtualTime, digest::mix, wire::Wires,
 };
 
 use crate::grain::keep_busy;
@@ -207,6 +207,17 @@ impl Model for Pcs {
 
     fn wires(&self) -> Option<Wires<Self>> {
         Some(Wires::serde())
+    }
+
+    fn difference(&self) -> Option<Difference<Self>> {
+        Some(|later, earlier| Counts {
+            calls: later.calls - earlier.calls,
+            blocked: later.blocked - earlier.blocked,
+            handoffs: later.handoffs - earlier.handoffs,
+            dropped: later.dropped - earlier.dropped,
+            busy_minutes: later.busy_minutes - earlier.busy_minutes,
+            minutes: later.minutes - earlier.minutes,
+        })
     }
 
     fn lp_count(&self) -> usize {

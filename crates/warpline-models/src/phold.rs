@@ -15,8 +15,8 @@ use std::{fmt, marker::PhantomData, ops::Range, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    AnyModel, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, Reversal,
-    Stream, VirtualTime,
+    AnyModel, ConfigError, Context, Difference, Figure, Link, LogicalProcess, LpId, Model, Results,
+    Reversal, Stream, VirtualTime,
     wire::{Wire, Wires},
 };
 
@@ -363,6 +363,14 @@ impl<const CAPACITY: usize, R: Rest> Model for Phold<CAPACITY, R> {
             output.handled_min = output.handled_min.min(node.handled);
         }
         output
+    }
+
+    fn difference(&self) -> Option<Difference<Self>> {
+        Some(|later, earlier| Node {
+            handled: later.handled - earlier.handled,
+            remote: later.remote - earlier.remote,
+            rest: PhantomData,
+        })
     }
 
     fn parameters(&self) -> &dyn fmt::Debug {

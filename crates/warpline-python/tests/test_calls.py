@@ -105,3 +105,12 @@ def test_a_report_has_a_page() -> None:
     again = wl.Report.from_dict(report.to_dict())
     assert again.html() == page
     assert " ± " in wl.replicate("phold", 3, **SMALL).html()
+
+
+def test_the_warm_up_is_found():
+    report = wl.run("phold", lps=16, population=64, end=60, find_warmup=50)
+    assert set(report.warm_up["results"]) == set(report.results)
+    intervals = report.to_dict()["intervals"]
+    assert intervals["length"] == 60 / 50
+    assert sum(intervals["results"]["handled"]) == report.results["handled"]
+    assert wl.run("phold", lps=16, population=64, end=60).warm_up is None

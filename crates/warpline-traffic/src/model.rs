@@ -28,7 +28,7 @@
 
 use std::fmt;
 
-use warpline::{AnyModel, Link, LpId, Model, wire::Wires};
+use warpline::{AnyModel, Difference, Link, LpId, Model, wire::Wires};
 
 use crate::results::{Tally, TrafficOutput};
 pub use crate::{
@@ -82,6 +82,10 @@ impl Model for Traffic {
         }
         assert!(output.received <= output.handed_over, "TRAFFIC-C: cars were received twice");
         output
+    }
+
+    fn difference(&self) -> Option<Difference<Self>> {
+        Some(Tally::since)
     }
 
     fn lookahead(&self) -> Option<f64> {

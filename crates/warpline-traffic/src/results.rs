@@ -47,6 +47,33 @@ pub struct Tally {
     pub trip_km: f64,
 }
 
+impl Tally {
+    /// What was counted since these counts. Cars that are here, or that went to other LPs and came
+    /// from them, belong together, and are those of the whole run.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        let &Self { received, handed_over, staying, longest, .. } = self;
+        Self {
+            joined: self.joined - earlier.joined,
+            left: self.left - earlier.left,
+            received,
+            handed_over,
+            staying,
+            accidents: self.accidents - earlier.accidents,
+            held: self.held - earlier.held,
+            jams: self.jams - earlier.jams,
+            stops: self.stops - earlier.stops,
+            longest,
+            car_seconds: self.car_seconds - earlier.car_seconds,
+            passed: self.passed - earlier.passed,
+            stay_seconds: self.stay_seconds - earlier.stay_seconds,
+            seconds: self.seconds - earlier.seconds,
+            trips: self.trips - earlier.trips,
+            trip_seconds: self.trip_seconds - earlier.trip_seconds,
+            trip_km: self.trip_km - earlier.trip_km,
+        }
+    }
+}
+
 /// The result of a run. A number for which there was nothing to measure is NaN.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TrafficOutput {

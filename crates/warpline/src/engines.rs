@@ -7,8 +7,8 @@ use std::fmt;
 use warpline_core::Model;
 
 use crate::{
-    Auto, ConfigError, Conservative, Engine, EngineKind, Profile, Report, ReverseCheck, RunError,
-    Sequential, Speculative, TimeWarp, auto, conservative, run::Ranks, sequential,
+    Auto, ConfigError, Conservative, Engine, EngineKind, Intervals, Profile, Report, ReverseCheck,
+    RunError, Sequential, Speculative, TimeWarp, auto, conservative, run::Ranks, sequential,
     settings::Settings, speculative, timewarp, watch::Watch,
 };
 
@@ -64,8 +64,10 @@ pub trait Engines: 'static {
 }
 
 /// All engines.
-pub(crate) type All =
-    ((Sequential, (ReverseCheck, Profile)), (Conservative, (TimeWarp, (Speculative, Auto))));
+pub(crate) type All = (
+    (Sequential, (ReverseCheck, (Profile, Intervals))),
+    (Conservative, (TimeWarp, (Speculative, Auto))),
+);
 
 impl<A: Engines, B: Engines> Engines for (A, B) {
     fn has(kind: EngineKind) -> bool {
@@ -125,6 +127,10 @@ engine!(ReverseCheck, |model, settings, watch, ranks| {
 engine!(Profile, |model, settings, watch, ranks| {
     refuse_other_ranks(EngineKind::Profile, ranks)?;
     sequential::profile(model, settings, watch).map(Some)
+});
+engine!(Intervals, |model, settings, watch, ranks| {
+    refuse_other_ranks(EngineKind::Intervals, ranks)?;
+    sequential::in_intervals(model, settings, watch).map(Some)
 });
 engine!(Conservative, |model, settings, watch, ranks| {
     conservative::run(model, settings, watch, ranks)

@@ -56,6 +56,7 @@ mod simulation;
 mod speculative;
 mod sync;
 mod timewarp;
+pub mod warm_up;
 mod watch;
 mod worker_limit;
 
@@ -63,13 +64,13 @@ pub use any_model::{AnyModel, Only, Runnable};
 pub use error::{ConfigError, RunError};
 pub use report::{Figure, HeapMemory, Report, Results};
 pub use settings::{
-    Auto, Balance, Conservative, Engine, Profile, ReverseCheck, Sequential, Speculative, TimeWarp,
-    Width,
+    Auto, Balance, Conservative, Engine, Intervals, Profile, ReverseCheck, Sequential, Speculative,
+    TimeWarp, Width,
 };
 pub use simulation::Simulation;
 pub use warpline_core::{
-    Context, EventKey, Io, IoContext, Link, LogicalProcess, LpId, Model, ModelError, Reversal,
-    Stream, Tracked, TrackedDeque, TrackedMap, TrackedVec, VirtualTime,
+    Context, Difference, EventKey, Io, IoContext, Link, LogicalProcess, LpId, Model, ModelError,
+    Reversal, Stream, Tracked, TrackedDeque, TrackedMap, TrackedVec, VirtualTime,
 };
 pub use watch::Progress;
 pub use worker_limit::WorkerLimit;

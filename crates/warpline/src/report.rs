@@ -35,12 +35,15 @@ pub struct Report<O> {
     pub details: Details,
     /// The model's own result.
     pub output: O,
+    /// The results of equal intervals of virtual time, in order: only of a run with
+    /// [`Intervals`](crate::Intervals); of an interrupted run, those that it has reached.
+    pub intervals: Vec<O>,
 }
 
 impl<O> Report<O> {
-    /// The same report with another result, made from this one's.
+    /// The same report with other results, made from its own.
     #[must_use]
-    pub fn map<P>(self, make: impl FnOnce(O) -> P) -> Report<P> {
+    pub fn map<P>(self, mut make: impl FnMut(O) -> P) -> Report<P> {
         Report {
             model: self.model,
             engine: self.engine,
@@ -53,6 +56,7 @@ impl<O> Report<O> {
             totals: self.totals,
             details: self.details,
             output: make(self.output),
+            intervals: self.intervals.into_iter().map(make).collect(),
         }
     }
 

@@ -25,15 +25,19 @@ use crate::{
     pending::{AnyFamily, PendingFamily, PendingSet, family},
     profile::Profiler,
     reverse_check::{self, Arrival},
-    settings::{self, Profile, ReverseCheck, Settings},
+    settings::{self, Intervals, Profile, ReverseCheck, Settings},
     watch::{Timer, Watch},
 };
 
 mod execution;
+mod intervals;
 mod sending;
+mod trial;
 
-use execution::{Chosen, Counts, Execution, Once};
+use execution::{Chosen, Execution, Once};
+use intervals::Cutter;
 use sending::{Heap, Sender};
+pub(crate) use trial::count;
 
 /// What a sequential run reads.
 type OwnSettings = Settings<settings::Sequential>;
@@ -63,7 +67,7 @@ pub(crate) fn run_as<M: Model>(
         PendingKind::Ladder => {
             execute::<M, family::Ladder, Once>(model, settings, watch, Once(engine))
         }
-        _ => execute::<M, AnyFamily, Chosen>(model, settings, watch, Chosen::Once(engine)),
+        _ => execute::<M, AnyFamily, Chosen<M>>(model, settings, watch, Chosen::Once(engine)),
     }
 }
 
@@ -76,7 +80,7 @@ pub(crate) fn check<M: Model>(
     reverse_check::refuse_irreversible::<M::Lp>()?;
     // The checks take so long that the choice of the pending set does not matter.
     let settings = settings.with(settings::Sequential { pending: PendingKind::Heap });
-    execute::<M, AnyFamily, Chosen>(model, &settings, watch, Chosen::ThereAndBack)
+    execute::<M, AnyFamily, Chosen<M>>(model, &settings, watch, Chosen::ThereAndBack)
 }
 
 /// Runs `model` from its start to its end, and finds how fast it could run in parallel.
@@ -87,7 +91,18 @@ pub(crate) fn profile<M: Model>(
 ) -> Result<Report<M::Output>, RunError> {
     let profiler = Box::new(Profiler::new(settings.engine));
     let settings = settings.with(settings::Sequential::default());
-    execute::<M, AnyFamily, Chosen>(model, &settings, watch, Chosen::Profiled(profiler))
+    execute::<M, AnyFamily, Chosen<M>>(model, &settings, watch, Chosen::Profiled(profiler))
+}
+
+/// Runs `model` from its start to its end, and finds the results of equal intervals.
+pub(crate) fn in_intervals<M: Model>(
+    model: &M,
+    settings: &Settings<Intervals>,
+    watch: &mut Watch<'_>,
+) -> Result<Report<M::Output>, RunError> {
+    let cutter = Box::new(Cutter::new(model, settings)?);
+    let settings = settings.with(settings::Sequential::default());
+    execute::<M, AnyFamily, Chosen<M>>(model, &settings, watch, Chosen::Cut(cutter))
 }
 
 /// Runs `model`, and handles its events as `execution` does.
@@ -106,42 +121,6 @@ fn execute<M: Model, P: PendingFamily, X: Execution<M>>(
         Sequential::<M, Boxed<_>, P::Set<_>, X>::new(model, settings, P::set(pending), execution)?
             .run(watch)
     }
-}
-
-/// A trial: counts the events of each LP in the second half of the first `events` of a run; of all
-/// of them, if it ends before. Nothing is written, and the trial ends before the first blocking I/O
-/// event.
-pub(crate) fn count<M: Model, E>(
-    model: &M,
-    settings: &Settings<E>,
-    events: u64,
-) -> Result<Vec<u64>, RunError> {
-    if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {
-        count_in::<M, Inline<_>, E>(model, settings, events)
-    } else {
-        count_in::<M, Boxed<_>, E>(model, settings, events)
-    }
-}
-
-fn count_in<M: Model, B: Buffer<Message<M>>, E>(
-    model: &M,
-    settings: &Settings<E>,
-    events: u64,
-) -> Result<Vec<u64>, RunError> {
-    type Set<T> = <AnyFamily as PendingFamily>::Set<T>;
-    let settings = settings.with(settings::Sequential { pending: PendingKind::Heap });
-    let execution = Chosen::Counted(Counts::new(events));
-    let pending = AnyFamily::set(PendingKind::Heap);
-    let mut run = Sequential::<M, B, Set<_>, _>::new(model, &settings, pending, execution)?;
-    run.begin(&mut Watch::default())?;
-    let counts = match &mut run.execution {
-        Chosen::Counted(counts) => std::mem::take(&mut counts.by_lp),
-        _ => unreachable!("it was made above"),
-    };
-    // As at the end of a run: the drop of what is pending may panic.
-    panics::catch(move || drop(run))
-        .map_err(|fault| model_error(fault, None, EngineKind::Sequential, &settings))?;
-    Ok(counts)
 }
 
 /// Runs `model` from a cut on, or from its start, until it is told to hand over.
@@ -188,8 +167,8 @@ struct Sequential<'m, M: Model, B, S, X> {
     /// The LP and the event that are being handled: an error states them.
     current: Option<(LpId, Option<EventKey>)>,
     now: VirtualTime,
-    /// Infinite for a run without an end.
-    end: f64,
+    /// Where it stops for now: at the end of an interval, or of the run.
+    bound: f64,
     committed: u64,
     settings: OwnSettings,
     started: Instant,
@@ -199,8 +178,8 @@ struct Sequential<'m, M: Model, B, S, X> {
 /// Why [`Sequential::advance`] returned.
 #[derive(PartialEq, Eq)]
 enum Stopped {
-    /// No event is left before the end.
-    AtEnd,
+    /// No event is left before the bound.
+    AtBound,
     /// There may be more.
     SliceOver,
 }
@@ -256,7 +235,7 @@ where
             },
             current: None,
             now: VirtualTime::ZERO,
-            end: settings.checked_end()?,
+            bound: settings.checked_end()?,
             committed: 0,
             settings: settings.clone(),
             started,
@@ -313,7 +292,15 @@ where
     /// Runs from the start to the end, an error, or an interruption; returns whether there was one.
     fn begin(&mut self, watch: &mut Watch<'_>) -> Result<bool, RunError> {
         self.guard(|run| run.start(watch))?;
-        self.advance_to_end(watch)
+        while let Some(bound) = self.execution.next_bound() {
+            self.bound = bound;
+            if self.advance_to_bound(watch)? {
+                return Ok(true);
+            }
+            self.guard(|run| run.execution.at_bound(run.model, &run.lps, bound))?;
+        }
+        self.bound = self.settings.end;
+        self.advance_to_bound(watch)
     }
 
     /// Runs from a cut to the end, an error, or an interruption; returns whether there was one.
@@ -330,16 +317,16 @@ where
             let _ = self.sender.heap.charge(&event.message, place + 1);
             self.sender.pending.insert(event);
         }
-        self.advance_to_end(watch)
+        self.advance_to_bound(watch)
     }
 
-    fn advance_to_end(&mut self, watch: &mut Watch<'_>) -> Result<bool, RunError> {
+    fn advance_to_bound(&mut self, watch: &mut Watch<'_>) -> Result<bool, RunError> {
         let mut timer = Timer::new(self.started, SLICE_EVENTS_MAX);
         loop {
             if watch.stopped() {
                 return Ok(true);
             }
-            if self.guard(|run| run.advance(timer.slice()))? == Stopped::AtEnd {
+            if self.guard(|run| run.advance(timer.slice()))? == Stopped::AtBound {
                 return Ok(false);
             }
             timer.look();
@@ -355,10 +342,10 @@ where
     /// Handles `slice` events, unless there is a reason to stop earlier.
     fn advance(&mut self, slice: u32) -> Stopped {
         for _ in 0..slice {
-            let Some(event) = self.sender.pending.pop() else { return Stopped::AtEnd };
-            if event.key.time_value() >= self.end || self.execution.is_over(event.io) {
+            let Some(event) = self.sender.pending.pop() else { return Stopped::AtBound };
+            if event.key.time_value() >= self.bound || self.execution.is_over(event.io) {
                 self.sender.pending.insert(event);
-                return Stopped::AtEnd;
+                return Stopped::AtBound;
             }
             self.step(event);
         }
@@ -409,7 +396,7 @@ where
         for (index, lp) in self.lps.iter().enumerate() {
             digest.add_lp(LpId::from_index(index), lp.core.digest, &lp.core.rng, lp.core.sent);
         }
-        let asked_for = if interrupted { None } else { VirtualTime::new(self.end).ok() };
+        let asked_for = if interrupted { None } else { VirtualTime::new(self.settings.end).ok() };
         let end_time = asked_for.unwrap_or(self.now);
         let output = self.guard(|run| run.reduce(end_time))?;
         Ok(Report {
@@ -424,6 +411,7 @@ where
             totals: Totals { digest, ..self.totals() },
             details: Details { heap_memory: self.heap_memory(), ..self.execution.details() },
             output,
+            intervals: self.execution.take_intervals(),
         })
     }
 
@@ -461,7 +449,7 @@ where
     fn progress(&self) -> Progress {
         Progress {
             virtual_time: self.now,
-            end: VirtualTime::new(self.end).unwrap_or(VirtualTime::MAX),
+            end: VirtualTime::new(self.settings.end).unwrap_or(VirtualTime::MAX),
             committed_events: self.committed,
             processed_events: self.committed,
             wall: self.started.elapsed(),

@@ -5,7 +5,7 @@ use warpline_lab::sends::{self, SendCost};
 
 use super::BenchArgs;
 use crate::{
-    report::{align_right, table},
+    format::{align_right, table},
     system,
 };
 

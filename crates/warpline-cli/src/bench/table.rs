@@ -6,7 +6,7 @@ use comfy_table::Table;
 
 use super::{Memory, Row, Workload, median, ratio_to, yardstick_of};
 use crate::{
-    report::{align_right, grouped, table},
+    format::{align_right, grouped, table},
     system,
 };
 

@@ -12,6 +12,7 @@
 mod command_line;
 mod plot;
 mod series;
+mod warm_up;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::{Map, Value};
@@ -20,7 +21,7 @@ use warpline_models::catalog::Entry;
 
 use crate::{
     Application,
-    report::{bytes, grouped, significant},
+    format::{bytes, grouped, significant},
 };
 
 pub(crate) use command_line::repeating;
@@ -91,6 +92,7 @@ fn page(report: Report<'_>, model: Option<&dyn Entry>) -> Markup {
                 (results(report, model))
                 (remarks(report))
                 (series::plots(report))
+                (warm_up::plots(report))
                 (costs(report))
                 (critical_path(report))
                 (parameters(report, model))

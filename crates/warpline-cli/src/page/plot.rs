@@ -6,7 +6,7 @@ use std::fmt::Write;
 use maud::{Markup, PreEscaped, html};
 use warpline_lab::{label, round_numbers};
 
-use crate::report::significant;
+use crate::format::significant;
 
 /// The picture and the area of the curves in it, in units of SVG.
 const SIZE: (f64, f64) = (400.0, 220.0);

@@ -54,6 +54,12 @@ impl Counts {
         *count = count.saturating_add(1);
     }
 
+    /// What was counted since these counts.
+    pub(super) fn since(&self, earlier: &Self) -> Self {
+        let counts = self.0.iter().zip(earlier.0.iter());
+        Self(TrackedVec::new(counts.map(|(later, earlier)| later - earlier).collect()))
+    }
+
     pub(super) fn tracked(&mut self) -> &mut dyn Undo {
         &mut self.0
     }

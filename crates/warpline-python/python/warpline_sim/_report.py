@@ -11,7 +11,7 @@ from typing import Any
 
 from . import _native
 
-_MAPPINGS = ("results", "parameters", "counters", "half_width_95")
+_MAPPINGS = ("results", "parameters", "counters", "half_width_95", "warm_up")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -64,6 +64,9 @@ class Report:
     #: result.
     replications: int = 1
     half_width_95: Mapping[str, float] | None = None
+    #: With ``find_warmup=N``: the part of the run to leave out, in virtual time; ``"longest"`` of
+    #: all results, and each of ``"results"``; ``None`` where a longer run is needed.
+    warm_up: Mapping[str, Any] | None = None
     #: Whether ``verify=True`` found another run to commit the same; ``None`` without it.
     verified: bool | None = None
     #: The states of all LPs at the end, an array of records, of a model written in Python.

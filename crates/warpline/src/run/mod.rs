@@ -287,6 +287,7 @@ impl<M: Model> Run<'_, M> {
             totals: total.totals,
             details,
             output,
+            intervals: Vec::new(),
         }))
     }
 

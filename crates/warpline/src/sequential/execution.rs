@@ -10,6 +10,7 @@ use crate::{
     handling::{BoundedSink, Cause, Core, Handling, Lp},
     profile::Profiler,
     reverse_check::{self, Arrival},
+    sequential::intervals::Cutter,
 };
 
 /// How events are handled: once, with a look at each, or forward, back and forward again.
@@ -39,6 +40,21 @@ pub(super) trait Execution<M: Model> {
     /// Called after each event, with the numbers of the events that its LP has sent in it.
     #[inline]
     fn end(&mut self, _key: &EventKey, _to: LpId, _sent: &Range<u64>) {}
+
+    /// The end of the next interval, if the run is cut into some and it is not the last one.
+    #[inline]
+    fn next_bound(&self) -> Option<f64> {
+        None
+    }
+
+    /// Called at the end of an interval; `lps` are as they are then. The model's code may panic.
+    #[inline]
+    fn at_bound(&mut self, _model: &M, _lps: &[Lp<M::Lp>], _bound: f64) {}
+
+    /// The results of all intervals; called once, after the last event.
+    fn take_intervals(&mut self) -> Vec<M::Output> {
+        Vec::new()
+    }
 
     /// What to report beyond the common numbers; called once, after the last event.
     fn details(&mut self) -> Details {
@@ -77,11 +93,12 @@ impl<M: Model> Execution<M> for Once {
 }
 
 /// Chosen at run time, where a branch per event costs less than compiling the engine once more.
-pub(super) enum Chosen {
+pub(super) enum Chosen<M: Model> {
     Once(EngineKind),
     ThereAndBack,
     Profiled(Box<Profiler>),
     Counted(Counts),
+    Cut(Box<Cutter<M>>),
 }
 
 /// The events of each LP, in a trial that has a number of events at most. Those of the first half
@@ -106,13 +123,14 @@ impl Counts {
     }
 }
 
-impl<M: Model> Execution<M> for Chosen {
+impl<M: Model> Execution<M> for Chosen<M> {
     fn engine(&self) -> EngineKind {
         match self {
             Self::Once(engine) => *engine,
             Self::ThereAndBack => EngineKind::ReverseCheck,
             Self::Profiled(_) => EngineKind::Profile,
             Self::Counted(_) => EngineKind::Sequential,
+            Self::Cut(_) => EngineKind::Intervals,
         }
     }
 
@@ -120,7 +138,7 @@ impl<M: Model> Execution<M> for Chosen {
         match self {
             Self::Profiled(profiler) => profiler.prepare(lps),
             Self::Counted(counts) => counts.by_lp = vec![0; lps],
-            Self::Once(_) | Self::ThereAndBack => {}
+            Self::Once(_) | Self::ThereAndBack | Self::Cut(_) => {}
         }
     }
 
@@ -146,14 +164,28 @@ impl<M: Model> Execution<M> for Chosen {
         match self {
             Self::Profiled(profiler) => profiler.end(key, to, sent),
             Self::Counted(counts) => counts.count(to),
-            Self::Once(_) | Self::ThereAndBack => {}
+            Self::Once(_) | Self::ThereAndBack | Self::Cut(_) => {}
         }
+    }
+
+    fn next_bound(&self) -> Option<f64> {
+        if let Self::Cut(cutter) = self { cutter.next_bound() } else { None }
+    }
+
+    fn at_bound(&mut self, model: &M, lps: &[Lp<M::Lp>], bound: f64) {
+        if let Self::Cut(cutter) = self {
+            cutter.cut(model, lps, bound);
+        }
+    }
+
+    fn take_intervals(&mut self) -> Vec<M::Output> {
+        if let Self::Cut(cutter) = self { std::mem::take(&mut cutter.outputs) } else { Vec::new() }
     }
 
     fn details(&mut self) -> Details {
         let critical_path = match self {
             Self::Profiled(profiler) => Some(profiler.result()),
-            Self::Once(_) | Self::ThereAndBack | Self::Counted(_) => None,
+            _ => None,
         };
         Details { critical_path, ..Details::default() }
     }
@@ -167,7 +199,7 @@ impl<M: Model> Execution<M> for Chosen {
         sink: &mut impl BoundedSink<Message<M>>,
     ) {
         match self {
-            Self::Once(_) | Self::Profiled(_) | Self::Counted(_) => {
+            Self::Once(_) | Self::Profiled(_) | Self::Counted(_) | Self::Cut(_) => {
                 handle_once(model, &event, lp, sink);
             }
             Self::ThereAndBack if const { M::Lp::REVERSIBLE } => {

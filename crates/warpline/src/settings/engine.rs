@@ -1,6 +1,6 @@
 //! The engines: their names, and the settings that each of them reads.
 
-use super::{Auto, Conservative, Placement, Profile, Speculative, TimeWarp};
+use super::{Auto, Conservative, Intervals, Placement, Profile, Speculative, TimeWarp};
 use crate::{PendingKind, names::names};
 
 names! {
@@ -25,6 +25,8 @@ names! {
     ReverseCheck = "reverse-check";
     /// The sequential engine, which also finds how fast the model could run in parallel.
     Profile = "profile";
+    /// The sequential engine, which also finds the result of each interval of virtual time.
+    Intervals = "intervals";
 }
 
 /// What executes the events, with its settings. Every engine commits the same events.
@@ -47,6 +49,8 @@ pub enum Engine {
     ReverseCheck(ReverseCheck),
     /// How fast the model could run in parallel.
     Profile(Profile),
+    /// The results of intervals of virtual time.
+    Intervals(Intervals),
 }
 
 /// The sequential engine: one event after the other, in the order of their keys.
@@ -73,6 +77,7 @@ impl Engine {
             Self::Speculative(_) => EngineKind::Speculative,
             Self::ReverseCheck(_) => EngineKind::ReverseCheck,
             Self::Profile(_) => EngineKind::Profile,
+            Self::Intervals(_) => EngineKind::Intervals,
         }
     }
 
@@ -84,7 +89,9 @@ impl Engine {
             Self::Conservative(engine) => engine.workers,
             Self::TimeWarp(engine) => engine.workers,
             Self::Speculative(engine) => engine.workers,
-            Self::Sequential(_) | Self::ReverseCheck(_) | Self::Profile(_) => 1,
+            Self::Sequential(_) | Self::ReverseCheck(_) | Self::Profile(_) | Self::Intervals(_) => {
+                1
+            }
         }
     }
 
@@ -95,7 +102,9 @@ impl Engine {
             Self::Conservative(engine) => Some(&mut engine.placement),
             Self::TimeWarp(engine) => Some(&mut engine.placement),
             Self::Speculative(engine) => Some(&mut engine.placement),
-            Self::Sequential(_) | Self::ReverseCheck(_) | Self::Profile(_) => None,
+            Self::Sequential(_) | Self::ReverseCheck(_) | Self::Profile(_) | Self::Intervals(_) => {
+                None
+            }
         }
     }
 
@@ -108,7 +117,8 @@ impl Engine {
             Self::Conservative(engine) => engine.pin = false,
             Self::TimeWarp(engine) => engine.pin = false,
             Self::Speculative(engine) => engine.pin = false,
-            Self::Sequential(_) | Self::ReverseCheck(_) | Self::Profile(_) => {}
+            Self::Sequential(_) | Self::ReverseCheck(_) | Self::Profile(_) | Self::Intervals(_) => {
+            }
         }
         self
     }
@@ -131,6 +141,7 @@ impl From<EngineKind> for Engine {
             EngineKind::Speculative => Speculative::default().into(),
             EngineKind::ReverseCheck => ReverseCheck.into(),
             EngineKind::Profile => Profile::default().into(),
+            EngineKind::Intervals => Intervals::default().into(),
         }
     }
 }
@@ -174,5 +185,11 @@ impl From<ReverseCheck> for Engine {
 impl From<Profile> for Engine {
     fn from(engine: Profile) -> Self {
         Self::Profile(engine)
+    }
+}
+
+impl From<Intervals> for Engine {
+    fn from(engine: Intervals) -> Self {
+        Self::Intervals(engine)
     }
 }

@@ -1,0 +1,118 @@
+//! What a run in intervals (`--find-warmup`) tells: where its beginning ends that is not typical.
+//!
+//! Used by the reports of runs and of replications.
+
+use serde_json::{Map, Value, json};
+use warpline::{Figure, Report, Results, warm_up::WarmUp};
+
+use crate::format::{align_right, significant, table};
+
+/// The results of the intervals of a run, or their means over several runs.
+#[derive(Clone, Debug)]
+pub(crate) struct IntervalResults {
+    /// How long an interval is, in virtual time.
+    length: f64,
+    /// By result: its name, and what it was in each interval.
+    results: Vec<(String, Vec<f64>)>,
+}
+
+impl IntervalResults {
+    /// Those of a run that is complete and was cut into intervals.
+    pub(crate) fn of<O: Results>(report: &Report<O>) -> Option<Self> {
+        let all: Vec<Vec<Figure>> = report.intervals.iter().map(Results::figures).collect();
+        let first = all.first().filter(|_| !report.interrupted)?;
+        let of_one = |at: usize| all.iter().map(|figures| figures[at].value).collect();
+        let names = first.iter().enumerate();
+        Some(Self {
+            length: report.end_time.get() / all.len() as f64,
+            results: names.map(|(at, figure)| (figure.name.to_string(), of_one(at))).collect(),
+        })
+    }
+
+    /// The means over runs of the same length, which are smoother than any of them (Welch).
+    pub(crate) fn mean<'a>(runs: impl Iterator<Item = &'a Self>) -> Option<Self> {
+        let runs: Vec<&Self> = runs.collect();
+        let mut mean = (*runs.first()?).clone();
+        for (at, (_, values)) in mean.results.iter_mut().enumerate() {
+            for (interval, value) in values.iter_mut().enumerate() {
+                let known = runs.iter().map(|run| run.results[at].1[interval]);
+                let known: Vec<f64> = known.filter(|value| !value.is_nan()).collect();
+                *value = known.iter().sum::<f64>() / known.len() as f64;
+            }
+        }
+        Some(mean)
+    }
+
+    /// The warm-up of each result, where there is one to be found.
+    fn warm_ups(&self) -> impl Iterator<Item = (&str, Option<WarmUp>)> {
+        self.results.iter().map(|(name, values)| (name.as_str(), WarmUp::of(values)))
+    }
+
+    fn time(&self, warm_up: WarmUp) -> f64 {
+        warm_up.left_out as f64 * self.length
+    }
+
+    /// The longest warm-up of a result, in virtual time; nothing if the run is too short to find
+    /// that of any.
+    pub(crate) fn longest(&self) -> Option<f64> {
+        let found = self.warm_ups().filter_map(|(_, warm_up)| Some(self.time(warm_up?)));
+        found.reduce(f64::max)
+    }
+
+    /// The entries `warm_up` and `intervals` of a report.
+    pub(crate) fn to_json(&self) -> [(&'static str, Value); 2] {
+        let time = |warm_up: Option<WarmUp>| json!(warm_up.map(|found| self.time(found)));
+        let times: Map<_, _> =
+            self.warm_ups().map(|(name, found)| (name.to_owned(), time(found))).collect();
+        let values: Map<_, _> =
+            self.results.iter().map(|(name, values)| (name.clone(), json!(values))).collect();
+        [
+            ("warm_up", json!({ "longest": self.longest(), "results": times })),
+            ("intervals", json!({ "length": self.length, "results": values })),
+        ]
+    }
+
+    /// The same for people. `has_warm_up` says whether the model can leave it out.
+    pub(crate) fn to_text(&self, has_warm_up: bool) -> String {
+        let mut table = table();
+        table.set_header(["figure", "warm-up", "mean after it"]);
+        for (name, found) in self.warm_ups() {
+            let [time, mean] = match found {
+                Some(found) => [self.time(found), found.mean].map(significant),
+                None => ["longer run needed".to_owned(), String::new()],
+            };
+            table.add_row([name.to_owned(), time, mean]);
+        }
+        align_right(&mut table, 1..3);
+        let count = self.results.first().map_or(0, |(_, values)| values.len());
+        let length = significant(self.length);
+        let mut text = format!("warm-up by MSER-5, from {count} intervals of {length}\n{table}\n");
+        if self.warm_ups().any(|(_, found)| found.is_none()) {
+            text += "  more than half of the run would have to be left out: run longer\n";
+        } else if let Some(longest) = self.longest().filter(|&time| has_warm_up && time > 0.0) {
+            let longest = significant(longest).replace(' ', "");
+            text += &format!("  leave it out with --warmup {longest}\n");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::IntervalResults;
+
+    /// What one run did not yield comes from the others.
+    #[test]
+    fn means_are_of_what_there_is() {
+        let run = |values: &[f64]| IntervalResults {
+            length: 1.0,
+            results: vec![("calls".to_owned(), values.to_vec())],
+        };
+        let nan = f64::NAN;
+        let runs = [run(&[1.0, nan, nan]), run(&[3.0, 4.0, nan])];
+        let mean = IntervalResults::mean(runs.iter()).expect("there are two runs");
+        let values = &mean.results[0].1;
+        assert!(values[..2] == [2.0, 4.0] && values[2].is_nan(), "{values:?}");
+        assert!(IntervalResults::mean([].iter()).is_none());
+    }
+}
