@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value, json};
 use warpline::{
     Figure, HeapMemory, Report, Results,
+    picture::Picture,
     replication::Estimate,
     report::CriticalPath,
     settings::{Cost, EngineKind},
@@ -29,6 +30,8 @@ pub(crate) struct RunReport {
     pub(crate) recorded: Recorded,
     /// How it went on, if that was recorded.
     pub(crate) series: Option<Value>,
+    /// What the model shows of its result, for a page.
+    pub(crate) pictures: Vec<Picture>,
     /// The results of intervals, if it was cut into some.
     pub(crate) intervals: Option<IntervalResults>,
 }
@@ -39,8 +42,18 @@ impl RunReport {
         let parameters = params.to_json();
         let recorded = Recorded::default();
         let intervals = IntervalResults::of(&report);
+        let pictures = Vec::new();
         let report = report.map(|_| ());
-        Self { report, figures, parameters, verified: None, recorded, series: None, intervals }
+        Self {
+            report,
+            figures,
+            parameters,
+            verified: None,
+            recorded,
+            series: None,
+            pictures,
+            intervals,
+        }
     }
 
     /// What `--verify` compares this run with.
@@ -58,7 +71,7 @@ impl RunReport {
 
     /// The object of the JSON report.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
-        let Self { report, figures, parameters, verified, recorded, series, intervals } = self;
+        let Self { report, figures, parameters, verified, recorded, series, intervals, .. } = self;
         let results: Map<_, _> =
             figures.iter().map(|figure| (figure.name.to_string(), json!(figure.value))).collect();
         let details = &report.details;

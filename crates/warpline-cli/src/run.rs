@@ -8,9 +8,9 @@ use std::{
     time::Instant,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use warpline::{
-    AnyModel, Report, Sequential, Simulation, any_model::AnyOutput, monitor::Monitor,
+    AnyModel, Report, Results, Sequential, Simulation, any_model::AnyOutput, monitor::Monitor,
     pending::PendingKind, settings::EngineKind,
 };
 use warpline_models::catalog::{ModelParams, Prepared, Recorded};
@@ -147,6 +147,7 @@ pub(crate) fn told(
         }
     });
     let Some(report) = launch.run(&mut simulation)? else { return Ok(None) };
+    let pictures = if watched { report.output.pictures() } else { Vec::new() };
     let series = watched.then(|| lock(&series).to_json(&report));
     // Before `--verify`, whose run has the same outputs once more.
     let recorded = match &recording {
@@ -158,7 +159,7 @@ pub(crate) fn told(
         true => Some(run_again(simulation, common)?),
         false => None,
     };
-    let mut report = RunReport { recorded, series, ..RunReport::new(report, params) };
+    let mut report = RunReport { recorded, series, pictures, ..RunReport::new(report, params) };
     let again = again.filter(|again| !again.interrupted);
     let difference = again.and_then(|again| {
         let again = RunReport::new(again, params);
@@ -246,6 +247,9 @@ impl Told {
     /// The same, with what the page of the run says beside it.
     pub(crate) fn json_for_page(&self, words: &[OsString]) -> Value {
         let mut report = self.json();
+        if let Self::Run(run) = self {
+            report["pictures"] = json!(run.pictures);
+        }
         report["command"] = page::repeating(words).into();
         report["machine"] = system::processor().into();
         report

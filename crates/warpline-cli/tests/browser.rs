@@ -47,13 +47,27 @@ fn seen(folder: &Path, html: &str, width: u32, is_dark: bool) -> Value {
     serde_json::from_str(found).expect("JSON")
 }
 
-/// A report with plots, and with words that are longer than a narrow window is wide.
+fn report_of(model: &str, settings: toml::Table) -> Value {
+    let caller = Caller { stop: &AtomicBool::new(false), show: &|_| () };
+    let call = Application::warpline().call(&Call::Run, model, settings, caller);
+    call.expect("a sound run")
+}
+
+/// A report with all plots and pictures, and with words that are longer than a narrow window is
+/// wide.
 fn report() -> Value {
     let settings = toml::toml! { cells = "8x8" portables = 2000 end = 300 engine = "timewarp"
     workers = 2 costs = true };
-    let caller = Caller { stop: &AtomicBool::new(false), show: &|_| () };
-    let call = Application::warpline().call(&Call::Run, "pcs", settings, caller);
-    let mut report = call.expect("a sound run");
+    let mut report = report_of("pcs", settings);
+    let cut = report_of("pcs", toml::toml! { cells = "8x8" portables = 2000 find_warmup = 250 });
+    for key in ["intervals", "warm_up"] {
+        report[key] = cut[key].clone();
+    }
+    let pictures = ["pcs", "hypercube", "traffic"].map(|model| {
+        let mut other = report_of(model, toml::toml! { end = 100 });
+        other["pictures"][0].take()
+    });
+    report["pictures"] = json!(pictures);
     let long = "x".repeat(300);
     report["command"] = json!(format!("warpline run pcs --config={long}"));
     report["remarks"] = json!([long.clone(), "short"]);

@@ -57,6 +57,36 @@ fn costs_have_shares() {
     says(&page(line), &["Where the time went", "other, waiting included", "class=\"bar\""]);
 }
 
+/// Models show where it happened: a square for each cell, a bar for each dimension, a line for each
+/// part of a road.
+#[test]
+fn models_have_pictures() {
+    for (line, title, shape, count) in [
+        (
+            "pcs --cells 5x4 --portables 200 --end 20",
+            "Blocking by cell",
+            "<rect class=\"value\"",
+            20,
+        ),
+        ("hypercube --dimension 3 --end 20", "Load by dimension", "<rect class=\"value\"", 3),
+        ("traffic --lps 150 --end 2000", "Cars by road", "<line class=\"value\"", 150),
+    ] {
+        let page = page(&format!("run {line}"));
+        says(&page, &["Where it happened", title]);
+        assert_eq!(page.matches(&shape).count(), count, "{line}: {page}");
+        assert!(!page.contains("NaN"), "{page}");
+    }
+}
+
+/// A warm-up is seen where the running means settle, of several replications, too.
+#[test]
+fn a_warm_up_has_plots() {
+    let line = "run pcs --cells 5x4 --portables 200 --end 200 --replications 2 --find-warmup";
+    let page = page(line);
+    says(&page, &["How the results settle", "MSER-5", "Warm-up: ", "from the start", "after it"]);
+    assert_eq!(page.matches("mean up to here over virtual time").count(), 6);
+}
+
 /// A page that cannot be written is known before the run, and leaves nothing.
 #[test]
 fn a_bad_path_is_refused_before_the_run() {

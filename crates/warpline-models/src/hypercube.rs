@@ -26,7 +26,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use warpline::{
     ConfigError, Context, Difference, Figure, Link, LogicalProcess, LpId, Model, Results,
-    VirtualTime, digest::mix, state::Undo, wire::Wires,
+    VirtualTime,
+    digest::mix,
+    picture::{Picture, Shape},
+    state::Undo,
+    wire::Wires,
 };
 
 mod histogram;
@@ -88,6 +92,8 @@ pub struct Tally {
     hops: u64,
     latency: f64,
     latencies: Counts,
+    /// By dimension: the messages that went to the neighbor there.
+    sent: [u32; DIMENSION_MAX as usize],
     /// The messages that took a server of this node, their waits for it in all, and their times on
     /// it in all.
     requests: u64,
@@ -104,6 +110,7 @@ impl Tally {
             hops: 0,
             latency: 0.0,
             latencies: Counts::new(),
+            sent: [0; DIMENSION_MAX as usize],
             requests: 0,
             waited: 0.0,
             busy: 0.0,
@@ -114,7 +121,7 @@ impl Tally {
 
 /// The result of the hypercube. Times are in the model's time units. A number for which there was
 /// nothing to measure is NaN.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct HypercubeOutput {
     /// The number of messages that reached their destination.
     pub delivered: u64,
@@ -135,6 +142,8 @@ pub struct HypercubeOutput {
     pub link_utilization: f64,
     /// Mean time that a message waits for a server, per hop.
     pub queueing_delay_mean: f64,
+    /// By dimension: the messages that all nodes sent to their neighbors there.
+    pub sent: Vec<u64>,
 }
 
 impl Results for HypercubeOutput {
@@ -163,6 +172,19 @@ impl Results for HypercubeOutput {
                 "wait for a link or a node, per hop",
             ),
         ]
+    }
+
+    fn pictures(&self) -> Vec<Picture> {
+        vec![Picture {
+            title: "Load by dimension".into(),
+            meaning: "Messages sent to the neighbors in each dimension, by all nodes.".into(),
+            unit: "messages".into(),
+            shape: Shape::Bars {
+                axis: "dimension".into(),
+                labels: (0..self.sent.len()).map(|dimension| dimension.to_string()).collect(),
+                values: self.sent.iter().map(|&sent| sent as f64).collect(),
+            },
+        }]
     }
 }
 
@@ -193,6 +215,7 @@ impl Model for Hypercube {
     fn reduce(&self, tallies: impl Iterator<Item = Tally>) -> HypercubeOutput {
         let mut sum = Tally::new();
         let mut latencies = Histogram::new();
+        let mut sent = vec![0; self.params.dimension as usize];
         for tally in tallies {
             sum.delivered += tally.delivered;
             sum.hops += tally.hops;
@@ -202,6 +225,7 @@ impl Model for Hypercube {
             sum.busy += tally.busy;
             sum.end = tally.end;
             latencies.merge(&tally.latencies);
+            sent.iter_mut().zip(tally.sent).for_each(|(sum, sent)| *sum += u64::from(sent));
         }
         let delivered = sum.delivered as f64;
         let servers = (self.lp_count() * self.params.servers()) as f64;
@@ -216,6 +240,7 @@ impl Model for Hypercube {
             hops_mean: sum.hops as f64 / delivered,
             link_utilization: sum.busy / (servers * sum.end),
             queueing_delay_mean: sum.waited / sum.requests as f64,
+            sent,
         }
     }
 
@@ -225,6 +250,7 @@ impl Model for Hypercube {
             hops: later.hops - earlier.hops,
             latency: later.latency - earlier.latency,
             latencies: later.latencies.since(&earlier.latencies),
+            sent: std::array::from_fn(|n| later.sent[n] - earlier.sent[n]),
             requests: later.requests - earlier.requests,
             waited: later.waited - earlier.waited,
             busy: later.busy - earlier.busy,
@@ -279,6 +305,7 @@ impl Node {
         let now = cx.now().get();
         let start = now.max(*free_at);
         *free_at = start + length;
+        self.tally.sent[dimension as usize] += 1;
         self.tally.requests += 1;
         self.tally.waited += start - now;
         self.tally.busy += length;

@@ -26,14 +26,16 @@ use std::{fmt, time::Duration};
 use serde::{Deserialize, Serialize};
 use warpline::{
     ConfigError, Context, Difference, Figure, Link, LogicalProcess, LpId, Model, Results,
-    VirtualTime, digest::mix, wire::Wires,
+    VirtualTime, digest::mix, picture::Picture, wire::Wires,
 };
 
 use crate::grain::keep_busy;
 
+mod blocking;
 mod grid;
 mod params;
 
+pub use blocking::Blocking;
 pub use grid::{Grid, Topology};
 pub use params::{Mobility, PcsParams};
 
@@ -153,7 +155,7 @@ pub struct Counts {
 
 /// The result of the wireless network, from the warm-up to the end. A number for which there was
 /// nothing to measure is NaN.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PcsOutput {
     /// The fraction of the calls that found no free channel.
     pub blocking_probability: f64,
@@ -167,6 +169,8 @@ pub struct PcsOutput {
     pub channel_use: f64,
     /// The number of busy channels of a cell, on average over time and cells, in Erlang.
     pub carried_traffic: f64,
+    /// Where calls are blocked.
+    pub blocking: Blocking,
 }
 
 impl Results for PcsOutput {
@@ -190,6 +194,10 @@ impl Results for PcsOutput {
             figure("channel_use", self.channel_use, "", "part of the channels that is busy"),
             figure("carried_traffic", self.carried_traffic, "Erlang", "busy channels per cell"),
         ]
+    }
+
+    fn pictures(&self) -> Vec<Picture> {
+        vec![self.blocking.picture()]
     }
 }
 
@@ -230,7 +238,9 @@ impl Model for Pcs {
 
     fn reduce(&self, cells: impl Iterator<Item = Counts>) -> PcsOutput {
         let mut sum = Counts::default();
-        for counts in cells {
+        let mut blocking = Blocking::new(self.params.cells);
+        for (cell, counts) in cells.enumerate() {
+            blocking.add(cell, counts.calls, counts.blocked);
             sum.calls += counts.calls;
             sum.blocked += counts.blocked;
             sum.handoffs += counts.handoffs;
@@ -246,6 +256,7 @@ impl Model for Pcs {
             handoffs: sum.handoffs,
             channel_use: carried_traffic / f64::from(self.params.channels),
             carried_traffic,
+            blocking,
         }
     }
 

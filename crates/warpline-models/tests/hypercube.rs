@@ -138,7 +138,7 @@ fn two_nodes_by_hand() {
         service: Service::Link,
     };
     let report = run(params, 1, 3.5);
-    let output = report.output;
+    let output = &report.output;
     assert_eq!((report.committed_events, output.delivered), (6, 6));
     assert_eq!(output.throughput, 6.0 / 3.5);
     assert_eq!(output.latency_mean, 8.0 / 6.0);

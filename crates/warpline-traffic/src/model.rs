@@ -30,10 +30,13 @@ use std::fmt;
 
 use warpline::{AnyModel, Difference, Link, LpId, Model, wire::Wires};
 
-use crate::results::{Tally, TrafficOutput};
 pub use crate::{
     lp::{TrafficLp, TrafficMessage},
     traffic::{Traffic, TrafficError},
+};
+use crate::{
+    output::{DRAWN_MAX, Survey},
+    results::{Tally, TrafficOutput},
 };
 
 impl Traffic {
@@ -70,13 +73,19 @@ impl Model for Traffic {
 
     fn reduce(&self, tallies: impl Iterator<Item = Tally>) -> TrafficOutput {
         let kms = self.roads.places.iter().map(|place| place.km);
+        let is_drawn = self.roads.places.len() <= DRAWN_MAX;
         let mut kept = Vec::new();
         let tallies = tallies.inspect(|tally| {
-            if self.shared.is_some() {
+            if self.shared.is_some() || is_drawn {
                 kept.push(tally.clone());
             }
         });
-        let output = TrafficOutput::new(kms.zip(tallies));
+        let mut output = TrafficOutput::new(kms.zip(tallies));
+        if is_drawn {
+            let mut survey = Survey::new(&self.network, &self.roads);
+            survey.count(kept.clone());
+            output.map = survey.picture();
+        }
         if let Some(shared) = &self.shared {
             shared.take(kept);
         }

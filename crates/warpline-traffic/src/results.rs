@@ -3,7 +3,7 @@
 //! Made by the model (`model.rs`).
 
 use serde::{Deserialize, Serialize};
-use warpline::{Figure, Results};
+use warpline::{Figure, Results, picture::Picture};
 
 use crate::params::HOUR;
 
@@ -75,7 +75,7 @@ impl Tally {
 }
 
 /// The result of a run. A number for which there was nothing to measure is NaN.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrafficOutput {
     /// Cars that joined the network.
     pub cars_in: u64,
@@ -103,6 +103,8 @@ pub struct TrafficOutput {
     pub stops: u64,
     /// The most cars that were ever at one LP.
     pub longest_queue: u64,
+    /// Where the cars were, unless there are too many LPs to draw.
+    pub map: Option<Picture>,
 }
 
 impl TrafficOutput {
@@ -161,5 +163,9 @@ impl Results for TrafficOutput {
             count("stops", self.stops, "times", "a car stopped"),
             count("longest_queue", self.longest_queue, "cars", "at one LP at most"),
         ]
+    }
+
+    fn pictures(&self) -> Vec<Picture> {
+        self.map.iter().cloned().collect()
     }
 }

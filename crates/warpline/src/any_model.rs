@@ -14,6 +14,7 @@ use warpline_memory::Arena;
 use crate::{
     Engine, Figure, Report, Results, RunError,
     engines::{self, All, Engines, Job, Trial},
+    picture::Picture,
 };
 
 /// What a [`Simulation`](crate::Simulation) runs: every [`Model`], [`AnyModel`], and [`Only`].
@@ -130,6 +131,10 @@ impl AnyOutput {
 impl Results for AnyOutput {
     fn figures(&self) -> Vec<Figure> {
         self.0.figures()
+    }
+
+    fn pictures(&self) -> Vec<Picture> {
+        self.0.pictures()
     }
 }
 

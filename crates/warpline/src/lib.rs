@@ -40,6 +40,7 @@ mod names;
 mod ordered_slab;
 mod panics;
 pub mod pending;
+pub mod picture;
 mod placement;
 mod profile;
 mod remote_event;

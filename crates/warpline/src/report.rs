@@ -5,7 +5,7 @@ use std::{borrow::Cow, mem::needs_drop, ops::Deref, time::Duration};
 use serde::{Deserialize, Serialize};
 use warpline_core::{CommitDigest, LogicalProcess, Model, VirtualTime};
 
-use crate::{EngineKind, Profile};
+use crate::{EngineKind, Profile, picture::Picture};
 
 /// The outcome of a run: how it went, and the model's own result.
 #[derive(Clone, Debug)]
@@ -308,4 +308,9 @@ impl Figure {
 pub trait Results {
     /// The numbers, always the same ones in the same order.
     fn figures(&self) -> Vec<Figure>;
+
+    /// Numbers that are better looked at than read, if there are any.
+    fn pictures(&self) -> Vec<Picture> {
+        Vec::new()
+    }
 }

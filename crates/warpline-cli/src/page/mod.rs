@@ -10,6 +10,7 @@
 //! - **PAGE-B.** The page refers to nothing outside itself.
 
 mod command_line;
+mod picture;
 mod plot;
 mod series;
 mod warm_up;
@@ -90,6 +91,7 @@ fn page(report: Report<'_>, model: Option<&dyn Entry>) -> Markup {
                 (facts(report))
                 (command(report))
                 (results(report, model))
+                (picture::pictures(report))
                 (remarks(report))
                 (series::plots(report))
                 (warm_up::plots(report))

@@ -9,11 +9,11 @@ use warpline_lab::{label, round_numbers};
 use crate::format::significant;
 
 /// The picture and the area of the curves in it, in units of SVG.
-const SIZE: (f64, f64) = (400.0, 220.0);
-const LEFT: f64 = 48.0;
-const RIGHT: f64 = SIZE.0 - 22.0;
-const TOP: f64 = 26.0;
-const BOTTOM: f64 = SIZE.1 - 38.0;
+pub(super) const SIZE: (f64, f64) = (400.0, 220.0);
+pub(super) const LEFT: f64 = 48.0;
+pub(super) const RIGHT: f64 = SIZE.0 - 22.0;
+pub(super) const TOP: f64 = 26.0;
+pub(super) const BOTTOM: f64 = SIZE.1 - 38.0;
 /// How many colors the page has for curves.
 pub(super) const COLORS: usize = 6;
 
@@ -69,19 +69,12 @@ impl Plot<'_> {
         let words = format!("{}: {} over {}", self.title, self.y, self.x);
         html! {
             svg viewBox={ "0 0 " (SIZE.0) " " (SIZE.1) } role="img" aria-label=(words) {
-                @for &tick in &y.ticks {
-                    line.grid x1=(LEFT) x2=(RIGHT) y1=(tenths(y.place(tick)))
-                        y2=(tenths(y.place(tick))) {}
-                    text x=(LEFT - 5.0) y=(tenths(y.place(tick) + 4.0)) text-anchor="end" {
-                        (label(tick))
-                    }
-                }
+                (value_axis(&y, self.y))
                 @for &tick in &x.ticks {
                     text x=(tenths(x.place(tick))) y=(BOTTOM + 16.0) text-anchor="middle" {
                         (label(tick))
                     }
                 }
-                text x="4" y="12" { (self.y) }
                 text x=((LEFT + RIGHT) / 2.0) y=(SIZE.1 - 5.0) text-anchor="middle" { (self.x) }
                 @for (n, curve) in self.curves.iter().enumerate() {
                     path.curve style=(color(n)) d=(self.path(curve, &x, &y)) {}
@@ -130,18 +123,31 @@ impl Plot<'_> {
     }
 }
 
+/// The axis of the values, with lines through the plot.
+pub(super) fn value_axis(y: &Scale, name: &str) -> Markup {
+    html! {
+        @for &tick in &y.ticks {
+            line.grid x1=(LEFT) x2=(RIGHT) y1=(tenths(y.place(tick))) y2=(tenths(y.place(tick))) {}
+            text x=(LEFT - 5.0) y=(tenths(y.place(tick) + 4.0)) text-anchor="end" {
+                (label(tick))
+            }
+        }
+        text x="4" y="12" { (name) }
+    }
+}
+
 /// The color of a curve.
 fn color(n: usize) -> PreEscaped<String> {
     PreEscaped(format!("--color: var(--c{})", n % COLORS))
 }
 
 /// A number as SVG has it: a tenth of a unit is less than anyone sees.
-fn tenths(number: f64) -> String {
+pub(super) fn tenths(number: f64) -> String {
     format!("{number:.1}")
 }
 
 /// An axis from 0 to beyond all numbers.
-struct Scale {
+pub(super) struct Scale {
     ticks: Vec<f64>,
     most: f64,
     /// The places of 0 and of the greatest number.
@@ -149,7 +155,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn new(numbers: &[f64], ends: (f64, f64)) -> Self {
+    pub(super) fn new(numbers: &[f64], ends: (f64, f64)) -> Self {
         let most = numbers.iter().copied().fold(0.0, f64::max);
         let mut ticks = round_numbers(most);
         // Numbers of several digits have room below a plot for half of them.
@@ -160,7 +166,7 @@ impl Scale {
         Self { ticks, most, ends }
     }
 
-    fn place(&self, number: f64) -> f64 {
+    pub(super) fn place(&self, number: f64) -> f64 {
         let (from, to) = self.ends;
         from + (to - from) * number / self.most
     }

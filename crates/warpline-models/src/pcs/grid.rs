@@ -47,6 +47,14 @@ impl Grid {
         Ok(Self { width, height })
     }
 
+    pub(super) const fn width(self) -> u32 {
+        self.width
+    }
+
+    pub(super) const fn height(self) -> u32 {
+        self.height
+    }
+
     /// The number of cells.
     #[must_use]
     pub const fn cells(self) -> usize {

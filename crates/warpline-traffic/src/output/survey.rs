@@ -1,11 +1,16 @@
 //! The LPs with their places and what they counted, as tables and maps show them.
 
+use warpline::picture::{Picture, Shape};
+
 use crate::{
     network::{Coordinates, Network},
     params::HOUR,
     results::Tally,
     roads::{Kind, Roads},
 };
+
+/// The most LPs that a picture shows.
+pub(crate) const DRAWN_MAX: usize = 4096;
 
 /// All LPs, in their order.
 #[derive(Clone, Debug, Default)]
@@ -58,8 +63,34 @@ impl Survey {
         }
     }
 
+    /// Where the cars are, if there are few enough LPs to draw.
+    pub(crate) fn picture(&self) -> Option<Picture> {
+        if self.segments.len() > DRAWN_MAX {
+            return None;
+        }
+        let count = self.segments.len() as f64;
+        let north = self.segments.iter().map(|segment| segment.middle().y).sum::<f64>() / count;
+        // A degree to the east is shorter than one to the north.
+        let east = if self.geographic { libm::cos(north.to_radians()) } else { 1.0 };
+        let line = |segment: &Segment| {
+            let [from, to] = segment.ends;
+            [from.x * east, from.y, to.x * east, to.y]
+        };
+        Some(Picture {
+            title: "Cars by road".into(),
+            meaning: "Mean cars per kilometer of each portion of a road, and at each junction."
+                .into(),
+            unit: "cars/km".into(),
+            shape: Shape::Map {
+                lines: self.segments.iter().map(line).collect(),
+                names: self.segments.iter().map(Segment::title).collect(),
+                values: self.segments.iter().map(Segment::density).collect(),
+            },
+        })
+    }
+
     /// Adds what the LPs counted.
-    pub(super) fn count(&mut self, tallies: Vec<Tally>) {
+    pub(crate) fn count(&mut self, tallies: Vec<Tally>) {
         for (segment, tally) in self.segments.iter_mut().zip(tallies) {
             segment.tally = tally;
         }
