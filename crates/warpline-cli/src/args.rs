@@ -232,6 +232,21 @@ pub(crate) enum RunFormat {
     Text,
     /// One JSON object
     Json,
+    /// A row for each replication, as comma-separated values
+    Csv,
+    /// The same rows, in a Parquet file
+    Parquet,
+}
+
+impl RunFormat {
+    /// The format of the table, if it is one.
+    pub(crate) const fn of_table(self) -> Option<TableFormat> {
+        match self {
+            Self::Text | Self::Json => None,
+            Self::Csv => Some(TableFormat::Csv),
+            Self::Parquet => Some(TableFormat::Parquet),
+        }
+    }
 }
 
 /// The flags of `info`.
@@ -264,16 +279,18 @@ pub(crate) struct SweepArgs {
     pub(crate) vary: Vec<Vary>,
     /// Form of the rows
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: SweepFormat,
+    pub(crate) format: TableFormat,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SweepFormat {
+pub(crate) enum TableFormat {
     /// Comma-separated values under a header
     #[default]
     Csv,
     /// One JSON object per line
     Json,
+    /// A Parquet file, which is written at the end
+    Parquet,
 }
 
 fn engines() -> impl TypedValueParser<Value = EngineKind> {

@@ -22,6 +22,8 @@
 
 mod application;
 mod args;
+#[cfg(feature = "arrow")]
+mod arrow;
 mod bench;
 mod call;
 mod circuit;
@@ -43,6 +45,7 @@ mod run;
 mod series;
 mod sweep;
 mod system;
+mod table;
 mod timewarp_args;
 mod values;
 mod warm_up;
@@ -53,6 +56,8 @@ use application::Request;
 use failure::Failure;
 
 pub use application::Application;
+#[cfg(feature = "arrow")]
+pub use arrow::record_batch;
 pub use call::{CallError, Command};
 pub use progress::{Caller, Status};
 pub use warpline_models::catalog::{Domain, Entry, ModelParams, Parameters, entry};

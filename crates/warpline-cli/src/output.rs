@@ -40,15 +40,21 @@ impl Output {
 
     /// Writes part of the report; the first part replaces what the file held.
     pub(crate) fn write(&mut self, text: &str) -> Result<(), Failure> {
+        self.write_bytes(text.as_bytes())
+    }
+
+    /// The same for a part that need not be text.
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let written = match &mut self.0 {
-            None => io::stdout().lock().write_all(text.as_bytes()),
-            Some(target) => target.write(text),
+            None => io::stdout().lock().write_all(bytes),
+            Some(target) => target.write(bytes),
         };
         match written {
             Err(error) if self.0.is_none() && error.kind() == io::ErrorKind::BrokenPipe => {
                 Err(Failure::ReaderGone)
             }
             other => other.map_err(|error| {
+                let text = str::from_utf8(bytes).unwrap_or_default();
                 Failure::Run(format!("the report could not be written: {error}\n{text}"))
             }),
         }
@@ -56,12 +62,12 @@ impl Output {
 }
 
 impl Target {
-    fn write(&mut self, text: &str) -> io::Result<()> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if !self.written && self.file.metadata()?.is_file() {
             self.file.set_len(0)?;
         }
         self.written = true;
-        self.file.write_all(text.as_bytes())
+        self.file.write_all(bytes)
     }
 }
 

@@ -4,6 +4,7 @@ use std::{
     ffi::OsString,
     ops::ControlFlow,
     path::Path,
+    slice,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
@@ -28,6 +29,7 @@ use crate::{
     report::{ReplicationsReport, RunReport},
     series::Series,
     system,
+    table::{self, Row, TableWriter},
 };
 
 /// The run that `warpline` without arguments makes: three days of the GTW paper's network.
@@ -67,7 +69,10 @@ pub(crate) fn execute(
     let launch = Launch::new(&args.common.ranks, args.common.timewarp.workers())?;
     // Only the process that has the report touches the file.
     let path = args.common.output.as_deref().filter(|_| launch.is_first());
-    let mut output = Output::open(path).map_err(|failure| launch.give_up(failure))?;
+    let table = args.format.of_table();
+    let checked = table.map_or(Ok(()), |format| table::check(format, path));
+    let output = checked.and_then(|()| Output::open(path));
+    let mut output = output.map_err(|failure| launch.give_up(failure))?;
     let page = args.report.as_deref().filter(|_| launch.is_first());
     let page = page.map(|path| open_page(path, args)).transpose();
     let page = page.map_err(|failure| launch.give_up(failure))?;
@@ -84,7 +89,14 @@ pub(crate) fn execute(
     if let Some(mut page) = page {
         page.write(&application.page(&report.json_for_page(words)))?;
     }
-    output.write(&report.format_as(args.format))?;
+    match table {
+        None => output.write(&report.format_as(args.format))?,
+        Some(format) => {
+            let mut table = TableWriter::new(output, format);
+            report.rows(&args.common).try_for_each(|row| table.write(row))?;
+            table.finish()?;
+        }
+    }
     match difference {
         None => Ok(()),
         Some(difference) => Err(Failure::Difference(difference)),
@@ -255,10 +267,22 @@ impl Told {
         report
     }
 
+    /// A row for each replication; of a single run, one.
+    pub(crate) fn rows(&self, common: &CommonArgs) -> impl Iterator<Item = Row> {
+        let runs = match self {
+            Self::Run(report) => slice::from_ref(&**report),
+            Self::Replications(report) => &report.runs,
+        };
+        runs.iter().enumerate().map(|(number, run)| {
+            let first = Row::from_iter([("replication".to_owned(), number.into())]);
+            table::row(first, run, common)
+        })
+    }
+
     fn format_as(&self, format: RunFormat) -> String {
         match format {
-            RunFormat::Text => self.text(),
             RunFormat::Json => format!("{:#}\n", self.json()),
+            _ => self.text(),
         }
     }
 }

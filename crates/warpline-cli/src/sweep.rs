@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 
 use rayon::prelude::*;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use warpline::Stream;
 use warpline_models::catalog::{ModelParams, Prepared};
 
 use crate::{
     Application,
     application::Request,
-    args::{CommonArgs, SweepArgs, SweepFormat},
+    args::{CommonArgs, SweepArgs},
     configuration::{flag_names, unknown},
     failure::Failure,
     interrupt,
@@ -20,8 +20,8 @@ use crate::{
     reads::{self, Unread},
     report::RunReport,
     run::{pool, prepare, refuse_files},
+    table::{self, Row, TableWriter},
     values::Vary,
-    warm_up::IntervalResults,
 };
 
 /// Flags of the sweep as a whole, which cannot differ from run to run.
@@ -36,24 +36,21 @@ pub(crate) fn execute(
 ) -> Result<(), Failure> {
     refuse_mpi_for("sweep")?;
     let sweep = Sweep::new(application, words, args)?;
-    let mut output = Output::open(args.common.output.as_deref())?;
+    let path = args.common.output.as_deref();
+    table::check(args.format, path)?;
+    let mut table = TableWriter::new(Output::open(path)?, args.format);
     let show = progress::of_runs(args.common.quiet, sweep.runs(), "sweeping");
     let caller = Caller { stop: interrupt::flag(), show: &show };
-    let mut written = 0;
-    let outcome = sweep.run(caller, |row| {
-        let text = format_row(&row, args.format, written == 0)?;
-        written += 1;
-        output.write(&text)
-    });
+    let outcome = sweep.run(caller, |row| table.write(row));
     drop(show);
     if interrupt::requested() {
-        eprintln!("interrupted: {written} of {} runs are in the report", sweep.runs());
+        let rows = table.rows();
+        eprintln!("interrupted: {rows} of {} runs are in the report", sweep.runs());
     }
-    outcome
+    // The rows that are done are written, whatever ended the sweep.
+    let finished = table.finish();
+    outcome.and(finished)
 }
-
-/// The row of a run: its name in the table for each value.
-pub(crate) type Row = Map<String, Value>;
 
 /// All runs of a sweep, which are checked before anything runs.
 pub(crate) struct Sweep<'a> {
@@ -220,55 +217,13 @@ impl Point {
         if run.report.interrupted {
             return Ok(None);
         }
-        let mut row: Row =
+        let mut first: Row =
             self.values.iter().map(|(key, value)| (key.clone(), number_or_text(value))).collect();
-        row.insert("replication".into(), number.into());
-        for (key, value) in run.to_json() {
-            match (key.as_str(), value) {
-                ("results", Value::Object(results)) => row.extend(results),
-                // The whole process's memory says nothing about one of many runs.
-                ("parameters" | "interrupted" | "peak_resident_bytes", _) => {}
-                // What the run says wins: a replication's seed is not the one that was varied.
-                (_, value) => {
-                    row.insert(key, value);
-                }
-            }
-        }
-        // The one figure of the critical path that a cell can have, empty in rows of other engines.
-        if self.common.profile.critical_path.is_some() {
-            let path = row.get("critical_path");
-            let parallelism = path.and_then(|path| path.get("parallelism")).cloned();
-            row.insert("parallelism".to_owned(), parallelism.into());
-        }
-        if self.common.find_warmup.is_some() {
-            let longest = run.intervals.as_ref().and_then(IntervalResults::longest);
-            row.insert("longest_warm_up".to_owned(), longest.into());
-        }
-        Ok(Some(row))
+        first.insert("replication".into(), number.into());
+        Ok(Some(table::row(first, &run, &self.common)))
     }
 }
 
 fn number_or_text(text: &str) -> Value {
     serde_json::from_str(text).ok().filter(Value::is_number).unwrap_or_else(|| text.into())
-}
-
-fn format_row(row: &Row, format: SweepFormat, header: bool) -> Result<String, Failure> {
-    if format == SweepFormat::Json {
-        return Ok(format!("{}\n", Value::Object(row.clone())));
-    }
-    // Objects and lists are no cells, and not every engine has them.
-    let cells = || row.iter().filter(|(_, value)| !value.is_object() && !value.is_array());
-    let plain = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    };
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let cannot = |error: csv::Error| Failure::Run(format!("a row cannot be written: {error}"));
-    if header {
-        writer.write_record(cells().map(|(key, _)| key)).map_err(cannot)?;
-    }
-    writer.write_record(cells().map(|(_, value)| plain(value))).map_err(cannot)?;
-    let bytes = writer.into_inner().map_err(|error| Failure::Run(error.to_string()))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -1,0 +1,179 @@
+//! Tables of runs: a row for each run, written as CSV, JSON lines or Parquet.
+//!
+//! `sweep` and `run` write them; a call from another language takes the rows as they are.
+
+use std::{
+    io::{self, IsTerminal},
+    path::Path,
+};
+
+use serde_json::{Map, Value};
+
+use crate::{
+    args::{CommonArgs, TableFormat},
+    failure::Failure,
+    output::Output,
+    report::RunReport,
+    warm_up::IntervalResults,
+};
+
+/// The row of a run: its name in the table for each value.
+pub(crate) type Row = Map<String, Value>;
+
+/// The row of a run that these flags have described; `first` has the cells that tell it from the
+/// other runs.
+pub(crate) fn row(first: Row, run: &RunReport, common: &CommonArgs) -> Row {
+    let mut row = first;
+    for (key, value) in run.to_json() {
+        match (key.as_str(), value) {
+            ("results", Value::Object(results)) => row.extend(results),
+            // The whole process's memory says nothing about one of many runs.
+            ("parameters" | "peak_resident_bytes", _) | ("interrupted", Value::Bool(false)) => {}
+            // What the run says wins: a replication's seed is not the one that was varied.
+            (_, value) => {
+                row.insert(key, value);
+            }
+        }
+    }
+    // The one figure of the critical path that a cell can have, empty in rows of other engines.
+    if common.profile.critical_path.is_some() {
+        let path = row.get("critical_path");
+        let parallelism = path.and_then(|path| path.get("parallelism")).cloned();
+        row.insert("parallelism".to_owned(), parallelism.into());
+    }
+    if common.find_warmup.is_some() {
+        let longest = run.intervals.as_ref().and_then(IntervalResults::longest);
+        row.insert("longest_warm_up".to_owned(), longest.into());
+    }
+    row
+}
+
+/// Refuses a format that this build does not have, or that standard output cannot show, before
+/// anything runs.
+pub(crate) fn check(format: TableFormat, path: Option<&Path>) -> Result<(), Failure> {
+    refuse(format, path.is_none() && io::stdout().is_terminal())
+}
+
+fn refuse(format: TableFormat, on_terminal: bool) -> Result<(), Failure> {
+    let why = match format {
+        TableFormat::Parquet if !cfg!(feature = "parquet") => {
+            "--format parquet is not in this build: build Warpline with `--features parquet`, or \
+             write csv"
+        }
+        TableFormat::Parquet if on_terminal => {
+            "--format parquet writes no text, so not on a terminal: add `--output FILE`"
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::Configuration(why.to_owned()))
+}
+
+/// Writes the rows of a table: as they come, where the format allows that.
+#[derive(Debug)]
+pub(crate) struct TableWriter {
+    output: Output,
+    format: TableFormat,
+    rows: usize,
+    /// The rows of a Parquet file, whose types follow from all of them.
+    kept: Vec<Row>,
+}
+
+impl TableWriter {
+    /// A table in a format that [`check`] has passed.
+    pub(crate) const fn new(output: Output, format: TableFormat) -> Self {
+        Self { output, format, rows: 0, kept: Vec::new() }
+    }
+
+    /// The number of rows so far.
+    pub(crate) const fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Adds a row.
+    pub(crate) fn write(&mut self, row: Row) -> Result<(), Failure> {
+        self.rows += 1;
+        match self.format {
+            TableFormat::Csv => self.output.write(&csv(&row, self.rows == 1)?),
+            TableFormat::Json => self.output.write(&format!("{}\n", Value::Object(row))),
+            TableFormat::Parquet => {
+                self.kept.push(row);
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes what has been kept. A table without rows leaves its file as it is.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        if self.kept.is_empty() {
+            return Ok(());
+        }
+        let file = parquet(&self.kept)?;
+        self.output.write_bytes(&file)
+    }
+}
+
+/// The rows as a Parquet file. A value that is no cell in some row has no column.
+#[cfg(feature = "parquet")]
+fn parquet(rows: &[Row]) -> Result<Vec<u8>, Failure> {
+    let mut names: Vec<&String> = Vec::new();
+    for name in rows.iter().flat_map(Row::keys) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.retain(|name| rows.iter().filter_map(|row| row.get(*name)).all(is_cell));
+    let column = |name: &String| {
+        let cells = rows.iter().map(|row| row.get(name).cloned().unwrap_or_default());
+        (name.clone(), cells.collect())
+    };
+    let file = crate::arrow::parquet(names.into_iter().map(column).collect());
+    file.map_err(|error| Failure::Run(format!("the table cannot be written as Parquet: {error}")))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_: &[Row]) -> Result<Vec<u8>, Failure> {
+    unreachable!("`check` has refused Parquet")
+}
+
+/// Whether a cell of a table can hold the value: objects and lists are no cells, and not every
+/// engine has them.
+const fn is_cell(value: &Value) -> bool {
+    !matches!(value, Value::Object(_) | Value::Array(_))
+}
+
+fn csv(row: &Row, header: bool) -> Result<String, Failure> {
+    let cells = || row.iter().filter(|(_, value)| is_cell(value));
+    let plain = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let cannot = |error: csv::Error| Failure::Run(format!("a row cannot be written: {error}"));
+    if header {
+        writer.write_record(cells().map(|(key, _)| key)).map_err(cannot)?;
+    }
+    writer.write_record(cells().map(|(_, value)| plain(value))).map_err(cannot)?;
+    let bytes = writer.into_inner().map_err(|error| Failure::Run(error.to_string()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only a build that has the format writes it, and never on a terminal.
+    #[test]
+    fn parquet_is_refused_with_advice() {
+        let advice = |format, on_terminal| refuse(format, on_terminal).err().map(|it| it.message());
+        assert_eq!(advice(TableFormat::Csv, true), None);
+        let (file, terminal) =
+            (advice(TableFormat::Parquet, false), advice(TableFormat::Parquet, true));
+        if cfg!(feature = "parquet") {
+            assert_eq!(file, None);
+            assert!(terminal.is_some_and(|it| it.contains("add `--output FILE`")));
+        } else {
+            assert!(file.is_some_and(|it| it.contains("build Warpline with `--features parquet`")));
+        }
+    }
+}
