@@ -4,7 +4,7 @@
 //! The keys are those of configuration files, and the same code checks them. Whoever calls is told
 //! how far the call has come, and may end it ([`Caller`]); nothing is printed.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, FromArgMatches};
 use serde_json::{Value, json};
@@ -15,12 +15,14 @@ use crate::{
     Application,
     application::Request,
     args::{PRINTING, PRINTING_SWITCHES, RunArgs},
-    configuration::{command_line, flags_of, unknown_model},
+    configuration::{command_line, flags_of, unknown, unknown_model},
     failure::Failure,
     info,
+    lab::{self, LabArgs},
     progress::Caller,
     ranks::Launch,
-    reads, run,
+    reads,
+    run::{self, Told},
     sweep::Sweep,
 };
 
@@ -135,6 +137,37 @@ impl Application {
         let model = self.entry(name).ok_or_else(|| CallError(unknown_model(self, name)))?;
         Ok(info::to_json(model))
     }
+
+    /// Measures a figure of the laboratory; the settings are the flags of `warpline lab`. Returns
+    /// the paths of the files it has written, none if the caller has ended it.
+    ///
+    /// # Errors
+    ///
+    /// What the command would have ended with.
+    pub fn call_lab(
+        figure: &str,
+        settings: toml::Table,
+        caller: Caller<'_>,
+    ) -> Result<Vec<PathBuf>, CallError> {
+        let measure = || {
+            let known: Vec<_> = lab::all().map(|(name, _)| name.to_owned()).collect();
+            if !known.iter().any(|name| name == figure) {
+                return Err(Failure::Configuration(unknown("figure", figure, &known)));
+            }
+            let command = LabArgs::augment_args(clap::Command::new("lab"));
+            let mut words = flags_of(&command, settings, &PRINTING_SWITCHES)?;
+            words.push(figure.into());
+            let args = LabArgs::from_arg_matches(&command.try_get_matches_from(words)?)?;
+            lab::called(&args, caller)
+        };
+        measure().map_err(CallError)
+    }
+
+    /// The figures of the laboratory: a list of objects.
+    #[must_use]
+    pub fn figures() -> Value {
+        lab::all().map(|(figure, title)| json!({ "figure": figure, "title": title })).collect()
+    }
 }
 
 /// The report of a run, as JSON. A command with these words repeats it, if there are any.
@@ -147,7 +180,13 @@ fn report(
     let launch = Launch::Here(args.common.ranks.ranks);
     match run::told(params, args, &launch, caller, true)? {
         Some((_, Some(difference))) => Err(Failure::Difference(difference)),
-        Some((report, None)) => Ok(report.json_for_page(words)),
+        Some((report, None)) => {
+            let mut object = report.json_for_page(words);
+            if let Told::Replications(_) = report {
+                object["runs"] = report.rows(&args.common).map(Value::Object).collect();
+            }
+            Ok(object)
+        }
         None => Err(Failure::Silent),
     }
 }

@@ -1,6 +1,10 @@
-//! `warpline lab`: the papers' figures, measured again.
+//! `warpline lab`: the papers' figures, measured again. A call from another language does it, too.
 
-use std::{path::PathBuf, sync::atomic::AtomicBool};
+use std::{
+    cell::{Cell, RefCell},
+    path::PathBuf,
+    sync::atomic::AtomicBool,
+};
 
 use clap::{
     Args,
@@ -10,7 +14,13 @@ use indicatif::ProgressBar;
 use warpline_lab::{Figure, LabError, PLOTS_HINT, Settings, Watch, figures};
 use warpline_models::phold::LARGE_BYTES;
 
-use crate::{failure::Failure, interrupt, output::Output, progress, values::one_to};
+use crate::{
+    failure::Failure,
+    interrupt,
+    output::Output,
+    progress::{self, Caller, Status},
+    values::one_to,
+};
 
 /// The flags of `lab`.
 #[derive(Debug, Args)]
@@ -63,9 +73,8 @@ const LIST: &str = "list";
 
 /// The choices for FIGURE, with their help: the figures by name, `all` and `list`.
 fn choices() -> impl TypedValueParser<Value = Choice> {
-    let names = figures::ALL.iter().map(|figure| (figure.name(), figure.title()));
     let words = [(ALL, "Every figure, and a page that shows them"), (LIST, "Name the figures")];
-    let values = names.chain(words).map(|(name, help)| PossibleValue::new(name).help(help));
+    let values = all().chain(words).map(|(name, help)| PossibleValue::new(name).help(help));
     PossibleValuesParser::new(values).map(|name| match name.as_str() {
         ALL => Choice::All,
         name => {
@@ -104,13 +113,7 @@ pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
         Choice::All => figures::ALL,
         Choice::One(figure) => &[figure],
     };
-    if cfg!(debug_assertions) && !args.quick {
-        return Err(Failure::Configuration(
-            "this is a debug build: build with --release to measure anything, or add --quick to \
-             see that it works"
-                .to_owned(),
-        ));
-    }
+    refuse_debug_build(args)?;
     let watch = Bar { quiet: args.quiet, bar: ProgressBar::hidden().into() };
     let index = matches!(args.figure, Choice::All);
     match warpline_lab::run(figures, &args.settings(), &watch, index) {
@@ -126,10 +129,39 @@ pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
     }
 }
 
+/// Measures the figure of a call, and returns the paths of its files; none if the caller has ended
+/// it.
+pub(crate) fn called(args: &LabArgs, caller: Caller<'_>) -> Result<Vec<PathBuf>, Failure> {
+    let Choice::One(figure) = args.figure else { unreachable!("the call names one figure") };
+    refuse_debug_build(args)?;
+    // The program of this process is not the command.
+    let settings = Settings { over_mpi: None, ..args.settings() };
+    let watch = Told { caller, all: Cell::new(0), begun: Cell::new(0) };
+    match warpline_lab::run(&[figure], &settings, &watch, false) {
+        Err(LabError::Interrupted) => Ok(Vec::new()),
+        outcome => Ok(outcome?),
+    }
+}
+
+fn refuse_debug_build(args: &LabArgs) -> Result<(), Failure> {
+    if cfg!(debug_assertions) && !args.quick {
+        return Err(Failure::Configuration(
+            "this is a debug build: build with --release to measure anything, or add --quick to \
+             see that it works"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// The figures, with what they show.
+pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    figures::ALL.iter().map(|figure| (figure.name(), figure.title()))
+}
+
 fn list() -> String {
-    let width = figures::ALL.iter().map(|figure| figure.name().len()).max().unwrap_or_default();
-    let line = |name: &str, title: &str| format!("{name:<width$}  {title}\n");
-    figures::ALL.iter().map(|figure| line(figure.name(), figure.title())).collect()
+    let width = all().map(|(name, _)| name.len()).max().unwrap_or_default();
+    all().map(|(name, title)| format!("{name:<width$}  {title}\n")).collect()
 }
 
 impl From<LabError> for Failure {
@@ -146,7 +178,7 @@ impl From<LabError> for Failure {
 /// Shows the progress, a bar for each figure, and passes an interrupt on.
 struct Bar {
     quiet: bool,
-    bar: std::cell::RefCell<ProgressBar>,
+    bar: RefCell<ProgressBar>,
 }
 
 impl Watch for Bar {
@@ -170,5 +202,28 @@ impl Watch for Bar {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.bar.get_mut().finish_and_clear();
+    }
+}
+
+/// Tells a caller of the progress, and passes on that it has ended the call.
+struct Told<'a> {
+    caller: Caller<'a>,
+    all: Cell<usize>,
+    begun: Cell<usize>,
+}
+
+impl Watch for Told<'_> {
+    fn begins(&self, _: &str, samples: usize) {
+        self.all.set(samples);
+    }
+
+    fn samples(&self, _: &str) {
+        // The sample that begins now is not done.
+        let done = self.begun.replace(self.begun.get() + 1);
+        (self.caller.show)(Status::Runs { done, all: self.all.get() });
+    }
+
+    fn stop(&self) -> &AtomicBool {
+        self.caller.stop
     }
 }

@@ -3,6 +3,7 @@
 use std::{
     ffi::OsString,
     panic::resume_unwind,
+    path::PathBuf,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -65,6 +66,29 @@ pub(crate) fn sweep(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     call(py, &Command::Sweep(vary), model, settings, progress)
+}
+
+/// Measures a figure of the laboratory, and returns the paths of its files; none if it was
+/// interrupted.
+#[pyfunction]
+pub(crate) fn lab(
+    py: Python<'_>,
+    figure: &str,
+    settings: Vec<(String, Setting)>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Vec<PathBuf>> {
+    let settings = settings.into_iter().map(|(key, value)| (key, value.into())).collect();
+    let work = |caller: Caller<'_>| Application::call_lab(figure, settings, caller);
+    match looked_after(py, progress, work)? {
+        Ok(files) => Ok(files),
+        Err(error) => Err(exception(py, &error)?),
+    }
+}
+
+/// The figures of the laboratory, as JSON.
+#[pyfunction]
+pub(crate) fn figures() -> String {
+    Application::figures().to_string()
 }
 
 /// What `warpline info` says of a model, or of all, as JSON.

@@ -1,5 +1,9 @@
 """Tables, as other libraries read them."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 import warpline_sim as wl
@@ -44,5 +48,89 @@ def test_polars_reads_it() -> None:
 
 def test_numpy_gets_columns() -> None:
     numpy = pytest.importorskip("numpy")
-    array = wl.Table(ROWS).to_numpy("more")
-    assert numpy.isnan(array[0]) and array[1] == 7
+    table = wl.Table(ROWS)
+    assert numpy.isnan(table["more"][0]) and table["more"][1] == 7
+    assert table["large"].tolist() == [2**63, 1] and table["part"].tolist() == [0.5, 2]
+    assert table["name"].tolist() == ["a", "b"]
+    with pytest.raises(KeyError, match="no column 'list'"):
+        table["list"]
+
+
+def test_replications_are_a_table() -> None:
+    polars = pytest.importorskip("polars")
+    report = wl.replicate("phold", 4, seed=3, lps=64, end=20)
+    frame = polars.DataFrame(report.runs)
+    assert frame["replication"].to_list() == [0, 1, 2, 3]
+    assert frame["digest"].to_list() == report.to_dict()["digests"]
+    for name, mean in report.results.items():
+        assert frame[name].mean() == pytest.approx(mean), name
+    second = wl.run("phold", seed=frame["seed"][1], lps=64, end=20)
+    assert second.digest == frame["digest"][1] and second.runs is None
+    assert wl.Report.from_dict(report.to_dict()).runs == report.runs
+
+
+def test_how_a_run_went_on_is_a_table() -> None:
+    report = wl.run("phold", engine="timewarp", workers=2, lps=64, end=2000)
+    series = report.series
+    assert len(series) > 1
+    assert series[0]["wall_seconds"] == 0 and series[-1]["wall_seconds"] == report.wall_seconds
+    assert series.column("virtual_time")[-1] == report.end_time
+    assert (series.column("committed_events")[-1]) == report.committed_events
+    assert sorted(series.column("wall_seconds")) == series.column("wall_seconds")
+    # The workers are known if anybody looked before the end.
+    workers = [name for name in series.column_names if name.startswith("worker_")]
+    assert len(workers) in (0, 2)
+    assert all(series.column(name)[-1] is None for name in workers)
+    assert wl.replicate("phold", 2, lps=8, end=5).series is None
+
+
+def test_files_of_the_command_are_tables(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.csv"
+    command = [sys.executable, "-m", "warpline_sim", "sweep", "phold", "--lps=16", "--end=20"]
+    command += ["--vary=remote=0.5,1", "--vary=memory=1MiB,2000000", f"--output={file}"]
+    subprocess.run(command, check=True)
+    table = wl.Table.read_csv(file)
+    vary = {"remote": [0.5, 1], "memory": ["1MiB", "2000000"]}
+    called = wl.sweep("phold", vary, lps=16, end=20)
+    times = {"wall_seconds", "events_per_second", "memory"}
+    names = [name for name in called.column_names if name not in times]
+    assert table.column_names == called.column_names and len(table) == 4
+    for name in names:
+        assert table.column(name) == called.column(name), name
+    assert table.column("memory") == ["1MiB", "2000000"] * 2
+
+
+def test_cells_of_files_have_types(tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text("whole,part,is,name,digest\n1,0.5,true,a,0012\n,2,,7,3e12\n", "utf-8")
+    assert list(wl.Table.read_csv(file)) == [
+        {"whole": 1, "part": 0.5, "is": True, "name": "a", "digest": "0012"},
+        {"whole": None, "part": 2.0, "is": None, "name": "7", "digest": "3e12"},
+    ]
+
+
+def test_the_laboratory_has_tables(tmp_path: Path) -> None:
+    assert "fig3" in [figure["figure"] for figure in wl.figures()]
+    told: list[float] = []
+    settings = dict(quick=True, workers=[1, 3], samples=1, payload=8)
+    found = wl.lab("fig3", output=tmp_path, progress=lambda part, _: told.append(part), **settings)
+    # Four pools with one and three workers.
+    assert len(found.table) == 8 and set(found.table.column("workers")) == {1, 3}
+    assert found.table == wl.Table.read_csv(tmp_path / "fig3.csv")
+    assert "## The paper" in found.text and found._repr_markdown_() == found.text
+    assert told == sorted(told) and told and told[-1] < 1
+    with pytest.raises(wl.ConfigurationError, match="unknown figure `fig33`; did you mean `fig3`"):
+        wl.lab("fig33")
+    with pytest.raises(wl.ConfigurationError, match="unknown key `quiet`"):
+        wl.lab("fig3", quiet=True)
+
+
+def test_an_interrupt_ends_the_laboratory() -> None:
+    class Enough(Exception):
+        pass
+
+    def enough(part: float, text: str) -> None:
+        raise Enough
+
+    with pytest.raises(Enough):
+        wl.lab("fig3", quick=True, samples=1000, progress=enough)

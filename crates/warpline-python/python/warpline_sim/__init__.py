@@ -16,6 +16,7 @@ from ._errors import (
     OutOfMemory,
     WarplineError,
 )
+from ._lab import Findings, figures, lab
 from ._report import Report
 from ._table import Table
 
@@ -43,6 +44,7 @@ __all__ = [
     "Model",
     "ConfigurationError",
     "DifferenceFound",
+    "Findings",
     "ModelError",
     "OutOfMemory",
     "Report",
@@ -50,11 +52,13 @@ __all__ = [
     "WarplineError",
     "f32",
     "f64",
+    "figures",
     "i16",
     "i32",
     "i64",
     "i8",
     "info",
+    "lab",
     "message",
     "params",
     "replicate",

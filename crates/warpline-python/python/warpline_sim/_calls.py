@@ -22,8 +22,10 @@ def _word(value: Any) -> Any:
         return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    if hasattr(value, "item"):  # a number of NumPy
-        return value.item()
+    if hasattr(value, "tolist"):  # a number or an array of NumPy
+        return _word(value.tolist())
+    if isinstance(value, list | tuple):
+        return ",".join(str(_word(item)) for item in value)
     return str(value)
 
 

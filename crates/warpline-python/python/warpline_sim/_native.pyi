@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 __all__ = [
@@ -6,6 +7,8 @@ __all__ = [
     "arrow_stream",
     "describe",
     "exponential",
+    "figures",
+    "lab",
     "layout",
     "main",
     "page",
@@ -23,6 +26,8 @@ def run(model: str, settings: _Settings, progress: _Progress) -> str: ...
 def sweep(
     model: str, vary: list[tuple[str, list[str]]], settings: _Settings, progress: _Progress
 ) -> str: ...
+def lab(figure: str, settings: _Settings, progress: _Progress) -> list[Path]: ...
+def figures() -> str: ...
 def describe(model: str | None = None) -> str: ...
 def page(report: str) -> str: ...
 def main(words: list[str]) -> int: ...

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from . import _native
+from ._table import Table
 
 _MAPPINGS = ("results", "parameters", "counters", "half_width_95", "warm_up")
 
@@ -92,6 +93,27 @@ class Report:
     def to_json(self) -> str:
         """Everything, as JSON."""
         return json.dumps(dict(self._all))
+
+    @property
+    def runs(self) -> Table | None:
+        """A row for each replication; ``None`` of a single run."""
+        rows = self._all.get("runs")
+        return None if rows is None else Table(rows)
+
+    @property
+    def series(self) -> Table | None:
+        """How a single run went on: moments of wall time, with what was done since the start.
+
+        ``worker_0_events`` and so on are what each worker has handled.
+        """
+        series = self._all.get("series")
+        if series is None:
+            return None
+        columns = dict(series)
+        # What the workers have handled is not known of the last moment.
+        for number, events in enumerate(columns.pop("worker_events")):
+            columns[f"worker_{number}_events"] = [*events, None]
+        return Table.of_columns(columns)
 
     def html(self) -> str:
         """A page about the run, with plots: HTML that needs no other file.

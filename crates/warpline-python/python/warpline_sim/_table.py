@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _native
 
 
 class Table(Sequence[Mapping[str, Any]]):
-    """Rows with named cells: the rows of a sweep, or of replications.
+    """Rows with named cells: of a sweep, of replications, of a file.
 
-    It has the Arrow C stream interface: ``polars.DataFrame(table)``, ``pyarrow.table(table)``,
+    ``table[0]`` is a row, ``table["calls"]`` a column, an array of NumPy. It has the Arrow C stream interface: ``polars.DataFrame(table)``, ``pyarrow.table(table)``,
     ``pandas.DataFrame.from_arrow(table)`` (pandas 3) and DuckDB read it.
     """
 
@@ -27,6 +29,22 @@ class Table(Sequence[Mapping[str, Any]]):
             if not any(isinstance(row.get(name), dict | list) for row in self._rows)
         ]
 
+    @classmethod
+    def of_columns(cls, columns: Mapping[str, Sequence[Any]]) -> Table:
+        """The table of columns by name, all of one length."""
+        return cls([dict(zip(columns, cells)) for cells in zip(*columns.values())])
+
+    @classmethod
+    def read_csv(cls, path: str | os.PathLike[str]) -> Table:
+        """A table that ``warpline sweep``, ``run`` or ``lab`` has written as CSV.
+
+        A column has whole numbers if all its cells are, or else numbers, truth values or text; an
+        empty cell is ``None``.
+        """
+        with open(path, newline="", encoding="utf-8") as file:
+            header, *rows = csv.reader(file)
+        return cls.of_columns({name: _typed(name, cells) for name, cells in zip(header, zip(*rows))})
+
     @property
     def column_names(self) -> list[str]:
         """The names of the columns: those keys whose values are numbers, truth values or text."""
@@ -39,10 +57,12 @@ class Table(Sequence[Mapping[str, Any]]):
         return [row.get(name) for row in self._rows]
 
     def to_numpy(self, name: str) -> Any:
-        """A column of numbers as an array, NaN where a row has none (needs NumPy)."""
+        """A column as an array (needs NumPy); of numbers, NaN where a row has none."""
         import numpy
 
-        return numpy.array(self.column(name), dtype=float)
+        cells = self.column(name)
+        has_gaps = None in cells and not any(isinstance(cell, str) for cell in cells)
+        return numpy.array(cells, dtype=float if has_gaps else None)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         columns = [(name, self.column(name)) for name in self._names]
@@ -52,6 +72,8 @@ class Table(Sequence[Mapping[str, Any]]):
         return len(self._rows)
 
     def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, str):
+            return self.to_numpy(index)
         return Table(self._rows[index]) if isinstance(index, slice) else dict(self._rows[index])
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -64,3 +86,15 @@ class Table(Sequence[Mapping[str, Any]]):
 
     def __repr__(self) -> str:
         return f"<Table: {len(self)} rows of {', '.join(self._names)}>"
+
+
+def _typed(name: str, cells: Sequence[str]) -> list[Any]:
+    truth = {"true": True, "false": False}.__getitem__
+    kinds: tuple[Callable[[str], Any], ...] = (int, float, truth)
+    # A digest has hexadecimal digits, which may happen to look like a number.
+    for read in kinds if name != "digest" else ():
+        try:
+            return [read(cell) if cell else None for cell in cells]
+        except (KeyError, ValueError):
+            pass
+    return [cell or None for cell in cells]
