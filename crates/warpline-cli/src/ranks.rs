@@ -24,7 +24,7 @@ pub(crate) struct RankArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = one_to::<1024>)]
     pub(crate) ranks: usize,
     /// Which worker has which processes: model, blocks, round-robin, graph (few links between
-    /// workers), or a file with the number of a worker in each line, one line per process
+    /// workers), the number of a worker for each process (0,0,1,1), or a file with one in each line
     #[arg(long, value_name = "NAME|FILE", default_value = "model", value_parser = placement)]
     pub(crate) placement: Placement,
     /// How much processes weigh, for the placements blocks and graph: equal, trial (as many as each
@@ -88,7 +88,7 @@ impl RankArgs {
     }
 }
 
-/// A file with one worker's number per line, or a name.
+/// The worker of each LP, here or in a file with one per line, or a name.
 fn placement(text: &str) -> Result<Placement, String> {
     match text {
         "model" => return Ok(Placement::Model),
@@ -97,10 +97,14 @@ fn placement(text: &str) -> Result<Placement, String> {
         "graph" => return Ok(Placement::Graph(Weights::Equal)),
         _ => {}
     }
+    let what = "the number of a worker";
+    if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b',') {
+        return numbers(&text.replace(',', "\n"), what).map(Placement::Table);
+    }
     let contents = std::fs::read_to_string(text).map_err(|error| {
         format!("neither model, blocks, round-robin or graph nor a file that can be read ({error})")
     })?;
-    numbers(&contents, "the number of a worker").map(Placement::Table)
+    numbers(&contents, what).map(Placement::Table)
 }
 
 /// The numbers of a file with one in each line.

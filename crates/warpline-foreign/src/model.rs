@@ -7,7 +7,8 @@ use std::{
 };
 
 use warpline::{
-    AnyModel, ConfigError, Context, Figure, LogicalProcess, LpId, Model, Results, VirtualTime,
+    AnyModel, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results,
+    VirtualTime,
     digest::mix,
     wire::{Wire, WireError, Wires, take_bytes},
 };
@@ -47,6 +48,8 @@ pub struct Description {
     pub identity: String,
     /// A lower bound of the delays of events to other LPs.
     pub lookahead: Option<f64>,
+    /// Where LPs send to, if that is few others: each sender with its links.
+    pub links: Option<Vec<(LpId, Link)>>,
 }
 
 /// A model with foreign handlers, ready to run. Clones share what a run leaves behind.
@@ -54,8 +57,10 @@ pub struct Description {
 pub struct ForeignModel(Arc<Inner>);
 
 struct Inner {
-    /// Without the parameters, which are with the calls.
+    /// Without the parameters, which are with the calls, and without the links.
     description: Description,
+    /// The links of each LP, if any are known.
+    links: Option<Vec<Vec<Link>>>,
     calls: Calls,
     states: Mutex<States>,
 }
@@ -68,7 +73,7 @@ impl ForeignModel {
     ///
     /// # Errors
     ///
-    /// If the initial states are not those of all LPs.
+    /// If the initial states are not those of all LPs, or a link is from an LP that there is not.
     ///
     /// # Safety
     ///
@@ -79,15 +84,17 @@ impl ForeignModel {
     /// unwind.
     #[expect(unsafe_code, reason = "handlers are functions of another language")]
     pub unsafe fn new(description: Description) -> Result<Self, ConfigError> {
+        let mut description = description;
+        let links = description.links.take();
         let Description { lps, state_words, initial, .. } = &description;
+        let links = links.map(|links| by_sender(links, *lps)).transpose()?;
         if initial.len() != lps * state_words {
             let allowed = format!("{state_words} words for each of {lps} LPs");
             return Err(ConfigError::new("states", initial.len(), &allowed));
         }
-        let mut description = description;
         let parameters = std::mem::take(&mut description.parameters);
         let calls = Calls::new(parameters, description.message_words);
-        Ok(Self(Arc::new(Inner { description, calls, states: Mutex::default() })))
+        Ok(Self(Arc::new(Inner { description, links, calls, states: Mutex::default() })))
     }
 
     /// The model for a run, in the size class that it needs.
@@ -126,6 +133,18 @@ impl fmt::Debug for ForeignModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("ForeignModel").field(&self.0.description.name).finish()
     }
+}
+
+/// The links of each LP.
+fn by_sender(links: Vec<(LpId, Link)>, lps: usize) -> Result<Vec<Vec<Link>>, ConfigError> {
+    let mut table = vec![Vec::new(); lps];
+    for (from, link) in links {
+        let Some(links) = table.get_mut(from.index()) else {
+            return Err(ConfigError::new("links", format!("{from:?}"), format!("below {lps}")));
+        };
+        links.push(link);
+    }
+    Ok(table)
 }
 
 /// The model in a size class of states and one of messages.
@@ -233,6 +252,10 @@ impl<S: Words, M: Words> Model for Foreign<S, M> {
 
     fn lookahead(&self) -> Option<f64> {
         self.inner.description.lookahead
+    }
+
+    fn links(&self, from: LpId) -> Option<Vec<Link>> {
+        Some(self.inner.links.as_ref()?[from.index()].clone())
     }
 
     fn parameters(&self) -> &dyn fmt::Debug {

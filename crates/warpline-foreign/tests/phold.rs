@@ -134,6 +134,7 @@ fn model(
         parameters: vec![REMOTE.to_bits()],
         identity: String::new(),
         lookahead: Some(LOOKAHEAD),
+        links: None,
     };
     // SAFETY: the handlers above keep to their arguments.
     unsafe { ForeignModel::new(description) }.expect("states for all LPs")

@@ -10,7 +10,7 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyDict},
 };
-use warpline::Stream;
+use warpline::{Link, LpId, Stream};
 use warpline_cli::{Application, Caller, ModelParams};
 use warpline_foreign::{Description, ForeignModel, Handler, LAYOUT};
 
@@ -52,6 +52,8 @@ pub(crate) struct Written {
     shown: String,
     identity: String,
     lookahead: Option<f64>,
+    /// Sender, receiver and lookahead of each link.
+    links: Option<Vec<(u32, u32, f64)>>,
 }
 
 /// Runs a model, and returns its report as JSON, and the states at its end.
@@ -108,9 +110,14 @@ fn foreign(model: Written) -> Result<ForeignModel, warpline::ConfigError> {
         parameters: words(&model.parameters),
         identity: model.identity,
         lookahead: model.lookahead,
+        links: model.links.map(|links| links.into_iter().map(link).collect()),
         name: model.name,
     };
     // SAFETY: the handlers are compiled with checks of bounds, hold no state of their own, and
     // return every exception as a status; Python keeps them and their data until the run is over.
     unsafe { ForeignModel::new(description) }
+}
+
+fn link((from, to, lookahead): (u32, u32, f64)) -> (LpId, Link) {
+    (LpId::new(from), Link { to: LpId::new(to), lookahead })
 }

@@ -17,6 +17,7 @@ from .._calls import Progress, settings_of
 from .._errors import ConfigurationError, ModelError
 from .._report import Report
 from ._check import check
+from ._graph import links_of, placement_of
 from ._interpreter import Interpreted
 from ._records import View, filled, record_of, words_of
 
@@ -97,6 +98,8 @@ class Model:
         lps: int,
         states: Any = None,
         lookahead: float | None = None,
+        links: Any = None,
+        placement: Any = None,
         interpret: bool | None = None,
         progress: Progress = False,
         **settings: Any,
@@ -109,6 +112,9 @@ class Model:
             states: The states at the beginning, an array with the ``dtype`` of the state's class
                 and one record for each LP; zeros without it.
             lookahead: A promise: no event to another LP has a smaller delay.
+            links: A promise: where LPs send to, for null messages. An array with a row for each
+                link: sender, receiver, and the least delay of its events.
+            placement: The worker of each LP, an array; or a name, as ``warpline run`` takes it.
             interpret: True to run the handlers in the interpreter, on the sequential engine.
             settings: ``end``, ``engine``, ``workers``, ``seed`` and the other flags of ``warpline
                 run``, with ``_`` in place of ``-``.
@@ -136,6 +142,7 @@ class Model:
             name=self.name,
             lps=int(lps),
             lookahead=lookahead,
+            links=None if links is None else links_of(links, int(lps)),
             start=runner.address("start"),
             handle=runner.address("handle"),
             state_words=self._state.words,
@@ -145,6 +152,7 @@ class Model:
             shown=shown,
             identity=f"{runner.key} {shown}",
         )
+        settings["placement"] = placement_of(placement, int(lps))
         try:
             with _progress.shown(progress, self.name) as show:
                 told, final = _native.run_model(written, settings_of(settings), show)
