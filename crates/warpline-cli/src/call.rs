@@ -21,8 +21,7 @@ use crate::{
     lab::{self, LabArgs},
     progress::Caller,
     ranks::Launch,
-    reads,
-    run::{self, Told},
+    reads, run,
     sweep::Sweep,
 };
 
@@ -180,13 +179,7 @@ fn report(
     let launch = Launch::Here(args.common.ranks.ranks);
     match run::told(params, args, &launch, caller, true)? {
         Some((_, Some(difference))) => Err(Failure::Difference(difference)),
-        Some((report, None)) => {
-            let mut object = report.json_for_page(words);
-            if let Told::Replications(_) = report {
-                object["runs"] = report.rows(&args.common).map(Value::Object).collect();
-            }
-            Ok(object)
-        }
+        Some((report, None)) => Ok(report.json_for_page(words, &args.common)),
         None => Err(Failure::Silent),
     }
 }

@@ -30,6 +30,8 @@ pub(crate) struct RunReport {
     pub(crate) recorded: Recorded,
     /// How it went on, if that was recorded.
     pub(crate) series: Option<Value>,
+    /// What the workers were seen doing, for a page.
+    pub(crate) activities: Value,
     /// What the model shows of its result, for a page.
     pub(crate) pictures: Vec<Picture>,
     /// The results of intervals, if it was cut into some.
@@ -51,6 +53,7 @@ impl RunReport {
             verified: None,
             recorded,
             series: None,
+            activities: Value::Null,
             pictures,
             intervals,
         }

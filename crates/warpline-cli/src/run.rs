@@ -87,7 +87,7 @@ pub(crate) fn execute(
         return Ok(());
     };
     if let Some(mut page) = page {
-        page.write(&application.page(&report.json_for_page(words)))?;
+        page.write(&application.page(&report.json_for_page(words, &args.common)))?;
     }
     match table {
         None => output.write(&report.format_as(args.format))?,
@@ -160,7 +160,10 @@ pub(crate) fn told(
     });
     let Some(report) = launch.run(&mut simulation)? else { return Ok(None) };
     let pictures = if watched { report.output.pictures() } else { Vec::new() };
-    let series = watched.then(|| lock(&series).to_json(&report));
+    let (series, activities) = {
+        let series = lock(&series);
+        (watched.then(|| series.to_json(&report)), series.activities())
+    };
     // Before `--verify`, whose run has the same outputs once more.
     let recorded = match &recording {
         Some(recording) => recording.finish(report.end_time.get()),
@@ -171,7 +174,8 @@ pub(crate) fn told(
         true => Some(run_again(simulation, common)?),
         false => None,
     };
-    let mut report = RunReport { recorded, series, pictures, ..RunReport::new(report, params) };
+    let mut report =
+        RunReport { recorded, series, activities, pictures, ..RunReport::new(report, params) };
     let again = again.filter(|again| !again.interrupted);
     let difference = again.and_then(|again| {
         let again = RunReport::new(again, params);
@@ -257,10 +261,16 @@ impl Told {
     }
 
     /// The same, with what the page of the run says beside it.
-    pub(crate) fn json_for_page(&self, words: &[OsString]) -> Value {
+    pub(crate) fn json_for_page(&self, words: &[OsString], common: &CommonArgs) -> Value {
         let mut report = self.json();
-        if let Self::Run(run) = self {
-            report["pictures"] = json!(run.pictures);
+        match self {
+            Self::Run(run) => {
+                report["pictures"] = json!(run.pictures);
+                report["worker_activities"] = run.activities.clone();
+            }
+            Self::Replications(_) => {
+                report["runs"] = self.rows(common).map(Value::Object).collect();
+            }
         }
         report["command"] = page::repeating(words).into();
         report["machine"] = system::processor().into();

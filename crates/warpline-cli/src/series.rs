@@ -8,8 +8,11 @@
 
 use std::fs;
 
-use serde_json::{Value, json};
-use warpline::{Progress, Report, monitor::Monitor};
+use serde_json::{Map, Value, json};
+use warpline::{
+    Progress, Report,
+    monitor::{Activity, Monitor},
+};
 
 /// The most points that are kept while the run goes on.
 const MOST: usize = 256;
@@ -21,7 +24,10 @@ pub(crate) struct Series {
     /// Of this number of observations one is kept, and this many are to be left out first.
     stride: usize,
     skipped: usize,
-    workers: Workers,
+    events: Workers,
+    rollbacks: Workers,
+    /// By worker: how often it was seen doing something.
+    activities: Vec<Vec<(Activity, u64)>>,
 }
 
 /// A moment of the run, with sums since its start.
@@ -33,11 +39,12 @@ struct Point {
     processed: u64,
     /// What the process has in memory now.
     resident: Option<u64>,
-    /// The events that each worker has handled.
-    workers: Vec<u64>,
+    /// The events that each worker has handled, and how often it has rolled back some LP.
+    events: Vec<u64>,
+    rollbacks: Vec<u64>,
 }
 
-/// The events that each worker has handled. In a run that changes engines, workers count anew.
+/// What each worker has counted. In a run that changes engines, workers count anew.
 #[derive(Clone, Debug, Default)]
 struct Workers {
     counted: Vec<u64>,
@@ -48,7 +55,9 @@ impl Series {
     /// Notes how far the run has come.
     pub(crate) fn observe(&mut self, progress: &Progress, monitor: &Monitor) {
         let shown = monitor.workers();
-        self.workers.note(shown.iter().map(|worker| worker.processed_events));
+        self.events.note(shown.iter().map(|worker| worker.processed_events));
+        self.rollbacks.note(shown.iter().map(|worker| worker.rollbacks));
+        self.see(shown.iter().map(|worker| worker.activity));
         if self.skipped + 1 < self.stride {
             self.skipped += 1;
             return;
@@ -59,8 +68,35 @@ impl Series {
             committed: progress.committed_events,
             processed: progress.processed_events,
             resident: resident_bytes(),
-            workers: self.workers.sums.clone(),
+            events: self.events.sums.clone(),
+            rollbacks: self.rollbacks.sums.clone(),
         });
+    }
+
+    /// Counts what the workers do at this moment.
+    fn see(&mut self, activities: impl Iterator<Item = Activity>) {
+        for (worker, activity) in activities.enumerate() {
+            if worker == self.activities.len() {
+                self.activities.push(Vec::new());
+            }
+            let seen = &mut self.activities[worker];
+            match seen.iter_mut().find(|(known, _)| *known == activity) {
+                Some((_, count)) => *count += 1,
+                None => seen.push((activity, 1)),
+            }
+        }
+    }
+
+    /// What each worker was seen doing: activities, in words, with their shares.
+    pub(crate) fn activities(&self) -> Value {
+        let share = |seen: &Vec<(Activity, u64)>| -> Map<String, Value> {
+            let all: u64 = seen.iter().map(|(_, count)| count).sum();
+            let entry = |&(activity, count): &(Activity, u64)| {
+                (activity.to_string(), json!(count as f64 / all as f64))
+            };
+            seen.iter().map(entry).collect()
+        };
+        json!(self.activities.iter().map(share).collect::<Vec<_>>())
     }
 
     fn push(&mut self, point: Point) {
@@ -86,7 +122,8 @@ impl Series {
             processed: report.processed_events,
             // The model is gone by now, and most of the memory with it.
             resident: None,
-            workers: Vec::new(),
+            events: Vec::new(),
+            rollbacks: Vec::new(),
         };
         // On several ranks the first one knows how far all have come a little late.
         let before_end = self.points.iter().filter(|point| point.wall < end.wall);
@@ -100,15 +137,18 @@ impl Series {
             ("processed_events", column(|point| json!(point.processed))),
             ("resident_bytes", column(|point| json!(point.resident))),
         ];
-        let mut object: serde_json::Map<_, _> =
+        let mut object: Map<_, _> =
             columns.into_iter().map(|(name, column)| (name.to_owned(), column)).collect();
         // What a worker has handled by the end is not shown: its column ends one point before.
         let known = &points[..points.len() - 1];
-        let events = (0..self.workers.sums.len()).map(|worker| {
-            known.iter().map(|p| p.workers.get(worker).copied().unwrap_or(0)).collect()
-        });
-        let events: Vec<Vec<u64>> = events.collect();
-        object.insert("worker_events".into(), json!(events));
+        let columns = |of: fn(&Point) -> &[u64]| -> Vec<Vec<u64>> {
+            let column = |worker| {
+                known.iter().map(|point| of(point).get(worker).copied().unwrap_or(0)).collect()
+            };
+            (0..self.events.sums.len()).map(column).collect()
+        };
+        object.insert("worker_events".into(), json!(columns(|point| &point.events)));
+        object.insert("worker_rollbacks".into(), json!(columns(|point| &point.rollbacks)));
         Value::Object(object)
     }
 }

@@ -48,7 +48,16 @@ fn a_page_needs_nothing_else() {
 fn replications_have_intervals() {
     let page = page("run pcs --cells 4x4 --portables 200 --end 20 --replications 3");
     says(&page, &["replications</dt><dd>3</dd>", "95 % confidence intervals", " ± "]);
-    assert!(!page.contains("<svg"), "several runs have no series");
+    // How the mean of each of six results settles, and how precise all are; but no series.
+    says(&page, &["How the means settle", "Precision: % of the mean over replications"]);
+    assert_eq!(page.matches("<svg").count(), 7, "{page}");
+}
+
+/// Workers are seen at the end of a run, however short it is.
+#[test]
+fn workers_have_shares() {
+    let line = "run phold --lps 64 --population 512 --end 300 --engine timewarp --workers 2";
+    says(&page(&format!("{line} --in-turn")), &["What the workers did", "worker 1</th>"]);
 }
 
 #[test]

@@ -94,6 +94,7 @@ pub(crate) struct Shown {
     pub(crate) next: AtomicU64,
     pub(crate) committed: AtomicU64,
     pub(crate) processed: AtomicU64,
+    pub(crate) rollbacks: AtomicU64,
     /// The number of GVT computations that it has reported in.
     pub(crate) reports: AtomicU64,
     activity: AtomicU8,
@@ -109,12 +110,19 @@ impl Shown {
         }
     }
 
-    /// Shows that the worker has come to the end of a window.
-    pub(crate) fn report(&self, windows: u64, next: VirtualTime, processed: u64) {
+    /// Shows that the worker has come to the end of a window, with the events that it has processed
+    /// and its rollbacks.
+    pub(crate) fn report(
+        &self,
+        windows: u64,
+        next: VirtualTime,
+        (processed, rollbacks): (u64, u64),
+    ) {
         // Ordering: Relaxed; for people.
         self.reports.store(windows, Ordering::Relaxed);
         self.next.store(next.get().to_bits(), Ordering::Relaxed);
         self.processed.store(processed, Ordering::Relaxed);
+        self.rollbacks.store(rollbacks, Ordering::Relaxed);
     }
 }
 
@@ -145,12 +153,15 @@ pub struct WorkerStatus {
     pub gvt_reports: u64,
     /// The number of events that it had processed when it last reported.
     pub processed_events: u64,
+    /// How often it had rolled back some LP by then.
+    pub rollbacks: u64,
 }
 
 impl fmt::Display for WorkerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { worker, is_awaited, activity, virtual_time, gvt_reports, processed_events } =
-            self;
+        let Self {
+            worker, is_awaited, activity, virtual_time, gvt_reports, processed_events, ..
+        } = self;
         if *is_awaited {
             write!(f, "worker {worker} has not reported yet (last: {activity})")?;
         } else {
@@ -196,6 +207,7 @@ impl Monitor {
             virtual_time: VirtualTime::new(f64::from_bits(shown.next.load(Ordering::Relaxed))).ok(),
             gvt_reports: shown.reports.load(Ordering::Relaxed),
             processed_events: shown.processed.load(Ordering::Relaxed),
+            rollbacks: shown.rollbacks.load(Ordering::Relaxed),
         };
         let mut workers: Vec<_> = board.enumerate().map(status).collect();
         let round = workers.iter().map(|status| status.gvt_reports).max();

@@ -12,6 +12,7 @@
 mod command_line;
 mod picture;
 mod plot;
+mod replications;
 mod series;
 mod warm_up;
 
@@ -95,6 +96,7 @@ fn page(report: Report<'_>, model: Option<&dyn Entry>) -> Markup {
                 (remarks(report))
                 (series::plots(report))
                 (warm_up::plots(report))
+                (replications::plots(report))
                 (costs(report))
                 (critical_path(report))
                 (parameters(report, model))

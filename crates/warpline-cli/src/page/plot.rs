@@ -137,7 +137,7 @@ pub(super) fn value_axis(y: &Scale, name: &str) -> Markup {
 }
 
 /// The color of a curve.
-fn color(n: usize) -> PreEscaped<String> {
+pub(super) fn color(n: usize) -> PreEscaped<String> {
     PreEscaped(format!("--color: var(--c{})", n % COLORS))
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     Report,
-    plot::{COLORS, Curve, Plot},
+    plot::{COLORS, Curve, Plot, color},
 };
 
 const WALL: &str = "wall time in s";
@@ -23,7 +23,7 @@ pub(super) fn plots(report: Report<'_>) -> Markup {
     let wall = column("wall_seconds");
     let [committed, processed] = ["committed_events", "processed_events"].map(column);
     let places = |column: &Column| column.iter().map(|place| place.unwrap_or(0.0)).collect();
-    let [rate, handled] = [&committed, &processed].map(|events| rates(events, &wall));
+    let [rate, handled] = [&committed, &processed].map(|events| rates(events, 1e6, &wall));
     let is_optimistic = report.number("rolled_back_events") > Some(0.0);
     let curve = |name: &str, numbers: Column| Curve { name: name.into(), numbers };
     let over_wall = |title, note, y, curves| {
@@ -57,12 +57,17 @@ pub(super) fn plots(report: Report<'_>) -> Markup {
                 x: "virtual time", y: "million events/s", places: places(&virtual_time),
                 curves: vec![curve("committed", rate)],
             }.draw())
-            @let workers = workers(series, &wall);
-            @if workers.len() > 1 {
+            @let each = workers(series, "worker_events", 1e6, &wall);
+            @if each.len() > 1 {
                 (over_wall("Workers", "Events handled by each, those undone later included.",
-                    "million events/s", workers))
+                    "million events/s", each))
+            }
+            @if is_optimistic {
+                (over_wall("Rollbacks", "Of the LPs of each worker, since the point before.",
+                    "thousand rollbacks/s", workers(series, "worker_rollbacks", 1e3, &wall)))
             }
         }
+        (activities(report))
     }
 }
 
@@ -70,22 +75,51 @@ fn column(items: &[Value]) -> Column {
     items.iter().map(Value::as_f64).collect()
 }
 
-/// Millions of events per second, since the point before. The last point is left out where there
+/// What the workers were seen doing.
+fn activities(report: Report<'_>) -> Markup {
+    let workers: Vec<_> =
+        report.items("worker_activities").iter().filter_map(Value::as_object).collect();
+    let mut names: Vec<&String> = Vec::new();
+    for name in workers.iter().flat_map(|shares| shares.keys()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    html! {
+        @if !workers.is_empty() {
+            h2 { "What the workers did" }
+            p.dim { "Shares of the moments at which each was seen, about twenty a second." }
+            div { @for (n, name) in names.iter().enumerate() {
+                span.key style=(color(n)) { (name) }
+            } }
+            table.shares { tbody { @for (worker, shares) in workers.iter().enumerate() { tr {
+                th scope="row" { "worker " (worker) }
+                td.share { div.stack { @for (n, name) in names.iter().enumerate() {
+                    @let percent = 100.0 * shares.get(*name).and_then(Value::as_f64).unwrap_or(0.0);
+                    div.bar style={ (color(n)) ";width:" (format!("{percent:.1}")) "%" }
+                        title={ (name) ": " (format!("{percent:.1}")) " %" } {}
+                } } }
+            } } } }
+        }
+    }
+}
+
+/// Events per second, in a unit, since the point before. The last point is left out where there
 /// are enough others: LPs have finished by then, too, and that takes time without events.
-fn rates(events: &Column, wall: &Column) -> Column {
+fn rates(events: &Column, unit: f64, wall: &Column) -> Column {
     let rate = |n: usize| {
         let (events, seconds) =
             (events[n]? - events[n - 1]?, wall.get(n)?.as_ref()? - wall[n - 1]?);
-        (seconds > 0.0).then_some((events / seconds / 1e6).max(0.0))
+        (seconds > 0.0).then_some((events / seconds / unit).max(0.0))
     };
     let last = if events.len() > 3 { wall.len() - 1 } else { usize::MAX };
     (0..events.len()).map(|n| if n == 0 || n == last { None } else { rate(n) }).collect()
 }
 
-/// What each worker handles; of many, the least, the mean and the greatest.
-fn workers(series: Report<'_>, wall: &Column) -> Vec<Curve> {
-    let columns = series.items("worker_events").iter().filter_map(Value::as_array);
-    let all: Vec<Column> = columns.map(|events| rates(&column(events), wall)).collect();
+/// What each worker counts, per second; of many, the least, the mean and the greatest.
+fn workers(series: Report<'_>, key: &str, unit: f64, wall: &Column) -> Vec<Curve> {
+    let columns = series.items(key).iter().filter_map(Value::as_array);
+    let all: Vec<Column> = columns.map(|events| rates(&column(events), unit, wall)).collect();
     if all.len() <= COLORS {
         let named = all.into_iter().enumerate();
         return named.map(|(n, numbers)| Curve { name: format!("{n}"), numbers }).collect();
@@ -101,4 +135,36 @@ fn workers(series: Report<'_>, wall: &Column) -> Vec<Curve> {
         over("mean", &|rates| rates.iter().sum::<f64>() / rates.len() as f64),
         over("greatest", &|rates| rates.into_iter().fold(0.0, f64::max)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Each worker has a curve of its rollbacks, and a bar of what it did.
+    #[test]
+    fn workers_are_told_apart() {
+        let report = json!({
+            "rolled_back_events": 7,
+            "series": {
+                "wall_seconds": [0.0, 1.0, 2.0, 3.0, 4.0],
+                "virtual_time": [0.0, 1.0, 2.0, 3.0, 4.0],
+                "committed_events": [0, 10, 20, 30, 40],
+                "processed_events": [0, 20, 30, 40, 50],
+                "resident_bytes": [null, null, null, null, null],
+                "worker_events": [[0, 10, 20, 30], [0, 10, 10, 20]],
+                "worker_rollbacks": [[0, 2000, 2000, 5000], [0, 0, 1000, 1000]],
+            },
+            "worker_activities": [{ "handles <events>": 0.75, "waits": 0.25 }, { "waits": 1.0 }],
+        });
+        let page = plots(Report(report.as_object().expect("an object"))).into_string();
+        let says = |part: &str| assert!(page.contains(part), "`{part}` is not in {page}");
+        says("Rollbacks: thousand rollbacks/s over wall time");
+        says("wall time in s: 1\n0: 2\n1: 0</title>");
+        says("wall time in s: 2\n0: 0\n1: 1</title>");
+        says("--color: var(--c0);width:75.0%\" title=\"handles &lt;events&gt;: 75.0 %\"");
+        says("--color: var(--c1);width:100.0%\" title=\"waits: 100.0 %\"");
+    }
 }

@@ -104,15 +104,17 @@ class Report:
     def series(self) -> Table | None:
         """How a single run went on: moments of wall time, with what was done since the start.
 
-        ``worker_0_events`` and so on are what each worker has handled.
+        ``worker_0_events`` and so on are what each worker has handled, and ``worker_0_rollbacks``
+        how often it has rolled back some LP.
         """
         series = self._all.get("series")
         if series is None:
             return None
         columns = dict(series)
-        # What the workers have handled is not known of the last moment.
-        for number, events in enumerate(columns.pop("worker_events")):
-            columns[f"worker_{number}_events"] = [*events, None]
+        # What the workers have counted is not known of the last moment.
+        for what in ("events", "rollbacks"):
+            for number, counts in enumerate(columns.pop(f"worker_{what}")):
+                columns[f"worker_{number}_{what}"] = [*counts, None]
         return Table.of_columns(columns)
 
     def html(self) -> str:

@@ -300,7 +300,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         let border = VirtualTime::new(self.sender.grid.start(self.sender.border()));
         let border = border.unwrap_or(VirtualTime::MAX);
         let shown = &self.shared().shown[self.sender.me];
-        shown.report(opened - but, border, self.tally.processed);
+        shown.report(opened - but, border, (self.tally.processed, self.tally.rollbacks));
     }
 
     /// Shows to people what the worker does.

@@ -56,6 +56,7 @@ impl<M: Model> Worker<'_, M> {
         shown.next.store(least.0[0], Ordering::Relaxed);
         shown.committed.store(self.statistics.committed, Ordering::Relaxed);
         shown.processed.store(self.statistics.processed, Ordering::Relaxed);
+        shown.rollbacks.store(self.statistics.rollbacks(), Ordering::Relaxed);
     }
 
     /// Shows the others how often this worker has reported.

@@ -194,7 +194,7 @@ where
         let round = self.tally.barriers;
         self.tally.barriers += 1;
         let shown = &self.shared.common.shown[self.me];
-        shown.report(round + 1, monitor.reached(), self.tally.committed);
+        shown.report(round + 1, monitor.reached(), (self.tally.committed, 0));
         shown.show(Activity::AtWindowEnd);
         let spins = self.shared.common.spins;
         let idle = |waited| {
