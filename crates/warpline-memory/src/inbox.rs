@@ -45,6 +45,8 @@ pub struct Block<T> {
     next: *mut Self,
     /// The worker that the block is returned to.
     pub home: u32,
+    /// Whatever the worker that fills the block says about it.
+    pub stamp: u64,
     /// The items.
     pub items: ArrayVec<T, BLOCK_ITEMS>,
 }
@@ -53,7 +55,7 @@ impl<T> Block<T> {
     /// An empty block that is returned to worker `home`.
     #[must_use]
     pub fn new(home: u32) -> Box<Self> {
-        Box::new(Self { next: ptr::null_mut(), home, items: ArrayVec::new() })
+        Box::new(Self { next: ptr::null_mut(), home, stamp: 0, items: ArrayVec::new() })
     }
 }
 

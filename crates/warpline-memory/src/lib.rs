@@ -10,12 +10,14 @@
 //! - [`Lists`]: many short lists that share their memory.
 //! - [`ring()`]: one thread pushes items by value, another one takes them.
 //! - [`prefetch()`]: a hint to the cache.
+//! - [`Clock`]: a clock that costs little to look at.
 //! - [`bind_worker`]: binds a worker to a core of the process's affinity mask.
 //! - [`Topology`]: the machine's NUMA nodes, their cores and their memory.
 //! - [`NodeAllocator`] and [`Home`]: what a worker allocates lies on its node.
 
 mod affinity;
 mod arena;
+mod clock;
 mod inbox;
 mod lists;
 mod numa;
@@ -29,6 +31,7 @@ mod trace;
 
 pub use affinity::{Binding, bind_worker, processor_time};
 pub use arena::{Arena, BufferId, Buffers, Taken};
+pub use clock::Clock;
 pub use crossbeam_utils::{Backoff, CachePadded};
 pub use inbox::{BLOCK_ITEMS, Block, Drain, Inbox};
 pub use lists::Lists;
