@@ -56,6 +56,7 @@ mod simulated;
 mod simulation;
 mod speculative;
 mod sync;
+pub mod timeline;
 mod timewarp;
 pub mod warm_up;
 mod watch;

@@ -26,12 +26,13 @@ use crate::{
     profile::Profiler,
     reverse_check::{self, Arrival},
     settings::{self, Intervals, Profile, ReverseCheck, Settings},
-    watch::{Timer, Watch},
+    watch::Watch,
 };
 
 mod execution;
 mod intervals;
 mod sending;
+mod slices;
 mod trial;
 
 use execution::{Chosen, Execution, Once};
@@ -318,25 +319,6 @@ where
             self.sender.pending.insert(event);
         }
         self.advance_to_bound(watch)
-    }
-
-    fn advance_to_bound(&mut self, watch: &mut Watch<'_>) -> Result<bool, RunError> {
-        let mut timer = Timer::new(self.started, SLICE_EVENTS_MAX);
-        loop {
-            if watch.stopped() {
-                return Ok(true);
-            }
-            if self.guard(|run| run.advance(timer.slice()))? == Stopped::AtBound {
-                return Ok(false);
-            }
-            timer.look();
-            let progress = self.progress();
-            if watch.ends_leg(&progress)
-                || timer.takes_observation() && watch.observe(&progress).is_break()
-            {
-                return Ok(true);
-            }
-        }
     }
 
     /// Handles `slice` events, unless there is a reason to stop earlier.

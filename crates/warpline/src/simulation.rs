@@ -1,6 +1,12 @@
 //! A model and how to run it: [`Simulation`], the entry point for users.
 
-use std::{borrow::Cow, fmt, ops::ControlFlow, sync::atomic::AtomicBool, thread};
+use std::{
+    borrow::Cow,
+    fmt,
+    ops::{ControlFlow, Range},
+    sync::atomic::AtomicBool,
+    thread,
+};
 
 use warpline_net::{ThreadTransport, Transport, network};
 
@@ -10,6 +16,7 @@ use crate::{
     engines::{Job, Trial},
     run::Ranks,
     settings::{Placement, Settings, Weights},
+    timeline::Timeline,
     watch::{Progress, Watch},
 };
 
@@ -122,6 +129,20 @@ impl<'a, M: Runnable> Simulation<'a, M> {
         self
     }
 
+    /// Lets `timeline` record what the workers do, for one run. Replications leave it alone.
+    #[must_use]
+    pub fn timeline(mut self, timeline: &Timeline) -> Self {
+        self.watch.timeline = Some(timeline.clone());
+        self
+    }
+
+    /// Makes room for what the workers of these ranks do.
+    fn prepare_timeline(&self, ranks: Range<usize>) {
+        if let Some(timeline) = &self.watch.timeline {
+            timeline.prepare(ranks, self.settings.engine.workers());
+        }
+    }
+
     /// Runs the model.
     ///
     /// # Errors
@@ -130,6 +151,7 @@ impl<'a, M: Runnable> Simulation<'a, M> {
     /// - [`RunError::Model`] when the model makes a mistake or panics.
     /// - [`RunError::OutOfBuffers`] when the pending events outgrow [`memory`](Self::memory).
     pub fn run(&mut self) -> Result<Report<M::Output>, RunError> {
+        self.prepare_timeline(0..1);
         let Self { model, settings, watch } = self;
         run(model, settings, watch)
     }
@@ -164,6 +186,7 @@ impl<'a, M: Runnable> Simulation<'a, M> {
         &mut self,
         transport: &dyn Transport,
     ) -> Result<Option<Report<M::Output>>, RunError> {
+        self.prepare_timeline(transport.rank()..transport.rank() + 1);
         let Self { model, settings, watch } = self;
         // Other ranks may be on this machine, and this program does not know on which cores.
         let settings = &settings.with(settings.engine.clone().unpinned());
@@ -182,8 +205,9 @@ impl<M: Runnable> Simulation<'_, M> {
     /// Those of [`run_across`](Self::run_across), as rank 0 sees them.
     pub fn run_on_ranks(&mut self, ranks: usize) -> Result<Report<M::Output>, RunError> {
         ConfigError::check(ranks > 0, "ranks", ranks, "1 or more")?;
+        self.prepare_timeline(0..ranks);
         let Self { model, settings, watch } = self;
-        let stop = watch.stop;
+        let (stop, timeline) = (watch.stop, watch.timeline.clone());
         // One port of each rank is for the ranks themselves.
         let mut ends = network(ranks, settings.engine.workers().saturating_add(1)).into_iter();
         let (model, settings) = (&*model, &*after_trial(model, settings)?);
@@ -200,7 +224,8 @@ impl<M: Runnable> Simulation<'_, M> {
         let report = thread::scope(|scope| {
             let others: Vec<_> = ends
                 .map(|end| {
-                    let run = || run(end, &mut Watch { stop, ..Watch::default() });
+                    let mut watch = Watch { stop, timeline: timeline.clone(), ..Watch::default() };
+                    let run = move || run(end, &mut watch);
                     thread::Builder::new().spawn_scoped(scope, run)
                 })
                 .collect();

@@ -15,6 +15,7 @@ use warpline_core::VirtualTime;
 use crate::{
     WorkerLimit,
     monitor::{Board, Monitor},
+    timeline::Timeline,
 };
 
 /// How long a loop works between two looks at the clock, if a single step does not take longer.
@@ -51,6 +52,7 @@ pub(crate) struct Watch<'a> {
     pub(crate) stop: Option<&'a AtomicBool>,
     pub(crate) monitor: Option<Monitor>,
     pub(crate) limit: Option<WorkerLimit>,
+    pub(crate) timeline: Option<Timeline>,
     /// Whether the observer has ended the run.
     pub(crate) is_ended: bool,
     /// Says whether an engine is to hand over, in a run that changes engines.

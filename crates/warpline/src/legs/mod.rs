@@ -193,6 +193,9 @@ impl<'r, M: Model> Legs<'r, M> {
         loop {
             let number = begin_leg();
             let task = run::at_start(&self.run.settings, || Ok(self.task(number, cut.take())?))?;
+            if let Some(timeline) = &watch.timeline {
+                timeline.begin_leg(task.candidate.to_string());
+            }
             let mut leg = carrier.carry(task, watch)?;
             sums.add(number, &leg.totals, std::mem::take(&mut leg.details));
             let is_stopped = watch.stopped();

@@ -16,6 +16,7 @@ use warpline_core::VirtualTime;
 
 use crate::{
     panics,
+    timeline::Recorder,
     watch::{Progress, Timer, Watch},
 };
 
@@ -64,6 +65,17 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
             timer: Timer::new(started, SLICE_MAX),
             stopped: None,
             panic: None,
+        }
+    }
+
+    /// What a worker is to write down what it does with, if it is.
+    pub(crate) fn take_recorder(&self, rank: usize, worker: usize) -> Option<Box<Recorder>> {
+        self.watch.timeline.as_ref()?.take(rank, worker)
+    }
+
+    pub(crate) fn bring_back(&self, recorder: Option<Box<Recorder>>) {
+        if let (Some(timeline), Some(recorder)) = (&self.watch.timeline, recorder) {
+            timeline.bring_back(recorder);
         }
     }
 

@@ -60,7 +60,8 @@ fn start(
     thread::scope(|scope| {
         let others: Vec<_> = (1..workers)
             .map(|me| {
-                let work = move || work(me, &mut Watch::default());
+                let mut watch = Watch { timeline: watch.timeline.clone(), ..Watch::default() };
+                let work = move || work(me, &mut watch);
                 thread::Builder::new().name(format!("worker {me}")).spawn_scoped(scope, work)
             })
             .collect();

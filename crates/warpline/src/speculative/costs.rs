@@ -1,9 +1,15 @@
 //! Where the time of a worker goes: nanoseconds by part of the engine, measured with `--costs`.
 //!
 //! A worker is in one part at any time, and looks at the clock when it goes from one to another:
-//! some ten times per window, and never per event.
+//! some ten times per window, and never per event. The timeline of the run, if there is one, is told
+//! of the same parts.
 
 use std::time::{Duration, Instant};
+
+use crate::{
+    monitor::Activity,
+    timeline::{Gauge, Phase, Recorder},
+};
 
 /// A part of the work of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +31,16 @@ impl Part {
     const ALL: [Self; 5] =
         [Self::Handling, Self::Settling, Self::Committing, Self::Waiting, Self::Regrid];
 
+    const fn phase(self) -> Phase {
+        match self {
+            Self::Handling => Phase::Window,
+            Self::Settling => Phase::Settling,
+            Self::Committing => Phase::Commit,
+            Self::Waiting => Phase::Waiting(Activity::AtWindowEnd),
+            Self::Regrid => Phase::Regrid,
+        }
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Handling => "handling",
@@ -37,31 +53,49 @@ impl Part {
 }
 
 /// Where the time of one worker went.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Costs {
-    /// The part that the worker is in, since when; nothing is measured if there is none.
-    now: Option<(Part, Instant)>,
+    part: Part,
+    /// When the worker came to the part that it is in; nothing is measured if that is not known.
+    since: Option<Instant>,
     spent: [Duration; Part::ALL.len()],
+    /// If what the worker does is recorded.
+    pub(super) recorder: Option<Box<Recorder>>,
 }
 
 impl Costs {
     pub(super) fn new(on: bool) -> Self {
-        let now = on.then(|| (Part::Regrid, Instant::now()));
-        Self { now, spent: [Duration::ZERO; Part::ALL.len()] }
+        let (since, spent) = (on.then(Instant::now), [Duration::ZERO; Part::ALL.len()]);
+        Self { part: Part::Regrid, since, spent, recorder: None }
     }
 
     /// Goes to a part; returns the one that the worker was in.
     #[inline]
     pub(super) fn enter(&mut self, part: Part) -> Part {
-        if self.now.is_some() { self.note(part) } else { part }
+        if self.since.is_some() || self.recorder.is_some() { self.note(part) } else { part }
     }
 
     #[cold]
     fn note(&mut self, part: Part) -> Part {
-        let time = Instant::now();
-        let Some((old, since)) = self.now.replace((part, time)) else { return part };
-        self.spent[old as usize] += time - since;
+        let old = std::mem::replace(&mut self.part, part);
+        if let Some(since) = &mut self.since {
+            let time = Instant::now();
+            self.spent[old as usize] += time - std::mem::replace(since, time);
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.change(0, f64::NAN, part.phase());
+        }
         old
+    }
+
+    /// Records the numbers of a worker that commits a window: the end of the window, and what it
+    /// has executed and committed.
+    #[inline]
+    pub(super) fn record_commit(&mut self, end: f64, executed: u64, committed: u64) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.sample(Gauge::VirtualTime, end);
+            recorder.sample_efficiency(executed, executed.saturating_sub(committed));
+        }
     }
 
     /// Nanoseconds per committed event, by part, of all workers; nothing if nothing was measured.
@@ -70,7 +104,7 @@ impl Costs {
         committed: u64,
     ) -> Vec<(&'static str, f64)> {
         let mut sums = [Duration::ZERO; Part::ALL.len()];
-        for costs in all.filter(|costs| costs.now.is_some()) {
+        for costs in all.filter(|costs| costs.since.is_some()) {
             sums.iter_mut().zip(costs.spent).for_each(|(sum, spent)| *sum += spent);
         }
         if sums.iter().all(Duration::is_zero) {

@@ -213,7 +213,9 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     let alarm = Alarm::new(|| shared.regrid.set_broken());
     let mut monitor = shared.monitor(watch, started);
     let mut worker = Worker::new(shared, me);
+    worker.costs.recorder = monitor.take_recorder(0, me);
     worker.work(&mut monitor);
+    monitor.bring_back(worker.costs.recorder.take());
     shared.shown[me].show(Activity::Ended);
     alarm.disarm();
     let residency = station.leave();

@@ -394,6 +394,8 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             self.sender.shared.leave_outputs(number, &mut self.outputs);
         }
         self.tally.committed += window.standing as u64;
+        let border = self.sender.grid.start(end);
+        self.costs.record_commit(border, self.tally.processed, self.tally.committed);
         self.held = held;
         if self.sender.shared.end == f64::INFINITY {
             self.tally.last_time = self.tally.last_time.max(window.last_time());

@@ -12,7 +12,10 @@
 use warpline_core::Model;
 
 use super::{event::Event, gvt::Bound, history::Sent, worker::Worker};
-use crate::pending::{Entry, PendingSet};
+use crate::{
+    pending::{Entry, PendingSet},
+    timeline::Cause,
+};
 
 impl<M: Model> Worker<'_, M> {
     /// Step 2 of the main loop: annihilates all canceled events, and what follows from that.
@@ -30,10 +33,15 @@ impl<M: Model> Worker<'_, M> {
             let maybe_handled = event.time() <= lp.last_time;
             if maybe_handled && self.history.find(lp.last, &event).is_some() {
                 self.statistics.secondary_rollbacks += 1;
-                self.roll_back(event.lp, Bound(event.key.words()), Some(&event));
+                let (lp, to) = (event.lp, Bound(event.key.words()));
+                let undo = |worker: &mut Self| worker.roll_back(lp, to, Some(&event));
+                self.recording_rollback(Cause::AntiMessage, (lp, to), Some(&event), undo);
             } else {
+                self.note_annihilated(&event);
                 self.sender.pending.remove(event);
             }
+        } else {
+            self.note_annihilated(&event);
         }
         if !self.held.is_empty() {
             // It will not be handled again, so it will not send again either. Its rollback, above,
@@ -57,6 +65,7 @@ impl<M: Model> Worker<'_, M> {
 
     /// Cancels an event that was sent.
     pub(super) fn take_back(&mut self, sent: Sent) {
+        self.note_canceled(&sent);
         let anti = sent.event.anti();
         if sent.worker == self.sender.id {
             self.file_mail(anti);

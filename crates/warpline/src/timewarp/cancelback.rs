@@ -17,7 +17,7 @@ use super::{
     gvt::{Bound, Outcome},
     worker::Worker,
 };
-use crate::pending::PendingSet;
+use crate::{pending::PendingSet, timeline::Phase};
 
 /// Each round of a shortage takes back more; after this many, all uncommitted events are undone.
 const SQUEEZES: u32 = 8;
@@ -169,7 +169,10 @@ impl<M: Model> Worker<'_, M> {
             _ => self.gvt.next(),
         };
         let before = self.statistics.rolled_back;
+        self.begin_phase(Phase::Cancelback);
         self.roll_back_all(to);
-        self.statistics.cancelbacks += self.statistics.rolled_back - before;
+        let taken_back = self.statistics.rolled_back - before;
+        self.statistics.cancelbacks += taken_back;
+        self.end_phase(taken_back, to.time());
     }
 }

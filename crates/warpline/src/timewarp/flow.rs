@@ -390,7 +390,7 @@ impl<M: Model> Worker<'_, M> {
     }
 
     /// The buffers that this worker can count on.
-    fn free_buffers(&self) -> f64 {
+    pub(super) fn free_buffers(&self) -> f64 {
         let shared = self.shared.arena.available() as f64 / self.shared.workers() as f64;
         self.free_here() as f64 + shared
     }

@@ -30,6 +30,7 @@
 //! | [`alone`] | a single worker, which is the sequential engine |
 //! | [`shared`] | what the workers of a rank share |
 //! | [`progress`] | what a worker shows, and why it is idle |
+//! | [`recording`] | what a worker tells the timeline |
 //! | [`statistics`], [`costs`], [`diagnosis`] | what is counted and timed, and what it says |
 
 mod alone;
@@ -55,6 +56,7 @@ mod new_gvt;
 mod processing;
 mod progress;
 mod receiving;
+mod recording;
 mod remote;
 mod rollback;
 mod run;

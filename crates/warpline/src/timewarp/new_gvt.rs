@@ -10,7 +10,7 @@ use super::{
     gvt::{Bound, Outcome},
     worker::{End, Worker},
 };
-use crate::pending::PendingSet;
+use crate::{pending::PendingSet, timeline::Phase};
 
 /// An idle worker requests GVT once in this many turns.
 const IDLE_TURNS: u32 = 8;
@@ -20,7 +20,11 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn notice_gvt(&mut self) -> Result<bool, End> {
         let must_report = self.sender.gvt.notice(&self.shared.gvt);
         if let Some(outcome) = self.sender.gvt.adopt(&self.shared.gvt) {
-            self.adopt(outcome)?;
+            self.begin_phase(Phase::Gvt);
+            let adopted = self.adopt(outcome);
+            self.note_gauges();
+            self.end_phase(0, self.gvt.time());
+            adopted?;
         }
         Ok(must_report)
     }
@@ -36,7 +40,7 @@ impl<M: Model> Worker<'_, M> {
         let advanced = self.gvt < outcome.gvt;
         self.statistics.history_peak = self.statistics.history_peak.max(self.history.len());
         self.gvt = outcome.gvt;
-        self.fossil_collect(Flow::says_short(outcome));
+        self.recording_commits(|worker| worker.fossil_collect(Flow::says_short(outcome)));
         self.sender.costs.end(Part::Fossil);
         self.on_remote_gvt();
         let last = self.is_final() || Flow::says_stop(outcome) || Flow::says_failed(outcome);

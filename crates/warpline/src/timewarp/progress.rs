@@ -4,15 +4,32 @@
 //! [`Monitor`](crate::Monitor) and the progress of the run use the rest. All of it is an estimate,
 //! read without synchronization.
 
-use std::sync::atomic::Ordering;
+use std::{sync::atomic::Ordering, time::Instant};
 
-use warpline_core::Model;
+use warpline_core::{Model, VirtualTime};
 
-use super::{gvt::Bound, worker::Worker};
+use super::{event::Event, gvt::Bound, shared::Shared, worker::Worker};
 use crate::{
+    Progress,
     monitor::Activity,
     pending::{Entry, PendingSet},
 };
+
+impl<M: Model> Shared<M> {
+    /// How far the run has come.
+    pub(super) fn progress(&self, gvt: Bound, started: Instant) -> Progress {
+        // Ordering: Relaxed; counts for people.
+        let committed = self.shown.iter().map(|shown| shown.committed.load(Ordering::Relaxed));
+        let processed = self.shown.iter().map(|shown| shown.processed.load(Ordering::Relaxed));
+        Progress {
+            virtual_time: VirtualTime::new(gvt.time()).unwrap_or_default(),
+            end: VirtualTime::new(self.end).unwrap_or(VirtualTime::MAX),
+            committed_events: committed.sum(),
+            processed_events: processed.sum(),
+            wall: started.elapsed(),
+        }
+    }
+}
 
 impl<M: Model> Worker<'_, M> {
     /// Shows what the worker does.
@@ -23,9 +40,15 @@ impl<M: Model> Worker<'_, M> {
     /// Shows why the worker has no event that it could or may handle.
     #[cold]
     pub(super) fn show_why_idle(&mut self) {
+        let activity = self.why_idle();
+        self.show_activity(activity);
+    }
+
+    /// Why the worker has no event that it could or may handle.
+    pub(super) fn why_idle(&mut self) -> Activity {
         let next = self.sender.pending.peek().map(Entry::time);
         let may_come = next.is_some_and(|time| time < self.shared.end);
-        let activity = if may_come || self.flow.is_starved() {
+        if may_come || self.flow.is_starved() {
             self.flow.holds_back_by()
         } else if !self.waiting.is_empty() {
             Activity::Blocked
@@ -33,17 +56,22 @@ impl<M: Model> Worker<'_, M> {
             Activity::AtEnd
         } else {
             Activity::NoEvents
-        };
-        self.show_activity(activity);
+        }
+    }
+
+    /// The event that was handled last, as far as it is known.
+    #[inline]
+    pub(super) fn last_handled(&self) -> Option<&Event> {
+        let last = self.history.back().checked_sub(1).filter(|&at| self.history.is_live(at))?;
+        Some(&self.history[last].event)
     }
 
     /// Shows the others the time of the event that was handled last.
     #[inline]
     pub(super) fn show_progress(&self) {
-        let last = self.history.back().checked_sub(1).filter(|&at| self.history.is_live(at));
-        if let Some(last) = last {
+        if let Some(last) = self.last_handled() {
             // Collected gradually, a record may be below GVT.
-            let time = self.history[last].event.key.words()[0].max(self.gvt.0[0]);
+            let time = last.key.words()[0].max(self.gvt.0[0]);
             // Ordering: Relaxed; an estimate.
             self.shared.shown[self.me].next.store(time, Ordering::Relaxed);
         }

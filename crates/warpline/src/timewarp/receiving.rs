@@ -16,6 +16,7 @@ impl<M: Model> Worker<'_, M> {
         self.receive_lps();
         for block in self.shared.inboxes[self.me].drain() {
             self.statistics.received += block.items.len() as u64;
+            self.note_mail(&block);
             match &self.shared.halves {
                 None => block.items.iter().for_each(|&mail| self.file_mail(mail)),
                 Some(halves) => {

@@ -7,7 +7,7 @@
 use warpline_core::Model;
 
 use super::{costs::Part, event::Event, gvt::Bound, history::NONE, worker::Worker};
-use crate::pending::PendingSet;
+use crate::{pending::PendingSet, timeline::Cause};
 
 impl<M: Model> Worker<'_, M> {
     /// Undoes every event of an LP at or after `to`. They become pending again, but for the one
@@ -18,7 +18,9 @@ impl<M: Model> Worker<'_, M> {
 
     /// Undoes the event whose handler was cut off in its middle.
     pub(super) fn undo_cut_off(&mut self, event: &Event, annihilated: Option<&Event>) {
-        self.undo(event.lp, Bound(event.key.words()), annihilated, true);
+        let (lp, to) = (event.lp, Bound(event.key.words()));
+        let undo = |worker: &mut Self| worker.undo(lp, to, annihilated, true);
+        self.recording_rollback(Cause::CutOff, (lp, to), None, undo);
         self.cancel();
     }
 
@@ -84,7 +86,9 @@ impl<M: Model> Worker<'_, M> {
             let last = self.lps[lp].last;
             if self.history.is_live(last) && Bound(self.history[last].event.key.words()) >= to {
                 self.statistics.secondary_rollbacks += 1;
-                self.roll_back(lp as u32, to, None);
+                let lp = lp as u32;
+                let undo = |worker: &mut Self| worker.roll_back(lp, to, None);
+                self.recording_rollback(Cause::Horizon, (lp, to), None, undo);
                 self.cancel();
             }
         }

@@ -1,6 +1,6 @@
 //! A run: starts the workers, watches them, and makes the report of their results.
 
-use std::{mem::needs_drop, sync::atomic::Ordering, thread, time::Instant};
+use std::{mem::needs_drop, thread, time::Instant};
 
 use warpline_core::{CommitDigest, Fault, LogicalProcess, LpId, Model, VirtualTime};
 use warpline_memory::{Binding, Residency};
@@ -20,7 +20,7 @@ use super::{
     worker::{End, Turn, Worker},
 };
 use crate::{
-    ConfigError, Details, HeapMemory, Progress, Report, RunError, StateSaving, Totals,
+    ConfigError, Details, HeapMemory, Report, RunError, StateSaving, Totals,
     load_sharing::Told,
     monitor::Activity,
     panics,
@@ -74,9 +74,10 @@ pub(crate) fn run<M: Model>(
         return alone::run(model, settings, watch).map(Some);
     }
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
+    let timeline = watch.timeline.clone();
     let make = |wires| {
         refuse_what_the_model_lacks::<M>(settings)?;
-        Shared::new(model, settings, ranks, wires)
+        Ok(Shared { timeline, ..Shared::new(model, settings, ranks, wires)? })
     };
     run.carry_out(make, |shared, started| {
         watch.show(&shared.shown);
@@ -291,6 +292,7 @@ fn result<M: Model>(mut worker: Worker<'_, M>, end: End) -> WorkerResult<M::Lp> 
     worker.return_kept_mail();
     worker.send_mail(false);
     worker.show_activity(Activity::Ended);
+    worker.end_trace();
     worker.statistics.copied = worker.saving.copied;
     worker.statistics.coasted = worker.saving.coasted;
     let pending = worker.sender.pending.len() + worker.waiting.len() + worker.backlog();
@@ -352,7 +354,7 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
     /// Looks at the clock.
     fn look(&mut self, gvt: Bound) -> Option<usize> {
         self.timer.look();
-        let progress = || progress(self.shared, gvt, self.started);
+        let progress = || self.shared.progress(gvt, self.started);
         if self.timer.takes_observation() {
             self.stops |= self.watch.observe(&progress()).is_break();
         }
@@ -362,19 +364,6 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
         let most = if self.shared.is_alone() { self.watch.workers_allowed() } else { usize::MAX };
         let at_work = self.threads.min(most);
         (std::mem::replace(&mut self.at_work, at_work) != at_work).then_some(at_work)
-    }
-}
-
-fn progress<M: Model>(shared: &Shared<M>, gvt: Bound, started: Instant) -> Progress {
-    // Ordering: Relaxed; counts for people.
-    let committed = shared.shown.iter().map(|shown| shown.committed.load(Ordering::Relaxed));
-    let processed = shared.shown.iter().map(|shown| shown.processed.load(Ordering::Relaxed));
-    Progress {
-        virtual_time: VirtualTime::new(gvt.time()).unwrap_or_default(),
-        end: VirtualTime::new(shared.end).unwrap_or(VirtualTime::MAX),
-        committed_events: committed.sum(),
-        processed_events: processed.sum(),
-        wall: started.elapsed(),
     }
 }
 
@@ -415,7 +404,7 @@ impl<M: Model> Reporting<'_, M> {
         let end_time = asked_for.unwrap_or(last_time);
         // The last look; it comes too late to interrupt anything.
         let shown = Bound(gvt.0.map(|word| word.min(end_time.to_ordered_bits())));
-        let _ = watch.observe(&progress(self.shared, shown, self.started));
+        let _ = watch.observe(&self.shared.progress(shown, self.started));
         Conclusion {
             interrupted,
             last_time,

@@ -27,6 +27,7 @@ use crate::{
     pending::{AnySet, PendingSet},
     placement::{LpPlace, WorkerId},
     run::Ranks,
+    timeline::Stamp,
 };
 
 /// Blank blocks that a worker keeps of those that others made: two workers that write to each other
@@ -51,6 +52,8 @@ pub(super) struct Sender<'r, M: Model> {
     least: Bound,
     /// Empty blocks.
     blank: Vec<Mail>,
+    /// Where what is sent now comes from, for the timeline.
+    pub(super) stamp: Stamp,
     pub(super) gvt: Participant,
     /// Lazy cancellation: the events that were sent when the event was handled before, and that
     /// are not sent again yet.
@@ -84,6 +87,7 @@ impl<'r, M: Model> Sender<'r, M> {
             addressed: Vec::new(),
             least: Bound::NEVER,
             blank: Vec::new(),
+            stamp: Stamp::default(),
             gvt: Participant::new(me),
             resend: Vec::new(),
             lazy,
@@ -161,7 +165,8 @@ impl<'r, M: Model> Sender<'r, M> {
 
     fn flush_addressed(&mut self) {
         for worker in self.addressed.drain(..) {
-            if let Some(block) = self.open[worker].take() {
+            if let Some(mut block) = self.open[worker].take() {
+                block.stamp = self.stamp.0;
                 self.shared.inboxes[worker].push(block);
             }
         }

@@ -23,6 +23,7 @@ use crate::{
     placement::LpDirectory,
     run::{FirstFailure, Ranks},
     settings::{FossilCollection, MailQueue, Settings, TimeWarp},
+    timeline::Timeline,
 };
 
 /// Mail between workers: events and anti-messages, in the order in which they were sent.
@@ -53,6 +54,8 @@ pub(super) struct Shared<M: Model> {
     /// If LPs move.
     pub(super) moves: Option<SharedMoves<M>>,
     pub(super) failure: FirstFailure,
+    /// Where workers tell what they do.
+    pub(super) timeline: Option<Timeline>,
     /// If there are other ranks.
     pub(super) remote: Option<RemoteShared<Message<M>>>,
 }
@@ -96,6 +99,7 @@ impl<M: Model> Shared<M> {
             memory: LpMemory::new(&settings.engine, lps),
             moves: settings.engine.moves_lps().then(|| SharedMoves::new(workers)),
             failure: FirstFailure::default(),
+            timeline: None,
             remote: wires.map(|wires| RemoteShared::new(ranks.count(), wires.message)),
         })
     }

@@ -78,6 +78,7 @@
 mod census;
 mod drawing;
 mod net;
+mod recorded;
 
 use std::{ops::Range, panic, sync::Arc};
 
@@ -186,8 +187,11 @@ fn simulate_on(
     let ends = net.ends();
     let views: Vec<_> = ends.iter().map(|end| Ranks::of(end as &dyn Transport)).collect();
     let wires = toy.wires().filter(|_| ranks > 1);
-    let shared =
-        |view: &Ranks<'_>| Shared::new(toy, &settings, view, wires).expect("valid settings");
+    let timeline = recorded::timeline(&settings, ranks);
+    let shared = |view: &Ranks<'_>| {
+        let shared = Shared::new(toy, &settings, view, wires).expect("valid settings");
+        Shared { timeline: timeline.clone(), ..shared }
+    };
     let shared: Vec<_> = views.iter().map(shared).collect();
     let of_rank = |(shared, view)| (0..workers).map(move |me| Worker::new(toy, shared, me, view));
     let all = ranks * workers;
@@ -210,6 +214,7 @@ fn simulate_on(
     }
     run.run(dice, schedule);
     run.check(toy, truth);
+    recorded::check(&shared, &mut run.workers);
     run.workers.iter().map(|worker| worker.statistics.rolled_back).sum()
 }
 

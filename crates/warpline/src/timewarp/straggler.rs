@@ -8,6 +8,7 @@
 use warpline_core::{Io, Model};
 
 use super::{event::Event, gvt::Bound, waiting::Reason, worker::Worker};
+use crate::timeline::Cause;
 
 impl<M: Model> Worker<'_, M> {
     /// Whether an event is to be handled now that may be a straggler (if it is not `in_order`), be
@@ -24,7 +25,14 @@ impl<M: Model> Worker<'_, M> {
             let last = self.lps[event.lp as usize].last;
             if self.history.is_live(last) && self.history[last].event.key > event.key {
                 self.statistics.primary_rollbacks += 1;
-                self.roll_back(event.lp, Bound(event.key.words()), None);
+                #[cfg(test)]
+                {
+                    let by_mail = self.is_of_another_worker(&event);
+                    self.statistics.stragglers_by_mail += u64::from(by_mail);
+                }
+                let (lp, to) = (event.lp, Bound(event.key.words()));
+                let undo = |worker: &mut Self| worker.roll_back(lp, to, None);
+                self.recording_rollback(Cause::Straggler, (lp, to), Some(&event), undo);
                 self.cancel();
             }
         }

@@ -21,6 +21,7 @@ use super::{
 use crate::{
     panics,
     pending::{Entry, PendingSet},
+    timeline::Phase,
 };
 
 /// Why an LP waits.
@@ -177,12 +178,14 @@ impl<M: Model> Worker<'_, M> {
         let pending = &mut self.sender.pending;
         self.waiting.take(&event, |later| pending.insert(later));
         self.settle_last_time(event.lp);
+        self.begin_phase(Phase::BlockingIo);
         let outcome = panics::catch(|| self.handle(event));
         // SAVE-B.
         self.saving.copy_next(event.lp);
         if let Err(fault) = outcome {
             self.cut_off(fault);
         }
+        self.end_phase(1, event.time());
         self.sender.must_send = None;
         self.buffers.end_reserve();
     }

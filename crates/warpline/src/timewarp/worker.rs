@@ -29,6 +29,7 @@ use super::{
     history::{Held, NONE, Record, Ring},
     load::{Meter, Work},
     moves::Moves,
+    recording::Trace,
     saving::{Lp, Saving},
     sending::{Sender, Sending},
     shared::Shared,
@@ -40,6 +41,7 @@ use crate::{
     handling::{self, Halt},
     panics,
     run::Ranks,
+    timeline::Phase,
 };
 
 /// One worker.
@@ -63,6 +65,8 @@ pub(super) struct Worker<'r, M: Model> {
     pub(super) waiting: Waiting,
     pub(super) moves: Moves,
     pub(super) meter: Meter,
+    /// If what it does is recorded.
+    pub(super) trace: Option<Box<Trace>>,
     /// Lazy cancellation: what undone events had sent, by their buffers.
     pub(super) held: BTreeMap<u32, Vec<Held>>,
     pub(super) flow: Flow,
@@ -134,6 +138,7 @@ impl<'r, M: Model> Worker<'r, M> {
             waiting: Waiting::default(),
             moves: Moves::new(shared, me),
             meter: Meter::new(shared.moves.is_some()),
+            trace: Trace::take(shared, ranks.me(), me),
             held: BTreeMap::new(),
             flow: Flow::new(shared),
             gvt: Bound::ZERO,
@@ -158,6 +163,7 @@ impl<'r, M: Model> Worker<'r, M> {
     ///
     /// When an LP failed: the run has failed then, and this worker must not go on.
     pub(super) fn start(&mut self) -> Result<(), End> {
+        self.begin_phase(Phase::Start);
         let seed = self.shared.settings.seed;
         for &id in self.shared.directory.lps_of(self.me) {
             let (model, buffers, sender, lps) =
@@ -189,6 +195,7 @@ impl<'r, M: Model> Worker<'r, M> {
             }
         }
         self.send_mail(false);
+        self.end_phase(0, 0.0);
         Ok(())
     }
 
@@ -205,6 +212,7 @@ impl<'r, M: Model> Worker<'r, M> {
         // 1. All incoming messages are filed into the pending set.
         self.sender.costs.begin();
         self.receive();
+        self.note_canceled_by_mail();
         // 2. All canceled events are annihilated.
         self.cancel();
         self.sender.costs.end(Part::Receive);
@@ -222,7 +230,9 @@ impl<'r, M: Model> Worker<'r, M> {
     pub(super) fn handle_batch(&mut self) -> Turn {
         self.look_whether_to_go_on();
         self.flow.note_history(self.shared, self.history.len());
+        self.begin_batch();
         let handled = if self.flow.is_over() { 0 } else { self.process() };
+        self.end_batch();
         let worked = handled > 0;
         self.statistics.count_turn(worked);
         self.show_progress();

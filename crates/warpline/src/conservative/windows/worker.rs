@@ -22,6 +22,7 @@ use crate::{
     load_sharing::Sampler,
     monitor::Activity,
     run::{Broken, FailureOrder, ProgressMonitor, Reduction, threads},
+    timeline::{Phase, Recorder},
 };
 
 /// Flags at a barrier: a worker has failed.
@@ -56,6 +57,9 @@ pub(super) struct Worker<'a, M: Model, B> {
     pub(super) outputs: Vec<Event<B>>,
     pub(super) tally: Tally,
     pub(super) sampler: Sampler<'a>,
+    /// If what the worker does is recorded; and how many events it has told of.
+    pub(super) recorder: Option<Box<Recorder>>,
+    recorded: u64,
 }
 
 /// What a worker counts.
@@ -98,6 +102,8 @@ where
             outputs: Vec::new(),
             tally: Tally::default(),
             sampler: Sampler::new(shared.common.loads.as_deref(), me, lps),
+            recorder: None,
+            recorded: 0,
         }
     }
 
@@ -196,6 +202,11 @@ where
         let shown = &self.shared.common.shown[self.me];
         shown.report(round + 1, monitor.reached(), (self.tally.committed, 0));
         shown.show(Activity::AtWindowEnd);
+        if let Some(recorder) = &mut self.recorder {
+            let (events, time) = (self.tally.committed - self.recorded, monitor.reached().get());
+            self.recorded = self.tally.committed;
+            recorder.change(events, time, Phase::Waiting(Activity::AtWindowEnd));
+        }
         let spins = self.shared.common.spins;
         let idle = |waited| {
             // Perhaps no other worker has the time to notice that the run is to stop.
@@ -209,6 +220,9 @@ where
     fn handle_window(&mut self, window: u64, monitor: &mut ProgressMonitor<'_, '_>) {
         self.tally.windows += 1;
         self.shared.common.shown[self.me].show(Activity::Working);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.change(0, f64::NAN, Phase::Window);
+        }
         self.sender.next_window = window + 1;
         let (shared, before, self_sent) = (self.shared, self.tally.committed, self.tally.self_sent);
         monitor.cuts_off();

@@ -186,8 +186,10 @@ impl<M: Model> Worker<'_, M> {
         let name = (Bound(message.key.words()), message.serial);
         if let Some(event) = incoming.arrived.remove(&name) {
             self.canceled.push(event);
+            self.note_serial(&event, message.serial);
         } else if incoming.backlog.remove(&name).is_some() {
             self.statistics.annihilated += 1;
+            self.note_annihilated_remote(message.key, message.serial, message.to);
         } else {
             let key = message.key;
             let what = format!("REMOTE-A: an anti-message for {key:?}, which has not arrived");
