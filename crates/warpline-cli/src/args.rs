@@ -21,6 +21,8 @@ use crate::{
 /// Flags that say where and how a run prints, and not what it is, and switches that do.
 pub(crate) const PRINTING: [&str; 4] = ["config", "format", "output", "report"];
 pub(crate) const PRINTING_SWITCHES: [&str; 1] = ["quiet"];
+/// Flags of the trace that is written beside the report, which calls from another language have, too.
+pub(crate) const TRACING: [&str; 2] = ["trace", "trace-memory"];
 
 /// What every run has: flags of `run` and of `sweep`.
 #[derive(Clone, Debug, Args)]
@@ -202,6 +204,12 @@ pub(crate) struct RunArgs {
     /// File for a page about the run: HTML with plots, that needs no other file
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
+    /// File for a trace of what each worker does, for ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Most memory for a trace while the run goes on; of a longer run it shows parts [default: 4MiB]
+    #[arg(long, value_name = "BYTES", requires = "trace")]
+    pub(crate) trace_memory: Option<Bytes>,
     /// Run again on the sequential engine (from there: with another pending set) and compare what
     /// was committed
     #[arg(long, conflicts_with_all = ["replications", "precision"])]

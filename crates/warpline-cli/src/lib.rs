@@ -47,6 +47,7 @@ mod sweep;
 mod system;
 mod table;
 mod timewarp_args;
+mod trace;
 mod values;
 mod warm_up;
 

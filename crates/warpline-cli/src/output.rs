@@ -38,18 +38,22 @@ impl Output {
         Ok(Self(Some(Target { path: path.to_owned(), file, new, written: false })))
     }
 
-    /// Writes part of the report; the first part replaces what the file held.
+    /// Writes a part; the first part replaces what the file held.
+    pub(crate) fn write_part(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.0 {
+            None => io::stdout().lock().write_all(bytes),
+            Some(target) => target.write(bytes),
+        }
+    }
+
+    /// Writes part of the report.
     pub(crate) fn write(&mut self, text: &str) -> Result<(), Failure> {
         self.write_bytes(text.as_bytes())
     }
 
     /// The same for a part that need not be text.
     pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let written = match &mut self.0 {
-            None => io::stdout().lock().write_all(bytes),
-            Some(target) => target.write(bytes),
-        };
-        match written {
+        match self.write_part(bytes) {
             Err(error) if self.0.is_none() && error.kind() == io::ErrorKind::BrokenPipe => {
                 Err(Failure::ReaderGone)
             }

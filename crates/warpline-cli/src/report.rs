@@ -15,6 +15,7 @@ use warpline_models::catalog::{ModelParams, Recorded};
 use crate::{
     format::{align_right, bytes, grouped, significant, table},
     system,
+    trace::Written,
     warm_up::IntervalResults,
 };
 
@@ -28,6 +29,8 @@ pub(crate) struct RunReport {
     pub(crate) verified: Option<bool>,
     /// What was written beside the report.
     pub(crate) recorded: Recorded,
+    /// The trace, if one was written.
+    pub(crate) trace: Option<Written>,
     /// How it went on, if that was recorded.
     pub(crate) series: Option<Value>,
     /// What the workers were seen doing, for a page.
@@ -52,6 +55,7 @@ impl RunReport {
             parameters,
             verified: None,
             recorded,
+            trace: None,
             series: None,
             activities: Value::Null,
             pictures,
@@ -74,7 +78,9 @@ impl RunReport {
 
     /// The object of the JSON report.
     pub(crate) fn to_json(&self) -> Map<String, Value> {
-        let Self { report, figures, parameters, verified, recorded, series, intervals, .. } = self;
+        let Self {
+            report, figures, parameters, verified, recorded, trace, series, intervals, ..
+        } = self;
         let results: Map<_, _> =
             figures.iter().map(|figure| (figure.name.to_string(), json!(figure.value))).collect();
         let details = &report.details;
@@ -118,6 +124,9 @@ impl RunReport {
             let measures = recorded.measures.iter();
             let measures = measures.map(|(name, value)| (name.clone(), json!(value.as_ref().ok())));
             object.insert("measures".into(), Value::Object(measures.collect()));
+        }
+        if let Some(trace) = trace {
+            object.insert("trace".into(), trace.to_json());
         }
         if !recorded.files.is_empty() {
             object.insert("files".into(), json!(recorded.files));
@@ -205,6 +214,9 @@ impl RunReport {
         }
         for file in &self.recorded.files {
             text += &line("written", file.display().to_string());
+        }
+        if let Some(trace) = &self.trace {
+            text += &line("trace", trace.to_text());
         }
         text
     }

@@ -30,6 +30,7 @@ use crate::{
     series::Series,
     system,
     table::{self, Row, TableWriter},
+    trace::Trace,
 };
 
 /// The run that `warpline` without arguments makes: three days of the GTW paper's network.
@@ -112,6 +113,32 @@ fn open_page(path: &Path, args: &RunArgs) -> Result<Output, Failure> {
     Output::open_for("--report", Some(path))
 }
 
+/// Opens the file for the trace, without changing it.
+fn open_trace(args: &RunArgs, launch: &Launch) -> Result<Option<Trace>, Failure> {
+    let Some(path) = &args.trace else { return Ok(None) };
+    let others = [("--output", &args.common.output), ("--report", &args.report)];
+    if let Some((flag, _)) = others.into_iter().find(|(_, other)| other.as_ref() == Some(path)) {
+        let message = format!("--trace and {flag} name the same file: give each its own");
+        return Err(Failure::Configuration(message));
+    }
+    if !launch.is_here() {
+        let message = "--trace takes ranks in one process, and mpirun has started several\n  what \
+                       to do: leave --trace out, or take --ranks N without mpirun";
+        return Err(Failure::Configuration(message.to_owned()));
+    }
+    Trace::open(path.clone(), args.trace_memory).map(Some)
+}
+
+/// Refuses a trace of several runs.
+fn refuse_trace(args: &RunArgs, several: &str) -> Result<(), Failure> {
+    if args.trace.is_none() {
+        return Ok(());
+    }
+    Err(Failure::Configuration(format!(
+        "--trace shows one run, and is not written with {several}: leave one of them out"
+    )))
+}
+
 /// Threads for what runs in parallel.
 pub(crate) fn pool(jobs: usize) -> Result<rayon::ThreadPool, Failure> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
@@ -133,6 +160,7 @@ pub(crate) fn told(
         launch.refuse_for(flag)?;
         // Nothing is recorded: one recording cannot hold several runs.
         refuse_files(params, flag)?;
+        refuse_trace(args, flag)?;
         let Prepared { model, end, .. } = prepare(params, common.seed, true)?;
         let end = common.end.unwrap_or(end);
         return replications(args, params, model, end, caller)
@@ -147,7 +175,11 @@ pub(crate) fn told(
     let Prepared { model, end, recording } = prepared.map_err(|failure| launch.give_up(failure))?;
     let end = common.end.unwrap_or(end);
     let (series, monitor) = (Mutex::new(Series::default()), Monitor::default());
-    let simulation = common.simulation(model, end, caller.stop).monitor(&monitor);
+    let trace = open_trace(args, launch).map_err(|failure| launch.give_up(failure))?;
+    let mut simulation = common.simulation(model, end, caller.stop).monitor(&monitor);
+    if let Some(trace) = &trace {
+        simulation = simulation.timeline(trace.timeline());
+    }
     let mut simulation = simulation.observe(|progress| {
         (caller.show)(Status::Run(*progress));
         if watched {
@@ -170,12 +202,20 @@ pub(crate) fn told(
         None => Ok(Recorded::default()),
     };
     let recorded = recorded.map_err(|error| Failure::Run(error.to_string()))?;
+    let name = format!("{} on {}", report.model, report.engine);
+    let trace = trace.map(|trace| trace.write(&name)).transpose()?;
     let again = match args.verify && !report.interrupted {
         true => Some(run_again(simulation, common)?),
         false => None,
     };
-    let mut report =
-        RunReport { recorded, series, activities, pictures, ..RunReport::new(report, params) };
+    let mut report = RunReport {
+        recorded,
+        trace,
+        series,
+        activities,
+        pictures,
+        ..RunReport::new(report, params)
+    };
     let again = again.filter(|again| !again.interrupted);
     let difference = again.and_then(|again| {
         let again = RunReport::new(again, params);

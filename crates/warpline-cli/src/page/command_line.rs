@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::Path};
 
-use crate::args::{PRINTING, PRINTING_SWITCHES};
+use crate::args::{PRINTING, PRINTING_SWITCHES, TRACING};
 
 /// The command that repeats the run of this command line. The entries of a configuration file are
 /// flags of the command line by now.
@@ -14,7 +14,7 @@ pub(crate) fn repeating(words: &[OsString]) -> String {
     while let Some(word) = words.next() {
         let (flag, value) = word.split_once('=').map_or((&*word, None), |(f, v)| (f, Some(v)));
         let name = flag.strip_prefix("--").unwrap_or_default();
-        if PRINTING.contains(&name) {
+        if PRINTING.contains(&name) || TRACING.contains(&name) {
             if value.is_none() {
                 words.next();
             }
