@@ -21,7 +21,7 @@ use crate::{
 /// Flags that say where and how a run prints, and not what it is, and switches that do.
 pub(crate) const PRINTING: [&str; 4] = ["config", "format", "output", "report"];
 pub(crate) const PRINTING_SWITCHES: [&str; 1] = ["quiet"];
-/// Flags of the trace that is written beside the report, which calls from another language have, too.
+/// Flags of the trace, a file beside the report; calls from another language have them, too.
 pub(crate) const TRACING: [&str; 2] = ["trace", "trace-memory"];
 
 /// What every run has: flags of `run` and of `sweep`.
@@ -207,7 +207,7 @@ pub(crate) struct RunArgs {
     /// File for a trace of what each worker does, for ui.perfetto.dev
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Most memory for a trace while the run goes on; of a longer run it shows parts [default: 4MiB]
+    /// Most memory for a trace while the run goes on; of long runs it shows parts [default: 4MiB]
     #[arg(long, value_name = "BYTES", requires = "trace")]
     pub(crate) trace_memory: Option<Bytes>,
     /// Run again on the sequential engine (from there: with another pending set) and compare what

@@ -37,30 +37,30 @@ fn traced(line: &str) -> (Value, Decoded) {
     (report, trace)
 }
 
-/// PERFETTO-A, LINE-A: what is on a track nests, and comes in the order of time.
+/// PERFETTO-A, SPAN-A: what is on a track nests, and comes in the order of time.
 fn check_nesting(trace: &Decoded) {
     for (place, slice) in trace.slices.iter().enumerate() {
-        assert!(slice.begin <= slice.end, "LINE-A: {slice:?}");
+        assert!(slice.begin <= slice.end, "SPAN-A: {slice:?}");
         assert_eq!(slice.is_instant, slice.name == "annihilated", "{slice:?}");
         let before = trace.slices[..place]
             .iter()
             .rev()
             .find(|other| other.track == slice.track && other.parent == slice.parent);
-        assert!(before.is_none_or(|before| before.end <= slice.begin), "LINE-A: {slice:?}");
+        assert!(before.is_none_or(|before| before.end <= slice.begin), "SPAN-A: {slice:?}");
         let Some(parent) = slice.parent.map(|parent| &trace.slices[parent]) else { continue };
         let is_within = parent.begin <= slice.begin && slice.end <= parent.end;
-        assert!(is_within, "LINE-A: {slice:?} in {parent:?}");
+        assert!(is_within, "SPAN-A: {slice:?} in {parent:?}");
     }
 }
 
-/// PERFETTO-B, LINE-B: a flow begins in one slice, and ends in another that began later.
+/// PERFETTO-B, SPAN-B: a flow begins in one slice, and ends in another that began later.
 fn check_flows(trace: &Decoded) {
     for (number, (begins, ends)) in &trace.flows {
         let ([begin], [end]) = (&begins[..], &ends[..]) else {
             panic!("PERFETTO-B: flow {number} begins in {begins:?} and ends in {ends:?}");
         };
         let (begin, end) = (&trace.slices[*begin], &trace.slices[*end]);
-        assert!(begin.begin <= end.begin, "LINE-B: {begin:?} to {end:?}");
+        assert!(begin.begin <= end.begin, "SPAN-B: {begin:?} to {end:?}");
         let sends = ["start", "batch", "blocking I/O event"].contains(&&*begin.name);
         let is_stragglers = end.name == "rollback: straggler";
         assert!(!is_stragglers || sends && begin.track != end.track, "{begin:?} to {end:?}");

@@ -297,7 +297,7 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Writer<S> {
         let counts = !matches!(span.phase, Some(Phase::Waiting(_) | Phase::Gvt | Phase::Start));
         let events = counts.then(|| number(EVENTS, span.events));
         let rolls_back = matches!(span.phase, Some(Phase::Rollback(_)));
-        let time = span.virtual_time.filter(|_| !rolls_back).map(|time| time_argument(time));
+        let time = span.virtual_time.filter(|_| !rolls_back).map(time_argument);
         self.end(track, span.end, events.into_iter().chain(time).collect())
     }
 

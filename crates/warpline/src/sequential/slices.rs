@@ -18,7 +18,7 @@ where
     S: PendingSet<Event<B>>,
     X: Execution<M>,
 {
-    /// Runs to the bound, an error, or an interruption; returns whether there was one. The timeline,
+    /// Runs to the bound, an error, or an interruption; returns whether it was cut. The timeline,
     /// if there is one, is told of each slice.
     pub(super) fn advance_to_bound(&mut self, watch: &mut Watch<'_>) -> Result<bool, RunError> {
         let mut recorder = watch.timeline.as_ref().and_then(|timeline| timeline.take(0, 0));

@@ -1,7 +1,7 @@
 //! Where the time of a worker goes: nanoseconds by part of the engine, measured with `--costs`.
 //!
 //! A worker is in one part at any time, and looks at the clock when it goes from one to another:
-//! some ten times per window, and never per event. The timeline of the run, if there is one, is told
+//! some ten times per window, and never per event. The timeline of the run, if any, is told
 //! of the same parts.
 
 use std::time::{Duration, Instant};

@@ -60,7 +60,7 @@ struct Ends {
 
 impl Ends {
     /// An event is canceled and annihilated in turn, perhaps several times under one identity: an
-    /// end belongs to the beginning just before it. LINE-B.
+    /// end belongs to the beginning just before it. SPAN-B.
     fn arrows(mut self, tracks: &[Track]) -> Vec<Arrow> {
         self.of_canceled.sort_unstable();
         let mut arrows = Vec::new();

@@ -13,9 +13,9 @@
 //!
 //! # Invariants
 //!
-//! - **LINE-A.** The spans of a track nest: two of them are apart, or one contains the other.
-//! - **LINE-B.** An arrow has both ends, and does not lead back in time.
-//! - **LINE-C.** What is not in the recording for lack of room is counted.
+//! - **SPAN-A.** The spans of a track nest: two of them are apart, or one contains the other.
+//! - **SPAN-B.** An arrow has both ends, and does not lead back in time.
+//! - **SPAN-C.** What is not in the recording for lack of room is counted.
 
 mod assembly;
 mod recorder;

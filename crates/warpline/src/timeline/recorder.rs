@@ -9,7 +9,7 @@
 //!
 //! # Invariants
 //!
-//! - **LINE-D.** Times never decrease from record to record of a worker, and an end has its
+//! - **SPAN-D.** Times never decrease from record to record of a worker, and an end has its
 //!   beginning.
 
 use warpline_memory::Clock;
@@ -17,8 +17,8 @@ use warpline_memory::Clock;
 use super::{Cause, Gauge, Phase};
 use crate::monitor::Activity;
 
-/// A slice of time has two to this power ticks: about a millisecond, in which Time Warp computes GVT
-/// some ten times.
+/// A slice of time has two to this power ticks: about a millisecond, in which Time Warp computes
+/// GVT some ten times.
 pub(super) const SLICE_BITS: u32 = 21;
 /// Of two to this power slices, one is kept at the least.
 const LEVEL_MAX: u32 = 40;
@@ -178,7 +178,7 @@ impl Recorder {
 
     /// The phase that began last ends.
     pub(crate) fn end(&mut self, events: u64, time: f64) {
-        debug_assert!(self.depth > 0 && !self.is_waiting, "LINE-D: an end has its beginning");
+        debug_assert!(self.depth > 0 && !self.is_waiting, "SPAN-D: an end has its beginning");
         if self.depth == 1 || !self.skips {
             self.tick();
         }
@@ -326,7 +326,7 @@ impl Recorder {
         }
         debug_assert!(
             self.records.last().is_none_or(|last| last.at <= record.at),
-            "LINE-D: {record:?} is before the last one"
+            "SPAN-D: {record:?} is before the last one"
         );
         self.records.push(record);
     }

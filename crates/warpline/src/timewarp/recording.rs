@@ -5,7 +5,7 @@
 //!
 //! An arrow to a straggler's rollback begins in the batch that sent the straggler. Blocks of mail
 //! carry the stamp of that batch, and the receiver notes it by buffer. Anti-messages need no stamp:
-//! an event that is canceled is known by its key and its buffer at both ends, or between ranks by the
+//! an event that is canceled is known by its key and its buffer at both ends; between ranks by the
 //! serial number that its anti-message has.
 
 use warpline_core::{EventKey, LpId, Model, mix};

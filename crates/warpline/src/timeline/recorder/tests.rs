@@ -32,18 +32,18 @@ fn count(recorder: &Recorder) -> u64 {
             _ => {}
         }
     }
-    assert_eq!(depth, recorder.depth, "LINE-A");
+    assert_eq!(depth, recorder.depth, "SPAN-A");
     assert!(recorder.records.len() <= recorder.room);
     recorder.records.iter().filter(|record| record.counts()).count() as u64
 }
 
-/// LINE-C: what does not fit goes slice by slice, and is counted.
+/// SPAN-C: what does not fit goes slice by slice, and is counted.
 #[test]
 fn long_runs_are_thinned() {
     let mut recorder = recorder(2_000);
     for number in 0..6_400 {
         write_batch(&mut recorder, number * SLICE / 64);
-        assert_eq!(count(&recorder) + recorder.left_out, 3 * (number + 1), "LINE-C");
+        assert_eq!(count(&recorder) + recorder.left_out, 3 * (number + 1), "SPAN-C");
     }
     // 100 slices, and room for four of them; half of it is free again when it was full.
     let mut slices: Vec<_> = recorder.records.iter().map(|one| one.at / SLICE).collect();
@@ -51,19 +51,19 @@ fn long_runs_are_thinned() {
     assert_eq!((slices, recorder.level), (vec![0, 64], 6));
 }
 
-/// LINE-C: where a slice takes more than the room, its end goes, and later slices are there.
+/// SPAN-C: where a slice takes more than the room, its end goes, and later slices are there.
 #[test]
 fn dense_slices_are_cut() {
     let mut recorder = recorder(300);
     for number in 0..6_400 {
         write_batch(&mut recorder, number * SLICE / 64);
-        assert_eq!(count(&recorder) + recorder.left_out, 3 * (number + 1), "LINE-C");
+        assert_eq!(count(&recorder) + recorder.left_out, 3 * (number + 1), "SPAN-C");
         assert!(number < 16 || recorder.records.len() > 100, "{number}");
     }
     assert!(recorder.level < 10, "{}", recorder.level);
 }
 
-/// LINE-C: a group that takes more than the room goes as a whole, and others stay.
+/// SPAN-C: a group that takes more than the room goes as a whole, and others stay.
 #[test]
 fn a_group_that_does_not_fit_goes() {
     let mut recorder = recorder(100);
@@ -74,9 +74,9 @@ fn a_group_that_does_not_fit_goes() {
     }
     assert!(recorder.leaves_out());
     recorder.close_one(500, 500, f64::NAN);
-    assert_eq!((count(&recorder), recorder.left_out), (0, 501), "LINE-C");
+    assert_eq!((count(&recorder), recorder.left_out), (0, 501), "SPAN-C");
     write_batch(&mut recorder, 501);
-    assert_eq!((count(&recorder), recorder.left_out), (3, 501), "LINE-C");
+    assert_eq!((count(&recorder), recorder.left_out), (3, 501), "SPAN-C");
 }
 
 /// A proposed batch that comes to nothing is part of the wait, and one that handles events, or

@@ -3,7 +3,7 @@
 //!
 //! # Mutations, each found
 //!
-//! - `identity` knows a canceled event of another rank by its key alone: "each canceled event has an
+//! - `identity` knows a canceled event of another rank by its key: "each canceled event has an
 //!   arrow" (50 108).
 //! - `note_annihilated_remote` does not look at the clock: "each canceled event has an arrow"
 //!   (50 620).
@@ -28,7 +28,7 @@ pub(super) fn check(shared: &[Shared<Toy>], workers: &mut [Worker<'_, Toy>]) {
     let Some(timeline) = &shared[0].timeline else { return };
     workers.iter_mut().for_each(Worker::end_trace);
     let recording = timeline.recording();
-    assert_eq!((recording.one_of, recording.left_out), (1, 0), "LINE-C");
+    assert_eq!((recording.one_of, recording.left_out), (1, 0), "SPAN-C");
     assert_eq!(recording.tracks.len(), workers.len());
     recording.tracks.iter().for_each(check_nesting);
     for (track, worker) in recording.tracks.iter().zip(&*workers) {
@@ -37,18 +37,18 @@ pub(super) fn check(shared: &[Shared<Toy>], workers: &mut [Worker<'_, Toy>]) {
     check_arrows(&recording, shared, workers);
 }
 
-/// LINE-A.
+/// SPAN-A.
 fn check_nesting(track: &Track) {
     let mut open: Vec<usize> = Vec::new();
     for (place, span) in track.spans.iter().enumerate() {
-        assert!(span.begin <= span.end, "LINE-A: {span:?}");
+        assert!(span.begin <= span.end, "SPAN-A: {span:?}");
         while open.last() != span.parent.as_ref() {
-            let before = open.pop().expect("LINE-A: a span around it");
-            assert!(track.spans[before].end <= span.begin, "LINE-A: {span:?}");
+            let before = open.pop().expect("SPAN-A: a span around it");
+            assert!(track.spans[before].end <= span.begin, "SPAN-A: {span:?}");
         }
         if let Some(parent) = span.parent {
             let parent = &track.spans[parent];
-            assert!(parent.begin <= span.begin && span.end <= parent.end, "LINE-A: {span:?}");
+            assert!(parent.begin <= span.begin && span.end <= parent.end, "SPAN-A: {span:?}");
         }
         open.push(place);
     }
@@ -83,16 +83,16 @@ fn ends_canceled(span: &Span) -> bool {
     matches!(span.phase, None | Some(Phase::Rollback(Cause::AntiMessage)))
 }
 
-/// LINE-B; and each canceled event has an arrow, as has each straggler that came by mail.
+/// SPAN-B; and each canceled event has an arrow, as has each straggler that came by mail.
 fn check_arrows(recording: &Recording, shared: &[Shared<Toy>], workers: &[Worker<'_, Toy>]) {
     let span = |(track, span): (usize, usize)| &recording.tracks[track].spans[span];
     let (mut canceled, mut stragglers) = (0, 0);
     for arrow in &recording.arrows {
         let (from, to) = (span(arrow.from), span(arrow.to));
-        assert!(from.begin <= to.begin, "LINE-B: {from:?} to {to:?}");
+        assert!(from.begin <= to.begin, "SPAN-B: {from:?} to {to:?}");
         match arrow.link {
             Link::Cancellation => {
-                assert!(ends_canceled(to), "LINE-B: {to:?}");
+                assert!(ends_canceled(to), "SPAN-B: {to:?}");
                 let waits = matches!(from.phase, Some(Phase::Waiting(_)));
                 assert!(!waits, "nothing is canceled while a worker waits: {from:?}");
                 canceled += 1;
@@ -105,7 +105,7 @@ fn check_arrows(recording: &Recording, shared: &[Shared<Toy>], workers: &[Worker
         }
     }
     let annihilated: u64 = workers.iter().map(|worker| worker.statistics.annihilated).sum();
-    assert_eq!(canceled, annihilated, "LINE-B: each canceled event has an arrow");
+    assert_eq!(canceled, annihilated, "SPAN-B: each canceled event has an arrow");
     let settings = &shared[0].settings.engine;
     let knows_senders = settings.mail == MailQueue::Worker && shared[0].moves.is_none();
     let by_mail: u64 = workers.iter().map(|worker| worker.statistics.stragglers_by_mail).sum();
