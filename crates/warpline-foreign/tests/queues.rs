@@ -1,8 +1,5 @@
 //! The twin in Rust of `crates/warpline-python/examples/queues.py`. The tests of the Python package
 //! expect the same digest of the model in Python.
-//!
-//! A mutation that turns this red, and the test in Python with it: a job that finds a server full
-//! stays.
 
 use std::collections::VecDeque;
 
