@@ -1,7 +1,7 @@
 //! Whether a timeline tells what has happened: its spans and arrows are compared with what the
 //! workers have counted.
 //!
-//! # Mutations, each found
+//! # Mistakes that it has found, with the seed
 //!
 //! - `identity` knows a canceled event of another rank by its key: "each canceled event has an
 //!   arrow" (50 108).
