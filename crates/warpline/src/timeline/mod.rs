@@ -1,7 +1,7 @@
 //! What the workers of a run did, over wall time: [`Timeline`].
 //!
 //! A [`Simulation`](crate::Simulation) that has a timeline lets each worker write what it does into
-//! a [`Recorder`] of its own: batches of events, rollbacks and what caused them, GVT, fossil
+//! a `Recorder` of its own: batches of events, rollbacks and what caused them, GVT, fossil
 //! collection, cancelback, waiting. No worker shares anything with another for that, and none looks
 //! at the clock for each event. After the run, [`Timeline::recording`] makes tracks and arrows of
 //! it; the command writes them as a Perfetto trace.

@@ -1,4 +1,4 @@
-//! What a worker tells the [`Timeline`](crate::Timeline) of the run, if there is one.
+//! What a worker tells the [`Timeline`](crate::timeline::Timeline) of the run, if there is one.
 //!
 //! Called by the modules that do what is told. A worker without a [`Trace`] tells nothing, and asks
 //! once per batch, rollback, canceled event and GVT whether it has one.

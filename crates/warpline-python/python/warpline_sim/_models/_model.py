@@ -138,11 +138,12 @@ class Model:
         in_interpreter = Interpreted(self._handlers, records, view)
         runner: Any = in_interpreter if self._interprets(interpret, settings) else self.compiled()
         shown = json.dumps({name: _plain(value) for name, value in values.items()})
+        of_links = None if links is None else links_of(links, int(lps))
         written = SimpleNamespace(
             name=self.name,
             lps=int(lps),
             lookahead=lookahead,
-            links=None if links is None else links_of(links, int(lps)),
+            links=of_links,
             start=runner.address("start"),
             handle=runner.address("handle"),
             state_words=self._state.words,
@@ -150,7 +151,7 @@ class Model:
             initial=self._initial(states, int(lps)),
             parameters=words_of(whole) or bytes(8),
             shown=shown,
-            identity=f"{runner.key} {shown}",
+            identity=f"{runner.key} {shown} {hash(tuple(of_links or ()))}",
         )
         settings["placement"] = placement_of(placement, int(lps))
         try:
