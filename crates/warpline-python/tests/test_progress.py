@@ -1,7 +1,9 @@
 """Progress, interrupts, and an interpreter that is free during a run."""
 
 import _thread
+import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -9,6 +11,14 @@ import warpline_sim as wl
 
 # Takes many seconds if nothing ends it.
 ENDLESS = dict(lps=64, population=256, end=1e6, engine="sequential")
+
+
+@pytest.fixture(autouse=True)
+def _interrupts() -> Iterator[None]:
+    """A shell that starts tests in the background lets them ignore interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_progress_is_told_to_a_function() -> None:
