@@ -34,8 +34,11 @@ pub enum Command {
     Sweep(Vec<(String, Vec<String>)>),
 }
 
-/// Flags that a call does not take: it prints nothing, and has arguments for the rest.
-const REFUSED: [&[&str]; 3] = [&PRINTING, &PRINTING_SWITCHES, &["vary"]];
+/// Flags that a call does not take: it prints nothing, and has arguments for the rest. With those
+/// that are refused for another reason.
+fn refused<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&PRINTING, &PRINTING_SWITCHES[..], &["vary"], more].concat()
+}
 
 impl Application {
     /// Runs a model with these settings. Returns the report as the command writes it with
@@ -64,7 +67,7 @@ impl Application {
         settings: toml::Table,
         caller: Caller<'_>,
     ) -> Result<Value, Failure> {
-        let words = command_line(self, ["run", model], settings, &REFUSED.concat())?;
+        let words = command_line(self, ["run", model], settings, &refused(&[]))?;
         let matches = self.command().try_get_matches_from(&words)?;
         let Request::Run(params, args, unread) = self.request(&matches)? else {
             unreachable!("the command line of a run is a run")
@@ -86,11 +89,7 @@ impl Application {
     ) -> Result<Value, CallError> {
         let run = || {
             let command = RunArgs::augment_args(clap::Command::new(params.name().to_owned()));
-            let words = flags_of(
-                &command,
-                settings,
-                &[&REFUSED[..], &[&["replications"]]].concat().concat(),
-            )?;
+            let words = flags_of(&command, settings, &refused(&["replications"]))?;
             let matches = command.allow_negative_numbers(true).try_get_matches_from(words)?;
             let args = RunArgs::from_arg_matches(&matches)?;
             reads::refuse(reads::unread(&matches, &args.common))?;
@@ -107,7 +106,7 @@ impl Application {
         vary: &[(String, Vec<String>)],
         caller: Caller<'_>,
     ) -> Result<Value, Failure> {
-        let mut words = command_line(self, ["sweep", model], settings, &REFUSED.concat())?;
+        let mut words = command_line(self, ["sweep", model], settings, &refused(&[]))?;
         let flag = |(key, values): &(String, Vec<String>)| {
             format!("--vary={key}={}", values.join(",")).into()
         };

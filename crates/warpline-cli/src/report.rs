@@ -135,8 +135,7 @@ impl RunReport {
             object.insert("series".into(), series.clone());
         }
         if let Some(intervals) = intervals {
-            let entries = intervals.to_json();
-            object.extend(entries.map(|(key, value)| (key.to_owned(), value)));
+            intervals.add_to(&mut object);
         }
         // A number that is new in reports need not be listed above.
         for (name, number) in report.totals.numbers() {
@@ -274,8 +273,7 @@ impl ReplicationsReport {
         object.insert("results".into(), Value::Object(of(|estimate| estimate.mean)));
         object.insert("half_width_95".into(), Value::Object(of(|estimate| estimate.half_width)));
         if let Some(intervals) = self.intervals() {
-            let entries = intervals.to_json();
-            object.extend(entries.map(|(key, value)| (key.to_owned(), value)));
+            intervals.add_to(&mut object);
         }
         if let Some(reached) = self.reached {
             object.insert("precision_reached".into(), json!(reached));

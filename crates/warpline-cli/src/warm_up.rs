@@ -3,7 +3,10 @@
 //! Used by the reports of runs and of replications.
 
 use serde_json::{Map, Value, json};
-use warpline::{Figure, Report, Results, warm_up::WarmUp};
+use warpline::{
+    Figure, Report, Results,
+    warm_up::{self, WarmUp},
+};
 
 use crate::format::{align_right, significant, table};
 
@@ -35,17 +38,16 @@ impl IntervalResults {
         let mut mean = (*runs.first()?).clone();
         for (at, (_, values)) in mean.results.iter_mut().enumerate() {
             for (interval, value) in values.iter_mut().enumerate() {
-                let known = runs.iter().map(|run| run.results[at].1[interval]);
-                let known: Vec<f64> = known.filter(|value| !value.is_nan()).collect();
-                *value = known.iter().sum::<f64>() / known.len() as f64;
+                let all: Vec<f64> = runs.iter().map(|run| run.results[at].1[interval]).collect();
+                *value = warm_up::mean(&all);
             }
         }
         Some(mean)
     }
 
     /// The warm-up of each result, where there is one to be found.
-    fn warm_ups(&self) -> impl Iterator<Item = (&str, Option<WarmUp>)> {
-        self.results.iter().map(|(name, values)| (name.as_str(), WarmUp::of(values)))
+    fn warm_ups(&self) -> Vec<(&str, Option<WarmUp>)> {
+        self.results.iter().map(|(name, values)| (name.as_str(), WarmUp::of(values))).collect()
     }
 
     fn time(&self, warm_up: WarmUp) -> f64 {
@@ -55,28 +57,33 @@ impl IntervalResults {
     /// The longest warm-up of a result, in virtual time; nothing if the run is too short to find
     /// that of any.
     pub(crate) fn longest(&self) -> Option<f64> {
-        let found = self.warm_ups().filter_map(|(_, warm_up)| Some(self.time(warm_up?)));
-        found.reduce(f64::max)
+        self.longest_of(&self.warm_ups())
     }
 
-    /// The entries `warm_up` and `intervals` of a report.
-    pub(crate) fn to_json(&self) -> [(&'static str, Value); 2] {
+    fn longest_of(&self, warm_ups: &[(&str, Option<WarmUp>)]) -> Option<f64> {
+        warm_ups.iter().filter_map(|(_, found)| Some(self.time((*found)?))).reduce(f64::max)
+    }
+
+    /// Adds the entries `warm_up` and `intervals` to a report.
+    pub(crate) fn add_to(&self, report: &mut Map<String, Value>) {
+        let found = self.warm_ups();
         let time = |warm_up: Option<WarmUp>| json!(warm_up.map(|found| self.time(found)));
         let times: Map<_, _> =
-            self.warm_ups().map(|(name, found)| (name.to_owned(), time(found))).collect();
+            found.iter().map(|&(name, warm_up)| (name.to_owned(), time(warm_up))).collect();
         let values: Map<_, _> =
             self.results.iter().map(|(name, values)| (name.clone(), json!(values))).collect();
-        [
-            ("warm_up", json!({ "longest": self.longest(), "results": times })),
-            ("intervals", json!({ "length": self.length, "results": values })),
-        ]
+        let longest = self.longest_of(&found);
+        report.insert("warm_up".into(), json!({ "longest": longest, "results": times }));
+        let intervals = json!({ "length": self.length, "results": values });
+        report.insert("intervals".into(), intervals);
     }
 
     /// The same for people. `has_warm_up` says whether the model can leave it out.
     pub(crate) fn to_text(&self, has_warm_up: bool) -> String {
         let mut table = table();
         table.set_header(["figure", "warm-up", "mean after it"]);
-        for (name, found) in self.warm_ups() {
+        let warm_ups = self.warm_ups();
+        for &(name, found) in &warm_ups {
             let [time, mean] = match found {
                 Some(found) => [self.time(found), found.mean].map(significant),
                 None => ["longer run needed".to_owned(), String::new()],
@@ -87,9 +94,10 @@ impl IntervalResults {
         let count = self.results.first().map_or(0, |(_, values)| values.len());
         let length = significant(self.length);
         let mut text = format!("warm-up by MSER-5, from {count} intervals of {length}\n{table}\n");
-        if self.warm_ups().any(|(_, found)| found.is_none()) {
+        let longest = self.longest_of(&warm_ups);
+        if warm_ups.iter().any(|(_, found)| found.is_none()) {
             text += "  more than half of the run would have to be left out: run longer\n";
-        } else if let Some(longest) = self.longest().filter(|&time| has_warm_up && time > 0.0) {
+        } else if let Some(longest) = longest.filter(|&time| has_warm_up && time > 0.0) {
             let longest = significant(longest).replace(' ', "");
             text += &format!("  leave it out with --warmup {longest}\n");
         }

@@ -26,17 +26,14 @@
 //!
 //! Pellegrini and Quaglia, *NUMA Time Warp*, 2015, section 4.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use warpline::{AnyModel, Difference, Link, LpId, Model, wire::Wires};
 
+use crate::results::{Tally, TrafficOutput};
 pub use crate::{
     lp::{TrafficLp, TrafficMessage},
     traffic::{Traffic, TrafficError},
-};
-use crate::{
-    output::{DRAWN_MAX, Survey},
-    results::{Tally, TrafficOutput},
 };
 
 impl Traffic {
@@ -73,19 +70,17 @@ impl Model for Traffic {
 
     fn reduce(&self, tallies: impl Iterator<Item = Tally>) -> TrafficOutput {
         let kms = self.roads.places.iter().map(|place| place.km);
-        let is_drawn = self.roads.places.len() <= DRAWN_MAX;
-        let mut kept = Vec::new();
-        let tallies = tallies.inspect(|tally| {
-            if self.shared.is_some() || is_drawn {
+        let (map, mut densities, mut kept) = (self.map(), Vec::new(), Vec::new());
+        let tallies = kms.zip(tallies).inspect(|(km, tally)| {
+            if map.is_some() {
+                densities.push(tally.density(*km));
+            }
+            if self.shared.is_some() {
                 kept.push(tally.clone());
             }
         });
-        let mut output = TrafficOutput::new(kms.zip(tallies));
-        if is_drawn {
-            let mut survey = Survey::new(&self.network, &self.roads);
-            survey.count(kept.clone());
-            output.map = survey.picture();
-        }
+        let mut output = TrafficOutput::new(tallies);
+        output.map = map.map(|map| (Arc::clone(map), densities));
         if let Some(shared) = &self.shared {
             shared.take(kept);
         }

@@ -2,8 +2,13 @@
 //!
 //! Made by the model (`model.rs`).
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
-use warpline::{Figure, Results, picture::Picture};
+use warpline::{
+    Figure, Results,
+    picture::{Picture, Shape},
+};
 
 use crate::params::HOUR;
 
@@ -48,6 +53,16 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// The mean number of cars here; 0 where there was no time.
+    pub(crate) fn cars(&self) -> f64 {
+        if self.seconds > 0.0 { self.car_seconds / self.seconds } else { 0.0 }
+    }
+
+    /// The mean number of cars per kilometer, of this many.
+    pub(crate) fn density(&self, km: f64) -> f64 {
+        self.cars() / km
+    }
+
     /// What was counted since these counts. Cars that are here, or that went to other LPs and came
     /// from them, belong together, and are those of the whole run.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
@@ -103,8 +118,15 @@ pub struct TrafficOutput {
     pub stops: u64,
     /// The most cars that were ever at one LP.
     pub longest_queue: u64,
-    /// Where the cars were, unless there are too many LPs to draw.
-    pub map: Option<Picture>,
+    /// Where the cars were, unless there are too many LPs to draw: the cars per kilometer of each.
+    pub(crate) map: Option<(Arc<Map>, Vec<f64>)>,
+}
+
+/// The LPs as lines of a map, with their names. A junction is a line without a length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Map {
+    pub(crate) lines: Vec<[f64; 4]>,
+    pub(crate) names: Vec<String>,
 }
 
 impl TrafficOutput {
@@ -166,6 +188,17 @@ impl Results for TrafficOutput {
     }
 
     fn pictures(&self) -> Vec<Picture> {
-        self.map.iter().cloned().collect()
+        let picture = |(map, densities): &(Arc<Map>, Vec<f64>)| Picture {
+            title: "Cars by road".into(),
+            meaning: "Mean cars per kilometer of each portion of a road, and at each junction."
+                .into(),
+            unit: "cars/km".into(),
+            shape: Shape::Map {
+                lines: map.lines.clone(),
+                names: map.names.clone(),
+                values: densities.clone(),
+            },
+        };
+        self.map.iter().map(picture).collect()
     }
 }

@@ -3,7 +3,7 @@
 //! The LPs (`lp.rs`) read it, and nothing changes it during a run. `model.rs` says what the model
 //! is.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use warpline::{ConfigError, LpId};
 
@@ -13,6 +13,7 @@ use crate::{
     network::Network,
     output::{Recorder, Shared, Survey},
     params::{TrafficParams, duration},
+    results::Map,
     roads::{Kind, Place, Roads},
 };
 
@@ -33,7 +34,12 @@ pub struct Traffic {
     pub(crate) notice: f64,
     /// Takes what LPs counted, in a run that writes files.
     pub(crate) shared: Option<Arc<Shared>>,
+    /// The map for a picture of the result, once there is a result.
+    map: OnceLock<Arc<Map>>,
 }
+
+/// The most LPs that a picture shows.
+const DRAWN_MAX: usize = 4096;
 
 /// Why a traffic model could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +73,7 @@ impl Traffic {
             cars_per_stop: (-1.0 / libm::log1p(-params.stop)).min(f64::MAX),
             notice: shortest / speeds.high(),
             shared: None,
+            map: OnceLock::new(),
             params,
             network,
             roads,
@@ -86,6 +93,12 @@ impl Traffic {
             self.shared = Some(shared);
             recorder
         }))
+    }
+
+    /// The map of the LPs, if they are few enough to draw.
+    pub(crate) fn map(&self) -> Option<&Arc<Map>> {
+        let draw = || Arc::new(Survey::new(&self.network, &self.roads).map());
+        (self.roads.places.len() <= DRAWN_MAX).then(|| self.map.get_or_init(draw))
     }
 
     /// The network.

@@ -39,27 +39,41 @@ impl WarmUp {
     pub fn of(observations: &[f64]) -> Option<Self> {
         let nothing = observations.iter().take_while(|observation| observation.is_nan()).count();
         let batches: Vec<f64> = observations[nothing..].chunks_exact(BATCH).map(mean).collect();
-        let last = batches.len().checked_sub(LAST)?;
-        // The first of equal ones: a series that does not vary has no warm-up.
-        let first = (0..=last)
-            .map(|first| (first, squared_error(&batches[first..])))
-            .reduce(|best, other| if other.1 < best.1 { other } else { best })?
-            .0;
+        let first = most_precise(&batches)?;
         let is_long_enough = batches.len() >= 2 * LAST && 2 * first <= batches.len();
         let left_out = nothing + first * BATCH;
         is_long_enough.then(|| Self { left_out, mean: mean(&observations[left_out..]) })
     }
 }
 
-/// The square of the standard error of the mean, up to a factor that is the same for all.
-fn squared_error(batches: &[f64]) -> f64 {
-    let known = || batches.iter().filter(|batch| !batch.is_nan());
-    let (count, mean) = (known().count() as f64, mean(batches));
-    known().map(|batch| (batch - mean).powi(2)).sum::<f64>() / (count * count)
+/// The batch from which on the standard error of the mean is the least, and the first of those: a
+/// series that does not vary has no warm-up. Nothing if there are too few.
+///
+/// From the last batch on, so that each is looked at once: the sum of squares grows by
+/// B. P. Welford's formula (*Note on a method for calculating corrected sums of squares and
+/// products*, Technometrics 4(3), 1962).
+fn most_precise(batches: &[f64]) -> Option<usize> {
+    let last = batches.len().checked_sub(LAST)?;
+    let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
+    let mut best: Option<(usize, f64)> = None;
+    for (first, &batch) in batches.iter().enumerate().rev() {
+        if !batch.is_nan() {
+            count += 1.0;
+            let before = batch - mean;
+            mean += before / count;
+            squares += before * (batch - mean);
+        }
+        let error = squares / (count * count);
+        if first <= last && best.is_none_or(|(_, least)| error <= least) {
+            best = Some((first, error));
+        }
+    }
+    best.map(|(first, _)| first)
 }
 
-/// The mean of those that are numbers.
-fn mean(observations: &[f64]) -> f64 {
+/// The mean of those that are numbers; NaN if none is.
+#[must_use]
+pub fn mean(observations: &[f64]) -> f64 {
     let known = || observations.iter().filter(|observation| !observation.is_nan());
     known().sum::<f64>() / known().count() as f64
 }
@@ -92,6 +106,14 @@ mod tests {
         assert_eq!(left_out(&observations[5..]), None);
         assert_eq!(left_out(&[1.0; 49]), None);
         assert_eq!(left_out(&[]), None);
+    }
+
+    /// Each observation is looked at a few times, however many there are.
+    #[test]
+    fn long_series_are_no_trouble() {
+        let mut series: Vec<f64> = (0..1_000_000).map(|n| f64::from(n % 5)).collect();
+        series[..5000].fill(1e6);
+        assert_eq!(left_out(&series), Some(5000));
     }
 
     proptest! {

@@ -6,7 +6,7 @@
 //! - **PERFETTO-B.** Each flow has one slice where it begins and one where it ends, and a number of
 //!   its own.
 
-use std::io;
+use std::{io, ops::Range};
 
 use prost::Message;
 use warpline::timeline::{Arrow, Cause, Gauge, Phase, Recording, Span, Track};
@@ -199,11 +199,23 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Writer<S> {
         steps.into_iter().try_for_each(|(at, time)| self.value(track, at, time))
     }
 
-    fn slice(&mut self, track: u64, name: &str, [begin, end]: [u64; 2]) -> io::Result<()> {
-        let (name_iid, track_uuid) = (Some(self.name(name)?), Some(track));
-        let r#type = Some(Type::SliceBegin as i32);
-        self.event(begin, TrackEvent { r#type, name_iid, track_uuid, ..TrackEvent::default() })?;
-        self.end(track, end, Vec::new())
+    /// A slice that has nothing in it.
+    fn slice(
+        &mut self,
+        track: u64,
+        name: &str,
+        time: Range<u64>,
+        debug_annotations: Vec<DebugAnnotation>,
+    ) -> io::Result<()> {
+        let event = TrackEvent {
+            r#type: Some(Type::SliceBegin as i32),
+            name_iid: Some(self.name(name)?),
+            track_uuid: Some(track),
+            debug_annotations,
+            ..TrackEvent::default()
+        };
+        self.event(time.start, event)?;
+        self.end(track, time.end, Vec::new())
     }
 
     fn end(&mut self, track: u64, at: u64, arguments: Vec<DebugAnnotation>) -> io::Result<()> {
@@ -222,7 +234,7 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Writer<S> {
         let track = self.track_of(process, "engine")?;
         let ends = recording.legs.iter().skip(1).map(|leg| leg.begin).chain([recording.end]);
         recording.legs.iter().zip(ends).try_for_each(|(leg, end)| {
-            self.slice(track, &leg.name, [leg.begin, end.max(leg.begin)])
+            self.slice(track, &leg.name, leg.begin..end.max(leg.begin), Vec::new())
         })
     }
 
@@ -233,22 +245,12 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Writer<S> {
             return Ok(());
         }
         let track = self.track_of(process, "recorded")?;
-        let (name_iid, track_uuid) = (Some(self.name("recorded")?), Some(track));
         let arguments = vec![number(LEFT_OUT, left_out), number(ONE_OF, one_of)];
-        for begin in (0..).map(|number| number * one_of * slice).take_while(|begin| *begin < end) {
-            let r#type = Some(Type::SliceBegin as i32);
-            let debug_annotations = arguments.clone();
-            let event = TrackEvent {
-                r#type,
-                name_iid,
-                track_uuid,
-                debug_annotations,
-                ..TrackEvent::default()
-            };
-            self.event(begin, event)?;
-            self.end(track, (begin + slice).min(end), Vec::new())?;
-        }
-        Ok(())
+        let mut begins = (0..).map(|number| number * one_of * slice).take_while(|at| *at < end);
+        begins.try_for_each(|begin| {
+            let time = begin..(begin + slice).min(end);
+            self.slice(track, "recorded", time, arguments.clone())
+        })
     }
 
     /// A worker: what it did, and its numbers.

@@ -14,7 +14,8 @@ from . import _native
 class Table(Sequence[Mapping[str, Any]]):
     """Rows with named cells: of a sweep, of replications, of a file.
 
-    ``table[0]`` is a row, ``table["calls"]`` a column, an array of NumPy. It has the Arrow C stream interface: ``polars.DataFrame(table)``, ``pyarrow.table(table)``,
+    ``table[0]`` is a row, ``table["calls"]`` a column, an array of NumPy. It has the Arrow C stream
+    interface: ``polars.DataFrame(table)``, ``pyarrow.table(table)``,
     ``pandas.DataFrame.from_arrow(table)`` (pandas 3) and DuckDB read it.
     """
 
@@ -43,7 +44,8 @@ class Table(Sequence[Mapping[str, Any]]):
         """
         with open(path, newline="", encoding="utf-8") as file:
             header, *rows = csv.reader(file)
-        return cls.of_columns({name: _typed(name, cells) for name, cells in zip(header, zip(*rows))})
+        columns = zip(header, zip(*rows))
+        return cls.of_columns({name: _typed(name, cells) for name, cells in columns})
 
     @property
     def column_names(self) -> list[str]:

@@ -27,7 +27,7 @@ mod svg;
 mod table;
 
 pub(crate) use series::Sample;
-pub(crate) use survey::{DRAWN_MAX, Survey};
+pub(crate) use survey::Survey;
 
 /// The files of a run, not complete yet.
 #[derive(Debug)]

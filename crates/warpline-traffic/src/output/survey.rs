@@ -1,16 +1,11 @@
 //! The LPs with their places and what they counted, as tables and maps show them.
 
-use warpline::picture::{Picture, Shape};
-
 use crate::{
     network::{Coordinates, Network},
     params::HOUR,
-    results::Tally,
+    results::{Map, Tally},
     roads::{Kind, Roads},
 };
-
-/// The most LPs that a picture shows.
-pub(crate) const DRAWN_MAX: usize = 4096;
 
 /// All LPs, in their order.
 #[derive(Clone, Debug, Default)]
@@ -63,11 +58,8 @@ impl Survey {
         }
     }
 
-    /// Where the cars are, if there are few enough LPs to draw.
-    pub(crate) fn picture(&self) -> Option<Picture> {
-        if self.segments.len() > DRAWN_MAX {
-            return None;
-        }
+    /// The map of all LPs.
+    pub(crate) fn map(&self) -> Map {
         let count = self.segments.len() as f64;
         let north = self.segments.iter().map(|segment| segment.middle().y).sum::<f64>() / count;
         // A degree to the east is shorter than one to the north.
@@ -76,21 +68,14 @@ impl Survey {
             let [from, to] = segment.ends;
             [from.x * east, from.y, to.x * east, to.y]
         };
-        Some(Picture {
-            title: "Cars by road".into(),
-            meaning: "Mean cars per kilometer of each portion of a road, and at each junction."
-                .into(),
-            unit: "cars/km".into(),
-            shape: Shape::Map {
-                lines: self.segments.iter().map(line).collect(),
-                names: self.segments.iter().map(Segment::title).collect(),
-                values: self.segments.iter().map(Segment::density).collect(),
-            },
-        })
+        Map {
+            lines: self.segments.iter().map(line).collect(),
+            names: self.segments.iter().map(Segment::title).collect(),
+        }
     }
 
     /// Adds what the LPs counted.
-    pub(crate) fn count(&mut self, tallies: Vec<Tally>) {
+    pub(super) fn count(&mut self, tallies: Vec<Tally>) {
         for (segment, tally) in self.segments.iter_mut().zip(tallies) {
             segment.tally = tally;
         }
@@ -100,12 +85,12 @@ impl Survey {
 impl Segment {
     /// The mean number of cars here.
     pub(super) fn cars(&self) -> f64 {
-        ratio(self.tally.car_seconds, self.tally.seconds)
+        self.tally.cars()
     }
 
     /// The mean number of cars per kilometer.
     pub(super) fn density(&self) -> f64 {
-        self.cars() / self.km
+        self.tally.density(self.km)
     }
 
     /// The part of the road that is taken.
@@ -136,11 +121,6 @@ impl Segment {
             _ => self.name.clone(),
         }
     }
-}
-
-/// 0 where there was no time.
-fn ratio(sum: f64, seconds: f64) -> f64 {
-    if seconds > 0.0 { sum / seconds } else { 0.0 }
 }
 
 fn between(from: Coordinates, to: Coordinates, part: f64) -> Coordinates {

@@ -41,7 +41,7 @@ pub(super) trait Execution<M: Model> {
     #[inline]
     fn end(&mut self, _key: &EventKey, _to: LpId, _sent: &Range<u64>) {}
 
-    /// The end of the next interval, if the run is cut into some and it is not the last one.
+    /// The end of the interval that is not over, if the run is cut into some; nothing if all are.
     #[inline]
     fn next_bound(&self) -> Option<f64> {
         None
