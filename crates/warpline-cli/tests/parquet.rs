@@ -1,4 +1,6 @@
 //! Tables as Parquet files: what the reader of the `parquet` crate finds is what the CSV says.
+//!
+//! A mutation that turns this red: the cells of a column are in reverse order.
 
 use std::{fs::File, path::Path, process::Command};
 

@@ -2,6 +2,9 @@
 //!
 //! Where threads decide how often events are rolled back, the checks are on what holds whatever
 //! they decide.
+//!
+//! Mutations that turn this red: flows have no ends; slices are closed in the order in which they
+//! were opened.
 
 use std::{
     fs,

@@ -7,6 +7,8 @@
 //!   arrow" (50 108).
 //! - `note_annihilated_remote` does not look at the clock: "each canceled event has an arrow"
 //!   (50 620).
+//!
+//! A mutation that turns this red: `note_canceled` notes nothing.
 
 use super::{Settings, Shared, TimeWarp, Toy, Worker};
 use crate::{
