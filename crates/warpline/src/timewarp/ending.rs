@@ -59,7 +59,7 @@ impl<M: Model> Worker<'_, M> {
 
 impl<M: Model> Shared<M> {
     /// Notes a mistake of the model that was found at worker `me`.
-    fn fail(&self, me: usize, lp: Option<LpId>, event: Option<EventKey>, fault: Fault) {
+    pub(super) fn fail(&self, me: usize, lp: Option<LpId>, event: Option<EventKey>, fault: Fault) {
         let order = match (event, lp) {
             (Some(key), _) => FailureOrder::Event(key),
             (None, lp) => FailureOrder::Start(lp.unwrap_or_default()),

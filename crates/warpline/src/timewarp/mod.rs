@@ -15,6 +15,7 @@
 //! | [`straggler`], [`rollback`] | events that come too late, and what they undo |
 //! | [`history`] | the processed list |
 //! | [`saving`] | state saving: copies, coasting forward, undo logs, reverse handlers |
+//! | [`tuning`] | the checkpoint interval |
 //! | [`gvt`], [`new_gvt`] | global virtual time: the algorithm, and the answer to a new one |
 //! | [`fossil_collection`] | events below GVT are committed, and their buffers are free again |
 //! | [`flow`], [`throttle`] | limits on optimism |
@@ -68,6 +69,7 @@ mod simulated;
 mod statistics;
 mod straggler;
 mod throttle;
+mod tuning;
 mod waiting;
 mod worker;
 

@@ -51,9 +51,13 @@ impl<M: Model> Worker<'_, M> {
             let (number, logs) = (lp, self.log_bytes(lp));
             let (lp, history) = (&mut self.lps[lp as usize], &mut self.history);
             let _application = self.sender.memory.map(|memory| memory.enter(lp.id));
-            self.saving.restore(self.model, lp, first, cut_off, history, &mut self.buffers);
+            let (model, buffers) = (self.model, &mut self.buffers);
+            let restored = self.saving.restore(model, lp, first, cut_off, history, buffers);
             lp.last = at;
             lp.work.undo((self.statistics.rolled_back - before) as i32);
+            if let Err((event, fault)) = restored {
+                self.shared.fail(self.me, Some(lp.id), Some(event), fault);
+            }
             self.recharge_logs(number, logs);
         }
         self.settle_last_time(lp);

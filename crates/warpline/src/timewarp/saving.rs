@@ -24,12 +24,9 @@
 //! checkpoint interval in Time Warp simulation*, PADS 1993; Rönngren and Ayani, *Adaptive
 //! checkpointing in Time Warp*, PADS 1994.
 
-use std::{
-    mem::needs_drop,
-    time::{Duration, Instant},
-};
+use std::{mem::needs_drop, time::Instant};
 
-use warpline_core::{Io, LogicalProcess, LpId, Model, Reversal, shallow};
+use warpline_core::{EventKey, Fault, Io, LogicalProcess, LpId, Model, Reversal, shallow};
 use warpline_memory::{Buffers, enter_platform};
 
 use super::{
@@ -39,10 +36,12 @@ use super::{
     history::{NONE, Record, Ring},
     load::Work,
     sending::Coasting,
+    tuning::Tuning,
 };
 use crate::{
     CheckpointInterval, StateSaving, StateSavingKind,
     handling::{Admission, Cause, Core, Handling},
+    panics,
 };
 
 /// An LP, with all that a rollback restores.
@@ -90,8 +89,6 @@ const REVERSE_COPY_EVERY: u32 = 64;
 const COPY_AGE_MAX: u64 = 16_384;
 /// A count of events above any interval: the next record has a copy.
 const BEFORE_COPY: u32 = u32::MAX / 2;
-/// The greatest interval that is chosen automatically.
-const AUTO_MAX: u32 = 64;
 /// One of this many events is timed for the automatic interval.
 const TIMED: u64 = 256;
 
@@ -240,6 +237,11 @@ impl<M: Model> Saving<M> {
 
     /// Restores the state of `lp` as it was before `first`, the earliest of the undone records.
     /// `cut_off` says that the last of them ended in its middle.
+    ///
+    /// # Errors
+    ///
+    /// The event whose reverse handler failed, or whose handler did when it was handled again, and
+    /// how: a mistake of the model. After the first of the two the state is restored all the same.
     pub(super) fn restore(
         &mut self,
         model: &M,
@@ -248,17 +250,20 @@ impl<M: Model> Saving<M> {
         cut_off: bool,
         history: &mut Ring<Record>,
         buffers: &mut Buffers<'_, Message<M>>,
-    ) {
+    ) -> Result<(), (EventKey, Fault)> {
+        let mut outcome = Ok(());
         if self.kind == StateSavingKind::Reverse && !cut_off {
-            self.reverse(model, lp, first, history, buffers);
-        } else {
-            self.coast_forward(model, lp, first, history, buffers);
+            outcome = self.reverse(model, lp, first, history, buffers);
+        }
+        if self.kind != StateSavingKind::Reverse || cut_off || outcome.is_err() {
+            outcome = outcome.and(self.coast_forward(model, lp, first, history, buffers));
         }
         lp.core = history[first].before.clone();
         let prev = history[first].prev;
         if self.sparse.is_some() && history.is_live(prev) {
             history[prev].next = NONE;
         }
+        outcome
     }
 
     /// Calls the reverse handlers of the records from `lp.last` back to `first`.
@@ -269,22 +274,26 @@ impl<M: Model> Saving<M> {
         first: u64,
         history: &Ring<Record>,
         buffers: &mut Buffers<'_, Message<M>>,
-    ) {
+    ) -> Result<(), (EventKey, Fault)> {
         let mut at = lp.last;
-        loop {
-            let record = &history[at];
-            if record.event.is_ordinary() {
-                let note = self.notes[at as usize & (self.notes.len() - 1)];
-                let before = record.before.rng.clone();
-                let mut event = Reversal::new(record.event.key, lp.id, before, note);
-                lp.state.reverse(model, buffers.get_returned(record.event.buffer()), &mut event);
+        let outcome = panics::catch(|| {
+            loop {
+                let record = &history[at];
+                if record.event.is_ordinary() {
+                    let note = self.notes[at as usize & (self.notes.len() - 1)];
+                    let before = record.before.rng.clone();
+                    let mut event = Reversal::new(record.event.key, lp.id, before, note);
+                    let message = buffers.get_returned(record.event.buffer());
+                    lp.state.reverse(model, message, &mut event);
+                }
+                if at == first {
+                    break;
+                }
+                at = record.prev;
             }
-            if at == first {
-                break;
-            }
-            at = record.prev;
-        }
+        });
         self.find_last_copy(first, history);
+        outcome.map_err(|fault| (history[at].event.key, fault))
     }
 
     /// Finds the last copy before the record `first`, and counts the events of the LP from it up to
@@ -312,7 +321,7 @@ impl<M: Model> Saving<M> {
         first: u64,
         history: &Ring<Record>,
         buffers: &mut Buffers<'_, Message<M>>,
-    ) {
+    ) -> Result<(), (EventKey, Fault)> {
         let (mut from, mut events) = (first, 0_u32);
         while !history[from].copied {
             from = history[from].prev;
@@ -326,32 +335,52 @@ impl<M: Model> Saving<M> {
         } else {
             lp.state.clone_from(copy);
         }
-        let mut at = from;
-        let started = self.tuning.as_ref().filter(|_| events > 0).map(|_| Instant::now());
-        for _ in 0..events {
-            let record = &history[at];
-            let mut core = record.before.clone();
-            let cause = Cause::event(&record.event.key, lp.id);
-            if record.event.is_ordinary() {
-                let message = buffers.get_returned(record.event.buffer());
-                let (Core { rng, sent, .. }, sink) = (&mut core, Coasting(&self.admission));
-                let mut cx = Handling { cause, rng, sent, sink };
-                lp.state.handle(model, message, &mut cx);
-            }
-            at = record.next;
-            let same = (&core.rng, core.sent) == (&history[at].before.rng, history[at].before.sent);
-            assert!(
-                same,
-                "{:?}'s handler ran differently the second time: does it depend on \
-                something that is not restored?",
-                lp.id
-            );
+        let mut outcome = Ok(());
+        if events > 0 {
+            outcome = self.handle_again(model, lp, (from, events), history, buffers);
         }
+        self.find_last_copy(first, history);
+        outcome
+    }
+
+    /// Handles as many events of an LP, from the record `from` on, as it has handled before.
+    fn handle_again(
+        &mut self,
+        model: &M,
+        lp: &mut Lp<M::Lp>,
+        (from, events): (u64, u32),
+        history: &Ring<Record>,
+        buffers: &mut Buffers<'_, Message<M>>,
+    ) -> Result<(), (EventKey, Fault)> {
+        let mut at = from;
+        let started = self.tuning.as_ref().map(|_| Instant::now());
+        let outcome = panics::catch(|| {
+            for _ in 0..events {
+                let record = &history[at];
+                let mut core = record.before.clone();
+                let cause = Cause::event(&record.event.key, lp.id);
+                if record.event.is_ordinary() {
+                    let message = buffers.get_returned(record.event.buffer());
+                    let (Core { rng, sent, .. }, sink) = (&mut core, Coasting(&self.admission));
+                    let mut cx = Handling { cause, rng, sent, sink };
+                    lp.state.handle(model, message, &mut cx);
+                }
+                at = record.next;
+                let same =
+                    (&core.rng, core.sent) == (&history[at].before.rng, history[at].before.sent);
+                assert!(
+                    same,
+                    "{:?}'s handler ran differently the second time: does it depend on \
+                something that is not restored?",
+                    lp.id
+                );
+            }
+        });
         self.coasted += u64::from(events);
         if let (Some(tuning), Some(started)) = (&mut self.tuning, started) {
             tuning.coast.add(started.elapsed() / events);
         }
-        self.find_last_copy(first, history);
+        outcome.map_err(|fault| (history[at].event.key, fault))
     }
 
     /// Puts a shallow copy in place of the state, with the tracked fields of the state undone.
@@ -454,46 +483,5 @@ impl<M: Model> Saving<M> {
         if let Some(tuning) = &mut self.tuning {
             self.every = tuning.interval(events, rollbacks);
         }
-    }
-}
-
-/// A running mean of durations, in seconds.
-#[derive(Clone, Copy, Debug, Default)]
-struct Mean {
-    seconds: f64,
-    samples: u64,
-}
-
-impl Mean {
-    fn add(&mut self, sample: Duration) {
-        self.samples += 1;
-        let weight = 1.0 / self.samples.min(64) as f64;
-        self.seconds += weight * (sample.as_secs_f64() - self.seconds);
-    }
-}
-
-/// Chooses the interval by costs and rates that are measured during the run.
-///
-/// With a copy every *k* events, a rollback coasts over *(k - 1) / 2* events on average. So an
-/// event costs *copy / k + (rollbacks per event) (k - 1) / 2 coast*, which is least for
-/// *k = sqrt(2 (events per rollback) copy / coast)*: the form of Lin et al. and of Rönngren and
-/// Ayani.
-#[derive(Debug, Default)]
-struct Tuning {
-    copy: Mean,
-    coast: Mean,
-    events: u64,
-    rollbacks: u64,
-}
-
-impl Tuning {
-    fn interval(&mut self, events: u64, rollbacks: u64) -> u32 {
-        (self.events, self.rollbacks) = (self.events + events, self.rollbacks + rollbacks);
-        // Before the first coasting, an event is assumed to cost as much as a copy.
-        let coast = if self.coast.samples > 0 { self.coast.seconds } else { self.copy.seconds };
-        let per_rollback = self.events as f64 / self.rollbacks.max(1) as f64;
-        let best = (2.0 * per_rollback * self.copy.seconds / coast).sqrt();
-        // An unknown cost gives NaN, which becomes 0, and then 1.
-        (best.round() as u32).clamp(1, AUTO_MAX)
     }
 }
