@@ -396,8 +396,8 @@ impl LogicalProcess for CircuitLp {
     }
 
     #[inline]
-    fn identity(message: &CircuitMessage) -> Option<u64> {
-        Some(Self::fingerprint(message))
+    fn identity(model: &CircuitModel, message: &CircuitMessage) -> Option<u64> {
+        Some(Self::fingerprint(model, message))
     }
 
     #[inline]
@@ -406,7 +406,7 @@ impl LogicalProcess for CircuitLp {
     }
 
     #[inline]
-    fn fingerprint(message: &CircuitMessage) -> u64 {
+    fn fingerprint(_: &CircuitModel, message: &CircuitMessage) -> u64 {
         match *message {
             CircuitMessage::Steps => 0,
             CircuitMessage::Segment { subcircuit, input, origin, value, slope } => {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{LpId, Stream, VirtualTime, undo_point::UndoPoint};
+use crate::{EventKey, LpId, Stream, VirtualTime, undo_point::UndoPoint};
 
 /// The handler's view of the engine, for a model whose messages are of type `M`.
 ///
@@ -22,6 +22,9 @@ pub trait Context<M> {
 
     /// The LP that handles it.
     fn me(&self) -> LpId;
+
+    /// The key of the event that is being handled, which no other event has; `None` in `start`.
+    fn event_key(&self) -> Option<&EventKey>;
 
     /// The number of LPs in the model.
     fn lp_count(&self) -> usize;

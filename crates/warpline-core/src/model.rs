@@ -23,7 +23,7 @@ use crate::{Context, EventKey, IoContext, LpId, Reversal, Undo, VirtualTime, Wir
 /// An engine may clone an LP to save its state, and later continue with the clone. So the clone
 /// must own all that a handler changes: plain fields and owned collections work, an
 /// `Rc<RefCell<_>>` does not. Large fields of which events change only a small part are best
-/// [`Tracked`](crate::Tracked). The reverse check compares states by their `Debug` text.
+/// [`Tracked`](crate::Tracked). The reverse check compares states by their [text](Model::state_text).
 pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
     /// The model that this LP belongs to.
     type Model: Model<Lp = Self>;
@@ -74,7 +74,8 @@ pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
     /// message is available. The file or device to write to belongs to the model.
     fn output(_model: &Self::Model, _lp: LpId, _event: &EventKey, _message: &Self::Message) {}
 
-    /// Whether [`reverse`](Self::reverse) is implemented.
+    /// Whether [`reverse`](Self::reverse) is implemented. A type whose handlers are known at run
+    /// time only says so in [`Model::is_reversible`], too.
     const REVERSIBLE: bool = false;
 
     /// Undoes [`handle`](Self::handle) for the same message: restores the state to what it was
@@ -91,7 +92,7 @@ pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
     /// whole contents; `None` if there is no such number. Lazy cancellation compares it to decide
     /// whether a handler has sent the same message again.
     #[inline]
-    fn identity(_message: &Self::Message) -> Option<u64> {
+    fn identity(_model: &Self::Model, _message: &Self::Message) -> Option<u64> {
         (size_of::<Self::Message>() == 0).then_some(0)
     }
 
@@ -123,7 +124,7 @@ pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
     /// The digest always covers the keys of all events and the random streams of all LPs. A model
     /// whose messages carry data can add the data here.
     #[inline]
-    fn fingerprint(_message: &Self::Message) -> u64 {
+    fn fingerprint(_model: &Self::Model, _message: &Self::Message) -> u64 {
         0
     }
 }
@@ -173,6 +174,19 @@ pub trait Model: Send + Sync + Sized {
     /// there; no other engine checks it.
     fn links(&self, _from: LpId) -> Option<Vec<Link>> {
         None
+    }
+
+    /// Whether the LPs of this model have reverse handlers. [`LogicalProcess::REVERSIBLE`] says it
+    /// for the type of LPs, and where that is false there are none.
+    fn is_reversible(&self) -> bool {
+        Self::Lp::REVERSIBLE
+    }
+
+    /// The text of a state in which the reverse check looks for differences, in the layout of
+    /// `{:#?}`. By default it is the LP's `Debug` text; a model whose LPs do not know the names of
+    /// their fields can add them here.
+    fn state_text(&self, lp: &Self::Lp) -> String {
+        format!("{lp:#?}")
     }
 
     /// What makes this model another one than the next of its type: its parameters, and the data

@@ -30,6 +30,12 @@ impl Reversal {
         self.key.time()
     }
 
+    /// Its key.
+    #[must_use]
+    pub const fn event_key(&self) -> &EventKey {
+        &self.key
+    }
+
     /// The LP that handled it.
     #[must_use]
     pub const fn me(&self) -> LpId {

@@ -136,8 +136,8 @@ impl LogicalProcess for ObservedLp {
         self.0.finish(&model.traffic, end)
     }
 
-    fn fingerprint(message: &TrafficMessage) -> u64 {
-        TrafficLp::fingerprint(message)
+    fn fingerprint(model: &Observed, message: &TrafficMessage) -> u64 {
+        TrafficLp::fingerprint(&model.traffic, message)
     }
 }
 

@@ -351,7 +351,7 @@ impl LogicalProcess for Node {
     }
 
     #[inline]
-    fn identity(packet: &Packet) -> Option<u64> {
+    fn identity(_: &Hypercube, packet: &Packet) -> Option<u64> {
         let Packet { destination, hops, length, injected_at } = *packet;
         let route = u64::from(destination.get()) << 32 | u64::from(hops);
         Some(mix(mix(route, length.to_bits()), injected_at.to_bits()))
@@ -372,7 +372,7 @@ impl LogicalProcess for Node {
     }
 
     #[inline]
-    fn fingerprint(packet: &Packet) -> u64 {
+    fn fingerprint(_: &Hypercube, packet: &Packet) -> u64 {
         let Packet { destination, hops, length, injected_at } = *packet;
         let route = u64::from(destination.get()) << 32 | u64::from(hops);
         mix(route ^ length.to_bits(), injected_at.to_bits())

@@ -369,9 +369,9 @@ impl LogicalProcess for Cell {
     // not both values.
 
     #[inline]
-    fn identity(message: &PcsMessage) -> Option<u64> {
+    fn identity(model: &Pcs, message: &PcsMessage) -> Option<u64> {
         // The fingerprint covers the whole message.
-        Some(Self::fingerprint(message))
+        Some(Self::fingerprint(model, message))
     }
 
     fn finish(mut self, pcs: &Pcs, end: VirtualTime) -> Counts {
@@ -381,7 +381,7 @@ impl LogicalProcess for Cell {
     }
 
     #[inline]
-    fn fingerprint(message: &PcsMessage) -> u64 {
+    fn fingerprint(_: &Pcs, message: &PcsMessage) -> u64 {
         match *message {
             PcsMessage::CallStart { move_at } => mix(1, move_at.to_bits()),
             PcsMessage::CallEnd { move_at } => mix(2, move_at.to_bits()),

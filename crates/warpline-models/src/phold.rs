@@ -456,7 +456,7 @@ impl<const CAPACITY: usize, R: Rest> LogicalProcess for Node<CAPACITY, R> {
     }
 
     #[inline]
-    fn identity(message: &Payload<CAPACITY, R>) -> Option<u64> {
+    fn identity(_: &Self::Model, message: &Payload<CAPACITY, R>) -> Option<u64> {
         Some(message.identity())
     }
 
@@ -470,7 +470,7 @@ impl<const CAPACITY: usize, R: Rest> LogicalProcess for Node<CAPACITY, R> {
     }
 
     #[inline]
-    fn fingerprint(message: &Payload<CAPACITY, R>) -> u64 {
+    fn fingerprint(_: &Self::Model, message: &Payload<CAPACITY, R>) -> u64 {
         message.first()
     }
 }

@@ -255,8 +255,10 @@ fn messages_have_an_identity() {
         Packet { length: 1.25, ..packet },
         Packet { injected_at: 2.0, ..packet },
     ];
-    let identities: BTreeSet<_> = others.iter().map(Node::identity).collect();
+    let cube = Hypercube::new(HypercubeParams::default()).expect("valid parameters");
+    let identity = |packet| Node::identity(&cube, packet);
+    let identities: BTreeSet<_> = others.iter().map(identity).collect();
     assert_eq!(identities.len(), others.len());
-    assert!(Node::identity(&packet).is_some());
-    assert_eq!(Node::identity(&packet), Node::identity(&packet.clone()));
+    assert!(identity(&packet).is_some());
+    assert_eq!(identity(&packet), identity(&packet.clone()));
 }

@@ -357,8 +357,9 @@ fn messages_have_an_identity() {
             (PcsMessage::CallStart { move_at: time }, PcsMessage::CallEnd { move_at: time });
         [start, end, arrive(false), arrive(true)]
     });
-    let identities: BTreeSet<_> =
-        messages.chain([PcsMessage::Leave]).map(|message| Cell::identity(&message)).collect();
+    let pcs = Pcs::new(PcsParams::default()).expect("valid parameters");
+    let all = messages.chain([PcsMessage::Leave]);
+    let identities: BTreeSet<_> = all.map(|message| Cell::identity(&pcs, &message)).collect();
     assert_eq!(identities.len(), 13);
     assert!(!identities.contains(&None));
 }

@@ -124,7 +124,7 @@ fn messages_have_an_identity() {
         let model = Phold::<60>::new(params).expect("valid parameters");
         let mut cx = Sends::new(&model, me);
         model.make_lp(cx.me).start(&model, &mut cx);
-        let mut identities = cx.sent.iter().map(|(.., message)| Node::identity(message));
+        let mut identities = cx.sent.iter().map(|(.., message)| Node::identity(&model, message));
         let first = identities.next().expect("it sends");
         assert!(identities.all(|identity| identity == first), "equal messages");
         first
@@ -149,9 +149,9 @@ fn what_is_beyond_the_message_travels_with_it() {
         wire.write(&message, &mut bytes);
         assert!(bytes.len() >= payload, "{payload} bytes in {}", bytes.len());
         let read = wire.read(&mut &bytes[..]).expect("all bytes are there");
-        assert_eq!(Node::identity(&read), Node::identity(&message), "{payload}");
+        assert_eq!(Node::identity(&model, &read), Node::identity(&model, &message), "{payload}");
         assert!(wire.read(&mut &bytes[..bytes.len() - 1]).is_err(), "{payload}");
-        Node::identity(&read)
+        Node::identity(&model, &read)
     });
     assert_eq!(BTreeSet::from(identities).len(), sizes.len());
 }

@@ -300,8 +300,8 @@ impl LogicalProcess for TrafficLp {
     }
 
     #[inline]
-    fn identity(message: &TrafficMessage) -> Option<u64> {
-        Some(Self::fingerprint(message))
+    fn identity(model: &Traffic, message: &TrafficMessage) -> Option<u64> {
+        Some(Self::fingerprint(model, message))
     }
 
     #[inline]
@@ -310,7 +310,7 @@ impl LogicalProcess for TrafficLp {
     }
 
     #[inline]
-    fn fingerprint(message: &TrafficMessage) -> u64 {
+    fn fingerprint(_: &Traffic, message: &TrafficMessage) -> u64 {
         match *message {
             TrafficMessage::Join => 1,
             TrafficMessage::Arrive { from, km, joined } => {

@@ -12,7 +12,7 @@
 //! # Invariants
 //!
 //! - **REVERSE-A.** Sends take effect once: those of the second execution, after all comparisons.
-//! - **REVERSE-B.** The state of an LP is compared as its `Debug` shows it. A field that `Debug`
+//! - **REVERSE-B.** The state of an LP is compared as its text shows it. A field that the text
 //!   hides is noticed only if it makes the second execution differ.
 
 mod difference;
@@ -28,9 +28,9 @@ use crate::{
 };
 
 /// Refuses a model that has nothing to check.
-pub(crate) fn refuse_irreversible<L: LogicalProcess>() -> Result<(), ConfigError> {
+pub(crate) fn refuse_irreversible<M: Model>(model: &M) -> Result<(), ConfigError> {
     let allowed = "another engine for this model: it has no reverse handler to check";
-    ConfigError::check(L::REVERSIBLE, "engine", EngineKind::ReverseCheck, allowed)
+    ConfigError::check(model.is_reversible(), "engine", EngineKind::ReverseCheck, allowed)
 }
 
 /// An ordinary event, and the LP that handles it.
@@ -47,19 +47,19 @@ pub(crate) fn there_and_back<M: Model>(
     lp: &mut Lp<M::Lp>,
     sink: &mut impl BoundedSink<Message<M>>,
 ) {
-    let (before, rng_before) = (show(&lp.state), lp.core.rng.clone());
+    let (before, rng_before) = (model.state_text(&lp.state), lp.core.rng.clone());
     let first = forward(model, event, lp, sink);
 
     let &Arrival { key, to, message } = event;
     let mut reversal = Reversal::new(*key, to, rng_before.clone(), first.note);
     lp.state.reverse(model, message, &mut reversal);
     lp.core.rng = rng_before;
-    if let Some(difference) = difference::between(&before, &show(&lp.state)) {
+    if let Some(difference) = difference::between(&before, &model.state_text(&lp.state)) {
         sink.halt(Halt::Fault(Fault::NotReversed(Box::new(difference))));
     }
 
     let second = forward(model, event, lp, sink);
-    if let Some(difference) = first.compare::<M::Lp>(&second) {
+    if let Some(difference) = first.compare(&second, model) {
         sink.halt(Halt::Fault(Fault::NotRepeated(Box::new(difference))));
     }
     for Sent { key, to, io, message } in second.sent {
@@ -97,16 +97,16 @@ fn forward<M: Model>(
     let mut cx = Handling { cause, rng, sent: &mut sent.clone(), sink: &mut trial };
     state.handle(model, event.message, &mut cx);
     let Trial { sent, note, .. } = trial;
-    Outcome { state: show(state), rng: rng.clone(), sent, note }
-}
-
-fn show(state: &impl LogicalProcess) -> String {
-    format!("{state:#?}")
+    Outcome { state: model.state_text(state), rng: rng.clone(), sent, note }
 }
 
 impl<T> Outcome<T> {
     /// The first difference between this execution and a second one, if there is any.
-    fn compare<L: LogicalProcess<Message = T>>(&self, second: &Self) -> Option<Discrepancy> {
+    fn compare<M>(&self, second: &Self, model: &M) -> Option<Discrepancy>
+    where
+        M: Model,
+        M::Lp: LogicalProcess<Message = T>,
+    {
         if let Some(difference) = difference::between(&self.state, &second.state) {
             return Some(difference);
         }
@@ -114,8 +114,9 @@ impl<T> Outcome<T> {
             let [first, second] = [&self.rng, &second.rng].map(|rng| format!("{:x?}", rng.words()));
             return Some(Discrepancy { what: "the random stream".to_owned(), first, second });
         }
-        let sent =
-            |outcome: &Self, n| outcome.sent.get(n).map_or("none".to_owned(), Sent::show::<L>);
+        let sent = |outcome: &Self, n: usize| {
+            outcome.sent.get(n).map_or("none".to_owned(), |sent| sent.show(model))
+        };
         (0..self.sent.len().max(second.sent.len())).find_map(|n| {
             let (first, second) = (sent(self, n), sent(second, n));
             let what = || format!("number {n} of the events that it sent");
@@ -126,9 +127,13 @@ impl<T> Outcome<T> {
 
 impl<T> Sent<T> {
     /// All parts of it that must be equal in two executions.
-    fn show<L: LogicalProcess<Message = T>>(&self) -> String {
+    fn show<M>(&self, model: &M) -> String
+    where
+        M: Model,
+        M::Lp: LogicalProcess<Message = T>,
+    {
         let Self { key, to, io, message } = self;
-        let contents = (L::identity(message), L::fingerprint(message));
+        let contents = (M::Lp::identity(model, message), M::Lp::fingerprint(model, message));
         let kind = match io {
             None => "ordinary",
             Some(Io::Blocking) => "blocking I/O",

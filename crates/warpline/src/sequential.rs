@@ -78,7 +78,7 @@ pub(crate) fn check<M: Model>(
     settings: &Settings<ReverseCheck>,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
-    reverse_check::refuse_irreversible::<M::Lp>()?;
+    reverse_check::refuse_irreversible(model)?;
     // The checks take so long that the choice of the pending set does not matter.
     let settings = settings.with(settings::Sequential { pending: PendingKind::Heap });
     execute::<M, AnyFamily, Chosen<M>>(model, &settings, watch, Chosen::ThereAndBack)
@@ -362,7 +362,7 @@ where
             Some(Io::NonBlocking) => {}
         }
         self.execution.end(&key, to, &(before..lp.core.sent));
-        lp.core.digest.commit(&key, M::Lp::fingerprint(message.get()));
+        lp.core.digest.commit(&key, M::Lp::fingerprint(self.model, message.get()));
         self.committed += 1;
         if !const { needs_drop::<Message<M>>() } || self.sender.heap.refund(&message) {
             message.recycle(&mut self.sender.spares);

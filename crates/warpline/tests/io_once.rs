@@ -119,7 +119,7 @@ impl LogicalProcess for Announcer {
         model.promised
     }
 
-    fn identity(message: &Message) -> Option<u64> {
+    fn identity(_: &Self::Model, message: &Message) -> Option<u64> {
         Some(*message as u64)
     }
 

@@ -179,7 +179,7 @@ impl LogicalProcess for Account {
         self.history.log.pop();
     }
 
-    fn identity(message: &Message) -> Option<u64> {
+    fn identity(_: &Bank, message: &Message) -> Option<u64> {
         match message {
             Message::Payment(amount) => Some(*amount),
             Message::Report => Some(u64::MAX),

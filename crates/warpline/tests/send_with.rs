@@ -136,11 +136,11 @@ impl LogicalProcess for Node {
         self.send(model, cx);
     }
 
-    fn identity(message: &Message) -> Option<u64> {
+    fn identity(_: &Self::Model, message: &Message) -> Option<u64> {
         Some(message.read())
     }
 
-    fn fingerprint(message: &Message) -> u64 {
+    fn fingerprint(_: &Self::Model, message: &Message) -> u64 {
         message.read()
     }
 

@@ -8,7 +8,7 @@ use std::{
 use proptest::{collection::vec, prelude::*};
 
 use super::{field::NOT_SHOWN, *};
-use crate::{Context, Io, LpId, Stream, UndoPoint, VirtualTime};
+use crate::{Context, EventKey, Io, LpId, Stream, UndoPoint, VirtualTime};
 
 /// A context that has only an undo point.
 struct At(UndoPoint);
@@ -16,6 +16,10 @@ struct At(UndoPoint);
 impl Context<()> for At {
     fn now(&self) -> VirtualTime {
         VirtualTime::ZERO
+    }
+
+    fn event_key(&self) -> Option<&EventKey> {
+        None
     }
 
     fn me(&self) -> LpId {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use warpline::{Context, Io, LpId, Model, Stream, VirtualTime};
+use warpline::{Context, EventKey, Io, LpId, Model, Stream, VirtualTime};
 
 /// What a handler sends, and the random stream it draws from.
 pub(crate) struct Sends<M> {
@@ -41,6 +41,10 @@ impl<M: fmt::Debug> Context<M> for Sends<M> {
 
     fn me(&self) -> LpId {
         self.me
+    }
+
+    fn event_key(&self) -> Option<&EventKey> {
+        None
     }
 
     fn lp_count(&self) -> usize {

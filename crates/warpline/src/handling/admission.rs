@@ -14,22 +14,24 @@ pub(crate) struct Admission {
 
 /// The event being handled, as the cause of what it sends.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cause {
+pub(crate) struct Cause<'k> {
+    /// Its key; `None` for the call of `start`.
+    pub(crate) key: Option<&'k EventKey>,
     pub(crate) now: VirtualTime,
     /// The step that a zero-delay effect gets.
     pub(crate) next_step: u32,
     pub(crate) me: LpId,
 }
 
-impl Cause {
+impl<'k> Cause<'k> {
     /// The call of `start`: a cause at time zero, before every event.
     pub(crate) const fn start(me: LpId) -> Self {
-        Self { now: VirtualTime::ZERO, next_step: 0, me }
+        Self { key: None, now: VirtualTime::ZERO, next_step: 0, me }
     }
 
     #[inline]
-    pub(crate) fn event(key: &EventKey, me: LpId) -> Self {
-        Self { now: key.time(), next_step: key.step() + 1, me }
+    pub(crate) fn event(key: &'k EventKey, me: LpId) -> Self {
+        Self { key: Some(key), now: key.time(), next_step: key.step() + 1, me }
     }
 }
 
@@ -52,7 +54,7 @@ impl Admission {
 
     /// The receive time of an event sent with `delay`, unless it is negative.
     #[inline]
-    pub(crate) fn after(cause: &Cause, to: LpId, delay: f64) -> Result<f64, Fault> {
+    pub(crate) fn after(cause: &Cause<'_>, to: LpId, delay: f64) -> Result<f64, Fault> {
         // A negative delay may be too small to change the time, so `admit` may not see it.
         if delay < 0.0 { Err(Fault::Past { to, delay }) } else { Ok(cause.now.get() + delay) }
     }
@@ -61,7 +63,7 @@ impl Admission {
     #[inline]
     pub(crate) fn admit(
         &self,
-        cause: &Cause,
+        cause: &Cause<'_>,
         to: LpId,
         time: f64,
         sequence: u64,
@@ -81,7 +83,7 @@ impl Admission {
 
     /// Says which rule an event breaks.
     #[cold]
-    fn refuse(&self, cause: &Cause, to: LpId, time: f64) -> Fault {
+    fn refuse(&self, cause: &Cause<'_>, to: LpId, time: f64) -> Fault {
         let delay = time - cause.now.get();
         if !time.is_finite() {
             Fault::NotFinite { to, value: time }

@@ -93,7 +93,7 @@ impl<T, K: Sink<T>> Sink<T> for &mut K {
 /// The context of one handler call.
 #[derive(Debug)]
 pub(crate) struct Handling<'a, K> {
-    pub(crate) cause: Cause,
+    pub(crate) cause: Cause<'a>,
     pub(crate) rng: &'a mut Stream,
     /// How many events the LP has sent.
     pub(crate) sent: &'a mut u64,
@@ -155,6 +155,11 @@ impl<T, K: Sink<T>> Context<T> for Handling<'_, K> {
     #[inline]
     fn me(&self) -> LpId {
         self.cause.me
+    }
+
+    #[inline]
+    fn event_key(&self) -> Option<&EventKey> {
+        self.cause.key
     }
 
     #[inline]

@@ -102,7 +102,7 @@ fn handle<M: Model, B: Buffer<Message<M>>>(
     } else {
         sender.has_outputs = true;
     }
-    digest.commit(key, M::Lp::fingerprint(message));
+    digest.commit(key, M::Lp::fingerprint(sender.shared.model, message));
     executed.events += 1;
 }
 

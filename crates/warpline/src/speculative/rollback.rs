@@ -233,7 +233,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// Compares the sends of two executions of an LP.
     fn compare(&mut self, mut old: Vec<Event<B>>, mut new: Vec<Event<B>>) -> Differences<B> {
         let mut differences = Differences { gone: self.spare_list(), fresh: self.spare_list() };
-        differences.find::<M>(&mut old, &mut new);
+        differences.find(self.sender.shared.model, &mut old, &mut new);
         self.lists.extend([old, new]);
         differences
     }
@@ -280,7 +280,7 @@ struct Differences<B> {
 
 impl<B> Differences<B> {
     /// Finds them. Both lists are in the order of the LP's sends; they are empty afterwards.
-    fn find<M: Model>(&mut self, old: &mut Vec<Event<B>>, new: &mut Vec<Event<B>>)
+    fn find<M: Model>(&mut self, model: &M, old: &mut Vec<Event<B>>, new: &mut Vec<Event<B>>)
     where
         B: Buffer<Message<M>>,
     {
@@ -295,7 +295,7 @@ impl<B> Differences<B> {
             let gone = if order.is_le() { old.next() } else { None };
             let fresh = if order.is_ge() { new.next() } else { None };
             if let (Some(gone), Some(fresh)) = (&gone, &fresh)
-                && is_same::<M, B>(gone, fresh)
+                && is_same(model, gone, fresh)
             {
                 continue;
             }
@@ -306,8 +306,8 @@ impl<B> Differences<B> {
 }
 
 /// Whether an LP has sent the same event again.
-fn is_same<M: Model, B: Buffer<Message<M>>>(old: &Event<B>, new: &Event<B>) -> bool {
-    let identity = |event: &Event<B>| M::Lp::identity(event.message.as_ref()?.get());
+fn is_same<M: Model, B: Buffer<Message<M>>>(model: &M, old: &Event<B>, new: &Event<B>) -> bool {
+    let identity = |event: &Event<B>| M::Lp::identity(model, event.message.as_ref()?.get());
     (old.key, old.to, old.io) == (new.key, new.to, new.io)
         && identity(old).is_some_and(|old| identity(new) == Some(old))
 }

@@ -120,7 +120,7 @@ impl<'s, 'm, M: Model, B: Buffer<Message<M>>> Stretch<'s, 'm, M, B> {
             Some(Io::Blocking) => cx.handle_io(state, model, message.get()),
             Some(Io::NonBlocking) => M::Lp::output(model, to, &key, message.get()),
         }
-        digest.commit(&key, M::Lp::fingerprint(message.get()));
+        digest.commit(&key, M::Lp::fingerprint(model, message.get()));
         self.handled += 1;
         self.last_time = self.last_time.max(key.time());
         self.sender.spares.recycle(message);

@@ -25,7 +25,7 @@ pub(super) fn run<M: Model>(
     settings: &Settings<TimeWarp>,
     watch: &mut Watch<'_>,
 ) -> Result<Report<M::Output>, RunError> {
-    refuse_what_the_model_lacks::<M>(settings)?;
+    refuse_what_the_model_lacks(model, settings)?;
     settings.parallel().validate()?;
     settings.engine.validate(1)?;
     let place = || LpDirectory::new(model, model.lp_count(), &settings.engine.placement, 1, 0..1);

@@ -149,7 +149,7 @@ impl<M: Model> Worker<'_, M> {
         if self.sender.memory.is_some() {
             switch_to_platform();
         }
-        digest.commit(&event.key, M::Lp::fingerprint(message));
+        digest.commit(&event.key, M::Lp::fingerprint(self.model, message));
         self.saving.note(at, note);
         self.handling = false;
         self.recharge_logs(event.lp, self.logs_before);

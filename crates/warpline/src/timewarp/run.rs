@@ -2,7 +2,7 @@
 
 use std::{mem::needs_drop, thread, time::Instant};
 
-use warpline_core::{CommitDigest, Fault, LogicalProcess, LpId, Model, VirtualTime};
+use warpline_core::{CommitDigest, Fault, LpId, Model, VirtualTime};
 use warpline_memory::{Binding, Residency};
 
 use super::{
@@ -76,7 +76,7 @@ pub(crate) fn run<M: Model>(
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let timeline = watch.timeline.clone();
     let make = |wires| {
-        refuse_what_the_model_lacks::<M>(settings)?;
+        refuse_what_the_model_lacks(model, settings)?;
         Ok(Shared { timeline, ..Shared::new(model, settings, ranks, wires)? })
     };
     run.carry_out(make, |shared, started| {
@@ -185,9 +185,10 @@ fn work_in_turn<M: Model>(
 }
 
 pub(super) fn refuse_what_the_model_lacks<M: Model>(
+    model: &M,
     settings: &Settings<TimeWarp>,
 ) -> Result<(), ConfigError> {
-    let ok = settings.engine.saving != StateSaving::Reverse || M::Lp::REVERSIBLE;
+    let ok = settings.engine.saving != StateSaving::Reverse || model.is_reversible();
     ConfigError::check(ok, "saving", "reverse", "copy: the model cannot reverse")
 }
 

@@ -37,6 +37,8 @@ const BLANKS_KEPT: usize = 8;
 /// What a worker's handlers send with.
 #[derive(Debug)]
 pub(super) struct Sender<'r, M: Model> {
+    /// It says which messages are equal, for lazy cancellation.
+    model: &'r M,
     pub(super) shared: &'r Shared<M>,
     pub(super) me: usize,
     pub(super) id: WorkerId,
@@ -71,11 +73,17 @@ pub(super) struct Sender<'r, M: Model> {
 }
 
 impl<'r, M: Model> Sender<'r, M> {
-    pub(super) fn new(shared: &'r Shared<M>, me: usize, ranks: &'r Ranks<'r>) -> Self {
+    pub(super) fn new(
+        model: &'r M,
+        shared: &'r Shared<M>,
+        me: usize,
+        ranks: &'r Ranks<'r>,
+    ) -> Self {
         let remote = shared.remote.as_ref();
         let remote = remote.and_then(|remote| Remote::new(remote, &shared.settings, me, ranks));
         let lazy = shared.settings.engine.cancellation == crate::Cancellation::Lazy;
         Self {
+            model,
             shared,
             me,
             id: shared.directory.global(me),
@@ -313,7 +321,7 @@ impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
         let local = if is_mine { Some(sender.me) } else { local() };
         if sender.lazy {
             let message = message.make();
-            let identity = M::Lp::identity(&message);
+            let identity = M::Lp::identity(sender.model, &message);
             if let Some(sent) = sender.sent_before(key, to, io, identity) {
                 sender.sent.push(sent.event, sent.worker, identity);
             } else {

@@ -131,7 +131,7 @@ impl<'r, M: Model> Worker<'r, M> {
             is_limited,
             wants_sender: buffers.wants_sender(),
             buffers,
-            sender: Sender::new(shared, me, ranks),
+            sender: Sender::new(model, shared, me, ranks),
             history: Ring::default(),
             saving: Saving::new(settings.saving, &shared.admission, lps, rules),
             canceled: Vec::new(),

@@ -102,11 +102,11 @@ impl LogicalProcess for Process {
         }
     }
 
-    fn identity(message: &Message) -> Option<u64> {
-        Some(Self::fingerprint(message))
+    fn identity(model: &Self::Model, message: &Message) -> Option<u64> {
+        Some(Self::fingerprint(model, message))
     }
 
-    fn fingerprint(message: &Message) -> u64 {
+    fn fingerprint(_: &Self::Model, message: &Message) -> u64 {
         match *message {
             Message::Tick => 0,
             Message::Drop(value) => mix(1, value),

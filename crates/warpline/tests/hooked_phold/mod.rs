@@ -168,11 +168,11 @@ impl LogicalProcess for HookedLp {
         (model.on_line)(lines.len());
     }
 
-    fn identity(message: &u64) -> Option<u64> {
+    fn identity(_: &HookedPhold, message: &u64) -> Option<u64> {
         Some(*message)
     }
 
-    fn fingerprint(message: &u64) -> u64 {
+    fn fingerprint(_: &HookedPhold, message: &u64) -> u64 {
         *message
     }
 

@@ -285,7 +285,7 @@ impl LogicalProcess for Process {
         (self.sent, self.handled)
     }
 
-    fn fingerprint(message: &Message) -> u64 {
+    fn fingerprint(_: &Spec, message: &Message) -> u64 {
         message.budget
     }
 }
@@ -363,6 +363,10 @@ impl Context<Message> for PlainContext<'_> {
 
     fn me(&self) -> LpId {
         self.me
+    }
+
+    fn event_key(&self) -> Option<&EventKey> {
+        self.event.as_ref()
     }
 
     fn lp_count(&self) -> usize {

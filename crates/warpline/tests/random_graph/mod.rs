@@ -177,7 +177,7 @@ impl LogicalProcess for GraphLp {
         (self.handled, self.sum)
     }
 
-    fn fingerprint(budget: &u64) -> u64 {
+    fn fingerprint(_: &RandomGraph, budget: &u64) -> u64 {
         *budget
     }
 }

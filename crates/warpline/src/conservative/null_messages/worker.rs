@@ -344,7 +344,7 @@ where
             // It is written once all events before it are handled.
             Some(Io::NonBlocking) => {}
         }
-        digest.commit(&key, M::Lp::fingerprint(message.get()));
+        digest.commit(&key, M::Lp::fingerprint(model, message.get()));
         self.tally.committed += 1;
         self.tally.last_time = self.tally.last_time.max(key.time());
         self.shared.common.memory.release(1);

@@ -391,7 +391,7 @@ impl<M: Model, B: Buffer<Message<M>>> LpView<'_, '_, M, B> {
             // It is written once all events before it are handled.
             Some(Io::NonBlocking) => {}
         }
-        digest.commit(key, M::Lp::fingerprint(message));
+        digest.commit(key, M::Lp::fingerprint(model, message));
         self.tally.committed += 1;
         self.tally.last_time = self.tally.last_time.max(key.time());
         true
