@@ -212,16 +212,22 @@ impl CallError {
         self.0.message()
     }
 
+    /// Where it happened, if it did in a run.
+    #[must_use]
+    pub fn place_in_run(&self) -> Option<&Place> {
+        let Failure::Engine { error, .. } = &self.0 else { return None };
+        match &**error {
+            RunError::Model(error) => Some(&error.place),
+            RunError::OutOfBuffers { place, .. } => Some(place),
+            _ => None,
+        }
+    }
+
     /// Where it happened: an object with `lp`, `virtual_time`, `event`, `engine`, `worker` and
     /// `seed`; empty if it did not happen in a run.
     #[must_use]
     pub fn place(&self) -> Value {
-        let Failure::Engine { error, .. } = &self.0 else { return json!({}) };
-        let place: &Place = match &**error {
-            RunError::Model(error) => &error.place,
-            RunError::OutOfBuffers { place, .. } => place,
-            _ => return json!({}),
-        };
+        let Some(place) = self.place_in_run() else { return json!({}) };
         json!({
             "lp": place.lp.map(|lp| lp.get()),
             "virtual_time": place.event.map(|event| event.time_value()),

@@ -1,6 +1,7 @@
 //! One call of a foreign handler: what it sees of the engine, and its outbox.
 //!
-//! Called by [`model`](super::model) for each event.
+//! Called by [`model`](super::model) for each event, and for each that is undone by a reverse
+//! handler.
 //!
 //! # Invariants
 //!
@@ -12,13 +13,13 @@
 
 use std::{
     mem::{MaybeUninit, offset_of},
-    slice,
+    panic, slice,
 };
 
-use warpline::{Context, LpId, Stream};
+use warpline::{Context, EventKey, LpId, Reversal, Stream};
 
 use super::{
-    failures::{Failure, Failures},
+    failures::{Failure, Failures, Role},
     words::Words,
 };
 
@@ -26,12 +27,13 @@ use super::{
 /// if it failed.
 ///
 /// State and message have at least as many words as the [`Description`](super::Description) says;
-/// in `start` the message has none.
+/// in `start` the message has none. A handler that undoes events has the words of the stream
+/// before the event, and what it sends has no effect.
 pub type Handler =
     unsafe extern "C" fn(state: *mut u64, message: *const u64, context: *mut HandlerContext) -> i32;
 
-/// What a handler sees of the engine. It writes `stream`, `len` and what `out` points to, and reads
-/// the rest.
+/// What a handler sees of the engine. It writes `stream`, `note`, `len` and what `out` points to,
+/// and reads the rest.
 #[derive(Debug)]
 #[repr(C)]
 pub struct HandlerContext {
@@ -46,6 +48,7 @@ pub struct HandlerContext {
     edge: unsafe extern "C" fn(*mut HandlerContext, u64, f64) -> f64,
     grow: unsafe extern "C" fn(*mut HandlerContext),
     abscissas: *const f64,
+    note: u64,
     // Below this, for this crate only.
     stride: usize,
     spill: Option<Box<Spill>>,
@@ -65,6 +68,7 @@ struct Spill(Vec<u64>);
 /// | `out`, `len`, `capacity` | the outbox: of each event the receiver, the delay and the message |
 /// | `grow` | a function that makes room for more of them |
 /// | `abscissas`, `edge` | a table and a function for [`Stream::exponential`] |
+/// | `note` | a word that a handler leaves for the one that undoes the event |
 pub const LAYOUT: &[(&str, usize)] = &[
     ("stream", offset_of!(HandlerContext, stream)),
     ("now", offset_of!(HandlerContext, now)),
@@ -77,6 +81,7 @@ pub const LAYOUT: &[(&str, usize)] = &[
     ("edge", offset_of!(HandlerContext, edge)),
     ("grow", offset_of!(HandlerContext, grow)),
     ("abscissas", offset_of!(HandlerContext, abscissas)),
+    ("note", offset_of!(HandlerContext, note)),
 ];
 
 /// Words of the outbox that need no allocation.
@@ -88,16 +93,73 @@ const HEAD: usize = 2;
 #[derive(Debug)]
 pub(super) struct Calls {
     parameters: Vec<u64>,
+    lps: usize,
     /// Words of an event in the outbox, and how many events it has room for.
     stride: usize,
     capacity: usize,
     pub(super) failures: Failures,
 }
 
+/// An outbox on the stack.
+type Outbox = [MaybeUninit<u64>; OUTBOX];
+
+/// What is before a handler.
+#[derive(Clone, Copy)]
+struct Situation {
+    me: LpId,
+    now: f64,
+    stream: [u64; 2],
+    note: u64,
+}
+
 impl Calls {
-    pub(super) fn new(parameters: Vec<u64>, message_words: usize) -> Self {
+    pub(super) fn new(parameters: Vec<u64>, lps: usize, message_words: usize) -> Self {
         let stride = HEAD + message_words;
-        Self { parameters, stride, capacity: OUTBOX / stride, failures: Failures::default() }
+        Self { parameters, lps, stride, capacity: OUTBOX / stride, failures: Failures::default() }
+    }
+
+    #[inline]
+    fn context(&self, situation: Situation, outbox: &mut Outbox) -> HandlerContext {
+        let Situation { me, now, stream, note } = situation;
+        HandlerContext {
+            stream,
+            now,
+            me: me.get().into(),
+            lp_count: self.lps as i64,
+            parameters: self.parameters.as_ptr(),
+            out: outbox.as_mut_ptr().cast(),
+            len: 0,
+            capacity: self.capacity as u64,
+            edge,
+            grow,
+            abscissas: Stream::exponential_abscissas().as_ptr(),
+            note,
+            stride: self.stride,
+            spill: None,
+        }
+    }
+
+    /// Keeps what a handler had before it that has failed.
+    #[cold]
+    fn note_failure(
+        &self,
+        (role, event): (Role, Option<&EventKey>),
+        Situation { me, now, stream, note }: Situation,
+        state: &[u64],
+        message: Option<&[u64]>,
+    ) {
+        let (state, message) = (state.to_vec(), message.map(<[u64]>::to_vec));
+        let event = event.copied();
+        self.failures.note(Failure {
+            role,
+            event,
+            lp: me.get(),
+            now,
+            stream,
+            note,
+            state,
+            message,
+        });
     }
 }
 
@@ -110,25 +172,11 @@ pub(super) fn call<S: Words, M: Words>(
     calls: &Calls,
     cx: &mut impl Context<M>,
 ) {
-    let mut outbox = [const { MaybeUninit::<u64>::uninit() }; OUTBOX];
+    let mut outbox = [const { MaybeUninit::uninit() }; OUTBOX];
     let stream = cx.rng().words();
+    let situation = Situation { me: cx.me(), now: cx.now().get(), stream, note: 0 };
     let before = state.keep();
-    let &Calls { ref parameters, stride, capacity, .. } = calls;
-    let mut context = HandlerContext {
-        stream,
-        now: cx.now().get(),
-        me: cx.me().get().into(),
-        lp_count: cx.lp_count() as i64,
-        parameters: parameters.as_ptr(),
-        out: outbox.as_mut_ptr().cast(),
-        len: 0,
-        capacity: capacity as u64,
-        edge,
-        grow,
-        abscissas: Stream::exponential_abscissas().as_ptr(),
-        stride,
-        spill: None,
-    };
+    let mut context = calls.context(situation, &mut outbox);
     let contents = message.map_or(&[][..], Words::get).as_ptr();
     let words = state.get_mut().as_mut_ptr();
     // SAFETY: whoever made the model has promised that the handler keeps to its arguments. The
@@ -136,10 +184,14 @@ pub(super) fn call<S: Words, M: Words>(
     let status = unsafe { handler(words, contents, &raw mut context) };
     *cx.rng() = Stream::from_words(context.stream);
     if status != 0 {
-        let place = (cx.me(), context.now, stream);
-        fail(place, S::kept(&before), message.map(Words::get), &calls.failures, cx);
+        let role = if message.is_some() { Role::Handle } else { Role::Start };
+        let message = message.map(Words::get);
+        calls.note_failure((role, cx.event_key()), situation, S::kept(&before), message);
+        cx.fail(format_args!("its handler raised an exception"));
         return;
     }
+    cx.note(context.note);
+    let stride = calls.stride;
     let sent = context.len as usize * stride;
     // SAFETY: the handler has written so many events, each of `stride` words (CALL-A).
     let mut sent = unsafe { slice::from_raw_parts(context.out, sent) };
@@ -155,18 +207,29 @@ pub(super) fn call<S: Words, M: Words>(
     }
 }
 
-/// A handler has failed.
-#[cold]
-fn fail<M>(
-    (me, now, stream): (LpId, f64, [u64; 2]),
-    state: &[u64],
-    message: Option<&[u64]>,
-    failures: &Failures,
-    cx: &mut impl Context<M>,
+/// Lets a handler undo an event.
+pub(super) fn call_reverse<S: Words, M: Words>(
+    handler: Handler,
+    state: &mut S,
+    message: &M,
+    calls: &Calls,
+    event: &mut Reversal,
 ) {
-    let (state, message) = (state.to_vec(), message.map(<[u64]>::to_vec));
-    let failure = Failure { lp: me.get(), now, stream, state, message };
-    cx.fail(format_args!("{}", failures.note(failure)));
+    let mut outbox = [const { MaybeUninit::uninit() }; OUTBOX];
+    let stream = event.rng().words();
+    let (now, note) = (event.now().get(), event.note());
+    let situation = Situation { me: event.me(), now, stream, note };
+    let before = state.keep();
+    let mut context = calls.context(situation, &mut outbox);
+    let words = state.get_mut().as_mut_ptr();
+    // SAFETY: as in `call`.
+    let status = unsafe { handler(words, message.get().as_ptr(), &raw mut context) };
+    if status != 0 {
+        let called = (Role::Reverse, Some(event.event_key()));
+        calls.note_failure(called, situation, S::kept(&before), Some(message.get()));
+        // The engine catches it. No panic, because the place of one would be here.
+        panic::resume_unwind(Box::new("its reverse handler raised an exception"));
+    }
 }
 
 /// Makes room for twice as many events, at least one more.

@@ -9,18 +9,37 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use warpline::{EventKey, error::Place};
+
 /// How many failures are kept. Speculation seldom fails more often before one of them counts.
 const KEPT: usize = 1024;
+
+/// Which handler was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The one that sends the first events.
+    Start,
+    /// The one that handles events.
+    Handle,
+    /// The one that undoes them.
+    Reverse,
+}
 
 /// A handler call that failed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
+    /// Which handler failed.
+    pub role: Role,
+    /// The event; `None` in `start`.
+    pub event: Option<EventKey>,
     /// The LP that handled the event.
     pub lp: u32,
     /// The virtual time of the event.
     pub now: f64,
-    /// The words of the LP's random stream before the call.
+    /// The words of the LP's random stream before the event.
     pub stream: [u64; 2],
+    /// The word that the handler had left for its reverse handler.
+    pub note: u64,
     /// Its state before the call.
     pub state: Vec<u64>,
     /// The message; `None` in `start`.
@@ -29,43 +48,28 @@ pub struct Failure {
 
 /// The failures of a run.
 #[derive(Debug, Default)]
-pub struct Failures(Mutex<Kept>);
-
-#[derive(Debug, Default)]
-struct Kept {
-    /// How many there were.
-    count: u64,
-    /// The last of them, with their numbers.
-    last: VecDeque<(u64, Failure)>,
-}
+pub struct Failures(Mutex<VecDeque<Failure>>);
 
 impl Failures {
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Failure>> {
         // Nothing panics while it is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a failure, and returns what its error says.
-    pub(crate) fn note(&self, failure: Failure) -> String {
+    /// Keeps a failure.
+    pub(crate) fn note(&self, failure: Failure) {
         let mut kept = self.lock();
-        kept.count += 1;
-        let number = kept.count;
-        if kept.last.len() == KEPT {
-            kept.last.pop_front();
+        if kept.len() == KEPT {
+            kept.pop_front();
         }
-        kept.last.push_back((number, failure));
-        text(number)
+        kept.push_back(failure);
     }
 
-    /// The failure that this error of a run tells of, if it is one of a handler.
+    /// The failure of the handler that was called at this place of a run, if one failed there. An
+    /// event is handled again after it was undone; then it is the last failure.
     #[must_use]
-    pub fn told_by(&self, error: &str) -> Option<Failure> {
-        let kept = self.lock();
-        let told = kept.last.iter().find(|(number, _)| error.contains(&text(*number)));
-        told.map(|(_, failure)| failure.clone())
+    pub fn at(&self, place: &Place) -> Option<Failure> {
+        let place = (place.lp?.get(), place.event);
+        self.lock().iter().rfind(|failure| (failure.lp, failure.event) == place).cloned()
     }
-}
-
-fn text(number: u64) -> String {
-    format!("its handler raised an exception (call {number})")
 }

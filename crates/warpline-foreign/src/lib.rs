@@ -19,13 +19,15 @@
 //! - **FOREIGN-A.** What a handler changes, it changes in its own state, in the words of its stream
 //!   and in its outbox; all three are rolled back by the engine.
 //! - **FOREIGN-B.** A handler that fails has no effect: its outbox is dropped, and the run ends
-//!   once the event can no longer be undone.
+//!   once the event can no longer be undone. A reverse handler that fails ends the run at once.
 
 mod call;
 mod failures;
+mod fields;
 mod model;
 mod words;
 
 pub use call::{Handler, HandlerContext, LAYOUT};
-pub use failures::{Failure, Failures};
+pub use failures::{Failure, Failures, Role};
+pub use fields::{Field, Number};
 pub use model::{Description, ForeignModel, States};

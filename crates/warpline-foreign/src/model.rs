@@ -7,15 +7,16 @@ use std::{
 };
 
 use warpline::{
-    AnyModel, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results,
+    AnyModel, ConfigError, Context, Figure, Link, LogicalProcess, LpId, Model, Results, Reversal,
     VirtualTime,
     digest::mix,
     wire::{Wire, WireError, Wires, take_bytes},
 };
 
 use super::{
-    call::{Calls, Handler, call},
+    call::{Calls, Handler, call, call_reverse},
     failures::Failures,
+    fields::{Field, Shown},
     words::{Boxed, Words},
 };
 
@@ -33,10 +34,14 @@ pub struct Description {
     pub start: Handler,
     /// Handles an event.
     pub handle: Handler,
+    /// Undoes one, if the model can: it restores the state to what it was before.
+    pub reverse: Option<Handler>,
     /// The number of LPs.
     pub lps: usize,
     /// The 64-bit words of a state.
     pub state_words: usize,
+    /// The fields of a state, for the text of the reverse check.
+    pub fields: Vec<Field>,
     /// The 64-bit words of a message.
     pub message_words: usize,
     /// The states at the beginning, one LP's after the other's.
@@ -77,7 +82,7 @@ impl ForeignModel {
     ///
     /// # Safety
     ///
-    /// For as long as the model is used, `start` and `handle` are functions that can be called from
+    /// For as long as the model is used, `start`, `handle` and `reverse` are functions that can be called from
     /// any thread, several at a time, and that keep to what [`Handler`] and
     /// [`HandlerContext`](super::HandlerContext) say: they write nothing but the words of the
     /// state, the stream and the outbox, they read nothing that changes meanwhile, and they do not
@@ -93,7 +98,7 @@ impl ForeignModel {
             return Err(ConfigError::new("states", initial.len(), &allowed));
         }
         let parameters = std::mem::take(&mut description.parameters);
-        let calls = Calls::new(parameters, description.message_words);
+        let calls = Calls::new(parameters, description.lps, description.message_words);
         Ok(Self(Arc::new(Inner { description, links, calls, states: Mutex::default() })))
     }
 
@@ -179,10 +184,11 @@ impl Results for Done {
     }
 }
 
-/// A hash of the words that does not depend on the size class: zeros at the end do not count.
-fn hash(words: &[u64]) -> u64 {
-    let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
-    words[..used].iter().fold(0, |hash, word| mix(hash, *word))
+/// A hash of a message, of the words that the model uses.
+#[inline]
+fn hash<S, M: Words>(model: &Foreign<S, M>, message: &M) -> u64 {
+    let used = model.inner.description.message_words;
+    message.get()[..used].iter().fold(0, |hash, word| mix(hash, *word))
 }
 
 impl<S: Words, M: Words> LogicalProcess for ForeignLp<S, M> {
@@ -201,14 +207,22 @@ impl<S: Words, M: Words> LogicalProcess for ForeignLp<S, M> {
         call(handle, &mut self.state, Some(message), &model.inner.calls, cx);
     }
 
-    #[inline]
-    fn identity(message: &M) -> Option<u64> {
-        Some(hash(message.get()))
+    const REVERSIBLE: bool = true;
+
+    fn reverse(&mut self, model: &Self::Model, message: &M, event: &mut Reversal) {
+        let reverse = model.inner.description.reverse;
+        let reverse = reverse.unwrap_or_else(|| unreachable!("the model is not reversible"));
+        call_reverse(reverse, &mut self.state, message, &model.inner.calls, event);
     }
 
     #[inline]
-    fn fingerprint(message: &M) -> u64 {
-        hash(message.get())
+    fn identity(model: &Self::Model, message: &M) -> Option<u64> {
+        Some(hash(model, message))
+    }
+
+    #[inline]
+    fn fingerprint(model: &Self::Model, message: &M) -> u64 {
+        hash(model, message)
     }
 
     #[inline]
@@ -256,6 +270,15 @@ impl<S: Words, M: Words> Model for Foreign<S, M> {
 
     fn links(&self, from: LpId) -> Option<Vec<Link>> {
         Some(self.inner.links.as_ref()?[from.index()].clone())
+    }
+
+    fn is_reversible(&self) -> bool {
+        self.inner.description.reverse.is_some()
+    }
+
+    fn state_text(&self, lp: &Self::Lp) -> String {
+        let Description { fields, state_words, .. } = &self.inner.description;
+        format!("{:#?}", Shown { fields, words: &lp.state.get()[..*state_words] })
     }
 
     fn parameters(&self) -> &dyn fmt::Debug {

@@ -1,13 +1,18 @@
 //! PHOLD and a queue behind C functions, as another language writes them: every engine commits what
 //! PHOLD in Rust does; states, messages and failures come back as they are.
 //!
-//! Mutations that turn this red: `call` does not put the stream back; `grow` does not copy what was
+//! Mutations that turn this red: `call` does not put the stream back; `call` leaves no note; `grow` does not copy what was
 //! sent; `Boxed::of` drops the last word; `read_words` reads one word less.
 
 #![expect(unsafe_code, reason = "handlers are functions of another language")]
 
-use warpline::{Conservative, Engine, Sequential, Simulation, Speculative, Stream, TimeWarp};
-use warpline_foreign::{Description, ForeignModel, Handler, HandlerContext, LAYOUT};
+use warpline::{
+    Conservative, Engine, ModelError, ReverseCheck, RunError, Sequential, Simulation, Speculative,
+    Stream, TimeWarp, error::Fault, settings::StateSaving,
+};
+use warpline_foreign::{
+    Description, Failure, Field, ForeignModel, Handler, HandlerContext, LAYOUT, Number, Role,
+};
 use warpline_models::{catalog::Parameters, phold::PholdParams};
 
 const LPS: usize = 37;
@@ -113,6 +118,19 @@ unsafe extern "C" fn handle<const STATE: usize, const MESSAGE: usize>(
     0
 }
 
+/// Undoes what `handle` does to the first two words, and leaves `REMOTES` undone.
+unsafe extern "C" fn reverse<const REMOTES: u64>(
+    words: *mut u64,
+    _: *const u64,
+    context: *mut HandlerContext,
+) -> i32 {
+    let words = state(words, 2);
+    let mut stream = Stream::from_words(read(context, "stream"));
+    words[0] -= 1;
+    words[1] -= u64::from(stream.chance(REMOTE)) * (1 - REMOTES);
+    0
+}
+
 fn phold<const STATE: usize, const MESSAGE: usize>() -> ForeignModel {
     model(start::<MESSAGE>, handle::<STATE, MESSAGE>, STATE, MESSAGE)
 }
@@ -123,10 +141,26 @@ fn model(
     state_words: usize,
     message_words: usize,
 ) -> ForeignModel {
-    let description = Description {
+    made(describe(start, handle, state_words, message_words))
+}
+
+fn made(description: Description) -> ForeignModel {
+    // SAFETY: the handlers here keep to their arguments.
+    unsafe { ForeignModel::new(description) }.expect("states for all LPs")
+}
+
+fn describe(
+    start: Handler,
+    handle: Handler,
+    state_words: usize,
+    message_words: usize,
+) -> Description {
+    Description {
         name: "foreign".to_owned(),
         start,
         handle,
+        reverse: None,
+        fields: vec![field_of("handled", 0), field_of("remote", 8)],
         lps: LPS,
         state_words,
         message_words,
@@ -135,9 +169,15 @@ fn model(
         identity: String::new(),
         lookahead: Some(LOOKAHEAD),
         links: None,
-    };
-    // SAFETY: the handlers above keep to their arguments.
-    unsafe { ForeignModel::new(description) }.expect("states for all LPs")
+    }
+}
+
+fn field_of(name: &str, offset: usize) -> Field {
+    Field { name: name.to_owned(), kind: Number::U64, offset, length: None }
+}
+
+fn reversible(reverse: Handler) -> ForeignModel {
+    made(Description { reverse: Some(reverse), ..describe(start::<3>, handle::<2, 3>, 2, 3) })
 }
 
 fn engines() -> Vec<Engine> {
@@ -242,10 +282,81 @@ fn a_failure_can_be_repeated() {
     for engine in engines() {
         let foreign = model(start::<3>, fail, 2, 3);
         let run = Simulation::new(foreign.clone().into_any()).engine(engine).end(40.0).run();
-        let error = run.expect_err("LP 4 fails").to_string();
-        let failure = foreign.failures().told_by(&error).expect("a handler failed");
+        let failure = failure_of(&foreign, run.expect_err("LP 4 fails"));
+        assert_eq!(failure.role, Role::Handle);
         assert!(failure.lp == 4 && failure.now > 5.0 && failure.state[0] > 0, "{failure:?}");
         assert_eq!(failure.message.as_deref().map(|words| &words[..3]), Some(&[7; 3][..]));
         assert_eq!(*first.get_or_insert(failure.clone()), failure);
+    }
+}
+
+fn failure_of(foreign: &ForeignModel, error: RunError) -> Failure {
+    let RunError::Model(ModelError { place, .. }) = error else { panic!("{error}") };
+    foreign.failures().at(&place).expect("a handler failed")
+}
+
+fn reversing() -> Engine {
+    let saving = StateSaving::Reverse;
+    TimeWarp { workers: 3, in_turn: true, saving, ..TimeWarp::default() }.into()
+}
+
+/// What reverse handlers undo is undone in the states of words, too.
+#[test]
+fn events_are_reversed() {
+    let sound = reversible(reverse::<0>).into_any();
+    let checked = Simulation::new(sound).engine(ReverseCheck).end(20.0).run().expect("sound");
+    let foreign = reversible(reverse::<0>);
+    let run = Simulation::new(foreign.into_any()).engine(reversing()).end(20.0).run();
+    let report = run.expect("sound");
+    assert!(report.totals.rolled_back_events > 0, "the test needs rollbacks");
+    assert_eq!(report.digest, checked.digest);
+    let irreversible = Simulation::new(phold::<2, 3>().into_any()).engine(ReverseCheck).run();
+    assert!(irreversible.expect_err("refused").to_string().contains("no reverse handler"));
+}
+
+/// The reverse check knows the names of fields.
+#[test]
+fn what_is_not_restored_has_a_name() {
+    let broken = reversible(reverse::<1>).into_any();
+    let error = Simulation::new(broken).engine(ReverseCheck).end(20.0).run().expect_err("broken");
+    let RunError::Model(ModelError { fault: Fault::NotReversed(found), .. }) = error else {
+        panic!("{error}")
+    };
+    assert_eq!(found.what, "`remote`");
+}
+
+unsafe extern "C" fn no_way_back(
+    words: *mut u64,
+    _: *const u64,
+    context: *mut HandlerContext,
+) -> i32 {
+    state(words, 2)[0] = 0;
+    assert_eq!(read::<u64>(context, "note"), 11);
+    1
+}
+
+unsafe extern "C" fn leave_a_note(
+    words: *mut u64,
+    message: *const u64,
+    context: *mut HandlerContext,
+) -> i32 {
+    write(context, "note", 11_u64);
+    // SAFETY: these are the arguments of this handler.
+    unsafe { handle::<2, 3>(words, message, context) }
+}
+
+/// A reverse handler that fails ends the run, and has left what it had before it: the state after
+/// the event, and the note of the handler.
+#[test]
+fn a_failed_reversal_can_be_repeated() {
+    for engine in [reversing(), ReverseCheck.into()] {
+        let describe = describe(start::<3>, leave_a_note, 2, 3);
+        let foreign = made(Description { reverse: Some(no_way_back), ..describe });
+        let run = Simulation::new(foreign.clone().into_any()).engine(engine).end(20.0).run();
+        let error = run.expect_err("it fails");
+        assert!(error.to_string().contains("its reverse handler raised an exception"), "{error}");
+        let failure = failure_of(&foreign, error);
+        assert_eq!((failure.role, failure.note), (Role::Reverse, 11), "{failure:?}");
+        assert!(failure.state[0] > 0, "{failure:?}");
     }
 }

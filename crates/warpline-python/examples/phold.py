@@ -46,6 +46,14 @@ def handle(state, msg, cx):
     cx.send(to, p.lookahead + cx.exponential(p.mean))
 
 
+@model.reverse
+def reverse(state, msg, cx):
+    p = cx.model
+    state.handled -= 1
+    if p.remote >= 1.0 or cx.chance(p.remote):
+        state.remote -= 1
+
+
 def main() -> None:
     params = Params(population=1024, remote=0.9, mean=1.0, lookahead=0.1)
     in_rust = wl.run("phold", lps=256, population=1024, remote=0.9, lookahead=0.1, end=200)

@@ -12,7 +12,7 @@ use pyo3::{
 };
 use warpline::{Link, LpId, Stream};
 use warpline_cli::{Application, Caller, ModelParams};
-use warpline_foreign::{Description, ForeignModel, Handler, LAYOUT};
+use warpline_foreign::{Description, Failure, Field, ForeignModel, Handler, LAYOUT, Number, Role};
 
 use crate::calls::{Setting, exception, looked_after};
 
@@ -43,9 +43,12 @@ pub(crate) struct Written {
     /// The addresses of the handlers, which Python keeps alive.
     start: usize,
     handle: usize,
+    reverse: Option<usize>,
     lps: usize,
     state_words: usize,
     message_words: usize,
+    /// Name, kind of number, offset and length of each field of a state.
+    fields: Vec<(String, String, usize, Option<usize>)>,
     initial: Vec<u8>,
     parameters: Vec<u8>,
     /// The parameters as JSON, for the report.
@@ -76,15 +79,28 @@ pub(crate) fn run_model<'py>(
         Ok(report) => Ok((report.to_string(), bytes(py, &foreign.take_states()))),
         Err(error) => {
             let raised = exception(py, &error)?;
-            if let Some(failure) = foreign.failures().told_by(&error.message()) {
-                let state = bytes(py, &failure.state);
-                let message = failure.message.map(|words| bytes(py, &words));
-                let told = (failure.lp, failure.now, failure.stream, state, message);
-                raised.value(py).setattr("_failure", told)?;
+            let place = error.place_in_run();
+            if let Some(failure) = place.and_then(|place| foreign.failures().at(place)) {
+                raised.value(py).setattr("_failure", told(py, &failure))?;
             }
             Err(raised)
         }
     }
+}
+
+/// What Python needs to repeat a call that failed.
+type Told<'py> =
+    (&'static str, (f64, u32), [u64; 2], u64, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
+
+fn told<'py>(py: Python<'py>, failure: &Failure) -> Told<'py> {
+    let role = match failure.role {
+        Role::Start => "start",
+        Role::Handle => "handle",
+        Role::Reverse => "reverse",
+    };
+    let message = failure.message.as_ref().map(|words| bytes(py, words));
+    let state = bytes(py, &failure.state);
+    (role, (failure.now, failure.lp), failure.stream, failure.note, state, message)
 }
 
 fn bytes<'py>(py: Python<'py>, words: &[u64]) -> Bound<'py, PyBytes> {
@@ -103,9 +119,11 @@ fn foreign(model: Written) -> Result<ForeignModel, warpline::ConfigError> {
     let description = Description {
         start: handler(model.start),
         handle: handler(model.handle),
+        reverse: model.reverse.map(handler),
         lps: model.lps,
         state_words: model.state_words,
         message_words: model.message_words,
+        fields: model.fields.into_iter().map(field).collect::<Result<_, _>>()?,
         initial: words(&model.initial),
         parameters: words(&model.parameters),
         identity: model.identity,
@@ -116,6 +134,25 @@ fn foreign(model: Written) -> Result<ForeignModel, warpline::ConfigError> {
     // SAFETY: the handlers are compiled with checks of bounds, hold no state of their own, and
     // return every exception as a status; Python keeps them and their data until the run is over.
     unsafe { ForeignModel::new(description) }
+}
+
+fn field(
+    (name, kind, offset, length): (String, String, usize, Option<usize>),
+) -> Result<Field, warpline::ConfigError> {
+    let kind = match &*kind {
+        "i1" => Number::I8,
+        "i2" => Number::I16,
+        "i4" => Number::I32,
+        "i8" => Number::I64,
+        "u1" => Number::U8,
+        "u2" => Number::U16,
+        "u4" => Number::U32,
+        "u8" => Number::U64,
+        "f4" => Number::F32,
+        "f8" => Number::F64,
+        _ => return Err(warpline::ConfigError::new(&name, kind, "a kind of numbers")),
+    };
+    Ok(Field { name, kind, offset, length })
 }
 
 fn link((from, to, lookahead): (u32, u32, f64)) -> (LpId, Link) {

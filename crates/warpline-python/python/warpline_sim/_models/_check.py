@@ -11,20 +11,15 @@ from typing import Any
 from .._errors import ConfigurationError
 from ._records import Record, meant
 
-#: What a context has.
-CONTEXT = [
-    "below",
-    "bits",
-    "chance",
-    "exponential",
-    "lp_count",
-    "me",
-    "model",
-    "now",
-    "send",
-    "uniform",
-    "uniform_in",
-]
+#: What a context has in every handler.
+_CONTEXT = ["below", "bits", "chance", "exponential", "lp_count", "me", "model", "now"]
+_CONTEXT += ["uniform", "uniform_in"]
+#: What it has in some.
+_ONLY_IN = {
+    "start": ["send"],
+    "handle": ["note", "send"],
+    "reverse": ["noted", "noted_float"],
+}
 #: Names that must not be used, and why.
 _REFUSED = {
     "random": "draw from the LP's own stream: cx.uniform(), cx.below(n), cx.exponential(mean)",
@@ -33,6 +28,11 @@ _REFUSED = {
     "open": "a handler may be executed and undone; look at the states after the run",
     "input": "a handler may be executed and undone",
 }
+
+
+def decorator(role: str) -> str:
+    """What is written before a handler."""
+    return f"@model.{'handler' if role == 'handle' else role}"
 
 
 def check(
@@ -58,8 +58,8 @@ def check(
         checker.refuse(function, f"{told} must have {len(expected)} arguments: {expected}")
     kinds = [state, None] if role == "start" else [state, message, None]
     for name, record in zip(names, kinds, strict=True):
-        known = CONTEXT if record is None else record.fields
-        owner = "the context" if record is None else f"`{record.name}`"
+        known = sorted(_CONTEXT + _ONLY_IN[role]) if record is None else record.fields
+        owner = f"the context in `{decorator(role)}`" if record is None else f"`{record.name}`"
         checker.known[name] = (owner, known)
     checker.context = names[-1]
     checker.visit(function)

@@ -73,9 +73,27 @@ def _loader(field: str, of_numba: Any, of_llvm: Any) -> Any:
     return load
 
 
-_now = _loader("now", types.float64, _F64)
-_me = _loader("me", types.int64, _I64)
-_lp_count = _loader("lp_count", types.int64, _I64)
+#: The attributes of a context.
+_ATTRIBUTES = {
+    "now": _loader("now", types.float64, _F64),
+    "me": _loader("me", types.int64, _I64),
+    "lp_count": _loader("lp_count", types.int64, _I64),
+    "noted": _loader("note", types.int64, _I64),
+    "noted_float": _loader("note", types.float64, _F64),
+}
+
+
+@intrinsic
+def _note(typing: Any, cx: Any, number: Any) -> Any:
+    """Leaves a word for the reverse handler: a whole number, or the bits of another one."""
+    kind = types.float64 if isinstance(number, types.Float) else types.int64
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = context.cast(builder, args[1], signature.args[1], kind)
+        builder.store(value, _slot(builder, args[0], "note", value.type))
+        return context.get_dummy_value()
+
+    return types.void(cx, number), generate
 
 
 @intrinsic
@@ -156,7 +174,7 @@ def _pointer(typing: Any, address: Any, kind: Any) -> Any:
 def _define_context(context: Any, parameters: Any, message: Record) -> None:
     """What the context of one model can do."""
     register_model(context)(_PointerModel)
-    for name, load in (("now", _now), ("me", _me), ("lp_count", _lp_count)):
+    for name, load in _ATTRIBUTES.items():
         overload_attribute(context, name)(_attribute(load))
 
     @intrinsic
@@ -177,6 +195,7 @@ def _define_context(context: Any, parameters: Any, message: Record) -> None:
             _high_half(_bits(cx), np.uint64(bound))
         ),
         "exponential": lambda cx, mean: lambda cx, mean: _exponential(cx, mean),
+        "note": lambda cx, number: lambda cx, number: _note(cx, number),
     }
     for name, implementation in method.items():
         overload_method(context, name)(implementation)
@@ -302,6 +321,14 @@ def start(state, message, cx):
 def handle(state, message, cx):
     try:
         user_handle(state, message, cx)
+    except Exception:
+        return 1
+    return 0
+
+
+def reverse(state, message, cx):
+    try:
+        user_reverse(state, message, cx)
     except Exception:
         return 1
     return 0

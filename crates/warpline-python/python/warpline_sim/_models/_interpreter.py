@@ -18,6 +18,10 @@ UNIT = 1.0 / (1 << 53)
 _MASK = (1 << 128) - 1
 
 
+#: A call that failed: role, time and LP, stream, note, state, message.
+Failure = tuple[str, tuple[float, int], tuple[int, int], int, bytes, bytes | None]
+
+
 class Context:
     """What a handler sees of the engine. The numbers drawn are those of every other engine."""
 
@@ -27,17 +31,30 @@ class Context:
         stream: tuple[int, int],
         parameters: View,
         message: Record,
+        note: int = 0,
     ) -> None:
         self.now, self.me, self.lp_count = place
         self.model = parameters
         self._stream = stream[1] << 64 | stream[0]
         self._message = message
+        #: The word that a handler leaves for the one that undoes the event.
+        self.noted = note
         #: Receiver, delay and message of each event.
         self.sent: list[tuple[int, float, bytes]] = []
 
     @property
     def stream(self) -> tuple[int, int]:
         return self._stream & (1 << 64) - 1, self._stream >> 64
+
+    def note(self, number: float) -> None:
+        if isinstance(number, float | np.floating):
+            (number,) = struct.unpack("=q", struct.pack("=d", number))
+        self.noted = int(number)
+
+    @property
+    def noted_float(self) -> float:
+        (number,) = struct.unpack("=d", struct.pack("=q", self.noted))
+        return float(number)
 
     def bits(self) -> int:
         state = self._stream = self._stream * MULTIPLIER & _MASK
@@ -113,12 +130,13 @@ class Interpreted:
 
     def _call(self, role: str, state: int, message: int, address: int) -> None:
         at = self._layout
-        raw = (ctypes.c_char * (at["abscissas"] + 8)).from_address(address)
+        raw = (ctypes.c_char * (at["note"] + 8)).from_address(address)
         (low, high) = struct.unpack_from("=QQ", raw, at["stream"])
         (now,) = struct.unpack_from("=d", raw, at["now"])
         (me, lps) = struct.unpack_from("=qq", raw, at["me"])
+        (note,) = struct.unpack_from("=q", raw, at["note"])
         of_state, of_message = self._records
-        context = Context((now, me, lps), (low, high), self._parameters, of_message)
+        context = Context((now, me, lps), (low, high), self._parameters, of_message, note)
         handler = self._handlers[role]
         view = _view(state, of_state)
         if role == "start":
@@ -126,6 +144,7 @@ class Interpreted:
         else:
             handler(view, _view(message, of_message), context)
         struct.pack_into("=QQ", raw, at["stream"], *context.stream)
+        struct.pack_into("=q", raw, at["note"], context.noted)
         for number, (to, delay, contents) in enumerate(context.sent):
             if number == struct.unpack_from("=Q", raw, at["capacity"])[0]:
                 struct.pack_into("=Q", raw, at["len"], number)
@@ -135,17 +154,16 @@ class Interpreted:
             ctypes.memmove(out + number * len(event), event, len(event))
         struct.pack_into("=Q", raw, at["len"], len(context.sent))
 
-    def repeat(
-        self, failure: tuple[int, float, tuple[int, int], bytes, bytes | None], lps: int
-    ) -> Exception | None:
+    def repeat(self, failure: Failure, lps: int) -> Exception | None:
         """Does once more what failed, and returns the exception that it raises."""
-        lp, now, stream, state, message = failure
+        role, (now, lp), stream, note, state, message = failure
         of_state, of_message = self._records
-        context = Context((now, lp, lps), stream, self._parameters, of_message)
+        place = (now, lp, lps)
+        context = Context(place, stream, self._parameters, of_message, note)
         views = [_copy(state, of_state)]
         views += [] if message is None else [_copy(message, of_message)]
         try:
-            self._handlers["start" if message is None else "handle"](*views, context)
+            self._handlers[role](*views, context)
         except Exception as error:
             return error
         return None

@@ -16,12 +16,14 @@ from .. import _native, _progress
 from .._calls import Progress, settings_of
 from .._errors import ConfigurationError, ModelError
 from .._report import Report
-from ._check import check
+from ._check import check, decorator
 from ._graph import links_of, placement_of
 from ._interpreter import Interpreted
-from ._records import View, filled, record_of, words_of
+from ._records import View, fields_of, filled, record_of, words_of
 
 _Handler = Callable[..., Any]
+#: The engines that handlers in the interpreter run on: it is one thread.
+_IN_INTERPRETER = ("sequential", "reverse-check")
 
 
 class Model:
@@ -85,6 +87,13 @@ class Model:
         """``handle(state, msg, cx)`` handles an event."""
         return self._take("handle", handler)
 
+    def reverse(self, handler: _Handler) -> _Handler:
+        """``reverse(state, msg, cx)`` undoes what the handler did to the state for this message,
+        for ``saving="reverse"`` of Time Warp; ``engine="reverse-check"`` finds what it leaves out.
+        Its random numbers are those that the handler drew, in the same order. ``cx.noted`` is the
+        whole number that the handler left with ``cx.note``, ``cx.noted_float`` another one."""
+        return self._take("reverse", handler)
+
     def finish(self, finish: Callable[..., Mapping[str, float]]) -> Any:
         """``finish(states, params, end)`` computes the results of a run, in the interpreter: from
         the states of all LPs, an array of records, to numbers by name."""
@@ -124,9 +133,9 @@ class Model:
             ModelError: a send cannot be admitted, such as an event into the past.
             Exception: whatever a handler raises, with LP, virtual time and event in a note.
         """
-        for role, decorator in (("start", "start"), ("handle", "handler")):
+        for role in ("start", "handle"):
             if role not in self._handlers:
-                raise ConfigurationError(f"the model has no handler `@model.{decorator}`")
+                raise ConfigurationError(f"the model has no handler `{decorator(role)}`")
         given = {} if params is None else params
         values = dict(given if isinstance(given, Mapping) else vars(given))
         whole, kept = filled(self._params, values)
@@ -146,8 +155,10 @@ class Model:
             links=of_links,
             start=runner.address("start"),
             handle=runner.address("handle"),
+            reverse=runner.address("reverse") if "reverse" in self._handlers else None,
             state_words=self._state.words,
             message_words=self._message.words,
+            fields=fields_of(self._state),
             initial=self._initial(states, int(lps)),
             parameters=words_of(whole) or bytes(8),
             shown=shown,
@@ -178,13 +189,13 @@ class Model:
     def _interprets(self, asked: bool | None, settings: dict[str, Any]) -> bool:
         if asked is False:
             return False
-        engine = settings.get("engine", "sequential" if asked else None)
         if not asked and importlib.util.find_spec("numba") is not None:
             return False
-        if engine not in (None, "sequential"):
+        engine = settings.setdefault("engine", "sequential")
+        if engine not in _IN_INTERPRETER:
             why = "interpret=True" if asked else "without Numba (pip install warpline-sim[models])"
-            raise ConfigurationError(f"`engine` is {engine!r}, but must be 'sequential' with {why}")
-        settings["engine"] = "sequential"
+            allowed = " or ".join(map(repr, _IN_INTERPRETER))
+            raise ConfigurationError(f"`engine` is {engine!r}, but must be {allowed} with {why}")
         return True
 
     def _initial(self, states: Any, lps: int) -> bytes:

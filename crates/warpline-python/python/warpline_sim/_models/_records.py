@@ -148,6 +148,15 @@ def filled(record: Record, values: dict[str, Any]) -> tuple[Any, list[Any]]:
     return whole, kept
 
 
+def fields_of(record: Record) -> list[tuple[str, str, int, int | None]]:
+    """Name, kind of number, offset and length of each field."""
+    fields: Any = record.dtype.fields or {}
+    return [
+        (name, kind.base.str[1:], offset, int(np.prod(kind.shape)) if kind.shape else None)
+        for name, (kind, offset, *_) in fields.items()
+    ]
+
+
 def words_of(array: Any) -> bytes:
     """The bytes of a record, with zeros up to whole words."""
     return bytes(array.tobytes().ljust(-(-array.nbytes // 8) * 8, b"\0"))
