@@ -135,7 +135,7 @@ fn simulate(
     let started = Instant::now();
     let report = Simulation::new(model).end(circuit.end).engine(engine).run()?;
     let of_engine = started.elapsed();
-    let output: CircuitOutput = *report.output.get().ok_or("not of a circuit")?;
+    let output: &CircuitOutput = report.output.get().ok_or("not of a circuit")?;
     writeln!(text, "{output:?}")?;
     writeln!(text, "engine events {}, digest {}", report.committed_events, report.digest)?;
     let steps = output.tally.steps as f64;

@@ -10,7 +10,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 use crate::{
     integration::Scratch,
     model::{CircuitModel, CircuitOutput},
-    network::Network,
+    network::{Network, Node},
     stimulus::Segment,
     subcircuit::Carrier,
     tables::Tables,
@@ -37,7 +37,7 @@ impl Carrier for List<'_> {
         self.segments.push(Published { subcircuit, output, segment });
     }
 
-    fn sample(&mut self, _: u32, _: f64, _: f64, _: f64) {}
+    fn sample(&mut self, _: &Node, _: f64, _: f64, _: f64) {}
 }
 
 /// What the loop works on.
@@ -85,7 +85,7 @@ pub fn run(model: &CircuitModel, end: f64) -> CircuitOutput {
         all.deliver(intervals.begin(interval));
         all.steps_before(intervals.begin(interval + 1));
     }
-    CircuitOutput::new(network, std::iter::once(all.tables.tally))
+    CircuitOutput::new(network, all.tables.tally, None)
 }
 
 impl Loop<'_> {

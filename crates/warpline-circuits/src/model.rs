@@ -11,7 +11,8 @@
 //! time within a process and between processes.
 //!
 //! Voltages of watched nets leave a run as non-blocking I/O events, two intervals after the time
-//! they belong to: so they come in the order of their times.
+//! they belong to: so they come in the order of their times. Waveforms of drawn nets are part of
+//! the state instead (`trace.rs`), and change nothing that is committed.
 //!
 //! There is at most one event for steps that counts, that at `CircuitLp::scheduled`; others were
 //! superseded by an earlier one.
@@ -22,21 +23,22 @@
 
 use std::{fmt, sync::Mutex};
 
-use serde::{Deserialize, Serialize};
 use warpline::{
-    AnyModel, Context, EventKey, Io, Link, LogicalProcess, LpId, Model, VirtualTime, digest::mix,
+    AnyModel, Context, EventKey, Io, Link, LogicalProcess, LpId, Model, VirtualTime,
     state::heap_block, wire::Wires,
 };
 
 use crate::{
     circuit::{Circuit, NetId, Sample},
+    drawing::{Drawing, Drawn},
     instant::Intervals,
     integration::Scratch,
-    network::{Network, Reader},
+    network::{Network, Node, Reader},
     partition,
     stimulus::Segment,
     subcircuit::Carrier,
     tables::Tables,
+    trace::Trace,
 };
 
 /// The most subcircuits of a process, by default: two to this power.
@@ -48,7 +50,11 @@ const STRIPES: usize = 8;
 /// Intervals between the time of a sample and its delivery.
 const SAMPLE_DELAY: f64 = 2.0;
 pub use crate::{
-    partition::CircuitError, results::CircuitOutput, subcircuit::Tally, tolerance::Tolerance,
+    message::{CircuitMessage, CircuitSummary},
+    partition::CircuitError,
+    results::CircuitOutput,
+    subcircuit::Tally,
+    tolerance::Tolerance,
 };
 
 thread_local! {
@@ -78,6 +84,7 @@ pub struct CircuitModel {
     /// A process has two to this power subcircuits.
     group_bits: u32,
     sink: Option<Mutex<SampleSink>>,
+    drawing: Option<Drawing>,
 }
 
 impl fmt::Debug for CircuitModel {
@@ -101,7 +108,7 @@ impl CircuitModel {
         let given =
             |group: usize| group.max(1).checked_next_power_of_two().map_or(31, usize::ilog2);
         let group_bits = options.group.map_or(by_size, given).min(31);
-        Ok(Self { network, group_bits, sink: None })
+        Ok(Self { network, group_bits, sink: None, drawing: None })
     }
 
     /// Gives the waveforms of these nets to `sink`: a point for each step of a subcircuit. Nets
@@ -115,6 +122,18 @@ impl CircuitModel {
             node.is_watched = watched.binary_search(&node.net).is_ok();
         }
         self.sink = Some(Mutex::new(sink));
+        self
+    }
+
+    /// Draws the waveforms of a few nets up to `end` (s) as a picture of the result: those that the
+    /// circuit saves, or else inputs and `outputs`. What is committed stays the same.
+    #[must_use]
+    pub fn draw(mut self, circuit: &Circuit, outputs: &[NetId], end: f64) -> Self {
+        self.drawing = Drawing::new(circuit, outputs, end);
+        for node in &mut self.network.nodes {
+            let nets = self.drawing.as_ref().map(|drawing| &drawing.nets);
+            node.is_drawn = nets.is_some_and(|nets| nets.contains(&NetId(node.net)));
+        }
         self
     }
 
@@ -168,6 +187,8 @@ pub struct CircuitLp {
     tables: Tables,
     /// Segments that were published for readers of this process, until the next interval.
     pending: Vec<Pending>,
+    /// The waveforms of drawn nets.
+    traces: Vec<Trace>,
     /// When the event for the next steps is due; infinity for none.
     scheduled: f64,
 }
@@ -180,48 +201,23 @@ struct Pending {
 
 impl Clone for CircuitLp {
     fn clone(&self) -> Self {
-        let Self { tables, pending, scheduled } = self;
-        Self { tables: tables.clone(), pending: pending.clone(), scheduled: *scheduled }
+        let Self { tables, pending, traces, scheduled } = self;
+        Self {
+            tables: tables.clone(),
+            pending: pending.clone(),
+            traces: traces.clone(),
+            scheduled: *scheduled,
+        }
     }
 
     /// Engines that save states do so into old copies, whose memory is used again.
     fn clone_from(&mut self, source: &Self) {
-        let Self { tables, pending, scheduled } = self;
+        let Self { tables, pending, traces, scheduled } = self;
         tables.clone_from(&source.tables);
         pending.clone_from(&source.pending);
+        traces.clone_from(&source.traces);
         *scheduled = source.scheduled;
     }
-}
-
-/// The contents of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum CircuitMessage {
-    /// The steps of an interval, unless they were superseded.
-    Steps,
-    /// A segment for an input.
-    Segment {
-        /// The number of the subcircuit.
-        subcircuit: u32,
-        /// The number of the input.
-        input: u32,
-        /// Where the segment begins (s).
-        origin: f64,
-        /// The voltage there (V).
-        value: f64,
-        /// In volts per second.
-        slope: f64,
-    },
-    /// A point of the waveform of a watched net.
-    Sample {
-        /// The number of the net.
-        net: u32,
-        /// In seconds.
-        time: f64,
-        /// In volts.
-        value: f64,
-        /// In volts per second.
-        slope: f64,
-    },
 }
 
 /// Sends what a subcircuit has to tell.
@@ -233,6 +229,7 @@ struct Courier<'a, C> {
     arrival: f64,
     subcircuit: usize,
     pending: &'a mut Vec<Pending>,
+    traces: &'a mut [Trace],
     cx: &'a mut C,
 }
 
@@ -252,7 +249,18 @@ impl<C: Context<CircuitMessage>> Carrier for Courier<'_, C> {
         }
     }
 
-    fn sample(&mut self, net: u32, time: f64, value: f64, slope: f64) {
+    fn sample(&mut self, node: &Node, time: f64, value: f64, slope: f64) {
+        let net = node.net;
+        if node.is_drawn
+            && let Some(drawing) = &self.model.drawing
+        {
+            let sample = Sample { time, net: NetId(net), value, slope };
+            let mine = self.traces.iter_mut().filter(|trace| trace.net == net);
+            mine.for_each(|trace| trace.take(sample, drawing.columns));
+        }
+        if !node.is_watched {
+            return;
+        }
         let arrival = time + SAMPLE_DELAY * self.model.network.margins.lookahead;
         let message = CircuitMessage::Sample { net, time, value, slope };
         self.cx.send_io(Io::NonBlocking, self.me, (arrival - self.now).max(0.0), message);
@@ -285,7 +293,7 @@ impl CircuitLp {
         let interval = intervals.of(now);
         let (begin, end) = (intervals.begin(interval), intervals.begin(interval + 1));
         let first = model.subcircuits_of(me).start;
-        let Self { tables, pending, .. } = self;
+        let Self { tables, pending, traces, .. } = self;
         // What is delivered publishes nothing.
         let mut nothing = Vec::new();
         for Pending { reader: Reader { subcircuit, input }, segment } in pending.drain(..) {
@@ -298,6 +306,7 @@ impl CircuitLp {
                 arrival: end,
                 subcircuit: subcircuit as usize,
                 pending: &mut nothing,
+                traces,
                 cx,
             };
             subject.receive(&mut state, begin, input as usize, segment, &mut courier);
@@ -314,6 +323,7 @@ impl CircuitLp {
                     arrival: end,
                     subcircuit,
                     pending: &mut *pending,
+                    traces,
                     cx,
                 };
                 subject.fire(&mut state, scratch, &mut courier);
@@ -333,16 +343,16 @@ impl CircuitLp {
 impl LogicalProcess for CircuitLp {
     type Model = CircuitModel;
     type Message = CircuitMessage;
-    type Summary = Tally;
+    type Summary = CircuitSummary;
 
     fn start(&mut self, model: &CircuitModel, cx: &mut impl Context<CircuitMessage>) {
-        let (me, pending) = (cx.me(), &mut self.pending);
+        let (me, pending, traces) = (cx.me(), &mut self.pending, &mut self.traces);
         let first = model.subcircuits_of(me).start;
         for place in 0..self.tables.len() {
             let (subject, state) = self.tables.at(&model.network, place);
             let subcircuit = first + place;
             let mut courier =
-                Courier { model, me, now: 0.0, arrival: 0.0, subcircuit, pending, cx };
+                Courier { model, me, now: 0.0, arrival: 0.0, subcircuit, pending, traces, cx };
             subject.tell_samples(&state, 0.0, &mut courier);
         }
         let due = self.tables.first_due();
@@ -370,8 +380,9 @@ impl LogicalProcess for CircuitLp {
                 let subcircuit = subcircuit as usize;
                 let place = subcircuit - model.subcircuits_of(me).start;
                 let (subject, mut state) = self.tables.at(&model.network, place);
-                let pending = &mut self.pending;
-                let mut courier = Courier { model, me, now, arrival: now, subcircuit, pending, cx };
+                let (pending, traces) = (&mut self.pending, &mut self.traces);
+                let mut courier =
+                    Courier { model, me, now, arrival: now, subcircuit, pending, traces, cx };
                 subject.receive(&mut state, now, input as usize, segment, &mut courier);
                 let intervals = model.intervals();
                 let interval = intervals.of(*state.due);
@@ -391,32 +402,31 @@ impl LogicalProcess for CircuitLp {
         }
     }
 
-    fn finish(self, _: &CircuitModel, _: VirtualTime) -> Tally {
-        self.tables.tally
+    fn finish(self, model: &CircuitModel, end: VirtualTime) -> CircuitSummary {
+        let drawn = |trace: Trace| {
+            let columns = model.drawing.as_ref()?.columns;
+            Some(Drawn { net: trace.net, columns: trace.finish(end.get(), columns) })
+        };
+        let drawn = self.traces.into_iter().filter_map(drawn).collect();
+        CircuitSummary { tally: self.tables.tally, drawn }
     }
 
     #[inline]
-    fn identity(model: &CircuitModel, message: &CircuitMessage) -> Option<u64> {
-        Some(Self::fingerprint(model, message))
+    fn identity(_: &CircuitModel, message: &CircuitMessage) -> Option<u64> {
+        Some(message.fingerprint())
     }
 
     #[inline]
     fn heap_bytes(&self) -> usize {
-        self.tables.heap_bytes() + heap_block(self.pending.capacity() * size_of::<Pending>())
+        // TRACE-A: the columns are shared.
+        self.tables.heap_bytes()
+            + heap_block(self.pending.capacity() * size_of::<Pending>())
+            + heap_block(self.traces.capacity() * size_of::<Trace>())
     }
 
     #[inline]
     fn fingerprint(_: &CircuitModel, message: &CircuitMessage) -> u64 {
-        match *message {
-            CircuitMessage::Steps => 0,
-            CircuitMessage::Segment { subcircuit, input, origin, value, slope } => {
-                let to = u64::from(subcircuit) << 32 | u64::from(input);
-                mix(mix(to ^ origin.to_bits(), value.to_bits()), slope.to_bits())
-            }
-            CircuitMessage::Sample { net, time, value, slope } => {
-                mix(mix(u64::from(net) ^ time.to_bits(), value.to_bits()), slope.to_bits())
-            }
-        }
+        message.fingerprint()
     }
 }
 
@@ -433,8 +443,12 @@ impl Model for CircuitModel {
     }
 
     fn make_lp(&self, id: LpId) -> CircuitLp {
-        let tables = Tables::new(&self.network, self.subcircuits_of(id));
-        CircuitLp { tables, pending: Vec::new(), scheduled: f64::INFINITY }
+        let subcircuits = self.subcircuits_of(id);
+        let nodes = subcircuits.clone().flat_map(|index| self.network.nodes_of(index));
+        let drawn = nodes.filter(|node| self.drawing.is_some() && node.is_drawn);
+        let traces = drawn.map(|node| Trace::new(node.net)).collect();
+        let tables = Tables::new(&self.network, subcircuits);
+        CircuitLp { tables, pending: Vec::new(), traces, scheduled: f64::INFINITY }
     }
 
     /// Blocks of neighbors, dealt out in turn: parts of a circuit are busy at different times.
@@ -443,8 +457,14 @@ impl Model for CircuitModel {
         id.index() * stripes / self.lp_count().max(1) % workers
     }
 
-    fn reduce(&self, tallies: impl Iterator<Item = Tally>) -> CircuitOutput {
-        CircuitOutput::new(&self.network, tallies)
+    fn reduce(&self, summaries: impl Iterator<Item = CircuitSummary>) -> CircuitOutput {
+        let (mut sum, mut drawn) = (Tally::default(), Vec::new());
+        for summary in summaries {
+            sum.add(&summary.tally);
+            drawn.extend(summary.drawn);
+        }
+        let waveforms = self.drawing.as_ref().map(|drawing| drawing.finish(drawn));
+        CircuitOutput::new(&self.network, sum, waveforms)
     }
 
     fn lookahead(&self) -> Option<f64> {

@@ -84,10 +84,20 @@ pub(crate) struct Node {
     pub(crate) is_stack: bool,
     /// The voltage that the junctions of its channels draw it to.
     pub(crate) bulk: Option<f64>,
-    /// Whether its waveform is written.
+    /// Whether its waveform leaves the run as outputs.
     pub(crate) is_watched: bool,
+    /// Whether the result has its waveform.
+    pub(crate) is_drawn: bool,
     /// Its voltage at the start.
     pub(crate) initial: f64,
+}
+
+impl Node {
+    /// Whether a process tells its waveform.
+    #[inline]
+    pub(crate) const fn is_told(&self) -> bool {
+        self.is_watched || self.is_drawn
+    }
 }
 
 /// What an input reads.

@@ -401,6 +401,7 @@ impl Partition<'_> {
                     is_signal: signal[net as usize] || draft.is_between_channels(node),
                     is_stack: draft.is_stack(node),
                     is_watched: false,
+                    is_drawn: false,
                     bulk: draft.bulk(node),
                     initial: draft.bulk(node).filter(|_| draft.is_stack(node)).unwrap_or(0.0),
                 });

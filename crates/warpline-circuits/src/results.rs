@@ -3,12 +3,12 @@
 //! Made by the [model](crate::model) and by the [bare loop](crate::bare) from what subcircuits
 //! count.
 
-use warpline::{Figure, Results};
+use warpline::{Figure, Results, picture::Picture};
 
-use crate::{network::Network, subcircuit::Tally};
+use crate::{drawing::Waveforms, network::Network, subcircuit::Tally};
 
 /// The result of a simulation.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CircuitOutput {
     /// Subcircuits: channel-connected components.
     pub subcircuits: u64,
@@ -20,30 +20,26 @@ pub struct CircuitOutput {
     pub signals: u64,
     /// The time from a segment's origin to its delivery (s).
     pub lookahead: f64,
+    /// The waveforms of nets that were to be drawn.
+    pub waveforms: Option<Waveforms>,
 }
 
 impl CircuitOutput {
-    pub(crate) fn new(network: &Network, tallies: impl Iterator<Item = Tally>) -> Self {
-        let mut sum = Tally::default();
-        for tally in tallies {
-            sum.steps += tally.steps;
-            sum.events += tally.events;
-            sum.crossings += tally.crossings;
-            sum.energy += tally.energy;
-        }
+    pub(crate) fn new(network: &Network, tally: Tally, waveforms: Option<Waveforms>) -> Self {
         Self {
             subcircuits: network.subcircuits.len() as u64,
             transistors: network.transistors as u64,
-            tally: sum,
+            tally,
             signals: network.nodes.iter().filter(|node| node.is_signal).count() as u64,
             lookahead: network.margins.lookahead,
+            waveforms,
         }
     }
 }
 
 impl Results for CircuitOutput {
     fn figures(&self) -> Vec<Figure> {
-        let Self { subcircuits, transistors, tally, signals, lookahead } = *self;
+        let Self { subcircuits, transistors, tally, signals, lookahead, .. } = *self;
         let figure = Figure::new;
         vec![
             figure("subcircuits", subcircuits as f64, "", "channel-connected components"),
@@ -65,5 +61,9 @@ impl Results for CircuitOutput {
             figure("energy", tally.energy, "J", "from sources, through channels and resistors"),
             figure("lookahead", lookahead, "s", "from a segment's origin to its delivery"),
         ]
+    }
+
+    fn pictures(&self) -> Vec<Picture> {
+        self.waveforms.iter().map(Waveforms::picture).collect()
     }
 }

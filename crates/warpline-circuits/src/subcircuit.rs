@@ -18,7 +18,7 @@
 
 use crate::{
     integration::{Scratch, Stepped},
-    network::{Driver, Network, Template},
+    network::{Driver, Network, Node, Template},
     stimulus::{self, Segment},
     tolerance::Margins,
 };
@@ -85,14 +85,24 @@ pub struct Tally {
     pub energy: f64,
 }
 
+impl Tally {
+    /// Adds another one.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.steps += other.steps;
+        self.events += other.events;
+        self.crossings += other.crossings;
+        self.energy += other.energy;
+    }
+}
+
 /// What carries the effects of a subcircuit to others. Called by reference, half a time per step:
 /// so the code of a step is compiled once, and not for each engine (half of the crate's build).
 pub(crate) trait Carrier {
     /// Publishes a new segment of an output.
     fn publish(&mut self, output: usize, segment: Segment);
 
-    /// Tells a voltage and its slope of a watched node.
-    fn sample(&mut self, net: u32, time: f64, value: f64, slope: f64);
+    /// Tells a voltage and its slope of a node that is watched or drawn.
+    fn sample(&mut self, node: &Node, time: f64, value: f64, slope: f64);
 }
 
 /// A subcircuit of a network, to be worked on.
@@ -243,8 +253,8 @@ impl Subject<'_> {
         for (node, about) in nodes.iter().enumerate() {
             let (old, new) = (scratch.kept(node), state.nodes[node]);
             state.tally.crossings += u64::from(about.is_signal && (old < half) != (new < half));
-            if about.is_watched {
-                carrier.sample(about.net, now, new, state.nodes[n + node]);
+            if about.is_told() {
+                carrier.sample(about, now, new, state.nodes[n + node]);
             }
         }
         let growth = (SAFETY * margins.step_error / stepped.error).sqrt();
@@ -332,11 +342,11 @@ impl Subject<'_> {
         carrier.publish(output, segment);
     }
 
-    /// Tells that watched nodes come to rest, or leave it.
+    /// Tells that watched or drawn nodes come to rest, or leave it.
     pub(crate) fn tell_samples(&self, state: &State<'_>, time: f64, carrier: &mut dyn Carrier) {
         for (node, about) in self.network.nodes_of(self.index).iter().enumerate() {
-            if about.is_watched {
-                carrier.sample(about.net, time, state.nodes[node], 0.0);
+            if about.is_told() {
+                carrier.sample(about, time, state.nodes[node], 0.0);
             }
         }
     }

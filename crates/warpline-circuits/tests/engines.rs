@@ -4,14 +4,16 @@
 //!
 //! - `State::clone_from` forgets the inputs: Time Warp and the speculative engine commit something
 //!   else.
+//! - `CircuitLp::clone_from` forgets the traces: Time Warp draws something else.
 //! - `Loop::deliver` of the bare loop delivers at the end of the interval: it commits something
 //!   else.
 
 use std::sync::{Arc, Mutex};
 
 use warpline::{
-    AnyModel, Auto, Conservative, Engine, Results, Sequential, Simulation, Speculative, TimeWarp,
+    Auto, Conservative, Engine, Results, Sequential, Simulation, Speculative, TimeWarp,
     digest::CommitDigest,
+    picture::Picture,
     settings::{CheckpointInterval, StateSaving, Synchronization, SynchronizationKind},
 };
 use warpline_circuits::{
@@ -37,12 +39,13 @@ fn workload(generator: Generator, capacitances: Capacitances) -> Workload {
     generator.workload(&stimuli, capacitances).expect("good stimuli")
 }
 
-/// What a run commits: its digest, the results with every bit, and the samples.
+/// What a run commits: its digest, the results with every bit, the samples, and the pictures.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     digest: CommitDigest,
     results: Vec<u64>,
     samples: Vec<[u64; 4]>,
+    pictures: Vec<Picture>,
 }
 
 fn bits(results: &impl Results) -> Vec<u64> {
@@ -59,11 +62,13 @@ fn run(workload: &Workload, group: usize, engine: Engine) -> Outcome {
     };
     let options = Options { group: Some(group), ..Options::default() };
     let model = CircuitModel::new(&workload.circuit, options).expect("a sound circuit");
-    let model: AnyModel = model.watch(workload.outputs.iter().copied(), Box::new(sink)).into_any();
+    let model = model.watch(workload.outputs.iter().copied(), Box::new(sink));
+    let model = model.draw(&workload.circuit, &workload.outputs, workload.circuit.end).into_any();
     let mut simulation = Simulation::new(model).end(workload.circuit.end).engine(engine);
     let report = simulation.run().expect("a sound circuit");
     let samples = std::mem::take(&mut *samples.lock().expect("no panic"));
-    Outcome { digest: report.digest, results: bits(&report.output), samples }
+    let (results, pictures) = (bits(&report.output), report.output.pictures());
+    Outcome { digest: report.digest, results, samples, pictures }
 }
 
 #[test]
@@ -90,6 +95,7 @@ fn every_engine_commits_the_same_waveforms() {
             assert_eq!(found.digest, expected.digest, "{generator} on {engine:?}");
             assert_eq!(found.results, expected.results, "{generator} on {engine:?}");
             assert!(found.samples == expected.samples, "{generator} on {engine:?}: samples");
+            assert!(found.pictures == expected.pictures, "{generator} on {engine:?}: pictures");
         }
     }
 }

@@ -9,6 +9,7 @@ use warpline::{
     AnyModel, Auto, Balance, Conservative, Engine, Intervals, Sequential, Simulation, Speculative,
     TimeWarp, pending::PendingKind, replication::Precision, settings::EngineKind,
 };
+use warpline_models::catalog::RunSetup;
 
 use crate::{
     profile_args::ProfileArgs,
@@ -108,6 +109,11 @@ impl CommonArgs {
             }
             engine => engine,
         }
+    }
+
+    /// What a model is made for, if nothing is to be seen of it but its report.
+    pub(crate) const fn setup(&self, seed: u64) -> RunSetup {
+        RunSetup { seed, end: self.end, records: true, pictures: false }
     }
 
     /// The threads that each of this number of runs keeps busy.

@@ -14,7 +14,7 @@ use warpline::{
     AnyModel, Report, Results, Sequential, Simulation, any_model::AnyOutput, monitor::Monitor,
     pending::PendingKind, settings::EngineKind,
 };
-use warpline_models::catalog::{ModelParams, Prepared, Recorded};
+use warpline_models::catalog::{ModelParams, Prepared, Recorded, RunSetup};
 
 use crate::{
     Application,
@@ -84,7 +84,8 @@ pub(crate) fn execute(
         several => Box::new(progress::of_runs(quiet, several, "replicating")),
     };
     let caller = Caller { stop: interrupt::flag(), show: &*show };
-    let Some((report, difference)) = told(params, args, &launch, caller, page.is_some())? else {
+    let Some((report, difference)) = told(params, args, &launch, caller, args.report.is_some())?
+    else {
         return Ok(());
     };
     if let Some(mut page) = page {
@@ -146,7 +147,8 @@ pub(crate) fn pool(jobs: usize) -> Result<rayon::ThreadPool, Failure> {
 }
 
 /// The report, and the difference that `--verify` found; nothing where another process has them.
-/// A single run is `watched` for plots of how it went on.
+/// A single run is `watched` for plots of how it went on and for the model's pictures; it is the
+/// same on all ranks.
 pub(crate) fn told(
     params: &ModelParams,
     args: &RunArgs,
@@ -161,7 +163,7 @@ pub(crate) fn told(
         // Nothing is recorded: one recording cannot hold several runs.
         refuse_files(params, flag)?;
         refuse_trace(args, flag)?;
-        let Prepared { model, end, .. } = prepare(params, common.seed, true)?;
+        let Prepared { model, end, .. } = prepare(params, &common.setup(common.seed))?;
         let end = common.end.unwrap_or(end);
         return replications(args, params, model, end, caller)
             .map(|report| Some((Told::Replications(report), None)));
@@ -171,7 +173,9 @@ pub(crate) fn told(
         refuse_files(params, "--find-warmup")?;
     }
     // The first process records what all ranks send it, and may be the only one that cannot.
-    let prepared = prepare(params, common.seed, launch.is_first());
+    let setup = common.setup(common.seed);
+    let setup = RunSetup { records: launch.is_first(), pictures: watched, ..setup };
+    let prepared = prepare(params, &setup);
     let Prepared { model, end, recording } = prepared.map_err(|failure| launch.give_up(failure))?;
     let end = common.end.unwrap_or(end);
     let (series, monitor) = (Mutex::new(Series::default()), Monitor::default());
@@ -231,9 +235,9 @@ fn lock(series: &Mutex<Series>) -> MutexGuard<'_, Series> {
     series.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes the model, and what is recorded, if this process `records`.
-pub(crate) fn prepare(params: &ModelParams, seed: u64, records: bool) -> Result<Prepared, Failure> {
-    params.prepare(seed, records).map_err(Failure::refused)
+/// Makes the model, and what is recorded.
+pub(crate) fn prepare(params: &ModelParams, run: &RunSetup) -> Result<Prepared, Failure> {
+    params.prepare(run).map_err(Failure::refused)
 }
 
 /// Refuses files for several runs: a recording holds one. `several` says what was asked for.

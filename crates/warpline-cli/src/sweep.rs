@@ -194,7 +194,7 @@ impl Point {
     fn report(&self, seed: u64, jobs: usize, caller: Caller<'_>) -> Result<RunReport, Failure> {
         let Self { common, params, .. } = self;
         refuse_files(params, "a sweep")?;
-        let Prepared { model, end, recording } = prepare(params, seed, true)?;
+        let Prepared { model, end, recording } = prepare(params, &common.setup(seed))?;
         let end = common.end.unwrap_or(end);
         let simulation = common.simulation(model, end, caller.stop).seed(seed);
         let report =

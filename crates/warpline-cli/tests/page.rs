@@ -87,6 +87,40 @@ fn models_have_pictures() {
     }
 }
 
+/// The waveforms of a circuit: a lane for each net, and what is under the pointer in each. What the
+/// run commits does not depend on the page; on several ranks, rank 0 has the waveforms of all.
+#[test]
+fn circuits_have_waveforms() {
+    let line = "run circuit --generate adder:3 --vectors 3";
+    let page = page(line);
+    says(&page, &["When it happened", "inputs that change and outputs.", "time in ns"]);
+    says(&page, &[">s0</span>", ">cout</span>", "Each lane is from 0 V to 3.3 V."]);
+    assert_eq!(lanes(&page).len(), page.matches("class=\"name\"").count());
+    assert!(lanes(&page).len() > 6, "{page}");
+    assert!(page.contains("\ns0: 0 V\n") && page.contains("\ns0: 3.3 V\n"), "{page}");
+    assert!(!page.contains("NaN") && page.len() < 200_000, "{}", page.len());
+    let folder = tempfile::tempdir().expect("a folder");
+    let digest = |line: &str| {
+        let output = warpline(&format!("{line} --format json"), &folder.path().join("page.html"));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.lines().find(|line| line.contains("\"digest\"")).map(str::to_owned)
+    };
+    let plain = Command::new(env!("CARGO_BIN_EXE_warpline")).args(line.split(' ')).output();
+    let plain = String::from_utf8_lossy(&plain.expect("it starts").stdout).into_owned();
+    let told = digest(line).expect("a digest");
+    let told = told.trim().trim_start_matches("\"digest\": \"").trim_end_matches("\",");
+    assert!(plain.contains(told), "{plain} has not {told}");
+    let ranks = self::page(&format!("{line} --ranks 2 --engine conservative --workers 1"));
+    assert_eq!(lanes(&ranks), lanes(&page));
+}
+
+/// The curves of the lanes of a page.
+fn lanes(page: &str) -> Vec<&str> {
+    let lanes = page.split("class=\"lanes\"").nth(1).and_then(|rest| rest.split("</svg>").next());
+    let lanes = lanes.unwrap_or_default();
+    lanes.match_indices("<path").filter_map(|(at, _)| lanes[at..].split('>').next()).collect()
+}
+
 /// A warm-up is seen where the running means settle, of several replications, too.
 #[test]
 fn a_warm_up_has_plots() {

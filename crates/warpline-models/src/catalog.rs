@@ -43,14 +43,13 @@ pub trait Parameters:
     /// When a parameter is out of its range.
     fn model(self) -> Result<AnyModel, ConfigError>;
 
-    /// Makes the model for a run with this seed, and what the run writes beside its report. If
-    /// another process `records`, the model is the same and sends its outputs there.
+    /// Makes the model for a run, and what the run writes beside its report.
     ///
     /// # Errors
     ///
     /// When a parameter is out of its range, or a file cannot be used.
-    fn prepare(self, seed: u64, records: bool) -> Result<Prepared, Refusal> {
-        let _ = (seed, records);
+    fn prepare(self, run: &RunSetup) -> Result<Prepared, Refusal> {
+        let _ = run;
         Ok(Prepared { model: self.model()?, end: Self::END, recording: None })
     }
 
@@ -80,6 +79,21 @@ pub trait Parameters:
 
 /// Why a model could not be made: for people, in full.
 pub type Refusal = Box<dyn std::error::Error + Send + Sync>;
+
+/// What a model is made for: a run, as far as it concerns the model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunSetup {
+    /// The seed.
+    pub seed: u64,
+    /// The virtual time at which it ends, if it is not the model's own.
+    pub end: Option<f64>,
+    /// Whether this process records the outputs. If another one does, the model is the same and
+    /// sends its outputs there.
+    pub records: bool,
+    /// Whether the [pictures](warpline::Results::pictures) of the result will be looked at, so that
+    /// the run may collect what they need. It commits the same in any case.
+    pub pictures: bool,
+}
 
 /// A model that is ready for a run.
 #[derive(Debug)]
@@ -308,7 +322,7 @@ trait Chosen: fmt::Debug + Send + Sync {
     fn name(&self) -> &str;
     fn end(&self) -> f64;
     fn model(&self) -> Result<AnyModel, ConfigError>;
-    fn prepare(&self, seed: u64, records: bool) -> Result<Prepared, Refusal>;
+    fn prepare(&self, run: &RunSetup) -> Result<Prepared, Refusal>;
     fn writes_files(&self) -> bool;
     fn to_json(&self) -> Value;
 }
@@ -326,8 +340,8 @@ impl<P: Parameters> Chosen for P {
         Parameters::model(self.clone())
     }
 
-    fn prepare(&self, seed: u64, records: bool) -> Result<Prepared, Refusal> {
-        Parameters::prepare(self.clone(), seed, records)
+    fn prepare(&self, run: &RunSetup) -> Result<Prepared, Refusal> {
+        Parameters::prepare(self.clone(), run)
     }
 
     fn writes_files(&self) -> bool {
@@ -360,7 +374,7 @@ impl<F: Fn() -> AnyModel + Send + Sync> Chosen for Made<F> {
         Ok((self.make)())
     }
 
-    fn prepare(&self, _: u64, _: bool) -> Result<Prepared, Refusal> {
+    fn prepare(&self, _: &RunSetup) -> Result<Prepared, Refusal> {
         Ok(Prepared { model: (self.make)(), end: self.end(), recording: None })
     }
 
@@ -417,14 +431,14 @@ impl ModelParams {
         self.0.model()
     }
 
-    /// Makes the model for a run with this seed, and what the run writes beside its report. On
-    /// several ranks only the first process `records`; the model is the same at all.
+    /// Makes the model for a run, and what the run writes beside its report. On several ranks only
+    /// the first process records; the model is the same at all.
     ///
     /// # Errors
     ///
     /// When a parameter is out of its range, or a file cannot be used.
-    pub fn prepare(&self, seed: u64, records: bool) -> Result<Prepared, Refusal> {
-        self.0.prepare(seed, records)
+    pub fn prepare(&self, run: &RunSetup) -> Result<Prepared, Refusal> {
+        self.0.prepare(run)
     }
 
     /// Whether a run writes files of its own beside its report: then it has to be a single one.

@@ -33,7 +33,9 @@ use warpline_circuits::{
     workload::Workload as CircuitWorkload,
 };
 
-use crate::catalog::{Domain, Load, Parameters, Prepared, Recorded, Recording, Refusal, Workload};
+use crate::catalog::{
+    Domain, Load, Parameters, Prepared, Recorded, Recording, Refusal, RunSetup, Workload,
+};
 
 /// The circuit that is generated if none is given.
 const BUILT_IN: Generator = Generator::Multiplier(16);
@@ -199,13 +201,16 @@ impl Parameters for CircuitParams {
         Ok(model.map_err(|error| refused(&error))?.into_any())
     }
 
-    fn prepare(self, seed: u64, records: bool) -> Result<Prepared, Refusal> {
-        let workload = self.workload(seed)?;
+    fn prepare(self, run: &RunSetup) -> Result<Prepared, Refusal> {
+        let workload = self.workload(run.seed)?;
         let circuit = &workload.circuit;
         let mut model = CircuitModel::new(circuit, self.options())?;
+        if run.pictures {
+            model = model.draw(circuit, &workload.outputs, run.end.unwrap_or(circuit.end));
+        }
         let mut recording = None;
         let outputs = self.outputs(&workload, &model);
-        if let Some(outputs) = outputs.as_ref().filter(|_| !records) {
+        if let Some(outputs) = outputs.as_ref().filter(|_| !run.records) {
             model = model.watch(outputs.nets(circuit), Box::new(|_| {}));
         } else if let Some(outputs) = outputs {
             let recorder = Recorder::create(circuit, &outputs)?;

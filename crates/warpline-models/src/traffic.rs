@@ -18,7 +18,7 @@ use warpline_traffic::{
 pub use warpline_traffic::{params::TrafficParams, source::Source};
 
 use crate::catalog::{
-    Domain, Hold, Load, Parameters, Prepared, Recorded, Recording, Refusal, Workload,
+    Domain, Hold, Load, Parameters, Prepared, Recorded, Recording, Refusal, RunSetup, Workload,
 };
 
 impl Parameters for TrafficParams {
@@ -38,9 +38,9 @@ impl Parameters for TrafficParams {
         }
     }
 
-    fn prepare(self, _: u64, records: bool) -> Result<Prepared, Refusal> {
+    fn prepare(self, run: &RunSetup) -> Result<Prepared, Refusal> {
         let mut model = Traffic::new(self)?;
-        let recorder = if records { model.record()? } else { None };
+        let recorder = if run.records { model.record()? } else { None };
         let recording = recorder
             .map(|recorder| Box::new(Files(Mutex::new(Some(recorder)))) as Box<dyn Recording>);
         Ok(Prepared { model: model.into_any(), end: Self::END, recording })

@@ -107,6 +107,11 @@ def test_a_report_has_a_page() -> None:
     assert " ± " in wl.replicate("phold", 3, **SMALL).html()
 
 
+def test_circuits_have_waveforms() -> None:
+    page = wl.run("circuit", generate="chain:3", vectors=2).html()
+    assert "Waveforms" in page and "time in ns" in page
+
+
 def test_the_warm_up_is_found():
     report = wl.run("phold", lps=16, population=64, end=60, find_warmup=50)
     assert set(report.warm_up["results"]) == set(report.results)

@@ -52,4 +52,13 @@ pub enum Shape {
         /// The numbers, 0 or more.
         values: Vec<f64>,
     },
+    /// On lines over one axis, each in a lane of its own, from the top.
+    Lanes {
+        /// What the axis has, with its unit.
+        axis: Cow<'static, str>,
+        /// The names of the lanes.
+        names: Vec<String>,
+        /// As many lines: places on the axis, 0 or more and in order, and numbers.
+        lines: Vec<Vec<[f64; 2]>>,
+    },
 }

@@ -10,6 +10,7 @@
 //! - **PAGE-B.** The page refers to nothing outside itself.
 
 mod command_line;
+mod lanes;
 mod picture;
 mod plot;
 mod replications;

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::{
-    Report,
+    Report, lanes,
     plot::{BOTTOM, LEFT, RIGHT, SIZE, Scale, TOP, tenths, value_axis},
 };
 use crate::format::significant;
@@ -18,13 +18,22 @@ pub(super) fn pictures(report: Report<'_>) -> Markup {
         report.items("pictures").iter().filter_map(Value::as_object).map(Report).collect();
     html! {
         @if !pictures.is_empty() {
-            h2 { "Where it happened" }
+            @let over_time = pictures.iter().any(|picture| picture.text("shape") == "lanes");
+            h2 { (if over_time { "When it happened" } else { "Where it happened" }) }
             div.plots { @for &picture in &pictures { (figure(picture)) } }
         }
     }
 }
 
 fn figure(picture: Report<'_>) -> Markup {
+    if picture.text("shape") == "lanes" {
+        return html! {
+            figure.wide {
+                figcaption { b { (picture.text("title")) } (picture.text("meaning")) }
+                (lanes::lanes(picture))
+            }
+        };
+    }
     let values = Values::of(picture);
     let svg = match picture.text("shape") {
         "grid" => grid(picture, &values),

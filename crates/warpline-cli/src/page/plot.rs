@@ -148,7 +148,7 @@ pub(super) fn tenths(number: f64) -> String {
 
 /// An axis from 0 to beyond all numbers.
 pub(super) struct Scale {
-    ticks: Vec<f64>,
+    pub(super) ticks: Vec<f64>,
     most: f64,
     /// The places of 0 and of the greatest number.
     ends: (f64, f64),

@@ -4,6 +4,12 @@
 /// The text of a number: three digits, without zeros at the end.
 #[must_use]
 pub fn label(number: f64) -> String {
+    // A number this small would be mostly zeros.
+    if number != 0.0 && number.abs() < 1e-4 {
+        let text = format!("{number:.2e}");
+        let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+        return format!("{}e{power}", digits.trim_end_matches('0').trim_end_matches('.'));
+    }
     let digits = (2.0 - number.abs().max(1e-9).log10().floor()).clamp(0.0, 9.0);
     let text = format!("{number:.0$}", digits as usize);
     if text.contains('.') {
@@ -41,7 +47,9 @@ mod tests {
 
     #[test]
     fn labels_are_short() {
-        for (number, text) in [(0.0, "0"), (0.5, "0.5"), (1250.0, "1250"), (0.1 + 0.2, "0.3")] {
+        for (number, text) in
+            [(0.0, "0"), (0.5, "0.5"), (1250.0, "1250"), (0.1 + 0.2, "0.3"), (3e-8, "3e-8")]
+        {
             assert_eq!(label(number), text);
         }
     }

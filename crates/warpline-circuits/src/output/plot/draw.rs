@@ -12,7 +12,8 @@ use plotters::{
     },
 };
 
-use super::sketch::{COLUMNS, Column, Trace};
+use super::sketch::{COLUMNS, Trace};
+use crate::waveform::Columns;
 
 /// The place of the lanes in the picture, in SVG units.
 const LEFT: i32 = 190;
@@ -27,10 +28,6 @@ const TEXT: RGBColor = RGBColor(40, 40, 40);
 /// Colors that people with any kind of color blindness can tell apart (Okabe and Ito 2008).
 const COLORS: [RGBColor; 4] =
     [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(0, 158, 115), RGBColor(204, 121, 167)];
-/// Units of time, and how many of them are in a second.
-const UNITS: [(&str, f64); 6] =
-    [("s", 1.0), ("ms", 1e3), ("µs", 1e6), ("ns", 1e9), ("ps", 1e12), ("fs", 1e15)];
-
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn<T> = Result<T, DrawingAreaErrorKind<io::Error>>;
 
@@ -62,7 +59,7 @@ pub(super) fn svg(title: &str, traces: &[Trace], end: f64) -> Drawn<String> {
 
 /// Draws the axis of time, and a line for each number at it.
 fn times(picture: &Area<'_>, end: f64, bottom: i32) -> Drawn<()> {
-    let (unit, scale) = *UNITS.iter().find(|(_, scale)| end * scale >= 1.0).unwrap_or(&UNITS[5]);
+    let (unit, scale) = Columns { end, count: COLUMNS }.unit();
     let end = end * scale;
     let power = 10.0_f64.powi((end / 5.0).log10().floor() as i32);
     let steps = [1.0, 2.0, 5.0, 10.0].map(|n| n * power);
@@ -100,13 +97,10 @@ fn lane(
     write(picture, &name, (LEFT - 48, floor - USED / 2), 14, HPos::Right)?;
     let mut points: Vec<(i32, i32)> = Vec::new();
     for (n, column) in trace.columns.iter().enumerate() {
-        let Some(Column { first, low, high, last }) = *column else { continue };
+        let Some(column) = *column else { continue };
         let x = LEFT + n as i32;
-        // Extremes beyond both ends; the nearer one first, so that lines do not run back and forth.
-        let (near, far) = if last >= first { (low, high) } else { (high, low) };
-        let is_beyond = |volts: &f64| *volts < first.min(last) || *volts > first.max(last);
-        let beyond = [near, far].into_iter().filter(is_beyond).map(|volts| (x, volts));
-        for (x, volts) in once((x, first)).chain(beyond).chain([(x + 1, last)]) {
+        let beyond = column.beyond().map(|volts| (x, volts));
+        for (x, volts) in once((x, column.first)).chain(beyond).chain([(x + 1, column.last)]) {
             let point = (x, y(volts));
             let is_straight = |[a, b]: [(i32, i32); 2]| a.1 == b.1 && b.1 == point.1;
             if points.last_chunk().copied().is_some_and(is_straight) {

@@ -8,7 +8,7 @@ use super::{Plot, draw, png};
 use crate::{
     circuit::Circuit,
     output::{OutputError, file::PartialFile, slots::Slots},
-    waveform::Cubic,
+    waveform::{Column, Columns, Cubic},
 };
 
 /// The number of columns: one for each unit of the picture's width.
@@ -32,15 +32,6 @@ pub(super) struct Trace {
     slot: usize,
     pub(super) name: String,
     pub(super) columns: Vec<Option<Column>>,
-}
-
-/// The voltages of a net in one column: at its left and right border, and the extremes (V).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Column {
-    pub(super) first: f64,
-    pub(super) low: f64,
-    pub(super) high: f64,
-    pub(super) last: f64,
 }
 
 /// The kind of a picture.
@@ -110,84 +101,9 @@ impl Sketch {
 
 impl Trace {
     fn follow(&mut self, piece: &Cubic, end: f64) {
-        let width = end / COLUMNS as f64;
-        let column = |time: f64| ((time / width) as usize).min(COLUMNS - 1);
-        let (from, to) = (piece.from, piece.to.min(end));
-        if from > to {
-            return;
-        }
-        let (begin, last) = (column(from), column(to));
-        if begin == last {
-            let (low, high) = piece.extremes();
-            let (first, last) = (piece.at(from), piece.at(to));
-            return self.extend(begin, Column { first, low, high, last });
-        }
-        // Within a column it is nearly straight, but where it turns.
-        let mut value = piece.at(from);
-        for index in begin..=last {
-            let (first, next) = (value, piece.at(to.min((index + 1) as f64 * width)));
-            let (low, high) = (first.min(next), first.max(next));
-            self.extend(index, Column { first, low, high, last: next });
-            value = next;
-        }
-        for (time, value) in piece.turning_points().filter(|point| point.0 < end) {
-            if let Some(column) = &mut self.columns[column(time)] {
-                (column.low, column.high) = (column.low.min(value), column.high.max(value));
-            }
-        }
-    }
-
-    fn extend(&mut self, index: usize, new: Column) {
-        let column = &mut self.columns[index];
-        *column = Some(column.map_or(new, |old| Column {
-            first: old.first,
-            low: old.low.min(new.low),
-            high: old.high.max(new.high),
-            last: new.last,
-        }));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::{collection::vec, prelude::*};
-
-    use super::*;
-    use crate::circuit::{NetId, Sample};
-
-    proptest! {
-        /// Every voltage of the waveform is within the range of its column, and columns are joined.
-        #[test]
-        fn columns_hold_the_waveform(
-            steps in vec((0.0..0.2, 0.0..3.0, -9.0..9.0), 2..40),
-            parts in vec(0.0..1.0, 50),
-        ) {
-            let mut trace = Trace { slot: 0, name: String::new(), columns: vec![None; COLUMNS] };
-            let mut time = 0.0;
-            let samples = steps.iter().map(|&(step, value, slope)| {
-                time += step;
-                Sample { time, net: NetId(1), value, slope }
-            }).collect::<Vec<_>>();
-            const END: f64 = 3.0;
-            for pair in samples.windows(2) {
-                let piece = Cubic::between(&pair[0], &pair[1]);
-                trace.follow(&piece, END);
-                for part in &parts {
-                    let time = piece.from + part * (piece.to - piece.from);
-                    let index = (time / END * COLUMNS as f64) as usize;
-                    let Some(column) = trace.columns.get(index) else { continue };
-                    let (value, column) = (piece.at(time), column.expect("it was there"));
-                    prop_assert!((column.low - 1e-3..=column.high + 1e-3).contains(&value));
-                }
-            }
-            let first = (samples[0].time / END * COLUMNS as f64) as usize;
-            let columns = trace.columns[first..].iter();
-            let drawn: Vec<_> = columns.map_while(|column| *column).collect();
-            for pair in drawn.windows(2) {
-                // A sample at a border belongs to either column.
-                let gap = (pair[0].last - pair[1].first).abs();
-                prop_assert!(gap < 0.1, "{gap}");
-            }
+        for (index, new) in (Columns { end, count: COLUMNS }).parts(piece) {
+            let column = &mut self.columns[index];
+            *column = Some(column.map_or(new, |old| old.and(new)));
         }
     }
 }
