@@ -36,7 +36,7 @@ pub enum Command {
 
 /// Flags that a call does not take: it prints nothing, and has arguments for the rest. With those
 /// that are refused for another reason.
-fn refused<'a>(more: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn refused<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&PRINTING, &PRINTING_SWITCHES[..], &["vary"], more].concat()
 }
 

@@ -72,7 +72,7 @@ fn flags(
     Some(long_flags(all.find_subcommand(command)?.find_subcommand(model)?))
 }
 
-fn long_flags(command: &clap::Command) -> Vec<clap::Arg> {
+pub(crate) fn long_flags(command: &clap::Command) -> Vec<clap::Arg> {
     let long = command.get_arguments().filter(|flag| flag.get_long().is_some_and(|f| f != "help"));
     long.cloned().collect()
 }
@@ -174,7 +174,7 @@ pub(crate) fn unknown_model(application: &Application, name: &str) -> Failure {
 }
 
 /// Whether a flag takes `on` and `off`, which a file may write as true and false.
-fn is_on_or_off(flag: &clap::Arg) -> bool {
+pub(crate) fn is_on_or_off(flag: &clap::Arg) -> bool {
     flag.get_possible_values().iter().any(|value| value.matches("off", false))
 }
 

@@ -32,6 +32,7 @@ mod failure;
 mod format;
 mod info;
 mod interrupt;
+mod keywords;
 mod lab;
 mod nodes;
 mod output;

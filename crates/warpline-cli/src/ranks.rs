@@ -25,7 +25,7 @@ pub(crate) struct RankArgs {
     pub(crate) ranks: usize,
     /// Which worker has which processes: model, blocks, round-robin, graph (few links between
     /// workers), the number of a worker for each process (0,0,1,1), or a file with one in each line
-    #[arg(long, value_name = "NAME|FILE", default_value = "model", value_parser = placement)]
+    #[arg(long, value_name = "NAME|N,N|FILE", default_value = "model", value_parser = placement)]
     pub(crate) placement: Placement,
     /// How much processes weigh, for the placements blocks and graph: equal, trial (as many as each
     /// has events at the beginning), trial:EVENTS, or a file with a number in each line, one line

@@ -98,6 +98,12 @@ pub(crate) fn describe(py: Python<'_>, model: Option<&str>) -> PyResult<String> 
     told(py, Application::warpline().describe(model))
 }
 
+/// The keywords of all calls, as JSON.
+#[pyfunction]
+pub(crate) fn keywords(py: Python<'_>) -> String {
+    py.detach(|| Application::warpline().keywords().to_string())
+}
+
 /// The page of a report, which is JSON as `run` returns it.
 #[pyfunction]
 pub(crate) fn page(py: Python<'_>, report: &str) -> PyResult<String> {

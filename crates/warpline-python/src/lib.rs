@@ -19,7 +19,7 @@ static ALLOCATOR: NodeAllocator = NodeAllocator;
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
-    use super::calls::{describe, figures, lab, main, page, run, sweep};
+    use super::calls::{describe, figures, keywords, lab, main, page, run, sweep};
     #[pymodule_export]
     use super::models::{exponential, layout, run_model};
     /// The version, on which compiled handlers depend.

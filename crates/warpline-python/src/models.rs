@@ -3,13 +3,9 @@
 
 #![expect(unsafe_code, reason = "handlers come as addresses")]
 
-use std::mem::transmute;
+use std::{collections::BTreeMap, mem::transmute};
 
-use pyo3::{
-    exceptions::PyValueError,
-    prelude::*,
-    types::{PyBytes, PyDict},
-};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
 use warpline::{Link, LpId, Stream};
 use warpline_cli::{Application, Caller, ModelParams};
 use warpline_foreign::{Description, Failure, Field, ForeignModel, Handler, LAYOUT, Number, Role};
@@ -18,12 +14,8 @@ use crate::calls::{Setting, exception, looked_after};
 
 /// Where the fields of a handler's context are, in bytes.
 #[pyfunction]
-pub(crate) fn layout(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let fields = PyDict::new(py);
-    for (field, offset) in LAYOUT {
-        fields.set_item(field, offset)?;
-    }
-    Ok(fields)
+pub(crate) fn layout() -> BTreeMap<&'static str, usize> {
+    LAYOUT.iter().copied().collect()
 }
 
 /// Draws an exponential number with mean 1 from the stream with these words; returns it, and the

@@ -10,6 +10,7 @@ const NAME: &CStr = c"arrow_array_stream";
 
 /// A capsule with a stream of one batch: these columns, in order, each with its cells as JSON.
 #[pyfunction]
+#[pyo3(signature = (columns) -> "object")]
 pub(crate) fn arrow_stream(py: Python<'_>, columns: &str) -> PyResult<Py<PyCapsule>> {
     let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
     let columns = serde_json::from_str(columns).map_err(|error| wrong(&error))?;

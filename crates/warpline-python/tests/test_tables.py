@@ -87,11 +87,12 @@ def test_how_a_run_went_on_is_a_table() -> None:
 def test_files_of_the_command_are_tables(tmp_path: Path) -> None:
     file = tmp_path / "sweep.csv"
     command = [sys.executable, "-m", "warpline_sim", "sweep", "phold", "--lps=16", "--end=20"]
+    command += ["--engine=sequential"]  # what others process depends on the scheduler
     command += ["--vary=remote=0.5,1", "--vary=memory=1MiB,2000000", f"--output={file}"]
     subprocess.run(command, check=True)
     table = wl.Table.read_csv(file)
     vary = {"remote": [0.5, 1], "memory": ["1MiB", "2000000"]}
-    called = wl.sweep("phold", vary, lps=16, end=20)
+    called = wl.sweep("phold", vary, lps=16, end=20, engine="sequential")
     times = {"wall_seconds", "events_per_second", "memory"}
     names = [name for name in called.column_names if name not in times]
     assert table.column_names == called.column_names and len(table) == 4

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Unpack
 
 from . import _native, _progress
 from ._report import Report
+from ._settings import ReplicateSettings, RunSettings, SweepSettings
 from ._table import Table
 
 #: ``True`` for a bar (if tqdm is installed), or a function that is called with the part that is
@@ -24,7 +25,7 @@ def _word(value: Any) -> Any:
         return os.fspath(value)
     if hasattr(value, "tolist"):  # a number or an array of NumPy
         return _word(value.tolist())
-    if isinstance(value, list | tuple):
+    if isinstance(value, Sequence):
         return ",".join(str(_word(item)) for item in value)
     return str(value)
 
@@ -34,7 +35,7 @@ def settings_of(keywords: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [(key, _word(value)) for key, value in keywords.items() if value is not None]
 
 
-def run(model: str, *, progress: Progress = False, **settings: Any) -> Report:
+def run(model: str, *, progress: Progress = False, **settings: Unpack[RunSettings]) -> Report:
     """Runs a model, and returns its report.
 
     The settings are the flags of ``warpline run MODEL``, with ``_`` in place of ``-``::
@@ -53,7 +54,11 @@ def run(model: str, *, progress: Progress = False, **settings: Any) -> Report:
 
 
 def replicate(
-    model: str, replications: int, *, progress: Progress = False, **settings: Any
+    model: str,
+    replications: int,
+    *,
+    progress: Progress = False,
+    **settings: Unpack[ReplicateSettings],
 ) -> Report:
     """Runs independent replications on all cores: ``results`` are means, and ``half_width_95``
     half the widths of their 95 % confidence intervals."""
@@ -65,7 +70,7 @@ def sweep(
     vary: Mapping[str, Iterable[Any]],
     *,
     progress: Progress = False,
-    **settings: Any,
+    **settings: Unpack[SweepSettings],
 ) -> Table:
     """Runs a model for every combination of the values of ``vary``, several at a time.
 

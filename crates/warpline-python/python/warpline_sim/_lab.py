@@ -6,10 +6,11 @@ import json
 import os
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Unpack
 
 from . import _native, _progress
 from ._calls import Progress, settings_of
+from ._settings import LabSettings
 from ._table import Table
 
 
@@ -42,7 +43,7 @@ def lab(
     *,
     output: str | os.PathLike[str] | None = None,
     progress: Progress = False,
-    **settings: Any,
+    **settings: Unpack[LabSettings],
 ) -> Findings:
     """Measures a figure of a paper; ``figures()`` names them.
 

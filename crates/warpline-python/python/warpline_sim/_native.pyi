@@ -1,6 +1,6 @@
-from collections.abc import Callable
+from _typeshed import Incomplete, SupportsGetItem
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, SupportsFloat, SupportsIndex
 
 __all__ = [
     "VERSION",
@@ -8,6 +8,7 @@ __all__ = [
     "describe",
     "exponential",
     "figures",
+    "keywords",
     "lab",
     "layout",
     "main",
@@ -17,21 +18,46 @@ __all__ = [
     "sweep",
 ]
 
-VERSION: str
+_Settings = SupportsGetItem[int, tuple[str, bool | SupportsIndex | SupportsFloat | str]]
+_Vary = SupportsGetItem[int, tuple[str, SupportsGetItem[int, str]]]
 
-_Settings = list[tuple[str, bool | int | float | str]]
-_Progress = Callable[[float, str], object] | None
+VERSION: Final[str]
 
-def run(model: str, settings: _Settings, progress: _Progress) -> str: ...
-def sweep(
-    model: str, vary: list[tuple[str, list[str]]], settings: _Settings, progress: _Progress
-) -> str: ...
-def lab(figure: str, settings: _Settings, progress: _Progress) -> list[Path]: ...
-def figures() -> str: ...
-def describe(model: str | None = None) -> str: ...
-def page(report: str) -> str: ...
-def main(words: list[str]) -> int: ...
-def arrow_stream(columns: str) -> Any: ...
-def layout() -> dict[str, int]: ...
-def exponential(low: int, high: int) -> tuple[float, int, int]: ...
-def run_model(model: object, settings: _Settings, progress: _Progress) -> tuple[str, bytes]: ...
+def arrow_stream(columns: str) -> object:
+    """A capsule with a stream of one batch: these columns, in order, each with its cells as
+    JSON."""
+
+def describe(model: str | None = None) -> str:
+    """What `warpline info` says of a model, or of all, as JSON."""
+
+def exponential(low: SupportsIndex, high: SupportsIndex) -> tuple[float, int, int]:
+    """Draws an exponential number with mean 1 from the stream with these words; returns it, and the
+    words after it."""
+
+def figures() -> str:
+    """The figures of the laboratory, as JSON."""
+
+def keywords() -> str:
+    """The keywords of all calls, as JSON."""
+
+def lab(figure: str, settings: _Settings, progress: Any | None) -> list[Path]:
+    """Measures a figure of the laboratory, and returns the paths of its files; none if it was
+    interrupted."""
+
+def layout() -> dict[str, int]:
+    """Where the fields of a handler's context are, in bytes."""
+
+def main(words: SupportsGetItem[int, str]) -> int:
+    """Carries out a command line of `warpline`, and returns its exit status."""
+
+def page(report: str) -> str:
+    """The page of a report, which is JSON as `run` returns it."""
+
+def run(model: str, settings: _Settings, progress: Any | None) -> str:
+    """Runs a model, and returns its report as JSON."""
+
+def run_model(model: Incomplete, settings: _Settings, progress: Any | None) -> tuple[str, bytes]:
+    """Runs a model, and returns its report as JSON, and the states at its end."""
+
+def sweep(model: str, vary: _Vary, settings: _Settings, progress: Any | None) -> str:
+    """Runs a model for every combination of the values of `vary`, and returns the rows as JSON."""

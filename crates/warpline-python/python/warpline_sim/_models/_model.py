@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from .. import _native, _progress
 from .._calls import Progress, settings_of
 from .._errors import ConfigurationError, ModelError
 from .._report import Report
+from .._settings import OwnSettings
 from ._check import check, decorator
 from ._graph import links_of, placement_of
 from ._interpreter import Interpreted
@@ -111,7 +112,7 @@ class Model:
         placement: Any = None,
         interpret: bool | None = None,
         progress: Progress = False,
-        **settings: Any,
+        **own: Unpack[OwnSettings],
     ) -> Report:
         """Runs the model, and returns its report; ``report.states`` has the states at the end.
 
@@ -125,14 +126,15 @@ class Model:
                 link: sender, receiver, and the least delay of its events.
             placement: The worker of each LP, an array; or a name, as ``warpline run`` takes it.
             interpret: True to run the handlers in the interpreter, on the sequential engine.
-            settings: ``end``, ``engine``, ``workers``, ``seed`` and the other flags of ``warpline
-                run``, with ``_`` in place of ``-``.
+            own: The settings: ``end``, ``engine``, ``workers``, ``seed`` and the other flags of
+                ``warpline run``, with ``_`` in place of ``-``.
 
         Raises:
             ConfigurationError: a key or a value cannot be used.
             ModelError: a send cannot be admitted, such as an event into the past.
             Exception: whatever a handler raises, with LP, virtual time and event in a note.
         """
+        settings: dict[str, Any] = {**own}
         for role in ("start", "handle"):
             if role not in self._handlers:
                 raise ConfigurationError(f"the model has no handler `{decorator(role)}`")

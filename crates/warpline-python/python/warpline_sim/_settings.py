@@ -1,0 +1,329 @@
+"""The keywords of calls, for type checkers and editors. Written by ``stubs.py``."""
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Literal, TypedDict
+
+
+class CommonSettings(TypedDict, total=False):
+    """Of every run."""
+
+    aggregation: int | str | None
+    """Bytes of messages to one worker of another rank that are sent together: auto, off, or a
+    number"""
+    as_if_many: bool | None
+    """A single worker does all that one of many does, records, saved states and GVT, instead of
+    working as the sequential engine does"""
+    balance: str | None
+    """Whether LPs move to other workers where those have less to do, and fewer workers work where
+    that is faster: on, off, or randomly:P for tests (default: on; with Time Warp: off)"""
+    batch: int | None
+    """Events that a worker handles between two looks at its inbox"""
+    buffer_quota: int | str | None
+    """With a sender pool: the free buffers that a worker tries to have after fossil collection
+    (N_buf of GTW), and how many fewer make it fill up (Δ) [default: a quarter]"""
+    cancellation: Literal["aggressive", "lazy"] | None
+    """When the events that an undone event sent are canceled"""
+    checkpoint_interval: int | str | None
+    """Events of a process from one copy of its state to the next, or `auto`"""
+    costs: bool | None
+    """Measure where the time goes, by part of the engine"""
+    critical_path: Literal["events", "time"] | None
+    """Run on the engine `profile`: sequentially, and tell how fast the model could run on many
+    workers; an event costs 1, or the time that its handler takes [default: events]"""
+    edge_capacity: int | None
+    """With null messages: events that a link holds which are not handled yet"""
+    end: float | None
+    """phold: Virtual time at which the run ends [default: the model's, 1000]; hypercube: Virtual
+    time at which the run ends [default: the model's, 10000]; pcs: Virtual time at which the run
+    ends [default: the model's, 1440]; circuit: Virtual time at which the run ends [default: the
+    deck's .tran, or after the last vector]; traffic: Virtual time at which the run ends [default:
+    the model's, 86400]"""
+    engine: (
+        Literal[
+            "auto", "sequential", "conservative", "timewarp", "speculative", "reverse-check",
+            "profile", "intervals",
+        ]
+        | None
+    )
+    """Engine that executes the events"""
+    few_buffers: int | None
+    """With --memory: a worker with fewer free buffers than this asks for global virtual time"""
+    find_warmup: int | None
+    """Run on the engine `intervals`: sequentially, and find from the results of N equal intervals
+    how long the beginning lasts that is not typical [default: 250]"""
+    fossil: Literal["block", "gradual", "on-the-fly"] | None
+    """When the buffers of committed events are reclaimed"""
+    free1: float | None
+    """With --memory: a worker waits while less than this fraction of its buffers is free"""
+    free2: float | None
+    """With --memory: and until it expects to reclaim more than this fraction"""
+    global_share: float | None
+    """With --memory and a sender pool: the part of all buffers in the global pool at the start"""
+    gvt_interval: int | None
+    """Events that a worker processes before it asks for global virtual time"""
+    in_turn: bool | None
+    """All workers take turns on one thread: slow, but the run repeats itself, rollbacks and all"""
+    jobs: int | None
+    """Most replications or sweep points to run at one time [default: as many as there are cores for
+    the workers of each]"""
+    local_pool: Literal["on", "off"] | bool | None
+    """With a receiver pool: whether each worker has another one, without a lock, for sends to
+    itself"""
+    local_share: float | None
+    """With --memory and a partitioned pool: the part of its buffers that a worker keeps for sends
+    to itself [default: as for each other worker]"""
+    mail: Literal["worker", "bottom-half"] | None
+    """Where events for LPs of other workers wait: worker, in the worker's inbox; bottom-half, with
+    the LP, in its memory"""
+    memory: int | str | None
+    """Most memory that the buffers of pending events may take: 500000, 64MiB, 2GiB [default: no
+    limit]"""
+    memory_placement: Literal["off", "worker", "lp", "auto"] | Literal[False] | None
+    """Where the memory of workers is, on a machine with several NUMA nodes: off, wherever the
+    system puts it; worker, on the node of each worker's core; lp, the same, and each LP of Time
+    Warp has memory of its own, which follows it; auto, worker if there are several nodes"""
+    message_latency: int | None
+    """Time that a message between two LPs takes: in nanoseconds, or in events if one costs 1"""
+    migration_daemons: int | None
+    """With --memory-placement lp: how many threads move the pages of LPs that come to another
+    node"""
+    migration_period: float | None
+    """With --migration-daemons: the seconds between two looks of such a thread"""
+    pair_sizes: str | PathLike[str] | None
+    """With --memory and a partitioned pool: a file with the sizes of the pools relative to each
+    other, a line for each sending worker with a number for each receiving one [default: equal]"""
+    pending: Literal["ladder", "heap", "calendar", "skew", "splay"] | None
+    """Pending event set"""
+    pin: Literal["on", "off"] | bool | None
+    """Whether each worker is bound to a core of its own, where there are enough"""
+    placement_weights: str | PathLike[str] | None
+    """How much processes weigh, for the placements blocks and graph: equal, trial (as many as each
+    has events at the beginning), trial:EVENTS, or a file with a number in each line, one line per
+    process"""
+    pool: Literal["sender", "receiver", "partitioned", "adaptive"] | None
+    """Where free buffers are kept"""
+    ranks: int | None
+    """Ranks, as threads of this process; with mpirun, its processes are the ranks"""
+    saving: Literal["copy", "reverse"] | None
+    """How the states of processes are saved"""
+    scheduler: str | None
+    """With null messages: which of a worker's processes that are ready has the next turn:
+    simulation-time, fifo or lifo"""
+    seed: int | None
+    """Seed of all random streams"""
+    synchronization: (
+        Literal[
+            "auto", "windows", "null-messages", "null-messages-on-demand", "deadlock-recovery",
+        ]
+        | None
+    )
+    """How the conservative engine's workers know what they may handle"""
+    throttle: Literal["on", "off"] | bool | None
+    """Whether workers that roll back much are held back"""
+    time_barrier: float | None
+    """Time barrier at the start: nothing at or after it is handled ahead of global virtual time"""
+    width: float | str | None
+    """Speculative engine: the width of windows in units of virtual time, auto, or from:WIDTH to let
+    it find itself from there"""
+    window: float | None
+    """Handle no event further than this ahead of global virtual time [default: no limit]"""
+    workers: int | None
+    """Workers (threads) that share the processes [default: the number of cores]"""
+
+
+class OwnSettings(CommonSettings, total=False):
+    """Of a model of one's own."""
+
+    precision: str | None
+    """Replications until the 95 % confidence interval of a result, or of all results, tells its
+    value to this part: `5%`, `calls:5%`. At most 1000, or what --replications says"""
+    trace: str | PathLike[str] | None
+    """File for a trace of what each worker does, for ui.perfetto.dev"""
+    trace_memory: int | str | None
+    """Most memory for a trace while the run goes on; of long runs it shows parts [default: 4MiB]"""
+    verify: bool | None
+    """Run again on the sequential engine (from there: with another pending set) and compare what
+    was committed"""
+
+
+class ModelSettings(TypedDict, total=False):
+    """Of the models that are there."""
+
+    accident_deviation: float | None
+    """Standard deviation of that duration"""
+    accident_spread: float | None
+    """Deviation of the accidents around half of the capacity, as a part of the capacity"""
+    accident_time: float | None
+    """Mean duration of an accident"""
+    accidents: float | None
+    """Factor of the probability of an accident; 0 for none"""
+    blocks: int | None
+    """Number of equal blocks of LPs that --neighborhood counts in (the paper's processors)"""
+    call: float | None
+    """Mean length of a call, in minutes"""
+    capacitances: Literal["explicit", "full"] | None
+    """Capacitances of the built-in cells: explicit (all to ground) or full (in the transistors)"""
+    capacity: float | None
+    """Cars that the road holds, in both directions together"""
+    cells: str | None
+    """Size of the grid of cells"""
+    channels: int | None
+    """Channels of each cell"""
+    crossings: str | PathLike[str] | None
+    """Table of the crossings of the voltage half way between the rails (CSV)"""
+    dimension: int | None
+    """Dimension D of the cube: 2^D nodes with D outgoing links each"""
+    erlang_stages: int | None
+    """Stages of that time: it is Erlang distributed; 1 is exponential"""
+    generate: str | None
+    """Circuit that is generated: chain:N, adder:N, multiplier:N, ring:N or regfile:WORDSxBITS
+    [default without a netlist: multiplier:16]"""
+    grain: int | None
+    """phold: Wall time that each event keeps a core busy; pcs: Wall time that each event keeps a
+    core busy; about 30 000 in the GTW paper"""
+    grid: Literal["torus", "bounded"] | None
+    """What lies beyond the border of the grid"""
+    headway: float | None
+    """Time between two cars that drive off when the road is freed"""
+    hot: float | None
+    """Probability that a remote event goes to the hot spot: LPs side by side"""
+    hot_lps: int | None
+    """Number of LPs in the hot spot; 0 for an eighth of all"""
+    hot_period: float | None
+    """Virtual time in which the hot spot wanders once past all LPs; 0 if it stays at the first"""
+    idle: float | None
+    """Mean idle time of a portable between two calls, in minutes"""
+    interarrival: float | None
+    """Mean time from one car that joins at a junction to the next, in place of the network's"""
+    jam: float | None
+    """Probability of a jam where the road is full; it is proportional to the cars on the road"""
+    jam_delay: float | None
+    """Mean time lost in a jam, as a multiple of the time to drive without"""
+    jam_deviation: float | None
+    """Standard deviation of that multiple"""
+    junction_length: float | None
+    """Length of the road through a junction"""
+    latency: float | None
+    """Switch delay of each hop, in time units, during which the link is not occupied"""
+    leave: float | None
+    """Probability that a car leaves at a junction, in place of the network's"""
+    lookahead: float | str | None
+    """phold: Constant part of the delay, declared as the model's lookahead; circuit: Time after
+    which other subcircuits hear of a change: auto, or a time"""
+    lps: int | None
+    """phold: Number of logical processes; traffic: Number of LPs, junctions and portions of routes
+    [default: italy 1024, else one per part]"""
+    map: str | PathLike[str] | None
+    """Map colored by load, with accidents: .svg, .geojson, or .png (needs a build with `plots`)"""
+    max_length: float | None
+    """Longest message, in time units that it occupies a link; lengths are uniform"""
+    mean: float | None
+    """Mean of the exponential part of the delay"""
+    messages: int | None
+    """Number of messages in the network, distributed evenly over the nodes at the start"""
+    min_length: float | None
+    """Shortest message, in time units that it occupies a link"""
+    mobility: Literal["high", "medium", "low"] | None
+    """Mean stay as a multiple of --call, as in the GTW paper; in place of --stay"""
+    neighborhood: int | None
+    """Send remote events to the next K blocks of LPs only; 0 for all LPs"""
+    netlist: str | PathLike[str] | None
+    """Netlist: a SPICE deck (.cir, .sp, .spice) or ISCAS gates (.bench)"""
+    network: str | PathLike[str] | None
+    """The motorways: italy, grid:WIDTHxHEIGHT, or a file (csv, json, graphml, net.xml, txt)"""
+    payload: int | None
+    """Bytes that each event carries: written by its sender, read by its receiver"""
+    period: float | str | None
+    """Time from one vector to the next: 10n, 2.5e-8 (s) [default: 10n, with flip-flops 12n]"""
+    placement: int | str | PathLike[str] | Sequence[int | str | PathLike[str]] | None
+    """Which worker has which processes: model, blocks, round-robin, graph (few links between
+    workers), the number of a worker for each process (0,0,1,1), or a file with one in each line"""
+    plot: str | PathLike[str] | None
+    """Plot of the first nets that are written (.svg or .png); needs a build with `plots`"""
+    population: int | None
+    """Number of events in the system, distributed evenly over the LPs"""
+    portables: int | None
+    """Number of portables, distributed evenly over the cells at the start"""
+    raw: str | PathLike[str] | None
+    """Binary raw file of waveforms, as ngspice writes it"""
+    raw_step: float | str | PathLike[str] | None
+    """Time between the points of the raw file, or `samples` for a point at each sample of a net
+    [default: the deck's .tran, or 1000 points]"""
+    remote: float | None
+    """Probability that an event goes to a random LP and not to its sender"""
+    save: str | Sequence[str] | None
+    """Nets that are written: names with commas between [default: the deck's .save, or all]"""
+    segments: str | PathLike[str] | None
+    """Table of all LPs, with their travel times, speeds, queues and accidents (.csv)"""
+    series: str | PathLike[str] | None
+    """Time series of the whole network (.csv)"""
+    series_step: float | None
+    """Time between two points of the series"""
+    service: Literal["link", "node"] | None
+    """What messages queue for: a link each, or all of them for the node, as in the buffer paper"""
+    speed: float | None
+    """Mean speed, drawn anew for each portion"""
+    speed_deviation: float | None
+    """Standard deviation of the speed"""
+    speed_max: float | None
+    """Greatest speed; `inf` for a model without lookahead"""
+    speed_min: float | None
+    """Least speed"""
+    stay: float | None
+    """Mean stay of a portable in a cell, in minutes; `inf` for portables that never move"""
+    stop: float | None
+    """Probability that a car decides to stop, each time the queue is scanned"""
+    stop_deviation: float | None
+    """Standard deviation of that duration"""
+    stop_time: float | None
+    """Mean duration of a stop"""
+    tolerance: Literal["fast", "default", "fine"] | None
+    """How exact the simulation is"""
+    uneven: float | None
+    """How many times more cars join in the half of the LPs with the lower numbers"""
+    vcd: str | PathLike[str] | None
+    """VCD file of waveforms, as GTKWave reads it"""
+    vectors: int | None
+    """Random vectors that are applied to the inputs of gates (with flip-flops: clock cycles)
+    [default: 10]"""
+    warmup: float | None
+    """pcs: Minutes of virtual time at the start that the statistics leave out; traffic: Virtual
+    time at the start that means leave out"""
+
+
+class ReplicateSettings(OwnSettings, ModelSettings, total=False):
+    """Of ``replicate``."""
+
+
+class RunSettings(ReplicateSettings, total=False):
+    """Of ``run``."""
+
+    replications: int | None
+    """Independent replications, run in parallel"""
+
+
+class SweepSettings(CommonSettings, ModelSettings, total=False):
+    """Of ``sweep``."""
+
+    replications: int | None
+    """Independent replications, run in parallel"""
+
+
+class LabSettings(TypedDict, total=False):
+    """Of ``lab``."""
+
+    netlist: str | PathLike[str] | None
+    """Netlist that takes the place of the runtime paper's C2670 [default: a generated
+    multiplier]"""
+    payload: int | None
+    """Bytes that each event of PHOLD carries"""
+    quick: bool | None
+    """Short runs, two samples, at most two workers: to see that it works, not to learn something"""
+    samples: int | None
+    """Rounds, each with one sample of every point [default: 9, or 2 with --quick]"""
+    seed: int | None
+    """Seed of all random streams"""
+    workers: int | Sequence[int] | None
+    """Numbers of workers, as a list; more than there are cores are marked [default: 1, 2, … up to
+    the number of cores]"""
