@@ -131,16 +131,16 @@ fn choose(circuit: &Circuit, outputs: &[NetId]) -> (Vec<NetId>, String) {
         let outputs = distinct(&mut found.into_iter().filter(|net| !inputs.contains(net)));
         let all = inputs.len() + outputs.len();
         inputs.truncate(INPUTS.max(NETS_MAX.saturating_sub(outputs.len())));
-        ([inputs, outputs].concat(), all, "inputs that change and outputs")
+        ([inputs, outputs].concat(), all, "inputs that change and of outputs")
     } else {
         let all = saved.len();
         (saved, all, "saved nets")
     };
     nets.truncate(NETS_MAX);
     let meaning = match nets.len() {
-        shown if shown == all => format!("Voltages of {all} {what}."),
+        shown if shown == all => format!("Voltages of {what}: all {all}."),
         shown => {
-            format!("Voltages of {shown} of {all} {what}; to see others, name them with `save`.")
+            format!("Voltages of {what}: {shown} of {all}. To see others, name them with `save`.")
         }
     };
     (nets, meaning)

@@ -87,7 +87,7 @@ fn nets_of_interest_are_drawn() {
     assert!(names.ends_with(&["s0".into(), "s1".into(), "cout".into()]), "{names:?}");
     assert!(names.len() > 3 && !names.iter().any(|name| name == "vdd"), "{names:?}");
     assert!(lines.iter().all(|line| line.len() >= 2), "{lines:?}");
-    assert!(all.meaning.starts_with(&format!("Voltages of {} inputs", names.len())));
+    assert!(all.meaning.ends_with(&format!(" outputs: all {}.", names.len())), "{}", all.meaning);
     circuit.saved = vec![outputs[1], NetId::GROUND, outputs[1]];
     let saved = picture(&circuit, &outputs, circuit.end, circuit.end).expect("a picture");
     assert_eq!(lanes(&saved).0, ["s1", "0"]);
@@ -108,7 +108,7 @@ fn what_is_not_drawn_is_told() {
     let picture = picture(&circuit, &outputs, circuit.end, circuit.end).expect("a picture");
     assert_eq!(lanes(&picture).0.len(), 12);
     assert_eq!(lanes(&picture).0[4..], ["p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"]);
-    assert!(picture.meaning.contains("Voltages of 12 of ") && picture.meaning.contains("`save`"));
+    assert!(picture.meaning.contains(": 12 of ") && picture.meaning.contains("`save`"));
 }
 
 /// A run that ends early has waveforms up to there, those of sources too; one without an end has

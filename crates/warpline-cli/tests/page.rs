@@ -93,7 +93,7 @@ fn models_have_pictures() {
 fn circuits_have_waveforms() {
     let line = "run circuit --generate adder:3 --vectors 3";
     let page = page(line);
-    says(&page, &["When it happened", "inputs that change and outputs.", "time in ns"]);
+    says(&page, &["When it happened", "inputs that change and of outputs: all ", "time in ns"]);
     says(&page, &[">s0</span>", ">cout</span>", "Each lane is from 0 V to 3.3 V."]);
     assert_eq!(lanes(&page).len(), page.matches("class=\"name\"").count());
     assert!(lanes(&page).len() > 6, "{page}");
