@@ -217,11 +217,6 @@ impl Launch {
         }
     }
 
-    /// Whether all ranks are in this process.
-    pub(crate) const fn is_here(&self) -> bool {
-        matches!(self, Self::Here(_))
-    }
-
     /// Runs the simulation; there is no report where another process has it.
     pub(crate) fn run(
         &self,

@@ -3,6 +3,7 @@
 use std::{
     ffi::OsString,
     ops::ControlFlow,
+    panic::{self, AssertUnwindSafe},
     path::Path,
     slice,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -30,7 +31,7 @@ use crate::{
     series::Series,
     system,
     table::{self, Row, TableWriter},
-    trace::Trace,
+    trace::{Trace, Written},
 };
 
 /// The run that `warpline` without arguments makes: three days of the GTW paper's network.
@@ -122,12 +123,9 @@ fn open_trace(args: &RunArgs, launch: &Launch) -> Result<Option<Trace>, Failure>
         let message = format!("--trace and {flag} name the same file: give each its own");
         return Err(Failure::Configuration(message));
     }
-    if !launch.is_here() {
-        let message = "--trace takes ranks in one process, and mpirun has started several\n  what \
-                       to do: leave --trace out, or take --ranks N without mpirun";
-        return Err(Failure::Configuration(message.to_owned()));
-    }
-    Trace::open(path.clone(), args.trace_memory).map(Some)
+    // The first process writes what all ranks have recorded.
+    let path = launch.is_first().then(|| path.clone());
+    Trace::open(path, args.trace_memory).map(Some)
 }
 
 /// Refuses a trace of several runs.
@@ -194,7 +192,9 @@ pub(crate) fn told(
             _ => ControlFlow::Continue(()),
         }
     });
-    let Some(report) = launch.run(&mut simulation)? else { return Ok(None) };
+    let name = format!("{} on {}", params.name(), common.kind());
+    let ended = run_traced(launch, &mut simulation, trace, &name)?;
+    let Some((report, trace)) = ended else { return Ok(None) };
     let pictures = if watched { report.output.pictures() } else { Vec::new() };
     let (series, activities) = {
         let series = lock(&series);
@@ -206,8 +206,6 @@ pub(crate) fn told(
         None => Ok(Recorded::default()),
     };
     let recorded = recorded.map_err(|error| Failure::Run(error.to_string()))?;
-    let name = format!("{} on {}", report.model, report.engine);
-    let trace = trace.map(|trace| trace.write(&name)).transpose()?;
     let again = match args.verify && !report.interrupted {
         true => Some(run_again(simulation, common)?),
         false => None,
@@ -228,6 +226,30 @@ pub(crate) fn told(
         difference
     });
     Ok(Some((Told::Run(Box::new(report)), difference)))
+}
+
+/// Runs the simulation, and writes its trace, whatever becomes of the run.
+fn run_traced(
+    launch: &Launch,
+    simulation: &mut Simulation<'_, AnyModel>,
+    trace: Option<Trace>,
+    name: &str,
+) -> Result<Option<(Report<AnyOutput>, Option<Written>)>, Failure> {
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| launch.run(simulation)));
+    match outcome {
+        Ok(Ok(Some(report))) => {
+            let written = trace.map(|trace| trace.write(name)).transpose()?;
+            Ok(Some((report, written.flatten())))
+        }
+        Ok(Ok(None)) => Ok(None),
+        failed => {
+            if let Some(trace) = trace {
+                trace.write_of_failed(name);
+            }
+            failed.unwrap_or_else(|panic| panic::resume_unwind(panic))?;
+            unreachable!("a run that has not failed is done above")
+        }
+    }
 }
 
 /// The series, which only the observer and the end of the run touch.

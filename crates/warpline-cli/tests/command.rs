@@ -8,6 +8,12 @@ use std::{
 use proptest::prelude::*;
 use serde_json::Value;
 
+#[cfg(target_os = "linux")]
+#[path = "interrupt/mod.rs"]
+mod interrupt;
+#[cfg(target_os = "linux")]
+use interrupt::interrupted;
+
 fn command(line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warpline"));
     command.args(line.split_whitespace());
@@ -387,25 +393,11 @@ fn output_files_lose_nothing() {
 }
 
 /// The first interrupt ends the run with the report so far.
-///
-/// Method: wait until the process has a handler for the signal, which Linux tells.
 #[cfg(target_os = "linux")]
 #[test]
 fn interrupt_gives_the_report_so_far() {
     let mut endless = command("run phold --end 1e300 --format json");
-    let child = endless.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let child = child.expect("the command starts");
-    let handles_interrupts = || {
-        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-        mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).is_ok_and(|m| m & 2 != 0))
-    };
-    while !handles_interrupts() {
-        std::thread::yield_now();
-    }
-    let kill = Command::new("sh").arg("-c").arg(format!("kill -INT {}", child.id())).status();
-    assert!(kill.expect("sh runs").success());
-    let output = child.wait_with_output().expect("the command ends");
+    let output = interrupted(&mut endless);
     assert_eq!(output.status.code(), Some(130));
     let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
     assert_eq!(report["interrupted"], true);

@@ -1,6 +1,9 @@
 //! The command under `mpirun`, or the program that `$MPIRUN` names: at 1, 2 and 3 ranks it commits
 //! the same events, writes one report, reports a failure once, and leaves no rank behind.
 
+#[expect(dead_code, reason = "shared with the test of traces in one process")]
+#[path = "trace/decoder.rs"]
+mod decoder;
 #[path = "../../warpline-net/tests/mpirun/mod.rs"]
 mod starting;
 
@@ -10,6 +13,7 @@ use std::{
     thread,
 };
 
+use decoder::Decoded;
 use serde_json::Value;
 
 fn mpirun(ranks: usize, line: &str) -> Command {
@@ -92,6 +96,53 @@ fn ranks_write_one_set_of_waveforms() {
     {
         assert!(run(ranks, engine) == expected, "{engine} on {ranks} ranks");
     }
+}
+
+/// Rank 0 writes the tracks of all ranks into one trace, with the flows between them: each
+/// straggler, and each canceled event, has the one that leads to it.
+#[test]
+fn rank_0_writes_the_trace_of_all() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run.pftrace");
+    let trace = format!("--trace {} --trace-memory 1GiB", path.display());
+    for (engine, workers, ranks) in [("timewarp", 1, 2), ("timewarp", 2, 3), ("conservative", 1, 2)]
+    {
+        let line = format!("{PHOLD} --engine {engine} --workers {workers} {trace}");
+        let output = output(ranks, &line);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "`{line}` on {ranks} ranks: {stderr}");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
+        let trace = Decoded::read(&fs::read(&path).expect("a trace"));
+        let of_kind = |kind: &str| trace.tracks.values().filter(|it| it.starts_with(kind)).count();
+        assert_eq!((of_kind("rank "), of_kind("worker ")), (ranks, ranks * workers));
+        let handled = trace.events("batch") + trace.events("window");
+        assert_eq!(report["processed_events"], handled);
+        assert_eq!(report["rollbacks"], trace.named("rollback").count());
+        let error = report["trace"]["clock_error_ns"].as_u64().expect("a number");
+        let (mut stragglers, mut canceled) = (0, 0);
+        for (begins, ends) in trace.flows.values() {
+            let (begin, end) = (&trace.slices[begins[0]], &trace.slices[ends[0]]);
+            assert!(begin.begin <= end.begin + error, "SPAN-B: {begin:?} to {end:?}");
+            *(if end.name == "rollback: straggler" { &mut stragglers } else { &mut canceled }) += 1;
+        }
+        let counter = |name: &str| report["counters"][name].as_u64().unwrap_or(0);
+        let expected = (counter("primary_rollbacks"), counter("annihilated_events"));
+        assert_eq!((stragglers, canceled), expected, "each has its flow");
+    }
+}
+
+/// The same for a run that fails, at any rank.
+#[test]
+fn rank_0_writes_the_trace_of_a_run_that_fails() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run.pftrace");
+    let line = "run phold --lps 64 --population 256 --memory 10KiB --engine timewarp --workers 1";
+    let output = output(2, &format!("{line} --quiet --trace {}", path.display()));
+    assert!(!output.status.success() && output.stdout.is_empty());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(stderr.matches("trace of the run that failed").count(), 1, "{stderr}");
+    let trace = Decoded::read(&fs::read(&path).expect("a trace"));
+    assert_eq!(trace.named("start").count(), 2, "both ranks have begun");
 }
 
 #[test]

@@ -14,11 +14,12 @@ use std::{
     },
 };
 
+use serde::{Deserialize, Serialize};
 use warpline_core::VirtualTime;
 use warpline_memory::CachePadded;
 
 /// What a worker does, or what it waits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Activity {
     /// It makes its LPs, and lets each send its first events.
@@ -46,13 +47,15 @@ pub enum Activity {
     FewBuffers,
     /// It has handled what it knows of a window, and waits until the others have, too.
     AtWindowEnd,
+    /// Its LPs wait for what may still arrive on their channels.
+    OnChannels,
     /// It has left the run.
     Ended,
 }
 
 impl Activity {
     /// All activities, each at the place of its number.
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Starting,
         Self::Working,
         Self::NoEvents,
@@ -64,6 +67,7 @@ impl Activity {
         Self::OutOfBuffers,
         Self::FewBuffers,
         Self::AtWindowEnd,
+        Self::OnChannels,
         Self::Ended,
     ];
 }
@@ -82,6 +86,7 @@ impl fmt::Display for Activity {
             Self::OutOfBuffers => "waits for event buffers",
             Self::FewBuffers => "has few event buffers, and waits for others to catch up",
             Self::AtWindowEnd => "waits for the others at the end of a window",
+            Self::OnChannels => "waits for its channels",
             Self::Ended => "has ended",
         })
     }

@@ -191,7 +191,8 @@ impl<'a, M: Runnable> Simulation<'a, M> {
         // Other ranks may be on this machine, and this program does not know on which cores.
         let settings = &settings.with(settings.engine.clone().unpinned());
         let settings = &after_trial(model, settings)?;
-        model.execute(Job { settings, watch, ranks: &Ranks::of(transport) })
+        let ranks = &Ranks::of(transport).recorded(watch.timeline.as_ref());
+        model.execute(Job { settings, watch, ranks })
     }
 }
 

@@ -17,8 +17,8 @@ use crate::{failure::Failure, format::grouped, output::Output, values::Bytes};
 /// The trace of a run: where it is recorded, and where it is written.
 pub(crate) struct Trace {
     timeline: Timeline,
-    path: PathBuf,
-    output: Output,
+    /// Nothing where another process writes it.
+    file: Option<(PathBuf, Output)>,
 }
 
 /// What was written.
@@ -29,14 +29,17 @@ pub(crate) struct Written {
     arrows: usize,
     left_out: u64,
     one_of: u64,
+    clock_error: u64,
 }
 
 impl Trace {
-    /// Opens the file, without changing it.
-    pub(crate) fn open(path: PathBuf, memory: Option<Bytes>) -> Result<Self, Failure> {
-        let output = Output::open_for("--trace", Some(&path))?;
+    /// Opens the file, without changing it, if this process writes it.
+    pub(crate) fn open(path: Option<PathBuf>, memory: Option<Bytes>) -> Result<Self, Failure> {
+        let open =
+            |path: PathBuf| Output::open_for("--trace", Some(&path)).map(|output| (path, output));
+        let file = path.map(open).transpose()?;
         let timeline = memory.map_or_else(Timeline::default, |Bytes(bytes)| Timeline::new(bytes));
-        Ok(Self { timeline, path, output })
+        Ok(Self { timeline, file })
     }
 
     pub(crate) const fn timeline(&self) -> &Timeline {
@@ -44,30 +47,53 @@ impl Trace {
     }
 
     /// Writes what was recorded of a run with that name.
-    pub(crate) fn write(mut self, run: &str) -> Result<Written, Failure> {
+    pub(crate) fn write(self, run: &str) -> Result<Option<Written>, Failure> {
         let recording = self.timeline.recording();
-        let written = Written::of(&recording, self.path);
-        let chunk = |bytes: &[u8]| self.output.write_part(bytes);
-        writer::write(&recording, run, chunk).map_err(|error: io::Error| {
-            let path = written.path.display();
-            Failure::Run(format!("the trace {path} could not be written: {error}"))
-        })?;
-        Ok(written)
+        let file = self.file.map(|file| write_to(file, &recording, run));
+        file.transpose().map_err(Failure::Run)
     }
+
+    /// Writes what was recorded of a run with that name which has failed, and says so: there is no
+    /// report. If nothing was recorded, it leaves the file alone.
+    pub(crate) fn write_of_failed(self, run: &str) {
+        let recording = self.timeline.recording();
+        let Some(file) = self.file else { return };
+        if recording.tracks.iter().all(|track| track.spans.is_empty()) {
+            return;
+        }
+        match write_to(file, &recording, &format!("{run}, which failed")) {
+            Ok(written) => eprintln!("trace of the run that failed: {}", written.to_text()),
+            Err(message) => eprintln!("warning: {message}"),
+        }
+    }
+}
+
+fn write_to(
+    (path, mut output): (PathBuf, Output),
+    recording: &Recording,
+    run: &str,
+) -> Result<Written, String> {
+    let written = Written::of(recording, path);
+    let outcome = writer::write(recording, run, |bytes: &[u8]| output.write_part(bytes));
+    outcome.map_err(|error: io::Error| {
+        format!("the trace {} could not be written: {error}", written.path.display())
+    })?;
+    Ok(written)
 }
 
 impl Written {
     fn of(recording: &Recording, path: PathBuf) -> Self {
         let spans = recording.tracks.iter().map(|track| track.spans.len()).sum();
         let (arrows, left_out) = (recording.arrows.len(), recording.left_out);
-        Self { path, spans, arrows, left_out, one_of: recording.one_of }
+        let &Recording { one_of, clock_error, .. } = recording;
+        Self { path, spans, arrows, left_out, one_of, clock_error }
     }
 
     pub(crate) fn to_json(&self) -> Value {
-        let Self { path, spans, arrows, left_out, one_of } = self;
+        let Self { path, spans, arrows, left_out, one_of, clock_error } = self;
         json!({
             "file": path, "spans": spans, "flows": arrows, "spans_left_out": left_out,
-            "one_slice_of": one_of,
+            "one_slice_of": one_of, "clock_error_ns": clock_error,
         })
     }
 

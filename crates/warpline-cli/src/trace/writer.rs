@@ -26,6 +26,10 @@ const VIRTUAL_TIME: (u64, &str) = (2, "virtual_time");
 const LP: (u64, &str) = (3, "lp");
 const LEFT_OUT: (u64, &str) = (4, "spans_left_out");
 const ONE_OF: (u64, &str) = (5, "one_slice_of");
+const REMOTE_EVENTS: (u64, &str) = (6, "remote_events");
+const NULL_MESSAGES: (u64, &str) = (7, "null_messages");
+const DEADLOCKS: (u64, &str) = (8, "deadlocks");
+const ROLLBACKS: (u64, &str) = (9, "rollbacks");
 
 /// Hands the bytes of a trace of this recording to `sink`, part by part.
 pub(super) fn write(
@@ -112,7 +116,17 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Writer<S> {
 
     /// The first packet, with the names of arguments.
     fn begin(&mut self) -> io::Result<()> {
-        let names = [EVENTS, VIRTUAL_TIME, LP, LEFT_OUT, ONE_OF];
+        let names = [
+            EVENTS,
+            VIRTUAL_TIME,
+            LP,
+            LEFT_OUT,
+            ONE_OF,
+            REMOTE_EVENTS,
+            NULL_MESSAGES,
+            DEADLOCKS,
+            ROLLBACKS,
+        ];
         let debug_annotation_names = names.into_iter().map(|(iid, text)| name(iid, text)).collect();
         let interned_data =
             Some(InternedData { debug_annotation_names, ..InternedData::default() });
@@ -296,11 +310,26 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Writer<S> {
 
     /// How many events it was, and up to when, is known at the end.
     fn end_of(&mut self, track: u64, span: &Span) -> io::Result<()> {
-        let counts = !matches!(span.phase, Some(Phase::Waiting(_) | Phase::Gvt | Phase::Start));
-        let events = counts.then(|| number(EVENTS, span.events));
+        let events = match span.phase {
+            Some(Phase::Waiting(_) | Phase::Gvt | Phase::Start | Phase::NullMessages) => None,
+            Some(Phase::DeadlockDetection) => Some(DEADLOCKS),
+            _ => Some(EVENTS),
+        };
+        let count = match span.phase {
+            Some(Phase::Settling) => Some(ROLLBACKS),
+            Some(Phase::Turns | Phase::NullMessages | Phase::DeadlockDetection) => {
+                Some(NULL_MESSAGES)
+            }
+            Some(Phase::Batch | Phase::Start | Phase::BlockingIo) if span.count > 0 => {
+                Some(REMOTE_EVENTS)
+            }
+            _ => None,
+        };
+        let events = events.map(|name| number(name, span.events));
+        let count = count.map(|name| number(name, span.count));
         let rolls_back = matches!(span.phase, Some(Phase::Rollback(_)));
         let time = span.virtual_time.filter(|_| !rolls_back).map(time_argument);
-        self.end(track, span.end, events.into_iter().chain(time).collect())
+        self.end(track, span.end, events.into_iter().chain(count).chain(time).collect())
     }
 
     fn gauges(&mut self, parent: u64, track: &Track) -> io::Result<()> {
@@ -364,6 +393,9 @@ fn name_of(phase: Option<Phase>) -> String {
         Some(Phase::Settling) => "settling",
         Some(Phase::Commit) => "commit",
         Some(Phase::Regrid) => "regrid",
+        Some(Phase::Turns) => "turns",
+        Some(Phase::NullMessages) => "null messages",
+        Some(Phase::DeadlockDetection) => "deadlock detection",
         Some(Phase::Waiting(why)) => return format!("waiting: {why}"),
         Some(_) => "other",
     };

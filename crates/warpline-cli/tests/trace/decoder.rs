@@ -81,7 +81,12 @@ pub(crate) struct Slice {
 
 impl Slice {
     pub(crate) fn events(&self) -> u64 {
-        self.arguments.get("events").copied().unwrap_or(0)
+        self.argument("events")
+    }
+
+    /// An argument that is a number, or 0.
+    pub(crate) fn argument(&self, name: &str) -> u64 {
+        self.arguments.get(name).copied().unwrap_or(0)
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod alarm;
 mod barrier;
+mod clocks;
 mod collection;
 mod counted;
 mod failure;
@@ -178,7 +179,11 @@ impl<M: Model> Run<'_, M> {
         outcome: Outcome<M>,
         started: Instant,
     ) -> Result<Option<Report<M::Output>>, RunError> {
-        self.ranks.dismissing(self.end(name, outcome, started))
+        let ended = self.ranks.dismissing(self.end(name, outcome, started));
+        if !matches!(ended, Err(RunError::Net(_))) {
+            self.ranks.dismissing(self.ranks.end_timeline().map_err(RunError::from))?;
+        }
+        ended
     }
 
     fn end(

@@ -16,7 +16,7 @@ use warpline_core::VirtualTime;
 
 use crate::{
     panics,
-    timeline::Recorder,
+    timeline::LentRecorder,
     watch::{Progress, Timer, Watch},
 };
 
@@ -69,14 +69,8 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
     }
 
     /// What a worker is to write down what it does with, if it is.
-    pub(crate) fn take_recorder(&self, rank: usize, worker: usize) -> Option<Box<Recorder>> {
-        self.watch.timeline.as_ref()?.take(rank, worker)
-    }
-
-    pub(crate) fn bring_back(&self, recorder: Option<Box<Recorder>>) {
-        if let (Some(timeline), Some(recorder)) = (&self.watch.timeline, recorder) {
-            timeline.bring_back(recorder);
-        }
+    pub(crate) fn recorder(&self, rank: usize, worker: usize) -> Option<LentRecorder> {
+        self.watch.timeline.as_ref()?.lend(rank, worker)
     }
 
     /// Notes a time before which everything is handled.

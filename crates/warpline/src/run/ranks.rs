@@ -36,7 +36,7 @@ use super::{
     counted::{Counted, SPINS, YIELDS},
     threads,
 };
-use crate::{ConfigError, RunError, settings::Parallel};
+use crate::{ConfigError, RunError, settings::Parallel, timeline::Timeline};
 
 /// Kinds of parcels at the control port. Those of engines begin at 16.
 const GATHER: u16 = 1;
@@ -45,6 +45,8 @@ const ALERT: u16 = 3;
 const DISMISSAL: u16 = 4;
 /// I/O events for rank 0: see `collection`.
 const OUTPUT: u16 = 5;
+/// A question for the time of a rank, and the answer: see `clocks`.
+pub(super) const CLOCK: u16 = 6;
 
 /// The kinds that engines may use begin here.
 pub(crate) const ENGINE_KINDS: u16 = 16;
@@ -55,6 +57,8 @@ pub(crate) struct Ranks<'t> {
     /// The network, if there are other ranks.
     network: Option<Counted<'t>>,
     control: Mutex<Control>,
+    /// If ranks are processes: this one's part of the timeline.
+    timeline: Option<Timeline>,
 }
 
 /// What has arrived at the control port, and whether an alert has left it.
@@ -78,12 +82,21 @@ struct Control {
 impl<'t> Ranks<'t> {
     /// A run of one rank.
     pub(crate) fn alone() -> Self {
-        Self { network: None, control: Mutex::default() }
+        Self { network: None, control: Mutex::default(), timeline: None }
     }
 
     pub(crate) fn of(transport: &'t dyn Transport) -> Self {
         let network = (transport.ranks() > 1).then(|| Counted::new(transport));
-        Self { network, control: Mutex::default() }
+        Self { network, control: Mutex::default(), timeline: None }
+    }
+
+    /// The same where each rank has a part of the timeline, if there is one.
+    pub(crate) fn recorded(self, timeline: Option<&Timeline>) -> Self {
+        Self { timeline: timeline.filter(|_| self.count() > 1).cloned(), ..self }
+    }
+
+    pub(super) const fn timeline(&self) -> Option<&Timeline> {
+        self.timeline.as_ref()
     }
 
     fn control(&self) -> MutexGuard<'_, Control> {
@@ -150,7 +163,7 @@ impl<'t> Ranks<'t> {
         }
         let me = format!(
             "Warpline {}, model {} ({} LPs, messages of {} bytes: {}, lookahead {:?}), \
-             --engine {engine} --workers {workers} --seed {} --end {} --placement {:?}{}{}",
+             --engine {engine} --workers {workers} --seed {} --end {} --placement {:?}{}{}{}",
             env!("CARGO_PKG_VERSION"),
             model.name(),
             model.lp_count(),
@@ -163,6 +176,7 @@ impl<'t> Ranks<'t> {
             settings
                 .synchronization
                 .map_or(String::new(), |kind| format!(" --synchronization {kind}")),
+            if self.timeline.is_some() { ", with a timeline" } else { "" },
             Parameters::of(model.parameters()),
         );
         let all = self.dismissing(self.gather_all(me.as_bytes()).map_err(RunError::from))?;
@@ -173,6 +187,7 @@ impl<'t> Ranks<'t> {
             let allowed = format!("the same as that of rank 0 ({first}): all ranks run the same");
             return Err(ConfigError::new(format!("rank {rank}"), other, allowed).into());
         }
+        self.dismissing(self.begin_timeline().map_err(RunError::from))?;
         Ok(model.wires())
     }
 
@@ -183,10 +198,9 @@ impl<'t> Ranks<'t> {
         if std::mem::replace(&mut self.control().has_alerted, true) {
             return;
         }
-        let port = Self::control_port(transport);
         for rank in (0..transport.ranks()).filter(|&rank| rank != transport.rank()) {
             // A rank that is lost need not be told.
-            let _ = transport.send(Address { rank, port }, Parcel::with_body(ALERT, port, &[]));
+            let _ = self.send_control(rank, ALERT, &[]);
         }
     }
 
@@ -226,10 +240,8 @@ impl<'t> Ranks<'t> {
 
     /// Sends I/O events to rank 0, in this form: see `collection`.
     pub(super) fn send_output(&self, body: &[u8]) -> Result<(), NetError> {
-        let Some(transport) = self.control_transport() else { return Ok(()) };
-        let port = Self::control_port(transport);
         self.control().outputs_sent += 1;
-        transport.send(Address { rank: 0, port }, Parcel::with_body(OUTPUT, port, body))
+        self.send_control(0, OUTPUT, body)
     }
 
     /// The I/O events that have arrived, each with the rank that has sent them.
@@ -271,11 +283,10 @@ impl<'t> Ranks<'t> {
     /// Every rank contributes bytes, and gets those of all ranks, by rank: through rank 0.
     pub(super) fn gather_all(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, NetError> {
         let Some(transport) = self.control_transport() else { return Ok(vec![mine.to_vec()]) };
-        let port = Self::control_port(transport);
         if let Some(all) = self.gather(GATHER, mine)? {
             let body = to_bytes(&all);
             for rank in 1..transport.ranks() {
-                transport.send(Address { rank, port }, Parcel::with_body(GATHER, port, &body))?;
+                self.send_control(rank, GATHER, &body)?;
             }
             return Ok(all);
         }
@@ -301,17 +312,23 @@ impl<'t> Ranks<'t> {
         let Some(transport) = self.control_transport() else {
             return Ok(Some(vec![mine.to_vec()]));
         };
-        let port = Self::control_port(transport);
         if transport.rank() > 0 {
-            transport.send(Address { rank: 0, port }, Parcel::with_body(kind, port, mine))?;
+            self.send_control(0, kind, mine)?;
             return Ok(None);
         }
         let others = (1..transport.ranks()).map(|rank| self.next_of(rank, kind));
         std::iter::once(Ok(mine.to_vec())).chain(others).collect::<Result<_, _>>().map(Some)
     }
 
+    /// Sends a message of this module to a rank.
+    pub(super) fn send_control(&self, rank: usize, kind: u16, body: &[u8]) -> Result<(), NetError> {
+        let Some(transport) = self.control_transport() else { return Ok(()) };
+        let port = Self::control_port(transport);
+        transport.send(Address { rank, port }, Parcel::with_body(kind, port, body))
+    }
+
     /// Waits for the next message of a rank, which must be of this kind.
-    fn next_of(&self, rank: usize, kind: u16) -> Result<Vec<u8>, NetError> {
+    pub(super) fn next_of(&self, rank: usize, kind: u16) -> Result<Vec<u8>, NetError> {
         let Some(transport) = self.control_transport() else { return Ok(Vec::new()) };
         self.control().wait(transport, |control| {
             let place = control.early.iter().position(|received| received.from == rank)?;
@@ -331,11 +348,9 @@ impl<'t> Ranks<'t> {
         if let (Err(RunError::Net(error)), Some(transport), 0) =
             (&outcome, self.control_transport(), self.me())
         {
-            let port = Self::control_port(transport);
             for rank in 1..transport.ranks() {
-                let parcel = Parcel::with_body(DISMISSAL, port, error.to_string().as_bytes());
                 // A rank that is lost need not be told.
-                let _ = transport.send(Address { rank, port }, parcel);
+                let _ = self.send_control(rank, DISMISSAL, error.to_string().as_bytes());
             }
         }
         outcome
@@ -395,7 +410,7 @@ impl Control {
         let Some(received) = transport.receive(Ranks::control_port(transport))? else {
             return Ok(false);
         };
-        let kinds = [GATHER, SHARE, ALERT, DISMISSAL, OUTPUT];
+        let kinds = [GATHER, SHARE, ALERT, DISMISSAL, OUTPUT, CLOCK];
         let read = expect(&received.bytes, received.from, &kinds);
         match read.inspect_err(|error| self.unreadable = Some(error.clone()))? {
             (ALERT, _) => self.alerts.push(received.from),

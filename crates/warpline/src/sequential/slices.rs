@@ -21,15 +21,14 @@ where
     /// Runs to the bound, an error, or an interruption; returns whether it was cut. The timeline,
     /// if there is one, is told of each slice.
     pub(super) fn advance_to_bound(&mut self, watch: &mut Watch<'_>) -> Result<bool, RunError> {
-        let mut recorder = watch.timeline.as_ref().and_then(|timeline| timeline.take(0, 0));
+        let mut recorder = watch.timeline.as_ref().and_then(|timeline| timeline.lend(0, 0));
         let mut told = self.committed;
         if let Some(recorder) = &mut recorder {
             recorder.begin(Phase::Batch);
         }
         let interrupted = self.advance_slices(watch, recorder.as_deref_mut(), &mut told);
-        if let (Some(timeline), Some(mut recorder)) = (&watch.timeline, recorder) {
+        if let Some(mut recorder) = recorder {
             recorder.end(self.committed - told, self.now.get());
-            timeline.bring_back(recorder);
         }
         interrupted
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::{
     monitor::Activity,
-    timeline::{Gauge, Phase, Recorder},
+    timeline::{Gauge, LentRecorder, Phase},
 };
 
 /// A part of the work of the engine.
@@ -60,7 +60,7 @@ pub(super) struct Costs {
     since: Option<Instant>,
     spent: [Duration; Part::ALL.len()],
     /// If what the worker does is recorded.
-    pub(super) recorder: Option<Box<Recorder>>,
+    recorder: Option<LentRecorder>,
 }
 
 impl Costs {
@@ -69,23 +69,50 @@ impl Costs {
         Self { part: Part::Regrid, since, spent, recorder: None }
     }
 
-    /// Goes to a part; returns the one that the worker was in.
+    /// Whether anybody wants to know.
     #[inline]
-    pub(super) fn enter(&mut self, part: Part) -> Part {
-        if self.since.is_some() || self.recorder.is_some() { self.note(part) } else { part }
+    pub(super) const fn are_noted(&self) -> bool {
+        self.since.is_some() || self.recorder.is_some()
     }
 
+    /// Goes to a part; returns the one that the worker was in. `events` are those that it was
+    /// about, and `rollbacks` those of single LPs since the start.
     #[cold]
-    fn note(&mut self, part: Part) -> Part {
+    pub(super) fn enter(&mut self, part: Part, events: u64, rollbacks: u64) -> Part {
         let old = std::mem::replace(&mut self.part, part);
-        if let Some(since) = &mut self.since {
-            let time = Instant::now();
-            self.spent[old as usize] += time - std::mem::replace(since, time);
-        }
+        self.spend(old);
         if let Some(recorder) = &mut self.recorder {
-            recorder.change(0, f64::NAN, part.phase());
+            recorder.count = rollbacks;
+            recorder.change(events, f64::NAN, part.phase());
         }
         old
+    }
+
+    /// The part that the worker is in.
+    pub(super) const fn part(&self) -> Part {
+        self.part
+    }
+
+    /// Records what the worker does from now on, if there is something to record it with.
+    pub(super) fn record(&mut self, recorder: Option<LentRecorder>) {
+        self.recorder = recorder;
+        self.recorder.iter_mut().for_each(|recorder| recorder.begin(Phase::Start));
+    }
+
+    /// The worker ends, in a part with these numbers.
+    pub(super) fn end(&mut self, events: u64, rollbacks: u64) {
+        self.spend(self.part);
+        if let Some(mut recorder) = self.recorder.take() {
+            recorder.count = rollbacks;
+            recorder.end_last(events, f64::NAN);
+        }
+    }
+
+    fn spend(&mut self, part: Part) {
+        if let Some(since) = &mut self.since {
+            let time = Instant::now();
+            self.spent[part as usize] += time - std::mem::replace(since, time);
+        }
     }
 
     /// Records the numbers of a worker that commits a window: the end of the window, and what it
@@ -124,12 +151,12 @@ mod tests {
     #[test]
     fn time_goes_to_the_part_in_force() {
         let mut costs = Costs::new(true);
-        let outer = costs.enter(Part::Handling);
+        let outer = costs.enter(Part::Handling, 0, 0);
         assert_eq!(outer, Part::Regrid);
         let before = Instant::now();
-        let outer = costs.enter(Part::Settling);
+        let outer = costs.enter(Part::Settling, 0, 0);
         while before.elapsed() < Duration::from_millis(1) {}
-        assert_eq!(costs.enter(outer), Part::Settling);
+        assert_eq!(costs.enter(outer, 0, 0), Part::Settling);
         let settling = costs.spent[Part::Settling as usize];
         assert!(settling >= Duration::from_millis(1));
         let table = Costs::table([&costs].into_iter(), 1_000);

@@ -76,7 +76,7 @@ use crate::{
     settings::Settings,
     watch::Watch,
 };
-use costs::{Costs, Part};
+use costs::Costs;
 use event::Event;
 use shared::Shared;
 use width::FoundWidth;
@@ -213,16 +213,15 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     let alarm = Alarm::new(|| shared.regrid.set_broken());
     let mut monitor = shared.monitor(watch, started);
     let mut worker = Worker::new(shared, me);
-    worker.costs.recorder = monitor.take_recorder(0, me);
+    worker.costs.record(monitor.recorder(0, me));
     worker.work(&mut monitor);
-    monitor.bring_back(worker.costs.recorder.take());
+    worker.end_costs();
     shared.shown[me].show(Activity::Ended);
     alarm.disarm();
     let residency = station.leave();
     monitor.resume_panic();
     worker.sampler.hand_in(shared.directory.lps_of(me));
-    let Worker { lps, left, pending, is_interrupted, tally, mut costs, control, .. } = worker;
-    costs.enter(Part::Regrid);
+    let Worker { lps, left, pending, is_interrupted, tally, costs, control, .. } = worker;
     let pending = pending.into_iter().filter_map(Event::into_plain).collect();
     let width = control.map(|control| FoundWidth {
         workers: shared.workers(),

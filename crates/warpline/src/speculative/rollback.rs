@@ -32,7 +32,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         if self.sender.late[parity.index()].is_empty() {
             return;
         }
-        let outer = self.costs.enter(Part::Settling);
+        let outer = self.enter(Part::Settling);
         while !self.sender.late[parity.index()].is_empty() && !self.is_regrid_requested() {
             std::mem::swap(&mut self.batch, &mut self.sender.late[parity.index()]);
             let mut batch = std::mem::take(&mut self.batch);
@@ -54,7 +54,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             self.sender.late[parity.index()].splice(..0, events);
             self.batch = batch;
         }
-        self.costs.enter(outer);
+        self.enter(outer);
     }
 
     /// Handles the late events of an LP: the first one, and then the `rest`.

@@ -72,6 +72,8 @@ pub(super) struct Worker<'a, M: Model, B> {
     pub(super) left: u64,
     pub(super) tally: Tally,
     pub(super) costs: Costs,
+    /// What it had [`counted`](Self::counted) when it came to the part that it is in.
+    noted: [u64; 3],
     pub(super) sampler: Sampler<'a>,
     /// Kept for their memory.
     pub(super) batch: Vec<Event<B>>,
@@ -136,6 +138,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             left: 0,
             tally: Tally::default(),
             costs: Costs::new(shared.settings.engine.measure_costs),
+            noted: [0; 3],
             sampler: Sampler::new(shared.loads.as_deref(), me, lps),
             batch: Vec::new(),
             places: Vec::new(),
@@ -160,12 +163,12 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
                     self.await_commit(monitor, self.newest + 1);
                     self.request_regrid(Reason::GRID);
                 } else {
-                    self.costs.enter(Part::Handling);
+                    self.enter(Part::Handling);
                     self.open_window(monitor);
                     self.settle_window(monitor);
                 }
             }
-            self.costs.enter(Part::Regrid);
+            self.enter(Part::Regrid);
         }
     }
 
@@ -276,10 +279,46 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         }
     }
 
+    /// Goes to a part of the work; returns the one that the worker was in.
+    #[inline]
+    pub(super) fn enter(&mut self, part: Part) -> Part {
+        if !self.costs.are_noted() {
+            return part;
+        }
+        let events = self.events_of_part();
+        self.costs.enter(part, events, self.tally.rollbacks)
+    }
+
+    /// The worker ends.
+    pub(super) fn end_costs(&mut self) {
+        let events = self.events_of_part();
+        self.costs.end(events, self.tally.rollbacks);
+    }
+
+    /// How many events the part was about that the worker is in.
+    fn events_of_part(&mut self) -> u64 {
+        let counted = self.counted();
+        let before = std::mem::replace(&mut self.noted, counted);
+        let [executed, committed, undone] = [0, 1, 2].map(|at| counted[at] - before[at]);
+        match self.costs.part() {
+            Part::Handling => executed,
+            Part::Settling | Part::Regrid => undone,
+            Part::Committing => committed,
+            Part::Waiting => 0,
+        }
+    }
+
+    /// Events that it has executed, committed, and undone, since the start.
+    fn counted(&self) -> [u64; 3] {
+        let Tally { processed, committed, .. } = self.tally;
+        let standing = self.windows[0].standing + self.windows[1].standing;
+        [processed, committed, (processed as i64 - committed as i64 - standing) as u64]
+    }
+
     /// Waits until all windows before this one are committed, or a regrid is requested.
     fn await_commit(&mut self, monitor: &mut ProgressMonitor<'_, '_>, window: u64) {
         let mut waited = 0;
-        let outer = self.costs.enter(Part::Waiting);
+        let outer = self.enter(Part::Waiting);
         self.show(Activity::AtWindowEnd);
         while self.oldest < window && !self.is_regrid_requested() {
             if !self.poll() {
@@ -291,7 +330,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             }
         }
         self.show(Activity::Working);
-        self.costs.enter(outer);
+        self.enter(outer);
     }
 
     /// Shows to people that the worker has handled all open windows but this number.
@@ -327,9 +366,9 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         }
         let is_committed = self.shared().words.is_committed(self.oldest, &mut self.seen);
         if is_committed {
-            let outer = self.costs.enter(Part::Committing);
+            let outer = self.enter(Part::Committing);
             self.commit();
-            self.costs.enter(outer);
+            self.enter(outer);
             if self.shared().failure.is_known() {
                 self.request_regrid(Reason::END);
             }

@@ -14,7 +14,8 @@
 //! # Invariants
 //!
 //! - **SPAN-A.** The spans of a track nest: two of them are apart, or one contains the other.
-//! - **SPAN-B.** An arrow has both ends, and does not lead back in time.
+//! - **SPAN-B.** An arrow has both ends, and does not lead back in time; between ranks that are
+//!   processes, by no more than their clocks may differ.
 //! - **SPAN-C.** What is not in the recording for lack of room is counted.
 
 mod assembly;
@@ -23,14 +24,16 @@ mod recorder;
 use std::{
     collections::BTreeMap,
     fmt,
-    ops::Range,
+    ops::{Deref, DerefMut, Range},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use serde::{Deserialize, Serialize};
 use warpline_memory::Clock;
 
 use crate::monitor::Activity;
-pub(crate) use recorder::{Recorder, Stamp};
+pub(crate) use assembly::Meeting;
+pub(crate) use recorder::{Recorder, Stamp, Tape};
 
 /// The memory of all workers together, unless the program says otherwise. Its first use takes as
 /// long as some thousand batches.
@@ -41,7 +44,7 @@ const RECORDS_MIN: usize = 4096;
 const LEGS_MAX: usize = 4096;
 
 /// What a worker does for a while.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Phase {
     /// It makes its LPs, and lets each send its first events.
@@ -67,12 +70,18 @@ pub enum Phase {
     Commit,
     /// All workers give up their windows, and begin again at the last border.
     Regrid,
+    /// LPs that may handle their next events do so, in turn: each as far as its channels allow.
+    Turns,
+    /// LPs are looked at that may have to send null messages, or to request some.
+    NullMessages,
+    /// All workers stop, to find out whether there is a deadlock, and how the run goes on.
+    DeadlockDetection,
     /// It has no event that it may handle.
     Waiting(Activity),
 }
 
 /// Why events are undone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Cause {
     /// An earlier event came late: a primary rollback.
@@ -87,7 +96,7 @@ pub enum Cause {
 }
 
 /// A number that changes over time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Gauge {
     /// The virtual time of the event that the worker handled last.
@@ -114,8 +123,13 @@ pub struct Span {
     pub end: u64,
     /// The span around it, among the spans of its track.
     pub parent: Option<usize>,
-    /// How many events: handled, undone, committed.
+    /// How many events: handled, undone, committed. When a window is settled, or all are given up,
+    /// those that were undone; in a deadlock detection, deadlocks.
     pub events: u64,
+    /// How many of something else. In batches of Time Warp, events that were sent to other ranks;
+    /// in turns of LPs and between them, null messages that were sent; when a window is settled,
+    /// LPs that were rolled back.
+    pub count: u64,
     /// A virtual time: of the last event of a batch, of a straggler, of an annihilated event, the
     /// new GVT, the end of a window.
     pub virtual_time: Option<f64>,
@@ -194,6 +208,38 @@ pub struct Recording {
     pub slice: u64,
     /// How many spans are not there.
     pub left_out: u64,
+    /// Where ranks are processes: by how many nanoseconds, at the most, the time of another rank
+    /// may differ from that of rank 0, as far as the clocks run evenly.
+    pub clock_error: u64,
+}
+
+/// The recorder that a worker has. It comes back when the worker ends, however that comes about.
+#[derive(Debug)]
+pub(crate) struct LentRecorder {
+    timeline: Timeline,
+    recorder: Box<Recorder>,
+}
+
+impl Deref for LentRecorder {
+    type Target = Recorder;
+
+    fn deref(&self) -> &Recorder {
+        &self.recorder
+    }
+}
+
+impl DerefMut for LentRecorder {
+    fn deref_mut(&mut self) -> &mut Recorder {
+        &mut self.recorder
+    }
+}
+
+impl Drop for LentRecorder {
+    fn drop(&mut self) {
+        let mut recorder = Box::new(self.recorder.take());
+        recorder.close();
+        self.timeline.state().recorders.insert(recorder.place(), recorder);
+    }
 }
 
 /// What the workers of a run did; a handle that is given to
@@ -228,6 +274,15 @@ struct State {
     /// Those that no worker has at the moment, by rank and worker.
     recorders: BTreeMap<(usize, usize), Box<Recorder>>,
     legs: Vec<Leg>,
+    /// If ranks are processes: where the clocks of the others were, by rank less one, at the
+    /// beginning and at the end.
+    meetings: Vec<Vec<Meeting>>,
+}
+
+impl State {
+    const fn new(clock: Clock, recorders: BTreeMap<(usize, usize), Box<Recorder>>) -> Self {
+        Self { clock, recorders, legs: Vec::new(), meetings: Vec::new() }
+    }
 }
 
 impl Default for Timeline {
@@ -248,8 +303,7 @@ impl Timeline {
     #[must_use]
     pub fn new(bytes: u64) -> Self {
         let records = usize::try_from(bytes).unwrap_or(usize::MAX) / size_of::<recorder::Record>();
-        let (clock, recorders, legs) = (Clock::start(), BTreeMap::new(), Vec::new());
-        let state = Mutex::new(State { clock, recorders, legs });
+        let state = Mutex::new(State::new(Clock::start(), BTreeMap::new()));
         Self(Arc::new(Shared { records, state }))
     }
 
@@ -263,17 +317,44 @@ impl Timeline {
         let places = ranks.flat_map(|rank| (0..workers).map(move |worker| (rank, worker)));
         let clock = Clock::start();
         let make = |place| (place, Box::new(Recorder::new(clock, place, room)));
-        *self.state() = State { clock, recorders: places.map(make).collect(), legs: Vec::new() };
+        *self.state() = State::new(clock, places.map(make).collect());
     }
 
-    /// The recorder of a worker, which brings it back when it ends.
-    pub(crate) fn take(&self, rank: usize, worker: usize) -> Option<Box<Recorder>> {
-        self.state().recorders.remove(&(rank, worker))
+    /// The clock starts anew, before the workers do.
+    pub(crate) fn restart(&self) {
+        let mut state = self.state();
+        state.clock = Clock::start();
+        let clock = state.clock;
+        state.recorders.values_mut().for_each(|recorder| recorder.restart(clock));
     }
 
-    pub(crate) fn bring_back(&self, mut recorder: Box<Recorder>) {
-        recorder.close();
-        self.state().recorders.insert(recorder.place(), recorder);
+    /// What the clock shows.
+    pub(crate) fn ticks(&self) -> u64 {
+        self.state().clock.ticks()
+    }
+
+    /// Notes where the clocks of other ranks are, in their order.
+    pub(crate) fn note_meetings(&self, meetings: Vec<Meeting>) {
+        self.state().meetings.push(meetings);
+    }
+
+    /// Takes what the workers have recorded, for another rank.
+    pub(crate) fn take_tapes(&self) -> Vec<Tape> {
+        let recorders = std::mem::take(&mut self.state().recorders);
+        recorders.into_values().map(|recorder| recorder.into_tape()).collect()
+    }
+
+    /// Adds what the workers of another rank have recorded.
+    pub(crate) fn add_tapes(&self, tapes: Vec<Tape>) {
+        let State { clock, recorders, .. } = &mut *self.state();
+        let recorder = |tape| Box::new(Recorder::of_tape(*clock, tape));
+        recorders.extend(tapes.into_iter().map(recorder).map(|one| (one.place(), one)));
+    }
+
+    /// The recorder of a worker, which has it until it ends.
+    pub(crate) fn lend(&self, rank: usize, worker: usize) -> Option<LentRecorder> {
+        let recorder = self.state().recorders.remove(&(rank, worker))?;
+        Some(LentRecorder { timeline: self.clone(), recorder })
     }
 
     /// Notes that another part of the run begins.
@@ -287,8 +368,8 @@ impl Timeline {
     /// What the workers did, once the run has ended. Of a run that failed, it may be a part.
     #[must_use]
     pub fn recording(&self) -> Recording {
-        let State { clock, recorders, legs } = &mut *self.state();
+        let State { clock, recorders, legs, meetings } = &mut *self.state();
         let recorders = recorders.values_mut().map(|recorder| &mut **recorder);
-        assembly::assemble(recorders, legs.clone(), clock.nanoseconds_per_tick())
+        assembly::assemble(recorders, legs.clone(), meetings, clock.nanoseconds_per_tick())
     }
 }

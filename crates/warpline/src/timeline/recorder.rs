@@ -12,6 +12,7 @@
 //! - **SPAN-D.** Times never decrease from record to record of a worker, and an end has its
 //!   beginning.
 
+use serde::{Deserialize, Serialize};
 use warpline_memory::Clock;
 
 use super::{Cause, Gauge, Phase};
@@ -22,6 +23,9 @@ use crate::monitor::Activity;
 pub(super) const SLICE_BITS: u32 = 21;
 /// Of two to this power slices, one is kept at the least.
 const LEVEL_MAX: u32 = 40;
+/// Of batches in a slice that is left out, so many begin without a look at the clock, one after the
+/// other.
+const RESTS: u32 = 3;
 /// The bits of a stamp that have the ticks; above them is the worker.
 const STAMP_BITS: u32 = 48;
 
@@ -40,7 +44,7 @@ impl Stamp {
 }
 
 /// What a record says.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Kind {
     Begin(Phase),
     End,
@@ -50,20 +54,24 @@ pub(super) enum Kind {
     Canceled,
     /// The span was caused by an event that was sent in the batch with the stamp `number`.
     SentIn,
+    /// The same for another rank: `number` is the place of the sender, with the serial number of
+    /// the event in `lp`.
+    SentRemotely,
     /// The span cancels an event; `number` is its identity.
     Cancels,
     /// `time` is a sample.
     Sample(Gauge),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     /// In ticks of the clock.
     pub(super) at: u64,
+    /// Of a beginning, [`Recorder::count`] then; of an end, a number of events.
     pub(super) number: u64,
     /// A virtual time, or NaN.
     pub(super) time: f64,
-    /// An LP, or [`NO_LP`].
+    /// An LP, or [`NO_LP`]. Of an end, the lower half of [`Recorder::count`] then.
     pub(super) lp: u32,
     pub(super) kind: Kind,
 }
@@ -78,6 +86,16 @@ impl Record {
     const fn counts(&self) -> bool {
         matches!(self.kind, Kind::Begin(_) | Kind::Annihilated)
     }
+}
+
+/// What a worker has written, for another rank.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Tape {
+    place: (usize, usize),
+    now: u64,
+    level: u32,
+    left_out: u64,
+    records: Vec<Record>,
 }
 
 /// Written by one worker.
@@ -97,9 +115,13 @@ pub(crate) struct Recorder {
     skips: bool,
     /// One of two to this power slices is kept.
     level: u32,
-    /// A batch that is recorded only if something happens in it: when it began.
-    proposed: Option<u64>,
+    /// A batch that is recorded only if something happens in it: when it began, and `count` then.
+    proposed: Option<(u64, u64)>,
+    /// How many batches have begun since the last one that looked at the clock.
+    rests: u32,
     left_out: u64,
+    /// Something else that the worker has counted since the start; a span tells how much it grew.
+    pub(crate) count: u64,
     /// Events processed and rolled back by the last sample.
     sampled: (u64, u64),
 }
@@ -120,9 +142,33 @@ impl Recorder {
             skips: false,
             level: 0,
             proposed: None,
+            rests: 0,
             left_out: 0,
+            count: 0,
             sampled: (0, 0),
         }
+    }
+
+    /// Another clock counts.
+    pub(super) fn restart(&mut self, clock: Clock) {
+        self.clock = clock;
+    }
+
+    pub(super) fn into_tape(self) -> Tape {
+        let Self { place, now, level, left_out, records, .. } = self;
+        Tape { place, now, level, left_out, records }
+    }
+
+    /// What a worker of another rank has written.
+    pub(super) fn of_tape(clock: Clock, tape: Tape) -> Self {
+        let Tape { place, now, level, left_out, records } = tape;
+        Self { now, level, left_out, records, ..Self::new(clock, place, 0) }
+    }
+
+    /// Takes all that was written.
+    pub(super) fn take(&mut self) -> Self {
+        let empty = Self::new(self.clock, self.place, 0);
+        std::mem::replace(self, empty)
     }
 
     pub(super) const fn place(&self) -> (usize, usize) {
@@ -179,7 +225,7 @@ impl Recorder {
     /// The phase that began last ends.
     pub(crate) fn end(&mut self, events: u64, time: f64) {
         debug_assert!(self.depth > 0 && !self.is_waiting, "SPAN-D: an end has its beginning");
-        if self.depth == 1 || !self.skips {
+        if !self.skips {
             self.tick();
         }
         self.close_one(self.now, events, time);
@@ -188,23 +234,37 @@ impl Recorder {
     /// Goes from one phase to the next, for workers that are in one phase at any time: the phase
     /// before was about this number of events, up to the virtual time `time`.
     pub(crate) fn change(&mut self, events: u64, time: f64, next: Phase) {
+        self.end_last(events, time);
+        self.open(self.now, next, NO_LP, f64::NAN);
+    }
+
+    /// Ends the phase of such a worker, if there was one.
+    pub(crate) fn end_last(&mut self, events: u64, time: f64) {
         self.tick();
         if self.depth > 0 {
             self.close_one(self.now, events, time);
         }
-        self.open(self.now, next, NO_LP, f64::NAN);
     }
 
     /// A batch begins, if it comes to anything. Says where what is sent in it comes from.
     pub(crate) fn propose_batch(&mut self) -> Stamp {
-        self.tick();
-        self.proposed = Some(self.now);
+        self.rests = if self.skips { (self.rests + 1) % (RESTS + 1) } else { 0 };
+        if self.rests == 0 {
+            self.tick();
+        }
+        self.proposed = Some((self.now, self.count));
         self.stamp()
     }
 
     /// Says that what is sent from now on comes from the span that begins now.
     pub(crate) const fn stamp(&self) -> Stamp {
         Stamp((self.place.1 as u64) << STAMP_BITS | self.now & ((1 << STAMP_BITS) - 1))
+    }
+
+    /// Whether what began at that time is kept, as far as this worker knows.
+    #[inline]
+    pub(crate) const fn keeps(&self, stamp: Stamp) -> bool {
+        keeps(self.level, stamp.begin())
     }
 
     /// The batch that was proposed ends; `events` were handled, up to the virtual time `time`.
@@ -220,9 +280,11 @@ impl Recorder {
 
     /// The batch that was proposed begins.
     fn accept(&mut self) {
-        if let Some(at) = self.proposed.take() {
+        if let Some((at, count)) = self.proposed.take() {
             self.end_waiting(at);
+            let now = std::mem::replace(&mut self.count, count);
             self.open(at, Phase::Batch, NO_LP, f64::NAN);
+            self.count = now;
         }
     }
 
@@ -241,7 +303,7 @@ impl Recorder {
     /// Whether what happens in the open group is left out.
     #[inline]
     pub(crate) const fn leaves_out(&self) -> bool {
-        self.skips && self.depth > 0
+        self.skips && self.depth > 0 && self.proposed.is_none()
     }
 
     fn end_waiting(&mut self, at: u64) {
@@ -253,6 +315,12 @@ impl Recorder {
     /// The span was caused by an event that was sent in that batch.
     pub(crate) fn was_sent_in(&mut self, stamp: Stamp) {
         self.note(Kind::SentIn, stamp.0, f64::NAN, NO_LP);
+    }
+
+    /// The same for a worker of another rank, and an event with that serial number.
+    pub(crate) fn was_sent_remotely(&mut self, (rank, worker): (usize, usize), serial: u32) {
+        let place = (rank as u64) << 32 | worker as u64;
+        self.note(Kind::SentRemotely, place, f64::NAN, serial);
     }
 
     /// An event of that identity is canceled here.
@@ -302,12 +370,13 @@ impl Recorder {
     }
 
     fn open(&mut self, at: u64, phase: Phase, lp: u32, time: f64) {
-        self.push(Record { at, number: 0, time, lp, kind: Kind::Begin(phase) });
+        self.push(Record { at, number: self.count, time, lp, kind: Kind::Begin(phase) });
         self.depth += 1;
     }
 
     fn close_one(&mut self, at: u64, events: u64, time: f64) {
-        self.push(Record { at, number: events, time, lp: NO_LP, kind: Kind::End });
+        let lp = self.count as u32;
+        self.push(Record { at, number: events, time, lp, kind: Kind::End });
         self.depth -= 1;
     }
 

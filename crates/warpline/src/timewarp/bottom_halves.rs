@@ -27,6 +27,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use warpline_core::{LpId, Model};
 
 use super::{event::Event, lp_memory::LpMemory, worker::Worker};
+use crate::timeline::Stamp;
 
 /// A list that is fuller than this many quarters is made twice as large before it is live again.
 const FULL_QUARTERS: usize = 3;
@@ -37,13 +38,20 @@ pub(super) struct BottomHalves(Box<[BottomHalf]>);
 
 #[derive(Debug, Default)]
 struct BottomHalf {
-    live: Mutex<Vec<Event>>,
+    live: Mutex<List>,
     /// Locked by the LP's worker alone.
-    expired: Mutex<Vec<Event>>,
+    expired: Mutex<List>,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    mail: Vec<Event>,
+    /// Where each of them comes from, if there is a timeline.
+    origins: Vec<Stamp>,
 }
 
 /// Takes the lock. A panic in `Vec` leaves a whole list.
-fn lock(list: &Mutex<Vec<Event>>) -> MutexGuard<'_, Vec<Event>> {
+fn lock(list: &Mutex<List>) -> MutexGuard<'_, List> {
     list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -52,18 +60,20 @@ impl BottomHalves {
         Self((0..lps).map(|_| BottomHalf::default()).collect())
     }
 
-    /// Appends mail for an LP, which `mail` names by its number.
-    pub(super) fn push(&self, mail: Event, memory: Option<&LpMemory>) {
+    /// Appends mail for an LP, which `mail` names by its number. If there is a timeline, it comes
+    /// from `origin`.
+    pub(super) fn push(&self, mail: Event, origin: Option<Stamp>, memory: Option<&LpMemory>) {
         let mut live = lock(&self.0[mail.lp as usize].live);
-        if live.len() == live.capacity() {
-            grow(&mut live, mail.lp, memory);
+        if live.mail.len() == live.mail.capacity() {
+            grow(&mut live.mail, mail.lp, memory);
         }
-        live.push(mail);
+        live.mail.push(mail);
+        live.origins.extend(origin);
     }
 
     /// All that is in them.
     pub(super) fn all(&self) -> Vec<Event> {
-        self.0.iter().flat_map(|half| lock(&half.live).clone()).collect()
+        self.0.iter().flat_map(|half| lock(&half.live).mail.clone()).collect()
     }
 }
 
@@ -91,22 +101,27 @@ impl<M: Model> Worker<'_, M> {
         let mut expired = lock(&half.expired);
         {
             let mut live = lock(&half.live);
-            if live.is_empty() {
+            if live.mail.is_empty() {
                 return;
             }
             std::mem::swap(&mut *live, &mut *expired);
         }
-        for &mail in expired.iter() {
+        let List { mail, origins } = &mut *expired;
+        for (place, &mail) in mail.iter().enumerate() {
             if mail.cancels().is_none() {
+                if let Some(&origin) = origins.get(place) {
+                    self.sender.note_origin(&mail, origin);
+                }
                 let claimed = self.buffers.claim(mail.buffer());
                 assert!(claimed, "HALF-C: {mail:?} belongs to another worker");
             }
             self.file_mail(mail);
         }
-        let is_full = 4 * expired.len() > FULL_QUARTERS * expired.capacity();
-        expired.clear();
+        let is_full = 4 * mail.len() > FULL_QUARTERS * mail.capacity();
+        mail.clear();
+        origins.clear();
         if is_full {
-            grow(&mut expired, lp, self.sender.memory);
+            grow(mail, lp, self.sender.memory);
         }
     }
 }
@@ -128,7 +143,7 @@ mod tests {
         };
         let mail: Vec<_> =
             (0..20).flat_map(|number| [event(number), event(number).anti()]).collect();
-        mail.iter().for_each(|&mail| halves.push(mail, None));
+        mail.iter().for_each(|&mail| halves.push(mail, None, None));
         assert_eq!(halves.all(), mail);
     }
 }

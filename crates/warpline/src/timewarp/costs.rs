@@ -64,6 +64,10 @@ pub(super) struct Costs {
     on: bool,
     /// Whether the event at hand is timed.
     sampling: bool,
+    /// Whether the timeline is told where events come from.
+    notes_sends: bool,
+    /// One of the two.
+    watches_sends: bool,
     since: Instant,
     entered: Instant,
     /// Time of inner parts, to be taken off the outer one.
@@ -79,6 +83,8 @@ impl Costs {
         Self {
             on,
             sampling: false,
+            notes_sends: false,
+            watches_sends: false,
             since: now,
             entered: now,
             inner: Duration::ZERO,
@@ -107,9 +113,32 @@ impl Costs {
     #[inline]
     pub(super) fn begin_event(&mut self, number: u64) {
         if self.on {
-            self.sampling = number.is_multiple_of(SAMPLE_EVERY);
-            self.begin();
+            self.begin_sample(number);
         }
+    }
+
+    #[cold]
+    fn begin_sample(&mut self, number: u64) {
+        self.sampling = number.is_multiple_of(SAMPLE_EVERY);
+        self.watches_sends = self.sampling || self.notes_sends;
+        self.begin();
+    }
+
+    /// Lets the timeline be told where events come from that are sent from now on, or not.
+    pub(super) fn note_sends(&mut self, notes: bool) {
+        self.notes_sends = notes;
+        self.watches_sends = self.sampling || notes;
+    }
+
+    /// Whether anything is to be done when an event has been sent.
+    #[inline]
+    pub(super) const fn watches_sends(&self) -> bool {
+        self.watches_sends
+    }
+
+    /// Whether the timeline is told where the event comes from that has been sent.
+    pub(super) const fn notes_sends(&self) -> bool {
+        self.notes_sends
     }
 
     /// Ends a part of an event, and begins the next one.

@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use warpline_core::{EventKey, Io, LpId, VirtualTime};
+use warpline_core::{EventKey, Io, LpId, VirtualTime, mix};
 use warpline_memory::{BUFFERS_MAX, BufferId};
 
 use crate::{
@@ -81,6 +81,12 @@ impl Event {
     pub(super) fn cancels(self) -> Option<Self> {
         (self.tag & ANTI != 0).then_some(Self { tag: self.tag & !ANTI, ..self })
     }
+}
+
+/// A hash of a key.
+pub(super) const fn key_hash(key: EventKey) -> u64 {
+    let [time, step_and_sender, sequence] = key.words();
+    mix(mix(time, step_and_sender), sequence)
 }
 
 impl Entry for Event {

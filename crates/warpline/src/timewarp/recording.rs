@@ -3,32 +3,33 @@
 //! Called by the modules that do what is told. A worker without a [`Trace`] tells nothing, and asks
 //! once per batch, rollback, canceled event and GVT whether it has one.
 //!
-//! An arrow to a straggler's rollback begins in the batch that sent the straggler. Blocks of mail
-//! carry the stamp of that batch, and the receiver notes it by buffer. Anti-messages need no stamp:
-//! an event that is canceled is known by its key and its buffer at both ends; between ranks by the
-//! serial number that its anti-message has.
+//! An arrow to a straggler's rollback begins in the batch that sent the straggler. Each worker
+//! notes, by buffer, the stamp of the batch that an event comes from, if that batch is kept. Blocks
+//! of mail carry the stamp of their batch; bottom halves, and LPs that move, have one for each
+//! event if there is a timeline. Between ranks no stamp is sent. A worker numbers the events that
+//! it sends to other ranks, and writes how many that were at the beginning and the end of each
+//! batch; the receiver writes the serial number of a straggler.
+//!
+//! Anti-messages need no stamp: an event that is canceled is known by its key and its buffer at
+//! both ends; between ranks by the serial number that its anti-message has.
 
 use warpline_core::{EventKey, LpId, Model, mix};
 use warpline_memory::BufferId;
+use warpline_net::Address;
 
 use super::{
-    event::Event,
+    event::{Event, key_hash},
     gvt::Bound,
     history::Sent,
     shared::{Mail, Shared},
     worker::Worker,
 };
-use crate::timeline::{Cause, Gauge, Phase, Recorder, Stamp};
+use crate::timeline::{Cause, Gauge, LentRecorder, Phase, Recorder, Stamp};
 
 /// What a worker writes its records with.
 #[derive(Debug)]
 pub(super) struct Trace {
-    pub(super) recorder: Box<Recorder>,
-    /// By buffer: which batch the event in it was sent in, if it came by mail; of a canceled event
-    /// of another rank, its serial number.
-    sent_in: Vec<Stamp>,
-    /// Whether all events of other workers of this rank come in blocks, straight from their sender.
-    knows_senders: bool,
+    pub(super) recorder: LentRecorder,
     /// Events processed before the phase that goes on.
     processed: u64,
 }
@@ -40,20 +41,8 @@ impl Trace {
         rank: usize,
         worker: usize,
     ) -> Option<Box<Self>> {
-        let recorder = shared.timeline.as_ref()?.take(rank, worker)?;
-        // Mail of an LP that moves takes another way, and so does mail in bottom halves.
-        let knows_senders = shared.moves.is_none() && shared.halves.is_none();
-        Some(Box::new(Self { recorder, sent_in: Vec::new(), knows_senders, processed: 0 }))
-    }
-
-    /// An event was sent in that batch.
-    #[inline]
-    fn note_arrival(&mut self, event: &Event, stamp: Stamp) {
-        let buffer = event.buffer().get() as usize;
-        if buffer >= self.sent_in.len() {
-            self.sent_in.resize((buffer + 1).next_power_of_two(), Stamp::default());
-        }
-        self.sent_in[buffer] = stamp;
+        let recorder = shared.timeline.as_ref()?.lend(rank, worker)?;
+        Some(Box::new(Self { recorder, processed: 0 }))
     }
 }
 
@@ -62,13 +51,26 @@ impl<M: Model> Worker<'_, M> {
         self.trace.as_deref_mut().map(|trace| &mut *trace.recorder)
     }
 
+    /// The same at the beginning and the end of phases, which tell how many events they send to
+    /// other ranks.
+    #[inline]
+    fn counting(&mut self) -> Option<&mut Recorder> {
+        let sent = if self.trace.is_some() { self.remote_events() } else { 0 };
+        self.recorder().map(|recorder| {
+            recorder.count = sent;
+            recorder
+        })
+    }
+
     /// A phase begins in which no batch is handled.
     #[inline]
     pub(super) fn begin_phase(&mut self, phase: Phase) {
-        if let Some(recorder) = self.recorder() {
+        if let Some(recorder) = self.counting() {
             recorder.begin(phase);
             if matches!(phase, Phase::Start | Phase::BlockingIo) {
-                self.sender.stamp = recorder.stamp();
+                let (stamp, keeps) = (recorder.stamp(), !recorder.leaves_out());
+                self.sender.stamp = stamp;
+                self.sender.costs.note_sends(keeps);
             }
         }
     }
@@ -76,7 +78,7 @@ impl<M: Model> Worker<'_, M> {
     /// The phase ends; it was about this number of events, up to that virtual time.
     #[inline]
     pub(super) fn end_phase(&mut self, events: u64, time: f64) {
-        if let Some(recorder) = self.recorder() {
+        if let Some(recorder) = self.counting() {
             recorder.end(events, time);
         }
     }
@@ -84,10 +86,13 @@ impl<M: Model> Worker<'_, M> {
     /// A turn comes to the handling of events.
     #[inline]
     pub(super) fn begin_batch(&mut self) {
-        if let Some(trace) = self.trace.as_deref_mut() {
-            self.sender.stamp = trace.recorder.propose_batch();
-            trace.processed = self.statistics.processed;
-        }
+        let Some(recorder) = self.counting() else { return };
+        let stamp = recorder.propose_batch();
+        let keeps = recorder.keeps(stamp);
+        self.sender.stamp = stamp;
+        self.sender.costs.note_sends(keeps);
+        let processed = self.statistics.processed;
+        self.trace.iter_mut().for_each(|trace| trace.processed = processed);
     }
 
     /// It has ended.
@@ -96,7 +101,7 @@ impl<M: Model> Worker<'_, M> {
         let Some(trace) = self.trace.as_deref() else { return };
         let events = self.statistics.processed - trace.processed;
         let time = self.last_handled().map_or(f64::NAN, |event| event.key.time_value());
-        let is_idle = self.recorder().is_some_and(|one| one.end_batch(events, time));
+        let is_idle = self.counting().is_some_and(|one| one.end_batch(events, time));
         if is_idle && self.recorder().is_some_and(|one| !one.is_waiting()) {
             let why = self.why_idle();
             self.recorder().into_iter().for_each(|one| one.wait(why));
@@ -106,9 +111,12 @@ impl<M: Model> Worker<'_, M> {
     /// Mail has arrived.
     #[inline]
     pub(super) fn note_mail(&mut self, block: &Mail) {
-        if let Some(trace) = self.trace.as_deref_mut().filter(|trace| trace.knows_senders) {
-            let stamp = Stamp(block.stamp);
-            block.items.iter().for_each(|mail| trace.note_arrival(mail, stamp));
+        let stamp = Stamp(block.stamp);
+        let keeps = self.trace.as_deref().is_some_and(|trace| trace.recorder.keeps(stamp));
+        // Notices do not tell what is filed.
+        if keeps && self.shared.halves.is_none() {
+            let events = block.items.iter().filter(|mail| mail.cancels().is_none());
+            events.for_each(|event| self.sender.note_origin(event, stamp));
         }
     }
 
@@ -134,26 +142,30 @@ impl<M: Model> Worker<'_, M> {
     #[cold]
     fn begin_rollback(&mut self, cause: Cause, (lp, to): (u32, Bound), event: Option<&Event>) {
         let id = self.lps[lp as usize].id;
-        let identity = event.map(|event| self.identity(event));
-        let has_sender = event.is_some_and(|event| self.is_of_another_worker(event));
-        let Some(Trace { recorder, sent_in, knows_senders, .. }) = self.trace.as_deref_mut() else {
-            return;
-        };
+        let Some(recorder) = self.recorder() else { return };
         recorder.begin_rollback(cause, id.get(), to.time());
-        match (cause, identity, event) {
-            (Cause::AntiMessage, Some(identity), _) => recorder.undoes_canceled(identity),
-            (Cause::Straggler, _, Some(event)) if *knows_senders && has_sender => {
-                let stamp = sent_in.get(event.buffer().get() as usize);
-                stamp.into_iter().for_each(|&stamp| recorder.was_sent_in(stamp));
+        let Some(event) = event.filter(|_| !recorder.leaves_out()) else { return };
+        match cause {
+            Cause::AntiMessage => {
+                let identity = self.identity(event);
+                self.recorder().into_iter().for_each(|one| one.undoes_canceled(identity));
             }
-            _ => {}
+            Cause::Straggler => self.note_sender(event),
+            Cause::Horizon | Cause::CutOff => {}
         }
     }
 
-    /// Whether another worker of this rank has sent the event.
-    pub(super) fn is_of_another_worker(&self, event: &Event) -> bool {
+    /// The rollback that has begun is because of this straggler.
+    fn note_sender(&mut self, event: &Event) {
+        let origin = self.sender.origin(event);
         let place = self.sender.places[event.key.sender().index()];
-        place.worker != self.sender.id && self.shared.directory.local(place.worker).is_some()
+        let Address { rank, port } = self.shared.directory.address(place.worker);
+        let serial = self.serial_of(event);
+        let Some(recorder) = self.recorder() else { return };
+        match serial {
+            None => recorder.was_sent_in(origin),
+            Some(serial) => recorder.was_sent_remotely((rank, port), serial),
+        }
     }
 
     /// An event is canceled that this worker has sent.
@@ -164,8 +176,8 @@ impl<M: Model> Worker<'_, M> {
         }
         let buffer = sent.event.buffer();
         let identity = match self.shared.directory.local(sent.worker) {
-            Some(_) => identity_of(sent.event.key, self.buffer_name(buffer)),
-            None => identity_of(sent.event.key, Err(buffer.get().into())),
+            Some(_) => identity_of(key_hash(sent.event.key), self.buffer_name(buffer)),
+            None => identity_of(key_hash(sent.event.key), Err(buffer.get().into())),
         };
         self.recorder().into_iter().for_each(|one| one.cancels(identity));
     }
@@ -173,8 +185,9 @@ impl<M: Model> Worker<'_, M> {
     /// A canceled event is annihilated that was not handled.
     #[inline]
     pub(super) fn note_annihilated(&mut self, event: &Event) {
-        if self.trace.is_none() {
-            return;
+        let Some(recorder) = self.recorder() else { return };
+        if recorder.leaves_out() {
+            return recorder.annihilated(0, 0, 0.0);
         }
         let (identity, lp) = (self.identity(event), self.lps[event.lp as usize].id);
         let time = event.key.time_value();
@@ -183,7 +196,7 @@ impl<M: Model> Worker<'_, M> {
 
     /// The same for one of another rank, which had no buffer here yet.
     pub(super) fn note_annihilated_remote(&mut self, key: EventKey, serial: u32, lp: LpId) {
-        let identity = identity_of(key, Err(serial.into()));
+        let identity = identity_of(key_hash(key), Err(serial.into()));
         if let Some(recorder) = self.recorder() {
             recorder.tick();
             recorder.annihilated(identity, lp.get(), key.time_value());
@@ -192,8 +205,8 @@ impl<M: Model> Worker<'_, M> {
 
     /// An event of another rank is canceled, which is in a buffer here.
     pub(super) fn note_serial(&mut self, event: &Event, serial: u32) {
-        if let Some(trace) = self.trace.as_deref_mut() {
-            trace.note_arrival(event, Stamp(serial.into()));
+        if self.sender.is_recorded() {
+            self.sender.note_origin(event, Stamp(serial.into()));
         }
     }
 
@@ -210,11 +223,10 @@ impl<M: Model> Worker<'_, M> {
     fn identity(&self, event: &Event) -> u64 {
         let (place, buffer) = (self.sender.places[event.key.sender().index()], event.buffer());
         if self.shared.directory.local(place.worker).is_some() {
-            return identity_of(event.key, self.buffer_name(buffer));
+            return identity_of(key_hash(event.key), self.buffer_name(buffer));
         }
-        let sent_in = self.trace.as_deref().map_or(&[][..], |trace| &trace.sent_in);
-        let serial = sent_in.get(buffer.get() as usize).map_or(0, |serial| serial.0);
-        identity_of(event.key, Err(serial))
+        // Noted when its anti-message came.
+        identity_of(key_hash(event.key), Err(self.sender.origin(event).0))
     }
 
     /// A buffer of this rank.
@@ -250,18 +262,14 @@ impl<M: Model> Worker<'_, M> {
 
     /// The worker ends, and hands in what it has written.
     pub(super) fn end_trace(&mut self) {
-        if let (Some(trace), Some(timeline)) = (self.trace.take(), &self.shared.timeline) {
-            timeline.bring_back(trace.recorder);
-        }
+        self.trace = None;
     }
 }
 
 /// What an event is known by: its key, and its buffer, or its serial number between ranks.
-fn identity_of(key: EventKey, buffer_or_serial: Result<u64, u64>) -> u64 {
-    let [time, step_and_sender, sequence] = key.words();
-    let key = mix(mix(time, step_and_sender), sequence);
+const fn identity_of(key_hash: u64, buffer_or_serial: Result<u64, u64>) -> u64 {
     match buffer_or_serial {
-        Ok(buffer) => mix(key, buffer),
-        Err(serial) => mix(key, 1 << 63 | serial),
+        Ok(buffer) => mix(key_hash, buffer),
+        Err(serial) => mix(key_hash, 1 << 63 | serial),
     }
 }

@@ -13,7 +13,7 @@ use warpline_memory::{Block, BufferId, Buffers, switch_to_platform};
 use super::{
     Message,
     costs::{Costs, Part},
-    event::Event,
+    event::{Event, key_hash},
     gvt::{Bound, Participant},
     heap,
     history::{Held, Sent, SentLog},
@@ -56,6 +56,9 @@ pub(super) struct Sender<'r, M: Model> {
     blank: Vec<Mail>,
     /// Where what is sent now comes from, for the timeline.
     pub(super) stamp: Stamp,
+    /// By buffer: an event of this worker, and where it comes from, if the timeline can tell.
+    origins: Vec<(u64, Stamp)>,
+    is_recorded: bool,
     pub(super) gvt: Participant,
     /// Lazy cancellation: the events that were sent when the event was handled before, and that
     /// are not sent again yet.
@@ -82,6 +85,7 @@ impl<'r, M: Model> Sender<'r, M> {
         let remote = shared.remote.as_ref();
         let remote = remote.and_then(|remote| Remote::new(remote, &shared.settings, me, ranks));
         let lazy = shared.settings.engine.cancellation == crate::Cancellation::Lazy;
+        let is_recorded = shared.timeline.is_some();
         Self {
             model,
             shared,
@@ -96,6 +100,8 @@ impl<'r, M: Model> Sender<'r, M> {
             least: Bound::NEVER,
             blank: Vec::new(),
             stamp: Stamp::default(),
+            origins: Vec::new(),
+            is_recorded,
             gvt: Participant::new(me),
             resend: Vec::new(),
             lazy,
@@ -125,7 +131,7 @@ impl<'r, M: Model> Sender<'r, M> {
     #[inline(always)]
     pub(super) fn fill_half(&self, mail: Event) {
         if let Some(halves) = &self.shared.halves {
-            halves.push(mail, self.memory);
+            halves.push(mail, self.is_recorded.then_some(self.stamp), self.memory);
         }
     }
 
@@ -133,6 +139,48 @@ impl<'r, M: Model> Sender<'r, M> {
     pub(super) fn notify(&mut self, worker: usize, mail: Event) {
         let key = Bound(mail.key.words());
         self.write(worker, mail, if mail.cancels().is_some() { key.before() } else { key });
+    }
+
+    /// The same for an event that comes from somewhere else. A block of mail comes from one place.
+    pub(super) fn notify_of(&mut self, worker: usize, event: Event) {
+        self.flush();
+        let origin = self.origin(&event);
+        let now = std::mem::replace(&mut self.stamp, origin);
+        self.notify(worker, event);
+        self.flush();
+        self.stamp = now;
+    }
+
+    /// If there is a timeline: notes where an event of this worker comes from.
+    pub(super) fn note_origin(&mut self, event: &Event, origin: Stamp) {
+        let buffer = event.buffer().get() as usize;
+        if buffer >= self.origins.len() {
+            self.origins.resize((buffer + 1).next_power_of_two(), (0, Stamp::default()));
+        }
+        self.origins[buffer] = (key_hash(event.key), origin);
+    }
+
+    /// Where an event of this worker comes from, if that was noted.
+    pub(super) fn origin(&self, event: &Event) -> Stamp {
+        let noted = self.origins.get(event.buffer().get() as usize);
+        let noted = noted.filter(|(hash, _)| *hash == key_hash(event.key));
+        noted.map_or(Stamp::default(), |(_, origin)| *origin)
+    }
+
+    /// An event has been sent to a worker of this rank, and somebody watches. Where nobody does,
+    /// this must cost nothing: so it looks the event up, and has no arguments.
+    #[inline(never)]
+    fn note_sent(&mut self) {
+        let Sent { event, worker } = self.sent.get(self.sent.back() - 1);
+        if self.costs.notes_sends() && worker == self.id {
+            self.note_origin(&event, self.stamp);
+        }
+        self.costs.leave(Part::Send);
+    }
+
+    /// Whether there is a timeline, which is told where events come from.
+    pub(super) const fn is_recorded(&self) -> bool {
+        self.is_recorded
     }
 
     #[inline(always)]
@@ -268,7 +316,9 @@ impl<M: Model> Sending<'_, '_, M> {
         } else {
             sender.post(worker, event);
         }
-        sender.costs.leave(Part::Send);
+        if sender.costs.watches_sends() {
+            sender.note_sent();
+        }
     }
 
     /// Puts a message into a buffer, if there is one, and memory for what it owns.

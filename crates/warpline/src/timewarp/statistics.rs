@@ -33,9 +33,6 @@ pub(super) struct Statistics {
     /// The greatest time of a committed event.
     pub(super) last_time: f64,
     pub(super) marked: (u64, u64, u64),
-    /// Stragglers that another worker of this rank has sent.
-    #[cfg(test)]
-    pub(super) stragglers_by_mail: u64,
 }
 
 impl Statistics {

@@ -25,11 +25,6 @@ impl<M: Model> Worker<'_, M> {
             let last = self.lps[event.lp as usize].last;
             if self.history.is_live(last) && self.history[last].event.key > event.key {
                 self.statistics.primary_rollbacks += 1;
-                #[cfg(test)]
-                {
-                    let by_mail = self.is_of_another_worker(&event);
-                    self.statistics.stragglers_by_mail += u64::from(by_mail);
-                }
                 let (lp, to) = (event.lp, Bound(event.key.words()));
                 let undo = |worker: &mut Self| worker.roll_back(lp, to, None);
                 self.recording_rollback(Cause::Straggler, (lp, to), Some(&event), undo);

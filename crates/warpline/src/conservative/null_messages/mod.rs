@@ -16,6 +16,7 @@
 //! | `deadlock_detection` | deadlocks, failures, I/O, and the end: what all workers agree on    |
 //! | `send_buffer`        | what a handler sends, checked                                       |
 //! | `remote`             | all that concerns other ranks                                       |
+//! | `recording`          | what a worker tells the timeline of the run                         |
 //! | `shared`             | what the workers of a rank share                                    |
 //!
 //! # Invariants, and why they hold
@@ -83,6 +84,7 @@ mod channel_time;
 mod deadlock_detection;
 mod lp;
 mod null_message;
+mod recording;
 mod remote;
 mod send_buffer;
 mod shared;
@@ -100,6 +102,7 @@ use crate::{
     event::{Buffer, Message},
     run::ProgressMonitor,
 };
+use recording::Trace;
 use shared::ChannelEvent;
 pub(super) use shared::Shared;
 use worker::Worker;
@@ -131,7 +134,9 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         monitor: &mut ProgressMonitor<'_, '_>,
     ) -> WorkerResult<M::Lp, B, Counters> {
         let mut worker = Worker::new(self, me);
+        worker.trace = Trace::new(monitor.recorder(self.common.ranks.me(), me));
         let ended = worker.work(monitor);
+        worker.end_trace();
         let Worker { lps: linked, tally, graph, send_buffer, outputs, .. } = worker;
         let traffic = graph.traffic();
         let mut lps = Vec::with_capacity(linked.len());

@@ -15,6 +15,7 @@ use super::{deadlock_detection::REQUEST, worker::Worker};
 use crate::{
     SynchronizationKind,
     event::{Buffer, Message},
+    timeline::Phase,
 };
 
 /// The null messages that a worker may send between two events, for each of its LPs.
@@ -67,6 +68,9 @@ where
         while self.ready.is_empty() && self.allowance > 0 {
             let Some(local) = self.review.pop_front() else { break };
             let local = local as usize;
+            if !any {
+                self.go_to(Phase::NullMessages);
+            }
             any = true;
             self.lps[local].is_in_review = false;
             match self.shared.common.mode {

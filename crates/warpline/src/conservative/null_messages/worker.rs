@@ -17,6 +17,7 @@ use super::{
     channel_time::ChannelTime,
     deadlock_detection::DeadlockDetection,
     lp::{LinkedLp, Waiting},
+    recording::Trace,
     remote::Remote,
     send_buffer::SendBuffer,
     shared::{ChannelEvent, Shared},
@@ -27,6 +28,7 @@ use crate::{
     handling::{Cause, Core, Handling, Lp},
     panics,
     run::{FailureOrder, ProgressMonitor, threads},
+    timeline::Phase,
 };
 
 /// The most events of one LP in a row.
@@ -86,6 +88,8 @@ pub(super) struct Worker<'a, M: Model, B> {
     /// The first failure that is known: events after it are not handled.
     pub(super) limit: FailureOrder,
     pub(super) tally: Tally,
+    /// If what it does is recorded.
+    pub(super) trace: Option<Box<Trace>>,
     /// The number of events that it had committed when it last sent what it had gathered.
     flushed: u64,
     slices: u32,
@@ -122,6 +126,7 @@ where
             detection: DeadlockDetection::new(),
             limit: FailureOrder::End,
             tally: Tally::default(),
+            trace: None,
             flushed: 0,
             slices: 0,
             waited: 0,
@@ -139,8 +144,11 @@ where
                 Ok(Some(ended)) => return ended,
                 Err(error) => self.abandon(error),
             }
-            let works =
-                !self.graph.is_freezing() && (self.handle_ready(monitor) || self.review_lps());
+            let freezes = self.graph.is_freezing();
+            if freezes {
+                self.go_to(Phase::DeadlockDetection);
+            }
+            let works = !freezes && (self.handle_ready(monitor) || self.review_lps());
             if works {
                 self.waited = 0;
             } else {
@@ -156,6 +164,7 @@ where
             self.graph.flush();
         } else {
             self.graph.set_idle();
+            self.go_to_wait();
         }
         monitor.cuts_off();
         // A single worker has nothing to wait for: it finds at once that all is quiescent.
@@ -255,6 +264,7 @@ where
             return false;
         }
         self.graph.set_active();
+        self.go_to(Phase::Turns);
         let before = self.tally.committed;
         for _ in 0..SLICE_TURNS {
             let Some(node) = self.ready.pop() else { break };

@@ -95,9 +95,9 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         monitor: &mut ProgressMonitor<'_, '_>,
     ) -> WorkerResult<M::Lp, B, Counters> {
         let mut worker = Worker::new(self, me);
-        worker.recorder = monitor.take_recorder(self.common.ranks.me(), me);
+        worker.recorder = monitor.recorder(self.common.ranks.me(), me);
         let ended = worker.work(monitor);
-        monitor.bring_back(worker.recorder.take());
+        worker.recorder = None;
         worker.sampler.hand_in(self.common.directory.lps_of(me));
         let Worker { lps, mut sender, tally, bucket, outputs, .. } = worker;
         let counters = Counters {

@@ -22,7 +22,7 @@ use crate::{
     load_sharing::Sampler,
     monitor::Activity,
     run::{Broken, FailureOrder, ProgressMonitor, Reduction, threads},
-    timeline::{Phase, Recorder},
+    timeline::{LentRecorder, Phase},
 };
 
 /// Flags at a barrier: a worker has failed.
@@ -58,7 +58,7 @@ pub(super) struct Worker<'a, M: Model, B> {
     pub(super) tally: Tally,
     pub(super) sampler: Sampler<'a>,
     /// If what the worker does is recorded; and how many events it has told of.
-    pub(super) recorder: Option<Box<Recorder>>,
+    pub(super) recorder: Option<LentRecorder>,
     recorded: u64,
 }
 

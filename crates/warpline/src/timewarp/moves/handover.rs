@@ -23,7 +23,7 @@ use super::super::{
     saving::{Lp, Saved, SparseCopies},
     worker::Worker,
 };
-use crate::{pending::PendingSet, placement::LpPlace};
+use crate::{pending::PendingSet, placement::LpPlace, timeline::Stamp};
 
 /// An LP on its way, with all that belongs to it.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub(in crate::timewarp) struct Package<M: Model> {
     sent: Vec<Held>,
     /// With the LP's number.
     pending: Vec<Event>,
+    /// Where each of them comes from, if there is a timeline.
+    origins: Vec<Stamp>,
     held: Vec<(u32, Vec<Held>)>,
 }
 
@@ -165,8 +167,8 @@ impl<M: Model> Worker<'_, M> {
                 at = self.history[at].prev;
             }
         }
-        let (pending, held) = (Vec::new(), Vec::new());
-        Package { lp, copies, records, positions, saved, sent, pending, held }
+        let (pending, origins, held) = (Vec::new(), Vec::new(), Vec::new());
+        Package { lp, copies, records, positions, saved, sent, pending, origins, held }
     }
 
     /// Takes the pending events of LPs that leave out of the pending set, with what is held until
@@ -180,6 +182,9 @@ impl<M: Model> Worker<'_, M> {
                 Fate::Leaves(package) => {
                     let package = &mut packages[package];
                     package.pending.push(event.with_lp(package.lp.id.get()));
+                    if self.sender.is_recorded() {
+                        package.origins.push(self.sender.origin(&event));
+                    }
                     package.held.extend(self.held.remove_entry(&event.buffer().get()));
                 }
             }
@@ -188,7 +193,7 @@ impl<M: Model> Worker<'_, M> {
 
     /// Takes in an LP that has come.
     pub(super) fn take_in(&mut self, package: Package<M>) {
-        let Package { mut lp, copies, records, positions, saved, sent, pending, held } = package;
+        let Package { mut lp, copies, records, positions, saved, sent, .. } = package;
         let (index, back) = (self.lps.len() as u32, self.history.back());
         let ends = records.iter().skip(1).map(|record| record.sent_from as usize);
         let ends: Vec<_> = ends.chain([sent.len()]).collect();
@@ -225,10 +230,13 @@ impl<M: Model> Worker<'_, M> {
         let id = lp.id;
         self.lps.push(lp);
         self.sender.note_place(id, LpPlace { worker: self.sender.id, index });
-        for event in pending {
+        for event in &package.pending {
             self.sender.pending.insert(event.with_lp(index));
         }
-        self.held.extend(held);
+        for (event, &origin) in package.pending.iter().zip(&package.origins) {
+            self.sender.note_origin(event, origin);
+        }
+        self.held.extend(package.held);
         if let Some(memory) = self.sender.memory {
             memory.follow(id, self.me);
         }

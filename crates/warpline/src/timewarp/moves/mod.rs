@@ -272,6 +272,7 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn take_in_awaited(&mut self) {
         if !self.moves.awaited.is_empty() && self.moves.announced.is_none() {
             self.receive();
+            self.note_canceled_by_mail();
             self.cancel();
             debug_assert!(self.moves.awaited.is_empty(), "MOVE-B: {:?}", self.moves.awaited);
         }
@@ -344,6 +345,9 @@ impl<M: Model> Worker<'_, M> {
         };
         if self.shared.halves.is_none() && mail.cancels().is_none() {
             self.buffers.pass_on(mail.buffer(), to);
+            if self.sender.is_recorded() {
+                return self.sender.notify_of(to, mail);
+            }
         }
         self.sender.notify(to, mail);
     }

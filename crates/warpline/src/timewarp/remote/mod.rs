@@ -313,6 +313,16 @@ impl<'r, M: Model> Worker<'r, M> {
         self.sender.remote.as_ref().map_or(0, |remote| remote.incoming.backlog())
     }
 
+    /// How many events this worker has sent to other ranks.
+    pub(super) fn remote_events(&self) -> u64 {
+        self.sender.remote.as_ref().map_or(0, |remote| remote.outgoing.counts.events)
+    }
+
+    /// The serial number of a pending event that another rank has sent.
+    pub(super) fn serial_of(&self, event: &Event) -> Option<u32> {
+        self.sender.remote.as_ref()?.incoming.serial_of(event)
+    }
+
     /// The messages that this worker has exchanged with other ranks, if there are any.
     pub(super) fn exchanged(&self) -> Option<Exchanged> {
         self.sender.remote.as_deref().map(Remote::exchanged)

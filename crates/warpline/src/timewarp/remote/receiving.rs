@@ -62,6 +62,13 @@ impl<T> Incoming<T> {
         self.backlog.len()
     }
 
+    /// The serial number of an event that has arrived.
+    pub(super) fn serial_of(&self, event: &Event) -> Option<u32> {
+        let key = Bound(event.key.words());
+        let mut of_key = self.arrived.range((key, 0)..=(key, u32::MAX));
+        of_key.find(|(_, arrived)| *arrived == event).map(|(name, _)| name.1)
+    }
+
     /// Drops the notes of events below GVT.
     pub(super) fn on_gvt(&mut self, gvt: Bound) {
         while let Some(first) = self.arrived.first_entry()
