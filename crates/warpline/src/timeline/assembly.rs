@@ -92,16 +92,19 @@ impl Recording {
     }
 }
 
+/// A track, and a span in it.
+type Place = (usize, usize);
+
 /// The ends of arrows that were found.
 #[derive(Default)]
 struct Ends {
     /// By identity of the event, time, and whether the arrow ends there.
-    of_canceled: Vec<(u64, u64, bool, (usize, usize))>,
+    of_canceled: Vec<(u64, u64, bool, Place)>,
     /// The worker of the same rank that sent an event, when the batch began, and the span that it
     /// led to.
-    of_stragglers: Vec<(usize, u64, (usize, usize))>,
+    of_stragglers: Vec<(usize, u64, Place)>,
     /// The rank and the worker that sent an event, its serial number, and the span that it led to.
-    of_remote_stragglers: Vec<((usize, usize), u32, (usize, usize))>,
+    of_remote_stragglers: Vec<((usize, usize), u32, Place)>,
     /// For each track, the spans in which events were sent, and [`Recorder::count`] before.
     sending: Vec<Vec<(u64, usize)>>,
     /// By how much the times of two ranks may be wrong.

@@ -56,10 +56,9 @@ impl<M: Model> Worker<'_, M> {
     #[inline]
     fn counting(&mut self) -> Option<&mut Recorder> {
         let sent = if self.trace.is_some() { self.remote_events() } else { 0 };
-        self.recorder().map(|recorder| {
-            recorder.count = sent;
-            recorder
-        })
+        let recorder = self.recorder()?;
+        recorder.count = sent;
+        Some(recorder)
     }
 
     /// A phase begins in which no batch is handled.
