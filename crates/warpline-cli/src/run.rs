@@ -228,13 +228,16 @@ pub(crate) fn told(
     Ok(Some((Told::Run(Box::new(report)), difference)))
 }
 
+/// A report, and what was written of the run.
+type Traced = (Report<AnyOutput>, Option<Written>);
+
 /// Runs the simulation, and writes its trace, whatever becomes of the run.
 fn run_traced(
     launch: &Launch,
     simulation: &mut Simulation<'_, AnyModel>,
     trace: Option<Trace>,
     name: &str,
-) -> Result<Option<(Report<AnyOutput>, Option<Written>)>, Failure> {
+) -> Result<Option<Traced>, Failure> {
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| launch.run(simulation)));
     match outcome {
         Ok(Ok(Some(report))) => {
