@@ -33,8 +33,8 @@ impl Stream {
         if replication == 0 { seed } else { mix(seed, mix(replication, replication)) }
     }
 
-    /// The stream that [`words`](Self::words) was called on: for handlers in another language,
-    /// which draw by themselves and hand the stream back.
+    /// The stream that [`words`](Self::words) was called on. Handlers in another language draw by
+    /// themselves.
     ///
     /// Each draw multiplies the 128-bit state by 0x2360ed051fc65da44385df649fccf645, modulo
     /// 2<sup>128</sup>; its bits are then the exclusive or of the two halves, rotated to the right

@@ -32,12 +32,12 @@ use super::{
 pub type Handler =
     unsafe extern "C" fn(state: *mut u64, message: *const u64, context: *mut HandlerContext) -> i32;
 
-/// What a handler sees of the engine. It writes `stream`, `note`, `len` and what `out` points to,
+/// What a handler sees of the engine. It writes `note`, `len`, and what `stream` and `out` point to,
 /// and reads the rest.
 #[derive(Debug)]
 #[repr(C)]
 pub struct HandlerContext {
-    stream: [u64; 2],
+    stream: *mut [u64; 2],
     now: f64,
     me: i64,
     lp_count: i64,
@@ -62,7 +62,7 @@ struct Spill(Vec<u64>);
 ///
 /// | field | |
 /// |---|---|
-/// | `stream` | the two words of the LP's random stream ([`Stream::from_words`]) |
+/// | `stream` | a pointer to the two words of the LP's random stream ([`Stream::from_words`]) |
 /// | `now`, `me`, `lp_count` | the virtual time, the LP, the number of LPs |
 /// | `parameters` | the parameters of the model |
 /// | `out`, `len`, `capacity` | the outbox: of each event the receiver, the delay and the message |
@@ -100,6 +100,22 @@ pub(super) struct Calls {
     pub(super) failures: Failures,
 }
 
+/// The words of a stream, where they are: it is its 128 bits of state and nothing else
+/// ([`is_as_expected`]).
+#[inline]
+fn words_of(stream: &mut Stream) -> *mut [u64; 2] {
+    const { assert!(size_of::<Stream>() == 16 && align_of::<Stream>() >= align_of::<u64>()) };
+    (&raw mut *stream).cast()
+}
+
+/// Whether the words of a stream lie in memory as [`Stream::words`] gives them.
+fn is_as_expected() -> bool {
+    let mut stream = Stream::from_words([5, 7]);
+    // SAFETY: they are 16 initialized bytes, aligned as words are, of a stream that is borrowed
+    // here alone.
+    unsafe { words_of(&mut stream).read() == [5, 7] }
+}
+
 /// An outbox on the stack.
 type Outbox = [MaybeUninit<u64>; OUTBOX];
 
@@ -114,13 +130,18 @@ struct Situation {
 
 impl Calls {
     pub(super) fn new(parameters: Vec<u64>, lps: usize, message_words: usize) -> Self {
+        assert!(is_as_expected(), "a stream is not its two words in this build");
         let stride = HEAD + message_words;
         Self { parameters, lps, stride, capacity: OUTBOX / stride, failures: Failures::default() }
     }
 
     #[inline]
-    fn context(&self, situation: Situation, outbox: &mut Outbox) -> HandlerContext {
-        let Situation { me, now, stream, note } = situation;
+    fn context(
+        &self,
+        Situation { me, now, note, .. }: Situation,
+        stream: *mut [u64; 2],
+        outbox: &mut Outbox,
+    ) -> HandlerContext {
         HandlerContext {
             stream,
             now,
@@ -176,13 +197,12 @@ pub(super) fn call<S: Words, M: Words>(
     let stream = cx.rng().words();
     let situation = Situation { me: cx.me(), now: cx.now().get(), stream, note: 0 };
     let before = state.keep();
-    let mut context = calls.context(situation, &mut outbox);
+    let mut context = calls.context(situation, words_of(cx.rng()), &mut outbox);
     let contents = message.map_or(&[][..], Words::get).as_ptr();
     let words = state.get_mut().as_mut_ptr();
-    // SAFETY: whoever made the model has promised that the handler keeps to its arguments. The
-    // state is borrowed by this call alone; message and context outlive it (CALL-A).
+    // SAFETY: whoever made the model has promised that the handler keeps to its arguments. State
+    // and stream are borrowed by this call alone; message and context outlive it (CALL-A).
     let status = unsafe { handler(words, contents, &raw mut context) };
-    *cx.rng() = Stream::from_words(context.stream);
     if status != 0 {
         let role = if message.is_some() { Role::Handle } else { Role::Start };
         let message = message.map(Words::get);
@@ -220,7 +240,7 @@ pub(super) fn call_reverse<S: Words, M: Words>(
     let (now, note) = (event.now().get(), event.note());
     let situation = Situation { me: event.me(), now, stream, note };
     let before = state.keep();
-    let mut context = calls.context(situation, &mut outbox);
+    let mut context = calls.context(situation, words_of(event.rng()), &mut outbox);
     let words = state.get_mut().as_mut_ptr();
     // SAFETY: as in `call`.
     let status = unsafe { handler(words, message.get().as_ptr(), &raw mut context) };
@@ -251,8 +271,10 @@ unsafe extern "C" fn grow(context: *mut HandlerContext) {
 unsafe extern "C" fn edge(context: *mut HandlerContext, layer: u64, x: f64) -> f64 {
     // SAFETY: a handler calls this with its own context, which nobody else uses meanwhile.
     let context = unsafe { &mut *context };
-    let mut stream = Stream::from_words(context.stream);
+    // SAFETY: the words are those of the stream that the handler draws from, and of nobody else.
+    let words = unsafe { &mut *context.stream };
+    let mut stream = Stream::from_words(*words);
     let drawn = stream.exponential_edge((layer & 0xff) as usize, x);
-    context.stream = stream.words();
+    *words = stream.words();
     drawn
 }

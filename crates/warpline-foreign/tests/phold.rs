@@ -1,7 +1,7 @@
 //! PHOLD and a queue behind C functions, as another language writes them: every engine commits what
 //! PHOLD in Rust does; states, messages and failures come back as they are.
 //!
-//! Mutations that turn this red: `call` does not put the stream back; `call` leaves no note; `grow` does not copy what was
+//! Mutations that turn this red: `stream` of the context is a copy of the words; `call` leaves no note; `grow` does not copy what was
 //! sent; `Boxed::of` drops the last word; `read_words` reads one word less.
 
 #![expect(unsafe_code, reason = "handlers are functions of another language")]
@@ -38,10 +38,19 @@ fn write<T>(context: *mut HandlerContext, name: &str, value: T) {
 
 type Edge = unsafe extern "C" fn(*mut HandlerContext, u64, f64) -> f64;
 
+/// Draws from the stream of the LP.
+fn stream<T>(context: *mut HandlerContext, draw: impl FnOnce(&mut Stream) -> T) -> T {
+    let words: *mut [u64; 2] = read(context, "stream");
+    // SAFETY: the engine lends the handler the two words of the stream.
+    let words = unsafe { &mut *words };
+    let mut stream = Stream::from_words(*words);
+    let drawn = draw(&mut stream);
+    *words = stream.words();
+    drawn
+}
+
 fn exponential(context: *mut HandlerContext, mean: f64) -> f64 {
-    let mut stream = Stream::from_words(read(context, "stream"));
-    let bits = stream.bits();
-    write(context, "stream", stream.words());
+    let bits = stream(context, Stream::bits);
     let layer = bits & 0xff;
     let x = |layer: u64| {
         let table: *const f64 = read(context, "abscissas");
@@ -106,13 +115,11 @@ unsafe extern "C" fn handle<const STATE: usize, const MESSAGE: usize>(
     if message.iter().any(|word| *word != 7) || words[STATE - 1] == u64::MAX {
         return 1;
     }
-    let mut stream = Stream::from_words(read(context, "stream"));
     let mut to = read::<i64>(context, "me");
-    if stream.chance(remote) {
+    if stream(context, |stream| stream.chance(remote)) {
         words[1] += 1;
-        to = stream.below(LPS as u64) as i64;
+        to = stream(context, |stream| stream.below(LPS as u64)) as i64;
     }
-    write(context, "stream", stream.words());
     let delay = LOOKAHEAD + exponential(context, 1.0);
     send(context, to, delay, &[7; MESSAGE]);
     0
@@ -125,9 +132,8 @@ unsafe extern "C" fn reverse<const REMOTES: u64>(
     context: *mut HandlerContext,
 ) -> i32 {
     let words = state(words, 2);
-    let mut stream = Stream::from_words(read(context, "stream"));
     words[0] -= 1;
-    words[1] -= u64::from(stream.chance(REMOTE)) * (1 - REMOTES);
+    words[1] -= u64::from(stream(context, |stream| stream.chance(REMOTE))) * (1 - REMOTES);
     0
 }
 

@@ -62,11 +62,18 @@ def _slot(builder: Any, context: Any, field: str, kind: Any) -> Any:
     return builder.bitcast(place, kind.as_pointer())
 
 
+def _fixed(builder: Any, context: Any, field: str, kind: Any) -> Any:
+    """The value of a field that stays the same during a call: it need not be loaded again."""
+    value = builder.load(_slot(builder, context, field, kind))
+    value.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return value
+
+
 def _loader(field: str, of_numba: Any, of_llvm: Any) -> Any:
     @intrinsic
     def load(typing: Any, cx: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.load(_slot(builder, args[0], field, of_llvm))
+            return _fixed(builder, args[0], field, of_llvm)
 
         return of_numba(cx), generate
 
@@ -101,7 +108,7 @@ def _bits(typing: Any, cx: Any) -> Any:
     """The next 64 bits of the stream: PCG, as `Stream::from_words` of warpline-core says."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = _slot(builder, args[0], "stream", _I128)
+        place = _fixed(builder, args[0], "stream", _I128.as_pointer())
         state = builder.load(place)
         state.align = 8
         state = builder.mul(state, ir.Constant(_I128, MULTIPLIER))
@@ -130,7 +137,7 @@ def _high_half(typing: Any, one: Any, other: Any) -> Any:
 @intrinsic
 def _abscissa(typing: Any, cx: Any, layer: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        table = builder.load(_slot(builder, args[0], "abscissas", _F64.as_pointer()))
+        table = _fixed(builder, args[0], "abscissas", _F64.as_pointer())
         return builder.load(builder.gep(table, [args[1]]))
 
     return types.float64(cx, types.uint64), generate
@@ -181,7 +188,7 @@ def _define_context(context: Any, parameters: Any, message: Record) -> None:
     def model(typing: Any, cx: Any) -> Any:
         def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
             kind = target.get_value_type(parameters)
-            return builder.load(_slot(builder, args[0], "parameters", kind))
+            return _fixed(builder, args[0], "parameters", kind)
 
         return parameters(cx), generate
 

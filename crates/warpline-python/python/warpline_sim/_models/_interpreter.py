@@ -131,19 +131,19 @@ class Interpreted:
     def _call(self, role: str, state: int, message: int, address: int) -> None:
         at = self._layout
         raw = (ctypes.c_char * (at["note"] + 8)).from_address(address)
-        (low, high) = struct.unpack_from("=QQ", raw, at["stream"])
+        words = (ctypes.c_uint64 * 2).from_address(struct.unpack_from("=Q", raw, at["stream"])[0])
         (now,) = struct.unpack_from("=d", raw, at["now"])
         (me, lps) = struct.unpack_from("=qq", raw, at["me"])
         (note,) = struct.unpack_from("=q", raw, at["note"])
         of_state, of_message = self._records
-        context = Context((now, me, lps), (low, high), self._parameters, of_message, note)
+        context = Context((now, me, lps), tuple(words), self._parameters, of_message, note)
         handler = self._handlers[role]
         view = _view(state, of_state)
         if role == "start":
             handler(view, context)
         else:
             handler(view, _view(message, of_message), context)
-        struct.pack_into("=QQ", raw, at["stream"], *context.stream)
+        words[:] = context.stream
         struct.pack_into("=q", raw, at["note"], context.noted)
         for number, (to, delay, contents) in enumerate(context.sent):
             if number == struct.unpack_from("=Q", raw, at["capacity"])[0]:
