@@ -363,21 +363,25 @@ class Compiled:
         _define_parameters(module.Parameters, parameters)
         _define_context(module.Context, of_parameters, message)
         of_context = module.Context(name=f"Context_{self.key}")
-        signature = types.int32(_numba_record(state), _numba_record(message), of_context)
+        self._signature = types.int32(_numba_record(state), _numba_record(message), of_context)
         jitted: dict[int, Any] = {}
-        self._functions = {}
-        #: How many of them were compiled before.
-        self.hits = 0
         for role, handler in handlers.items():
             # Into the entry: a call less for each event.
             setattr(module, f"user_{role}", _jitted(handler, jitted, forceinline=True))
-            entry = getattr(module, role)
-            compiled = cfunc(signature, boundscheck=True, cache=True)(entry)
-            self.hits += compiled.cache_hits
-            self._functions[role] = compiled
+        self._module = module
+        self._functions: dict[str, Any] = {}
+        #: How many of them were compiled before.
+        self.hits = 0
+        self.address("start")
+        self.address("handle")
 
     def address(self, role: str) -> int:
-        """Where the engine finds a handler."""
+        """Where the engine finds a handler, which is compiled if that was not done yet."""
+        if role not in self._functions:
+            entry = getattr(self._module, role)
+            compiled = cfunc(self._signature, boundscheck=True, cache=True)(entry)
+            self.hits += compiled.cache_hits
+            self._functions[role] = compiled
         return int(self._functions[role].address)
 
 

@@ -143,7 +143,7 @@ class Interpreted:
             handler(view, context)
         else:
             handler(view, _view(message, of_message), context)
-        words[:] = context.stream
+        words[:] = list(context.stream)
         struct.pack_into("=q", raw, at["note"], context.noted)
         for number, (to, delay, contents) in enumerate(context.sent):
             if number == struct.unpack_from("=Q", raw, at["capacity"])[0]:

@@ -157,7 +157,7 @@ class Model:
             links=of_links,
             start=runner.address("start"),
             handle=runner.address("handle"),
-            reverse=runner.address("reverse") if "reverse" in self._handlers else None,
+            reverse=runner.address("reverse") if self._reverses(settings) else None,
             state_words=self._state.words,
             message_words=self._message.words,
             fields=fields_of(self._state),
@@ -199,6 +199,13 @@ class Model:
             allowed = " or ".join(map(repr, _IN_INTERPRETER))
             raise ConfigurationError(f"`engine` is {engine!r}, but must be {allowed} with {why}")
         return True
+
+    def _reverses(self, settings: dict[str, Any]) -> bool:
+        """Whether the run needs the reverse handler, and there is one."""
+        if "reverse" not in self._handlers:
+            return False
+        of_run = (settings.get("saving"), settings.get("engine"))
+        return "reverse" in of_run or "reverse-check" in of_run
 
     def _initial(self, states: Any, lps: int) -> bytes:
         if states is None:
