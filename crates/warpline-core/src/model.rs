@@ -23,7 +23,8 @@ use crate::{Context, EventKey, IoContext, LpId, Reversal, Undo, VirtualTime, Wir
 /// An engine may clone an LP to save its state, and later continue with the clone. So the clone
 /// must own all that a handler changes: plain fields and owned collections work, an
 /// `Rc<RefCell<_>>` does not. Large fields of which events change only a small part are best
-/// [`Tracked`](crate::Tracked). The reverse check compares states by their [text](Model::state_text).
+/// [`Tracked`](crate::Tracked). The reverse check compares states by their
+/// [text](Model::state_text).
 pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
     /// The model that this LP belongs to.
     type Model: Model<Lp = Self>;

@@ -32,8 +32,8 @@ use super::{
 pub type Handler =
     unsafe extern "C" fn(state: *mut u64, message: *const u64, context: *mut HandlerContext) -> i32;
 
-/// What a handler sees of the engine. It writes `note`, `len`, and what `stream` and `out` point to,
-/// and reads the rest.
+/// What a handler sees of the engine. It writes `note`, `len`, and what `stream` and `out` point
+/// to, and reads the rest.
 #[derive(Debug)]
 #[repr(C)]
 pub struct HandlerContext {

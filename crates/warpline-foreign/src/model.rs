@@ -82,8 +82,8 @@ impl ForeignModel {
     ///
     /// # Safety
     ///
-    /// For as long as the model is used, `start`, `handle` and `reverse` are functions that can be called from
-    /// any thread, several at a time, and that keep to what [`Handler`] and
+    /// For as long as the model is used, `start`, `handle` and `reverse` are functions that can be
+    /// called from any thread, several at a time, and that keep to what [`Handler`] and
     /// [`HandlerContext`](super::HandlerContext) say: they write nothing but the words of the
     /// state, the stream and the outbox, they read nothing that changes meanwhile, and they do not
     /// unwind.
