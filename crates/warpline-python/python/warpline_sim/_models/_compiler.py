@@ -5,23 +5,16 @@ Numba's own; the context is a pointer to the engine's structure, whose fields ``
 places. What a handler calls on it becomes a few instructions: random numbers come from the words of
 the LP's stream, and ``send`` writes into the outbox.
 
-The compiled code is kept beside a generated module whose name is a hash of everything that it
-depends on: the code of handlers and helpers, the values of globals and closures, the records, the
-layout and the versions. Numba's own key knows only the entry function.
+Entries lie in a generated module whose name is a hash of all that they depend on (`_cache`), because
+Numba's own key knows only the entry function.
 """
 
 from __future__ import annotations
 
-import dis
-import hashlib
+import ctypes
 import importlib.util
-import inspect
-import os
 import sys
-import tempfile
 import types as python_types
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -30,10 +23,10 @@ from llvmlite import ir
 from numba import carray, cfunc, njit, types
 from numba.core import cgutils
 from numba.core.datamodel import models
-from numba.core.dispatcher import Dispatcher
 from numba.extending import intrinsic, overload_attribute, overload_method, register_model
 
 from .. import _native
+from ._cache import Handlers, folder, is_plain, values, write
 from ._interpreter import MULTIPLIER, UNIT
 from ._records import _PARTS, Record
 
@@ -343,60 +336,41 @@ def reverse(state, message, cx):
 
 
 class Compiled:
-    """The handlers of a model as functions that the engine can call."""
+    """The handlers of a model, ready to be compiled."""
 
-    def __init__(
-        self, handlers: dict[str, Callable[..., Any]], records: tuple[Record, Record, Record]
-    ) -> None:
+    def __init__(self, key: str, handlers: Handlers, records: tuple[Record, ...]) -> None:
         state, message, parameters = records
-        key = _Key()
-        key.add((_native.VERSION, numba.__version__, np.__version__, sorted(_AT.items())))
-        key.add(_ENTRIES)
-        for record in records:
-            key.add((str(record.dtype.descr), record.dtype.itemsize, sorted(record.arrays)))
-        for role in sorted(handlers):
-            key.function(handlers[role])
-        #: What the cached code depends on.
-        self.key = key.digest()
-        module = _module(self.key)
-        of_parameters = module.Parameters(name=f"Parameters_{self.key}")
+        module = _module(key)
+        of_parameters = module.Parameters(name=f"Parameters_{key}")
         _define_parameters(module.Parameters, parameters)
         _define_context(module.Context, of_parameters, message)
-        of_context = module.Context(name=f"Context_{self.key}")
+        of_context = module.Context(name=f"Context_{key}")
         self._signature = types.int32(_numba_record(state), _numba_record(message), of_context)
         jitted: dict[int, Any] = {}
         for role, handler in handlers.items():
             # Into the entry: a call less for each event.
             setattr(module, f"user_{role}", _jitted(handler, jitted, forceinline=True))
         self._module = module
-        self._functions: dict[str, Any] = {}
-        #: How many of them were compiled before.
-        self.hits = 0
-        self.address("start")
-        self.address("handle")
+        #: What has been compiled must stay.
+        self._functions: list[Any] = []
 
-    def address(self, role: str) -> int:
-        """Where the engine finds a handler, which is compiled if that was not done yet."""
-        if role not in self._functions:
-            entry = getattr(self._module, role)
-            compiled = cfunc(self._signature, boundscheck=True, cache=True)(entry)
-            self.hits += compiled.cache_hits
-            self._functions[role] = compiled
-        return int(self._functions[role].address)
+    def compile(self, role: str) -> tuple[int, str, bytes | None]:
+        """Compiles a handler. Returns its address, its symbol, and its machine code, if that can be
+        loaded without Numba: if it needs nothing of Numba's."""
+        # With a cache, Numba keeps the machine code.
+        compiled = cfunc(self._signature, boundscheck=True, cache=True)(getattr(self._module, role))
+        self._functions.append(compiled)
+        library, code = compiled._library, None
+        if not compiled.cache_hits and not library.has_dynamic_globals:
+            needed = [*library._final_module.functions, *library._final_module.global_variables]
+            if all(_is_common(one.name) for one in needed if one.is_declaration):
+                code = library._get_compiled_object()
+        return int(compiled.address), compiled._wrapper_name, code
 
 
-def _folder() -> Path:
-    """Where generated modules and compiled code lie."""
-    places = [os.environ.get("NUMBA_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME")]
-    base = next((Path(place) for place in places if place), Path.home() / ".cache")
-    folder = base / "warpline_sim"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return folder
-    except OSError:
-        pass
-    return Path(tempfile.mkdtemp(prefix="warpline_sim"))
+def _is_common(symbol: str) -> bool:
+    """Whether every Python process has it, as it has the functions of C's mathematical library."""
+    return symbol.startswith("llvm.") or hasattr(ctypes.CDLL(None), symbol)
 
 
 def _module(key: str) -> Any:
@@ -404,38 +378,15 @@ def _module(key: str) -> Any:
     name = f"_warpline_{key}"
     if name in sys.modules:
         return sys.modules[name]
-    path = _folder() / f"{name}.py"
+    path = folder() / f"{name}.py"
     if not path.exists():
-        # Another process may write it, too: whoever is last puts the same text there.
-        other = path.with_suffix(f".{os.getpid()}")
-        other.write_text(_ENTRIES)
-        other.replace(path)
+        write(path, _ENTRIES.encode())
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
-
-
-def _values(function: Any) -> list[tuple[str, Any]]:
-    """The globals and closure variables that a function uses, by name."""
-    found, codes = {}, [function.__code__]
-    while codes:
-        code = codes.pop()
-        codes += [constant for constant in code.co_consts if inspect.iscode(constant)]
-        for instruction in dis.get_instructions(code):
-            name = instruction.argval
-            if instruction.opname == "LOAD_GLOBAL" and name in function.__globals__:
-                found[name] = function.__globals__[name]
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    found.update({name: cell.cell_contents for name, cell in cells})
-    return sorted(found.items())
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether it is a function that somebody has written beside the model."""
-    return isinstance(value, python_types.FunctionType)
 
 
 def _jitted(function: Any, done: dict[int, Any], **options: bool) -> Any:
@@ -449,59 +400,11 @@ def _jitted(function: Any, done: dict[int, Any], **options: bool) -> Any:
         function.__code__, space, function.__name__, function.__defaults__, closure or None
     )
     done[id(function)] = njit(boundscheck=True, **options)(copy)
-    for name, value in _values(function):
-        if _is_plain(value):
+    for name, value in values(function):
+        if is_plain(value):
             value = _jitted(value, done)
         if name in function.__code__.co_freevars:
             closure[function.__code__.co_freevars.index(name)].cell_contents = value
         else:
             space[name] = value
     return done[id(function)]
-
-
-class _Key:
-    """A hash of all that compiled code depends on."""
-
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256()
-        self._seen: set[int] = set()
-
-    def add(self, value: Any) -> None:
-        self._hash.update(repr(value).encode() + b"\0")
-
-    def function(self, function: Any) -> None:
-        if isinstance(function, Dispatcher):
-            self.add(sorted(function.targetoptions.items(), key=str))
-            function = function.py_func
-        if id(function) in self._seen:
-            return
-        self._seen.add(id(function))
-        self.add((function.__qualname__, function.__defaults__))
-        self._code(function.__code__)
-        for name, value in _values(function):
-            self.add(name)
-            self._value(value, function.__code__.co_names)
-
-    def _code(self, code: Any) -> None:
-        inner = [constant for constant in code.co_consts if inspect.iscode(constant)]
-        plain = [constant for constant in code.co_consts if not inspect.iscode(constant)]
-        self.add((code.co_code, plain, code.co_names, code.co_varnames, code.co_freevars))
-        for constant in inner:
-            self._code(constant)
-
-    def _value(self, value: Any, names: tuple[str, ...]) -> None:
-        if isinstance(value, Dispatcher) or _is_plain(value):
-            self.function(value)
-        elif isinstance(value, np.ndarray):
-            self.add((value.dtype.str, value.shape, value.tobytes()))
-        elif inspect.ismodule(value):
-            self.add(value.__name__)
-            if value.__name__.split(".")[0] not in ("numpy", "math", "numba"):
-                for name in names:
-                    if hasattr(value, name):
-                        self._value(getattr(value, name), names)
-        else:
-            self.add(value)
-
-    def digest(self) -> str:
-        return self._hash.hexdigest()[:16]

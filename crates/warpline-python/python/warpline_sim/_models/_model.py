@@ -182,10 +182,10 @@ class Model:
     def compiled(self) -> Any:
         """The handlers, compiled. A run does this by itself; a call moves the time it takes."""
         if self._compiled is None:
-            from ._compiler import Compiled
+            from ._cache import Cached
 
             records = (self._state, self._message, self._params)
-            self._compiled = Compiled(self._handlers, records)
+            self._compiled = Cached(self._handlers, records)
         return self._compiled
 
     def _interprets(self, asked: bool | None, settings: dict[str, Any]) -> bool:
