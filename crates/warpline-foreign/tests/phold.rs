@@ -1,9 +1,9 @@
 //! PHOLD and a queue behind C functions, as another language writes them: every engine commits what
 //! PHOLD in Rust does; states, messages and failures come back as they are.
 //!
-//! Mutations that turn this red: `stream` of the context points to a copy of the words; `call` leaves
-//! no note; `grow` does not copy what was sent; `Boxed::of` drops the last word; `read_words` reads one
-//! word less.
+//! Mutations that turn this red: `stream` of the context points to a copy of the words; `call`
+//! leaves no note; `grow` does not copy what was sent; `Boxed::of` drops the last word;
+//! `read_words` reads one word less.
 
 #![expect(unsafe_code, reason = "handlers are functions of another language")]
 
