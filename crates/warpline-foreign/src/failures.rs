@@ -2,7 +2,7 @@
 //!
 //! A handler of another language tells only that it failed. Its own error, with lines of its
 //! source, comes from doing the same once more in that language. In a speculative engine many
-//! handlers may fail whose events never happen, so the error of the run names the one that counts.
+//! handlers may fail whose events never happen: the place of the run's error says which one counts.
 
 use std::{
     collections::VecDeque,
