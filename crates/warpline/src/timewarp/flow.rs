@@ -52,7 +52,7 @@ const SOON: u64 = 16;
 /// of the events between two computations of GVT. A longer list does not stay in the cache, and
 /// events that far ahead are more likely undone than not. Two workers drift apart until one of them
 /// meets this limit, even if they never roll back. (With 4096, traffic ran at half the rate, and
-/// W2 at 0.8; `docs/time-warp.md` has the table.)
+/// W2 at 0.8; `docs/time-warp-experiments.md` has the table.)
 const HISTORY_MAX: usize = 512;
 /// But not more often than once in this number of batches.
 const HISTORY_MAX_BATCHES: usize = 4;

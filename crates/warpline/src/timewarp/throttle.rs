@@ -12,7 +12,8 @@
 //!
 //! Two workers that run at the same speed need no throttle. But a worker that loses its
 //! core for some milliseconds is passed by, and all that the others do meanwhile is undone; without
-//! a throttle they never come together again (`docs/time-warp.md` has the measurements).
+//! a throttle they never come together again (`docs/time-warp-experiments.md` has
+//! the measurements).
 
 /// Above this part of events undone, the width shrinks.
 const ROLLED_BACK_MAX: f64 = 0.03;
