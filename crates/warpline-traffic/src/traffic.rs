@@ -3,7 +3,10 @@
 //! The LPs (`lp.rs`) read it, and nothing changes it during a run. `model.rs` says what the model
 //! is.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use warpline::{ConfigError, LpId};
 
@@ -18,7 +21,7 @@ use crate::{
 };
 
 /// The traffic model, with its network cut into LPs.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Traffic {
     pub(crate) params: TrafficParams,
     pub(crate) network: Network,
@@ -36,6 +39,17 @@ pub struct Traffic {
     pub(crate) shared: Option<Arc<Shared>>,
     /// The map for a picture of the result, once there is a result.
     map: OnceLock<Arc<Map>>,
+}
+
+/// What makes this model another one than the next, which ranks compare: what the parameters and
+/// the network say. All else follows from them, or changes while a run goes on.
+impl fmt::Debug for Traffic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Traffic")
+            .field("params", &self.params)
+            .field("network", &self.network)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The most LPs that a picture shows.

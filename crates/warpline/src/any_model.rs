@@ -187,6 +187,7 @@ impl<E: Engines, M: Model<Output: Results + 'static> + 'static> From<Only<E, M>>
 /// A model behind a table of functions, each called once per run.
 trait Erased: Send + Sync {
     fn name(&self) -> String;
+    fn parameters(&self) -> &dyn fmt::Debug;
     fn lp_count(&self) -> usize;
     fn lookahead(&self) -> Option<f64>;
     fn execute(&self, job: Job<'_, '_>) -> Result<Option<Report<AnyOutput>>, RunError>;
@@ -198,6 +199,10 @@ trait Erased: Send + Sync {
 impl<E: Engines, M: Model<Output: Results + 'static>> Erased for Only<E, M> {
     fn name(&self) -> String {
         self.model.name().to_owned()
+    }
+
+    fn parameters(&self) -> &dyn fmt::Debug {
+        self.model.parameters()
     }
 
     fn lp_count(&self) -> usize {
@@ -248,7 +253,7 @@ impl Runnable for AnyModel {
 
 impl fmt::Debug for AnyModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AnyModel").field(&self.name()).finish()
+        f.debug_tuple("AnyModel").field(&self.name()).field(self.0.parameters()).finish()
     }
 }
 
