@@ -5,8 +5,10 @@
 use std::{fmt, sync::Arc};
 
 /// A netlist that cannot be read or simulated: where, what is wrong, and what to do.
+///
+/// An error of a deck has all that is wrong with it: each on a line of its own in its text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {what}; {remedy}")]
+#[error("{place}: {what}; {remedy}{}", lines_of(.others))]
 pub struct NetlistError {
     /// The file, and the line in it.
     pub place: Place,
@@ -14,13 +16,38 @@ pub struct NetlistError {
     pub what: String,
     /// What the author of the netlist can do about it.
     pub remedy: String,
+    /// What else is wrong with the netlist.
+    pub others: Vec<NetlistError>,
+    pub(crate) kind: Kind,
+}
+
+/// What an error says about the errors beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Nothing: it is wrong in any case.
+    #[default]
+    Own,
+    /// A name is unknown: the line that defines it may be one that is wrong.
+    UnknownName,
+    /// To read on would take for ever.
+    Last,
 }
 
 impl NetlistError {
     /// An error at a place.
     pub(crate) fn new(place: &Place, what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { place: place.clone(), what: what.into(), remedy: remedy.into() }
+        Complaint::new(what, remedy).at(place)
     }
+
+    /// The same error as one of a kind.
+    pub(crate) fn of(self, kind: Kind) -> Self {
+        Self { kind, ..self }
+    }
+}
+
+/// Each error on a line of its own.
+fn lines_of(errors: &[NetlistError]) -> String {
+    errors.iter().map(|error| format!("\n{error}")).collect()
 }
 
 /// What is wrong, and what to do: an error whose place the caller adds.
@@ -37,12 +64,18 @@ impl Complaint {
 
     /// The error at a place.
     pub(crate) fn at(self, place: &Place) -> NetlistError {
-        NetlistError { place: place.clone(), what: self.what, remedy: self.remedy }
+        NetlistError {
+            place: place.clone(),
+            what: self.what,
+            remedy: self.remedy,
+            others: Vec::new(),
+            kind: Kind::Own,
+        }
     }
 }
 
 /// A place in a netlist.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The file, as it was named by the user or by an `.include`.
     pub file: Arc<str>,

@@ -204,14 +204,73 @@ fn measures_and_saved_nets_are_read() {
 
 #[test]
 fn what_has_no_effect_is_noted() {
-    let deck = with(".options reltol=1e-4 method=gear\n.control\nrun\n.endc\n.op").expect("a deck");
-    let expected = [
-        "a.cir:10: the .control block is not executed",
-        "a.cir:9: the option reltol has no effect",
-        "a.cir:9: the option method has no effect",
-        "a.cir:13: .op has no effect",
-    ];
-    assert_eq!(deck.notes, expected);
+    let deck = with(
+        ".options reltol=1e-4 method=gear\n.control\nrun\n.endc\n.op\n\
+                     .plot tran v(y)",
+    );
+    let remark = "a.cir: no effect has .options reltol method (line 9), .control (lines 10 to 12), \
+                  .op (line 13); the nets that are written are those of .plot (line 14)";
+    assert_eq!(deck.expect("a deck").remark.as_deref(), Some(remark));
+    assert_eq!(with(".save all").expect("a deck").remark, None);
+}
+
+/// All that is wrong is told at once, in the order of lines, and nothing that only follows from
+/// it.
+#[test]
+fn all_errors_of_a_deck_are_told() {
+    let text = "foundry\n.option scale=1u seed=3\n.model n nmos level=1 vto=0.7 theta=1 eta=2\n\
+                .tran 1p\nvdd vdd 0 3\nv1 a 0 sin(0 1 1k)\nm1 y a 0 0 n w=1u l=1u\n\
+                m2 y a vdd vdd p w=1u l=1u\nl1 y z 1n\nc1 y z 1p\nm3 q z 0 0 n w=1u l=1u\n\
+                .nodeset v(y)=1\n.measure tran d find v(y) at=1n\n+ x\n";
+    let text = read(text).expect_err("refused");
+    let lines: Vec<_> = text.lines().collect();
+    let places = |line: &&str| line.split(": ").next().map(str::to_owned);
+    let found: Vec<_> = lines.iter().filter_map(places).collect();
+    let expected = [2, 2, 3, 4, 6, 8, 9, 12, 13].map(|line| format!("a.cir:{line}"));
+    assert_eq!(found, expected, "{text}");
+    assert!(lines[2].contains("level 1 has no parameters `theta`, `eta`"), "{text}");
+    assert!(lines[6].contains("`l1` is an inductor"), "{text}");
+}
+
+/// A file that cannot be included has the models, and perhaps the `.tran`.
+#[test]
+fn what_follows_from_an_error_is_not_told() {
+    let text = "t\n.include gone.lib\nvdd vdd 0 3\nm1 y vdd 0 0 nch w={wn} l=1u\nx1 y b sub\n\
+                m2 b a 0 0 nch\n.save v(b) v(x1.c)\n";
+    assert_eq!(
+        read(text).expect_err("refused"),
+        "a.cir:2: `gone.lib` cannot be read: no such file; names are relative to the file that \
+         includes"
+    );
+}
+
+/// The first line is the title, whatever it looks like.
+#[test]
+fn a_deck_that_begins_with_a_card_is_told_that_its_title_is_missing() {
+    let hint = "write a line with a title above it";
+    let text = ".model nch nmos kp=1u\n.tran 1p 1n\nv1 a 0 1\nm1 a a 0 0 nch w=1u l=1u\n";
+    assert_eq!(
+        read(text).expect_err("refused"),
+        format!(
+            "a.cir:1: line 1 is the title, so `.model nch nmos kp=1u` is not read; {hint}\n\
+             a.cir:4: there is no model `nch`; write .model nch nmos (...)"
+        )
+    );
+    let rest = "\n.tran 1p 1n\nv1 a 0 1\nr1 a 0 1k\n";
+    let remark = |title: &str| read(&format!("{title}{rest}")).expect("a deck").remark;
+    assert!(remark("r2 a 0 1k").is_some_and(|remark| remark.contains("the title")));
+    for title in ["m1 is the title", "ring of three", "chain of 21 inverters", "* .tran 1n", ""] {
+        assert_eq!(remark(title), None, "{title}");
+    }
+}
+
+/// A deck with errors in each line is not told of more than can be read.
+#[test]
+fn errors_have_a_limit() {
+    let lines: String = (0..1000).map(|number| format!("l{number} a b 1n\n")).collect();
+    let text = with(&lines).expect_err("refused");
+    assert_eq!(text.lines().count(), 21, "{text}");
+    assert!(text.ends_with("; mend them, and run again"), "{text}");
 }
 
 #[test]

@@ -7,15 +7,17 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     card::{Card, Token},
+    errors::Errors,
+    notes::Note,
     scope::Scopes,
 };
 use crate::{
     circuit::{Circuit, Crossing, Direction, Measure, NetId},
-    error::{NetlistError, Place, quoted},
+    error::{Kind, NetlistError, Place, quoted},
 };
 
-/// `.tran`
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// `.tran`; 0 where it cannot be read, which nothing is longer than.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Transient {
     /// Seconds between points of output.
     pub(super) step: f64,
@@ -75,34 +77,40 @@ pub(super) fn transient(
     file: &str,
     controls: &[Card],
     scopes: &mut Scopes<'_>,
-    notes: &mut Vec<String>,
-) -> Result<Transient, NetlistError> {
+    notes: &mut Vec<Note>,
+    errors: &mut Errors,
+) -> Transient {
     let mut transient = None;
     for card in controls {
-        match card.name() {
+        let outcome = match card.name() {
             ".tran" => {
-                if transient.replace(tran(card, scopes, notes)?).is_some() {
-                    return Err(card.error("there are two .tran lines", "remove one of them"));
+                let found = errors.keep(tran(card, scopes, notes)).unwrap_or_default();
+                match transient.replace(found) {
+                    None => Ok(()),
+                    Some(_) => Err(card.error("there are two .tran lines", "remove one of them")),
                 }
             }
-            ".option" | ".options" | ".opt" => options(card, scopes, notes)?,
-            ".temp" => {
-                let [_, value] = &card.tokens[..] else {
-                    return Err(card.error(".temp has not one value", "write .temp 27"));
-                };
-                is_27(card, value, scopes)?;
+            ".option" | ".options" | ".opt" => options(card, scopes, notes, errors),
+            ".temp" => match &card.tokens[..] {
+                [_, value] => is_27(card, value, scopes),
+                _ => Err(card.error(".temp has not one value", "write .temp 27")),
+            },
+            ".op" => {
+                notes.push(Note::new(&card.place, ".op"));
+                Ok(())
             }
-            ".op" => notes.push(format!("{}: .op has no effect", card.place)),
-            ".title" | ".save" | ".print" | ".probe" | ".plot" | ".measure" | ".meas" => {}
+            ".title" | ".save" | ".print" | ".probe" | ".plot" | ".measure" | ".meas" => Ok(()),
             name => {
                 let what = format!("{} is not supported", quoted(name));
-                return Err(card.error(what, remedy(name)));
+                Err(card.error(what, remedy(name)))
             }
-        }
+        };
+        errors.keep(outcome);
     }
-    transient.ok_or_else(|| {
+    transient.unwrap_or_else(|| {
         let remedy = "write .tran STEP END, as in .tran 10p 20n";
-        NetlistError::new(&Place::file(file), "the deck has no .tran", remedy)
+        let missing = NetlistError::new(&Place::file(file), "the deck has no .tran", remedy);
+        errors.keep(Err(missing.of(Kind::UnknownName))).unwrap_or_default()
     })
 }
 
@@ -122,7 +130,7 @@ fn remedy(name: &str) -> &'static str {
 fn tran(
     card: &Card,
     scopes: &mut Scopes<'_>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Result<Transient, NetlistError> {
     let tokens = &card.tokens[1..];
     if matches!(tokens.last(), Some(Token::Word(word)) if word == "uic") {
@@ -148,8 +156,7 @@ fn tran(
         return Err(card.error(what, format!("write a STEP of {:e} or more", end / POINTS_MAX)));
     }
     if rest.iter().any(|time| *time != 0.0) {
-        let what = "the begin of output and the greatest step have no effect";
-        notes.push(format!("{}: {what}", card.place));
+        notes.push(Note::new(&card.place, "the begin of output and the greatest step of .tran"));
     }
     Ok(Transient { step, end })
 }
@@ -157,25 +164,32 @@ fn tran(
 fn options(
     card: &Card,
     scopes: &mut Scopes<'_>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
+    errors: &mut Errors,
 ) -> Result<(), NetlistError> {
     let mut rest = &card.tokens[1..];
+    let mut harmless: Vec<&str> = Vec::new();
     while let [Token::Word(name), after @ ..] = rest {
         let (value, after) = match after {
             [Token::Equals, value, after @ ..] => (Some(value), after),
             after => (None, after),
         };
-        match (name.as_str(), value) {
-            ("temp" | "tnom", Some(value)) => is_27(card, value, scopes)?,
+        let outcome = match (name.as_str(), value) {
+            ("temp" | "tnom", Some(value)) => is_27(card, value, scopes),
             (name, _) if HARMLESS.contains(&name) => {
-                notes.push(format!("{}: the option {name} has no effect", card.place));
+                harmless.push(name);
+                Ok(())
             }
             (name, _) => {
                 let what = format!("the option {} is not supported", quoted(name));
-                return Err(card.error(what, "remove it; write sizes and values where they belong"));
+                Err(card.error(what, "remove it; write sizes and values where they belong"))
             }
-        }
+        };
+        errors.keep(outcome);
         rest = after;
+    }
+    if !harmless.is_empty() {
+        notes.push(Note::new(&card.place, format!("{} {}", card.name(), harmless.join(" "))));
     }
     match rest {
         [] => Ok(()),
@@ -195,60 +209,71 @@ fn is_27(card: &Card, value: &Token, scopes: &mut Scopes<'_>) -> Result<(), Netl
     Err(card.error(what, "write 27: cards hold for 27 degrees, and are not scaled"))
 }
 
-/// Adds what is measured and saved, and the title, to a flat circuit.
+/// Adds what is measured and saved to a flat circuit. Returns the cards that name the only nets
+/// that are saved.
 pub(super) fn output(
     controls: &[Card],
     scopes: &mut Scopes<'_>,
     nets: &HashMap<String, NetId>,
     circuit: &mut Circuit,
-) -> Result<(), NetlistError> {
-    let (mut seen, mut saved, mut measured) = (false, HashSet::new(), HashSet::new());
+    errors: &mut Errors,
+) -> Vec<Note> {
+    let (mut all, mut saved, mut measured) = (false, HashSet::new(), HashSet::new());
+    let mut saving = Vec::new();
     for card in controls {
         match card.name() {
             ".measure" | ".meas" => {
-                let measure = measure(card, scopes, nets)?;
+                let Some(measure) = errors.keep(measure(card, scopes, nets)) else { continue };
                 if !measured.insert(measure.name.clone()) {
                     let what = format!("{} is measured twice", quoted(&measure.name));
-                    return Err(card.error(what, "give one of the two another name"));
+                    let twice = card.error(what, "give one of the two another name");
+                    errors.keep::<()>(Err(twice));
                 }
                 circuit.measures.push(measure);
             }
-            ".save" | ".print" | ".probe" | ".plot" => {
-                let mut names = card.tokens[1..].iter().peekable();
-                while let Some(token) = names.next() {
-                    let bracket = names.next_if(|next| matches!(next, Token::Open)).is_some();
-                    let net = match token {
-                        Token::Word(word) if bracket && word == "v" => {
-                            let net = net(card, names.next(), nets)?;
-                            close(card, names.next())?;
-                            net
-                        }
-                        Token::Word(word) if !bracket && word == "all" => {
-                            seen = true;
-                            continue;
-                        }
-                        Token::Word(word) if !bracket && word == "tran" => continue,
-                        Token::Word(_) if !bracket && card.name() == ".save" => {
-                            net(card, Some(token), nets)?
-                        }
-                        token => {
-                            let what =
-                                format!("{} of {} is not supported", token.text(), card.name());
-                            return Err(card.error(what, "only voltages are known: write v(NET)"));
-                        }
-                    };
-                    if saved.insert(net) {
-                        circuit.saved.push(net);
-                    }
-                }
+            name @ (".save" | ".print" | ".probe" | ".plot") => {
+                let Some(named) = errors.keep(saved_nets(card, nets)) else { continue };
+                all |= named.is_none();
+                let new = named.unwrap_or_default().into_iter().filter(|net| saved.insert(*net));
+                circuit.saved.extend(new);
+                saving.push(Note::new(&card.place, name));
             }
             _ => {}
         }
     }
-    if seen {
+    if all {
         circuit.saved.clear();
+        saving.clear();
     }
-    Ok(())
+    saving
+}
+
+/// The nets that a card names; none for all of them.
+fn saved_nets(
+    card: &Card,
+    nets: &HashMap<String, NetId>,
+) -> Result<Option<Vec<NetId>>, NetlistError> {
+    let (mut all, mut named) = (false, Vec::new());
+    let mut names = card.tokens[1..].iter().peekable();
+    while let Some(token) = names.next() {
+        let bracket = names.next_if(|next| matches!(next, Token::Open)).is_some();
+        match token {
+            Token::Word(word) if bracket && word == "v" => {
+                named.push(net(card, names.next(), nets)?);
+                close(card, names.next())?;
+            }
+            Token::Word(word) if !bracket && word == "all" => all = true,
+            Token::Word(word) if !bracket && word == "tran" => {}
+            Token::Word(_) if !bracket && card.name() == ".save" => {
+                named.push(net(card, Some(token), nets)?);
+            }
+            token => {
+                let what = format!("{} of {} is not supported", token.text(), card.name());
+                return Err(card.error(what, "only voltages are known: write v(NET)"));
+            }
+        }
+    }
+    Ok((!all).then_some(named))
 }
 
 /// The net that a word is, by its name in the flat circuit.
@@ -264,7 +289,8 @@ fn net(
     };
     found.copied().map_err(|text| {
         let what = format!("there is no net {text}");
-        card.error(what, "name a net of the circuit; a net in a subcircuit is x1.NET")
+        let remedy = "name a net of the circuit; a net in a subcircuit is x1.NET";
+        card.error(what, remedy).of(Kind::UnknownName)
     })
 }
 

@@ -5,25 +5,29 @@
 //! The elements of a subcircuit are named as in ngspice: `m.x1.m2` is `m2` of `x1`, and its net `a`
 //! is `x1.a`.
 //!
+//! An element that is wrong is left out, and its nets are unsure: what is said of them may be wrong.
+//!
 //! # Invariants
 //!
 //! - **DECK-B.** What an expansion adds is charged to a budget first, so that nested subcircuits
 //!   cannot fill the memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{
     card::{Card, Setting, Token},
     control::Transient,
+    errors::Errors,
     expression::Expression,
     model,
+    notes::Note,
     scope::{Scope, Scopes},
     source,
     structure::Structure,
 };
 use crate::{
     circuit::{Circuit, NetId, Resistor, Transistor, Waveform},
-    error::{NetlistError, quoted},
+    error::{Kind, NetlistError, quoted},
 };
 
 /// How deep instances can be nested.
@@ -47,7 +51,10 @@ pub(super) struct Expander<'a> {
     pub(super) initial: Vec<&'a Card>,
     pub(super) capacitors: Vec<Pending<'a, f64>>,
     pub(super) sources: Vec<Pending<'a, Waveform>>,
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Vec<Note>,
+    pub(super) errors: Errors,
+    /// Nets at elements that are wrong.
+    pub(super) unsure: HashSet<NetId>,
     /// What can still be added: elements, and bytes of names.
     budget: usize,
 }
@@ -82,20 +89,43 @@ impl<'a> Expander<'a> {
             capacitors: Vec::new(),
             sources: Vec::new(),
             notes: Vec::new(),
+            errors: Errors::default(),
+            unsure: HashSet::new(),
             budget,
         }
     }
 
     /// Adds the elements of the innermost scope, and of the instances in it.
-    pub(super) fn expand(&mut self) -> Result<(), NetlistError> {
+    pub(super) fn expand(&mut self) {
         let definition = &self.deck.definitions[self.scopes.inner().definition];
         for card in &definition.elements {
-            self.element(card)?;
+            if self.errors.are_enough() {
+                return;
+            }
+            let outcome = self.element(card);
+            if self.errors.keep(outcome).is_none() {
+                self.leave_out(card);
+            }
         }
         for card in &definition.initial {
-            self.initial(card)?;
+            let outcome = self.initial(card);
+            self.errors.keep(outcome);
         }
-        Ok(())
+    }
+
+    /// Makes the nets of an element unsure. Of an unknown element, all words may be nets.
+    fn leave_out(&mut self, card: &Card) {
+        let nets = match card.name().as_bytes()[0] {
+            b'm' => 4,
+            b'r' | b'c' | b'v' => 2,
+            _ => usize::MAX,
+        };
+        for token in card.tokens[1..].iter().take(nets) {
+            let Token::Word(word) = token else { return };
+            // The error of the element is enough.
+            let Ok(net) = self.net(card, word) else { return };
+            self.unsure.insert(net);
+        }
     }
 
     fn element(&mut self, card: &'a Card) -> Result<(), NetlistError> {
@@ -119,7 +149,7 @@ impl<'a> Expander<'a> {
         const ELEMENT: usize = 256;
         let Some(budget) = self.budget.checked_sub(ELEMENT + bytes) else {
             let what = "the subcircuits expand to more elements than fit";
-            return Err(card.error(what, "simulate a part of the circuit"));
+            return Err(card.error(what, "simulate a part of the circuit").of(Kind::Last));
         };
         self.budget = budget;
         Ok(())
@@ -198,7 +228,7 @@ impl<'a> Expander<'a> {
             return Err(card.error(what, "write M... DRAIN GATE SOURCE BULK MODEL w=... l=..."));
         }
         if !flags.is_empty() {
-            self.notes.push(format!("{}: `off` has no effect", card.place));
+            self.notes.push(Note::new(&card.place, "`off` of transistors"));
         }
         let [drain, gate, source, bulk] = self.ends(card, &words)?;
         let known = ["w", "l", "m", "ad", "as", "pd", "ps", "nrd", "nrs"];
@@ -251,7 +281,8 @@ impl<'a> Expander<'a> {
                     Some(parent) => definition = parent,
                     None => {
                         let what = format!("there is no model {}", quoted(name));
-                        return Err(user.error(what, format!("write .model {name} nmos (...)")));
+                        let remedy = format!("write .model {name} nmos (...)");
+                        return Err(user.error(what, remedy).of(Kind::UnknownName));
                     }
                 },
             }
@@ -325,7 +356,7 @@ impl<'a> Expander<'a> {
             );
         }
         if ends[0] == ends[1] {
-            self.notes.push(format!("{}: both ends are one net: it has no effect", card.place));
+            self.notes.push(Note::new(&card.place, "resistors with both ends at one net"));
         } else {
             self.circuit.resistors.push(Resistor { name: self.name(card), ends, resistance });
         }
@@ -340,7 +371,8 @@ impl<'a> Expander<'a> {
             return Err(card.error(what, "give a number that is not less than 0"));
         }
         if ends[0] == ends[1] || value == 0.0 {
-            self.notes.push(format!("{}: the capacitor has no effect", card.place));
+            let what = "capacitors of 0 F, or with both ends at one net";
+            self.notes.push(Note::new(&card.place, what));
         } else {
             self.capacitors.push(Pending { card, name: self.name(card), ends, value });
         }
@@ -370,7 +402,8 @@ impl<'a> Expander<'a> {
         let index = loop {
             let Some(definition) = around.map(|index| &self.deck.definitions[index]) else {
                 let what = format!("there is no subcircuit {}", quoted(name));
-                return Err(card.error(what, format!("write .subckt {name} ..., or include it")));
+                let remedy = format!("write .subckt {name} ..., or include it");
+                return Err(card.error(what, remedy).of(Kind::UnknownName));
             };
             if let Some(&index) = definition.subcircuits.get(name) {
                 break index;
@@ -389,7 +422,8 @@ impl<'a> Expander<'a> {
         }
         if self.scopes.all.len() == DEPTH_MAX {
             let what = format!("instances are nested more than {DEPTH_MAX} deep");
-            return Err(card.error(what, format!("does {} contain itself?", quoted(name))));
+            let remedy = format!("does {} contain itself?", quoted(name));
+            return Err(card.error(what, remedy).of(Kind::Last));
         }
         self.charge(card, 64 * (definition.parameters.len() + nets.len()))?;
         let path = match self.scopes.inner().path.as_str() {
@@ -409,9 +443,9 @@ impl<'a> Expander<'a> {
             scope.ports.insert(port, net);
         }
         self.scopes.all.push(scope);
-        let result = self.expand();
+        self.expand();
         self.scopes.all.pop();
-        result
+        Ok(())
     }
 
     /// `.ic v(a)=1 v(b)=2`

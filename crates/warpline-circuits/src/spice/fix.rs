@@ -9,29 +9,34 @@ use std::{
 
 use super::{
     card::Card,
+    errors::Errors,
     expand::{Expander, Pending},
+    notes::Note,
 };
 use crate::{
     circuit::{Capacitor, Circuit, NetId, Pulse, Source, Waveform},
-    error::{NetlistError, Place, quoted},
+    error::{Kind, NetlistError, Place, quoted},
 };
 
 /// Adds the sources and the capacitors, and checks that the circuit can be simulated. Nets without
 /// an element lose their names, so that nothing can be asked of them.
-pub(super) fn finish(file: &str, expander: &mut Expander<'_>) -> Result<(), NetlistError> {
-    let Expander { circuit, notes, .. } = expander;
-    let mut is_fixed = fix(circuit, mem::take(&mut expander.sources))?;
+pub(super) fn finish(file: &str, expander: &mut Expander<'_>) {
+    let Expander { circuit, notes, errors, unsure, .. } = expander;
+    let mut is_fixed = fix(circuit, mem::take(&mut expander.sources), unsure, errors);
     is_fixed[NetId::GROUND.index()] = true;
-    add_capacitors(circuit, mem::take(&mut expander.capacitors), &is_fixed, notes)?;
-    check(circuit, &expander.transistors, &is_fixed)?;
+    // What is wrong with the nets of an element that is wrong itself may follow from that.
+    unsure.iter().for_each(|net| is_fixed[net.index()] = true);
+    add_capacitors(circuit, mem::take(&mut expander.capacitors), &is_fixed, notes, errors);
+    check(circuit, &expander.transistors, &is_fixed, errors);
     if circuit.transistors.is_empty() && circuit.resistors.is_empty() {
         let what = "there is no transistor and no resistor";
-        return Err(NetlistError::new(&Place::file(file), what, "is it the right file?"));
+        let empty = NetlistError::new(&Place::file(file), what, "is it the right file?");
+        errors.keep::<()>(Err(empty.of(Kind::UnknownName)));
     }
-    let is_connected = connected(circuit);
-    check_initial(circuit, &expander.initial, &is_fixed, &is_connected)?;
+    let mut is_connected = connected(circuit);
+    check_initial(circuit, &expander.initial, &is_fixed, &is_connected, unsure, errors);
+    unsure.iter().for_each(|net| is_connected[net.index()] = true);
     expander.nets.retain(|_, net| is_connected[net.index()]);
-    Ok(())
 }
 
 /// Says of each net whether an element is there.
@@ -51,7 +56,9 @@ fn connected(circuit: &Circuit) -> Vec<bool> {
 fn fix(
     circuit: &mut Circuit,
     sources: Vec<Pending<'_, Waveform>>,
-) -> Result<Vec<bool>, NetlistError> {
+    unsure: &mut HashSet<NetId>,
+    errors: &mut Errors,
+) -> Vec<bool> {
     let mut at: Vec<Vec<usize>> = vec![Vec::new(); circuit.nets.len()];
     for (index, source) in sources.iter().enumerate() {
         source.ends.iter().for_each(|end| at[end.index()].push(index));
@@ -72,7 +79,7 @@ fn fix(
                 let net = quoted(&circuit.nets[net.index()]);
                 let what =
                     format!("{} is at the net {net}, which is fixed already", quoted(card.name()));
-                return Err(card.error(what, "remove one of the sources"));
+                errors.keep::<()>(Err(card.error(what, "remove one of the sources")));
             }
             let waveform = transform(value, sign, voltage);
             if let Waveform::Constant(voltage) = waveform {
@@ -81,17 +88,23 @@ fn fix(
             found[index] = Some(Source { name: name.clone(), net, waveform });
         }
     }
+    let are_sources_sure = unsure.is_empty();
     for (source, pending) in found.into_iter().zip(&sources) {
         let Some(source) = source else {
+            unsure.extend(pending.ends);
+            if !are_sources_sure {
+                continue;
+            }
             let what =
                 format!("{} is between nets that no source fixes", quoted(pending.card.name()));
             let remedy = "put one of its ends to ground or to a net with a DC source; to measure a \
                           current is not supported: use one net instead of the two";
-            return Err(pending.card.error(what, remedy));
+            errors.keep::<()>(Err(pending.card.error(what, remedy)));
+            continue;
         };
         circuit.sources.push(source);
     }
-    Ok(is_fixed)
+    is_fixed
 }
 
 /// `sign * waveform + offset`
@@ -112,32 +125,30 @@ fn add_capacitors(
     circuit: &mut Circuit,
     capacitors: Vec<Pending<'_, f64>>,
     is_fixed: &[bool],
-    notes: &mut Vec<String>,
-) -> Result<(), NetlistError> {
+    notes: &mut Vec<Note>,
+    errors: &mut Errors,
+) {
     for Pending { card, name, ends: [a, b], value } in capacitors {
         let (net, reference) = match (is_fixed[a.index()], is_fixed[b.index()]) {
             (false, true) => (a, b),
             (true, false) => (b, a),
             (true, true) => {
-                notes.push(format!(
-                    "{}: the capacitor is between fixed nets: no effect",
-                    card.place
-                ));
+                notes.push(Note::new(&card.place, "capacitors between fixed nets"));
                 continue;
             }
             (false, false) => {
                 let what = format!("{} couples two nets that no source fixes", quoted(card.name()));
                 let remedy = "put a capacitor from each of the two nets to ground instead";
-                return Err(card.error(what, remedy));
+                errors.keep::<()>(Err(card.error(what, remedy)));
+                continue;
             }
         };
         circuit.capacitors.push(Capacitor { name, net, reference, capacitance: value });
     }
-    Ok(())
 }
 
 /// Bulks are fixed, and each gate has a driver.
-fn check(circuit: &Circuit, cards: &[&Card], is_fixed: &[bool]) -> Result<(), NetlistError> {
+fn check(circuit: &Circuit, cards: &[&Card], is_fixed: &[bool], errors: &mut Errors) {
     let mut is_driven = is_fixed.to_vec();
     let channels = circuit.transistors.iter().flat_map(|mos| [mos.drain, mos.source]);
     let resistors = circuit.resistors.iter().flat_map(|resistor| resistor.ends);
@@ -147,18 +158,16 @@ fn check(circuit: &Circuit, cards: &[&Card], is_fixed: &[bool]) -> Result<(), Ne
             let net = quoted(&circuit.nets[mos.bulk.index()]);
             let what =
                 format!("the bulk of {} is {net}, which no source fixes", quoted(card.name()));
-            return Err(card.error(what, "put it to ground or to a supply"));
+            errors.keep::<()>(Err(card.error(what, "put it to ground or to a supply")));
         }
         if !is_driven[mos.gate.index()] {
             let net = quoted(&circuit.nets[mos.gate.index()]);
             let what =
                 format!("the gate of {} is {net}, which nothing drives", quoted(card.name()));
-            return Err(
-                card.error(what, "is the name right? give the net a source or a transistor")
-            );
+            let remedy = "is the name right? give the net a source or a transistor";
+            errors.keep::<()>(Err(card.error(what, remedy)));
         }
     }
-    Ok(())
 }
 
 /// Each net starts at one voltage at most, and fixed nets at that of their source.
@@ -167,9 +176,14 @@ fn check_initial(
     cards: &[&Card],
     is_fixed: &[bool],
     is_connected: &[bool],
-) -> Result<(), NetlistError> {
+    unsure: &HashSet<NetId>,
+    errors: &mut Errors,
+) {
     let mut seen = HashSet::new();
     for (&(net, _), card) in circuit.initial.iter().zip(cards) {
+        if unsure.contains(&net) {
+            continue;
+        }
         let name = quoted(&circuit.nets[net.index()]);
         let wrong = if is_fixed[net.index()] {
             format!(".ic is for {name}, which a source fixes")
@@ -180,7 +194,6 @@ fn check_initial(
         } else {
             continue;
         };
-        return Err(card.error(wrong, "remove it from the .ic line"));
+        errors.keep::<()>(Err(card.error(wrong, "remove it from the .ic line")));
     }
-    Ok(())
 }

@@ -7,7 +7,8 @@
 
 use std::sync::Arc;
 
-use crate::error::{NetlistError, Place, quoted};
+use super::{errors::Errors, notes::Note};
+use crate::error::{Kind, NetlistError, Place, quoted};
 
 /// How deep files can include each other.
 const DEPTH_MAX: usize = 16;
@@ -32,23 +33,21 @@ pub(super) struct Line {
 pub(super) struct Lines {
     pub(super) title: String,
     pub(super) lines: Vec<Line>,
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Vec<Note>,
+    pub(super) errors: Errors,
     files: usize,
     bytes: usize,
 }
 
-/// Reads the lines of a deck.
-pub(super) fn read(
-    file: &str,
-    text: &str,
-    include: &mut Include<'_>,
-) -> Result<Lines, NetlistError> {
+/// Reads the lines of a deck; what is wrong with them is among their errors.
+pub(super) fn read(file: &str, text: &str, include: &mut Include<'_>) -> Lines {
     let title = text.lines().next().unwrap_or_default().trim();
     // A deck without a title begins with an empty comment, because programs skip an empty line.
     let title = if title == "*" { "" } else { title };
     let mut lines = Lines { title: title.to_owned(), ..Lines::default() };
-    lines.file(file, text, 0, include)?;
-    Ok(lines)
+    let outcome = lines.file(file, text, 0, include);
+    lines.errors.keep(outcome);
+    lines
 }
 
 impl Lines {
@@ -73,7 +72,8 @@ impl Lines {
             let word = line.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
             if let Some(begin) = &control {
                 if word == ".endc" {
-                    self.notes.push(format!("{begin}: the .control block is not executed"));
+                    let last_line = Some(number + 1);
+                    self.notes.push(Note { last_line, ..Note::new(begin, ".control") });
                     control = None;
                 }
             } else if word == ".control" {
@@ -81,12 +81,17 @@ impl Lines {
             } else if line.is_empty() || line.starts_with('*') {
                 continue;
             } else if matches!(word.as_str(), ".include" | ".inc" | ".incl") {
-                self.include(&place, line[word.len()..].trim(), depth, include)?;
+                let outcome = self.include(&place, line[word.len()..].trim(), depth, include);
+                self.errors.keep(outcome);
                 last = None;
             } else if word == ".end" {
                 return Ok(());
             } else {
-                self.line(place, without_comment(line), &mut last)?;
+                let outcome = self.line(place, without_comment(line), &mut last);
+                self.errors.keep(outcome);
+            }
+            if self.errors.are_enough() {
+                return Ok(());
             }
         }
         match control {
@@ -144,7 +149,7 @@ impl Lines {
             let remedy = format!(
                 "include at most {FILES_MAX} files, {DEPTH_MAX} deep, and none from within itself"
             );
-            return Err(NetlistError::new(place, what, remedy));
+            return Err(NetlistError::new(place, what, remedy).of(Kind::Last));
         }
         let (file, text) = include(&place.file, name).map_err(|error| {
             let what = format!("{} cannot be read: {error}", quoted(name));
@@ -175,7 +180,8 @@ mod tests {
     }
 
     fn texts(text: &str, include: &mut Include<'_>) -> Result<Vec<(String, String)>, String> {
-        let lines = read("a.cir", text, include).map_err(|error| error.to_string())?;
+        let lines = read("a.cir", text, include);
+        lines.errors.finish().map_err(|error| error.to_string())?;
         Ok(lines.lines.into_iter().map(|line| (line.place.to_string(), line.text)).collect())
     }
 
@@ -189,9 +195,10 @@ mod tests {
                     ;\n.control\nrun\n.endc\nC1\n.END\nafter";
         let expected = [("a.cir:3", "m1 a b  c"), ("a.cir:7", "r1 a$b"), ("a.cir:12", "c1")];
         assert_eq!(texts(text, &mut none), pairs(&expected));
-        let lines = read("a.cir", text, &mut none).expect("a deck");
+        let lines = read("a.cir", text, &mut none);
         assert_eq!(lines.title, "m1 is the title");
-        assert_eq!(lines.notes, ["a.cir:9: the .control block is not executed"]);
+        let [note] = &lines.notes[..] else { panic!("{:?}", lines.notes) };
+        assert_eq!((note.place.line, note.last_line), (Some(9), Some(11)));
     }
 
     #[test]

@@ -5,7 +5,10 @@
 //! Liu, "The Simulation of MOS Integrated Circuits Using SPICE2", UCB/ERL M80/7, and the table of
 //! level 1 in the manual of SPICE3) at 27 °C.
 
-use super::card::{Card, Setting};
+use super::{
+    card::{Card, Setting},
+    notes::Note,
+};
 use crate::{
     circuit::{Channel, MosCard},
     error::{Complaint, NetlistError, quoted},
@@ -49,7 +52,7 @@ struct Given {
 pub(super) fn mos_card(
     card: &Card,
     mut evaluate: impl FnMut(&Setting) -> Result<f64, NetlistError>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Result<MosCard, NetlistError> {
     let (words, settings) = card.words_and_settings()?;
     let (name, channel) = match words[..] {
@@ -65,21 +68,31 @@ pub(super) fn mos_card(
     let mut given = Given::default();
     let mut model = defaults(name, channel);
     let mut seen = std::collections::HashSet::new();
-    for setting in &settings {
+    let mut unknown = Vec::new();
+    // The level comes first: another one has other parameters.
+    let (level, others): (Vec<_>, Vec<_>) = settings.iter().partition(|one| one.name == "level");
+    for setting in level.into_iter().chain(others) {
         let value = evaluate(setting)?;
         if !seen.insert(setting.name.as_str()) {
             let what = format!("{} is set twice", quoted(&setting.name));
             return Err(card.error(what, "remove one of the two"));
         }
-        set(&mut model, &mut given, &setting.name, value)
+        let is_known = set(&mut model, &mut given, &setting.name, value)
             .map_err(|complaint| complaint.at(&card.place))?;
-        if WITHOUT_EFFECT.contains(&setting.name.as_str()) {
-            let name = &setting.name;
-            notes.push(format!(
-                "{}: {name} has no effect: there is no leakage and no noise",
-                card.place
-            ));
+        if !is_known {
+            unknown.push(quoted(&setting.name));
         }
+        if WITHOUT_EFFECT.contains(&setting.name.as_str()) {
+            notes.push(Note::new(&card.place, format!("{} of .model", setting.name)));
+        }
+    }
+    let (word, remedy) = match unknown.len() {
+        0 | 1 => ("parameter", "remove it"),
+        _ => ("parameters", "remove them"),
+    };
+    if !unknown.is_empty() {
+        let what = format!("level 1 has no {word} {}", unknown.join(", "));
+        return Err(card.error(what, remedy));
     }
     derive(&mut model, &given);
     check(&model).map_err(|complaint| complaint.at(&card.place))?;
@@ -108,7 +121,8 @@ fn defaults(name: &str, channel: Channel) -> MosCard {
     }
 }
 
-fn set(model: &mut MosCard, given: &mut Given, name: &str, value: f64) -> Result<(), Complaint> {
+/// Sets a parameter, and says whether there is one with this name.
+fn set(model: &mut MosCard, given: &mut Given, name: &str, value: f64) -> Result<bool, Complaint> {
     match name {
         "level" if value == 1.0 => {}
         "level" => {
@@ -146,17 +160,15 @@ fn set(model: &mut MosCard, given: &mut Given, name: &str, value: f64) -> Result
         }
         _ if WITHOUT_EFFECT.contains(&name) => {}
         _ => {
-            let zero = ZERO.iter().find(|(known, _)| *known == name);
-            if zero.is_none() {
-                let what = format!("level 1 has no parameter {}", quoted(name));
-                return Err(Complaint::new(what, "remove it"));
-            }
-            if let Some((_, remedy)) = zero.filter(|_| value != 0.0) {
+            let Some((_, remedy)) = ZERO.iter().find(|(known, _)| *known == name) else {
+                return Ok(false);
+            };
+            if value != 0.0 {
                 return Err(Complaint::new(format!("{name} is not supported"), *remedy));
             }
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// What follows from the oxide and the doping, unless it is given.

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use super::{expression::Expression, structure::Parameter};
 use crate::{
     circuit::NetId,
-    error::{NetlistError, Place, quoted},
+    error::{Kind, NetlistError, Place, quoted},
 };
 
 /// How many parameters can refer to each other in a row.
@@ -122,7 +122,8 @@ impl<'a> Scopes<'a> {
             scopes.filter_map(|(index, scope)| Some((index, scope.parameters.get(name)?)));
         let Some((owner, state)) = found.next() else {
             let what = format!("there is no parameter {}", quoted(name));
-            return Err(NetlistError::new(place, what, format!("write .param {name}=VALUE")));
+            let remedy = format!("write .param {name}=VALUE");
+            return Err(NetlistError::new(place, what, remedy).of(Kind::UnknownName));
         };
         let parameter = match *state {
             State::Known(value) => return Ok(value),

@@ -6,6 +6,7 @@ use super::{
     card::{Card, Token},
     control::Transient,
     expression::Expression,
+    notes::Note,
 };
 use crate::{
     circuit::{Pulse, Waveform},
@@ -22,7 +23,7 @@ pub(super) fn waveform(
     tokens: &[Token],
     transient: &Transient,
     mut evaluate: impl FnMut(&Expression) -> Result<f64, NetlistError>,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Result<Waveform, NetlistError> {
     let (mut constant, mut varying) = (None, None);
     let mut rest = tokens;
@@ -33,7 +34,7 @@ pub(super) fn waveform(
                 [Token::Equals, rest @ ..] | rest => rest,
             },
             Token::Word(word) if word == "ac" => {
-                notes.push(format!("{}: ac has no effect: there is no such analysis", card.place));
+                notes.push(Note::new(&card.place, "ac of sources"));
                 let values = after.iter().take(2).take_while(|token| is_number(token)).count();
                 &after[values..]
             }

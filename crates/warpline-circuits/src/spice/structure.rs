@@ -1,7 +1,8 @@
 //! The structure of a deck: which lines belong to which subcircuit.
 //!
 //! Called by [`read`](super::read). Elements are not looked at here: what is not supported in a
-//! subcircuit that nobody uses does no harm.
+//! subcircuit that nobody uses does no harm. A line that is wrong is left out, and the others are
+//! read.
 //!
 //! # Invariants
 //!
@@ -11,10 +12,11 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     card::{Card, Setting, Token, is_parameter},
+    errors::Errors,
     expression::Expression,
     lines::Line,
 };
-use crate::error::{NetlistError, Place, quoted};
+use crate::error::{Kind, NetlistError, Place, quoted};
 
 /// A subcircuit, or the deck itself.
 #[derive(Debug, Default)]
@@ -59,7 +61,7 @@ pub(super) struct Structure {
 const NESTING_MAX: usize = 32;
 
 /// Sorts the lines of a deck.
-pub(super) fn structure(lines: &[Line]) -> Result<Structure, NetlistError> {
+pub(super) fn structure(lines: &[Line], errors: &mut Errors) -> Structure {
     let mut builder = Builder {
         deck: Structure {
             definitions: vec![Definition::default()],
@@ -71,15 +73,18 @@ pub(super) fn structure(lines: &[Line]) -> Result<Structure, NetlistError> {
         parameters: vec![HashMap::new()],
     };
     for line in lines {
-        builder.line(line)?;
-    }
-    match builder.open.pop() {
-        None => Ok(builder.deck),
-        Some((_, place)) => {
-            let what = "the subcircuit does not end";
-            Err(NetlistError::new(&place, what, "write .ends behind its last element"))
+        let outcome = builder.line(line);
+        errors.keep(outcome);
+        if errors.are_enough() {
+            return builder.deck;
         }
     }
+    if let Some((_, place)) = builder.open.pop() {
+        let what = "the subcircuit does not end";
+        let remedy = "write .ends behind its last element";
+        errors.keep::<()>(Err(NetlistError::new(&place, what, remedy)));
+    }
+    builder.deck
 }
 
 struct Builder {
@@ -146,7 +151,7 @@ impl Builder {
         };
         if self.open.len() == NESTING_MAX {
             let what = format!("subcircuits are defined more than {NESTING_MAX} deep");
-            return Err(card.error(what, "is an .ends missing?"));
+            return Err(card.error(what, "is an .ends missing?").of(Kind::Last));
         }
         let mut seen = HashSet::new();
         if let Some(twice) = ports.iter().find(|port| !seen.insert(**port)) {
