@@ -2,11 +2,9 @@
 //!
 //! Called by the command.
 
-use std::{
-    fs::File,
-    io::{self, Read},
-    path::Path,
-};
+use std::{io, path::Path};
+
+use warpline::files;
 
 use crate::{
     bench,
@@ -41,9 +39,12 @@ impl Netlist {
     ) -> Result<Workload, NetlistError> {
         match self {
             Self::Gates(gates) => Workload::of_gates(&gates, stimuli, capacitances),
-            Self::Deck(Deck { circuit, .. }) => {
-                Ok(Workload { outputs: circuit.saved.clone(), circuit, settled: Vec::new() })
-            }
+            Self::Deck(Deck { circuit, included, .. }) => Ok(Workload {
+                outputs: circuit.saved.clone(),
+                circuit,
+                settled: Vec::new(),
+                included,
+            }),
         }
     }
 }
@@ -70,19 +71,20 @@ pub fn read(path: &Path) -> Result<Netlist, NetlistError> {
     if !reads_spice {
         return bench::read(&name, &text).map(Netlist::Gates);
     }
+    let mut included = Vec::new();
     let mut include = |from: &str, name: &str| {
         let path = Path::new(from).with_file_name(name);
-        Ok((path.display().to_string(), self::text(&path)?))
+        let text = self::text(&path)?;
+        let name = path.display().to_string();
+        included.push(path);
+        Ok((name, text))
     };
-    spice::read(&name, &text, &mut include).map(Netlist::Deck)
+    let deck = spice::read(&name, &text, &mut include)?;
+    Ok(Netlist::Deck(Deck { included, ..deck }))
 }
 
 /// The text of a file. Bytes that are no UTF-8, as in comments of old files, are replaced.
 fn text(path: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > BYTES_MAX {
-        return Err(io::Error::other(format!("it has more than {} MiB", BYTES_MAX >> 20)));
-    }
+    let bytes = files::read(path, BYTES_MAX as u64)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

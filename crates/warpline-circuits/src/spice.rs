@@ -27,6 +27,8 @@ mod title;
 pub use lines::Include;
 pub use notes::Note;
 
+use std::path::PathBuf;
+
 use crate::{circuit::Circuit, error::NetlistError};
 
 /// What the elements of a deck may take after its subcircuits are expanded (bytes, about).
@@ -41,6 +43,8 @@ pub struct Deck {
     pub notes: Vec<Note>,
     /// A remark on what is skipped, if anything is.
     pub remark: Option<String>,
+    /// The files that it includes, if it was read from a file.
+    pub included: Vec<PathBuf>,
 }
 
 /// Reads the text of a deck; `include` finds the files that it includes.
@@ -89,7 +93,7 @@ pub fn read_within(
     }
     notes::sort(file, &mut notes);
     let remark = notes::remark(file, &notes, &saving);
-    Ok(Deck { circuit, notes, remark })
+    Ok(Deck { circuit, notes, remark, included: Vec::new() })
 }
 
 /// A number as decks have it, with a suffix and a unit: `2.5`, `1e-9`, `10n`, `5ps`.

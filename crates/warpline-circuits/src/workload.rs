@@ -3,6 +3,10 @@
 //! Made from netlists of gates here, and by the [generators](crate::generate); the command
 //! simulates the circuit, and tests compare what comes out with the Boolean values.
 
+use std::path::PathBuf;
+
+use warpline::files::Files;
+
 use crate::{
     builder::Builder,
     cells,
@@ -22,6 +26,8 @@ pub struct Workload {
     pub outputs: Vec<NetId>,
     /// The Boolean values at which nets settle, by time.
     pub settled: Vec<Settled>,
+    /// The files that its netlist includes.
+    pub included: Vec<PathBuf>,
 }
 
 /// Boolean values that nets have at a time.
@@ -34,6 +40,12 @@ pub struct Settled {
 }
 
 impl Workload {
+    /// These files, and those that its netlist includes.
+    #[must_use]
+    pub fn files_of(&self, files: Files) -> Files {
+        self.included.iter().fold(files, |files, path| files.reading("netlist", Some(path)))
+    }
+
     /// The circuit of a netlist of gates in the built-in cells, with random stimuli.
     ///
     /// # Errors
@@ -65,6 +77,7 @@ impl Workload {
             circuit: builder.finish(stimuli.vectors as f64 * period),
             outputs: gates.outputs.iter().map(|&output| nets[output]).collect(),
             settled: settled(gates, &nets, &bits, period),
+            included: Vec::new(),
         })
     }
 }

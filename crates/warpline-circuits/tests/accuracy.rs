@@ -116,7 +116,8 @@ fn decks_by_hand_are_as_exact_as_promised() {
     for (name, deck, reference) in decks {
         let mut none = |_: &str, _: &str| Err(io::ErrorKind::NotFound.into());
         let circuit = spice::read(name, deck, &mut none).expect("a good deck").circuit;
-        let workload = Workload { circuit, outputs: Vec::new(), settled: Vec::new() };
+        let workload =
+            Workload { circuit, outputs: Vec::new(), settled: Vec::new(), included: Vec::new() };
         let default = compared(&workload, Tolerance::Default, reference);
         let fine = compared(&workload, Tolerance::Fine, reference);
         let told = format!("{name}: default {default}; fine {fine}");

@@ -7,7 +7,7 @@ use clap::{
 };
 use warpline::{
     AnyModel, Auto, Balance, Conservative, Engine, Intervals, Sequential, Simulation, Speculative,
-    TimeWarp, pending::PendingKind, replication::Precision, settings::EngineKind,
+    TimeWarp, files::Files, pending::PendingKind, replication::Precision, settings::EngineKind,
 };
 use warpline_models::catalog::RunSetup;
 
@@ -95,6 +95,17 @@ impl CommonArgs {
         let command = Self::augment_args(clap::Command::new("run"));
         let line = ["run".to_owned(), format!("--engine={engine}")];
         Self::from_arg_matches(&command.try_get_matches_from(line)?)
+    }
+
+    /// The files that a run with these flags reads and writes.
+    pub(crate) fn files(&self) -> Files {
+        let sizes = self.timewarp.policies.pair_sizes.as_ref();
+        Files::default()
+            .reading("config", self.config.as_deref())
+            .reading("pair-sizes", sizes.map(|file| file.path.as_ref()))
+            .reading("placement", self.ranks.placement.file.as_deref())
+            .reading("placement-weights", self.ranks.placement_weights.file.as_deref())
+            .writing("output", self.output.as_deref())
     }
 
     /// The engine of the run: the one that is named, unless `--critical-path` or `--find-warmup`
@@ -230,6 +241,12 @@ pub(crate) struct RunArgs {
 const MOST_REPLICATIONS: usize = 1000;
 
 impl RunArgs {
+    /// The files that a run with these flags reads and writes.
+    pub(crate) fn files(&self) -> Files {
+        let files = self.common.files();
+        files.writing("report", self.report.as_deref()).writing("trace", self.trace.as_deref())
+    }
+
     /// How many replications there may be; 1 is a single run.
     pub(crate) fn most_replications(&self) -> usize {
         match self.common.replications {

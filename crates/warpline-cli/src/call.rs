@@ -176,6 +176,7 @@ fn report(
     caller: Caller<'_>,
 ) -> Result<Value, Failure> {
     let launch = Launch::Here(args.common.ranks.ranks);
+    params.files().and(args.files()).check()?;
     match run::told(params, args, &launch, caller, true)? {
         Some((_, Some(difference))) => Err(Failure::Difference(difference)),
         Some((report, None)) => Ok(report.json_for_page(words, &args.common)),

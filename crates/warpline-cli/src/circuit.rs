@@ -9,7 +9,10 @@ use std::{
 
 use clap::{Args, Subcommand};
 use warpline_circuits::export::{self, Accuracy};
-use warpline_models::circuit::{CircuitParams, Seconds};
+use warpline_models::{
+    catalog::Parameters,
+    circuit::{CircuitParams, Seconds},
+};
 
 use crate::failure::Failure;
 
@@ -57,6 +60,8 @@ pub(crate) fn execute(args: &CircuitArgs) -> Result<(), Failure> {
     };
     let workload =
         circuit.workload(export.seed).map_err(|error| Failure::Configuration(error.to_string()))?;
+    let files = workload.files_of(circuit.files()).writing("spice", Some(&export.spice));
+    files.check()?;
     let max_step = export.max_step.map(|Seconds(step)| step);
     let accuracy = Accuracy { max_step, tolerance: export.reltol };
     let path = export.spice.display();

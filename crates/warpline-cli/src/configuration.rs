@@ -3,14 +3,18 @@
 //! The entries of a file are put before the flags on the command line. So a later flag wins, and
 //! the same code checks and explains every value.
 
-use std::{ffi::OsString, fs, path::Path};
+use std::{ffi::OsString, path::Path};
 
 use clap::ArgMatches;
+use warpline::files;
 
 use crate::{
     Application,
     failure::{Failure, what_is_wrong},
 };
+
+/// The longest file that is read (bytes).
+const MOST: u64 = 1 << 20;
 
 /// Parses a command line, and the configuration file that it names.
 ///
@@ -94,7 +98,7 @@ fn names(flags: &[clap::Arg]) -> Vec<String> {
 fn read(file: &Path, flags: &[clap::Arg], model: &OsString) -> Result<Vec<OsString>, Failure> {
     let blame = |what: String| Failure::Configuration(format!("{}: {what}", file.display()));
     let text =
-        fs::read_to_string(file).map_err(|error| blame(format!("cannot be read: {error}")))?;
+        files::read_text(file, MOST).map_err(|error| blame(format!("cannot be read: {error}")))?;
     let mut table: toml::Table = toml::from_str(&text).map_err(|error| blame(error.to_string()))?;
     if let Some(named) = table.remove("model")
         && named.as_str().map(OsString::from).as_ref() != Some(model)

@@ -5,7 +5,7 @@ use std::{
     io::{self, Write},
 };
 
-use warpline::{ConfigError, RunError};
+use warpline::{ConfigError, RunError, files::SameFile};
 
 /// The ways to fail; each has its exit status.
 #[derive(Debug)]
@@ -89,6 +89,12 @@ pub(crate) fn print_error(message: &dyn fmt::Display) {
 impl From<clap::Error> for Failure {
     fn from(error: clap::Error) -> Self {
         Self::Usage(error)
+    }
+}
+
+impl From<SameFile> for Failure {
+    fn from(error: SameFile) -> Self {
+        Self::Configuration(error.to_string())
     }
 }
 

@@ -7,13 +7,14 @@ use clap::Args;
 use warpline::{
     AnyModel, Balance, Conservative, Report, RunError, Simulation,
     any_model::AnyOutput,
+    files,
     settings::{Aggregation, Placement, Schedule, Synchronization, SynchronizationKind, Weights},
 };
 use warpline_net::launched_by_mpi;
 
 use crate::{
     failure::Failure,
-    values::{named, one_to},
+    values::{FromFile, named, one_to},
 };
 
 /// Where the processes of the model are, and how ranks talk.
@@ -26,12 +27,12 @@ pub(crate) struct RankArgs {
     /// Which worker has which processes: model, blocks, round-robin, graph (few links between
     /// workers), the number of a worker for each process (0,0,1,1), or a file with one in each line
     #[arg(long, value_name = "NAME|N,N|FILE", default_value = "model", value_parser = placement)]
-    pub(crate) placement: Placement,
+    pub(crate) placement: FromFile<Placement>,
     /// How much processes weigh, for the placements blocks and graph: equal, trial (as many as each
     /// has events at the beginning), trial:EVENTS, or a file with a number in each line, one line
     /// per process
     #[arg(long, value_name = "NAME|FILE", default_value = "equal", value_parser = weights)]
-    pub(crate) placement_weights: Weights,
+    pub(crate) placement_weights: FromFile<Weights>,
     /// Whether LPs move to other workers where those have less to do, and fewer workers work where
     /// that is faster: on, off, or randomly:P for tests (default: on; with Time Warp: off)
     #[arg(long, value_name = "HOW")]
@@ -60,8 +61,8 @@ pub(crate) struct RankArgs {
 impl RankArgs {
     /// Which worker has which LPs.
     pub(crate) fn placement(&self) -> Placement {
-        let weights = || self.placement_weights.clone();
-        match &self.placement {
+        let weights = || self.placement_weights.value.clone();
+        match &self.placement.value {
             Placement::Blocks(_) => Placement::Blocks(weights()),
             Placement::Graph(_) => Placement::Graph(weights()),
             other => other.clone(),
@@ -89,22 +90,23 @@ impl RankArgs {
 }
 
 /// The worker of each LP, here or in a file with one per line, or a name.
-fn placement(text: &str) -> Result<Placement, String> {
+fn placement(text: &str) -> Result<FromFile<Placement>, String> {
     match text {
-        "model" => return Ok(Placement::Model),
-        "blocks" => return Ok(Placement::Blocks(Weights::Equal)),
-        "round-robin" => return Ok(Placement::RoundRobin),
-        "graph" => return Ok(Placement::Graph(Weights::Equal)),
+        "model" => return Ok(Placement::Model.into()),
+        "blocks" => return Ok(Placement::Blocks(Weights::Equal).into()),
+        "round-robin" => return Ok(Placement::RoundRobin.into()),
+        "graph" => return Ok(Placement::Graph(Weights::Equal).into()),
         _ => {}
     }
     let what = "the number of a worker";
     if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b',') {
-        return numbers(&text.replace(',', "\n"), what).map(Placement::Table);
+        return Ok(Placement::Table(numbers(&text.replace(',', "\n"), what)?).into());
     }
-    let contents = std::fs::read_to_string(text).map_err(|error| {
+    let contents = files::read_text(text.as_ref(), files::LIMIT).map_err(|error| {
         format!("neither model, blocks, round-robin or graph nor a file that can be read ({error})")
     })?;
-    numbers(&contents, what).map(Placement::Table)
+    let value = Placement::Table(numbers(&contents, what)?);
+    Ok(FromFile { value, file: Some(text.into()) })
 }
 
 /// The numbers of a file with one in each line.
@@ -117,23 +119,23 @@ fn numbers<T: FromStr>(contents: &str, what: &str) -> Result<Arc<[T]>, String> {
 }
 
 /// The weights of processes: a name, or a file with one number per line.
-fn weights(text: &str) -> Result<Weights, String> {
+fn weights(text: &str) -> Result<FromFile<Weights>, String> {
     match text.split_once(':') {
-        None if text == "equal" => return Ok(Weights::Equal),
-        None if text == "trial" => return Ok(Weights::Trial { events: None }),
+        None if text == "equal" => return Ok(Weights::Equal.into()),
+        None if text == "trial" => return Ok(Weights::Trial { events: None }.into()),
         Some(("trial", number)) => {
             let events = number.parse().ok().filter(|&events| events > 0);
             let says = || format!("`{number}` is not a number of events, 1 or more");
-            return Ok(Weights::Trial { events: Some(events.ok_or_else(says)?) });
+            return Ok(Weights::Trial { events: Some(events.ok_or_else(says)?) }.into());
         }
         _ => {}
     }
-    let contents = std::fs::read_to_string(text).map_err(|error| {
+    let contents = files::read_text(text.as_ref(), files::LIMIT).map_err(|error| {
         format!("neither equal, trial nor trial:EVENTS nor a file that can be read ({error})")
     })?;
     let what = format!("a weight: a whole number from 0 to {}", u64::MAX);
     let table = numbers(&contents, &what).map_err(|error| format!("{text}, {error}"))?;
-    Ok(Weights::Table(table))
+    Ok(FromFile { value: Weights::Table(table), file: Some(text.into()) })
 }
 
 /// Whether this is one of several processes that `mpirun` has started.

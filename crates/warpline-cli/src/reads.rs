@@ -64,7 +64,7 @@ const NOT_WINDOWS: Need = Need {
     flags: "--synchronization null-messages",
 };
 const WEIGHED: Need = Need {
-    holds: |args| matches!(args.ranks.placement, Placement::Blocks(_) | Placement::Graph(_)),
+    holds: |args| matches!(args.ranks.placement.value, Placement::Blocks(_) | Placement::Graph(_)),
     flags: "--placement blocks or graph",
 };
 const COPIES: Need = Need {

@@ -69,6 +69,9 @@ pub(crate) fn execute(
     args: &RunArgs,
 ) -> Result<(), Failure> {
     let launch = Launch::new(&args.common.ranks, args.common.timewarp.workers())?;
+    let printed = args.common.output.is_none().then_some(Path::new("/dev/stdout"));
+    let files = params.files().and(args.files()).writing("output", printed);
+    files.check().map_err(|error| launch.give_up(error.into()))?;
     // Only the process that has the report touches the file.
     let path = args.common.output.as_deref().filter(|_| launch.is_first());
     let table = args.format.of_table();
@@ -76,7 +79,7 @@ pub(crate) fn execute(
     let output = checked.and_then(|()| Output::open(path));
     let mut output = output.map_err(|failure| launch.give_up(failure))?;
     let page = args.report.as_deref().filter(|_| launch.is_first());
-    let page = page.map(|path| open_page(path, args)).transpose();
+    let page = page.map(|path| Output::open_for("--report", Some(path))).transpose();
     let page = page.map_err(|failure| launch.give_up(failure))?;
     let quiet = args.common.quiet || !launch.is_first();
     // Only one of them: a bar is on the screen as soon as it is there.
@@ -106,23 +109,9 @@ pub(crate) fn execute(
     }
 }
 
-/// Opens the file for the page, without changing it.
-fn open_page(path: &Path, args: &RunArgs) -> Result<Output, Failure> {
-    if args.common.output.as_deref() == Some(path) {
-        let message = "--report and --output name the same file: give each its own";
-        return Err(Failure::Configuration(message.to_owned()));
-    }
-    Output::open_for("--report", Some(path))
-}
-
 /// Opens the file for the trace, without changing it.
 fn open_trace(args: &RunArgs, launch: &Launch) -> Result<Option<Trace>, Failure> {
     let Some(path) = &args.trace else { return Ok(None) };
-    let others = [("--output", &args.common.output), ("--report", &args.report)];
-    if let Some((flag, _)) = others.into_iter().find(|(_, other)| other.as_ref() == Some(path)) {
-        let message = format!("--trace and {flag} name the same file: give each its own");
-        return Err(Failure::Configuration(message));
-    }
     // The first process writes what all ranks have recorded.
     let path = launch.is_first().then(|| path.clone());
     Trace::open(path, args.trace_memory).map(Some)
@@ -174,7 +163,10 @@ pub(crate) fn told(
     let setup = common.setup(common.seed);
     let setup = RunSetup { records: launch.is_first(), pictures: watched, ..setup };
     let prepared = prepare(params, &setup);
-    let Prepared { model, end, recording } = prepared.map_err(|failure| launch.give_up(failure))?;
+    let Prepared { model, end, recording, included } =
+        prepared.map_err(|failure| launch.give_up(failure))?;
+    let files = included.iter().fold(args.files(), |all, path| all.reading("netlist", Some(path)));
+    files.check().map_err(|error| launch.give_up(error.into()))?;
     let end = common.end.unwrap_or(end);
     let (series, monitor) = (Mutex::new(Series::default()), Monitor::default());
     let trace = open_trace(args, launch).map_err(|failure| launch.give_up(failure))?;
@@ -267,7 +259,7 @@ pub(crate) fn prepare(params: &ModelParams, run: &RunSetup) -> Result<Prepared, 
 
 /// Refuses files for several runs: a recording holds one. `several` says what was asked for.
 pub(crate) fn refuse_files(params: &ModelParams, several: &str) -> Result<(), Failure> {
-    if !params.writes_files() {
+    if !params.files().has_outputs() {
         return Ok(());
     }
     Err(Failure::Configuration(format!(

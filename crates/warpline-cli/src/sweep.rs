@@ -68,6 +68,9 @@ impl<'a> Sweep<'a> {
         check_keys(application, words, &args.vary)?;
         let points = points(application, words, &args.vary)?;
         reads::refuse_for_all(points.iter().map(|point| &point.unread[..]))?;
+        points.iter().try_for_each(|Point { params, common, .. }| {
+            params.files().and(common.files()).check()
+        })?;
         Ok(Self { points, common: &args.common })
     }
 
@@ -194,7 +197,7 @@ impl Point {
     fn report(&self, seed: u64, jobs: usize, caller: Caller<'_>) -> Result<RunReport, Failure> {
         let Self { common, params, .. } = self;
         refuse_files(params, "a sweep")?;
-        let Prepared { model, end, recording } = prepare(params, &common.setup(seed))?;
+        let Prepared { model, end, recording, .. } = prepare(params, &common.setup(seed))?;
         let end = common.end.unwrap_or(end);
         let simulation = common.simulation(model, end, caller.stop).seed(seed);
         let report =

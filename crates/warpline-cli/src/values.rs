@@ -1,9 +1,9 @@
 //! The values of flags: how they are written, and what is said of those that cannot be read.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, path::PathBuf, str::FromStr};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use warpline::{Width, replication::Precision, settings::PairSizes};
+use warpline::{Width, files, replication::Precision, settings::PairSizes};
 
 /// A number of bytes, as people write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +65,19 @@ impl fmt::Display for WindowWidth {
     }
 }
 
+/// A value, and the file that it was read from, if there was one.
+#[derive(Clone, Debug)]
+pub(crate) struct FromFile<T> {
+    pub(crate) value: T,
+    pub(crate) file: Option<PathBuf>,
+}
+
+impl<T> From<T> for FromFile<T> {
+    fn from(value: T) -> Self {
+        Self { value, file: None }
+    }
+}
+
 /// A file with the sizes of partitioned pools.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PairFile {
@@ -76,7 +89,7 @@ impl FromStr for PairFile {
     type Err = String;
 
     fn from_str(path: &str) -> Result<Self, Self::Err> {
-        let text = std::fs::read_to_string(path)
+        let text = files::read_text(path.as_ref(), files::LIMIT)
             .map_err(|error| format!("the file cannot be read ({error})"))?;
         Ok(Self { path: path.to_owned(), sizes: text.parse()? })
     }

@@ -20,7 +20,7 @@ use std::{any::TypeId, fmt, marker::PhantomData, path::PathBuf, sync::Arc, time:
 use clap::{ArgMatches, builder::ValueParser};
 use serde::Serialize;
 use serde_json::Value;
-use warpline::{AnyModel, ConfigError, Figure};
+use warpline::{AnyModel, ConfigError, Figure, files::Files};
 
 /// The parameters of a model, and what a command needs to know about the model.
 ///
@@ -50,12 +50,13 @@ pub trait Parameters:
     /// When a parameter is out of its range, or a file cannot be used.
     fn prepare(self, run: &RunSetup) -> Result<Prepared, Refusal> {
         let _ = run;
-        Ok(Prepared { model: self.model()?, end: Self::END, recording: None })
+        Ok(Prepared { end: Self::END, ..Prepared::of(self.model()?) })
     }
 
-    /// Whether a run writes files of its own beside its report: then it has to be a single one.
-    fn writes_files(&self) -> bool {
-        false
+    /// The files that a run reads, and those that it writes beside its report. If it writes some,
+    /// it has to be a single one.
+    fn files(&self) -> Files {
+        Files::default()
     }
 
     /// Where a run ends by default, in words.
@@ -105,6 +106,17 @@ pub struct Prepared {
     /// What takes the outputs of the run, if something is recorded of it; nothing is once this is
     /// dropped.
     pub recording: Option<Box<dyn Recording>>,
+    /// The files that were read for it and that no parameter names, such as those that a netlist
+    /// includes.
+    pub included: Vec<PathBuf>,
+}
+
+impl Prepared {
+    /// A model of which nothing is recorded, for a run without an end of its own.
+    #[must_use]
+    pub const fn of(model: AnyModel) -> Self {
+        Self { model, end: f64::INFINITY, recording: None, included: Vec::new() }
+    }
 }
 
 /// Takes the outputs of a run as they are committed, and writes them to files.
@@ -323,7 +335,7 @@ trait Chosen: fmt::Debug + Send + Sync {
     fn end(&self) -> f64;
     fn model(&self) -> Result<AnyModel, ConfigError>;
     fn prepare(&self, run: &RunSetup) -> Result<Prepared, Refusal>;
-    fn writes_files(&self) -> bool;
+    fn files(&self) -> Files;
     fn to_json(&self) -> Value;
 }
 
@@ -344,8 +356,8 @@ impl<P: Parameters> Chosen for P {
         Parameters::prepare(self.clone(), run)
     }
 
-    fn writes_files(&self) -> bool {
-        Parameters::writes_files(self)
+    fn files(&self) -> Files {
+        Parameters::files(self)
     }
 
     fn to_json(&self) -> Value {
@@ -375,11 +387,11 @@ impl<F: Fn() -> AnyModel + Send + Sync> Chosen for Made<F> {
     }
 
     fn prepare(&self, _: &RunSetup) -> Result<Prepared, Refusal> {
-        Ok(Prepared { model: (self.make)(), end: self.end(), recording: None })
+        Ok(Prepared { end: self.end(), ..Prepared::of((self.make)()) })
     }
 
-    fn writes_files(&self) -> bool {
-        false
+    fn files(&self) -> Files {
+        Files::default()
     }
 
     fn to_json(&self) -> Value {
@@ -441,10 +453,11 @@ impl ModelParams {
         self.0.prepare(run)
     }
 
-    /// Whether a run writes files of its own beside its report: then it has to be a single one.
+    /// The files that a run reads, and those that it writes beside its report. If it writes some,
+    /// it has to be a single one.
     #[must_use]
-    pub fn writes_files(&self) -> bool {
-        self.0.writes_files()
+    pub fn files(&self) -> Files {
+        self.0.files()
     }
 
     /// The parameters by their names, as reports have them.

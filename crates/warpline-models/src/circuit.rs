@@ -20,7 +20,7 @@ use std::{
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::{Deserialize, Serialize};
-use warpline::{AnyModel, ConfigError, Figure, Results};
+use warpline::{AnyModel, ConfigError, Figure, Results, files::Files};
 pub use warpline_circuits::generate::Generator;
 use warpline_circuits::{
     bare,
@@ -153,7 +153,7 @@ impl CircuitParams {
             let nets = asked.iter().copied().take(PLOTTED_MAX).collect();
             Plot { nets, files: self.plot.clone() }
         });
-        (self.writes_files() || !circuit.measures.is_empty()).then(|| {
+        (self.files().has_outputs() || !circuit.measures.is_empty()).then(|| {
             let none = Outputs::none(circuit, model.longest_step());
             Outputs {
                 vcd: self.vcd.clone(),
@@ -213,28 +213,35 @@ impl Parameters for CircuitParams {
         if let Some(outputs) = outputs.as_ref().filter(|_| !run.records) {
             model = model.watch(outputs.nets(circuit), Box::new(|_| {}));
         } else if let Some(outputs) = outputs {
+            workload.files_of(self.files()).check()?;
             let recorder = Recorder::create(circuit, &outputs)?;
             let nets: Vec<_> = recorder.nets().collect();
-            let files = Files(Arc::new(Mutex::new(Some(recorder))));
-            let sink = Arc::downgrade(&files.0);
+            let waves = Waves(Arc::new(Mutex::new(Some(recorder))));
+            let sink = Arc::downgrade(&waves.0);
             model = model.watch(
                 nets,
                 Box::new(move |sample| {
                     let Some(recorder) = sink.upgrade() else { return };
-                    Files(recorder).with(|recorder| {
+                    Waves(recorder).with(|recorder| {
                         // An error is kept; the run hears of it by `has_failed`.
                         let _ = recorder.record(&sample);
                     });
                 }),
             );
-            recording = Some(Box::new(files) as Box<dyn Recording>);
+            recording = Some(Box::new(waves) as Box<dyn Recording>);
         }
-        Ok(Prepared { model: model.into_any(), end: circuit.end, recording })
+        let end = circuit.end;
+        let included = workload.included;
+        Ok(Prepared { model: model.into_any(), end, recording, included })
     }
 
-    fn writes_files(&self) -> bool {
-        let files = [&self.vcd, &self.raw, &self.crossings];
-        files.iter().any(|file| file.is_some()) || !self.plot.is_empty()
+    fn files(&self) -> Files {
+        let files = Files::default()
+            .reading("netlist", self.netlist.as_deref())
+            .writing("vcd", self.vcd.as_deref())
+            .writing("raw", self.raw.as_deref())
+            .writing("crossings", self.crossings.as_deref());
+        self.plot.iter().fold(files, |files, path| files.writing("plot", Some(path)))
     }
 
     fn end_in_words() -> String {
@@ -296,16 +303,16 @@ fn bare_loop(end: f64) -> Duration {
 
 /// The files of a run, which belong to its caller; its output handler borrows them.
 #[derive(Debug)]
-struct Files(Arc<Mutex<Option<Recorder>>>);
+struct Waves(Arc<Mutex<Option<Recorder>>>);
 
-impl Files {
+impl Waves {
     fn with<T: Default>(&self, act: impl FnOnce(&mut Recorder) -> T) -> T {
         let mut recorder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         recorder.as_mut().map(act).unwrap_or_default()
     }
 }
 
-impl Recording for Files {
+impl Recording for Waves {
     fn has_failed(&self) -> bool {
         self.with(|recorder| recorder.has_failed())
     }

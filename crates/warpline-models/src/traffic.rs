@@ -9,7 +9,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use warpline::{AnyModel, ConfigError, Figure, Results};
+use warpline::{AnyModel, ConfigError, Figure, Results, files::Files};
 use warpline_traffic::{
     model::{Traffic, TrafficError},
     output::Recorder,
@@ -42,12 +42,12 @@ impl Parameters for TrafficParams {
         let mut model = Traffic::new(self)?;
         let recorder = if run.records { model.record()? } else { None };
         let recording = recorder
-            .map(|recorder| Box::new(Files(Mutex::new(Some(recorder)))) as Box<dyn Recording>);
-        Ok(Prepared { model: model.into_any(), end: Self::END, recording })
+            .map(|recorder| Box::new(Tables(Mutex::new(Some(recorder)))) as Box<dyn Recording>);
+        Ok(Prepared { end: Self::END, recording, ..Prepared::of(model.into_any()) })
     }
 
-    fn writes_files(&self) -> bool {
-        self.writes_files()
+    fn files(&self) -> Files {
+        self.files()
     }
 
     fn results() -> Vec<Figure> {
@@ -102,15 +102,15 @@ impl Parameters for TrafficParams {
 
 /// The files of a run, until they are complete.
 #[derive(Debug)]
-struct Files(Mutex<Option<Recorder>>);
+struct Tables(Mutex<Option<Recorder>>);
 
-impl Files {
+impl Tables {
     fn recorder(&self) -> MutexGuard<'_, Option<Recorder>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Recording for Files {
+impl Recording for Tables {
     fn has_failed(&self) -> bool {
         self.recorder().as_ref().is_some_and(Recorder::has_failed)
     }

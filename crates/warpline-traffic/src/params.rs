@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use warpline::ConfigError;
+use warpline::{ConfigError, files::Files};
 
 use crate::{error::FileError, gaussian::Gaussian, network::Network, source::Source};
 
@@ -209,10 +209,18 @@ impl TrafficParams {
         Ok(())
     }
 
-    /// Whether a run writes files beside its report.
+    /// The files that a run reads and writes.
     #[must_use]
-    pub fn writes_files(&self) -> bool {
-        self.segments.is_some() || self.series.is_some() || !self.map.is_empty()
+    pub fn files(&self) -> Files {
+        let network = match &self.network {
+            Source::File(path) => Some(&**path),
+            Source::Italy | Source::Grid { .. } => None,
+        };
+        let files = Files::default()
+            .reading("network", network)
+            .writing("segments", self.segments.as_deref())
+            .writing("series", self.series.as_deref());
+        self.map.iter().fold(files, |files, path| files.writing("map", Some(path)))
     }
 
     /// The number of LPs for a network with so many junctions and routes.

@@ -32,6 +32,7 @@ mod cut;
 mod engines;
 pub mod error;
 mod event;
+pub mod files;
 mod handling;
 mod legs;
 mod load_sharing;

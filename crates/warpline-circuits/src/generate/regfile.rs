@@ -51,7 +51,8 @@ pub(super) fn workload(
         builder.source(input, stimuli::waveform(vectors.iter().map(|bits| bits[index]), period));
     }
     let settled = evaluate(&vectors, [words, address_bits], &outputs, period);
-    Workload { circuit: builder.finish(stimuli.vectors as f64 * period), outputs, settled }
+    let circuit = builder.finish(stimuli.vectors as f64 * period);
+    Workload { circuit, outputs, settled, included: Vec::new() }
 }
 
 /// The word lines of a port: each is high while the clock is, if its word is addressed.

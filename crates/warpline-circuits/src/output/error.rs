@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use warpline::files::SameFile;
+
 /// Why the outputs of a run could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -40,14 +42,8 @@ pub enum OutputError {
         path: PathBuf,
     },
     /// Two outputs have the same file.
-    #[error(
-        "{} is asked for twice\n  what to do: give each output a file of its own",
-        path.display()
-    )]
-    Twice {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error(transparent)]
+    Twice(#[from] SameFile),
     /// A step or threshold is no positive number of seconds, or no voltage.
     #[error("the {what} is {value}\n  what to do: give {allowed}")]
     Number {

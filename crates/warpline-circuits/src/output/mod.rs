@@ -23,7 +23,9 @@ mod slots;
 mod vcd;
 mod writers;
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::path::PathBuf;
+
+use warpline::files::Files;
 
 pub use error::OutputError;
 pub use measures::Measured;
@@ -81,6 +83,16 @@ impl Outputs {
         Slots::new(circuit, drawn)
     }
 
+    /// The files.
+    fn files(&self) -> Files {
+        let files = Files::default()
+            .writing("vcd", self.vcd.as_deref())
+            .writing("raw", self.raw.as_deref())
+            .writing("crossings", self.crossings.as_deref());
+        let plots = self.plot.iter().flat_map(|plot| &plot.files);
+        plots.fold(files, |files, path| files.writing("plot", Some(path)))
+    }
+
     /// Finds numbers that are not allowed, and files that are given twice.
     fn check(&self) -> Result<(), OutputError> {
         let error = |what, value, allowed| Err(OutputError::Number { what, value, allowed });
@@ -96,14 +108,7 @@ impl Outputs {
         {
             return error("step of the raw file", step, "a time in s, greater than 0");
         }
-        let mut paths = BTreeSet::new();
-        let files = [&self.vcd, &self.raw, &self.crossings].into_iter().flatten();
-        for path in files.chain(self.plot.iter().flat_map(|plot| &plot.files)) {
-            if !paths.insert(path) {
-                return Err(OutputError::Twice { path: path.clone() });
-            }
-        }
-        Ok(())
+        Ok(self.files().check()?)
     }
 }
 

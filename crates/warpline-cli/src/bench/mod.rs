@@ -18,6 +18,7 @@ mod workload;
 use clap::{ArgMatches, Args, ValueEnum};
 use serde_json::{Value, json};
 use warpline::{
+    files::Files,
     pending::PendingKind,
     settings::{Aggregation, EngineKind},
 };
@@ -242,6 +243,9 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<(), Failure> {
             "this is a debug build: build with --release to measure anything".to_owned(),
         ));
     }
+    let sizes = args.policies.pair_sizes.as_ref();
+    let files = Files::default().reading("pair-sizes", sizes.map(|file| file.path.as_ref()));
+    files.writing("output", args.output.as_deref()).check()?;
     let mut output = Output::open(args.output.as_deref())?;
     if args.sends {
         return output.write(&sends::measure(args));

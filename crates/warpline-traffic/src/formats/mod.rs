@@ -3,7 +3,9 @@
 //! [`Source`](crate::source::Source) calls [`read`]; the ending of a file's name decides about its
 //! format. Each format is a file here, and fills a `Draft`.
 
-use std::{fs::File, io::Read, path::Path};
+use std::path::Path;
+
+use warpline::files;
 
 use crate::{
     error::{FileError, Flaw},
@@ -21,8 +23,6 @@ mod text;
 /// The formats, for messages.
 pub(crate) const FORMATS: &str =
     "*.csv, *.json (node-link), *.graphml, *.net.xml (SUMO), or *.txt ([INTERSECTIONS], [ROUTES])";
-/// The largest file (bytes).
-const FILE_MAX: u64 = 256 << 20;
 
 /// A reader of a format.
 type Reader = fn(&Path, &str) -> Result<Network, FileError>;
@@ -56,12 +56,7 @@ pub fn read(path: &Path) -> Result<Network, FileError> {
         return Err(whole("the format is not known by this name".to_owned(), FORMATS));
     };
     let unread = |error: std::io::Error| whole(error.to_string(), "a file that can be read");
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(unread)?;
-    file.take(FILE_MAX + 1).read_to_end(&mut bytes).map_err(unread)?;
-    if bytes.len() as u64 > FILE_MAX {
-        return Err(whole("the file is too long".to_owned(), "at most 256 MiB are read"));
-    }
+    let bytes = files::read(path, files::LIMIT).map_err(unread)?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + valid.iter().filter(|&&byte| byte == b'\n').count();

@@ -104,7 +104,7 @@ impl Recorder {
         params: &TrafficParams,
         survey: impl FnOnce() -> Survey,
     ) -> Result<Option<(Self, Arc<Shared>)>, FileError> {
-        if !params.writes_files() {
+        if !params.files().has_outputs() {
             return Ok(None);
         }
         let mut late = Vec::new();

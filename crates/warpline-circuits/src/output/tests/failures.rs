@@ -67,7 +67,7 @@ fn wrong_outputs() {
     let wrong = [
         (Outputs { vcd: Some(missing), ..none.clone() }, "choose another place"),
         (Outputs { raw: device, ..none.clone() }, "not a regular file"),
-        (Outputs { vcd: there.clone(), raw: there, ..none.clone() }, "asked for twice"),
+        (Outputs { vcd: there.clone(), raw: there, ..none.clone() }, "name the same file"),
         (Outputs { longest_step: 0.0, ..none.clone() }, "longest step is 0"),
         (Outputs { points: Points::Every(f64::NAN), ..none.clone() }, "the raw file is NaN"),
         (Outputs { threshold: f64::INFINITY, ..none }, "threshold is inf"),

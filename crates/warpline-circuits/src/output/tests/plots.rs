@@ -55,7 +55,10 @@ fn wrong_plots() {
         (plotted(&circuit, &svg, &[]), "a plot of 0 nets"),
         (plotted(&circuit, &svg, &[NetId(3); 17]), "a plot of 17 nets"),
         (plotted(&circuit, &gif, &[NetId(3)]), ".svg or .png"),
-        (plotted(&circuit, &[svg.clone(), svg.clone()].concat(), &[NetId(3)]), "asked for twice"),
+        (
+            plotted(&circuit, &[svg.clone(), svg.clone()].concat(), &[NetId(3)]),
+            "names the same file twice",
+        ),
     ];
     for (outputs, expected) in wrong {
         let error = Recorder::create(&circuit, &outputs).expect_err(expected).to_string();

@@ -1,0 +1,122 @@
+//! The files of the command: none is lost, and none that cannot be written costs the report.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+use tempfile::tempdir;
+
+/// Runs the command in a folder; an argument has no spaces.
+fn warpline(at: &Path, line: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpline"));
+    command.current_dir(at).args(line.split_whitespace()).output().expect("the command starts")
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+const DECK: &str = "\
+an inverter
+.include cells.cir
+vdd vdd 0 3.3
+vin a 0 pulse(0 3.3 1n 0.2n 0.2n 4n 10n)
+x1 a b vdd inv
+cb b 0 10f
+.tran 10p 12n
+.measure tran fall trig v(a) val=1.65 rise=1 targ v(b) val=1.65 fall=1
+.end
+";
+const CELLS: &str = "\
+.model nch nmos level=1 vto=0.7 kp=1.3e-4
+.model pch pmos level=1 vto=-0.8 kp=4e-5
+.subckt inv in out vdd
+mp out in vdd vdd pch w=2u l=0.35u
+mn out in 0 0 nch w=1u l=0.35u
+.ends
+";
+const NETWORK: &str = "from,to,km\nBern,Thun,30\nThun,Bern,30\n";
+
+/// Files that can be inputs of all commands.
+fn inputs(at: &Path) -> Vec<(&'static str, String)> {
+    let files = [
+        ("x.cir", DECK),
+        ("cells.cir", CELLS),
+        ("net.csv", NETWORK),
+        ("my.toml", "seed = 3\n"),
+        ("sizes", "1 1\n1 1\n"),
+        ("places", "0\n0\n"),
+        ("weights", "1\n1\n"),
+    ];
+    for (name, text) in files {
+        fs::write(at.join(name), text).expect("written");
+    }
+    files.map(|(name, text)| (name, text.to_owned())).into()
+}
+
+/// An output that is an input, or another output, is refused before anything is touched, whatever
+/// the file is called; and so it is with every command.
+#[test]
+fn no_output_takes_the_place_of_another_file() {
+    let at = tempdir().expect("a folder");
+    let at = at.path();
+    let inputs = inputs(at);
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("x.cir", at.join("link")).expect("linked");
+    let timewarp = "run phold --lps 2 --engine timewarp --workers 2 --end 1";
+    let circuit = "run circuit --netlist x.cir";
+    let lines = [
+        (format!("{circuit} --vcd x.cir"), "--vcd", "--netlist"),
+        (format!("{circuit} --vcd cells.cir"), "--vcd", "--netlist"),
+        (format!("{circuit} --report cells.cir"), "--report", "--netlist"),
+        (format!("{circuit} --report ./x.cir"), "--report", "--netlist"),
+        (format!("{circuit} --trace ../{}/x.cir", name_of(at)), "--trace", "--netlist"),
+        (format!("{circuit} --vcd a --crossings ./a"), "--vcd", "--crossings"),
+        (format!("{circuit} --vcd a --report ./a"), "--vcd", "--report"),
+        ("circuit export x.cir --spice cells.cir".into(), "--spice", "--netlist"),
+        ("circuit export x.cir --spice ./x.cir".into(), "--spice", "--netlist"),
+        ("run pcs --end 1 --config my.toml --output ./my.toml".into(), "--output", "--config"),
+        ("run pcs --end 1 --report ./r --output r".into(), "--report", "--output"),
+        ("run pcs --end 1 --trace ./r --output r".into(), "--trace", "--output"),
+        ("run traffic --network net.csv --series net.csv".into(), "--series", "--network"),
+        ("run traffic --network net.csv --segments ./net.csv".into(), "--segments", "--network"),
+        ("run traffic --map ./m.svg --map m.svg --end 1".into(), "--map", "twice"),
+        (format!("{timewarp} --placement places --output places"), "--output", "--placement"),
+        (
+            format!("{timewarp} --placement blocks --placement-weights weights --report weights"),
+            "--report",
+            "--placement-weights",
+        ),
+        (
+            format!("{timewarp} --memory 1MiB --pool partitioned --pair-sizes sizes --trace sizes"),
+            "--trace",
+            "--pair-sizes",
+        ),
+        (
+            "sweep traffic --end 1 --vary network=italy,net.csv --output net.csv".into(),
+            "--output",
+            "--network",
+        ),
+    ];
+    for (line, output, other) in &lines {
+        let ended = warpline(at, line);
+        let said = errors(&ended);
+        assert_eq!(ended.status.code(), Some(2), "`{line}`: {said}");
+        assert!(said.contains(output) && said.contains(other), "`{line}`: {said}");
+        for (name, text) in &inputs {
+            assert_eq!(&fs::read_to_string(at.join(name)).expect("there"), text, "`{line}`");
+        }
+    }
+    if cfg!(unix) {
+        let ended = warpline(at, &format!("{circuit} --vcd link"));
+        assert_eq!(ended.status.code(), Some(2), "{}", errors(&ended));
+        let ended = warpline(at, "run pcs --end 1 --report /dev/null --output /dev/null");
+        assert!(ended.status.success(), "{}", errors(&ended));
+    }
+}
+
+fn name_of(at: &Path) -> &str {
+    at.file_name().and_then(|name| name.to_str()).expect("a name")
+}

@@ -1,0 +1,281 @@
+//! The files that a user names: read up to a limit, and no output in the place of an input.
+//!
+//! The command and the readers of models read files with [`read`] and [`read_text`], so that an
+//! endless file (a device, a pipe) ends with an error and does not fill the memory. They describe
+//! in [`Files`] which files a run reads and writes, and [`Files::check`] finds a file that would be
+//! lost before it is touched. Who writes tables for spreadsheets makes their texts with [`cell`].
+//!
+//! # Invariants
+//!
+//! - **FILES-A.** Two names are one file if they have the same device and inode; or, where there is
+//!   no file yet, the same folder (links resolved) and the same name in it. What is no regular file
+//!   (a terminal, a pipe, `/dev/null`) can be written by several, and is never a conflict.
+
+use std::{
+    borrow::Cow,
+    fmt, fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+/// The longest file that is read, unless the reader has a limit of its own (bytes): the numbers of
+/// some 20 million LPs.
+pub const LIMIT: u64 = 256 << 20;
+
+/// Reads a file that may have at most `limit` bytes.
+///
+/// # Errors
+///
+/// When it cannot be read, or has more.
+pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        let what = format!("it has more than {}, the most that is read", size(limit));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
+    }
+    Ok(bytes)
+}
+
+/// Reads a text that may have at most `limit` bytes.
+///
+/// # Errors
+///
+/// When it cannot be read, has more, or is not UTF-8.
+pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
+    let text = String::from_utf8(read(path, limit)?);
+    text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..0x10_0000 => format!("{bytes} bytes"),
+        _ => format!("{} MiB", bytes >> 20),
+    }
+}
+
+/// A text as a cell of a table: with `'` before it if a spreadsheet would take it for a formula.
+/// Numbers need no such care, and are not to be given here.
+#[must_use]
+pub fn cell(text: &str) -> Cow<'_, str> {
+    match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        true => Cow::Owned(format!("'{text}")),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// The text of such a [`cell`], as it was before.
+#[must_use]
+pub fn text_of_cell(cell: &str) -> &str {
+    match cell.strip_prefix('\'') {
+        Some(text) if matches!(self::cell(text), Cow::Owned(_)) => text,
+        _ => cell,
+    }
+}
+
+/// The files that a run reads and writes, each with the flag that names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Files {
+    inputs: Vec<Named>,
+    outputs: Vec<Named>,
+}
+
+/// A file, and the flag that names it, without dashes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Named {
+    flag: &'static str,
+    path: PathBuf,
+}
+
+impl Files {
+    /// With an input that this flag names, if it names one; the flag is written without dashes.
+    #[must_use]
+    pub fn reading(mut self, flag: &'static str, path: Option<&Path>) -> Self {
+        self.inputs.extend(path.map(|path| Named { flag, path: path.to_owned() }));
+        self
+    }
+
+    /// With an output that this flag names, if it names one; the flag is written without dashes.
+    #[must_use]
+    pub fn writing(mut self, flag: &'static str, path: Option<&Path>) -> Self {
+        self.outputs.extend(path.map(|path| Named { flag, path: path.to_owned() }));
+        self
+    }
+
+    /// With all files of another one.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.inputs.extend(other.inputs);
+        self.outputs.extend(other.outputs);
+        self
+    }
+
+    /// Whether something is written.
+    #[must_use]
+    pub const fn has_outputs(&self) -> bool {
+        !self.outputs.is_empty()
+    }
+
+    /// Finds an output that is an input or another output as well (FILES-A).
+    ///
+    /// # Errors
+    ///
+    /// The first such output.
+    pub fn check(&self) -> Result<(), SameFile> {
+        let mut known = self.inputs.iter().map(|file| (file, true)).collect::<Vec<_>>();
+        for output in &self.outputs {
+            let place = Place::of(&output.path);
+            let other =
+                known.iter().find(|(file, _)| place.is_some() && Place::of(&file.path) == place);
+            if let Some(&(other, is_input)) = other {
+                let (flag, path) = (output.flag, output.path.clone());
+                return Err(SameFile { flag, path, other: other.flag, is_input });
+            }
+            known.push((output, false));
+        }
+        Ok(())
+    }
+}
+
+/// Which file a path names.
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    /// A file, by its device and inode.
+    #[cfg(unix)]
+    File(u64, u64),
+    /// A file by its name, with links resolved.
+    Name(PathBuf),
+}
+
+impl Place {
+    /// The file that a path names; none if it is no regular file, or can be none.
+    fn of(path: &Path) -> Option<Self> {
+        match fs::metadata(path) {
+            Ok(metadata) if metadata.is_file() => Self::of_file(path, &metadata),
+            Ok(_) => None,
+            // A link to a file that is not there yet is followed by who makes the file.
+            Err(_) => match fs::read_link(path) {
+                Ok(target) => Self::of_new(&path.parent()?.join(target)),
+                Err(_) => Self::of_new(path),
+            },
+        }
+    }
+
+    #[cfg(unix)]
+    #[expect(clippy::unnecessary_wraps, reason = "elsewhere it may be unknown")]
+    fn of_file(_: &Path, metadata: &fs::Metadata) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        Some(Self::File(metadata.dev(), metadata.ino()))
+    }
+
+    #[cfg(not(unix))]
+    fn of_file(path: &Path, _: &fs::Metadata) -> Option<Self> {
+        fs::canonicalize(path).ok().map(Self::Name)
+    }
+
+    fn of_new(path: &Path) -> Option<Self> {
+        let folder = path.parent()?;
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        Some(Self::Name(fs::canonicalize(folder).ok()?.join(path.file_name()?)))
+    }
+}
+
+/// An output that is an input or another output as well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SameFile {
+    flag: &'static str,
+    path: PathBuf,
+    other: &'static str,
+    is_input: bool,
+}
+
+impl fmt::Display for SameFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { flag, path, other, is_input } = self;
+        let path = path.display();
+        match is_input {
+            true => write!(
+                f,
+                "--{flag} names the file that --{other} reads, {path}, and would overwrite it\n  \
+                 what to do: give --{flag} another file"
+            ),
+            false if flag == other => write!(
+                f,
+                "--{flag} names the same file twice, {path}\n  what to do: name each file once"
+            ),
+            false => write!(
+                f,
+                "--{flag} and --{other} name the same file, {path}\n  what to do: give each its own"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SameFile {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conflict(inputs: &[&Path], outputs: &[&Path]) -> Option<String> {
+        let files = inputs.iter().fold(Files::default(), |all, path| all.reading("in", Some(path)));
+        let files = outputs.iter().fold(files, |all, path| all.writing("out", Some(path)));
+        files.check().err().map(|error| error.to_string())
+    }
+
+    /// FILES-A: whatever it is called, one file is one file; and two are two.
+    #[test]
+    fn a_file_has_many_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("sub")).unwrap();
+        fs::write(at("a"), "a").unwrap();
+        fs::write(at("b"), "b").unwrap();
+        let (a, b, new) = (at("a"), at("b"), at("new"));
+        assert_eq!(conflict(&[&a], &[&b, &new]), None);
+        assert!(conflict(&[&a], &[&at("sub/../a")]).unwrap().contains("would overwrite"));
+        assert!(conflict(&[], &[&new, &at("sub/../new")]).unwrap().contains("twice"));
+        assert_eq!(conflict(&[], &[&at("no/such/new"), &at("no/such/new")]), None);
+        #[cfg(unix)]
+        {
+            fs::hard_link(&a, at("hard")).unwrap();
+            std::os::unix::fs::symlink("a", at("soft")).unwrap();
+            std::os::unix::fs::symlink("new", at("dangling")).unwrap();
+            for name in ["hard", "soft"] {
+                assert!(conflict(&[&a], &[&at(name)]).is_some(), "{name}");
+            }
+            assert!(conflict(&[], &[&new, &at("dangling")]).is_some());
+            let device = Path::new("/dev/null");
+            assert_eq!(conflict(&[device], &[device, device]), None);
+        }
+    }
+
+    /// A file is read up to its limit, and not a byte further.
+    #[test]
+    fn reading_has_a_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("four");
+        fs::write(&path, "four").unwrap();
+        assert_eq!(read_text(&path, 4).unwrap(), "four");
+        assert!(read(&path, 3).unwrap_err().to_string().contains("more than 3 bytes"));
+        fs::write(&path, [0xff]).unwrap();
+        assert_eq!(read_text(&path, 4).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        #[cfg(unix)]
+        {
+            let error = read(Path::new("/dev/zero"), 1 << 20).unwrap_err().to_string();
+            assert!(error.contains("more than 1 MiB"), "{error}");
+        }
+    }
+
+    /// What a spreadsheet would run is text, and can be had back; what it would not is untouched.
+    #[test]
+    fn formulas_become_text() {
+        for text in ["=1+1", "+5v", "-x", "@a", "\tx", "'", "'a", "a=b", ""] {
+            let cell = cell(text);
+            assert!(!cell.starts_with(['=', '+', '-', '@', '\t', '\r']), "{cell}");
+            assert_eq!(text_of_cell(&cell), text);
+        }
+        assert_eq!(cell("=1"), "'=1");
+        assert_eq!(cell("a=b"), "a=b");
+    }
+}
