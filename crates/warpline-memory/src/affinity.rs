@@ -47,6 +47,7 @@ pub fn bind_worker(worker: usize, workers: usize) -> Binding {
         cores.iter().for_each(|&core| set.set(core));
         set
     };
+    debug_assert!(worker < workers, "there is no worker {worker}");
     let (looked, ran) = (Instant::now(), time_run());
     let unbound = Binding { is_bound: false, before: None, near: None, node: None, looked, ran };
     let Ok(before) = sched_getaffinity(None) else { return unbound };
@@ -98,6 +99,7 @@ impl Binding {
     pub fn let_go_of_shared_core(&mut self) {
         if self.is_bound && self.looked.elapsed() >= LOOK_EVERY {
             let (ran, wall) = (time_run(), self.looked.elapsed());
+            debug_assert!(ran >= self.ran, "the processor time of a thread went back");
             let share = (ran - self.ran).as_secs_f64() / wall.as_secs_f64();
             (self.looked, self.ran) = (Instant::now(), ran);
             if share < OWN_SHARE {
@@ -113,6 +115,7 @@ impl Binding {
 
     /// Lets the thread use all its former cores, or those of its node if there are several nodes.
     fn let_go_of_core(&mut self) {
+        debug_assert!(self.is_bound, "a thread without a core lets go of it");
         self.is_bound = false;
         #[cfg(target_os = "linux")]
         if let Some(near) = self.near.take() {

@@ -200,7 +200,9 @@ impl<T: Send + Sync> Arena<T> {
     /// The most buffers there may be while so much memory is in use outside of them as now.
     #[must_use]
     pub fn limit_now(&self) -> u32 {
-        self.limit() - self.pool.stock.aside()
+        let (limit, aside) = (self.limit(), self.pool.stock.aside());
+        debug_assert!(aside <= limit, "OUTSIDE-A: more is set aside than there is");
+        limit - aside
     }
 
     /// The number of buffers that belong to no worker.
@@ -235,6 +237,7 @@ impl<T: Send + Sync> Arena<T> {
     /// The slot of a buffer that is about to be filled, perhaps for the first time.
     #[inline]
     fn slot_to_fill(&self, id: BufferId) -> &Slot<T> {
+        debug_assert!(id.0 < self.limit(), "POOL-B: buffer {} is beyond the limit", id.0);
         let (chunk, offset) = place(id.0);
         // Ordering: the release and acquire of `OnceLock`, edge ARENA-3.
         let slots = self.chunks[chunk].get_or_init(|| {
@@ -258,6 +261,7 @@ const fn place(id: u32) -> (usize, usize) {
 /// The owner word of a buffer that worker `worker` owns.
 #[inline]
 const fn owner_word(worker: usize) -> u32 {
+    debug_assert!(worker < (UNCLAIMED & !RETURNED) as usize, "ARENA-B: no word is left");
     worker as u32 + 1
 }
 
@@ -362,6 +366,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
     /// Notes that this many of the messages that this worker has sent may still be canceled: the
     /// pool divides the buffers by the others.
     pub fn note_uncommitted(&mut self, messages: usize) {
+        debug_assert!(messages <= self.arena.limit() as usize, "more messages than buffers");
         self.pool.get_mut().note_uncommitted(messages);
     }
 
@@ -380,6 +385,8 @@ impl<T: Send + Sync> Buffers<'_, T> {
     /// once.
     #[inline]
     fn disown(&mut self, id: BufferId, then: u32) -> *mut T {
+        debug_assert!(matches!(then, NOBODY | STALE), "ARENA-B: {then} names an owner");
+        debug_assert!(then != STALE || !needs_drop::<T>(), "ARENA-D: it would not be dropped");
         let slot = self.owned(id);
         self.trace(id, BufferAction::Free, size_of::<AtomicU32>());
         // Ordering: Relaxed; the next owner gets the buffer from this worker by edge ARENA-1 or

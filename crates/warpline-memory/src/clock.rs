@@ -58,6 +58,7 @@ impl Clock {
             let before = self.ticks();
             let nanoseconds = nanoseconds(self.started);
             let after = self.ticks();
+            debug_assert!(before <= after, "CLOCK-A: time went back in one thread");
             (after - before, nanoseconds as f64 / after.midpoint(before).max(1) as f64)
         };
         let best = (0..LOOKS).map(look).min_by_key(|(gap, _)| *gap);

@@ -80,6 +80,7 @@ impl<T: Send> Inbox<T> {
     /// Adds a block. Callable from any worker.
     #[expect(unsafe_code, reason = "links the block into the list by a raw pointer")]
     pub fn push(&self, block: Box<Block<T>>) {
+        debug_assert!(block.next.is_null(), "INBOX-A: the block is in a list");
         let block = Box::into_raw(block);
         // Ordering: Relaxed; a first guess for the CAS, nothing is read through it.
         let mut head = self.head.load(Ordering::Relaxed);
@@ -155,6 +156,7 @@ impl<T> Iterator for Drain<T> {
         // (INBOX-A), and takes it only once because `self.next` moves past it below.
         let mut block = unsafe { Box::from_raw(self.next) };
         self.next = std::mem::replace(&mut block.next, ptr::null_mut());
+        debug_assert!(block.next.is_null(), "INBOX-A: the block is still in a list");
         Some(block)
     }
 }

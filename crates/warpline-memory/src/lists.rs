@@ -98,6 +98,7 @@ impl<T> Lists<T> {
         if item == 0 {
             self.link(last, chunk);
         }
+        debug_assert_ne!(chunk, NONE, "LIST-A: an item without a chunk");
         self.heads[list] = Head { last: chunk, len: len + 1 };
         // Before the next item of this list there are hundreds for others, so its cache line would
         // not be in any near cache.
@@ -112,6 +113,7 @@ impl<T> Lists<T> {
             return self.fresh_chunk(len);
         }
         self.spare = self.next[chunk as usize];
+        debug_assert_ne!(self.spare, chunk, "LIST-A: a spare chunk is linked to itself");
         chunk
     }
 
@@ -125,6 +127,7 @@ impl<T> Lists<T> {
             self.next.resize(self.slabs.len() << PLACE_BITS, NONE);
             self.fresh = 0;
         }
+        debug_assert!(self.fresh < Slab::<T>::CHUNKS, "LIST-A: a chunk beyond its slab");
         self.fresh += 1;
         ((self.slabs.len() - 1) << PLACE_BITS | (self.fresh - 1)) as u32
     }
@@ -132,6 +135,7 @@ impl<T> Lists<T> {
     /// Puts a chunk after the last one of a list.
     #[inline]
     fn link(&mut self, last: u32, chunk: u32) {
+        debug_assert_ne!(last, chunk, "LIST-A: a chunk is linked to itself");
         let first = if last == NONE {
             chunk
         } else {
@@ -146,6 +150,7 @@ impl<T> Lists<T> {
         let Head { last, .. } = std::mem::replace(&mut self.heads[list], EMPTY);
         if last != NONE {
             let first = std::mem::replace(&mut self.next[last as usize], self.spare);
+            debug_assert_ne!(first, NONE, "LIST-A: the chunks of a list are no ring");
             self.spare = first;
         }
     }
@@ -167,6 +172,7 @@ impl<T> Lists<T> {
         if len == 0 {
             return;
         }
+        debug_assert_ne!(last, NONE, "LIST-A: a list with items has no chunk");
         target.reserve(len as usize);
         let mut chunk = last;
         let mut left = len as usize;
@@ -210,6 +216,11 @@ impl<T> Lists<T> {
 
     /// Puts a list back that was set aside, in exchange for the list that is in its place.
     pub fn exchange(&mut self, list: usize) {
+        debug_assert_eq!(
+            self.heads.len(),
+            self.aside.len(),
+            "as many lists are aside as there are"
+        );
         std::mem::swap(&mut self.heads[list], &mut self.aside[list]);
     }
 
@@ -222,6 +233,7 @@ impl<T> Lists<T> {
             items.find(|&(chunk, item)| fits(unsafe { self.place(chunk, item).as_ref() }))?;
         drop(items);
         let Head { last, len } = self.heads[list];
+        debug_assert!(len > 0 && last != NONE, "LIST-A: an item of an empty list was found");
         let (place, end) = (self.place(chunk, item), self.place(last, (len - 1) as usize % ITEMS));
         // SAFETY: both are items of the list, or the same one. One of them goes to the caller, and
         // the list loses the last place.
@@ -259,6 +271,7 @@ impl<T> Lists<T> {
             unsafe { place.copy_to(self.place(to, kept % ITEMS), 1) };
             kept += 1;
         }
+        debug_assert!(kept <= len as usize, "LIST-A: more items were kept than there were");
         self.heads[list] = Head { last, len: kept as u32 };
         if kept == 0 {
             self.reset(list);
@@ -275,6 +288,7 @@ impl<T> Lists<T> {
         if len == 0 {
             return self.reset(list);
         }
+        debug_assert_ne!(self.next[last as usize], last, "LIST-A: its only chunk has items");
         let mut before = last;
         while self.next[before as usize] != last {
             before = self.next[before as usize];

@@ -77,6 +77,7 @@ impl<T> Ring<T> {
     #[inline]
     fn place(&self, number: usize) -> *mut MaybeUninit<T> {
         // There is at least one place, and their count is a power of two, so the mask fits.
+        debug_assert!(self.places.len().is_power_of_two(), "RING-A: places that no mask fits");
         self.places[number & (self.places.len() - 1)].get()
     }
 }
@@ -114,7 +115,12 @@ impl<T> Producer<T> {
     #[cold]
     fn has_room(&mut self) -> bool {
         // Ordering: Acquire, edge RING-2.
-        self.head = self.ring.head.load(Ordering::Acquire);
+        let head = self.ring.head.load(Ordering::Acquire);
+        debug_assert!(
+            head.wrapping_sub(self.head) <= self.published.wrapping_sub(self.head),
+            "RING-A: an item was taken that is not published"
+        );
+        self.head = head;
         self.tail.wrapping_sub(self.head) < self.ring.places.len()
     }
 
@@ -122,6 +128,10 @@ impl<T> Producer<T> {
     #[inline]
     pub fn publish(&mut self) {
         if self.published != self.tail {
+            debug_assert!(
+                self.tail.wrapping_sub(self.published) <= self.ring.places.len(),
+                "RING-A: more items are published than there are places"
+            );
             self.published = self.tail;
             // Ordering: Release, edge RING-1.
             self.ring.tail.store(self.tail, Ordering::Release);
@@ -136,6 +146,7 @@ impl<T> Consumer<T> {
         // Ordering: Acquire, edge RING-1.
         let tail = self.ring.tail.load(Ordering::Acquire);
         let count = tail.wrapping_sub(self.head);
+        debug_assert!(count <= self.ring.places.len(), "RING-A: more items than places");
         if count == 0 {
             return 0;
         }

@@ -57,6 +57,10 @@ impl<T> Slab<T> {
         // SAFETY: the layout is not empty.
         let memory = unsafe { alloc(Self::LAYOUT) };
         let Some(memory) = NonNull::new(memory) else { handle_alloc_error(Self::LAYOUT) };
+        debug_assert!(
+            memory.as_ptr().addr().is_multiple_of(Self::LAYOUT.align()),
+            "the memory of a slab has not the alignment of the layout"
+        );
         if is_huge {
             advise_huge(memory, Self::LAYOUT.size());
         }

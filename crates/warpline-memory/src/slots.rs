@@ -55,6 +55,7 @@ pub(crate) const LINE: usize = 64;
 
 impl<T> Chunk<T> {
     pub(crate) fn new(len: usize, stride: usize) -> Self {
+        debug_assert!(len > 0, "ARENA-C: a chunk without slots");
         let layout = Self::layout(len, stride);
         // All workers fill slots: the chunk is not of the heap of the one that comes first.
         let _shared = unrouted();

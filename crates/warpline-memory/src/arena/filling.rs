@@ -5,7 +5,7 @@ use std::{mem::needs_drop, sync::atomic::Ordering};
 
 use super::{Arena, BufferId, Buffers, Unfilled};
 use crate::{
-    slots::{STALE, Slot},
+    slots::{NOBODY, STALE, Slot},
     trace::BufferAction,
 };
 
@@ -31,6 +31,11 @@ impl<T: Send + Sync> Buffers<'_, T> {
         }
         let slot = self.arena.slot_to_fill(id);
         self.trace(id, BufferAction::Fill { to: to as u32 }, size_of::<Slot<T>>());
+        debug_assert!(
+            // Ordering: Relaxed; as in `fill_over`.
+            matches!(slot.owner.load(Ordering::Relaxed), NOBODY | STALE),
+            "ARENA-A: a filled buffer was in the pool"
+        );
         // SAFETY: the buffer is out of the pool, so no other worker reaches it, and it has no
         // message (ARENA-A, POOL-A).
         unsafe { slot.message().write(make()) };
@@ -63,7 +68,9 @@ impl<T: Send + Sync> Buffers<'_, T> {
         let slot = self.arena.slot_to_fill(id);
         self.trace(id, BufferAction::Fill { to: to as u32 }, size_of::<Slot<T>>());
         // Ordering: Relaxed; the buffer came from its last owner by edge ARENA-2.
-        let message = if slot.owner.load(Ordering::Relaxed) == STALE {
+        let owner = slot.owner.load(Ordering::Relaxed);
+        debug_assert!(matches!(owner, NOBODY | STALE), "ARENA-A: a filled buffer was in the pool");
+        let message = if owner == STALE {
             // SAFETY: the message is valid (ARENA-D), and the buffer is out of the pool, so no
             // other worker reaches it, and this one only through this reference.
             write(Some(unsafe { &mut *slot.message() }))

@@ -52,6 +52,7 @@ impl<T: Send + Sync> Buffers<'_, T> {
     #[inline]
     pub(super) const fn owner_at_first(&self, to: usize) -> u32 {
         let owner = owner_word(to);
+        debug_assert!(owner & RETURNED == 0, "ARENA-E: the word says that it was returned");
         if self.arena.unclaimed && owner != self.owner { UNCLAIMED } else { owner }
     }
 

@@ -104,7 +104,13 @@ unsafe impl GlobalAlloc for NodeAllocator {
 #[inline(never)]
 unsafe fn allocate(heap: &'static Heap, layout: Layout) -> *mut u8 {
     match heap.allocate(layout) {
-        Some((block, _)) => block.as_ptr(),
+        Some((block, _)) => {
+            debug_assert!(
+                block.addr().get().is_multiple_of(layout.align()),
+                "HEAP-A: the block is not aligned"
+            );
+            block.as_ptr()
+        }
         // SAFETY: the caller's contract.
         None => unsafe { System.alloc(layout) },
     }
@@ -119,6 +125,7 @@ unsafe fn allocate_zeroed(heap: &'static Heap, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract.
         return unsafe { System.alloc_zeroed(layout) };
     };
+    debug_assert!(block.addr().get().is_multiple_of(layout.align()), "HEAP-A: not aligned");
     if !is_zero {
         // SAFETY: the block has these bytes.
         unsafe { block.write_bytes(0, layout.size()) };

@@ -50,6 +50,15 @@ struct Class {
 impl Class {
     /// The class for a layout, if any is large enough.
     fn of(layout: Layout) -> Option<Self> {
+        let class = Self::find(layout);
+        debug_assert!(
+            class.is_none_or(|class| class.index < CLASSES && class.bytes >= layout.size()),
+            "the block of a class has no room for its layout"
+        );
+        class
+    }
+
+    fn find(layout: Layout) -> Option<Self> {
         let mut bytes = layout.size().max(16);
         if layout.align() > 16 {
             bytes = bytes.max(layout.align()).next_power_of_two();
@@ -148,6 +157,11 @@ impl Heap {
         // Ordering: Relaxed; other threads get to the heap by synchronizing with this one.
         heap.node.store(node.unwrap_or(NOWHERE), Ordering::Relaxed);
         let mut memory = heap.lock();
+        debug_assert!(!memory.is_owned, "HEAP-B: a heap with an owner was retired");
+        debug_assert!(
+            memory.live == 0 && memory.runs.is_empty(),
+            "HEAP-B: a retired heap has runs"
+        );
         (memory.is_owned, memory.order, memory.unbound) = (true, order, 0);
         drop(memory);
         heap
@@ -218,6 +232,7 @@ impl Heap {
         if let Some(block) = memory.free[class.index] {
             // SAFETY: a free block has the next one in its first word (HEAP-A).
             memory.free[class.index] = unsafe { block.cast::<Free>().read() };
+            debug_assert_ne!(memory.free[class.index], Some(block), "HEAP-A: freed twice");
             memory.live += 1;
             return Some((block, false));
         }
@@ -238,6 +253,7 @@ impl Heap {
             let run = self.take(memory, memory.order)?;
             (memory.rest, memory.rest_bytes, skipped) = (run.memory, run.bytes(), 0);
         }
+        debug_assert!(skipped + class.bytes <= memory.rest_bytes, "the rest is too small");
         // SAFETY: the rest has that many bytes.
         let block = unsafe { memory.rest.add(skipped) };
         // SAFETY: as above.
@@ -273,6 +289,7 @@ impl Heap {
         // SAFETY: a block has room for a pointer and its alignment, and nobody uses it (HEAP-A).
         unsafe { block.cast::<Free>().write(memory.free[class.index]) };
         memory.free[class.index] = Some(block);
+        debug_assert!(memory.live > 0, "HEAP-A: a block was freed twice");
         memory.live -= 1;
         if memory.live == 0 && !memory.is_owned {
             self.retire(memory);
@@ -282,6 +299,7 @@ impl Heap {
     /// The owner leaves.
     pub(super) fn disown(&'static self) {
         let mut memory = self.lock();
+        debug_assert!(memory.is_owned, "HEAP-B: the heap has no owner");
         memory.is_owned = false;
         if memory.live == 0 {
             self.retire(memory);

@@ -105,6 +105,7 @@ impl Space {
         let heaps = system::reserve(bytes / SEGMENT * size_of::<AtomicPtr<Heap>>())?.cast();
         // SAFETY: the offset is below `ALIGN_MAX`, and that much more was reserved.
         let base = unsafe { memory.add(memory.align_offset(ALIGN_MAX)) };
+        debug_assert!(base.addr().get().is_multiple_of(ALIGN_MAX), "SPACE-A: a crooked base");
         let runs = Mutex::new(Runs { free: [const { Vec::new() }; ORDERS], next: 0 });
         Some(Self { base, bytes, heaps, runs })
     }
@@ -144,6 +145,8 @@ impl Space {
                 None => runs.cut(order, self.segments())?,
             }
         };
+        debug_assert!(segment + (1 << order) <= self.segments(), "SPACE-A: beyond the space");
+        debug_assert!(segment.is_multiple_of(1 << order), "SPACE-A: a run at no multiple of it");
         for segment in segment..segment + (1 << order) {
             // Ordering: Relaxed; see `heap_of`.
             self.heap(segment).store(ptr::from_ref(heap).cast_mut(), Ordering::Relaxed);
@@ -165,7 +168,12 @@ impl Space {
         }
         let segment = (run.memory.addr().get() - self.base.addr().get()) / SEGMENT;
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        debug_assert!(segment < runs.next, "SPACE-A: a run that was never taken");
         runs.free[run.order as usize].push(segment);
+        debug_assert!(
+            runs.free[run.order as usize].len() << run.order <= runs.next,
+            "SPACE-A: more is free than was ever taken"
+        );
     }
 
     /// The segments that heaps have.
@@ -189,6 +197,7 @@ impl Runs {
             self.free[order as usize].push(self.next);
             self.next += 1 << order;
         }
+        debug_assert_eq!(self.next, first, "SPACE-A: a segment was left out");
         self.next = first + (1 << order);
         Some(first)
     }

@@ -87,6 +87,7 @@ impl Topology {
     /// One node with these cores: a machine that does not show its nodes.
     #[must_use]
     pub fn single(cores: Vec<usize>) -> Self {
+        debug_assert!(cores.is_sorted(), "the cores of a node are in ascending order");
         let node = Node { id: 0, cores, memory_bytes: None, has_memory: true, distances: vec![10] };
         Self { nodes: vec![node], policy: MemoryPolicy::Local }
     }
@@ -116,6 +117,10 @@ impl Topology {
             // What the system shows does not fit what it lets the process use.
             return Self::single(cores.to_vec());
         }
+        debug_assert!(
+            self.cores().count() == cores.len(),
+            "a core that the process may use is on two nodes, or on none"
+        );
         self.policy = system::memory_policy();
         self
     }
@@ -187,6 +192,7 @@ fn numbers(text: &str) -> Option<Vec<usize>> {
     }
     numbers.sort_unstable();
     numbers.dedup();
+    debug_assert!(numbers.last().is_none_or(|&last| last < NUMBERS_MAX), "a number too great");
     Some(numbers)
 }
 

@@ -87,6 +87,7 @@ impl<'a> Adaptive<'a> {
     pub(crate) fn new(shared: &'a Shared, me: usize) -> Self {
         let (stock, workers) = (&shared.stock, shared.plan.workers.max(1));
         let limit = stock.limit() as usize;
+        debug_assert!(me < shared.shelves.len(), "worker {me} has no shelf");
         let is_limited = stock.is_limited();
         let share = if is_limited { limit / workers } else { 0 };
         // Ordering: Relaxed; an estimate, see `allowance`.
@@ -119,9 +120,12 @@ impl<'a> Adaptive<'a> {
             let promised = shelf.promised.load(Ordering::Relaxed);
             promised.saturating_sub(shelf.drawn.load(Ordering::Relaxed))
         };
-        let all: usize = self.shared.shelves.iter().map(|shelf| left(shelf)).sum();
         let mine = left(&self.shared.shelves[self.me]);
-        available.saturating_sub(all - mine).max(mine.min(available))
+        let others = self.shared.shelves.iter().enumerate().filter(|(at, _)| *at != self.me);
+        let others: usize = others.map(|(_, shelf)| left(shelf)).sum();
+        let allowed = available.saturating_sub(others).max(mine.min(available));
+        debug_assert!(allowed <= available, "more is allowed than there is");
+        allowed
     }
 
     #[cold]
@@ -136,7 +140,9 @@ impl<'a> Adaptive<'a> {
         let piece = self.target(to).max(self.parts[to].used).clamp(1, most);
         let wanted = if self.is_open { piece } else { 1 };
         let count = wanted.min(self.allowance());
+        debug_assert!(count <= wanted, "a draw beyond what is wanted");
         let got = stock.draw(count as u32, &mut self.parts[to].free) as usize;
+        debug_assert!(got <= count, "more was drawn than allowed");
         self.parts[to].base += got as isize;
         // Ordering: Relaxed; an estimate, see `allowance`.
         self.shared.shelves[self.me].drawn.fetch_add(got, Ordering::Relaxed);
@@ -155,6 +161,10 @@ impl<'a> Adaptive<'a> {
             self.parts[to].free.extend(free.drain(..half));
             self.parts[to].base += half as isize;
             self.parts[largest].base -= half as isize;
+            debug_assert!(
+                self.parts[largest].free.is_empty(),
+                "POOL-A: the part was filled while its list was away"
+            );
             self.parts[largest].free = free;
         }
     }
@@ -182,7 +192,9 @@ impl<'a> Adaptive<'a> {
             wanted: shelf.wanted.load(Ordering::Relaxed) as f64,
             needed: shelf.needed.load(Ordering::Relaxed).max(1) as f64,
         }));
+        debug_assert_eq!(self.claims.len(), shelves.len(), "a worker without a claim");
         let fair = level(&mut self.claims, limit) * needed.max(1) as f64;
+        debug_assert!(fair >= 0.0, "a worker is promised {fair} buffers");
         mine.promised.store(wanted.min(fair as usize), Ordering::Relaxed);
     }
 
@@ -225,6 +237,7 @@ impl<'a> Adaptive<'a> {
         if surplus <= much {
             return;
         }
+        debug_assert!(surplus <= part.free.len(), "POOL-A: more is surplus than there is");
         let returned = if peer == self.me { 0 } else { part.gained().clamp(0, surplus as isize) };
         if returned > 0 {
             self.shared.shelves[peer].put(part.free.drain(..returned as usize), me);
@@ -247,6 +260,7 @@ struct Claim {
 /// The most that any worker gets for each buffer that it needs, when `limit` is divided fairly.
 fn level(claims: &mut [Claim], limit: usize) -> f64 {
     claims.sort_unstable_by(|a, b| (a.wanted * b.needed).total_cmp(&(b.wanted * a.needed)));
+    debug_assert!(claims.iter().all(|claim| claim.needed > 0.0), "a claim without a need");
     let mut left = limit as f64;
     let mut needed: f64 = claims.iter().map(|claim| claim.needed).sum();
     for claim in claims {
@@ -256,6 +270,7 @@ fn level(claims: &mut [Claim], limit: usize) -> f64 {
         }
         left -= claim.wanted;
         needed -= claim.needed;
+        debug_assert!(left >= -1e-6 * limit as f64, "more was promised than there is");
     }
     f64::INFINITY
 }
@@ -287,6 +302,7 @@ impl PoolSide for Adaptive<'_> {
             self.promise();
         }
         let (me, workers, stock) = (self.me, self.parts.len(), &self.shared.stock);
+        debug_assert!(self.scratch.is_empty(), "POOL-A: buffers that were to be given are left");
         let low = short || (stock.is_limited() && stock.available() < stock.limit() as usize / LOW);
         // Each worker begins with another shelf, so they do not all wait for the same lock.
         for peer in (0..workers).map(|distance| (me + distance) % workers) {

@@ -99,7 +99,8 @@ impl Early {
     }
 
     /// Sets the horizon: buffers with stamps below it may be given out.
-    pub(crate) const fn set_horizon(&mut self, horizon: Stamp) {
+    pub(crate) fn set_horizon(&mut self, horizon: Stamp) {
+        debug_assert!(self.horizon <= horizon, "EARLY-A: the horizon went back");
         self.horizon = horizon;
     }
 
@@ -108,7 +109,13 @@ impl Early {
         if list >= self.lists.len() {
             self.lists.resize(list + 1, List { first: NONE, last: NONE, len: 0 });
         }
+        debug_assert_ne!(buffer, NONE, "EARLY-B: this number says that there is no buffer");
         let before = self.lists[list].last;
+        debug_assert_eq!(
+            before == NONE,
+            self.lists[list].len == 0,
+            "EARLY-B: a list and its length disagree"
+        );
         let entry = Entry { stamp, outside, buffer, list: list as u32, before, after: NONE };
         let at = self.unused;
         let at = if at == NONE {
@@ -116,6 +123,7 @@ impl Early {
             self.entries.len() as u32 - 1
         } else {
             let place = &mut self.entries[at as usize];
+            debug_assert_eq!(place.buffer, NONE, "EARLY-B: an entry that is used is given again");
             self.unused = place.after;
             *place = entry;
             at
@@ -184,6 +192,10 @@ impl Early {
     fn unlink(&mut self, at: u32) -> Returned {
         let Entry { buffer, list, outside, before, after, .. } = self.entries[at as usize];
         let ends = &mut self.lists[list as usize];
+        debug_assert_ne!(buffer, NONE, "EARLY-B: an entry is unlinked twice");
+        debug_assert!(ends.len > 0 && self.len > 0, "EARLY-B: an entry of an empty list");
+        debug_assert_eq!(before == NONE, ends.first == at, "EARLY-B: the first has one before it");
+        debug_assert_eq!(after == NONE, ends.last == at, "EARLY-B: the last has one after it");
         match before {
             NONE => ends.first = after,
             before => self.entries[before as usize].after = after,

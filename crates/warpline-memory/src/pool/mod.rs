@@ -382,6 +382,12 @@ impl Shelf {
     fn with<R>(&self, work: impl FnOnce(&mut Vec<(u32, u32)>) -> R) -> R {
         // A panic under the lock leaves the list valid, because each operation of `Vec` does.
         let mut buffers = self.buffers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        debug_assert_eq!(
+            // Ordering: Relaxed; changed only under this lock.
+            self.count.load(Ordering::Relaxed),
+            buffers.len(),
+            "POOL-A: a list changed without its lock"
+        );
         let result = work(&mut buffers);
         // Ordering: Relaxed; a hint, the lock guards the list.
         self.count.store(buffers.len(), Ordering::Relaxed);
@@ -400,6 +406,11 @@ impl Shared {
             // There is a single pair, and one list costs less than a list of lists.
             plan.pool = Pool::SENDER;
         }
+        debug_assert!(plan.workers > 0, "a pool is for some workers");
+        debug_assert!(
+            plan.worth.fresh > 0 && plan.worth.used > 0,
+            "OUTSIDE-A: a buffer that is worth nothing pays for nothing"
+        );
         let stock = Stock::new(plan.workers, plan.limit);
         let shelves = if plan.pool.has_shelves() { plan.workers } else { 0 };
         let shelves = (0..shelves).map(|_| CachePadded::default()).collect();

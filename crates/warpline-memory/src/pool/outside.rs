@@ -83,6 +83,7 @@ impl Outside {
         pool: &mut impl PoolSide,
         me: usize,
     ) -> bool {
+        debug_assert!(self.credit < need, "there was enough credit");
         let wanted = need.max(self.grain as isize);
         self.credit += take_credit(shared, (wanted - self.credit) as usize) as isize;
         if self.credit < need {
@@ -96,6 +97,7 @@ impl Outside {
             self.taken.push(buffer);
             self.credit += self.worth.used as isize;
         }
+        debug_assert!(self.credit >= need, "OUTSIDE-A: the credit does not pay for the need");
         true
     }
 
@@ -137,6 +139,7 @@ impl Outside {
         let numbers = (self.credit - keep).max(0) as usize / fresh;
         let numbers = self.aside.min(u32::try_from(numbers).unwrap_or(u32::MAX));
         if numbers > 0 {
+            debug_assert!(numbers <= self.aside, "OUTSIDE-A: more goes back than was set aside");
             shared.stock.put_back(numbers);
             self.aside -= numbers;
             self.credit -= numbers as isize * fresh as isize;
@@ -147,6 +150,7 @@ impl Outside {
             shared.credit.fetch_add(excess as usize, Ordering::Relaxed);
             self.credit = keep;
         }
+        debug_assert!(self.credit <= keep, "OUTSIDE-B: credit beyond what is kept stays here");
     }
 
     /// Gives back what is not in use. In a shortage, all of it.

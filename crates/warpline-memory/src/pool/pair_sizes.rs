@@ -44,6 +44,8 @@ impl PairSizes {
     pub fn buffers(&self, from: usize, to: usize, limit: u32) -> usize {
         assert!(to < self.workers, "there is no worker {to}");
         let sum: f64 = self.weights.iter().sum();
+        debug_assert!(sum > 0.0, "a division into nothing");
+        debug_assert_eq!(self.weights.len(), self.workers * self.workers, "a row is missing");
         (f64::from(limit) * (self.weights[from * self.workers + to] / sum)) as usize
     }
 }

@@ -49,6 +49,7 @@ impl<'a> Partitioned<'a> {
         if shared.stock.is_limited() {
             divide(&mut parts, shared, me, local_share);
         }
+        debug_assert!(me < parts.len(), "worker {me} has no part for itself");
         Self { shared, me, parts }
     }
 
@@ -77,6 +78,7 @@ impl<'a> Partitioned<'a> {
     /// How many buffers a part has gained, with those that were `returned` early, where that is
     /// enough to return some.
     pub(super) fn surplus(&self, peer: usize, returned: usize) -> usize {
+        debug_assert_ne!(peer, self.me, "a worker returns nothing to itself");
         self.parts[peer].surplus(returned, false)
     }
 
@@ -119,6 +121,7 @@ fn divide(parts: &mut [Part], shared: &Shared, me: usize, local_share: Option<f6
     for part in parts.iter_mut() {
         part.size = each;
     }
+    debug_assert!(each * (plan.workers - 1) <= quota, "POOL-B: the parts are more than the whole");
     parts[me].size = quota - each * (plan.workers - 1);
 }
 
@@ -146,6 +149,7 @@ impl PoolSide for Partitioned<'_> {
         for peer in (1..workers).map(|distance| (me + distance) % workers) {
             let part = &mut self.parts[peer];
             let gain = part.surplus(0, short);
+            debug_assert!(gain <= part.free.len(), "a part has gained more than it has");
             if gain > 0 {
                 self.shared.shelves[peer].put(part.free.drain(..gain), me);
             }

@@ -27,6 +27,7 @@ impl<'a> Receiver<'a> {
     pub(crate) fn new(shared: &'a Shared, me: usize, local_pool: bool) -> Self {
         let (plan, stock) = (&shared.plan, &shared.stock);
         let parts = if stock.is_limited() { plan.workers.max(1) } else { 1 };
+        debug_assert!(me < shared.shelves.len(), "worker {me} has no shelf");
         let share = stock.limit() as usize / parts;
         let (local, is_open) = (local_pool.then(Vec::new), !stock.is_limited());
         Self { shared, me, local, share, is_open, scratch: Vec::new() }
@@ -49,7 +50,9 @@ impl<'a> Receiver<'a> {
     }
 
     fn draw(&mut self, shelf: &Shelf, buffers: &mut Vec<(u32, u32)>, count: u32) {
+        debug_assert!(self.scratch.is_empty(), "POOL-A: buffers on their way are left");
         let got = self.shared.stock.draw(count, &mut self.scratch) as usize;
+        debug_assert_eq!(got, self.scratch.len(), "POOL-A: a drawn buffer is lost");
         buffers.extend(self.scratch.drain(..).map(|buffer| (buffer, 0)));
         // Ordering: Relaxed; changed only under the lock of the shelf.
         shelf.drawn.fetch_add(got, Ordering::Relaxed);
@@ -59,6 +62,7 @@ impl<'a> Receiver<'a> {
     #[cold]
     fn refill(&mut self) {
         let Some(local) = &mut self.local else { return };
+        debug_assert!(local.is_empty(), "a local pool that has buffers is not filled");
         let batch = self.shared.stock.batch() as usize;
         self.shared.shelves[self.me].with(|buffers| {
             let kept = buffers.len() - buffers.len().div_ceil(2).min(batch);
@@ -129,6 +133,7 @@ impl PoolSide for Receiver<'_> {
 
     fn give_up(&mut self) {
         let (shelf, scratch) = (&self.shared.shelves[self.me], &mut self.scratch);
+        debug_assert!(scratch.is_empty(), "POOL-A: buffers on their way are left");
         if let Some(local) = &mut self.local {
             scratch.append(local);
         }

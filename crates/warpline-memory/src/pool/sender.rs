@@ -82,6 +82,10 @@ impl PoolSide for Sender<'_> {
             let excess = self.free.len() - self.share;
             self.stock.give(self.free.drain(..excess));
         }
+        debug_assert!(
+            self.free.len() <= self.share.max(self.few),
+            "a worker keeps more than its share"
+        );
     }
 
     fn give_up(&mut self) {

@@ -109,6 +109,7 @@ impl Side<'_> {
             };
             self.reserved.push(buffer);
         }
+        debug_assert!(self.reserved.len() >= count, "SIDE-A: fewer are reserved than promised");
         true
     }
 
@@ -129,6 +130,11 @@ impl PoolSide for Side<'_> {
 
     #[inline]
     fn release(&mut self, buffer: u32, from: usize) {
+        debug_assert!(from < self.shared.plan.workers, "there is no worker {from}");
+        debug_assert!(
+            self.reserved.iter().all(|&(reserved, _)| reserved != buffer),
+            "SIDE-A: buffer {buffer} is reserved"
+        );
         self.pool.release(buffer, from);
     }
 

@@ -56,6 +56,8 @@ impl Taken {
 
     /// How many of so many numbers are left.
     const fn left(self, limit: u32) -> u32 {
+        debug_assert!(self.aside <= limit, "POOL-B: more is set aside than there is");
+        debug_assert!(self.issued <= limit - self.aside, "POOL-B: more is taken than there is");
         limit - self.issued - self.aside
     }
 }
@@ -66,6 +68,7 @@ impl Stock {
         let limit = limit.unwrap_or(BUFFERS_MAX).min(BUFFERS_MAX);
         let fair = limit / (8 * u32::try_from(workers).unwrap_or(u32::MAX).clamp(1, 1 << 20));
         let batch = fair.clamp(1, BATCH_MAX);
+        debug_assert!(workers > 0, "a stock is for some workers");
         Self { limit, is_limited, batch, changing: CachePadded::default() }
     }
 
@@ -124,6 +127,11 @@ impl Stock {
                 return (now, 0);
             }
             let (old, new) = (now.to_bits(), then(now, got));
+            debug_assert_eq!(
+                u64::from(new.issued) + u64::from(new.aside),
+                u64::from(now.issued) + u64::from(now.aside) + u64::from(got),
+                "POOL-A: a number was taken twice, or lost"
+            );
             // Ordering: Relaxed; the number alone makes one worker its holder (POOL-A), and no
             // worker has written to its buffer.
             let swapped = changing.taken.compare_exchange_weak(
@@ -151,6 +159,7 @@ impl Stock {
 
     /// Puts numbers back that were set aside.
     pub(crate) fn put_back(&self, count: u32) {
+        debug_assert!(self.aside() >= count, "POOL-B: more is put back than was set aside");
         let bits = Taken { issued: 0, aside: count }.to_bits();
         // Ordering: Relaxed; as in `take`.
         self.changing.taken.fetch_sub(bits, Ordering::Relaxed);
@@ -182,6 +191,7 @@ impl Stock {
             let (Taken { issued, .. }, got) = self.take(count, then);
             into.extend((issued..issued + got).rev());
         }
+        debug_assert!(into.len() - before <= count as usize, "a worker got more than it drew");
         (into.len() - before) as u32
     }
 
@@ -189,6 +199,7 @@ impl Stock {
     pub(crate) fn give(&self, buffers: impl Iterator<Item = u32>) {
         let mut spare = self.changing.spare.lock().unwrap_or_else(PoisonError::into_inner);
         spare.extend(buffers);
+        debug_assert!(spare.len() <= self.issued() as usize, "POOL-A: a buffer was given twice");
         // Ordering: Relaxed; only a hint, the lock guards the list.
         self.changing.spares.store(spare.len(), Ordering::Relaxed);
     }
