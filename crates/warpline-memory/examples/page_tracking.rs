@@ -1,9 +1,10 @@
 //! What it costs to save a large state before every event: by pages that the kernel says were
 //! written, by a log of the words that are written, and by a copy of the whole.
 //!
-//! This is the measurement behind a decision (ARCHITECTURE.md, "No state saving by pages"). Pages
-//! are tracked by asynchronous write protection and `PAGEMAP_SCAN` (Linux 6.7 or later), which take
-//! a fault for each page and a call for each event. A shadow copy has the pages as they were.
+//! This is the measurement behind a decision (docs/decisions/time-warp.md, "No state saving by
+//! pages"). Pages are tracked by asynchronous write protection and `PAGEMAP_SCAN` (Linux 6.7 or
+//! later), which take a fault for each page and a call for each event. A shadow copy has the pages
+//! as they were.
 
 #![cfg_attr(
     all(target_os = "linux", target_arch = "x86_64"),

@@ -15,6 +15,8 @@ mod labels;
 mod layout;
 #[path = "house/links.rs"]
 mod links;
+#[path = "house/map.rs"]
+mod map;
 #[path = "house/source.rs"]
 mod source;
 #[path = "house/spelling.rs"]
@@ -24,6 +26,7 @@ mod spelling;
 const LONG_FILES: &[(&str, &str)] =
     &[("crates/warpline/tests/pending.rs", "all scripts share one interpreter")];
 const LINES_MAX: usize = 500;
+const MAP_LINES_MAX: usize = 200;
 
 /// Words that stay as they are although they are British: the file they are in, and why.
 const SPELLED_OTHERWISE: &[(&str, &str, &str)] = &[
@@ -144,6 +147,31 @@ fn documents_speak_to_their_reader() {
 #[test]
 fn links_lead_somewhere() {
     assert_none(&links::dead(&workspace(), |path| root().join(path).exists()));
+}
+
+/// Who was sent to a heading finds it.
+#[test]
+fn links_lead_to_headings() {
+    assert_none(&links::dead_anchors(&workspace()));
+}
+
+/// Whoever looks for a decision finds it in the index.
+#[test]
+fn decisions_are_in_the_index() {
+    assert_none(&map::not_in_the_index(&workspace()));
+}
+
+/// A map is read in one sitting, and has all that there is.
+#[test]
+fn the_map_is_short_and_whole() {
+    assert_none(&map::long(&workspace(), MAP_LINES_MAX));
+    assert_none(&map::not_on_it(&workspace()));
+}
+
+/// A1: the vocabulary is the same on every machine.
+#[test]
+fn the_core_knows_no_machine() {
+    assert_none(&map::machine_in_the_core(&workspace()));
 }
 
 /// A module can be read with nothing in mind but what it stands on.

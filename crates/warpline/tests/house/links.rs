@@ -38,6 +38,41 @@ pub(crate) fn dead(sources: &[Source], exists: impl Fn(&str) -> bool) -> Vec<Pro
     problems
 }
 
+/// Links to headings that do not exist, in documents that do.
+pub(crate) fn dead_anchors(sources: &[Source]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for source in documents(sources) {
+        let directory = source.path.rsplit_once('/').map_or("", |(directory, _)| directory);
+        for (number, line) in source.lines() {
+            let anchors = targets(line).filter(|target| !target.contains("://"));
+            for (path, anchor) in anchors.filter_map(|target| target.split_once('#')) {
+                let path = if path.is_empty() { &source.path } else { &join(directory, path) };
+                let document = sources.iter().find(|source| source.path == *path);
+                if document.is_some_and(|document| !headings(document).any(|h| h == anchor)) {
+                    problems.push(source.problem(number, format!("{path} has no #{anchor}")));
+                }
+            }
+        }
+    }
+    problems
+}
+
+/// The headings of a document, as links name them.
+pub(crate) fn headings(document: &Source) -> impl Iterator<Item = String> {
+    let mut is_code = false;
+    let headings = document.text.lines().filter(move |line| {
+        is_code ^= line.trim_start().starts_with("```");
+        !is_code && line.starts_with('#')
+    });
+    headings.map(|line| anchor(line.trim_start_matches('#').trim()))
+}
+
+/// A heading as a link names it: letters in lower case, hyphens for spaces, nothing else.
+pub(crate) fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ' '));
+    kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
 fn documents(sources: &[Source]) -> impl Iterator<Item = &Source> {
     sources.iter().filter(|source| source.path.ends_with(".md"))
 }
@@ -71,6 +106,14 @@ mod tests {
         let text = "fine\n| Asked for | reached |\nIt departs from the design.\n";
         let sources = [Source::new("docs/a.md", text), Source::new("a.rs", text)];
         assert_eq!(places(&private_phrases(&sources)), ["docs/a.md:2", "docs/a.md:3"]);
+    }
+
+    #[test]
+    fn a_link_to_no_heading_is_seen() {
+        let a = "# One: `a/b`\n```\n# code\n```\n[x](#one-ab) [y](#code)\n[z](b.md#two)\n";
+        let b = "## Two\n[x](../docs/a.md#two)\n[y](gone.md#x)\n";
+        let sources = [Source::new("docs/a.md", a), Source::new("docs/b.md", b)];
+        assert_eq!(places(&dead_anchors(&sources)), ["docs/a.md:5", "docs/b.md:2"]);
     }
 
     #[test]
