@@ -1,11 +1,20 @@
-//! Checks of the imports between the top-level modules of a crate: they form no circle.
+//! Checks of the imports between the modules of a crate: they form no circle.
 //!
-//! A module may then be read, moved and changed with nothing in mind but what it stands on. Modules
-//! below a top-level one may import each other: they are one thing in several files.
+//! A module may then be read, moved and changed with nothing in mind but what it stands on. The
+//! check is made among the modules at the crate's root, and again among the modules inside each
+//! module, where a module stands for all that is in it. Imports between a module and what is inside
+//! it do not count. Circles that are there are listed, and the list may only shrink.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source::{Problem, Source};
+
+/// Circles that are there: the module around them (a path that begins with the crate), and the
+/// names of the modules that import each other.
+pub(crate) type Known<'k> = &'k [(&'k str, &'k [&'k str])];
+
+/// A module, as the names that lead to it from the crate's root.
+type Path = Vec<String>;
 
 /// Where one module imports another one for the first time.
 struct Import<'s> {
@@ -14,12 +23,84 @@ struct Import<'s> {
 }
 
 /// By importing module: the modules that it imports.
-type Imports<'s> = BTreeMap<String, BTreeMap<String, Import<'s>>>;
+type Imports<'s> = BTreeMap<&'s str, BTreeMap<&'s str, &'s Import<'s>>>;
 
-/// One problem for each crate whose top-level modules import each other in a circle.
-pub(crate) fn circles(sources: &[Source]) -> Vec<Problem> {
+/// One problem for each module that imports itself through others, and is not listed; and one for
+/// each that is listed, and does not.
+pub(crate) fn circles(sources: &[Source], known: Known<'_>) -> Vec<Problem> {
     let crates: BTreeSet<_> = sources.iter().filter_map(crate_of).collect();
-    crates.into_iter().filter_map(|name| circle(sources, name)).collect()
+    let mut problems = Vec::new();
+    let mut rooms = BTreeSet::new();
+    for name in crates {
+        let imports = imports_of(sources, name);
+        for (room, imports) in by_room(&imports) {
+            let room = [&[name.to_owned()], room].concat().join("/");
+            let listed = known.iter().find(|(known, _)| *known == room).map_or(&[][..], |k| k.1);
+            problems.extend(unlisted(&imports, listed));
+            problems.extend(gone(&room, &imports, listed));
+            rooms.insert(room);
+        }
+    }
+    let no_room = known.iter().filter(|(room, _)| !rooms.contains(*room));
+    problems.extend(no_room.flat_map(|(room, listed)| gone(room, &Imports::new(), listed)));
+    problems
+}
+
+/// The circles that go through a module that is not listed; one circle for all modules on it.
+fn unlisted(imports: &Imports<'_>, listed: &[&str]) -> Vec<Problem> {
+    let mut seen: BTreeSet<&str> = listed.iter().copied().collect();
+    let mut problems = Vec::new();
+    for &module in imports.keys() {
+        if !seen.contains(module)
+            && let Some(circle) = circle_through(imports, module)
+        {
+            seen.extend(circle.iter().copied());
+            let step = |pair: &[&str]| {
+                let import = imports[pair[0]][pair[1]];
+                format!("{} imports {} ({}:{})", pair[0], pair[1], import.from.path, import.line)
+            };
+            let what: Vec<_> = circle.windows(2).map(step).collect();
+            let first = imports[circle[0]][circle[1]];
+            let what = format!("a circle: {}", what.join(", "));
+            problems.push(first.from.problem(first.line, what));
+        }
+    }
+    problems
+}
+
+/// The modules that are listed and on no circle.
+fn gone(room: &str, imports: &Imports<'_>, listed: &[&str]) -> Vec<Problem> {
+    let is_gone = |module: &&&str| circle_through(imports, module).is_none();
+    let problem = |module: &&str| {
+        let what = format!("{module} is on no circle: take it off the list");
+        Source::new(&format!("crates/{room}"), "").problem(0, what)
+    };
+    listed.iter().filter(is_gone).map(problem).collect()
+}
+
+/// A shortest circle through a module: the modules along it, the first one again at the end.
+fn circle_through<'s>(imports: &Imports<'s>, module: &str) -> Option<Vec<&'s str>> {
+    let (&start, _) = imports.get_key_value(module)?;
+    let mut before: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut next = vec![start];
+    while !next.is_empty() && !before.contains_key(start) {
+        let mut after = Vec::new();
+        for module in next {
+            for &imported in imports.get(module).into_iter().flat_map(BTreeMap::keys) {
+                if let std::collections::btree_map::Entry::Vacant(entry) = before.entry(imported) {
+                    entry.insert(module);
+                    after.push(imported);
+                }
+            }
+        }
+        next = after;
+    }
+    let mut circle = vec![start, before.get(start).copied()?];
+    while circle.last() != Some(&start) {
+        circle.push(before[circle[circle.len() - 1]]);
+    }
+    circle.reverse();
+    Some(circle)
 }
 
 /// The name of the crate that a library's file belongs to.
@@ -29,53 +110,60 @@ fn crate_of(source: &Source) -> Option<&str> {
 }
 
 /// The modules from the crate's root to a file: `a` and `b` for `a/b.rs`; none for `lib.rs`.
-fn modules_of(source: &Source) -> Vec<&str> {
+fn path_of(source: &Source) -> Path {
     let file = source.path.split_once("/src/").map_or("", |(_, file)| file);
     let file = file.strip_suffix(".rs").unwrap_or(file);
-    file.split('/').filter(|&module| module != "mod" && module != "lib").collect()
+    file.split('/').filter(|&name| name != "mod" && name != "lib").map(str::to_owned).collect()
 }
 
-fn circle(sources: &[Source], name: &str) -> Option<Problem> {
+/// The imports of a crate, as pairs of modules with the place; the first place of each pair.
+fn imports_of<'s>(sources: &'s [Source], name: &str) -> BTreeMap<(Path, Path), Import<'s>> {
     let files: Vec<_> = sources.iter().filter(|source| crate_of(source) == Some(name)).collect();
-    let top: BTreeSet<_> =
-        files.iter().filter_map(|file| modules_of(file).first().copied()).collect();
-    let root = files.iter().find(|file| modules_of(file).is_empty())?;
-    let exported = exports(&root.text, &top);
-    let mut imports = Imports::new();
-    for &file in files.iter().filter(|file| !modules_of(file).is_empty()) {
-        let me = modules_of(file)[0];
-        for (line, item) in imported(file) {
-            let module =
-                top.get(&*item).copied().or_else(|| exported.get(&item).map(String::as_str));
-            if let Some(module) = module.filter(|&module| module != me) {
-                let of_me = imports.entry(me.to_owned()).or_default();
-                of_me.entry(module.to_owned()).or_insert(Import { from: file, line });
-            }
+    let modules: BTreeMap<Path, Names> =
+        files.iter().map(|file| (path_of(file), Names::new())).collect();
+    let names = files.iter().map(|file| (path_of(file), names(file, &modules))).collect();
+    let mut imports = BTreeMap::new();
+    for from in files {
+        let me = path_of(from);
+        for (line, path) in paths(from) {
+            let module = resolve(&path, &names, 0);
+            imports.entry((me.clone(), module)).or_insert(Import { from, line });
         }
     }
-    let path = find_circle(&imports)?;
-    let place = |pair: &[String]| {
-        let import = &imports[&pair[0]][&pair[1]];
-        format!("{} imports {} ({}:{})", pair[0], pair[1], import.from.path, import.line)
-    };
-    let first = &imports[&path[0]][&path[1]];
-    let what: Vec<_> = path.windows(2).map(place).collect();
-    Some(first.from.problem(first.line, format!("a circle: {}", what.join(", "))))
+    imports
 }
 
-/// What the root exports, by name: the top-level module that it is from.
-fn exports(root: &str, top: &BTreeSet<&str>) -> BTreeMap<String, String> {
-    let mut exports = BTreeMap::new();
-    for statement in code(root).split(';') {
-        let Some((_, path)) = statement.split_once("use ") else { continue };
-        let Some((module, items)) = path.trim().split_once("::") else { continue };
-        if top.contains(module) {
-            let items = items.split(|c: char| !c.is_alphanumeric() && c != '_');
-            let items = items.filter(|item| !item.is_empty());
-            exports.extend(items.map(|item| (item.to_owned(), module.to_owned())));
+/// The imports between the modules inside each module, by that module.
+fn by_room<'s>(
+    imports: &'s BTreeMap<(Path, Path), Import<'s>>,
+) -> BTreeMap<&'s [String], Imports<'s>> {
+    let mut rooms: BTreeMap<&[String], Imports<'_>> = BTreeMap::new();
+    for ((from, to), import) in imports {
+        let common = from.iter().zip(to).take_while(|(a, b)| a == b).count();
+        if common < from.len().min(to.len()) {
+            let room = rooms.entry(&from[..common]).or_default();
+            room.entry(&from[common]).or_default().entry(&to[common]).or_insert(import);
         }
     }
-    exports
+    rooms
+}
+
+/// The names that a module has by its `use` statements, and what they stand for.
+type Names = BTreeMap<String, Path>;
+
+/// The module that an item is in; through the names of other modules, if it is imported there.
+fn resolve(path: &[String], modules: &BTreeMap<Path, Names>, depth: usize) -> Path {
+    let inside = (0..=path.len()).rev().find(|&n| modules.contains_key(&path[..n])).unwrap_or(0);
+    let (module, rest) = path.split_at(inside);
+    let stands_for = || modules.get(module)?.get(rest.first()?);
+    match stands_for() {
+        // Names that stand for each other would go on for ever.
+        Some(other) if depth < 8 => {
+            let whole = [&other[..], &rest[1..]].concat();
+            resolve(&whole, modules, depth + 1)
+        }
+        _ => module.to_vec(),
+    }
 }
 
 /// The code without comments, and without the tests at its end.
@@ -86,96 +174,159 @@ fn code(text: &str) -> String {
     text.lines().map(without_comment).collect()
 }
 
-/// The items of the crate's root that a file names, with the lines: those after `crate::`, and
-/// after as many `super::` as lead to the root.
-fn imported(file: &Source) -> Vec<(usize, String)> {
+/// What the `use` statements of a file make known, from this crate.
+fn names(file: &Source, modules: &BTreeMap<Path, Names>) -> Names {
+    let me = path_of(file);
     let code = code(&file.text);
-    let to_root = "super::".repeat(modules_of(file).len());
-    let mut items = Vec::new();
-    for root in ["crate::", &to_root] {
+    let mut names = Names::new();
+    for (at, _) in code.match_indices("use ") {
+        let line = code[..at].rsplit('\n').next().unwrap_or_default().trim();
+        if !line.is_empty() && !(line.starts_with("pub") && !line.contains(' ')) {
+            continue;
+        }
+        for (path, name) in tree(&code[at + "use ".len()..]) {
+            let is_child = || modules.contains_key(&[&me[..], &path[..1]].concat());
+            let path = match path.first().map(String::as_str) {
+                Some("crate") => path[1..].to_vec(),
+                Some("self") => [&me[..], &path[1..]].concat(),
+                Some("super") => above(&me, &path),
+                Some(_) if is_child() => [&me[..], &path[..]].concat(),
+                _ => continue,
+            };
+            names.insert(name, path);
+        }
+    }
+    names
+}
+
+/// A path that begins with `super`, seen from a module.
+fn above(me: &[String], path: &[String]) -> Path {
+    let up = path.iter().take_while(|name| *name == "super").count();
+    [&me[..me.len().saturating_sub(up)], &path[up..]].concat()
+}
+
+/// The paths in a file's code that begin with `crate::` or `super::`, with their lines.
+fn paths(file: &Source) -> Vec<(usize, Path)> {
+    let me = path_of(file);
+    let code = code(&file.text);
+    let mut paths = Vec::new();
+    for root in ["crate::", "super::"] {
         for (at, _) in code.match_indices(root) {
             let before = code[..at].chars().next_back();
             if before.is_some_and(|c| c == '$' || c == '_' || c == ':' || c.is_alphanumeric()) {
                 continue;
             }
             let line = 1 + code[..at].matches('\n').count();
-            let rest = &code[at + root.len()..];
-            match rest.strip_prefix('{') {
-                Some(list) => items.extend(first_names(list).map(|item| (line, item))),
-                None => items.push((line, name(rest))),
+            for (path, _) in tree(&code[at..]) {
+                let is_root = path[0] == "crate";
+                let path = if is_root { path[1..].to_vec() } else { above(&me, &path) };
+                paths.push((line, path));
             }
         }
     }
-    items
+    paths
 }
 
-/// The names at the beginning of each path in a list, up to its closing brace.
-fn first_names(list: &str) -> impl Iterator<Item = String> {
-    let (mut depth, mut names, mut path) = (0, Vec::new(), String::new());
-    for c in list.chars() {
-        match c {
-            '}' if depth == 0 => break,
-            ',' if depth == 0 => names.push(std::mem::take(&mut path)),
-            _ => {
-                depth += i32::from(c == '{') - i32::from(c == '}');
-                path.push(c);
+/// The paths that a text begins with, one for each in braces, and the name that each has here.
+fn tree(text: &str) -> Vec<(Path, String)> {
+    let mut paths = Vec::new();
+    branch(text, &mut Vec::new(), &mut paths);
+    paths
+}
+
+/// Adds the paths at the beginning of `text` to `paths`, and passes on what comes after them.
+fn branch<'t>(text: &'t str, stem: &mut Path, paths: &mut Vec<(Path, String)>) -> &'t str {
+    let mut text = text.trim_start();
+    if let Some(list) = text.strip_prefix('{') {
+        text = list.trim_start();
+        while !text.is_empty() && !text.starts_with('}') {
+            let rest = branch(text, stem, paths).trim_start();
+            let rest = rest.strip_prefix(',').unwrap_or(rest).trim_start();
+            if rest.len() == text.len() {
+                break;
             }
+            text = rest;
         }
+        return text.strip_prefix('}').unwrap_or(text);
     }
-    names.push(path);
-    names.into_iter().map(|path| name(path.trim())).filter(|name| !name.is_empty())
-}
-
-/// The identifier at the beginning of a text.
-fn name(text: &str) -> String {
-    text.chars().take_while(|&c| c == '_' || c.is_alphanumeric()).collect()
-}
-
-/// A circle as the modules along it, the first one again at the end.
-fn find_circle(imports: &Imports<'_>) -> Option<Vec<String>> {
-    fn visit(
-        module: &str,
-        imports: &Imports<'_>,
-        path: &mut Vec<String>,
-        done: &mut BTreeSet<String>,
-    ) -> Option<Vec<String>> {
-        if let Some(start) = path.iter().position(|before| before == module) {
-            return Some([&path[start..], &[module.to_owned()]].concat());
-        }
-        if !done.insert(module.to_owned()) {
-            return None;
-        }
-        path.push(module.to_owned());
-        let next = imports.get(module).into_iter().flat_map(BTreeMap::keys);
-        let found = next.into_iter().find_map(|next| visit(next, imports, path, done));
-        path.pop();
-        found
+    let end = text.find(|c: char| c != '_' && !c.is_alphanumeric()).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    let is_self = name == "self" && !stem.is_empty();
+    if !name.is_empty() && !is_self {
+        stem.push(name.to_owned());
     }
-    let mut done = BTreeSet::new();
-    imports.keys().find_map(|module| visit(module, imports, &mut Vec::new(), &mut done))
-}
-
-#[test]
-fn a_circle_is_seen() {
-    let root =
-        Source::new("crates/x/src/lib.rs", "mod a;\nmod b;\nmod c;\npub use c::{C, d::D};\n");
-    let a = Source::new("crates/x/src/a.rs", "//! A.\n\nuse crate::{\n    b::B,\n    b,\n};\n");
-    let b = |text| Source::new("crates/x/src/b/mod.rs", text);
-    let deep = |text| Source::new("crates/x/src/b/deep.rs", text);
-    let c = |text| Source::new("crates/x/src/c.rs", text);
-    let seen = |b, deep, c| {
-        let sources = [root.clone(), a.clone(), b, deep, c];
-        circles(&sources).iter().map(|problem| problem.what.clone()).collect::<Vec<_>>()
+    let rest = match rest.strip_prefix("::").filter(|_| !name.is_empty()) {
+        Some(inner) => branch(inner, stem, paths),
+        None => {
+            let other = rest.trim_start().strip_prefix("as ").map(str::trim_start);
+            let end = |text: &str| text.find(|c: char| c != '_' && !c.is_alphanumeric());
+            let (alias, rest) = other.map_or((None, rest), |text| {
+                let (alias, rest) = text.split_at(end(text).unwrap_or(text.len()));
+                (Some(alias), rest)
+            });
+            if let Some(last) = stem.last() {
+                paths.push((stem.clone(), alias.unwrap_or(last).to_owned()));
+            }
+            rest
+        }
     };
-    let circle = "a circle: a imports b (crates/x/src/a.rs:3), \
-                  b imports c (crates/x/src/b/deep.rs:1), c imports a (crates/x/src/c.rs:2)";
-    let through_root = "use super::super::D;\n";
-    assert_eq!(seen(b(""), deep(through_root), c("\nfn f() { crate::a::g() }\n")), [circle]);
-    // Comments and tests import nothing, and modules below the same one may import each other.
-    let quiet = "// crate::a::g\n#[cfg(test)]\nmod tests {\n    use crate::a::A;\n}\n";
-    assert!(
-        seen(b("mod x { use super::*; }\nuse super::b::deep;\n"), deep(through_root), c(quiet))
-            .is_empty()
-    );
-    assert!(seen(b("use deep::x;\n"), deep("use super::y;\n"), c("use super::c::z;\n")).is_empty());
+    if !name.is_empty() && !is_self {
+        stem.pop();
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(sources: &[Source], known: Known<'_>) -> Vec<String> {
+        circles(sources, known).iter().map(|problem| problem.what.clone()).collect()
+    }
+
+    #[test]
+    fn a_circle_is_seen() {
+        let root =
+            Source::new("crates/x/src/lib.rs", "mod a;\nmod b;\nmod c;\npub use c::{C, d::D};\n");
+        let a = Source::new("crates/x/src/a.rs", "//! A.\n\nuse crate::{\n    b::B,\n    b,\n};\n");
+        let b = |text| Source::new("crates/x/src/b/mod.rs", text);
+        let deep = |text| Source::new("crates/x/src/b/deep.rs", text);
+        let c = |text| Source::new("crates/x/src/c.rs", text);
+        let seen = |b, deep, c| seen(&[root.clone(), a.clone(), b, deep, c], &[]);
+        let circle = "a circle: a imports b (crates/x/src/a.rs:3), \
+                      b imports c (crates/x/src/b/deep.rs:1), c imports a (crates/x/src/c.rs:2)";
+        let through_root = "use super::super::D;\n";
+        assert_eq!(seen(b(""), deep(through_root), c("\nfn f() { crate::a::g() }\n")), [circle]);
+        // Comments and tests import nothing, nor do a module and what is inside it.
+        let quiet = "// crate::a::g\n#[cfg(test)]\nmod tests {\n    use crate::a::A;\n}\n";
+        let inside = "mod x { use super::*; }\nuse super::b::deep;\n";
+        assert!(seen(b(inside), deep(through_root), c(quiet)).is_empty());
+        assert!(
+            seen(b("use deep::x;\n"), deep("use super::y;\n"), c("use super::c::z;\n")).is_empty()
+        );
+    }
+
+    #[test]
+    fn a_circle_inside_a_module_is_seen_and_can_be_listed() {
+        let sources = [
+            Source::new("crates/x/src/lib.rs", "mod a;\n"),
+            Source::new("crates/x/src/a/mod.rs", "mod b;\nmod c;\nuse c::deep::{D as E, self};\n"),
+            Source::new("crates/x/src/a/b.rs", "use super::E;\n"),
+            Source::new("crates/x/src/a/c/deep.rs", "use super::super::{b::B, other};\n"),
+            Source::new("crates/x/src/a/c/mod.rs", "mod deep;\n"),
+            Source::new("crates/x/src/a/other.rs", "use crate::a::b;\n"),
+        ];
+        let circle = "a circle: b imports c (crates/x/src/a/b.rs:1), \
+                      c imports b (crates/x/src/a/c/deep.rs:1)";
+        let other = "a circle: other imports b (crates/x/src/a/other.rs:1), \
+                     b imports c (crates/x/src/a/b.rs:1), \
+                     c imports other (crates/x/src/a/c/deep.rs:1)";
+        assert_eq!(seen(&sources, &[]), [circle, other]);
+        assert_eq!(seen(&sources, &[("x/a", &["b", "c"])]), [other]);
+        assert!(seen(&sources, &[("x/a", &["b", "c", "other"])]).is_empty());
+        // What is on no circle has to go from the list.
+        let gone = |module| format!("{module} is on no circle: take it off the list");
+        let listed: Known<'_> = &[("x/a", &["b", "c", "other", "d"]), ("y", &["z"])];
+        assert_eq!(seen(&sources, listed), [gone("d"), gone("z")]);
+    }
 }
