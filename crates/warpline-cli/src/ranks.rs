@@ -34,8 +34,8 @@ pub(crate) struct RankArgs {
     #[arg(long, value_name = "NAME|FILE", default_value = "equal", value_parser = weights)]
     pub(crate) placement_weights: FromFile<Weights>,
     /// Whether LPs move to other workers where those have less to do, and fewer workers work where
-    /// that is faster: on, off, or randomly:P for tests (default: on; with Time Warp: off)
-    #[arg(long, value_name = "HOW")]
+    /// that is faster (default: on; with Time Warp: off)
+    #[arg(long, value_name = "on|off")]
     pub(crate) balance: Option<Balance>,
     /// How the conservative engine's workers know what they may handle
     #[arg(

@@ -107,7 +107,6 @@ const RULES: &[Rule] = &[
     rule("window", TIME_WARP, &[]),
     rule("saving", TIME_WARP, &[]),
     rule("checkpoint-interval", TIME_WARP, &[COPIES]),
-    rule("cancellation", TIME_WARP, &[]),
     rule("fossil", TIME_WARP, &[]),
     rule("gvt-interval", TIME_WARP, &[]),
     rule("time-barrier", TIME_WARP, &[]),

@@ -6,8 +6,8 @@ use clap::{Args, FromArgMatches};
 use warpline::{
     TimeWarp, VirtualTime,
     settings::{
-        Cancellation, CheckpointInterval, FossilCollection, MailQueue, MemoryPlacement, Pool,
-        PoolKind, Quota, StateSaving, StateSavingKind,
+        CheckpointInterval, FossilCollection, MailQueue, MemoryPlacement, Pool, PoolKind, Quota,
+        StateSaving, StateSavingKind,
     },
 };
 
@@ -36,7 +36,7 @@ pub(crate) struct TimeWarpArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) few_buffers: usize,
     /// All workers take turns on one thread: slow, but the run repeats itself, rollbacks and all
-    #[arg(long)]
+    #[arg(long, hide = true)]
     pub(crate) in_turn: bool,
     /// Measure where the time goes, by part of the engine
     #[arg(long)]
@@ -64,14 +64,6 @@ pub(crate) struct Policies {
     /// Events of a process from one copy of its state to the next, or `auto`
     #[arg(long, value_name = "N|auto", default_value_t)]
     pub(crate) checkpoint_interval: CheckpointInterval,
-    /// When the events that an undone event sent are canceled
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value_t,
-        value_parser = named(Cancellation::ALL, Cancellation::name)
-    )]
-    pub(crate) cancellation: Cancellation,
     /// When the buffers of committed events are reclaimed
     #[arg(
         long,
@@ -89,6 +81,7 @@ pub(crate) struct Policies {
     /// Whether workers that roll back much are held back
     #[arg(
         long,
+        hide = true,
         value_name = "on|off",
         default_value = "on",
         action = clap::ArgAction::Set,
@@ -130,7 +123,7 @@ pub(crate) struct Policies {
     pub(crate) local_pool: bool,
     /// A single worker does all that one of many does, records, saved states and GVT, instead of
     /// working as the sequential engine does
-    #[arg(long)]
+    #[arg(long, hide = true)]
     pub(crate) as_if_many: bool,
     /// Whether each worker is bound to a core of its own, where there are enough
     #[arg(
@@ -197,7 +190,6 @@ impl Policies {
                 StateSavingKind::Copy => StateSaving::Copy { interval: self.checkpoint_interval },
                 other => other.into(),
             },
-            cancellation: self.cancellation,
             fossil_collection: self.fossil,
             gvt_interval: self.gvt_interval,
             throttle: self.throttle,
@@ -238,14 +230,13 @@ impl Policies {
     }
 
     fn all_flags(&self) -> Vec<String> {
-        let Self { batch, saving, checkpoint_interval, cancellation, gvt_interval, .. } = self;
+        let Self { batch, saving, checkpoint_interval, gvt_interval, .. } = self;
         let Self { fossil, pool, global_share, .. } = self;
         let word = |on| if on { "on" } else { "off" };
         let mut flags = vec![
             format!("--batch={batch}"),
             format!("--saving={saving}"),
             format!("--checkpoint-interval={checkpoint_interval}"),
-            format!("--cancellation={cancellation}"),
             format!("--fossil={fossil}"),
             format!("--gvt-interval={gvt_interval}"),
             format!("--throttle={}", word(self.throttle)),
@@ -288,8 +279,8 @@ mod tests {
     /// Another process that is given the flags has the same policies.
     #[test]
     fn flags_say_the_same() {
-        let every = "--batch=7 --saving=reverse --checkpoint-interval=auto --cancellation=lazy \
-                     --fossil=gradual --gvt-interval=99 --throttle=off --pin=off --window=2.5 \
+        let every = "--batch=7 --saving=reverse --checkpoint-interval=auto \
+                     --fossil=on-the-fly --gvt-interval=99 --throttle=off --pin=off --window=2.5 \
                      --time-barrier=3 --pool=partitioned --global-share=0.5 --local-share=0.25 \
                      --local-pool=on --as-if-many --buffer-quota=9:2 --mail=bottom-half \
                      --memory-placement=lp --migration-daemons=3 --migration-period=0.5";

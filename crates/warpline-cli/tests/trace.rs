@@ -81,9 +81,7 @@ fn check_flows(trace: &Decoded) {
         let sends = ["start", "batch", "blocking I/O event"].contains(&&*begin.name);
         let is_stragglers = end.name == "rollback: straggler";
         assert!(!is_stragglers || sends, "{begin:?} to {end:?}");
-        // Lazy cancellation: what an annihilated event had sent is not sent again.
-        let undoes = ["rollback", "undo", "annihilated"];
-        let may_cancel = sends || undoes.iter().any(|name| begin.name.starts_with(name));
+        let may_cancel = ["rollback", "undo"].iter().any(|name| begin.name.starts_with(name));
         assert!(is_stragglers || ends_canceled(end) && may_cancel, "{begin:?} to {end:?}");
     }
 }
@@ -160,7 +158,6 @@ fn a_run_in_turn_is_told_in_full() {
 fn workers_on_threads_are_told_in_full() {
     for more in [
         "",
-        "--cancellation lazy",
         "--pool partitioned --fossil on-the-fly",
         "--mail bottom-half",
         "--balance randomly:1",

@@ -90,8 +90,8 @@ pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
     fn tracked(&mut self, _visit: &mut dyn FnMut(&mut dyn Undo)) {}
 
     /// A number that is equal for equal messages and differs for different ones, or a hash of the
-    /// whole contents; `None` if there is no such number. Lazy cancellation compares it to decide
-    /// whether a handler has sent the same message again.
+    /// whole contents; `None` if there is no such number. The speculative engine compares it: what
+    /// an LP has sent again, after it was rolled back, its receivers need not handle again.
     #[inline]
     fn identity(_model: &Self::Model, _message: &Self::Message) -> Option<u64> {
         (size_of::<Self::Message>() == 0).then_some(0)

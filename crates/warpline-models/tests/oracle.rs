@@ -25,8 +25,7 @@ use warpline::{
     digest::CommitDigest,
     pending::PendingKind,
     settings::{
-        Cancellation, CheckpointInterval, EngineKind, FossilCollection, MailQueue, Pool, PoolKind,
-        StateSaving,
+        CheckpointInterval, EngineKind, FossilCollection, MailQueue, Pool, PoolKind, StateSaving,
     },
 };
 use warpline_models::{
@@ -41,7 +40,6 @@ struct Policy {
     workers: usize,
     batch: usize,
     saving: StateSaving,
-    cancellation: Cancellation,
     fossil: FossilCollection,
     pending: PendingKind,
     gvt_interval: usize,
@@ -81,7 +79,6 @@ impl Run {
                 workers: policy.workers,
                 batch: policy.batch,
                 saving: policy.saving,
-                cancellation: policy.cancellation,
                 fossil_collection: policy.fossil,
                 gvt_interval: policy.gvt_interval,
                 window: policy.window,
@@ -145,34 +142,30 @@ fn policies(reversible: bool) -> Vec<Policy> {
     for workers in [1, 2, 4, 8] {
         for batch in [1, 16] {
             for saving in savings(reversible) {
-                for &cancellation in Cancellation::ALL {
-                    for spare in [None, Some(24), Some(300)] {
-                        let turn = all.len();
-                        all.push(Policy {
-                            workers,
-                            batch,
-                            saving,
-                            cancellation,
-                            fossil: [FossilCollection::Block, FossilCollection::Gradual]
-                                [turn / 3 % 2],
-                            pending: PendingKind::ALL[turn % PendingKind::ALL.len()],
-                            gvt_interval: [16, 256, 1024][turn % 3],
-                            window: [f64::INFINITY, f64::INFINITY, 1.0, 0.1][turn / 2 % 4],
-                            throttle: turn % 4 < 2,
-                            pool: PoolKind::ALL[turn / 3 % PoolKind::ALL.len()],
-                            balance: [Balance::Off, Balance::Randomly(0.3)][turn / 5 % 2],
-                            mail: MailQueue::ALL[turn / 7 % 2],
-                            as_if_many: turn % 5 > 0,
-                            spare,
-                        });
-                    }
+                for spare in [None, Some(24), Some(300)] {
+                    let turn = all.len();
+                    all.push(Policy {
+                        workers,
+                        batch,
+                        saving,
+                        fossil: FossilCollection::Block,
+                        pending: PendingKind::ALL[turn % PendingKind::ALL.len()],
+                        gvt_interval: [16, 256, 1024][turn % 3],
+                        window: [f64::INFINITY, f64::INFINITY, 1.0, 0.1][turn / 2 % 4],
+                        throttle: turn % 4 < 2,
+                        pool: PoolKind::ALL[turn / 3 % PoolKind::ALL.len()],
+                        balance: [Balance::Off, Balance::Randomly(0.3)][turn / 5 % 2],
+                        mail: MailQueue::ALL[turn / 7 % 2],
+                        as_if_many: turn % 5 > 0,
+                        spare,
+                    });
                 }
             }
         }
     }
     // On-the-fly fossil collection is for one pool.
     let (pool, fossil) = (PoolKind::Partitioned, FossilCollection::OnTheFly);
-    let more: Vec<_> = all.iter().step_by(7).map(|&one| Policy { pool, fossil, ..one }).collect();
+    let more: Vec<_> = all.iter().step_by(4).map(|&one| Policy { pool, fossil, ..one }).collect();
     all.extend(more);
     all
 }

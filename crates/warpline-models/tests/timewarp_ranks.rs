@@ -13,8 +13,7 @@ use warpline::{
     AnyModel, Engine, RunError, Simulation, TimeWarp,
     digest::CommitDigest,
     settings::{
-        Aggregation, Cancellation, CheckpointInterval, EngineKind, FossilCollection, PoolKind,
-        StateSaving,
+        Aggregation, CheckpointInterval, EngineKind, FossilCollection, PoolKind, StateSaving,
     },
 };
 use warpline_models::{
@@ -32,7 +31,6 @@ struct Policy {
     seed: u64,
     batch: usize,
     saving: StateSaving,
-    cancellation: Cancellation,
     fossil: FossilCollection,
     gvt_interval: usize,
     window: f64,
@@ -78,7 +76,6 @@ impl Run {
                 workers: policy.workers,
                 batch: policy.batch,
                 saving: policy.saving,
-                cancellation: policy.cancellation,
                 fossil_collection: policy.fossil,
                 gvt_interval: policy.gvt_interval,
                 window: policy.window,
@@ -166,30 +163,26 @@ fn policies(reversible: bool) -> Vec<Policy> {
     for ranks in [1, 2, 3] {
         for workers in [1, 2] {
             for saving in savings(reversible) {
-                for &cancellation in Cancellation::ALL {
-                    for &pool in PoolKind::ALL {
-                        let turn = all.len();
-                        all.push(Policy {
-                            ranks,
-                            workers,
-                            seed: 1 + turn as u64 / 7 % 3,
-                            batch: [1, 16, 64][turn / 5 % 3],
-                            saving,
-                            cancellation,
-                            fossil: [FossilCollection::Block, FossilCollection::Gradual]
-                                [turn / 3 % 2],
-                            gvt_interval: [16, 256, 1024][turn % 3],
-                            window: [f64::INFINITY, f64::INFINITY, 1.0, 0.1][turn / 2 % 4],
-                            pool,
-                            aggregation: [
-                                Aggregation::Adaptive,
-                                Aggregation::Off,
-                                Aggregation::Bytes(300),
-                            ][turn % 3],
-                            in_turn: turn % 8 == 3,
-                            memory: [None, Some(6), Some(40)][turn / 2 % 3],
-                        });
-                    }
+                for &pool in PoolKind::ALL {
+                    let turn = all.len();
+                    all.push(Policy {
+                        ranks,
+                        workers,
+                        seed: 1 + turn as u64 / 7 % 3,
+                        batch: [1, 16, 64][turn / 5 % 3],
+                        saving,
+                        fossil: FossilCollection::Block,
+                        gvt_interval: [16, 256, 1024][turn % 3],
+                        window: [f64::INFINITY, f64::INFINITY, 1.0, 0.1][turn / 2 % 4],
+                        pool,
+                        aggregation: [
+                            Aggregation::Adaptive,
+                            Aggregation::Off,
+                            Aggregation::Bytes(300),
+                        ][turn % 3],
+                        in_turn: turn % 8 == 3,
+                        memory: [None, Some(6), Some(40)][turn / 2 % 3],
+                    });
                 }
             }
         }

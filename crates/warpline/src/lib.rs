@@ -126,6 +126,6 @@ use monitor::Monitor;
 use pending::PendingKind;
 use report::{Details, Totals};
 use settings::{
-    Cancellation, CheckpointInterval, EngineKind, FossilCollection, Placement, StateSaving,
-    StateSavingKind, SynchronizationKind,
+    CheckpointInterval, EngineKind, FossilCollection, Placement, StateSaving, StateSavingKind,
+    SynchronizationKind,
 };

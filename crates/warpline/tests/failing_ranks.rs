@@ -27,7 +27,7 @@ use warpline::{
     Conservative, Engine, RunError, Simulation, TimeWarp,
     error::NetError,
     ranks::Transport,
-    settings::{Aggregation, Cancellation, Synchronization, SynchronizationKind},
+    settings::{Aggregation, Synchronization, SynchronizationKind},
 };
 use warpline_net::{Address, Faulty, Flip, Parcel, Received, ThreadTransport, network};
 

@@ -23,7 +23,7 @@ use warpline::{
     digest::{CommitDigest, LpDigest},
     error::Fault,
     pending::PendingKind,
-    settings::{Cancellation, EngineKind, FossilCollection, Pool, StateSavingKind},
+    settings::{EngineKind, FossilCollection, Pool, StateSavingKind},
 };
 
 const SEED: u64 = 3;
@@ -226,27 +226,20 @@ struct Settings {
     workers: usize,
     batch: usize,
     gvt_interval: usize,
-    cancellation: Cancellation,
     saving: StateSavingKind,
 }
 
 fn settings() -> impl Strategy<Value = Settings> {
-    let policies = (select(Cancellation::ALL), select(StateSavingKind::ALL));
-    (1..=4_usize, select(&[1, 2, 16][..]), select(&[1, 16, 1024][..]), policies).prop_map(
-        |(workers, batch, gvt_interval, (cancellation, saving))| Settings {
-            workers,
-            batch,
-            gvt_interval,
-            cancellation,
-            saving,
-        },
+    let (batches, gvt_intervals) = (select(&[1, 2, 16][..]), select(&[1, 16, 1024][..]));
+    (1..=4_usize, batches, gvt_intervals, select(StateSavingKind::ALL)).prop_map(
+        |(workers, batch, gvt_interval, saving)| Settings { workers, batch, gvt_interval, saving },
     )
 }
 
 impl Settings {
     /// The engine with these settings, as far as it reads them.
     fn engine(self, kind: EngineKind, pending: PendingKind) -> Engine {
-        let Self { workers, batch, gvt_interval, cancellation, saving } = self;
+        let Self { workers, batch, gvt_interval, saving } = self;
         let saving = saving.into();
         match kind {
             EngineKind::Sequential => Sequential { pending }.into(),
@@ -256,8 +249,7 @@ impl Settings {
                     _ => (Pool::default(), FossilCollection::Block),
                 };
                 let defaults = TimeWarp { pool, fossil_collection, ..TimeWarp::default() };
-                TimeWarp { workers, batch, gvt_interval, cancellation, saving, pending, ..defaults }
-                    .into()
+                TimeWarp { workers, batch, gvt_interval, saving, pending, ..defaults }.into()
             }
             EngineKind::Speculative => {
                 let width = match batch {

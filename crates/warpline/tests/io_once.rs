@@ -13,9 +13,8 @@ use std::sync::{Arc, Mutex};
 
 use warpline::{
     Conservative, Context, Engine, Io, IoContext, LogicalProcess, LpId, Model, ModelError, Report,
-    RunError, Sequential, Simulation, Speculative, TimeWarp, VirtualTime,
-    error::Fault,
-    settings::{Cancellation, PoolKind},
+    RunError, Sequential, Simulation, Speculative, TimeWarp, VirtualTime, error::Fault,
+    settings::PoolKind,
 };
 
 const LPS: usize = 6;
@@ -160,11 +159,10 @@ fn handlers_run_once() {
     for workers in [2, 3, 6] {
         let engine = TimeWarp { workers, throttle: false, ..TimeWarp::default() };
         let memory = (events + ECHOES as u64 + 2 * workers as u64) * event_bytes(engine.clone());
-        for (place, &pool) in PoolKind::ALL.iter().enumerate() {
+        for &pool in PoolKind::ALL {
             for in_turn in [true, false] {
-                let cancellation = Cancellation::ALL[place % 2];
                 let pool = pool.into();
-                let engine = TimeWarp { pool, in_turn, cancellation, ..engine.clone() };
+                let engine = TimeWarp { pool, in_turn, ..engine.clone() };
                 let model = Announcers::new(ECHOES);
                 let report = run(&model, engine, Some(memory))
                     .unwrap_or_else(|error| panic!("{pool:?}, {workers} workers: {error}"));

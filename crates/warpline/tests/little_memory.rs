@@ -14,8 +14,6 @@
 //! - `Flow::new` lets a worker begin before all have sent their first events (the same)
 //! - `Worker::may_handle` makes no exception for the event that GVT has reached
 //!   (`a_flood_stays_within_its_banks`, `less_than_the_least_is_an_error`; the watchdog ends them)
-//! - `Worker::unsend` loses what a handler that was cut off had not sent again yet, with lazy
-//!   cancellation (the same)
 
 mod flood;
 mod hooked_phold;
@@ -35,7 +33,7 @@ use flood::Flood;
 use hooked_phold::{HandlerCall, HookedPhold, Lines, simulation, truth};
 use warpline::{
     Engine, Model, Report, RunError, Sequential, TimeWarp,
-    settings::{Cancellation, FossilCollection, PoolKind},
+    settings::{FossilCollection, PoolKind},
 };
 
 const END: f64 = 600.0;
@@ -88,17 +86,15 @@ fn a_flood_stays_within_its_banks() {
         let flood = Flood { answers, ..Flood::new(wait_for_the_source) };
         let (expected, peak) = sequential(&flood);
         for (workers, in_turn) in [1, 2, 4, 8].into_iter().flat_map(|n| [(n, true), (n, false)]) {
-            for (place, &pool) in PoolKind::ALL.iter().enumerate() {
+            for &pool in PoolKind::ALL {
                 let fossil = match pool {
                     PoolKind::Partitioned if round == 0 => FossilCollection::OnTheFly,
-                    _ => [FossilCollection::Block, FossilCollection::Gradual][place % 2],
+                    _ => FossilCollection::Block,
                 };
-                let cancellation = Cancellation::ALL[(round + place) % 2];
                 let events = peak + 2 * workers as u64 + 8;
                 let engine = TimeWarp {
                     in_turn,
                     fossil_collection: fossil,
-                    cancellation,
                     pool: pool.into(),
                     few_buffers: [0, 5][round],
                     ..time_warp(workers)
@@ -110,9 +106,7 @@ fn a_flood_stays_within_its_banks() {
                     .end(END);
                 let report =
                     watchdog::run(run).unwrap_or_else(|error| panic!("{pool}, {workers}: {error}"));
-                let what = format!(
-                    "{workers} workers, {pool}, {fossil}, {cancellation}, {answers} answers"
-                );
+                let what = format!("{workers} workers, {pool}, {fossil}, {answers} answers");
                 assert_eq!(report.digest, expected.digest, "{what}");
                 assert_eq!(report.output, expected.output, "{what}");
                 let peak = report.peak_buffer_bytes;
@@ -200,8 +194,7 @@ fn io_and_mistakes_with_little_memory() {
     let peak = expected.peak_buffer_bytes / bytes;
     let known = Arc::new(truth(LPS, END));
     for workers in [1, 2, 4, 8, 32] {
-        for (place, &pool) in PoolKind::ALL.iter().enumerate() {
-            let cancellation = Cancellation::ALL[place % 2];
+        for &pool in PoolKind::ALL {
             let known = Arc::clone(&known);
             let model = HookedPhold::new(LPS, move |HandlerCall { lp, nth, hash, io }| {
                 let strange = nth > 0 && known[lp as usize].get(nth - 1) != Some(&hash);
@@ -211,11 +204,11 @@ fn io_and_mistakes_with_little_memory() {
             let lines = Lines::clone(&model.lines);
             let bytes = event_bytes(HookedPhold::sound(LPS), time_warp(workers));
             let memory = (peak + 2 * workers as u64 + 8) * bytes;
-            let engine = TimeWarp { cancellation, pool: pool.into(), ..time_warp(workers) };
+            let engine = TimeWarp { pool: pool.into(), ..time_warp(workers) };
             let run = simulation(model).engine(engine).memory(memory).end(END);
             let report =
                 watchdog::run(run).unwrap_or_else(|error| panic!("{pool}, {workers}: {error}"));
-            let what = format!("{workers} workers, {pool}, {cancellation}");
+            let what = format!("{workers} workers, {pool}");
             assert_eq!(
                 (report.digest, &report.output),
                 (expected.digest, &expected.output),

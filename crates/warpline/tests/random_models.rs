@@ -51,7 +51,7 @@ use warpline::{
     Simulation, Speculative, TimeWarp, Width,
     error::Fault,
     pending::PendingKind,
-    settings::{Cancellation, CheckpointInterval, FossilCollection, Pool, StateSaving},
+    settings::{CheckpointInterval, FossilCollection, Pool, StateSaving},
 };
 
 fn mistake() -> impl Strategy<Value = Mistake> {
@@ -157,22 +157,21 @@ fn time_warp() -> impl Strategy<Value = TimeWarp> {
     );
     let window = select(&[f64::INFINITY, f64::INFINITY, 0.0, 2.0][..]);
     let balance = select(&[Balance::Off, Balance::Randomly(0.2)][..]);
-    let policies = (select(Cancellation::ALL), select(FossilCollection::ALL), 1..=4_u32, balance);
+    let policies = (select(FossilCollection::ALL), 1..=4_u32, balance);
     (numbers, window, policies, any::<bool>()).prop_map(
         |(numbers, window, policies, as_if_many)| {
             let (workers, batch, gvt_interval) = numbers;
-            let (cancellation, fossil_collection, every, balance) = policies;
+            let (fossil_collection, every, balance) = policies;
             let saving = StateSaving::Copy { interval: CheckpointInterval::Every(every) };
             TimeWarp {
                 workers,
                 batch,
                 gvt_interval,
                 window,
-                cancellation,
                 fossil_collection,
                 pool: match fossil_collection {
                     FossilCollection::OnTheFly => Pool::PARTITIONED,
-                    FossilCollection::Block | FossilCollection::Gradual => Pool::default(),
+                    FossilCollection::Block => Pool::default(),
                 },
                 saving,
                 balance,

@@ -17,7 +17,7 @@ use warpline::{
     Conservative, Context, Engine, LogicalProcess, LpId, Model, Sequential, Simulation,
     Speculative, TimeWarp, VirtualTime,
     digest::mix,
-    settings::{Cancellation, CheckpointInterval, StateSaving, SynchronizationKind},
+    settings::{CheckpointInterval, StateSaving, SynchronizationKind},
 };
 
 const LPS: usize = 16;
@@ -152,12 +152,10 @@ impl LogicalProcess for Node {
 fn engines() -> Vec<Engine> {
     let ahead = TimeWarp { workers: 3, in_turn: true, batch: 200, ..TimeWarp::default() };
     let sparse = StateSaving::Copy { interval: CheckpointInterval::Every(5) };
-    let lazy = Cancellation::Lazy;
     vec![
         Sequential::default().into(),
         ahead.clone().into(),
         TimeWarp { saving: sparse, ..ahead.clone() }.into(),
-        TimeWarp { cancellation: lazy, ..ahead.clone() }.into(),
         TimeWarp { in_turn: false, ..ahead }.into(),
         Speculative { workers: 2, ..Speculative::default() }.into(),
         Conservative { workers: 2, ..Conservative::default() }.into(),
@@ -178,7 +176,7 @@ fn run(in_place: bool, engine: Engine) -> (u64, u64, u64) {
     (report.digest.to_bits(), report.output, sent.load(Ordering::Relaxed))
 }
 
-/// With rollbacks, coasting forward, lazy cancellation, and every engine.
+/// With rollbacks, coasting forward, and every engine.
 #[test]
 fn send_with_is_send() {
     let (digest, output, _) = run(false, Sequential::default().into());

@@ -38,33 +38,33 @@ use warpline::{
     Balance, Model, ModelError, Only, RunError, Simulation, Speculative, TimeWarp,
     digest::mix,
     monitor::{Activity, WorkerStatus},
-    settings::{Cancellation, FossilCollection, Pool},
+    settings::{FossilCollection, Pool},
 };
 
 const LPS: u32 = 16;
 const END: f64 = 100.0;
 const WORKERS: [usize; 4] = [1, 2, 4, 8];
 
-/// Every number of workers with both ways to cancel.
-fn policies() -> impl Iterator<Item = (usize, Cancellation)> {
-    WORKERS.into_iter().flat_map(|w| Cancellation::ALL.iter().map(move |&c| (w, c)))
+/// Every number of workers with both ways to collect fossils.
+fn policies() -> impl Iterator<Item = (usize, FossilCollection)> {
+    WORKERS.into_iter().flat_map(|w| FossilCollection::ALL.iter().map(move |&f| (w, f)))
 }
 
 fn time_warp<M: Model>(
     model: M,
     workers: usize,
-    cancellation: Cancellation,
+    fossil_collection: FossilCollection,
 ) -> Simulation<'static, Only<Optimists, M>> {
     // Small batches and frequent rounds: more of everything that can go wrong.
     let (batch, gvt_interval) = (4, 64);
     // A worker alone must be able to be wrong, too.
     let as_if_many = true;
-    let (pool, fossil_collection) = match (workers > 2) == (cancellation == Cancellation::Lazy) {
-        true => (Pool::PARTITIONED, FossilCollection::OnTheFly),
-        false => (Pool::default(), FossilCollection::Block),
+    let pool = match fossil_collection {
+        FossilCollection::OnTheFly => Pool::PARTITIONED,
+        FossilCollection::Block => Pool::default(),
     };
     let defaults = TimeWarp { pool, fossil_collection, ..TimeWarp::default() };
-    let engine = TimeWarp { workers, cancellation, batch, gvt_interval, as_if_many, ..defaults };
+    let engine = TimeWarp { workers, batch, gvt_interval, as_if_many, ..defaults };
     simulation(model).engine(engine)
 }
 
@@ -83,7 +83,7 @@ fn stall(at_most: Duration, go: impl Fn() -> bool) {
 fn mistakes_in_states_that_never_were() {
     let expected = simulation(HookedPhold::sound(LPS)).end(END).run().expect("a sound model");
     let known = Arc::new(truth(LPS, END));
-    for (workers, cancellation) in policies() {
+    for (workers, fossil) in policies() {
         let strange = Arc::new(AtomicU64::new(0));
         let (known, seen) = (Arc::clone(&known), Arc::clone(&strange));
         let model = HookedPhold::new(LPS, move |HandlerCall { lp, nth, hash, io }| {
@@ -102,9 +102,9 @@ fn mistakes_in_states_that_never_were() {
             }
             None
         });
-        let run = time_warp(model, workers, cancellation).end(END);
+        let run = time_warp(model, workers, fossil).end(END);
         let report = watchdog::run(run).expect("nothing goes wrong where it counts");
-        assert_eq!(report.digest, expected.digest, "{workers} workers, {cancellation}");
+        assert_eq!(report.digest, expected.digest, "{workers} workers, {fossil}");
         assert_eq!(report.output, expected.output);
         // A worker alone runs ahead, too, past the LPs that wait for blocking I/O events.
         assert!(strange.load(Ordering::Relaxed) > 0, "{workers} workers were never wrong");
@@ -151,18 +151,18 @@ fn the_first_mistake_in_virtual_time_is_the_error() {
         let lines = Lines::clone(&model.lines);
         let expected = error_of(simulation(model).end(END).run());
         let expected_lines = lines.lock().unwrap().clone();
-        for (workers, cancellation) in policies() {
+        for (workers, fossil) in policies() {
             let model = broken(mistakes, Duration::from_millis(5));
             let lines = Lines::clone(&model.lines);
-            let run = time_warp(model, workers, cancellation).end(END);
+            let run = time_warp(model, workers, fossil).end(END);
             let error = error_of(watchdog::run(run));
             let what = |error: &ModelError| {
                 (error.place.lp, error.place.event, error.fault.clone(), error.place.seed)
             };
-            assert_eq!(what(&error), what(&expected), "{workers} workers, {cancellation}");
+            assert_eq!(what(&error), what(&expected), "{workers} workers, {fossil}");
             assert!(error.place.worker < workers && error.place.engine == "timewarp", "{error}");
             let same = *lines.lock().unwrap() == expected_lines;
-            assert!(same, "{workers} workers, {cancellation}: other lines before {error}");
+            assert!(same, "{workers} workers, {fossil}: other lines before {error}");
         }
     }
 }
@@ -182,7 +182,7 @@ fn sixty_four_workers() {
         let end = 1_000.0 / f64::from(lps);
         let expected = simulation(HookedPhold::sound(lps)).end(end).run().expect("a sound model");
         let report =
-            watchdog::run(time_warp(HookedPhold::sound(lps), 64, Cancellation::default()).end(end))
+            watchdog::run(time_warp(HookedPhold::sound(lps), 64, FossilCollection::Block).end(end))
                 .expect("a sound model");
         assert_eq!(report.digest, expected.digest, "{lps} LPs");
         assert_eq!(report.output, expected.output);
@@ -195,9 +195,7 @@ fn workers_that_are_stopped() {
     const STALLS: usize = 8;
     let expected = simulation(HookedPhold::sound(LPS)).end(END).run().expect("a sound model");
     let mut stalled = 0;
-    for (round, (workers, cancellation)) in
-        [(2, Cancellation::Lazy), (4, Cancellation::Aggressive)].into_iter().enumerate()
-    {
+    for (round, workers) in [2, 4].into_iter().enumerate() {
         let (calls, stalls) = (AtomicU64::new(0), Arc::new(AtomicUsize::new(0)));
         let count = Arc::clone(&stalls);
         let model = HookedPhold::new(LPS, move |_| {
@@ -208,9 +206,9 @@ fn workers_that_are_stopped() {
             }
             None
         });
-        let run = time_warp(model, workers, cancellation).end(END);
+        let run = time_warp(model, workers, FossilCollection::Block).end(END);
         let report = watchdog::run(run).expect("a sound model");
-        assert_eq!(report.digest, expected.digest, "{workers} workers, {cancellation}");
+        assert_eq!(report.digest, expected.digest, "{workers} workers");
         assert_eq!(report.output, expected.output);
         stalled += stalls.load(Ordering::Relaxed).min(STALLS);
     }
@@ -224,7 +222,7 @@ fn stopped_runs_are_beginnings() {
     const ENOUGH: usize = 400;
     // No two events are due at the same time, so that a time is enough to say where a run ends.
     let make = || HookedPhold { line_delay: 0.125, ..HookedPhold::sound(LPS) };
-    for ((workers, cancellation), stop) in policies().zip(&STOPS) {
+    for ((workers, fossil), stop) in policies().zip(&STOPS) {
         let mut model = make();
         model.on_line = Box::new(move |count| {
             if count == ENOUGH {
@@ -234,8 +232,8 @@ fn stopped_runs_are_beginnings() {
         });
         let lines = Lines::clone(&model.lines);
         // Only the flag ends this run.
-        let run = time_warp(model, workers, cancellation).stop_when(stop);
-        let is_short = cancellation == Cancellation::Lazy;
+        let run = time_warp(model, workers, fossil).stop_when(stop);
+        let is_short = fossil == FossilCollection::Block;
         // Buffers for hardly more events than are always pending.
         let run = if is_short { run.memory(32_000) } else { run };
         let report = watchdog::run(run).expect("a sound model");
@@ -247,7 +245,7 @@ fn stopped_runs_are_beginnings() {
         let expected_lines = Lines::clone(&model.lines);
         let expected = simulation(model).end(end).run().expect("a sound model");
         let (lines, expected_lines) = (lines.lock().unwrap(), expected_lines.lock().unwrap());
-        assert!(lines.len() >= ENOUGH && *lines == *expected_lines, "{workers}, {cancellation}");
+        assert!(lines.len() >= ENOUGH && *lines == *expected_lines, "{workers}, {fossil}");
         assert_eq!(report.committed_events, expected.committed_events);
         assert_eq!((report.digest, report.output), (expected.digest, expected.output));
     }
@@ -268,7 +266,7 @@ fn the_watchdog_names_the_worker_that_hangs() {
             }
             None
         });
-        let run = watchdog::start(time_warp(model, 4, Cancellation::default()).end(END));
+        let run = watchdog::start(time_warp(model, 4, FossilCollection::Block).end(END));
         let only_it = |workers: &[WorkerStatus]| {
             workers.iter().all(|worker| worker.is_awaited == (worker.worker == stuck as usize))
         };

@@ -16,14 +16,12 @@ class CommonSettings(TypedDict, total=False):
     working as the sequential engine does"""
     balance: str | None
     """Whether LPs move to other workers where those have less to do, and fewer workers work where
-    that is faster: on, off, or randomly:P for tests (default: on; with Time Warp: off)"""
+    that is faster (default: on; with Time Warp: off)"""
     batch: int | None
     """Events that a worker handles between two looks at its inbox"""
     buffer_quota: int | str | None
     """With a sender pool: the free buffers that a worker tries to have after fossil collection
     (N_buf of GTW), and how many fewer make it fill up (Δ) [default: a quarter]"""
-    cancellation: Literal["aggressive", "lazy"] | None
-    """When the events that an undone event sent are canceled"""
     checkpoint_interval: int | str | None
     """Events of a process from one copy of its state to the next, or `auto`"""
     costs: bool | None
@@ -52,7 +50,7 @@ class CommonSettings(TypedDict, total=False):
     find_warmup: int | None
     """Run on the engine `intervals`: sequentially, and find from the results of N equal intervals
     how long the beginning lasts that is not typical [default: 250]"""
-    fossil: Literal["block", "gradual", "on-the-fly"] | None
+    fossil: Literal["block", "on-the-fly"] | None
     """When the buffers of committed events are reclaimed"""
     free1: float | None
     """With --memory: a worker waits while less than this fraction of its buffers is free"""

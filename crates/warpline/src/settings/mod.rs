@@ -30,8 +30,7 @@ pub use placement::{MemoryPlacement, Placement, Weights};
 pub use profile::{Cost, Profile};
 pub use speculative::{Speculative, Width};
 pub use timewarp::{
-    Cancellation, CheckpointInterval, FossilCollection, MailQueue, StateSaving, StateSavingKind,
-    TimeWarp,
+    CheckpointInterval, FossilCollection, MailQueue, StateSaving, StateSavingKind, TimeWarp,
 };
 pub use warpline_graph::{NodeScheduler, ReadyNode, Schedule};
 pub use warpline_memory::{PairSizes, Pool, PoolKind, Quota, UnknownPool};

@@ -61,8 +61,6 @@ pub struct TimeWarp {
     pub time_barrier: Option<VirtualTime>,
     /// How the states of LPs are saved.
     pub saving: StateSaving,
-    /// When the events that an undone event sent are canceled.
-    pub cancellation: Cancellation,
     /// When the buffers of committed events are reclaimed.
     pub fossil_collection: FossilCollection,
     /// How many events a worker processes before it asks for global virtual time.
@@ -113,7 +111,6 @@ impl Default for TimeWarp {
             throttle: true,
             time_barrier: None,
             saving: StateSaving::default(),
-            cancellation: Cancellation::default(),
             fossil_collection: FossilCollection::default(),
             gvt_interval: 1024,
             free_fractions: [0.1, 0.2],
@@ -169,7 +166,7 @@ impl TimeWarp {
         let fossil = self.fossil_collection;
         let is_by_pairs = matches!(self.pool, Pool::Partitioned { .. });
         let ok = is_by_pairs || fossil != FossilCollection::OnTheFly;
-        let allowed = "block or gradual unless the pool is `partitioned`";
+        let allowed = "block unless the pool is `partitioned`";
         ConfigError::check(ok, "fossil", fossil, allowed)
     }
 
@@ -274,16 +271,6 @@ impl From<StateSavingKind> for StateSaving {
 }
 
 names! {
-    /// When Time Warp cancels the events that an undone event sent.
-    pub enum Cancellation as "cancellation", default Aggressive;
-    /// At once.
-    Aggressive = "aggressive";
-    /// Once the event is handled again and does not send the same. The model has to tell messages
-    /// apart ([`identity`](crate::LogicalProcess::identity)).
-    Lazy = "lazy";
-}
-
-names! {
     /// Where events for LPs of another worker wait, in Time Warp.
     pub enum MailQueue as "mail", default Worker;
     /// In the worker's inbox, which takes blocks of them (the MsgQ of GTW).
@@ -298,9 +285,6 @@ names! {
     pub enum FossilCollection as "fossil", default Block;
     /// All of them whenever global virtual time has advanced (GTW, section 3.2).
     Block = "block";
-    /// A few of them before each event is handled: the aim of on-the-fly fossil collection, by
-    /// other means.
-    Gradual = "gradual";
     /// As soon as an event was processed: its buffer is used again once global virtual time has
     /// passed the event (Fujimoto and Panesar 1995, section 6). With
     /// [`Pool::Partitioned`].

@@ -5,9 +5,6 @@
 //! event at the same worker goes onto the list of canceled events (the paper's CanQ) at once; for
 //! any other, an anti-message follows the event by mail. Rollbacks that follow from others are
 //! worked off from that list, so that a long chain of them does not nest.
-//!
-//! With lazy cancellation, what an undone event had sent is *held* until the event is handled
-//! again, and canceled only if it is not sent again.
 
 use warpline_core::Model;
 
@@ -43,13 +40,6 @@ impl<M: Model> Worker<'_, M> {
         } else {
             self.note_annihilated(&event);
         }
-        if !self.held.is_empty() {
-            // It will not be handled again, so it will not send again either. Its rollback, above,
-            // may have held something.
-            for held in self.held.remove(&event.buffer().get()).unwrap_or_default() {
-                self.take_back(held.sent);
-            }
-        }
         self.free(&event);
     }
 
@@ -76,24 +66,5 @@ impl<M: Model> Worker<'_, M> {
             Some(worker) => self.sender.post_anti(worker, anti),
             None => self.sender.send_remote(sent.worker, anti, None),
         }
-    }
-
-    /// Lazy cancellation: an event was handled again, and did not send all of what it sent before.
-    #[cold]
-    pub(super) fn cancel_not_resent(&mut self) {
-        for held in std::mem::take(&mut self.sender.resend) {
-            self.take_back(held.sent);
-        }
-        self.cancel();
-    }
-
-    /// Cancels all that lazy cancellation holds.
-    pub(super) fn cancel_held(&mut self) {
-        for (_, held) in std::mem::take(&mut self.held) {
-            for held in held {
-                self.take_back(held.sent);
-            }
-        }
-        self.cancel();
     }
 }

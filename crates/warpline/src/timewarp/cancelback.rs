@@ -141,7 +141,7 @@ impl<M: Model> Worker<'_, M> {
             self.cancel_back();
         }
         if self.flow.shortage.is_tightest() {
-            self.collect_all();
+            self.fossil_collect();
         }
         self.shrink_logs();
         if self.buffers.is_common() || self.flow.shortage.stuck >= STUCK {

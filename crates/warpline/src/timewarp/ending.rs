@@ -31,7 +31,7 @@ impl<M: Model> Worker<'_, M> {
         if let Some(outcome) = self.sender.gvt.adopt(&self.shared.gvt) {
             self.receive_lps();
             self.gvt = outcome.gvt.max(self.gvt);
-            self.fossil_collect(false);
+            self.fossil_collect();
         }
         if let Err(undelivered) = self.deliver_outputs(true) {
             self.shared.fail_in_output(self.me, undelivered);

@@ -66,11 +66,6 @@ impl Event {
         Self { lp, ..self }
     }
 
-    /// Whether it is the event of this key, receiver and kind of I/O, whatever its buffer.
-    pub(super) fn is_for(&self, key: EventKey, lp: u32, io: Option<Io>) -> bool {
-        (self.key, self.lp, self.io()) == (key, lp, io)
-    }
-
     /// The anti-message that cancels this event.
     pub(super) const fn anti(self) -> Self {
         Self { tag: self.tag | ANTI, ..self }

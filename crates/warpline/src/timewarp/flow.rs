@@ -179,10 +179,6 @@ impl Flow {
         }
     }
 
-    pub(super) fn is_squeezed(&self) -> bool {
-        self.starved || self.shortage.squeezed().is_some()
-    }
-
     /// A handler found no buffer, after `processed` events in all: no event is handled until GVT
     /// has been computed. `quota` is this worker's share of all buffers.
     pub(super) fn starve(&mut self, processed: u64, quota: f64) {
@@ -348,10 +344,6 @@ impl<M: Model> Worker<'_, M> {
         }
         let [blocks_below, _] = self.shared.settings.engine.free_fractions;
         let is_low = |worker: &Self| worker.free_buffers() < blocks_below * worker.quota();
-        if self.is_gradual && is_low(self) {
-            // A worker that is held back handles nothing, and so would collect nothing.
-            self.collect_all();
-        }
         self.flow.held_back = is_low(self) && !self.is_last();
         self.flow.set_limit(self.shared);
     }

@@ -1,12 +1,10 @@
 //! Fossil collection: events below GVT are committed, and their buffers are free again.
 //!
 //! `block` collects all of it at every new GVT, from the front of the log on (GTW, section 3.2).
-//! `gradual` leaves it there, and takes two records away before each event that is handled: the
-//! work is spread, and a buffer is used again while it is in the cache. `on-the-fly` is for the
-//! buffers what Fujimoto and Panesar describe (*Buffer management in shared-memory Time Warp
-//! systems*, PADS 1995, section 6): a processed buffer returns to its pool at once, with its key,
-//! and the allocator compares that with GVT ([`Buffers::return_early`]). A rollback takes it back.
-//! Records are collected as with `block`.
+//! `on-the-fly` is for the buffers what Fujimoto and Panesar describe (*Buffer management in
+//! shared-memory Time Warp systems*, PADS 1995, section 6): a processed buffer returns to its pool
+//! at once, with its key, and the allocator compares that with GVT ([`Buffers::return_early`]). A
+//! rollback takes it back. Records are collected as with `block`.
 //!
 //! The log is in the order of handling, which is that of keys but for rollbacks. A record at or
 //! above GVT at the front holds up those behind it until GVT has passed it, too.
@@ -28,47 +26,19 @@ use warpline_memory::Buffers;
 use super::{Message, gvt::Bound, heap, history::Record, io::Undelivered, worker::Worker};
 use crate::pending::Entry;
 
-/// Records that are collected gradually before an event makes another.
-const PER_EVENT: usize = 2;
-
 impl<M: Model> Worker<'_, M> {
-    /// Collects the records that a new GVT has committed; all of them if a worker is `short` of
-    /// buffers.
-    pub(super) fn fossil_collect(&mut self, short: bool) {
-        if !self.is_gradual || short || self.must_collect_all() {
-            self.collect_all();
-        }
-    }
-
-    /// Even gradually, all records are collected when buffers are short, and at the end of the
-    /// run.
-    fn must_collect_all(&self) -> bool {
-        self.is_final() || self.flow.is_squeezed()
-    }
-
     /// Whether no event will be rolled back any more.
     pub(super) fn is_final(&self) -> bool {
         self.gvt.reaches(self.shared.end)
     }
 
-    /// Collects all that may go.
-    pub(super) fn collect_all(&mut self) {
+    /// Collects the records that GVT has committed.
+    pub(super) fn fossil_collect(&mut self) {
         while self.drop_front() {}
         self.forget_sent();
         if self.is_on_the_fly {
             self.set_horizon();
         }
-    }
-
-    /// Collects a few records.
-    #[inline]
-    pub(super) fn collect_some(&mut self) {
-        for _ in 0..PER_EVENT {
-            if !self.drop_front() {
-                break;
-            }
-        }
-        self.forget_sent();
     }
 
     /// Drops the notes of what the collected records had sent.

@@ -8,9 +8,9 @@
 //! # Invariants
 //!
 //! - **HIST-A.** Following `prev` from an LP's `last` gives its handled events by descending keys
-//!   and descending positions, down to the first position before the front. With lazy cancellation
-//!   several may have one key for a while: an LP that was rolled back sends new events with the
-//!   sequence numbers of those that are held, and all but one of them will be canceled.
+//!   and descending positions, down to the first position before the front. Several may have one
+//!   key for a while: an LP that was rolled back sends again under the same sequence numbers, and
+//!   all but one of these events will be annihilated.
 //! - **HIST-B.** What a record sent lies in `sent` from its `sent_from` to the next record's.
 //! - **HIST-C.** An undone record stays until the front or the back of the log reaches it, and has
 //!   nothing in `sent` that is still to be canceled.
@@ -59,13 +59,6 @@ pub(super) struct Sent {
     pub(super) event: Event,
     /// The worker that it was sent to; the receiver may have moved on since.
     pub(super) worker: WorkerId,
-}
-
-/// An event that was sent by an event that was undone, and that is sent again perhaps.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
-    pub(super) sent: Sent,
-    pub(super) identity: Option<u64>,
 }
 
 /// A queue in which each item keeps its position; positions are never used again.
@@ -169,27 +162,21 @@ impl<T: Clone> IndexMut<u64> for Ring<T> {
 #[derive(Debug)]
 pub(super) struct SentLog {
     sent: Ring<Sent>,
-    /// The identity of each message, by which lazy cancellation compares them; empty without it.
-    identities: Ring<Option<u64>>,
-    lazy: bool,
     /// How many of them were sent by events that were undone.
     taken_back: usize,
 }
 
 impl SentLog {
-    pub(super) fn new(lazy: bool) -> Self {
+    pub(super) fn new() -> Self {
         let filler = Sent { event: Event::FILLER, worker: WorkerId::default() };
-        Self { sent: Ring::new(filler), identities: Ring::new(None), lazy, taken_back: 0 }
+        Self { sent: Ring::new(filler), taken_back: 0 }
     }
 
     #[inline]
-    pub(super) fn push(&mut self, event: Event, worker: WorkerId, identity: Option<u64>) {
+    pub(super) fn push(&mut self, event: Event, worker: WorkerId) {
         let (_, sent) = self.sent.next();
         sent.event = event;
         sent.worker = worker;
-        if self.lazy {
-            *self.identities.next().1 = identity;
-        }
     }
 
     #[inline]
@@ -221,23 +208,13 @@ impl SentLog {
         self.sent[at]
     }
 
-    pub(super) fn held(&self, at: u64) -> Held {
-        Held { sent: self.sent[at], identity: if self.lazy { self.identities[at] } else { None } }
-    }
-
     #[inline]
     pub(super) fn drop_before(&mut self, front: u64) {
         self.sent.drop_before(front);
-        if self.lazy {
-            self.identities.drop_before(front);
-        }
     }
 
     pub(super) fn drop_from(&mut self, back: u64) {
         self.sent.drop_from(back);
-        if self.lazy {
-            self.identities.drop_from(back);
-        }
     }
 }
 

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`worker`] | the main loop |
 //! | [`receiving`] | step 1: messages are filed |
-//! | [`anti_messages`] | step 2: canceled events are annihilated; direct and lazy cancellation |
+//! | [`anti_messages`] | step 2: canceled events are annihilated; direct cancellation |
 //! | [`processing`] | step 3: events are handled |
 //! | [`sending`] | what a handler sends with; mail between workers |
 //! | [`straggler`], [`rollback`] | events that come too late, and what they undo |

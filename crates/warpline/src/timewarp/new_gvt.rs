@@ -40,7 +40,7 @@ impl<M: Model> Worker<'_, M> {
         let advanced = self.gvt < outcome.gvt;
         self.statistics.history_peak = self.statistics.history_peak.max(self.history.len());
         self.gvt = outcome.gvt;
-        self.recording_commits(|worker| worker.fossil_collect(Flow::says_short(outcome)));
+        self.recording_commits(Self::fossil_collect);
         self.sender.costs.end(Part::Fossil);
         self.on_remote_gvt();
         let last = self.is_final() || Flow::says_stop(outcome) || Flow::says_failed(outcome);

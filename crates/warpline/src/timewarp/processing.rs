@@ -52,9 +52,6 @@ impl<M: Model> Worker<'_, M> {
             self.prefetch();
             let in_order = event.time() > self.lps[event.lp as usize].last_time;
             if (in_order && event.is_ordinary()) || self.is_next(event, in_order) {
-                if self.is_gradual {
-                    self.collect_some();
-                }
                 if !self.can_save(&event) {
                     self.put_off(event);
                     return;
@@ -124,9 +121,6 @@ impl<M: Model> Worker<'_, M> {
         (lp.last, lp.last_time) = (at, event.time());
         lp.work.count();
         self.sender.costs.lap(Part::Saving);
-        if !self.held.is_empty() {
-            self.sender.resend = self.held.remove(&event.buffer().get()).unwrap_or_default();
-        }
         self.handling = true;
         let message = self.buffers.get(event.buffer());
         let undo = if self.saving.undoes_writes(lp) {
@@ -156,9 +150,6 @@ impl<M: Model> Worker<'_, M> {
         self.statistics.processed += 1;
         if self.is_on_the_fly {
             self.return_early(at);
-        }
-        if !self.sender.resend.is_empty() {
-            self.cancel_not_resent();
         }
         self.sender.costs.lap(Part::Handler);
     }

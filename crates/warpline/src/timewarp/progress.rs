@@ -70,7 +70,7 @@ impl<M: Model> Worker<'_, M> {
     #[inline]
     pub(super) fn show_progress(&self) {
         if let Some(last) = self.last_handled() {
-            // Collected gradually, a record may be below GVT.
+            // A record behind one that GVT has not passed may be below GVT.
             let time = last.key.words()[0].max(self.gvt.0[0]);
             // Ordering: Relaxed; an estimate.
             self.shared.shown[self.me].next.store(time, Ordering::Relaxed);

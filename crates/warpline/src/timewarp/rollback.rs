@@ -36,7 +36,7 @@ impl<M: Model> Worker<'_, M> {
                 // Another one under the same key (HIST-A), handled before.
                 break;
             }
-            self.unsend(at, cut_off);
+            self.unsend(at);
             let is_there = self.take_back_buffer(at);
             assert!(is_there, "FOSSIL-A: the buffer of {:?} was given out", self.history[at].event);
             let record = &mut self.history[at];
@@ -65,20 +65,10 @@ impl<M: Model> Worker<'_, M> {
         self.sender.costs.leave(Part::Rollback);
     }
 
-    /// Takes back the events that a record's event sent, or holds them until it is handled again.
-    fn unsend(&mut self, at: u64, cut_off: bool) {
+    /// Takes back the events that a record's event sent.
+    fn unsend(&mut self, at: u64) {
         let sends = self.history.sends(at, &self.sender.sent);
-        let event = self.history[at].event;
         self.sender.sent.take_back(&sends);
-        if self.sender.lazy {
-            let sent = sends.map(|place| self.sender.sent.held(place));
-            let held = self.held.entry(event.buffer().get()).or_default();
-            held.extend(sent);
-            if cut_off {
-                held.append(&mut self.sender.resend);
-            }
-            return;
-        }
         for place in sends.rev() {
             self.take_back(self.sender.sent.get(place));
         }
@@ -96,14 +86,13 @@ impl<M: Model> Worker<'_, M> {
                 self.cancel();
             }
         }
-        self.cancel_held();
         self.sender.flush();
     }
 
     /// Undoes all events that are not committed.
     pub(super) fn undo_everything(&mut self) {
         self.roll_back_all(self.gvt);
-        self.collect_all();
+        self.fossil_collect();
     }
 
     /// Drops undone records from the back of the log.

@@ -7,7 +7,7 @@
 
 use std::{mem::needs_drop, sync::Arc};
 
-use warpline_core::{EventKey, Fault, Io, LogicalProcess, LpId, Model, UndoPoint, VirtualTime};
+use warpline_core::{EventKey, Fault, Io, LpId, Model, UndoPoint, VirtualTime};
 use warpline_memory::{Block, BufferId, Buffers, switch_to_platform};
 
 use super::{
@@ -16,14 +16,14 @@ use super::{
     event::{Event, key_hash},
     gvt::{Bound, Participant},
     heap,
-    history::{Held, Sent, SentLog},
+    history::{Sent, SentLog},
     lp_memory::LpMemory,
     remote::Remote,
     shared::{Mail, Shared},
     worker::Worker,
 };
 use crate::{
-    handling::{Admission, CutOff, Halt, Sink, Source, Value},
+    handling::{Admission, CutOff, Halt, Sink, Source},
     pending::{AnySet, PendingSet},
     placement::{LpPlace, WorkerId},
     run::Ranks,
@@ -37,8 +37,6 @@ const BLANKS_KEPT: usize = 8;
 /// What a worker's handlers send with.
 #[derive(Debug)]
 pub(super) struct Sender<'r, M: Model> {
-    /// It says which messages are equal, for lazy cancellation.
-    model: &'r M,
     pub(super) shared: &'r Shared<M>,
     pub(super) me: usize,
     pub(super) id: WorkerId,
@@ -60,10 +58,6 @@ pub(super) struct Sender<'r, M: Model> {
     origins: Vec<(u64, Stamp)>,
     is_recorded: bool,
     pub(super) gvt: Participant,
-    /// Lazy cancellation: the events that were sent when the event was handled before, and that
-    /// are not sent again yet.
-    pub(super) resend: Vec<Held>,
-    pub(super) lazy: bool,
     pub(super) cut_off: CutOff,
     /// A blocking I/O event is handled, which has reserved its buffers: the handler is not cut
     /// off for lack of memory.
@@ -76,25 +70,18 @@ pub(super) struct Sender<'r, M: Model> {
 }
 
 impl<'r, M: Model> Sender<'r, M> {
-    pub(super) fn new(
-        model: &'r M,
-        shared: &'r Shared<M>,
-        me: usize,
-        ranks: &'r Ranks<'r>,
-    ) -> Self {
+    pub(super) fn new(shared: &'r Shared<M>, me: usize, ranks: &'r Ranks<'r>) -> Self {
         let remote = shared.remote.as_ref();
         let remote = remote.and_then(|remote| Remote::new(remote, &shared.settings, me, ranks));
-        let lazy = shared.settings.engine.cancellation == crate::Cancellation::Lazy;
         let is_recorded = shared.timeline.is_some();
         Self {
-            model,
             shared,
             me,
             id: shared.directory.global(me),
             admission: shared.admission.clone(),
             places: shared.directory.places(),
             pending: AnySet::new(shared.settings.engine.pending),
-            sent: SentLog::new(lazy),
+            sent: SentLog::new(),
             open: (0..shared.workers()).map(|_| None).collect(),
             addressed: Vec::new(),
             least: Bound::NEVER,
@@ -103,8 +90,6 @@ impl<'r, M: Model> Sender<'r, M> {
             origins: Vec::new(),
             is_recorded,
             gvt: Participant::new(me),
-            resend: Vec::new(),
-            lazy,
             cut_off: CutOff::default(),
             must_send: None,
             costs: Costs::new(shared.settings.engine.measure_costs),
@@ -230,28 +215,6 @@ impl<'r, M: Model> Sender<'r, M> {
         self.least = Bound::NEVER;
     }
 
-    /// The event that was sent when the event was handled before, if it is the same again (lazy
-    /// cancellation).
-    #[inline]
-    fn sent_before(
-        &mut self,
-        key: EventKey,
-        to: LpId,
-        io: Option<Io>,
-        identity: Option<u64>,
-    ) -> Option<Sent> {
-        if self.resend.is_empty() {
-            return None;
-        }
-        let same = |held: &Held| {
-            held.sent.event.is_for(key, to.get(), io)
-                && held.identity.is_some()
-                && held.identity == identity
-        };
-        let place = self.resend.iter().position(same)?;
-        Some(self.resend.swap_remove(place).sent)
-    }
-
     /// Notes where an LP is now.
     pub(super) fn note_place(&mut self, lp: LpId, place: LpPlace) {
         Arc::make_mut(&mut self.places)[lp.index()] = place;
@@ -297,11 +260,10 @@ impl<M: Model> Sending<'_, '_, M> {
         io: Option<Io>,
         (place, worker): (LpPlace, Option<usize>),
         message: impl Source<Message<M>>,
-        identity: Option<u64>,
     ) {
         let Some(worker) = worker else {
             let place = LpPlace { index: to.get(), ..place };
-            return self.sender.send_remote_event(key, place, io, identity, &message.make());
+            return self.sender.send_remote_event(key, place, io, &message.make());
         };
         let Some(buffer) = self.fill(worker, message) else {
             let too_many = |most| Halt::Fault(Fault::TooManyIoSends { most });
@@ -310,7 +272,7 @@ impl<M: Model> Sending<'_, '_, M> {
         };
         let sender = &mut *self.sender;
         let event = Event::new(key, to.get(), io, buffer);
-        sender.sent.push(event, place.worker, identity);
+        sender.sent.push(event, place.worker);
         if place.worker == sender.id {
             sender.pending.insert(event.with_lp(place.index));
         } else {
@@ -369,17 +331,7 @@ impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
         let is_mine = place.worker == sender.id;
         let local = || sender.shared.directory.local(place.worker);
         let local = if is_mine { Some(sender.me) } else { local() };
-        if sender.lazy {
-            let message = message.make();
-            let identity = M::Lp::identity(sender.model, &message);
-            if let Some(sent) = sender.sent_before(key, to, io, identity) {
-                sender.sent.push(sent.event, sent.worker, identity);
-            } else {
-                self.deliver(key, to, io, (place, local), Value(message), identity);
-            }
-        } else {
-            self.deliver(key, to, io, (place, local), message, None);
-        }
+        self.deliver(key, to, io, (place, local), message);
         if let Some(application) = application {
             application.resume();
         }

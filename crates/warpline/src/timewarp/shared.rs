@@ -134,7 +134,7 @@ impl<M: Model> Shared<M> {
     pub(super) const fn buffer_bytes(engine: &TimeWarp) -> u64 {
         let early = match engine.fossil_collection {
             FossilCollection::OnTheFly => Ticket::BYTES,
-            FossilCollection::Block | FossilCollection::Gradual => 0,
+            FossilCollection::Block => 0,
         };
         let state = size_of::<Option<M::Lp>>();
         let event = size_of::<Event>() + size_of::<Record>() + size_of::<Sent>();

@@ -25,9 +25,6 @@
 //! - `annihilate` does not look among what waits with an LP: "ARENA-B: ... waiting".
 //! - `undo_cut_off` undoes another event with the same key, too: an error of another event (9206).
 //! - `Event::cmp` leaves out the receiver: the pending set counts below zero (28 547).
-//! - `sent_before` keeps an event with another message: a wrong state, "LP 0 after 28 events".
-//! - `handle` does not cancel what was not sent again: "TW-B: events were lost or doubled".
-//! - `roll_back_all` leaves what is held: "canceled and held events of 0 at the end".
 //! - `restore` leaves the random stream as it is: "handler ran differently the second time".
 //! - `coast_forward` handles one event too few: "an I/O event was handled speculatively".
 //! - `handle_io` without SAVE-B: "handler ran differently the second time".
@@ -35,7 +32,6 @@
 //! - `undo_writes` does not undo tracked fields: "an I/O event was handled speculatively".
 //! - `drop_front` also collects the event at GVT: "TW-B: lost".
 //! - `drop_front` does not free buffers: "ARENA-A: buffers were lost or doubled".
-//! - `must_collect_all` says no at the end: "handled events were lost or doubled".
 //! - `IoStage::deliver` goes by the fastest worker: "outputs: ..." in another order.
 //! - `deliver_outputs` also takes what is beyond GVT: "TW-B: lost".
 //! - `meet_gvt` comes before the mail: "blocking: ...", an I/O event that never was (17 586).

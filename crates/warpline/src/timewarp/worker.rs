@@ -14,8 +14,6 @@
 //!   was annihilated.
 //! - **TW-C.** No event of a worker is below GVT.
 
-use std::collections::BTreeMap;
-
 use warpline_core::{EventKey, LogicalProcess, LpId, Model, UndoPoint};
 use warpline_memory::{Buffers, Taken};
 
@@ -26,7 +24,7 @@ use super::{
     flow::Flow,
     gvt::Bound,
     heap::CopyRules,
-    history::{Held, NONE, Record, Ring},
+    history::{NONE, Record, Ring},
     load::{Meter, Work},
     moves::Moves,
     recording::Trace,
@@ -67,8 +65,6 @@ pub(super) struct Worker<'r, M: Model> {
     pub(super) meter: Meter,
     /// If what it does is recorded.
     pub(super) trace: Option<Box<Trace>>,
-    /// Lazy cancellation: what undone events had sent, by their buffers.
-    pub(super) held: BTreeMap<u32, Vec<Held>>,
     pub(super) flow: Flow,
     pub(super) gvt: Bound,
     /// Whether this worker has not looked yet whether an LP waits for the event at GVT.
@@ -79,7 +75,6 @@ pub(super) struct Worker<'r, M: Model> {
     /// Whether the handler of the event at the back of the processed list runs.
     pub(super) handling: bool,
     pub(super) outputs: Vec<(EventKey, LpId, Taken<Message<M>>)>,
-    pub(super) is_gradual: bool,
     /// Whether buffers are returned early, and how many records have one that was.
     pub(super) is_on_the_fly: bool,
     pub(super) returned: usize,
@@ -131,7 +126,7 @@ impl<'r, M: Model> Worker<'r, M> {
             is_limited,
             wants_sender: buffers.wants_sender(),
             buffers,
-            sender: Sender::new(model, shared, me, ranks),
+            sender: Sender::new(shared, me, ranks),
             history: Ring::default(),
             saving: Saving::new(settings.saving, &shared.admission, lps, rules),
             canceled: Vec::new(),
@@ -139,7 +134,6 @@ impl<'r, M: Model> Worker<'r, M> {
             moves: Moves::new(shared, me),
             meter: Meter::new(shared.moves.is_some()),
             trace: Trace::take(shared, ranks.me(), me),
-            held: BTreeMap::new(),
             flow: Flow::new(shared),
             gvt: Bound::ZERO,
             is_gvt_new: false,
@@ -147,7 +141,6 @@ impl<'r, M: Model> Worker<'r, M> {
             logs_before: 0,
             handling: false,
             outputs: Vec::new(),
-            is_gradual: settings.fossil_collection == FossilCollection::Gradual,
             is_on_the_fly: settings.fossil_collection == FossilCollection::OnTheFly,
             returned: 0,
             requested_at: 0,

@@ -142,16 +142,13 @@ proptest! {
         what in garbling(),
         nth in 0..60_u64,
         culprit in 0..2_usize,
-        lazy in any::<bool>(),
     ) {
         let ends = network(2, 2).into_iter().enumerate().map(|(rank, inner)| {
             let what = if rank == culprit { what } else { Garbling::Nothing };
             Between { inner, who: Garbled::new(nth, what) }
         });
-        let cancellation = Cancellation::ALL[usize::from(lazy)];
         let all = (0..2).map(|_| {
-            let engine = TimeWarp { cancellation, ..time_warp(1) };
-            simulation(Algorithm::TimeWarp, &spec(None), 1, 20.0).engine(engine)
+            simulation(Algorithm::TimeWarp, &spec(None), 1, 20.0).engine(time_warp(1))
         });
         let outcomes = rankwise::run_on(ends.collect(), all.collect());
         let [Some(first), Some(second)] = &outcomes[..] else {

@@ -7,7 +7,6 @@
 //! | pending events, also those it waits for | in one pass through the pending set | into the pending set |
 //! | processed records, with saved states | out of the middle of the log, as if undone | at the back of the log |
 //! | notes of what it sent | a copy; the rest goes with the records | with the records |
-//! | what lazy cancellation holds | by the buffers of its pending events | the same |
 //! | the buffers of its events | taken back if returned; they get a new owner | returned again |
 //!
 //! Records come to the back of the new worker's log in their order, so HIST-A and HIST-B hold.
@@ -19,7 +18,7 @@ use warpline_memory::Block;
 use super::super::{
     event::Event,
     gvt::Bound,
-    history::{Held, NONE, Record},
+    history::{NONE, Record, Sent},
     saving::{Lp, Saved, SparseCopies},
     worker::Worker,
 };
@@ -35,12 +34,11 @@ pub(in crate::timewarp) struct Package<M: Model> {
     /// Where they were.
     positions: Vec<u64>,
     saved: Vec<Saved<M::Lp>>,
-    sent: Vec<Held>,
+    sent: Vec<Sent>,
     /// With the LP's number.
     pending: Vec<Event>,
     /// Where each of them comes from, if there is a timeline.
     origins: Vec<Stamp>,
-    held: Vec<(u32, Vec<Held>)>,
 }
 
 impl<M: Model> Package<M> {
@@ -60,10 +58,6 @@ impl<M: Model> Package<M> {
 impl<M: Model> Package<M> {
     pub(in crate::timewarp) fn pending(&self) -> &[Event] {
         &self.pending
-    }
-
-    pub(in crate::timewarp) fn held(&self) -> impl Iterator<Item = &Held> {
-        self.held.iter().flat_map(|(_, held)| held)
     }
 
     /// How many events have left their buffers.
@@ -156,7 +150,7 @@ impl<M: Model> Worker<'_, M> {
             saved.push(self.saving.take(at, record.copied));
             records.push(record);
             self.sender.sent.take_back(&notes);
-            sent.extend(notes.map(|place| self.sender.sent.held(place)));
+            sent.extend(notes.map(|place| self.sender.sent.get(place)));
             self.history[at].undone = true;
         }
         if let Some(last) = self.lps.get(index as usize) {
@@ -167,12 +161,12 @@ impl<M: Model> Worker<'_, M> {
                 at = self.history[at].prev;
             }
         }
-        let (pending, origins, held) = (Vec::new(), Vec::new(), Vec::new());
-        Package { lp, copies, records, positions, saved, sent, pending, origins, held }
+        let (pending, origins) = (Vec::new(), Vec::new());
+        Package { lp, copies, records, positions, saved, sent, pending, origins }
     }
 
-    /// Takes the pending events of LPs that leave out of the pending set, with what is held until
-    /// they are handled again; the others get their new indices.
+    /// Takes the pending events of LPs that leave out of the pending set; the others get their new
+    /// indices.
     fn pack_pending(&mut self, fates: &[Fate], packages: &mut [Package<M>]) {
         let mut all = Vec::with_capacity(self.sender.pending.len());
         self.sender.pending.drain_into(&mut all);
@@ -185,7 +179,6 @@ impl<M: Model> Worker<'_, M> {
                     if self.sender.is_recorded() {
                         package.origins.push(self.sender.origin(&event));
                     }
-                    package.held.extend(self.held.remove_entry(&event.buffer().get()));
                 }
             }
         }
@@ -212,7 +205,7 @@ impl<M: Model> Worker<'_, M> {
             self.saving.put(&self.history, at, saved, &self.buffers);
             self.statistics.outputs += u64::from(event.io() == Some(Io::NonBlocking));
             for note in &sent[record.sent_from as usize..end] {
-                self.sender.sent.push(note.sent.event, note.sent.worker, note.identity);
+                self.sender.sent.push(note.event, note.worker);
             }
             last = at;
         }
@@ -236,7 +229,6 @@ impl<M: Model> Worker<'_, M> {
         for (event, &origin) in package.pending.iter().zip(&package.origins) {
             self.sender.note_origin(event, origin);
         }
-        self.held.extend(package.held);
         if let Some(memory) = self.sender.memory {
             memory.follow(id, self.me);
         }

@@ -183,13 +183,12 @@ impl<M: Model> Sender<'_, M> {
         key: EventKey,
         to: LpPlace,
         io: Option<Io>,
-        identity: Option<u64>,
         message: &Message<M>,
     ) {
         let Some(remote) = &mut self.remote else { return no_ranks() };
         let event = Event::new(key, to.index, io, remote.outgoing.next_serial());
         self.send_remote(to.worker, event, Some(message));
-        self.sent.push(event, to.worker, identity);
+        self.sent.push(event, to.worker);
         self.costs.leave(Part::Send);
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Called by the hook of the main loop's first step. The receiver gives the message a buffer of its
 //! own, and notes under which key and serial number the event has arrived: by these an anti-message
-//! finds it. Both are needed, for with lazy cancellation several events may have one key for a
-//! while (HIST-A). The note is dropped when GVT is beyond the event.
+//! finds it. The serial number tells an event from one that was sent under the same key after a
+//! rollback. The note is dropped when GVT is beyond the event.
 //!
 //! If there is no buffer, the event waits in the *backlog*, so that the parcels behind it are still
 //! read and GVT is still computed. For GVT an event in the backlog is as pending as any other. Its

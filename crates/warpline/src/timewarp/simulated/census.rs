@@ -77,7 +77,6 @@ pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bou
         let canceled = worker.canceled.iter().map(|&event| ("canceled", event));
         let open = worker.sender.open.iter().flatten().flat_map(|block| &block.items);
         let open = open.map(|&event| ("in open mail", event));
-        let held = worker.held.values().flatten().map(|held| ("held", held.sent.event));
         let backlog = worker.first_of_backlog().map(|event| ("in the backlog", event));
         let kept = worker.moves.kept().map(|&event| ("kept", event));
         let moving = moving(shared, to, |lp| lp.pending().to_vec());
@@ -89,7 +88,6 @@ pub(super) fn check_gvt(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: Bou
             .chain(waiting)
             .chain(canceled)
             .chain(open)
-            .chain(held)
             .chain(backlog);
         for (place, event) in all {
             let key = event.key;
@@ -118,14 +116,12 @@ pub(super) fn check_notices(shared: &Shared<Toy>, workers: &[Worker<'_, Toy>]) {
 struct Places {
     /// The event in each buffer that is in use, and where the event was found.
     events: BTreeMap<u32, (Event, &'static str)>,
-    /// Events that are canceled or held.
+    /// Events that are canceled.
     canceled: BTreeMap<u32, Event>,
     /// Handled events whose messages have left their buffers.
     delivered: u64,
     /// Those of them that have left for lack of use: their buffers were given out again.
     given_out: usize,
-    /// Remote events that are held.
-    held_remote: u64,
 }
 
 impl Places {
@@ -198,13 +194,6 @@ impl Places {
         for &event in &worker.canceled {
             self.cancel(named(event));
         }
-        let moving = moving(shared, me, |lp| lp.held().copied().collect::<Vec<_>>()).concat();
-        for held in worker.held.values().flatten().chain(&moving) {
-            match shared.directory.local(held.sent.worker) {
-                Some(_) => self.cancel(held.sent.event),
-                None => self.held_remote += 1,
-            }
-        }
     }
 
     /// A worker that remembers an event that it has sent finds it where it sent it, unless GVT is
@@ -251,7 +240,7 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
         returned += worker.returned;
     }
     let live = places.events.len() as u64 + places.delivered;
-    let canceled = places.canceled.len() as u64 + places.held_remote;
+    let canceled = places.canceled.len() as u64;
     // Events that were sent to other ranks are not here, and events of theirs are.
     let Exchanged { sent: gone, received: arrived, .. } = exchanged(workers).unwrap_or_default();
     let backlog = workers.iter().map(|worker| worker.backlog()).sum::<usize>() as u64;
@@ -311,11 +300,10 @@ fn check_chains(worker: &Worker<'_, Toy>, gvt: Bound) {
     assert!(end.is_none_or(|end| end == worker.sender.sent.back()), "HIST-B: {end:?}");
 }
 
-/// At the end no event is held or canceled, and every state is one that the sequential run had.
+/// At the end no event is canceled, and every state is one that the sequential run had.
 pub(super) fn check_states(workers: &[Worker<'_, Toy>], known: &[Vec<(f64, u64)>]) {
     for worker in workers {
-        let left = (worker.canceled.len(), worker.held.len());
-        assert_eq!(left, (0, 0), "canceled and held events of {} at the end", worker.me);
+        assert_eq!(worker.canceled.len(), 0, "canceled events of {} at the end", worker.me);
         for lp in &worker.lps {
             let (handled, hash) = (lp.state.handled, lp.state.hash);
             let states = known.get(lp.id.index()).map_or(&[(0.0, 0)][..], |states| states);

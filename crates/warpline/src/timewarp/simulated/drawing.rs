@@ -3,7 +3,7 @@
 use warpline_core::VirtualTime;
 
 use crate::{
-    Cancellation, CheckpointInterval, FossilCollection, PendingKind, StateSaving, StateSavingKind,
+    CheckpointInterval, PendingKind, StateSaving, StateSavingKind,
     settings::{Settings, TimeWarp},
     simulated::Dice,
 };
@@ -23,8 +23,6 @@ pub(super) fn settings(dice: &mut Dice, seed: u64) -> Settings<TimeWarp> {
             (StateSavingKind::Copy, interval) => StateSaving::Copy { interval },
             (other, _) => other.into(),
         },
-        cancellation: dice.pick(Cancellation::ALL),
-        fossil_collection: dice.pick(&[FossilCollection::Block, FossilCollection::Gradual]),
         gvt_interval: 1 + dice.0.below(64) as usize,
         free_fractions: dice.pick(&[[0.1, 0.2], [0.0, 0.0], [0.5, 0.9], [0.9, 0.1]]),
         pin: false,
