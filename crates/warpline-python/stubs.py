@@ -221,8 +221,14 @@ def settings() -> str:
     text = (
         '"""The keywords of calls, for type checkers and editors. Written by ``stubs.py``."""\n\n'
         "from collections.abc import Sequence\nfrom os import PathLike\n"
-        "from typing import Literal, TypedDict\n"
+        "from typing import Literal, TypedDict\n\n"
     )
+    for alias, about, words in [
+        ("ModelName", "The models that are there.", told["run"]),
+        ("EngineName", "The engines.", run["engine"].words),
+    ]:
+        literal = f"Literal[{', '.join(json.dumps(word) for word in words)}]"
+        text += f'{alias} = {folded(literal, "")}\n"""{about}"""\n'
     for head, about, names in classes:
         keys = "\n" + fields(run, names) if names else ""
         text += f'\n\nclass {head}:\n    """{about}"""\n{keys}'

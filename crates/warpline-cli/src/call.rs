@@ -76,8 +76,7 @@ impl Application {
         report(&params, &args, &words, caller)
     }
 
-    /// Runs a model that no list has. The settings are those of [`call`](Self::call), but for
-    /// replications.
+    /// Runs a model that no list has. The settings are those of [`call`](Self::call).
     ///
     /// # Errors
     ///
@@ -89,7 +88,7 @@ impl Application {
     ) -> Result<Value, CallError> {
         let run = || {
             let command = RunArgs::augment_args(clap::Command::new(params.name().to_owned()));
-            let words = flags_of(&command, settings, &refused(&["replications"]))?;
+            let words = flags_of(&command, settings, &refused(&[]))?;
             let matches = command.allow_negative_numbers(true).try_get_matches_from(words)?;
             let args = RunArgs::from_arg_matches(&matches)?;
             reads::refuse(reads::unread(&matches, &args.common))?;
@@ -290,6 +289,8 @@ mod tests {
         assert!(unknown(toml! { quiet = true }).contains("unknown key `quiet`"));
         assert!(unknown(toml! { lps = 0 }).contains("lps"));
         assert!(unknown(toml! { end = nan }).contains("end"));
+        let wrong = unknown(toml! { lps = "ten" });
+        assert_eq!(wrong, "`lps` is 'ten', but must be a whole number");
         let settings = toml! { engine = "timewarp" workers = 2 memory = "4KiB" seed = 7 };
         let error = call(&Command::Run, settings).unwrap_err();
         assert_eq!((error.kind(), &error.place()["seed"]), ("memory", &json!(7)));

@@ -1,10 +1,13 @@
 //! The ways in which a command fails, and their exit statuses.
 
 use std::{
+    error::Error,
     fmt,
     io::{self, Write},
+    num::{IntErrorKind, ParseFloatError, ParseIntError},
 };
 
+use clap::error::{ContextKind, ContextValue};
 use warpline::{ConfigError, RunError, files::SameFile};
 
 /// The ways to fail; each has its exit status.
@@ -72,11 +75,41 @@ impl Failure {
     }
 }
 
-/// The first paragraph of an error of the parser, which says what is wrong; the others are about
-/// the command line.
+/// What is wrong with a key or its value, where nobody has typed a flag: in a configuration file or a
+/// call.
 pub(crate) fn what_is_wrong(error: &clap::Error) -> String {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) if !text.is_empty() => Some(text.as_str()),
+        _ => None,
+    };
+    if let (Some(flag), Some(value), Some(must)) =
+        (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue), demand(error))
+    {
+        let key = flag.trim_start_matches('-').split([' ', '=']).next().unwrap_or(flag);
+        return format!("`{key}` is '{value}', {must}");
+    }
+    // The first paragraph; the others are about the command line.
     let text = error.to_string();
     text.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default().to_owned()
+}
+
+/// What a value must be.
+fn demand(error: &clap::Error) -> Option<String> {
+    if let Some(ContextValue::Strings(words)) = error.get(ContextKind::ValidValue) {
+        return Some(format!("but must be one of {}", words.join(", ")));
+    }
+    let source = error.source()?;
+    let must = if let Some(whole) = source.downcast_ref::<ParseIntError>() {
+        match whole.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "but must be a smaller number",
+            _ => "but must be a whole number",
+        }
+    } else if source.is::<ParseFloatError>() {
+        "but must be a number"
+    } else {
+        return Some(format!("which cannot be: {source}"));
+    };
+    Some(must.to_owned())
 }
 
 /// Prints the message on standard error in one write: the pieces of two writes may end up apart,

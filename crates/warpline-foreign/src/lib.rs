@@ -30,4 +30,4 @@ mod words;
 pub use call::{Handler, HandlerContext, LAYOUT};
 pub use failures::{Failure, Failures, Role};
 pub use fields::{Field, Number};
-pub use model::{Description, ForeignModel, States};
+pub use model::{Description, Finish, ForeignModel, States};

@@ -55,6 +55,27 @@ pub struct Description {
     pub lookahead: Option<f64>,
     /// Where LPs send to, if that is few others: each sender with its links.
     pub links: Option<Vec<(LpId, Link)>>,
+    /// What computes the results of a run, if it has any beside the states.
+    pub finish: Option<Finish>,
+}
+
+/// Computes the results of a run from the states of all LPs at its end, one LP's words after the
+/// other's, and the virtual time up to which it ran: always the same figures, in the same order.
+/// Runs that go on at one time call it at one time.
+#[derive(Clone)]
+pub struct Finish(Arc<dyn Fn(&[u64], f64) -> Vec<Figure> + Send + Sync>);
+
+impl Finish {
+    /// This function.
+    pub fn new(finish: impl Fn(&[u64], f64) -> Vec<Figure> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(finish))
+    }
+}
+
+impl fmt::Debug for Finish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Finish").finish_non_exhaustive()
+    }
 }
 
 /// A model with foreign handlers, ready to run. Clones share what a run leaves behind.
@@ -175,12 +196,12 @@ impl<S: Words, M> Clone for ForeignLp<S, M> {
     }
 }
 
-/// The states are not figures: whoever made the model asks it for them.
-struct Done;
+/// The results. The states are not among them: whoever made the model asks it for those.
+struct Done(Vec<Figure>);
 
 impl Results for Done {
     fn figures(&self) -> Vec<Figure> {
-        Vec::new()
+        self.0.clone()
     }
 }
 
@@ -194,6 +215,7 @@ fn hash<S, M: Words>(model: &Foreign<S, M>, message: &M) -> u64 {
 impl<S: Words, M: Words> LogicalProcess for ForeignLp<S, M> {
     type Model = Foreign<S, M>;
     type Message = M;
+    /// The words of the state, and those of the time of the end.
     type Summary = Vec<u64>;
 
     fn start(&mut self, model: &Self::Model, cx: &mut impl Context<M>) {
@@ -235,8 +257,9 @@ impl<S: Words, M: Words> LogicalProcess for ForeignLp<S, M> {
         message.heap_bytes()
     }
 
-    fn finish(self, model: &Self::Model, _: VirtualTime) -> Vec<u64> {
-        self.state.get()[..model.inner.description.state_words].to_vec()
+    fn finish(self, model: &Self::Model, end: VirtualTime) -> Vec<u64> {
+        let state = &self.state.get()[..model.inner.description.state_words];
+        [state, &[end.get().to_bits()]].concat()
     }
 }
 
@@ -258,10 +281,17 @@ impl<S: Words, M: Words> Model for Foreign<S, M> {
         ForeignLp { state, message: PhantomData }
     }
 
-    fn reduce(&self, states: impl Iterator<Item = Vec<u64>>) -> Done {
-        let states = states.flatten().collect();
+    fn reduce(&self, summaries: impl Iterator<Item = Vec<u64>>) -> Done {
+        let (mut states, mut end) = (States::new(), 0.0);
+        for summary in summaries {
+            let Some((last, state)) = summary.split_last() else { continue };
+            end = f64::from_bits(*last);
+            states.extend(state);
+        }
+        let finish = self.inner.description.finish.as_ref();
+        let figures = finish.map_or_else(Vec::new, |Finish(finish)| finish(&states, end));
         *self.inner.states.lock().unwrap_or_else(PoisonError::into_inner) = states;
-        Done
+        Done(figures)
     }
 
     fn lookahead(&self) -> Option<f64> {

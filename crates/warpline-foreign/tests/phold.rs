@@ -176,6 +176,7 @@ fn describe(
         identity: String::new(),
         lookahead: Some(LOOKAHEAD),
         links: None,
+        finish: None,
     }
 }
 

@@ -4,11 +4,13 @@ import warpline_sim as wl
 
 
 def main() -> None:
-    model = dict(lps=1024, population=16384, lookahead=0.5, end=20)
+    engines: list[wl.EngineName] = ["sequential", "conservative", "timewarp", "speculative", "auto"]
     digests = set()
-    for engine in ["sequential", "conservative", "timewarp", "speculative", "auto"]:
-        workers = {} if engine in ("sequential", "auto") else {"workers": 2}
-        report = wl.run("phold", engine=engine, **workers, **model)
+    for engine in engines:
+        workers = None if engine in ("sequential", "auto") else 2
+        report = wl.run(
+            "phold", lps=1024, population=16384, lookahead=0.5, end=20, engine=engine, workers=workers
+        )
         digests.add(report.digest)
         print(f"{engine:<12}  {report.events_per_second / 1e6:6.2f} M events/s  {report.digest}")
     assert len(digests) == 1, "a bug in Warpline: please report it"

@@ -58,9 +58,10 @@ def main() -> None:
     params = Params(population=1024, remote=0.9, mean=1.0, lookahead=0.1)
     in_rust = wl.run("phold", lps=256, population=1024, remote=0.9, lookahead=0.1, end=200)
     print(f"{'in Rust':32} {in_rust.digest}")
-    for engine in ("sequential", "conservative", "speculative", "timewarp"):
-        workers = {} if engine == "sequential" else {"workers": 2}
-        report = model.run(params, lps=256, end=200, lookahead=0.1, engine=engine, **workers)
+    engines: list[wl.EngineName] = ["sequential", "conservative", "speculative", "timewarp"]
+    for engine in engines:
+        workers = None if engine == "sequential" else 2
+        report = model.run(params, lps=256, end=200, lookahead=0.1, engine=engine, workers=workers)
         rate = report.events_per_second / 1e6
         print(f"{'in Python, ' + engine:32} {report.digest} {rate:6.2f} million events/s")
         assert report.digest == in_rust.digest

@@ -3,6 +3,8 @@
 Jobs go from server to server. A server holds at most eight; a job that finds it full goes on.
 """
 
+from typing import Annotated
+
 import numpy as np
 
 import warpline_sim as wl
@@ -16,7 +18,7 @@ class Server:
     #: The jobs here, oldest first, from `head` on: when they came.
     head: wl.i64
     length: wl.i64
-    came: wl.f64[8]
+    came: Annotated[wl.Array[wl.f64], 8]
     #: Time that jobs have spent here.
     spent: wl.f64
 
@@ -73,9 +75,14 @@ def finish(states, params, end):
 
 def main() -> None:
     network = Network(service=0.2, route=np.roll(np.arange(64), 1))
-    for engine in ("sequential", "timewarp"):
+    engines: list[wl.EngineName] = ["sequential", "timewarp"]
+    for engine in engines:
         report = model.run(network, lps=64, end=200, engine=engine)
         print(f"{engine:12} {report.digest} {dict(report.results)}")
+    report = model.replicate(network, 20, lps=64, end=200)
+    width = (report.half_width_95 or {})["mean_time"]
+    print(f"time at a server: {report.results['mean_time']:.4f} ± {width:.4f}")
+    print(model.sweep(network, {"service": [0.1, 0.2, 0.3]}, lps=64, end=200))
 
 
 if __name__ == "__main__":

@@ -3,12 +3,18 @@
 
 #![expect(unsafe_code, reason = "handlers come as addresses")]
 
-use std::{collections::BTreeMap, mem::transmute};
+use std::{
+    collections::BTreeMap,
+    mem::transmute,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
 
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
-use warpline::{Link, LpId, Stream};
+use warpline::{Figure, Link, LpId, Stream};
 use warpline_cli::{Application, Caller, ModelParams};
-use warpline_foreign::{Description, Failure, Field, ForeignModel, Handler, LAYOUT, Number, Role};
+use warpline_foreign::{
+    Description, Failure, Field, Finish, ForeignModel, Handler, LAYOUT, Number, Role,
+};
 
 use crate::calls::{Setting, exception, looked_after};
 
@@ -49,25 +55,77 @@ pub(crate) struct Written {
     lookahead: Option<f64>,
     /// Sender, receiver and lookahead of each link.
     links: Option<Vec<(u32, u32, f64)>>,
+    /// From the states at the end of a run, and its end, to the names and values of results.
+    finish: Option<Py<PyAny>>,
+}
+
+/// The results of a model's runs, which a function of Python computes.
+struct Finishing {
+    finish: Py<PyAny>,
+    /// The names of the results, which are those of the first run that is over.
+    names: OnceLock<Vec<String>>,
+    /// The first exception of the function.
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl Finishing {
+    fn results(&self, states: &[u64], end: f64) -> Vec<Figure> {
+        let told = Python::attach(|py| -> PyResult<Vec<(String, f64)>> {
+            Ok(self.finish.call1(py, (bytes(py, states), end))?.extract(py)?)
+        });
+        let told = told.unwrap_or_else(|error| {
+            self.fail(error);
+            Vec::new()
+        });
+        let names = || told.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let known = self.names.get_or_init(names);
+        if *known != names() {
+            let (first, other) = (known.join(", "), names().join(", "));
+            let what = format!("`finish` returned {first} for a run, and {other} for another one");
+            self.fail(PyValueError::new_err(what));
+        }
+        // The same figures in the same order, whatever was raised.
+        let value =
+            |name: &str| told.iter().find(|(other, _)| other == name).map(|(_, value)| *value);
+        let figure = |name: &String| {
+            Figure::new(name.clone(), value(name).unwrap_or(f64::NAN), "", "a result of the model")
+        };
+        known.iter().map(figure).collect()
+    }
+
+    fn fail(&self, error: PyErr) {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    fn take_raised(&self) -> Option<PyErr> {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 /// Runs a model, and returns its report as JSON, and the states at its end.
 #[pyfunction]
 pub(crate) fn run_model<'py>(
     py: Python<'py>,
-    model: Written,
+    mut model: Written,
     settings: Vec<(String, Setting)>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, Bound<'py, PyBytes>)> {
     let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
     let shown = serde_json::from_str(&model.shown).map_err(|error| wrong(&error))?;
     let name = model.name.clone();
-    let foreign = foreign(model).map_err(|error| wrong(&error))?;
+    let finishing = model.finish.take().map(|finish| {
+        Arc::new(Finishing { finish, names: OnceLock::new(), raised: Mutex::default() })
+    });
+    let foreign = foreign(model, finishing.clone()).map_err(|error| wrong(&error))?;
     let settings = settings.into_iter().map(|(key, value)| (key, value.into())).collect();
     let made = foreign.clone();
     let params = ModelParams::made(name, shown, move || made.clone().into_any());
     let work = |caller: Caller<'_>| Application::call_made(&params, settings, caller);
-    match looked_after(py, progress, work)? {
+    let outcome = looked_after(py, progress, work)?;
+    if let Some(raised) = finishing.and_then(|finishing| finishing.take_raised()) {
+        return Err(raised);
+    }
+    match outcome {
         Ok(report) => Ok((report.to_string(), bytes(py, &foreign.take_states()))),
         Err(error) => {
             let raised = exception(py, &error)?;
@@ -100,7 +158,10 @@ fn bytes<'py>(py: Python<'py>, words: &[u64]) -> Bound<'py, PyBytes> {
     PyBytes::new(py, &bytes)
 }
 
-fn foreign(model: Written) -> Result<ForeignModel, warpline::ConfigError> {
+fn foreign(
+    model: Written,
+    finishing: Option<Arc<Finishing>>,
+) -> Result<ForeignModel, warpline::ConfigError> {
     let words = |bytes: &[u8]| -> Vec<u64> {
         bytes.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).collect()
     };
@@ -122,6 +183,8 @@ fn foreign(model: Written) -> Result<ForeignModel, warpline::ConfigError> {
         lookahead: model.lookahead,
         links: model.links.map(|links| links.into_iter().map(link).collect()),
         name: model.name,
+        finish: finishing
+            .map(|finishing| Finish::new(move |states, end| finishing.results(states, end))),
     };
     // SAFETY: the handlers are compiled with checks of bounds, hold no state of their own, and
     // return every exception as a status; Python keeps them and their data until the run is over.

@@ -69,7 +69,10 @@ def test_info_describes_models() -> None:
     ("settings", "what"),
     [
         (dict(lpz=3), "unknown key `lpz`; did you mean `lps`"),
-        (dict(lps="many"), "many"),
+        (dict(lps="ten"), "^`lps` is 'ten', but must be a whole number$"),
+        (dict(lps=2.5), "^`lps` is '2.5', but must be a whole number$"),
+        (dict(mean="long"), "^`mean` is 'long', but must be a number$"),
+        (dict(engine="wrap"), "^`engine` is 'wrap', but must be one of auto, sequential"),
         (dict(lps=0), "lps"),
         (dict(format="json"), "unknown key `format`"),
         (dict(engine="warp"), "warp"),

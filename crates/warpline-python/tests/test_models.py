@@ -1,9 +1,11 @@
 """Models written in Python: the same results as in Rust, on every engine, and errors for people."""
 
 import pickle
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pytest
@@ -203,8 +205,127 @@ def test_mistakes_are_found_before_the_run():
     assert "3 arguments" in refused(arguments)
 
 
+@pytest.mark.parametrize(
+    ("value", "told"), [("[1, 2]", "a list"), ("(1, 2)", "a tuple"), ("{}", "a dictionary")]
+)
+def test_a_list_in_the_place_of_a_number(value, told, tmp_path):
+    """In a state, in a message, and where only the compiler sees it."""
+    text = (
+        "import warpline_sim as wl\n"
+        "@wl.state\nclass S:\n    q: wl.i64\n"
+        "@wl.message\nclass M:\n    hops: wl.u8\n"
+        "@wl.params\nclass P: pass\n"
+        "model = wl.Model('m', S, M, P)\n"
+        "@model.start\ndef start(state, cx):\n    cx.send(cx.me, 1.0)\n"
+        "@model.handler\ndef handle(state, msg, cx):\n    {body}\n"
+    )
+    script = tmp_path / "model.py"
+    for body, field in [
+        (f"state.q = {value}", f"the field `q` of `S` is i64, and {told} does not fit"),
+        (f"cx.send(0, 1.0, hops={value})", f"the field `hops` of `M` is u8, and {told} does not"),
+    ]:
+        script.write_text(text.format(body=body))
+        with pytest.raises(wl.ConfigurationError, match=field) as raised:
+            runpy.run_path(str(script))
+        assert f"{script}:16: " in str(raised.value)
+    script.write_text(text.format(body="found = [1, 2]\n    state.q = found"))
+    model = runpy.run_path(str(script))["model"]
+    with pytest.raises(wl.ConfigurationError, match="cannot be compiled") as raised:
+        model.run(lps=1, end=2)
+    assert str(raised.value).startswith(f"{script}:17: ") and "`state.q = found`" in str(raised.value)
+
+
+@wl.state
+class Sum:
+    total: wl.f64
+    recent: Annotated[wl.Array[wl.f64], 2]
+
+
+@wl.message
+class Value:
+    value: wl.f64
+
+
+@wl.params
+class Means:
+    mean: wl.f64 = 2.0
+    weights: wl.Array[wl.f64]
+
+
+sums = wl.Model("sums", Sum, Value, Means)
+
+
+@sums.start
+def begin(state, cx):
+    cx.send(cx.me, cx.exponential(1.0), value=cx.exponential(cx.model.mean))
+
+
+@sums.handler
+def add(state, msg, cx):
+    state.total += msg.value * cx.model.weights[0]
+    state.recent[0], state.recent[1] = msg.value, state.recent[0]
+    cx.send(cx.me, cx.exponential(1.0), value=cx.exponential(cx.model.mean))
+
+
+@sums.finish
+def results(states, params, end):
+    if params.weights[0] < 0:
+        raise ValueError("a weight below 0")
+    return {"rate": states["total"].sum() / (end * len(states)), "end": end}
+
+
+MEANS = {"weights": [1.0]}
+
+
+def test_parameters_have_defaults():
+    given = sums.run(Means(weights=[1.0], mean=2.0), lps=4, end=50)
+    assert sums.run(MEANS, lps=4, end=50).digest == given.digest
+    assert sums.run(MEANS | {"mean": 1.0}, lps=4, end=50).digest != given.digest
+    assert given.states["recent"].shape == (4, 2) and sums.dtype == Sum.dtype
+    with pytest.raises(wl.ConfigurationError, match="fields of states and messages begin with 0"):
+
+        @wl.state
+        class State:
+            count: wl.i64 = 5
+
+
+def test_replications_of_a_model():
+    report = sums.replicate(MEANS, 6, lps=8, end=100, seed=3)
+    assert report.replications == 6 and report.states is None and report.results["end"] == 100
+    rates = report.runs.column("rate")
+    assert len(set(rates)) == 6 and np.mean(rates) == pytest.approx(report.results["rate"])
+    assert report.half_width_95["rate"] > 0 == report.half_width_95["end"]
+    one = sums.run(MEANS, lps=8, end=100, seed=report.runs[2]["seed"])
+    assert (one.digest, one.results["rate"]) == (report.runs[2]["digest"], rates[2])
+    precise = sums.run(MEANS, lps=8, end=100, precision="rate:10%")
+    assert precise.replications > 1 and precise.to_dict()["precision_reached"]
+
+
+def test_what_finish_raises_is_raised():
+    for call in (sums.run, sums.replicate):
+        with pytest.raises(ValueError, match="a weight below 0"):
+            call({"weights": [-1.0]}, lps=2, end=10)
+
+
+def test_a_sweep_of_a_model():
+    table = sums.sweep(MEANS, {"mean": [1.0, 3.0], "seed": [1, 2]}, lps=4, end=50)
+    assert table.column("mean") == [1.0, 1.0, 3.0, 3.0] and table.column("seed") == [1, 2, 1, 2]
+    for row in table:
+        one = sums.run(MEANS | {"mean": row["mean"]}, lps=4, end=50, seed=row["seed"])
+        assert (row["digest"], row["rate"]) == (one.digest, one.results["rate"])
+    sizes = sums.sweep(MEANS, {"lps": [2, 4]}, end=10)
+    assert sizes.column("lps") == [2, 4]
+    with pytest.raises(wl.ConfigurationError, match="unknown key `maen`"):
+        sums.sweep(MEANS, {"maen": [1.0]}, lps=4, end=50)
+
+
 def test_wrong_values():
     run = phold.model.run
+    for value, must in [("ten", "must be i64"), (1.5, "must be i64"), ([1, 2], "must be i64")]:
+        with pytest.raises(wl.ConfigurationError, match=f"`Params.population` is .*{must}"):
+            run(PARAMS | {"population": value}, lps=4, end=1)
+    with pytest.raises(wl.ConfigurationError, match="`Means.weights` is .* an array of f64"):
+        sums.run({"weights": ["a"]}, lps=4, end=1)
     with pytest.raises(wl.ConfigurationError, match="did you mean `remote`"):
         run({"remot": 0.5}, lps=4, end=1)
     with pytest.raises(wl.ConfigurationError, match="lps"):
@@ -226,7 +347,7 @@ def test_wrong_values():
 
 
 def test_states_can_be_given():
-    states = np.zeros(4, phold.Node.dtype)
+    states = np.zeros(4, phold.model.dtype)
     states["handled"] = [1, 2, 3, 4]
     report = phold.model.run(PARAMS, lps=4, end=0, states=states)
     assert report.states["handled"].tolist() == [1, 2, 3, 4]

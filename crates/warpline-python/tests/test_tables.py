@@ -23,6 +23,27 @@ def test_a_table_is_a_sequence_of_rows() -> None:
         table.column("list")
 
 
+def test_a_table_prints_its_rows() -> None:
+    assert repr(wl.Table(ROWS)).splitlines() == [
+        "<Table: 2 rows>",
+        "name  whole                large  part    is  more",
+        "   a      1  9223372036854775808   0.5  True     -",
+        "   b     -2                    1     2     -     7",
+    ]
+    long = wl.Table([{"number": number, "square": 1.5 * number} for number in range(1000)])
+    lines = repr(long).splitlines()
+    assert lines[0] == "<Table: 1000 rows>" and len(lines) == 2 + 20 + 1
+    assert lines[2].split() == ["0", "0"] and lines[-1].split() == ["999", "1498.5"]
+    assert lines[12].split() == ["…", "…"]
+    wide = wl.Table([{f"column_{number}": number for number in range(30)}])
+    lines = repr(wide).splitlines()
+    assert all(len(line) <= 100 for line in lines[1:])
+    assert lines[0].startswith("<Table: 1 row, and the columns column_") and "column_29" in lines[0]
+    assert "<td>-2</td>" in wl.Table(ROWS)._repr_html_()
+    assert "&lt;b&gt;" in wl.Table([{"<b>": "<b>"}])._repr_html_()
+    assert repr(wl.Table([])) == "<Table: 0 rows>"
+
+
 def test_pyarrow_reads_it() -> None:
     pyarrow = pytest.importorskip("pyarrow")
     table = pyarrow.table(wl.Table(ROWS))

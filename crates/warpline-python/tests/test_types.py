@@ -1,6 +1,7 @@
 """The types: mypy accepts the package and finds mistakes in calls; what is generated is what the
 native part has."""
 
+import os
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ PROJECT = Path(__file__).parent.parent
 #: Calls, with what mypy says about a line in a comment.
 CALLS = '''
 from pathlib import Path
+from typing import Annotated
 
 import warpline_sim as wl
 
@@ -29,15 +31,40 @@ wl.lab("fig3", quick=True, workers=[1, 2])
 wl.lab("fig3", quik=True)  # Unexpected keyword
 
 
+wl.run("psc")  # incompatible type
+settings: wl.RunSettings = {"engine": "timewarp", "workers": 2}
+wl.run("phold", **settings)
+
+
+@wl.params
+class Params:
+    mean: wl.f64
+    jobs: wl.i64 = 3
+    weights: wl.Array[wl.f64]
+    near: Annotated[wl.Array[wl.i32], 4]
+
+
+params = Params(mean=1, weights=[0.5, 1.0], near=(1, 2, 3, 4))
+params.weights[0] + params.mean + params.jobs + params.near[3]
+Params(mean="one", weights=[], near=[])  # incompatible type
+Params(maen=1.0, mean=1.0, weights=[], near=[])  # Unexpected keyword
+params.jbos  # has no attribute
+
+
 def own(model: wl.Model) -> None:
     model.run(lps=8, end=100, engine="timewarp", workers=2, saving="copy")
     model.run(lps=8, end=100, wokers=2)  # Unexpected keyword
     model.run(lps=8, channels=12)  # Unexpected keyword
+    model.run(lps=8, precision="5%")
+    model.replicate(params, 8, lps=8, end=100, lookahead=0.1)
+    model.replicate(params, 8, lps=8, ned=100)  # Unexpected keyword
+    model.sweep(params, {"mean": [0.5, 1.0], "lps": [8, 16]}, end=100)
 '''
 
 
-def told(*command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *command], capture_output=True, text=True)
+def told(*command: str, **env: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, **env}
+    return subprocess.run([sys.executable, *command], capture_output=True, text=True, env=env)
 
 
 def check(*command: str) -> None:
@@ -58,6 +85,20 @@ def test_stubs_are_those_of_the_native_part() -> None:
 
 def test_generated_files_are_up_to_date() -> None:
     check(str(PROJECT / "stubs.py"), "--check")
+
+
+def test_the_examples_are_typed() -> None:
+    examples = [str(path) for path in sorted((PROJECT / "examples").glob("*.py"))]
+    check("-m", "mypy", "--config-file=", *examples)
+
+
+def test_a_program_is_checked_where_numba_is_not_there(tmp_path: Path) -> None:
+    """What this package may import is not the user's concern."""
+    example = str(PROJECT / "examples" / "phold.py")
+    path = str(PROJECT / "python")
+    arguments = ["-m", "mypy", "--config-file=", "--no-site-packages", example]
+    result = told(*arguments, MYPYPATH=path, MYPY_CACHE_DIR=str(tmp_path))
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_mistakes_in_calls_are_found(tmp_path: Path) -> None:

@@ -18,36 +18,37 @@ from ._errors import (
 )
 from ._lab import Findings, figures, lab
 from ._report import Report
+from ._settings import EngineName, ModelName, RunSettings
 from ._table import Table
 
 if TYPE_CHECKING:
+    # What numbers are to handlers in the interpreter, and to whoever gives them.
+    from builtins import float as f32
+    from builtins import float as f64
+    from builtins import int as i8
+    from builtins import int as i16
+    from builtins import int as i32
+    from builtins import int as i64
+    from builtins import int as u8
+    from builtins import int as u16
+    from builtins import int as u32
+    from builtins import int as u64
+
     from ._models._model import Model
-    from ._models._records import (
-        Array,
-        f32,
-        f64,
-        i8,
-        i16,
-        i32,
-        i64,
-        message,
-        params,
-        state,
-        u8,
-        u16,
-        u32,
-        u64,
-    )
+    from ._models._records import Array, message, params, state
 
 __all__ = [
     "Array",
     "Model",
     "ConfigurationError",
     "DifferenceFound",
+    "EngineName",
     "Findings",
     "ModelError",
+    "ModelName",
     "OutOfMemory",
     "Report",
+    "RunSettings",
     "Table",
     "WarplineError",
     "f32",

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from . import _native, _progress
 from ._report import Report
-from ._settings import ReplicateSettings, RunSettings, SweepSettings
+from ._settings import ModelName, ReplicateSettings, RunSettings, SweepSettings
 from ._table import Table
 
 #: ``True`` for a bar (if tqdm is installed), or a function that is called with the part that is
@@ -35,7 +35,7 @@ def settings_of(keywords: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return [(key, _word(value)) for key, value in keywords.items() if value is not None]
 
 
-def run(model: str, *, progress: Progress = False, **settings: Unpack[RunSettings]) -> Report:
+def run(model: ModelName, *, progress: Progress = False, **settings: Unpack[RunSettings]) -> Report:
     """Runs a model, and returns its report.
 
     The settings are the flags of ``warpline run MODEL``, with ``_`` in place of ``-``::
@@ -54,7 +54,7 @@ def run(model: str, *, progress: Progress = False, **settings: Unpack[RunSetting
 
 
 def replicate(
-    model: str,
+    model: ModelName,
     replications: int,
     *,
     progress: Progress = False,
@@ -66,7 +66,7 @@ def replicate(
 
 
 def sweep(
-    model: str,
+    model: ModelName,
     vary: Mapping[str, Iterable[Any]],
     *,
     progress: Progress = False,
@@ -88,6 +88,6 @@ def sweep(
         return Table(json.loads(_native.sweep(model, values, settings_of(settings), show)))
 
 
-def info(model: str | None = None) -> Any:
+def info(model: ModelName | None = None) -> Any:
     """What a model's parameters, results and workloads are; without one, a list of all."""
     return json.loads(_native.describe(model))

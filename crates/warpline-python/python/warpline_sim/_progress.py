@@ -1,5 +1,8 @@
 """Progress: a bar of tqdm, or a function of the caller's."""
 
+# Whoever checks a program of theirs need not have all that this may import.
+# mypy: disable-error-code="import-not-found, import-untyped"
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

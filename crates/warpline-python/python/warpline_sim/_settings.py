@@ -4,6 +4,14 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Literal, TypedDict
 
+ModelName = Literal["phold", "hypercube", "pcs", "circuit", "traffic"]
+"""The models that are there."""
+EngineName = Literal[
+    "auto", "sequential", "conservative", "timewarp", "speculative", "reverse-check",
+    "profile", "intervals",
+]
+"""The engines."""
+
 
 class CommonSettings(TypedDict, total=False):
     """Of every run."""

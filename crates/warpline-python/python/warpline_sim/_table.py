@@ -1,8 +1,12 @@
 """Tables that Arrow, polars, pandas and DuckDB read without a copy in Python."""
 
+# Whoever checks a program of theirs need not have all that this may import.
+# mypy: disable-error-code="import-not-found, import-untyped"
+
 from __future__ import annotations
 
 import csv
+import html
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,13 +14,17 @@ from typing import Any
 
 from . import _native
 
+#: Rows that are printed of a longer table: half of them from its beginning.
+_ROWS_SHOWN = 20
+
 
 class Table(Sequence[Mapping[str, Any]]):
     """Rows with named cells: of a sweep, of replications, of a file.
 
     ``table[0]`` is a row, ``table["calls"]`` a column, an array of NumPy. It has the Arrow C stream
     interface: ``polars.DataFrame(table)``, ``pyarrow.table(table)``,
-    ``pandas.DataFrame.from_arrow(table)`` (pandas 3) and DuckDB read it.
+    ``pandas.DataFrame.from_arrow(table)`` (pandas 3) and DuckDB read it. ``print(table)`` shows its
+    first and last rows.
     """
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -87,7 +95,45 @@ class Table(Sequence[Mapping[str, Any]]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"<Table: {len(self)} rows of {', '.join(self._names)}>"
+        shown, names, left_out = self._shown()
+        head = f"<Table: {len(self)} {'row' if len(self) == 1 else 'rows'}{left_out}>"
+        cells = [names, *([_cell(row.get(name)) for name in names] for row in shown)]
+        widths = [max(map(len, column)) for column in zip(*cells)]
+        lines = ["  ".join(map(str.rjust, line, widths)) for line in cells] if names else []
+        if len(shown) < len(self):
+            lines.insert(1 + len(shown) // 2, "  ".join("…".rjust(width) for width in widths))
+        return "\n".join([head, *lines])
+
+    def _repr_html_(self) -> str:
+        shown, names, left_out = self._shown(most_width=1000)
+        cells = ([_cell(row.get(name)) for name in names] for row in shown)
+        rows = "".join(f"<tr>{''.join(f'<td>{html.escape(c)}</td>' for c in row)}</tr>" for row in cells)
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        caption = f"<caption>{len(self)} rows{html.escape(left_out)}</caption>"
+        return f"<table>{caption}<tr>{head}</tr>{rows}</table>"
+
+    def _shown(self, most_width: int = 100) -> tuple[list[dict[str, Any]], list[str], str]:
+        """The rows and the columns that fit, and in words what is left out."""
+        rows = self._rows
+        if len(rows) > _ROWS_SHOWN:
+            rows = rows[: _ROWS_SHOWN // 2] + rows[-_ROWS_SHOWN // 2 :]
+        names: list[str] = []
+        width = 0
+        for name in self._names:
+            width += 2 + max(len(text) for text in (name, *(_cell(row.get(name)) for row in rows)))
+            if width > most_width and names:
+                break
+            names.append(name)
+        others = self._names[len(names) :]
+        left_out = f", and the columns {', '.join(others)}" if others else ""
+        return rows, names, left_out
+
+
+def _cell(value: Any) -> str:
+    """A cell as text."""
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _typed(name: str, cells: Sequence[str]) -> list[Any]:

@@ -1,28 +1,36 @@
 """Compiled handlers: loaded from files that were written before, or compiled, and written.
 
-The name of a file is a hash of all that the handler depends on: the code of handlers and helpers, the
-values of globals and closures, the records, the layout of the context, versions and the processor.
-A file has machine code, which LLVM loads in milliseconds. So Numba is imported only where something
-is compiled: its start takes longer than all else that a program does before its first event.
+The name of a file is a hash (`_key`) of all that the handler depends on: the code of handlers and
+helpers, the values of globals and closures, the records, the layout of the context, versions and the
+processor. A file has machine code, which LLVM loads in milliseconds. So Numba is imported only where
+something is compiled: its start takes longer than all else that a program does before its first event.
+
+What is loaded is executed, so nobody else may be able to write the folder.
 """
+
+# Whoever checks a program of theirs need not have all that this may import.
+# mypy: disable-error-code="import-not-found, import-untyped"
 
 from __future__ import annotations
 
-import dis
+import atexit
+import functools
 import hashlib
-import inspect
 import os
+import shutil
+import stat
+import sys
 import tempfile
-import types as python_types
+import warnings
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from llvmlite import binding as llvm
 
 from .. import _native
+from ._key import Key
 from ._records import Record
 
 #: By role: `start`, `handle`, `reverse`.
@@ -34,19 +42,21 @@ class Cached:
 
     def __init__(self, handlers: Handlers, records: tuple[Record, Record, Record]) -> None:
         self._handlers, self._records = handlers, records
-        key = _Key()
+        key = Key()
         versions = [version(name) for name in ("numba", "llvmlite", "numpy")]
-        key.add((_native.VERSION, versions, _native.layout()))
+        key.add((_native.VERSION, versions, _native.layout(), sys.implementation.cache_tag))
         key.add(Path(__file__).with_name("_compiler.py").read_text())
         for record in records:
-            key.add((str(record.dtype.descr), record.dtype.itemsize, sorted(record.arrays)))
+            key.add((record.dtype, record.arrays))
         for role in sorted(handlers):
-            key.function(handlers[role])
+            key.add((role, handlers[role]))
         #: What the code depends on, wherever it runs.
         self.key = key.digest()
         key.add((llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()))
         key.add(sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_")))
         self._here = key.digest()
+        #: Nobody finds again what has a key that nobody else has.
+        self._folder = private_folder() if key.is_opaque else folder()
         self._compiler: Any = None
         self._addresses: dict[str, int] = {}
         #: What has been loaded must stay.
@@ -63,7 +73,7 @@ class Cached:
         return self._addresses[role]
 
     def _file(self, role: str) -> Path:
-        return folder() / f"{self._here}.{role}"
+        return self._folder / f"{self._here}.{role}"
 
     def _load(self, role: str) -> int | None:
         """The address of a handler that was compiled before."""
@@ -88,7 +98,7 @@ class Cached:
         if self._compiler is None:
             from ._compiler import Compiled
 
-            self._compiler = Compiled(self.key, self._handlers, self._records)
+            self._compiler = Compiled(self.key, self._folder, self._handlers, self._records)
         address, symbol, code = self._compiler.compile(role)
         if code is not None:
             digest = hashlib.sha256(code).hexdigest()
@@ -97,90 +107,63 @@ class Cached:
 
 
 def write(path: Path, contents: bytes) -> None:
-    """Writes a file as a whole. Another process may do so, too: whoever is last puts the same
-    there."""
-    other = path.with_suffix(f".{os.getpid()}")
-    other.write_bytes(contents)
-    other.replace(path)
+    """Writes a file as a whole: under a name that nobody can foresee, and then under its own.
+    Another process may do so, too: whoever is last puts the same there."""
+    number, other = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(contents)
+        os.replace(other, path)
+    except BaseException:
+        os.unlink(other)
+        raise
 
 
 def folder() -> Path:
     """Where generated modules and compiled code lie."""
     places = [os.environ.get("NUMBA_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME")]
     base = next((Path(place) for place in places if place), Path.home() / ".cache")
-    folder = base / "warpline_sim"
+    return _trusted(base / "warpline_sim")
+
+
+@functools.cache
+def _trusted(folder: Path) -> Path:
+    """The folder, made if it is not there; a private one in its place if others can write it."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return folder
-    except OSError:
-        pass
-    return Path(tempfile.mkdtemp(prefix="warpline_sim"))
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        why = _distrust(folder)
+    except OSError as error:
+        why = str(error)
+    if why is None:
+        return folder
+    warnings.warn(
+        f"compiled handlers are not kept, so the next start compiles them again: {why}. "
+        f"NUMBA_CACHE_DIR names another place than {folder}",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return private_folder()
 
 
-def values(function: Any) -> list[tuple[str, Any]]:
-    """The globals and closure variables that a function uses, by name."""
-    found, codes = {}, [function.__code__]
-    while codes:
-        code = codes.pop()
-        codes += [constant for constant in code.co_consts if inspect.iscode(constant)]
-        for instruction in dis.get_instructions(code):
-            name = instruction.argval
-            if instruction.opname == "LOAD_GLOBAL" and name in function.__globals__:
-                found[name] = function.__globals__[name]
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    found.update({name: cell.cell_contents for name, cell in cells})
-    return sorted(found.items())
+def _distrust(folder: Path) -> str | None:
+    """Why code from this folder must not be executed."""
+    if not hasattr(os, "geteuid"):
+        return None  # Windows: the folder of a user is the user's.
+    for found in (folder.lstat(), folder.stat()):
+        if found.st_uid != os.geteuid():
+            return f"{folder} belongs to another user ({found.st_uid})"
+    if not stat.S_ISDIR(found.st_mode):
+        return f"{folder} is not a folder"
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"others can write {folder} (mode {stat.S_IMODE(found.st_mode):o}; `chmod 700` it)"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"{folder} cannot be written"
+    return None
 
 
-def is_plain(value: Any) -> bool:
-    """Whether it is a function that somebody has written beside the model."""
-    return isinstance(value, python_types.FunctionType)
-
-
-class _Key:
-    """A hash of all that compiled code depends on."""
-
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256()
-        self._seen: set[int] = set()
-
-    def add(self, value: Any) -> None:
-        self._hash.update(repr(value).encode() + b"\0")
-
-    def function(self, function: Any) -> None:
-        if hasattr(function, "py_func"):
-            self.add(sorted(function.targetoptions.items(), key=str))
-            function = function.py_func
-        if id(function) in self._seen:
-            return
-        self._seen.add(id(function))
-        self.add((function.__qualname__, function.__defaults__))
-        self._code(function.__code__)
-        for name, value in values(function):
-            self.add(name)
-            self._value(value, function.__code__.co_names)
-
-    def _code(self, code: Any) -> None:
-        inner = [constant for constant in code.co_consts if inspect.iscode(constant)]
-        plain = [constant for constant in code.co_consts if not inspect.iscode(constant)]
-        self.add((code.co_code, plain, code.co_names, code.co_varnames, code.co_freevars))
-        for constant in inner:
-            self._code(constant)
-
-    def _value(self, value: Any, names: tuple[str, ...]) -> None:
-        if hasattr(value, "py_func") or is_plain(value):
-            self.function(value)
-        elif isinstance(value, np.ndarray):
-            self.add((value.dtype.str, value.shape, value.tobytes()))
-        elif inspect.ismodule(value):
-            self.add(value.__name__)
-            if value.__name__.split(".")[0] not in ("numpy", "math", "numba"):
-                for name in names:
-                    if hasattr(value, name):
-                        self._value(getattr(value, name), names)
-        else:
-            self.add(value)
-
-    def digest(self) -> str:
-        return self._hash.hexdigest()[:16]
+@functools.cache
+def private_folder() -> Path:
+    """A folder of this process, which is gone after it."""
+    folder = Path(tempfile.mkdtemp(prefix="warpline_sim"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

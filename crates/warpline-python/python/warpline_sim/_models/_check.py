@@ -30,6 +30,20 @@ _REFUSED = {
 }
 
 
+#: What is no number, whatever it has, by its kind of syntax.
+_NO_NUMBER: dict[type[ast.AST], str] = {
+    ast.List: "a list",
+    ast.ListComp: "a list",
+    ast.Tuple: "a tuple",
+    ast.Dict: "a dictionary",
+    ast.DictComp: "a dictionary",
+    ast.Set: "a set",
+    ast.SetComp: "a set",
+    ast.GeneratorExp: "a generator",
+    ast.JoinedStr: "a text",
+}
+
+
 def decorator(role: str) -> str:
     """What is written before a handler."""
     return f"@model.{'handler' if role == 'handle' else role}"
@@ -62,6 +76,7 @@ def check(
         owner = f"the context in `{decorator(role)}`" if record is None else f"`{record.name}`"
         checker.known[name] = (owner, known)
     checker.context = names[-1]
+    checker.records = {name: record for name, record in zip(names, kinds, strict=True) if record}
     checker.visit(function)
 
 
@@ -73,6 +88,8 @@ class _Checker(ast.NodeVisitor):
         self.parameters, self.message = parameters, message
         #: Variables whose attributes are known: what they are, and which.
         self.known: dict[str, tuple[str, list[str]]] = {}
+        #: The records among them.
+        self.records: dict[str, Record] = {}
         self.context = ""
 
     def refuse(self, node: ast.AST, what: str) -> None:
@@ -92,7 +109,19 @@ class _Checker(ast.NodeVisitor):
             and node.value.id == self.context
         )
 
+    def _value(self, node: ast.AST, record: Record, name: str, value: ast.AST) -> None:
+        """Refuses a list and the like where one number is."""
+        for kind, told in _NO_NUMBER.items():
+            if isinstance(value, kind) and name in record.numbers:
+                what = f"the field `{name}` of `{record.name}` is {record.told(name)}"
+                self.refuse(node, f"{what}, and {told} does not fit")
+
     def visit_Assign(self, node: ast.Assign) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                record = self.records.get(target.value.id)
+                if record is not None:
+                    self._value(node, record, target.attr, node.value)
         if self._is_model(node.value) and isinstance(node.targets[0], ast.Name):
             record = self.parameters
             self.known[node.targets[0].id] = (f"`{record.name}`", record.fields)
@@ -123,4 +152,5 @@ class _Checker(ast.NodeVisitor):
             if keyword.arg is not None and keyword.arg not in ("to", "delay"):
                 name = f"`{self.message.name}`"
                 self._attribute(keyword, name, self.message.fields, keyword.arg)
+                self._value(keyword, self.message, keyword.arg, keyword.value)
         self.generic_visit(node)

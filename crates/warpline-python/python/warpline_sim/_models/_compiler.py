@@ -9,12 +9,19 @@ Entries lie in a generated module whose name is a hash of all that they depend o
 Numba's own key knows only the entry function.
 """
 
+# Whoever checks a program of theirs need not have all that this may import.
+# mypy: disable-error-code="import-not-found, import-untyped"
+
 from __future__ import annotations
 
 import ctypes
 import importlib.util
+import re
 import sys
 import types as python_types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -22,12 +29,16 @@ import numpy as np
 from llvmlite import ir
 from numba import carray, cfunc, njit, types
 from numba.core import cgutils
+from numba.core.errors import NumbaError
 from numba.core.datamodel import models
 from numba.extending import intrinsic, overload_attribute, overload_method, register_model
 
 from .. import _native
-from ._cache import Handlers, folder, is_plain, values, write
+from .._errors import ConfigurationError
+from ._cache import Handlers, write
+from ._check import decorator
 from ._interpreter import MULTIPLIER, UNIT
+from ._key import is_plain, values
 from ._records import _PARTS, Record
 
 _AT: dict[str, int] = _native.layout()
@@ -338,9 +349,12 @@ def reverse(state, message, cx):
 class Compiled:
     """The handlers of a model, ready to be compiled."""
 
-    def __init__(self, key: str, handlers: Handlers, records: tuple[Record, ...]) -> None:
+    def __init__(
+        self, key: str, folder: Path, handlers: Handlers, records: tuple[Record, ...]
+    ) -> None:
         state, message, parameters = records
-        module = _module(key)
+        module = _module(key, folder)
+        self._folder, self._handlers = folder, handlers
         of_parameters = module.Parameters(name=f"Parameters_{key}")
         _define_parameters(module.Parameters, parameters)
         _define_context(module.Context, of_parameters, message)
@@ -358,7 +372,12 @@ class Compiled:
         """Compiles a handler. Returns its address, its symbol, and its machine code, if that can be
         loaded without Numba: if it needs nothing of Numba's."""
         # With a cache, Numba keeps the machine code.
-        compiled = cfunc(self._signature, boundscheck=True, cache=True)(getattr(self._module, role))
+        with _numba_keeps_in(self._folder):
+            decorate = cfunc(self._signature, boundscheck=True, cache=True)
+            try:
+                compiled = decorate(getattr(self._module, role))
+            except NumbaError as error:
+                raise ConfigurationError(_in_words(error, role, self._handlers[role])) from error
         self._functions.append(compiled)
         library, code = compiled._library, None
         if not compiled.cache_hits and not library.has_dynamic_globals:
@@ -368,17 +387,45 @@ class Compiled:
         return int(compiled.address), compiled._wrapper_name, code
 
 
+def _in_words(error: NumbaError, role: str, handler: Any) -> str:
+    """Why Numba does not compile a handler, with file and line."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    # The first place is the innermost one; the last one is in the generated module.
+    places = re.findall(r" at (/.+?) \((\d+)\)", text)
+    code = handler.__code__
+    place = next((place for place in places if "/_warpline_" not in place[0]), None)
+    file, line = place or (code.co_filename, code.co_firstlineno)
+    lines = [line.strip() for line in text.splitlines()]
+    said = [line for line in lines if line and not line.startswith(("Failed in", "During:", "- "))]
+    what = said[0].split(": %")[0] if said else type(error).__name__
+    statement = re.search(r'lowering "(.+?)" at ', text)
+    where = f" in `{statement[1].replace('(state)', 'state')}`" if statement else ""
+    return f"{file}:{line}: `{decorator(role)}` cannot be compiled{where}: {what:.300}"
+
+
 def _is_common(symbol: str) -> bool:
     """Whether every Python process has it, as it has the functions of C's mathematical library."""
     return symbol.startswith("llvm.") or hasattr(ctypes.CDLL(None), symbol)
 
 
-def _module(key: str) -> Any:
+@contextmanager
+def _numba_keeps_in(folder: Path) -> Iterator[None]:
+    """Numba keeps what it compiles in a folder that was looked at, not in any that
+    ``NUMBA_CACHE_DIR`` names: what it finds there it executes."""
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def _module(key: str, folder: Path) -> Any:
     """The generated module with this key."""
     name = f"_warpline_{key}"
     if name in sys.modules:
         return sys.modules[name]
-    path = folder() / f"{name}.py"
+    path = folder / f"{name}.py"
     if not path.exists():
         write(path, _ENTRIES.encode())
     spec = importlib.util.spec_from_file_location(name, path)

@@ -1,5 +1,8 @@
 """Which LPs send to which, and which worker has which: arrays, as a run takes them."""
 
+# Whoever checks a program of theirs need not have all that this may import.
+# mypy: disable-error-code="import-not-found, import-untyped"
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,8 @@
 """Handlers in the interpreter: runs on the sequential engine, and single calls that failed."""
 
+# Whoever checks a program of theirs need not have all that this may import.
+# mypy: disable-error-code="import-not-found, import-untyped"
+
 from __future__ import annotations
 
 import ctypes

@@ -1,11 +1,15 @@
 """A model written in Python."""
 
+# Whoever checks a program of theirs need not have all that this may import.
+# mypy: disable-error-code="import-not-found, import-untyped"
+
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Unpack
@@ -17,14 +21,26 @@ from .._calls import Progress, settings_of
 from .._errors import ConfigurationError, ModelError
 from .._report import Report
 from .._settings import OwnSettings
+from .._table import Table
 from ._check import check, decorator
 from ._graph import links_of, placement_of
 from ._interpreter import Interpreted
+from ._key import Key
 from ._records import View, fields_of, filled, record_of, words_of
 
 _Handler = Callable[..., Any]
 #: The engines that handlers in the interpreter run on: it is one thread.
 _IN_INTERPRETER = ("sequential", "reverse-check")
+
+
+class Keywords(OwnSettings, total=False):
+    """What ``run`` has beside the parameters, to be kept and given with ``**``."""
+
+    states: Any
+    lookahead: float | None
+    links: Any
+    placement: Any
+    interpret: bool | None
 
 
 class Model:
@@ -126,30 +142,33 @@ class Model:
                 link: sender, receiver, and the least delay of its events.
             placement: The worker of each LP, an array; or a name, as ``warpline run`` takes it.
             interpret: True to run the handlers in the interpreter, on the sequential engine.
-            own: The settings: ``end``, ``engine``, ``workers``, ``seed`` and the other flags of
-                ``warpline run``, with ``_`` in place of ``-``.
+            own: The settings: ``end``, ``engine``, ``workers``, ``seed``, ``precision`` and the
+                other flags of ``warpline run``, with ``_`` in place of ``-``.
 
         Raises:
             ConfigurationError: a key or a value cannot be used.
             ModelError: a send cannot be admitted, such as an event into the past.
-            Exception: whatever a handler raises, with LP, virtual time and event in a note.
+            Exception: whatever a handler raises, with LP, virtual time and event in a note; and
+                whatever ``finish`` raises.
         """
         settings: dict[str, Any] = {**own}
         for role in ("start", "handle"):
             if role not in self._handlers:
                 raise ConfigurationError(f"the model has no handler `{decorator(role)}`")
-        given = {} if params is None else params
-        values = dict(given if isinstance(given, Mapping) else vars(given))
-        whole, kept = filled(self._params, values)
+        values = self._values(params)
+        whole, arrays = filled(self._params, values)
         if not isinstance(lps, int | np.integer) or lps < 1:
             raise ConfigurationError(f"`lps` is {lps!r}, but must be a whole number above 0")
-        arrays = dict(zip((name for name in values if name in self._params.arrays), kept))
         view = View(whole, arrays)
         records = (self._state, self._message)
         in_interpreter = Interpreted(self._handlers, records, view)
         runner: Any = in_interpreter if self._interprets(interpret, settings) else self.compiled()
-        shown = json.dumps({name: _plain(value) for name, value in values.items()})
         of_links = None if links is None else links_of(links, int(lps))
+        initial = self._initial(states, int(lps))
+        # What ranks compare: not the record of parameters, which has addresses.
+        plain = {name: whole[name] for name in self._params.fields if name not in self._params.arrays}
+        identity = Key()
+        identity.add((runner.key, plain, arrays, np.asarray(of_links or (), float), initial))
         written = SimpleNamespace(
             name=self.name,
             lps=int(lps),
@@ -161,10 +180,11 @@ class Model:
             state_words=self._state.words,
             message_words=self._message.words,
             fields=fields_of(self._state),
-            initial=self._initial(states, int(lps)),
+            initial=initial,
             parameters=words_of(whole) or bytes(8),
-            shown=shown,
-            identity=f"{runner.key} {shown} {hash(tuple(of_links or ()))}",
+            shown=json.dumps({name: _plain(value) for name, value in values.items()}),
+            identity=identity.digest(),
+            finish=None if self._finish is None else self._results(view, int(lps)),
         )
         settings["placement"] = placement_of(placement, int(lps))
         try:
@@ -172,12 +192,83 @@ class Model:
                 told, final = _native.run_model(written, settings_of(settings), show)
         except ModelError as error:
             raise self._own(error, in_interpreter, runner, int(lps)) from None
-        report = json.loads(told)
-        end_states = self._read(final, int(lps))
-        if self._finish is not None:
-            results = self._finish(end_states, View(whole, arrays), report["end_time"])
-            report["results"] = {name: float(value) for name, value in results.items()}
-        return replace(Report.from_dict(report), states=end_states)
+        report = Report.from_dict(json.loads(told))
+        # Of several runs there are several.
+        several = report.half_width_95 is not None
+        return replace(report, states=None if several else self._read(final, int(lps)))
+
+    def replicate(
+        self,
+        params: Any = None,
+        replications: int = 10,
+        *,
+        lps: int,
+        progress: Progress = False,
+        **keywords: Unpack[Keywords],
+    ) -> Report:
+        """Runs independent replications on all cores: ``results``, those of ``finish``, are means,
+        and ``half_width_95`` half the widths of their 95 % confidence intervals. The keywords are
+        those of ``run``; ``run(..., precision="5%")`` makes as many replications as it takes."""
+        settings: dict[str, Any] = {**keywords, "replications": replications}
+        return self.run(params, lps=lps, progress=progress, **settings)
+
+    def sweep(
+        self,
+        params: Any = None,
+        vary: Mapping[str, Iterable[Any]] | None = None,
+        *,
+        lps: int | None = None,
+        progress: Progress = False,
+        **keywords: Unpack[Keywords],
+    ) -> Table:
+        """Runs the model for every combination of the values of ``vary``, one after the other: of
+        fields of the parameters, of ``lps``, and of other keywords of ``run``.
+
+        One row per run, in order; the last key varies fastest. An interrupt (Ctrl-C) ends it, and
+        the table has the rows that are done.
+
+        ``model.sweep({"mean": 1.0}, {"mean": [0.5, 1.0], "seed": range(3)}, lps=64, end=100)``
+        """
+        varied = {key: list(values) for key, values in (vary or {}).items()}
+        fields = [name for name in varied if name in self._params.fields]
+        base = self._values(params)
+        points = list(itertools.product(*varied.values()))
+        rows = []
+        with _progress.shown(progress, self.name) as show:
+            for number, point in enumerate(points):
+                chosen = dict(zip(varied, point, strict=True))
+                own = {name: chosen[name] for name in fields}
+                more = {name: value for name, value in chosen.items() if name not in fields}
+                settings: dict[str, Any] = {"lps": lps, **keywords, **more}
+                report = self.run(base | own, **settings)
+                if report.interrupted:
+                    break
+                cells = {key: _plain(value) for key, value in chosen.items()}
+                rows.append(cells | _row(report))
+                if show is not None:
+                    show((number + 1) / len(points), f"{number + 1} of {len(points)} runs")
+        return Table(rows)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the records of ``report.states``, and of ``states=`` of a run."""
+        return self._state.dtype
+
+    def _values(self, params: Any) -> dict[str, Any]:
+        """The parameters by name, those that have a value."""
+        given = {} if params is None else params
+        return self._params.defaults | dict(given if isinstance(given, Mapping) else vars(given))
+
+    def _results(self, view: View, lps: int) -> Callable[[bytes, float], list[tuple[str, float]]]:
+        """What computes the results of a run from the states at its end."""
+        finish = self._finish
+        assert finish is not None
+
+        def results(final: bytes, end: float) -> list[tuple[str, float]]:
+            told = finish(self._read(final, lps), view, end)
+            return [(name, float(value)) for name, value in told.items()]
+
+        return results
 
     def compiled(self) -> Any:
         """The handlers, compiled. A run does this by itself; a call moves the time it takes."""
@@ -243,6 +334,14 @@ class Model:
             return error
         raised.add_note(str(error))
         return raised
+
+
+def _row(report: Report) -> dict[str, Any]:
+    """A run as a row of a table: its results, and what else is a single value."""
+    told = report.to_dict()
+    single = {key: value for key, value in told.items() if not isinstance(value, dict | list)}
+    widths = {f"{name}_half_width_95": of for name, of in (report.half_width_95 or {}).items()}
+    return dict(report.results) | widths | single
 
 
 def _plain(value: Any) -> Any:
