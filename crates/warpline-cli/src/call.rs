@@ -54,11 +54,10 @@ impl Application {
         settings: toml::Table,
         caller: Caller<'_>,
     ) -> Result<Value, CallError> {
-        let outcome = match command {
+        match command {
             Command::Run => self.call_run(model, settings, caller),
-            Command::Sweep(vary) => self.call_sweep(model, settings, vary, caller),
-        };
-        outcome.map_err(CallError)
+            Command::Sweep(vary) => Ok(self.call_sweep(model, settings, vary, caller)?),
+        }
     }
 
     fn call_run(
@@ -66,10 +65,11 @@ impl Application {
         model: &str,
         settings: toml::Table,
         caller: Caller<'_>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Value, CallError> {
         let words = command_line(self, ["run", model], settings, &refused(&[]))?;
-        let matches = self.command().try_get_matches_from(&words)?;
-        let Request::Run(params, args, unread) = self.request(&matches)? else {
+        let matches = self.command().try_get_matches_from(&words).map_err(Failure::from)?;
+        let request = self.request(&matches).map_err(Failure::from)?;
+        let Request::Run(params, args, unread) = request else {
             unreachable!("the command line of a run is a run")
         };
         reads::refuse(unread)?;
@@ -86,16 +86,16 @@ impl Application {
         settings: toml::Table,
         caller: Caller<'_>,
     ) -> Result<Value, CallError> {
-        let run = || {
+        let parsed = || {
             let command = RunArgs::augment_args(clap::Command::new(params.name().to_owned()));
             let words = flags_of(&command, settings, &refused(&[]))?;
             let matches = command.allow_negative_numbers(true).try_get_matches_from(words)?;
             let args = RunArgs::from_arg_matches(&matches)?;
             reads::refuse(reads::unread(&matches, &args.common))?;
-            // No command line repeats it.
-            report(params, &args, &[], caller)
+            Ok::<_, Failure>(args)
         };
-        run().map_err(CallError)
+        // No command line repeats it.
+        report(params, &parsed()?, &[], caller)
     }
 
     fn call_sweep(
@@ -131,7 +131,7 @@ impl Application {
         let Some(name) = model else {
             return Ok(self.models.iter().map(|&model| info::to_json(model)).collect());
         };
-        let model = self.entry(name).ok_or_else(|| CallError(unknown_model(self, name)))?;
+        let model = self.entry(name).ok_or_else(|| unknown_model(self, name))?;
         Ok(info::to_json(model))
     }
 
@@ -157,7 +157,7 @@ impl Application {
             let args = LabArgs::from_arg_matches(&command.try_get_matches_from(words)?)?;
             lab::called(&args, caller)
         };
-        measure().map_err(CallError)
+        Ok(measure()?)
     }
 
     /// The figures of the laboratory: a list of objects.
@@ -173,26 +173,37 @@ fn report(
     args: &RunArgs,
     words: &[OsString],
     caller: Caller<'_>,
-) -> Result<Value, Failure> {
+) -> Result<Value, CallError> {
     let launch = Launch::Here(args.common.ranks.ranks);
-    params.files().and(args.files()).check()?;
-    match run::told(params, args, &launch, caller, true)? {
-        Some((_, Some(difference))) => Err(Failure::Difference(difference)),
-        Some((report, None)) => Ok(report.json_for_page(words, &args.common)),
-        None => Err(Failure::Silent),
+    params.files().and(args.files()).check().map_err(Failure::from)?;
+    let told = run::told(params, args, &launch, caller, true)?;
+    let (report, failures) = told.ok_or(Failure::Silent)?;
+    let report = report.json_for_page(words, &args.common);
+    match Failure::of_all(failures) {
+        Ok(()) => Ok(report),
+        Err(failure) => Err(CallError { failure, report: Some(report) }),
     }
 }
 
-/// Why a call has no result.
+/// Why a call has failed.
 #[derive(Debug)]
-pub struct CallError(Failure);
+pub struct CallError {
+    failure: Failure,
+    report: Option<Value>,
+}
+
+impl From<Failure> for CallError {
+    fn from(failure: Failure) -> Self {
+        Self { failure, report: None }
+    }
+}
 
 impl CallError {
     /// The kind of error: `configuration`, `run`, `model`, `memory`, `rank`, `network` or
     /// `difference`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
-        match &self.0 {
+        match self.failure.gravest() {
             Failure::Usage(_) | Failure::Configuration(_) => "configuration",
             Failure::Engine { error, .. } => match **error {
                 RunError::Model(_) => "model",
@@ -206,16 +217,23 @@ impl CallError {
         }
     }
 
+    /// The report of the run, if it came to its end: then what failed is a file beside the report,
+    /// or the comparison with another run.
+    #[must_use]
+    pub const fn report(&self) -> Option<&Value> {
+        self.report.as_ref()
+    }
+
     /// What happened, in words.
     #[must_use]
     pub fn message(&self) -> String {
-        self.0.message()
+        self.failure.message()
     }
 
     /// Where it happened, if it did in a run.
     #[must_use]
     pub fn place_in_run(&self) -> Option<&Place> {
-        let Failure::Engine { error, .. } = &self.0 else { return None };
+        let Failure::Engine { error, .. } = self.failure.gravest() else { return None };
         match &**error {
             RunError::Model(error) => Some(&error.place),
             RunError::OutOfBuffers { place, .. } => Some(place),

@@ -23,6 +23,8 @@ pub(crate) enum Failure {
     Engine { run: Option<String>, error: Box<RunError> },
     /// `--verify` found a difference.
     Difference(String),
+    /// More than one of these.
+    Several(Vec<Failure>),
     /// Another rank reports what went wrong.
     Silent,
     /// The reader of our output has closed it, so there is nothing to report.
@@ -40,6 +42,28 @@ impl Failure {
         }
     }
 
+    /// What a command ends with after these failures, of which none kept it from going on.
+    pub(crate) fn of_all(mut failures: Vec<Self>) -> Result<(), Self> {
+        if failures.iter().any(|failure| !matches!(failure, Self::ReaderGone)) {
+            failures.retain(|failure| !matches!(failure, Self::ReaderGone));
+        }
+        match failures.len() {
+            0 => Ok(()),
+            1 => Err(failures.remove(0)),
+            _ => Err(Self::Several(failures)),
+        }
+    }
+
+    /// The failure that decides about the status.
+    pub(crate) fn gravest(&self) -> &Self {
+        match self {
+            Self::Several(all) => {
+                all.iter().map(Self::gravest).max_by_key(|one| one.status()).unwrap_or(self)
+            }
+            one => one,
+        }
+    }
+
     /// A model that cannot be made.
     pub(crate) fn refused(error: warpline_models::catalog::Refusal) -> Self {
         Self::Configuration(error.to_string())
@@ -52,26 +76,59 @@ impl Failure {
             Self::Configuration(text) | Self::Run(text) | Self::Difference(text) => text.clone(),
             Self::Engine { run: Some(run), error } => format!("{run}: {error}"),
             Self::Engine { run: None, error } => error.to_string(),
+            Self::Several(all) => all.iter().map(Self::message).collect::<Vec<_>>().join("\n"),
             Self::Silent | Self::ReaderGone => "the run has no report".to_owned(),
         }
     }
 
     /// Prints the message on standard error, and returns the exit status.
     pub(crate) fn report(self) -> u8 {
-        let status = match &self {
-            Self::Usage(error) => {
-                // If standard error is closed, the message is lost.
-                let _ = error.print();
-                return if error.use_stderr() { 2 } else { 0 };
+        match &self {
+            Self::Usage(error) => return answer(error, self.status()),
+            Self::Several(all) => {
+                let status = self.status();
+                for one in all {
+                    print_error(&one.message());
+                }
+                return status;
             }
-            Self::Silent => return 1,
-            Self::ReaderGone => return 0,
+            Self::Silent | Self::ReaderGone => {}
+            _ => print_error(&self.message()),
+        }
+        self.status()
+    }
+
+    /// The exit status.
+    fn status(&self) -> u8 {
+        match self {
+            Self::Usage(error) => {
+                if error.use_stderr() {
+                    2
+                } else {
+                    0
+                }
+            }
+            Self::ReaderGone => 0,
+            Self::Silent | Self::Run(_) | Self::Engine { .. } => 1,
             Self::Configuration(_) => 2,
-            Self::Run(_) | Self::Engine { .. } => 1,
             Self::Difference(_) => 3,
-        };
-        print_error(&self.message());
-        status
+            Self::Several(_) => self.gravest().status(),
+        }
+    }
+}
+
+/// Prints what the parser has to say, which may be the help that was asked for: then it is an error
+/// if it cannot be written.
+fn answer(error: &clap::Error, status: u8) -> u8 {
+    let printed = error.print().and_then(|()| io::stdout().flush());
+    match printed {
+        // If standard error is closed, the message is lost.
+        _ if status != 0 => status,
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            print_error(&format!("standard output could not be written: {error}"));
+            1
+        }
+        _ => 0,
     }
 }
 

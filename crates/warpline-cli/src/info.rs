@@ -23,7 +23,7 @@ pub(crate) fn execute(application: &Application, args: &InfoArgs) -> Result<(), 
             format!("{:#}\n", Value::Array(all))
         }
     };
-    Output::open(None)?.write(&text)
+    Output::open(None)?.write(text)
 }
 
 fn names(models: &[&'static dyn Entry]) -> String {

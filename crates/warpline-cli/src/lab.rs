@@ -109,7 +109,7 @@ impl LabArgs {
 pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
     let mut output = Output::open(None)?;
     let figures = match args.figure {
-        Choice::List => return output.write(&list()),
+        Choice::List => return output.write(list()),
         Choice::All => figures::ALL,
         Choice::One(figure) => &[figure],
     };
@@ -121,7 +121,7 @@ pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
             if let Some(hint) = PLOTS_HINT {
                 eprintln!("{hint}");
             }
-            files.iter().try_for_each(|file| output.write(&format!("{}\n", file.display())))
+            files.iter().try_for_each(|file| output.write(format!("{}\n", file.display())))
         }
         // The exit status follows from the flag of the interrupt.
         Err(LabError::Interrupted) => Ok(()),

@@ -37,7 +37,7 @@ pub(crate) fn execute(args: &NodesArgs) -> Result<(), Failure> {
         InfoFormat::Text => describe(&topology),
         InfoFormat::Json => format!("{:#}\n", to_json(&topology)),
     };
-    Output::open(None)?.write(&text)
+    Output::open(None)?.write(text)
 }
 
 fn describe(topology: &Topology) -> String {

@@ -41,27 +41,33 @@ impl Output {
     /// Writes a part; the first part replaces what the file held.
     pub(crate) fn write_part(&mut self, bytes: &[u8]) -> io::Result<()> {
         match &mut self.0 {
-            None => io::stdout().lock().write_all(bytes),
+            None => {
+                let mut out = io::stdout().lock();
+                out.write_all(bytes)?;
+                out.flush()
+            }
             Some(target) => target.write(bytes),
         }
     }
 
-    /// Writes part of the report.
-    pub(crate) fn write(&mut self, text: &str) -> Result<(), Failure> {
-        self.write_bytes(text.as_bytes())
+    /// Writes part of a report. What a run has found and cannot be written is shown with the error:
+    /// it is not to be had again without the run.
+    pub(crate) fn write_report(&mut self, text: &str) -> Result<(), Failure> {
+        self.write(text.as_bytes()).map_err(|failure| match failure {
+            Failure::Run(error) => Failure::Run(format!("{error}\n{text}")),
+            other => other,
+        })
     }
 
-    /// The same for a part that need not be text.
-    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        match self.write_part(bytes) {
-            Err(error) if self.0.is_none() && error.kind() == io::ErrorKind::BrokenPipe => {
-                Err(Failure::ReaderGone)
+    /// Writes a part of what can be had again.
+    pub(crate) fn write(&mut self, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
+        self.write_part(bytes.as_ref()).map_err(|error| match &self.0 {
+            None if error.kind() == io::ErrorKind::BrokenPipe => Failure::ReaderGone,
+            None => Failure::Run(format!("standard output could not be written: {error}")),
+            Some(target) => {
+                Failure::Run(format!("{} could not be written: {error}", target.path.display()))
             }
-            other => other.map_err(|error| {
-                let text = str::from_utf8(bytes).unwrap_or_default();
-                Failure::Run(format!("the report could not be written: {error}\n{text}"))
-            }),
-        }
+        })
     }
 }
 

@@ -15,7 +15,7 @@ use warpline::{
     AnyModel, Report, Results, Sequential, Simulation, any_model::AnyOutput, monitor::Monitor,
     pending::PendingKind, settings::EngineKind,
 };
-use warpline_models::catalog::{ModelParams, Prepared, Recorded, RunSetup};
+use warpline_models::catalog::{ModelParams, Prepared, RunSetup};
 
 use crate::{
     Application,
@@ -88,25 +88,25 @@ pub(crate) fn execute(
         several => Box::new(progress::of_runs(quiet, several, "replicating")),
     };
     let caller = Caller { stop: interrupt::flag(), show: &*show };
-    let Some((report, difference)) = told(params, args, &launch, caller, args.report.is_some())?
+    let Some((report, mut failures)) = told(params, args, &launch, caller, args.report.is_some())?
     else {
         return Ok(());
     };
-    if let Some(mut page) = page {
-        page.write(&application.page(&report.json_for_page(words, &args.common)))?;
-    }
-    match table {
-        None => output.write(&report.format_as(args.format))?,
+    // The report comes first: nothing that fails beside it costs it.
+    let written = match table {
+        None => output.write_report(&report.format_as(args.format)),
         Some(format) => {
             let mut table = TableWriter::new(output, format);
-            report.rows(&args.common).try_for_each(|row| table.write(row))?;
-            table.finish()?;
+            let rows = report.rows(&args.common).try_for_each(|row| table.write(row));
+            rows.and_then(|()| table.finish())
         }
+    };
+    failures.extend(written.err());
+    if let Some(mut page) = page {
+        let text = application.page(&report.json_for_page(words, &args.common));
+        failures.extend(page.write(text).err());
     }
-    match difference {
-        None => Ok(()),
-        Some(difference) => Err(Failure::Difference(difference)),
-    }
+    Failure::of_all(failures)
 }
 
 /// Opens the file for the trace, without changing it.
@@ -133,7 +133,8 @@ pub(crate) fn pool(jobs: usize) -> Result<rayon::ThreadPool, Failure> {
     pool.map_err(|error| Failure::Run(format!("threads could not be started: {error}")))
 }
 
-/// The report, and the difference that `--verify` found; nothing where another process has them.
+/// The report, and what failed beside it: files that could not be written, and the difference that
+/// `--verify` found; nothing where another process has them.
 /// A single run is `watched` for plots of how it went on and for the model's pictures; it is the
 /// same on all ranks.
 pub(crate) fn told(
@@ -142,7 +143,7 @@ pub(crate) fn told(
     launch: &Launch,
     caller: Caller<'_>,
     watched: bool,
-) -> Result<Option<(Told, Option<String>)>, Failure> {
+) -> Result<Option<(Told, Vec<Failure>)>, Failure> {
     let common = &args.common;
     if args.most_replications() > 1 {
         let flag = if args.precision.is_some() { "--precision" } else { "--replications" };
@@ -153,7 +154,7 @@ pub(crate) fn told(
         let Prepared { model, end, .. } = prepare(params, &common.setup(common.seed))?;
         let end = common.end.unwrap_or(end);
         return replications(args, params, model, end, caller)
-            .map(|report| Some((Told::Replications(report), None)));
+            .map(|report| Some((Told::Replications(report), Vec::new())));
     }
     if common.find_warmup.is_some() {
         // Every interval has a result.
@@ -179,27 +180,24 @@ pub(crate) fn told(
         if watched {
             lock(&series).observe(progress, &monitor);
         }
-        match &recording {
-            Some(recording) if recording.has_failed() => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        }
+        ControlFlow::Continue(())
     });
     let name = format!("{} on {}", params.name(), common.kind());
     let ended = run_traced(launch, &mut simulation, trace, &name)?;
     let Some((report, trace)) = ended else { return Ok(None) };
+    let mut failures = Vec::new();
+    let trace = trace.and_then(|trace| trace.map_err(|failure| failures.push(failure)).ok());
     let pictures = if watched { report.output.pictures() } else { Vec::new() };
     let (series, activities) = {
         let series = lock(&series);
         (watched.then(|| series.to_json(&report)), series.activities())
     };
     // Before `--verify`, whose run has the same outputs once more.
-    let recorded = match &recording {
-        Some(recording) => recording.finish(report.end_time.get()),
-        None => Ok(Recorded::default()),
-    };
-    let recorded = recorded.map_err(|error| Failure::Run(error.to_string()))?;
+    let recorded = recording.map(|recording| recording.finish(report.end_time.get()));
+    let mut recorded = recorded.unwrap_or_default();
+    failures.extend(recorded.failures.drain(..).map(Failure::Run));
     let again = match args.verify && !report.interrupted {
-        true => Some(run_again(simulation, common)?),
+        true => run_again(simulation, common).map_err(|failure| failures.push(failure)).ok(),
         false => None,
     };
     let mut report = RunReport {
@@ -211,17 +209,16 @@ pub(crate) fn told(
         ..RunReport::new(report, params)
     };
     let again = again.filter(|again| !again.interrupted);
-    let difference = again.and_then(|again| {
-        let again = RunReport::new(again, params);
-        let difference = difference(&report, &again);
+    if let Some(again) = again {
+        let difference = difference(&report, &RunReport::new(again, params));
         report.verified = Some(difference.is_none());
-        difference
-    });
-    Ok(Some((Told::Run(Box::new(report)), difference)))
+        failures.extend(difference.map(Failure::Difference));
+    }
+    Ok(Some((Told::Run(Box::new(report)), failures)))
 }
 
 /// A report, and what was written of the run.
-type Traced = (Report<AnyOutput>, Option<Written>);
+type Traced = (Report<AnyOutput>, Option<Result<Written, Failure>>);
 
 /// Runs the simulation, and writes its trace, whatever becomes of the run.
 fn run_traced(
@@ -232,10 +229,7 @@ fn run_traced(
 ) -> Result<Option<Traced>, Failure> {
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| launch.run(simulation)));
     match outcome {
-        Ok(Ok(Some(report))) => {
-            let written = trace.map(|trace| trace.write(name)).transpose()?;
-            Ok(Some((report, written.flatten())))
-        }
+        Ok(Ok(Some(report))) => Ok(Some((report, trace.and_then(|trace| trace.write(name))))),
         Ok(Ok(None)) => Ok(None),
         failed => {
             if let Some(trace) = trace {

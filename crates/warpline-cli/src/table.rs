@@ -93,8 +93,8 @@ impl TableWriter {
     pub(crate) fn write(&mut self, row: Row) -> Result<(), Failure> {
         self.rows += 1;
         match self.format {
-            TableFormat::Csv => self.output.write(&csv(&row, self.rows == 1)?),
-            TableFormat::Json => self.output.write(&format!("{}\n", Value::Object(row))),
+            TableFormat::Csv => self.output.write_report(&csv(&row, self.rows == 1)?),
+            TableFormat::Json => self.output.write_report(&format!("{}\n", Value::Object(row))),
             TableFormat::Parquet => {
                 self.kept.push(row);
                 Ok(())
@@ -108,7 +108,7 @@ impl TableWriter {
             return Ok(());
         }
         let file = parquet(&self.kept)?;
-        self.output.write_bytes(&file)
+        self.output.write(file)
     }
 }
 

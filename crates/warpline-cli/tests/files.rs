@@ -117,6 +117,70 @@ fn no_output_takes_the_place_of_another_file() {
     }
 }
 
+/// A file that cannot be written costs no report, nor any other file: the report is printed, then
+/// the error, and the status is 1.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_file_that_fails_costs_the_report() {
+    let at = tempdir().expect("a folder");
+    let at = at.path();
+    inputs(at);
+    let circuit = "run circuit --netlist x.cir --crossings ok.csv";
+    let traffic = "run traffic --network net.csv --end 1800 --series ok.csv";
+    for (line, flags) in [
+        ("run pcs --end 1 --engine timewarp --workers 1", "--trace /dev/full"),
+        ("run pcs --end 1", "--report /dev/full"),
+        ("run pcs --end 1 --replications 2", "--report /dev/full"),
+        ("run pcs --end 1 --format csv", "--report /dev/full"),
+        (circuit, "--vcd /dev/full"),
+        (circuit, "--trace /dev/full --engine timewarp --workers 1"),
+        ("run circuit --netlist x.cir --vcd ok.csv", "--crossings /dev/full"),
+        (traffic, "--segments /dev/full"),
+        ("run traffic --network net.csv --end 1800 --segments ok.csv", "--series /dev/full"),
+    ] {
+        let output = warpline(at, &format!("{line} {flags}"));
+        let (report, said) = (String::from_utf8_lossy(&output.stdout), errors(&output));
+        assert_eq!(output.status.code(), Some(1), "`{line} {flags}`: {said}");
+        assert!(said.contains("/dev/full could not be written: No space left"), "{said}");
+        assert!(said.starts_with("error: ") && said.len() < 300, "`{line} {flags}`: {said}");
+        let mark = if line.contains("--replications") { "confidence" } else { "digest" };
+        assert!(report.contains(mark), "`{line} {flags}`: {report}");
+        if line.contains("circuit") {
+            assert!(report.contains("fall ") && !report.contains("none: "), "{report}");
+        }
+        if line.contains("ok.csv") {
+            assert!(fs::metadata(at.join("ok.csv")).expect("it is there").len() > 60, "{line}");
+            fs::remove_file(at.join("ok.csv")).expect("removed");
+        }
+        // The same as JSON, whose report is whole, too.
+        if !line.contains("--format") {
+            let json = warpline(at, &format!("{line} {flags} --format json"));
+            let report: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+            assert!(report["digest"].is_string() && report["interrupted"] == false, "{report}");
+        }
+    }
+    // Two that fail are both told.
+    let line = format!("{circuit} --vcd /dev/full --report /dev/full");
+    assert_eq!(errors(&warpline(at, &line)).matches("could not be written").count(), 2);
+}
+
+/// What is asked for and cannot be printed is an error, which does not print it elsewhere.
+#[cfg(target_os = "linux")]
+#[test]
+fn standard_output_that_is_full_is_an_error() {
+    let at = tempdir().expect("a folder");
+    for line in ["--help", "run pcs --help", "--version", "info pcs", "info", "nodes", "lab list"] {
+        let full = fs::File::options().write(true).open("/dev/full").expect("it is there");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warpline"));
+        let command = command.current_dir(at.path()).args(line.split_whitespace()).stdout(full);
+        let output = command.output().expect("the command starts");
+        let said = errors(&output);
+        assert_eq!(output.status.code(), Some(1), "`{line}`: {said}");
+        let start = "error: standard output could not be written: No space left";
+        assert!(said.starts_with(start) && said.lines().count() == 1, "`{line}`: {said}");
+    }
+}
+
 fn name_of(at: &Path) -> &str {
     at.file_name().and_then(|name| name.to_str()).expect("a name")
 }

@@ -119,17 +119,11 @@ impl Prepared {
     }
 }
 
-/// Takes the outputs of a run as they are committed, and writes them to files.
+/// Takes the outputs of a run as they are committed, and writes them to files. A file that cannot be
+/// written does not end the run, whose report would be lost.
 pub trait Recording: fmt::Debug + Send + Sync {
-    /// Whether a file could not be written: the run need not go on.
-    fn has_failed(&self) -> bool;
-
     /// Completes the files. The run has come to the virtual time `reached`.
-    ///
-    /// # Errors
-    ///
-    /// When a file could not be written.
-    fn finish(&self, reached: f64) -> Result<Recorded, Refusal>;
+    fn finish(&self, reached: f64) -> Recorded;
 }
 
 /// What a recording has beside its files.
@@ -139,6 +133,8 @@ pub struct Recorded {
     pub files: Vec<PathBuf>,
     /// By name: what was measured, in the model's units; or why there is no value.
     pub measures: Vec<(String, Result<f64, String>)>,
+    /// Why other files could not be written: for people, in full.
+    pub failures: Vec<String>,
 }
 
 /// The values that a parameter may have.

@@ -223,7 +223,7 @@ impl Parameters for CircuitParams {
                 Box::new(move |sample| {
                     let Some(recorder) = sink.upgrade() else { return };
                     Waves(recorder).with(|recorder| {
-                        // An error is kept; the run hears of it by `has_failed`.
+                        // An error is kept until the end, and the run goes on.
                         let _ = recorder.record(&sample);
                     });
                 }),
@@ -313,16 +313,19 @@ impl Waves {
 }
 
 impl Recording for Waves {
-    fn has_failed(&self) -> bool {
-        self.with(|recorder| recorder.has_failed())
-    }
-
-    fn finish(&self, reached: f64) -> Result<Recorded, Refusal> {
+    fn finish(&self, reached: f64) -> Recorded {
         let recorder = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(recorder) = recorder else { return Ok(Recorded::default()) };
-        let recording = recorder.finish(reached)?;
+        let Some(recorder) = recorder else { return Recorded::default() };
+        let (recording, errors) = match recorder.finish(reached) {
+            Ok(recording) => (recording, Vec::new()),
+            Err(unwritten) => (unwritten.recording, unwritten.errors),
+        };
         let measures = recording.measures.into_iter().map(|measure| (measure.name, measure.value));
-        Ok(Recorded { files: recording.files, measures: measures.collect() })
+        Recorded {
+            files: recording.files,
+            measures: measures.collect(),
+            failures: errors.iter().map(ToString::to_string).collect(),
+        }
     }
 }
 

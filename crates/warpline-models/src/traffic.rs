@@ -111,12 +111,14 @@ impl Tables {
 }
 
 impl Recording for Tables {
-    fn has_failed(&self) -> bool {
-        self.recorder().as_ref().is_some_and(Recorder::has_failed)
-    }
-
-    fn finish(&self, _: f64) -> Result<Recorded, Refusal> {
-        let Some(recorder) = self.recorder().take() else { return Ok(Recorded::default()) };
-        Ok(Recorded { files: recorder.finish()?, ..Recorded::default() })
+    fn finish(&self, _: f64) -> Recorded {
+        let mut recorded = Recorded::default();
+        for file in self.recorder().take().map(Recorder::finish).unwrap_or_default() {
+            match file {
+                Ok(path) => recorded.files.push(path),
+                Err(error) => recorded.failures.push(error.to_string()),
+            }
+        }
+        recorded
     }
 }

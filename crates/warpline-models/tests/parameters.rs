@@ -36,8 +36,8 @@ fn a_run_does_not_change_the_parameters() {
     let folder = tempfile::tempdir().expect("a folder");
     for model in ALL {
         let params = writing(*model, folder.path());
-        let Prepared { model: made, end, recording } = prepared(&params, true);
-        assert_eq!(recording.is_some(), params.writes_files(), "{}", model.name());
+        let Prepared { model: made, end, recording, .. } = prepared(&params, true);
+        assert_eq!(recording.is_some(), params.files().has_outputs(), "{}", model.name());
         let mut simulation = Simulation::new(made).end(end / 200.0);
         let before = format!("{simulation:?}");
         assert!(before.contains(model.name()));

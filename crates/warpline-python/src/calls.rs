@@ -202,6 +202,7 @@ fn told(py: Python<'_>, outcome: Result<Value, CallError>) -> PyResult<String> {
 pub(crate) fn exception(py: Python<'_>, error: &CallError) -> PyResult<PyErr> {
     let make = py.import("warpline_sim._errors")?.getattr("make")?;
     let place = error.place().to_string();
-    let exception = make.call1((error.kind(), error.message(), place, error.advice()))?;
+    let report = error.report().map(Value::to_string);
+    let exception = make.call1((error.kind(), error.message(), place, error.advice(), report))?;
     Ok(PyErr::from_value(exception))
 }

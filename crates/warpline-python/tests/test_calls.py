@@ -1,5 +1,6 @@
 """Runs, sweeps, replications and descriptions of models."""
 
+import os
 import pickle
 import subprocess
 import sys
@@ -94,6 +95,16 @@ def test_a_run_that_fails_says_where() -> None:
     assert error.worker in (0, 1) and "raise --memory" in error.advice
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.__dict__) == (str(error), error.__dict__)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full disk here")
+def test_a_file_that_fails_costs_no_report() -> None:
+    with pytest.raises(wl.WarplineError, match="could not be written") as caught:
+        wl.run("phold", engine="timewarp", workers=1, trace="/dev/full", **SMALL)
+    report = caught.value.report
+    assert report is not None
+    assert report.digest == wl.run("phold", engine="sequential", **SMALL).digest
+    assert pickle.loads(pickle.dumps(caught.value)).report.digest == report.digest
 
 
 def test_verify_compares_with_the_oracle() -> None:

@@ -5,6 +5,8 @@
 
 use std::io::{self, Write};
 
+use warpline::files::cell;
+
 use super::{OutputError, file::PartialFile, reorder::Reorder};
 use crate::waveform::Edge;
 
@@ -66,9 +68,10 @@ impl CrossingsWriter {
 
 /// A name as a field: in quotes where it has commas or quotes (RFC 4180).
 fn field(name: &str) -> String {
+    let name = cell(name);
     if name.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", name.replace('"', "\"\""))
     } else {
-        name.to_owned()
+        name.into_owned()
     }
 }

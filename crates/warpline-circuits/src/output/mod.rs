@@ -6,9 +6,9 @@
 //! nets (`slots`), the samples of fixed nets (`fixed`) and files that are complete or called
 //! `.partial` (`file`).
 //!
-//! A handler of outputs cannot end a run. So the recorder keeps the first error,
-//! [`Recorder::has_failed`] tells the observer of the run to stop, and [`Recorder::finish`] returns
-//! the error.
+//! A handler of outputs cannot end a run. So the recorder keeps the errors,
+//! [`Recorder::has_failed`] tells an observer that it may stop the run, and [`Recorder::finish`]
+//! returns the error with what was recorded all the same.
 
 mod crossings;
 mod error;
@@ -27,7 +27,7 @@ use std::path::PathBuf;
 
 use warpline::files::Files;
 
-pub use error::OutputError;
+pub use error::{OutputError, Unwritten};
 pub use measures::Measured;
 pub use plot::Plot;
 pub use raw::Points;

@@ -9,12 +9,14 @@
 //! - **RECORD-B.** What is written is a function of the samples of each net. It does not depend on
 //!   the order of nets in the netlist, nor on that of samples of different nets at the same time. A
 //!   sample may be earlier than that of another net before it, by a thousandth of `longest_step`.
-//! - **RECORD-C.** After an error nothing more is written, and the error is kept until the end.
+//! - **RECORD-C.** An output that cannot be written is given up, and its error is kept until the end;
+//!   the others and the measures go on. After a sample that is no point of a waveform nothing is
+//!   taken any more.
 
 use std::{ops::ControlFlow, path::PathBuf};
 
 use super::{
-    Measured, OutputError, Outputs, fixed::FixedNets, measures::Measures, slots::Slots,
+    Measured, OutputError, Outputs, Unwritten, fixed::FixedNets, measures::Measures, slots::Slots,
     writers::Writers,
 };
 use crate::{
@@ -45,6 +47,7 @@ pub struct Recorder {
     crossings: u64,
     measures: Measures,
     writers: Writers,
+    /// A sample that was no point of a waveform.
     failure: Option<OutputError>,
 }
 
@@ -92,8 +95,8 @@ impl Recorder {
         self.slots.free()
     }
 
-    /// Takes a sample; samples of nets that are not wanted, or are fixed, do nothing. Breaks if the
-    /// outputs cannot be written: then the run may end, and [`finish`](Self::finish) says why.
+    /// Takes a sample; samples of nets that are not wanted, or are fixed, do nothing. Breaks if an
+    /// output cannot be written: then the run may end, and [`finish`](Self::finish) says why.
     pub fn record(&mut self, sample: &Sample) -> ControlFlow<()> {
         let Some(slot) = self.slots.of(sample.net) else { return self.flow() };
         if self.failure.is_some() || self.slots.recorded[slot].fixed.is_some() {
@@ -108,7 +111,7 @@ impl Recorder {
     /// Whether an output cannot be written: then the run may end.
     #[must_use]
     pub const fn has_failed(&self) -> bool {
-        self.failure.is_some()
+        self.failure.is_some() || !self.writers.errors.is_empty()
     }
 
     /// Completes the files at the time at which the run ended (s). Nets keep the voltages of their
@@ -116,14 +119,21 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// The first [`OutputError`] since the beginning. Files that are not complete are left with
-    /// `.partial` at the end of their names.
-    pub fn finish(mut self, end: f64) -> Result<Recording, OutputError> {
-        if let Some(error) = self.failure.take() {
-            return Err(error);
-        }
+    /// Every [`OutputError`] since the beginning, with what was recorded all the same. Files that
+    /// are not complete are left with `.partial` at the end of their names.
+    pub fn finish(mut self, end: f64) -> Result<Recording, Unwritten> {
+        let failure = self.failure.take();
+        let files = if failure.is_none() { self.complete(end) } else { Vec::new() };
+        let (crossings, measures) = (self.crossings, self.measures.results());
+        let recording = Recording { crossings, measures, files };
+        let errors: Vec<_> = self.writers.errors.into_iter().chain(failure).collect();
+        if errors.is_empty() { Ok(recording) } else { Err(Unwritten { recording, errors }) }
+    }
+
+    /// Brings all nets to the end of the run, and completes the files, which it names.
+    fn complete(&mut self, end: f64) -> Vec<PathBuf> {
         let end = if end > self.now { end } else { self.now };
-        self.take_fixed(end)?;
+        self.take_fixed(end);
         let held = |sample: &Option<Sample>| sample.map(|s| Sample { time: end, slope: 0.0, ..s });
         let mut lasts: Vec<Option<Sample>> = self.last.iter().map(held).collect();
         for (slot, sample) in self.fixed.at(end) {
@@ -137,9 +147,7 @@ impl Recorder {
                 self.step(slot, sample);
             }
         }
-        self.writers.finish(end)?;
-        let (crossings, measures) = (self.crossings, self.measures.results());
-        Ok(Recording { crossings, measures, files: self.writers.files })
+        self.writers.finish(end)
     }
 
     /// What waits in memory.
@@ -149,7 +157,7 @@ impl Recorder {
     }
 
     const fn flow(&self) -> ControlFlow<()> {
-        if self.failure.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.has_failed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Takes a sample, and before it those of fixed nets.
@@ -161,21 +169,21 @@ impl Recorder {
             let net = self.slots.recorded[slot].name.clone();
             return Err(OutputError::Sample { net, time, value, slope, now: self.now });
         }
-        self.take_fixed(time)?;
-        self.take(slot, sample)
-    }
-
-    /// Takes the samples of fixed nets up to a time.
-    fn take_fixed(&mut self, time: f64) -> Result<(), OutputError> {
-        while let Some((slot, samples)) = self.fixed.pop_up_to(time) {
-            for sample in samples.into_iter().flatten() {
-                self.take(slot, &sample)?;
-            }
-        }
+        self.take_fixed(time);
+        self.take(slot, sample);
         Ok(())
     }
 
-    fn take(&mut self, slot: usize, sample: &Sample) -> Result<(), OutputError> {
+    /// Takes the samples of fixed nets up to a time.
+    fn take_fixed(&mut self, time: f64) {
+        while let Some((slot, samples)) = self.fixed.pop_up_to(time) {
+            for sample in samples.into_iter().flatten() {
+                self.take(slot, &sample);
+            }
+        }
+    }
+
+    fn take(&mut self, slot: usize, sample: &Sample) {
         if self.last[slot].is_some() {
             self.rest_before(slot, sample);
             self.step(slot, *sample);
@@ -184,9 +192,8 @@ impl Recorder {
         }
         if sample.time > self.now {
             self.now = sample.time;
-            self.writers.settle(self.now - self.slack - self.longest_step)?;
+            self.writers.settle(self.now - self.slack - self.longest_step);
         }
-        Ok(())
     }
 
     /// The first sample of a net.

@@ -14,11 +14,43 @@ use crate::{
 /// The files that are asked for.
 #[derive(Debug)]
 pub(super) struct Writers {
-    vcd: Option<VcdWriter>,
-    raw: Option<RawWriter>,
-    crossings: Option<CrossingsWriter>,
-    sketch: Option<Sketch>,
-    pub(super) files: Vec<PathBuf>,
+    vcd: Wanted<VcdWriter>,
+    raw: Wanted<RawWriter>,
+    crossings: Wanted<CrossingsWriter>,
+    sketch: Wanted<Sketch>,
+    /// Why some of them were given up.
+    pub(super) errors: Vec<OutputError>,
+}
+
+/// A writer with its files, until one of them cannot be written: the others go on without it.
+#[derive(Debug)]
+struct Wanted<W> {
+    paths: Vec<PathBuf>,
+    writer: Option<W>,
+}
+
+impl<W> Wanted<W> {
+    /// Creates the file, and its writer.
+    fn create(
+        path: Option<&PathBuf>,
+        create: impl FnOnce(PartialFile) -> Result<W, OutputError>,
+    ) -> Result<Self, OutputError> {
+        let writer = path.map(|path| create(PartialFile::create(path)?)).transpose()?;
+        Ok(Self { paths: path.into_iter().cloned().collect(), writer })
+    }
+
+    /// Does this with the writer, if there is one; one that fails is given up.
+    fn with(
+        &mut self,
+        errors: &mut Vec<OutputError>,
+        act: impl FnOnce(&mut W) -> Result<(), OutputError>,
+    ) {
+        if let Some(Err(error)) = self.writer.as_mut().map(act) {
+            self.writer = None;
+            self.paths.clear();
+            errors.push(error);
+        }
+    }
 }
 
 impl Writers {
@@ -27,26 +59,25 @@ impl Writers {
         outputs: &Outputs,
         slots: &Slots,
     ) -> Result<Self, OutputError> {
-        let mut files = Vec::new();
-        let mut create = |path: &Option<PathBuf>| {
-            let path = path.as_deref()?;
-            files.push(path.to_owned());
-            Some(PartialFile::create(path))
-        };
-        let vcd = create(&outputs.vcd).transpose()?;
-        let raw = create(&outputs.raw).transpose()?;
-        let crossings = create(&outputs.crossings).transpose()?;
-        let sketch = outputs.plot.as_ref().map(|plot| Sketch::create(circuit, slots, plot));
-        let sketch = sketch.transpose()?;
-        files.extend(outputs.plot.iter().flat_map(|plot| plot.files.iter().cloned()));
-        let (title, names) = (&circuit.title, || slots.names());
-        let points = outputs.points;
+        let (title, names, points) = (&circuit.title, || slots.names(), outputs.points);
         Ok(Self {
-            vcd: vcd.map(|file| VcdWriter::create(file, title, names())).transpose()?,
-            raw: raw.map(|file| RawWriter::create(file, title, names(), points)).transpose()?,
-            crossings: crossings.map(|f| CrossingsWriter::create(f, names())).transpose()?,
-            sketch,
-            files,
+            vcd: Wanted::create(outputs.vcd.as_ref(), |file| {
+                VcdWriter::create(file, title, names())
+            })?,
+            raw: Wanted::create(outputs.raw.as_ref(), |file| {
+                RawWriter::create(file, title, names(), points)
+            })?,
+            crossings: Wanted::create(outputs.crossings.as_ref(), |file| {
+                CrossingsWriter::create(file, names())
+            })?,
+            sketch: Wanted {
+                paths: outputs.plot.iter().flat_map(|plot| plot.files.iter().cloned()).collect(),
+                writer: match &outputs.plot {
+                    Some(plot) => Some(Sketch::create(circuit, slots, plot)?),
+                    None => None,
+                },
+            },
+            errors: Vec::new(),
         })
     }
 
@@ -58,65 +89,73 @@ impl Writers {
 
     /// The waveform of a net goes on.
     pub(super) fn piece(&mut self, slot: usize, piece: &Cubic) {
-        if let Some(sketch) = &mut self.sketch {
+        if let Some(sketch) = &mut self.sketch.writer {
             sketch.follow(slot, piece);
         }
     }
 
     /// The next sample of a net.
     pub(super) fn sample(&mut self, slot: usize, sample: &Sample) {
-        if let Some(vcd) = &mut self.vcd {
+        if let Some(vcd) = &mut self.vcd.writer {
             vcd.voltage(slot, sample.time, sample.value);
         }
-        if let Some(raw) = &mut self.raw {
+        if let Some(raw) = &mut self.raw.writer {
             raw.sample(slot, sample);
         }
     }
 
     /// A net is at rest since its last sample.
     pub(super) fn rest(&mut self, slot: usize) {
-        if let Some(raw) = &mut self.raw {
+        if let Some(raw) = &mut self.raw.writer {
             raw.rest(slot);
         }
     }
 
     /// A net is on this side of the threshold from a time on (s), without a crossing.
     pub(super) fn side(&mut self, slot: usize, time: f64, is_above: Option<bool>) {
-        if let Some(vcd) = &mut self.vcd {
+        if let Some(vcd) = &mut self.vcd.writer {
             vcd.side(slot, time, is_above);
         }
     }
 
     /// A net crosses the threshold.
     pub(super) fn edge(&mut self, slot: usize, time: f64, edge: Edge) {
-        if let Some(vcd) = &mut self.vcd {
+        if let Some(vcd) = &mut self.vcd.writer {
             vcd.edge(slot, time, edge);
         }
-        if let Some(crossings) = &mut self.crossings {
+        if let Some(crossings) = &mut self.crossings.writer {
             crossings.edge(slot, time, edge);
         }
     }
 
     /// Nothing comes any more from before a time (s).
-    pub(super) fn settle(&mut self, time: f64) -> Result<(), OutputError> {
-        self.vcd.as_mut().map_or(Ok(()), |vcd| vcd.settle(time))?;
-        self.raw.as_mut().map_or(Ok(()), |raw| raw.settle(time))?;
-        self.crossings.as_mut().map_or(Ok(()), |crossings| crossings.settle(time))
+    pub(super) fn settle(&mut self, time: f64) {
+        let errors = &mut self.errors;
+        self.vcd.with(errors, |vcd| vcd.settle(time));
+        self.raw.with(errors, |raw| raw.settle(time));
+        self.crossings.with(errors, |crossings| crossings.settle(time));
     }
 
-    /// The run ended at a time (s).
-    pub(super) fn finish(&mut self, end: f64) -> Result<(), OutputError> {
-        self.vcd.as_mut().map_or(Ok(()), |vcd| vcd.finish(end))?;
-        self.raw.as_mut().map_or(Ok(()), |raw| raw.finish(end))?;
-        self.crossings.as_mut().map_or(Ok(()), CrossingsWriter::finish)?;
-        self.sketch.as_mut().map_or(Ok(()), Sketch::finish)
+    /// The run ended at a time (s). Returns the files that are complete.
+    pub(super) fn finish(&mut self, end: f64) -> Vec<PathBuf> {
+        let errors = &mut self.errors;
+        self.vcd.with(errors, |vcd| vcd.finish(end));
+        self.raw.with(errors, |raw| raw.finish(end));
+        self.crossings.with(errors, CrossingsWriter::finish);
+        self.sketch.with(errors, Sketch::finish);
+        let Self { vcd, raw, crossings, sketch, .. } = self;
+        [&vcd.paths, &raw.paths, &crossings.paths, &sketch.paths]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect()
     }
 
     /// What waits in memory.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
-        let vcd = self.vcd.as_ref().map_or(0, VcdWriter::waiting);
-        let raw = self.raw.as_ref().map_or(0, RawWriter::waiting);
-        vcd + raw + self.crossings.as_ref().map_or(0, CrossingsWriter::waiting)
+        let vcd = self.vcd.writer.as_ref().map_or(0, VcdWriter::waiting);
+        let raw = self.raw.writer.as_ref().map_or(0, RawWriter::waiting);
+        vcd + raw + self.crossings.writer.as_ref().map_or(0, CrossingsWriter::waiting)
     }
 }

@@ -248,7 +248,7 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<(), Failure> {
     files.writing("output", args.output.as_deref()).check()?;
     let mut output = Output::open(args.output.as_deref())?;
     if args.sends {
-        return output.write(&sends::measure(args));
+        return output.write_report(&sends::measure(args));
     }
     let rows = measure(args)?;
     let memory = if interrupt::requested() { Vec::new() } else { memory::measure(args)? };
@@ -257,7 +257,7 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<(), Failure> {
     } else {
         table::to_text(&rows, &memory)
     };
-    output.write(&text)
+    output.write_report(&text)
 }
 
 /// Takes all samples; after an interrupt, those there are.

@@ -47,10 +47,9 @@ impl Trace {
     }
 
     /// Writes what was recorded of a run with that name.
-    pub(crate) fn write(self, run: &str) -> Result<Option<Written>, Failure> {
+    pub(crate) fn write(self, run: &str) -> Option<Result<Written, Failure>> {
         let recording = self.timeline.recording();
-        let file = self.file.map(|file| write_to(file, &recording, run));
-        file.transpose().map_err(Failure::Run)
+        self.file.map(|file| write_to(file, &recording, run).map_err(Failure::Run))
     }
 
     /// Writes what was recorded of a run with that name which has failed, and says so: there is no

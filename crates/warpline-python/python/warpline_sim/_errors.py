@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ._report import Report
+
 
 class WarplineError(Exception):
     """A run, or a call, that failed.
@@ -21,6 +23,8 @@ class WarplineError(Exception):
         worker: The worker within the engine.
         seed: The seed of the run.
         advice: What to do.
+        report: The report, if the run came to its end: what failed is a file beside it, as
+            ``trace=``, or the comparison of ``verify=True``.
     """
 
     #: The kind of error if nothing else is said.
@@ -38,6 +42,7 @@ class WarplineError(Exception):
         worker: int | None = None,
         seed: int | None = None,
         advice: str | None = None,
+        report: Report | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind or self._kind
@@ -48,6 +53,7 @@ class WarplineError(Exception):
         self.worker = worker
         self.seed = seed
         self.advice = advice
+        self.report = report
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (type(self), str(self), dict(self.__dict__))
@@ -82,10 +88,16 @@ _CLASSES: dict[str, type[WarplineError]] = {
 }
 
 
-def make(kind: str, message: str, place: str, advice: str | None) -> WarplineError:
-    """The exception for an error of the native part; ``place`` is JSON."""
+def make(
+    kind: str, message: str, place: str, advice: str | None, report: str | None
+) -> WarplineError:
+    """The exception for an error of the native part; ``place`` and ``report`` are JSON."""
     return _CLASSES.get(kind, WarplineError)(
-        message, kind=kind, advice=advice, **json.loads(place)
+        message,
+        kind=kind,
+        advice=advice,
+        report=None if report is None else Report.from_dict(json.loads(report)),
+        **json.loads(place),
     )
 
 

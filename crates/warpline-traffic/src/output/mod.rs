@@ -122,41 +122,33 @@ impl Recorder {
         Ok(Some((Self { survey: survey(), shared: Arc::clone(&shared), late }, shared)))
     }
 
-    /// Whether a file could not be written.
+    /// Completes the files after the run, and names each; or says why it could not be written.
     #[must_use]
-    pub fn has_failed(&self) -> bool {
-        lock(&self.shared.series).as_ref().is_some_and(series::Series::has_failed)
-    }
-
-    /// Completes the files after the run, and names them.
-    ///
-    /// # Errors
-    ///
-    /// When a file could not be written.
-    pub fn finish(self) -> Result<Vec<PathBuf>, FileError> {
+    pub fn finish(self) -> Vec<Result<PathBuf, FileError>> {
         let Self { mut survey, shared, late } = self;
-        let mut paths = Vec::new();
         survey.count(lock(&shared.tallies).take().unwrap_or_default());
-        for (mut output, kind) in late {
-            output.with(|writer| {
-                match kind {
-                    Kind::Table => table::write(&mut *writer, &survey)?,
-                    Kind::Svg => writer.write_all(svg::draw(&survey).as_bytes())?,
-                    Kind::GeoJson => geojson::write(&mut *writer, &survey)?,
-                    #[cfg(feature = "plots")]
-                    Kind::Png => writer.write_all(&png::render(&svg::draw(&survey))?)?,
-                    #[cfg(not(feature = "plots"))]
-                    Kind::Png => {}
-                }
-                writer.flush()
-            })?;
-            paths.push(output.path);
-        }
-        if let Some(series) = lock(&shared.series).take() {
-            paths.push(series.finish()?);
-        }
-        Ok(paths)
+        let late = late.into_iter().map(|(output, kind)| write_late(output, kind, &survey));
+        let mut files: Vec<_> = late.collect();
+        files.extend(lock(&shared.series).take().map(series::Series::finish));
+        files
     }
+}
+
+/// Writes a file whose contents are known when the run has ended.
+fn write_late(mut output: Output, kind: Kind, survey: &Survey) -> Result<PathBuf, FileError> {
+    output.with(|writer| {
+        match kind {
+            Kind::Table => table::write(&mut *writer, survey)?,
+            Kind::Svg => writer.write_all(svg::draw(survey).as_bytes())?,
+            Kind::GeoJson => geojson::write(&mut *writer, survey)?,
+            #[cfg(feature = "plots")]
+            Kind::Png => writer.write_all(&png::render(&svg::draw(survey))?)?,
+            #[cfg(not(feature = "plots"))]
+            Kind::Png => {}
+        }
+        writer.flush()
+    })?;
+    Ok(output.path)
 }
 
 impl Shared {

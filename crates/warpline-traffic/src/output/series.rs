@@ -92,10 +92,6 @@ impl Series {
         self.failure = written.err();
     }
 
-    pub(super) const fn has_failed(&self) -> bool {
-        self.failure.is_some()
-    }
-
     pub(super) fn finish(mut self) -> Result<PathBuf, FileError> {
         self.write_row();
         if let Some(failure) = self.failure {

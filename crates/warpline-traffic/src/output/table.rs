@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use warpline::files::cell;
+
 use super::survey::{Segment, Survey};
 
 const HEADER: [&str; 20] = [
@@ -46,7 +48,7 @@ fn row(lp: usize, segment: &Segment) -> [String; HEADER.len()] {
     [
         lp.to_string(),
         if portion.is_some() { "route" } else { "junction" }.to_owned(),
-        name.clone(),
+        cell(name).into_owned(),
         nth.to_string(),
         of.to_string(),
         format!("{km:.3}"),

@@ -25,7 +25,8 @@ fn files_get_their_names_when_they_are_complete() {
     assert_ne!(fs::read_to_string(&names[0]).expect("written"), "older");
 }
 
-/// RECORD-C: a disk that is full breaks the run off while it goes on, and is named at the end.
+/// RECORD-C: a disk that is full is told while the run goes on, and is named at the end; the other
+/// files are complete, and hold what they hold without it.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_ends_the_run() {
@@ -45,9 +46,26 @@ fn a_full_disk_ends_the_run() {
         });
         assert!(records.any(|flow| flow.is_break()));
         assert!(recorder.has_failed());
-        let error = recorder.finish(1.0).expect_err("it is full").to_string();
+        let unwritten = recorder.finish(1.0).expect_err("it is full");
+        let error = unwritten.to_string();
         assert!(error.starts_with("/dev/full could not be written: No space left"), "{error}");
+        assert!(unwritten.recording.crossings > 100, "{unwritten:?}");
     }
+    let at = tempfile::tempdir().expect("a directory");
+    let sound = outputs(&circuit, at.path(), Points::Samples);
+    let samples: Vec<_> =
+        (0..20_000_u32).map(|n| sample(f64::from(n) * NS, f64::from(n % 2) * SUPPLY)).collect();
+    let expected = record(&circuit, &sound, &samples, 1e-4);
+    let crossings = fs::read(&expected.files[2]).expect("written");
+    let mut recorder = Recorder::create(&circuit, &Outputs { vcd: full.clone(), ..sound })
+        .expect("it can be opened");
+    for sample in &samples {
+        let _ = recorder.record(sample);
+    }
+    let recording = recorder.finish(1e-4).expect_err("one is full").recording;
+    assert_eq!(recording.files, expected.files[1..]);
+    assert_eq!(recording.crossings, expected.crossings);
+    assert_eq!(fs::read(&expected.files[2]).expect("written"), crossings);
     // A short run finds it out at the end.
     let mut recorder =
         Recorder::create(&circuit, &Outputs { vcd: full, ..Outputs::none(&circuit, LONGEST) })
