@@ -366,7 +366,6 @@ impl<T: Send + Sync> Buffers<'_, T> {
     /// Notes that this many of the messages that this worker has sent may still be canceled: the
     /// pool divides the buffers by the others.
     pub fn note_uncommitted(&mut self, messages: usize) {
-        debug_assert!(messages <= self.arena.limit() as usize, "more messages than buffers");
         self.pool.get_mut().note_uncommitted(messages);
     }
 

@@ -54,6 +54,11 @@ impl<L: LogicalProcess, E> Cut<L, E> {
         for (index, lp) in self.lps.into_iter().enumerate() {
             parts[worker(LpId::from_index(index))].lps.push(lp);
         }
+        debug_assert!(
+            (0..directory.workers())
+                .all(|worker| parts[worker].lps.len() == directory.lps_of(worker).len()),
+            "PLACE-A: a worker has not the LPs that are placed there"
+        );
         for event in self.pending {
             parts[worker(to(&event))].pending.push(event.into());
         }
@@ -71,7 +76,9 @@ impl<L: LogicalProcess, E> Cut<L, E> {
                 pending.append(&mut part.pending);
             }
         }
-        Self { lps: directory.in_order(lps), pending }
+        let lps = directory.in_order(lps);
+        debug_assert!(lps.len() <= directory.lp_count(), "PLACE-A: an LP is there twice");
+        Self { lps, pending }
     }
 }
 
@@ -83,6 +90,7 @@ impl<L, E> Parts<L, E> {
     /// What a worker begins with.
     pub(crate) fn take(&self, worker: usize) -> Cut<L, E> {
         let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        debug_assert!(worker < parts.len(), "there is no part for worker {worker}");
         std::mem::take(&mut parts[worker])
     }
 }

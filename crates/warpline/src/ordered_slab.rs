@@ -52,8 +52,14 @@ impl<K: Ord + Copy, V> OrderedSlab<K, V> {
             self.values.push(None);
             self.values.len() - 1
         });
+        debug_assert!(self.values[place].is_none(), "SLAB-A: a free place has a value");
         self.values[place] = Some(value);
         self.places.insert(key, place);
+        debug_assert_eq!(
+            self.places.len() + self.free.len(),
+            self.values.len(),
+            "SLAB-A: a place is neither used nor free"
+        );
         None
     }
 

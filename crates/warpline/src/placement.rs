@@ -181,12 +181,14 @@ impl LpDirectory {
                 lps[worker - here.start].push(id);
             }
         }
+        debug_assert_eq!(counts.iter().sum::<u32>() as usize, lp_count, "PLACE-A: an LP is lost");
         Ok(Self { places: Arc::new(places), lps, workers, here })
     }
 
     /// Where an LP of the model is.
     #[inline]
     pub(crate) fn place(&self, lp: LpId) -> LpPlace {
+        debug_assert!(lp.index() < self.places.len(), "{lp} has no place");
         self.places[lp.index()]
     }
 
@@ -216,6 +218,7 @@ impl LpDirectory {
 
     /// The rank of a worker, and its number there: with one port for each worker, its port.
     pub(crate) fn address(&self, worker: WorkerId) -> Address {
+        debug_assert!(worker.index() < self.workers, "there is no worker {worker:?}");
         let (rank, port) = (worker.index() / self.here.len(), worker.index() % self.here.len());
         Address { rank, port }
     }

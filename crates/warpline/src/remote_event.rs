@@ -28,6 +28,7 @@ pub(crate) fn write_event<T>(
     message: &T,
 ) {
     let [time, step_and_sender, sequence] = key.words();
+    debug_assert!(key.step() <= STEP_MAX, "EVENT-A: no rank would read {key:?}");
     let last = u64::from(io_to_code(io)) << 32 | u64::from(to.get());
     append_words(bytes, [time, step_and_sender, sequence, last]);
     wire.write(message, bytes);

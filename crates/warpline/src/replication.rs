@@ -74,6 +74,7 @@ impl Precision {
     ///
     /// A. M. Law, *Simulation Modeling and Analysis*, 5th edition, 2015, section 9.4.1.
     fn needed(&self, estimates: &[(Figure, Estimate)], samples: usize) -> f64 {
+        debug_assert!(self.relative > 0.0, "a precision of {} is never reached", self.relative);
         let most = self.relative / (1.0 + self.relative);
         let of_one = |(_, estimate): &(Figure, Estimate)| {
             let relative = estimate.half_width / estimate.mean.abs();

@@ -311,6 +311,7 @@ where
         watch: &mut Watch<'_>,
     ) -> Result<bool, RunError> {
         self.committed = cut.committed();
+        debug_assert!(self.lps.is_empty(), "CUT-A: a run that has begun is resumed");
         self.lps = cut.lps;
         self.sender.peak = cut.pending.len();
         for (place, event) in cut.pending.into_iter().enumerate() {
@@ -339,10 +340,13 @@ where
     fn step(&mut self, event: Event<B>) {
         let Event { key, to, io, message } = event;
         debug_assert!(self.now <= key.time(), "SEQ-A: {key:?} after {}", self.now);
+        debug_assert!(key.time_value() < self.bound, "SEQ-B: {key:?} is not before the bound");
+        debug_assert!(to.index() < self.lps.len(), "{to} is no LP of the model");
         self.now = key.time();
         self.current = Some((to, Some(key)));
         let lp = &mut self.lps[to.index()];
         let sender = &mut self.sender;
+        debug_assert!(sender.pending.len() <= sender.peak, "more events are pending than the peak");
         let before = lp.core.sent;
         self.execution.begin();
         match io {
@@ -361,6 +365,7 @@ where
             }
             Some(Io::NonBlocking) => {}
         }
+        debug_assert!(before <= lp.core.sent, "an LP has sent fewer events than before");
         self.execution.end(&key, to, &(before..lp.core.sent));
         lp.core.digest.commit(&key, M::Lp::fingerprint(self.model, message.get()));
         self.committed += 1;

@@ -117,6 +117,7 @@ impl Timer {
     /// Counts a step; says whether it is time to [`look`](Self::look).
     #[inline]
     pub(crate) const fn is_due(&mut self) -> bool {
+        debug_assert!(self.left > 0, "the timer was due, and nobody has looked");
         self.left -= 1;
         self.left == 0
     }
@@ -132,6 +133,7 @@ impl Timer {
         let is_early = now - self.looked < SLICE;
         self.slice =
             if is_early { self.slice_max.min(2 * self.slice) } else { 1.max(self.slice / 2) };
+        debug_assert!(self.slice >= 1 && self.slice <= self.slice_max, "a slice out of bounds");
         (self.looked, self.left) = (now, self.slice);
         now
     }

@@ -139,6 +139,7 @@ fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
     results: Vec<WorkerResult<M::Lp, B, A::Counters>>,
 ) -> Result<Leg<M, Event<B>>, Failure> {
     let common = algorithm.common();
+    debug_assert!(results.len() <= common.workers(), "more workers ended than there are");
     let has_ended = |ended| results.iter().any(|worker| worker.ended == ended);
     let (interrupted, has_failed) = (has_ended(Ended::Interrupted), has_ended(Ended::Failed));
     if has_failed || common.failure.is_known() {

@@ -105,6 +105,7 @@ impl<'m, M: Model, B> Common<'m, M, B> {
         let committed_before = cut.as_ref().map_or(0, Cut::committed);
         let memory = MemoryBudget::new(settings.memory, event_bytes);
         memory.take_over(cut.as_ref().map_or(0, |cut| cut.pending.len()));
+        debug_assert_eq!(directory.lp_count(), lps, "PLACE-A: an LP has no place, or two");
         let divide = |cut: Cut<_, _>| cut.divide(&directory, |event: &Event<B>| event.to);
         Ok(Self {
             cut: cut.map(divide),
@@ -195,6 +196,7 @@ impl<'m, M: Model, B> Common<'m, M, B> {
         // The closure owns them, so that they are dropped where a panic is caught.
         self.guard(me, worker, |worker| {
             let outputs = outputs;
+            debug_assert_eq!(order.len(), outputs.len(), "an output was lost");
             let in_order = order.into_iter().map(|place| &outputs[place]);
             for event in in_order.filter(|event| FailureOrder::Event(event.key) < limit) {
                 let context = worker.error_context();
@@ -217,5 +219,9 @@ impl<'m, M: Model, B> Common<'m, M, B> {
 fn in_order(keys: Vec<EventKey>) -> Vec<usize> {
     let mut places: Vec<_> = (0..keys.len()).collect();
     places.sort_unstable_by_key(|&place| keys[place]);
+    debug_assert!(
+        places.windows(2).all(|pair| keys[pair[0]] < keys[pair[1]]),
+        "two outputs have one key"
+    );
     places
 }

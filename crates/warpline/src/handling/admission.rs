@@ -68,6 +68,7 @@ impl Admission {
         time: f64,
         sequence: u64,
     ) -> Result<EventKey, Fault> {
+        debug_assert!(cause.me.index() < self.lp_count, "{} is no LP of the model", cause.me);
         let now = cause.now;
         let Some(recv_time) = now.not_before(time) else {
             return Err(self.refuse(cause, to, time));
@@ -78,7 +79,12 @@ impl Admission {
         if step > STEP_MAX || to.index() >= self.lp_count || too_soon {
             return Err(self.refuse(cause, to, time));
         }
-        Ok(EventKey::new(recv_time, step, cause.me, sequence))
+        let key = EventKey::new(recv_time, step, cause.me, sequence);
+        debug_assert!(
+            cause.key.is_none_or(|cause| cause.time() < recv_time || cause.step() < step),
+            "an effect is not after its cause"
+        );
+        Ok(key)
     }
 
     /// Says which rule an event breaks.

@@ -126,6 +126,7 @@ impl<K> Handling<'_, K> {
         K: Sink<L::Message>,
     {
         let most = L::io_sends_max(model, message);
+        debug_assert!(self.cause.key.is_some(), "an I/O event without a key");
         let before = *self.sent;
         state.handle_io(model, message, self);
         if *self.sent - before > most as u64 {

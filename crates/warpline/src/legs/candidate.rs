@@ -38,6 +38,7 @@ impl Candidate {
             }
             add(EngineKind::Speculative, workers);
         }
+        debug_assert!(!all.is_empty(), "no engine is a candidate");
         if lps > LPS_SMALL {
             all.insert(1, Self { engine: EngineKind::Sequential, workers: 1 });
         }

@@ -110,6 +110,7 @@ pub(crate) struct Choice {
 impl Choice {
     /// A choice between candidates: the first one begins the run, the others are tried in order.
     pub(crate) fn new(candidates: usize) -> Self {
+        debug_assert!(candidates > 0, "there is nothing to choose from");
         let known = Known { retry: RETRY_FIRST, ..Known::default() };
         Self {
             prefers_first: false,
@@ -192,6 +193,7 @@ impl Choice {
     /// Called again and again during a leg. Returns whether it is over.
     pub(crate) fn look(&mut self, progress: &Progress) -> bool {
         let time = progress.wall.as_secs_f64();
+        debug_assert!(progress.committed_events >= self.committed, "CUT-A: events are lost");
         (self.time, self.committed) = (time, progress.committed_events);
         self.foresee(progress);
         if self.next != self.now.candidate {
@@ -226,6 +228,7 @@ impl Choice {
         if slice < self.slice_length() {
             return false;
         }
+        debug_assert!(slice > 0.0, "a rate of no time");
         let rate = (self.committed - committed) as f64 / slice;
         self.now.slice = Some((time, self.committed));
         self.now.slices += 1;
@@ -237,6 +240,7 @@ impl Choice {
         let done = progress.virtual_time.get() / progress.end.get();
         let whole = if done > 0.0 { self.time / done } else { f64::INFINITY };
         self.foreseen = whole.min(FORESIGHT * self.time).max(self.time);
+        debug_assert!(self.foreseen >= self.time, "the run is foreseen to be over");
     }
 
     /// How long a rate is measured.
@@ -253,6 +257,7 @@ impl Choice {
 
     /// After a slice of a trial.
     fn judge(&mut self, rate: f64, slice: f64) -> bool {
+        debug_assert!(self.is_trial(), "the incumbent is judged");
         let is_rising = self.now.slices == 1 || rate > RISE * self.now.last;
         self.now.last = rate;
         let best = self.known[self.incumbent].rate.unwrap_or_default();
@@ -282,6 +287,7 @@ impl Choice {
 
     /// After a slice of the incumbent.
     fn work(&mut self, rate: f64) -> bool {
+        debug_assert!(!self.is_trial(), "a challenger works as if it had won");
         let is_rising = self.now.slices == 1 || rate > RISE * self.now.last;
         self.now.last = rate;
         let known = &mut self.known[self.incumbent].rate;
@@ -302,6 +308,8 @@ impl Choice {
             return false;
         }
         let Some(challenger) = self.challenger() else { return false };
+        debug_assert!(challenger != self.incumbent, "the incumbent challenges itself");
+        debug_assert!(!self.known[challenger].is_barred, "a candidate that is barred is tried");
         self.next = challenger;
         self.trials += 1;
         true
@@ -367,6 +375,7 @@ impl Choice {
     }
 
     fn charge(&mut self, cost: f64) {
+        debug_assert!(cost >= 0.0, "AUTO-A: a trial that loses gains time");
         self.spent += cost;
         self.spent_since_change += cost;
     }

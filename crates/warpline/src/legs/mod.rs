@@ -175,6 +175,10 @@ impl<'r, M: Model> Legs<'r, M> {
             }
             simple => return Ok(simple.clone()),
         };
+        debug_assert!(
+            table.iter().all(|&worker| (worker as usize) < workers),
+            "an LP is placed with a worker that there is not"
+        );
         let placement = Placement::Table(table.into());
         self.placements.push((workers, placement.clone()));
         Ok(placement)
@@ -223,6 +227,7 @@ impl<'r, M: Model> Legs<'r, M> {
         number: usize,
         cut: Option<Cut<M::Lp, Event<B>>>,
     ) -> Result<Task<M, B>, ConfigError> {
+        debug_assert!(number < self.candidates.len(), "there is no candidate {number}");
         let candidate = self.candidates[number];
         let workers = candidate.workers;
         let (loads, placement) = {
@@ -290,6 +295,11 @@ impl Sums {
             (self.most, self.remarks) = (events, details.remarks);
         }
         self.committed[candidate] += events;
+        debug_assert_eq!(
+            self.committed.iter().sum::<u64>(),
+            self.totals.committed_events,
+            "CUT-A: the legs do not add up to the run"
+        );
     }
 
     fn details(&self) -> Details {

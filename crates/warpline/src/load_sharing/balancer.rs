@@ -95,6 +95,7 @@ impl Balancer {
     /// look. Returns whether LPs should move. What chance does to the measured load is not counted:
     /// the part `noise`.
     pub(crate) fn look(&mut self, unevenness: f64, noise: f64, time: f64) -> bool {
+        debug_assert!(unevenness >= 0.0, "an unevenness of {unevenness}");
         self.told.after = unevenness;
         self.told.sum += unevenness;
         self.told.looks += 1;
@@ -114,6 +115,7 @@ impl Balancer {
         self.moved_at = time;
         let old: Vec<u32> = measured.iter().map(|lp| lp.worker).collect();
         let new = borders::shift(measured, workers);
+        debug_assert_eq!(new.len(), old.len(), "an LP is placed nowhere");
         let before = borders::unevenness(measured, &old, workers);
         let after = borders::unevenness(measured, &new, workers);
         if after > (1.0 - GAIN - noise) * before {

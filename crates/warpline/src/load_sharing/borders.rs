@@ -9,6 +9,7 @@ pub(super) fn shift(lps: &[Measured], workers: usize) -> Vec<u32> {
     // Stable: LPs of a worker stay in the order of their numbers.
     order.sort_by_key(|&lp| lps[lp].worker);
     // An LP that has done nothing so far may do something later.
+    debug_assert!(workers > 0, "there is nobody to share the load");
     let total: f64 = lps.iter().map(|lp| lp.load).sum();
     let least = 0.01 * total / lps.len().max(1) as f64;
     let load = |lp: usize| lps[lp].load + least;
@@ -26,6 +27,7 @@ pub(super) fn shift(lps: &[Measured], workers: usize) -> Vec<u32> {
 
 /// The load of the busiest worker by the mean.
 pub(super) fn unevenness(lps: &[Measured], table: &[u32], workers: usize) -> f64 {
+    debug_assert_eq!(lps.len(), table.len(), "an LP is placed nowhere");
     let mut loads = vec![0.0; workers];
     lps.iter().zip(table).for_each(|(lp, &worker)| loads[worker as usize] += lp.load);
     most_by_mean(loads.iter().copied())

@@ -151,6 +151,10 @@ impl LoadSharing {
                 None => return,
             }
         };
+        debug_assert!(
+            new.iter().all(|&worker| (worker as usize) < self.workers),
+            "an LP moves to a worker that there is not"
+        );
         let workers = self.workers;
         self.tables.retain(|(count, _)| *count != workers);
         self.tables.push((workers, new.into()));

@@ -156,6 +156,7 @@ impl<'l> Sampler<'l> {
     }
 
     fn add(&mut self, local: usize, spent: Duration) {
+        debug_assert!(local < self.spent.len(), "the LP is another worker's");
         let mut nanoseconds = spent.as_nanos() as f64;
         if self.samples > 0 && !self.suspects[local] {
             let usual = self.each.max(f64::from(self.spent[local]) / self.samples as f64);
@@ -193,6 +194,7 @@ impl<'l> Sampler<'l> {
     /// worker.
     pub(crate) fn hand_in(&self, lps: &[LpId]) {
         let Some(loads) = self.loads else { return };
+        debug_assert_eq!(lps.len(), self.spent.len(), "an LP was not measured");
         let spent = self.spent.iter().map(|&spent| f64::from(spent));
         loads.put(self.me, lps.iter().copied().zip(spent));
     }

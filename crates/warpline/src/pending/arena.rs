@@ -57,6 +57,7 @@ impl<E> Arena<E> {
             self.nodes.push(node);
             return at;
         }
+        debug_assert!(self.entry(at).is_none(), "NODE-A: a free node has an entry");
         self.free = self.link(at, LEFT);
         self.nodes[at as usize] = node;
         at
@@ -67,7 +68,9 @@ impl<E> Arena<E> {
     pub(super) fn take(&mut self, at: u32) -> Option<(E, [u32; 2])> {
         let node = &mut self.nodes[at as usize];
         let entry = node.entry.take()?;
+        debug_assert_ne!(at, NIL, "NODE-A: NIL had an entry");
         let links = std::mem::replace(&mut node.links, [self.free, NIL]);
+        debug_assert!(self.count > 0, "NODE-A: an entry beyond the count");
         self.free = at;
         self.count -= 1;
         Some((entry, links))

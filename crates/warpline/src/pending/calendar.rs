@@ -121,6 +121,7 @@ impl<E: Entry> PendingSet<E> for CalendarQueue<E> {
             let index = self.bucket_of(day);
             let bucket = &mut self.buckets[index];
             if let Some(position) = bucket.iter().position(|filed| *filed == entry) {
+                debug_assert!(self.filed > 0, "CALENDAR-B: an entry beyond the count");
                 bucket.swap_remove(position);
                 self.filed -= 1;
             }
@@ -150,6 +151,7 @@ impl<E: Entry> CalendarQueue<E> {
 
     #[inline]
     fn bucket_of(&self, day: u64) -> usize {
+        debug_assert!(self.buckets.len().is_power_of_two(), "CALENDAR-B: no mask fits");
         day as usize & (self.buckets.len() - 1)
     }
 
@@ -164,6 +166,7 @@ impl<E: Entry> CalendarQueue<E> {
 
     /// Adds an entry whose day has been opened.
     fn insert_late(&mut self, entry: E) {
+        debug_assert!(self.day_of(entry.time()) < self.next, "CALENDAR-A: its day is to come");
         self.late.push(Reverse(entry));
         if self.late.len() > CROWD {
             self.strain += 1;
@@ -194,6 +197,7 @@ impl<E: Entry> CalendarQueue<E> {
 
     /// Opens the next day that has entries.
     fn open_next(&mut self) {
+        debug_assert!(self.run.is_empty(), "CALENDAR-A: the run is not over");
         let year = self.buckets.len() as u64;
         for day in self.next..self.next + year {
             let bucket = self.bucket_of(day);
@@ -230,6 +234,7 @@ impl<E: Entry> CalendarQueue<E> {
         self.strain += bucket.len();
         self.buckets[index] = bucket;
         self.run.sort_unstable_by(|a, b| b.cmp(a));
+        debug_assert!(self.run.len() <= self.filed, "CALENDAR-B: more entries than the count");
         self.filed -= self.run.len();
         self.strain = if self.run.len() > CROWD {
             self.strain + self.run.len()
@@ -285,6 +290,7 @@ fn day_length(mut times: Vec<f64>) -> Option<f64> {
         let (first, last) = (*sample.first()?, *sample.last()?);
         if first < last {
             let gap = typical_gap(sample, (last - first) / (size - 1) as f64);
+            debug_assert!(gap > 0.0, "times that differ have no gap");
             return Some((gap * GAPS_PER_DAY).max(last * RESOLUTION).clamp(1e-300, 1e300));
         }
         if size == times.len() {

@@ -52,6 +52,7 @@ impl<Q: MinQueue<E>, E: Entry> Canceling<Q, E> {
     /// so a removal pays for it with a constant number of moves.
     #[inline(never)]
     fn compact(&mut self) {
+        debug_assert!(self.removed.count() <= self.queue.count(), "more was removed than is there");
         let mut live = Q::default();
         while let Some(entry) = self.pop() {
             live.push(entry);

@@ -77,6 +77,10 @@ impl<E: Entry> MinQueue<E> for DaryHeap<E> {
         }
         let least = self.entries.swap_remove(0);
         self.sift_down();
+        debug_assert!(
+            self.entries.first().is_none_or(|next| least <= *next),
+            "the first entry was not the least"
+        );
         Some(least)
     }
 

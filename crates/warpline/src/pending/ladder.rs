@@ -104,6 +104,7 @@ impl<E: Entry> MinQueue<E> for LadderQueue<E> {
         if (self.late.count() > 0 || self.calendar.run_is_over()) && !self.bring_first() {
             return None;
         }
+        debug_assert!(self.count > 0, "LADDER-A: an entry beyond the count");
         self.count -= 1;
         self.calendar.pop()
     }
@@ -159,6 +160,7 @@ impl<E: Entry> LadderQueue<E> {
         }
         for rung in &mut self.rungs[..self.depth] {
             let bucket = rung.scale.bucket_of(time);
+            debug_assert!(bucket < rung.buckets.len(), "LADDER-B: there is no bucket {bucket}");
             if bucket >= rung.next {
                 return rung.buckets[bucket].push(entry, &mut self.spares);
             }
@@ -215,6 +217,7 @@ impl<E: Entry> LadderQueue<E> {
             while let Some(bucket) = rung.buckets.get_mut(rung.next) {
                 rung.next += 1;
                 if bucket.len() > 0 {
+                    debug_assert!(bucket.len() <= self.count, "LADDER-A: more than the count");
                     return Some(std::mem::take(bucket));
                 }
             }
@@ -238,6 +241,7 @@ impl<E: Entry> LadderQueue<E> {
             self.limit = last;
             return Some(top);
         }
+        debug_assert!(first <= median && median <= last, "the median is outside of the span");
         self.limit = reach;
         let mut near = Bucket::default();
         top.pour(&mut self.spares, |entry, spares| {
@@ -252,7 +256,12 @@ impl<E: Entry> LadderQueue<E> {
             let buckets = std::iter::repeat_with(Bucket::default).take(RUNG_BUCKETS).collect();
             self.rungs.push(Rung { scale, next: 0, buckets });
         }
+        debug_assert!(self.depth < RUNGS_MAX, "LADDER-B: one rung too many");
         let rung = &mut self.rungs[self.depth];
+        debug_assert!(
+            rung.buckets.iter().all(|bucket| bucket.len() == 0),
+            "LADDER-B: a bucket is not empty"
+        );
         (rung.scale, rung.next) = (scale, 0);
         self.depth += 1;
     }

@@ -63,6 +63,10 @@ impl<E: Entry> MinQueue<E> for SkewHeap<E> {
     fn pop_min(&mut self) -> Option<E> {
         let (least, [left, right]) = self.nodes.take(self.root)?;
         self.root = self.merge(left, right);
+        debug_assert!(
+            self.nodes.entry(self.root).is_none_or(|next| least <= *next),
+            "SKEW-A: the root was not the least"
+        );
         Some(least)
     }
 

@@ -132,6 +132,10 @@ impl<E: Entry> PendingSet<E> for SplayTree<E> {
             return;
         }
         if let Some((_, [left, right])) = self.nodes.take(self.root) {
+            debug_assert!(
+                self.nodes.entry(left).is_none_or(|less| *less <= entry),
+                "SPLAY-A: a greater entry on the left"
+            );
             self.root = left;
             if right != NIL {
                 self.root = self.splay_least(right);

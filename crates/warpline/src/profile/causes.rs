@@ -61,6 +61,10 @@ impl Causes {
             self.lps.resize_with(lp.index() + 1, Sent::default);
         }
         let pending = numbers.end - numbers.start;
+        debug_assert!(
+            self.lps[lp.index()].ranges.back().is_none_or(|last| last.first < numbers.start),
+            "CAUSE-A: {lp} has sent an event before an earlier one"
+        );
         self.lps[lp.index()].ranges.push_back(Sends { first: numbers.start, pending, by });
     }
 
@@ -77,6 +81,7 @@ impl Sent {
         let place = self.ranges.partition_point(|sends| sends.first <= number).checked_sub(1)?;
         let sends = &mut self.ranges[place];
         let by = sends.by;
+        debug_assert!(sends.pending > 0, "CAUSE-B: event {number} is handled twice");
         sends.pending -= 1;
         if sends.pending == 0 {
             self.dead += 1;
@@ -94,6 +99,7 @@ impl Sent {
         }
         if self.dead > DEAD_MIN && self.dead > self.ranges.len() - self.dead {
             self.ranges.retain(|sends| sends.pending > 0);
+            debug_assert!(!self.ranges.is_empty(), "CAUSE-B: all of many ranges were done");
             self.dead = 0;
         }
     }

@@ -51,6 +51,7 @@ impl Chain {
         let last = &mut self.lps[lp.index()];
         let arrival = cause.map_or(0, |cause| cause.finish.saturating_add(self.latency));
         let finish = last.finish.max(arrival).saturating_add(cost);
+        debug_assert!(finish >= last.finish, "SCHEDULE-A: an event ends before the one before it");
         let before = last.number_and_one.checked_sub(1);
         let itself = Cause { number: self.events, finish };
         *last = Last { number_and_one: self.events + 1, finish };

@@ -82,6 +82,7 @@ impl Stopwatch {
 
     fn begin(&mut self) {
         self.events += 1;
+        debug_assert!(self.events <= LOOK_EVERY, "the stopwatch was not looked at");
         if self.events == LOOK_EVERY {
             self.lost();
         }

@@ -99,6 +99,7 @@ impl Schedule {
     /// The same, but each worker has LPs of its own: neighbors, and as many as every other worker.
     /// Messages between LPs of a worker take no time.
     pub(super) fn placed(workers: usize, latency: u64, places: usize, lps: usize) -> Self {
+        debug_assert!(lps > 0, "a schedule for no LP");
         let team = || Team { free: 1, ready: Numbers::new(), is_awake: false };
         let teams = std::iter::repeat_with(team).take(workers).collect();
         Self { teams, lps, ..Self::free(workers, latency, places) }
@@ -207,6 +208,7 @@ impl Schedule {
             self.waits[window.place(number)] = DONE;
             self.length = done;
             if number < goal.end {
+                debug_assert!(goal.left > 0, "SCHEDULE-A: an event is done twice");
                 goal.left -= 1;
                 goal.done = done;
             }
@@ -231,6 +233,10 @@ impl Schedule {
         let time = self.times[window.place(number)].saturating_add(latency);
         let place = window.place(next);
         self.times[place] = self.times[place].max(time);
+        debug_assert!(
+            !matches!(self.waits[place], 0 | DONE),
+            "SCHEDULE-A: event {next} starts before what it follows is done"
+        );
         self.waits[place] -= 1;
         if self.waits[place] == 0 {
             self.queue(window, next, self.times[place]);
@@ -258,6 +264,10 @@ impl Schedule {
     /// An event can be handled.
     fn admit(&mut self, window: &Window, number: u64) {
         let team = self.team(window.node(number).lp);
+        debug_assert!(
+            self.times[window.place(number)] <= self.now,
+            "SCHEDULE-A: event {number} has not arrived"
+        );
         self.teams[team].ready.push(Reverse(number));
         self.wake(team);
     }

@@ -94,7 +94,9 @@ impl Window {
         let (before, cause) = (here(before), here(cause));
         let mut node = Node::alone(lp, cost);
         if let Some(before) = before {
+            debug_assert!(before < number, "WINDOW-A: an event before one that is earlier");
             let place = self.place(before);
+            debug_assert_eq!(self.nodes[place].after, NONE, "two events follow the same of an LP");
             self.nodes[place].after = number;
             node.before = before;
         }

@@ -118,6 +118,7 @@ impl Counts {
         if self.left == self.half {
             self.by_lp.fill(0);
         }
+        debug_assert!(self.left > 0, "an event beyond those that were to be counted");
         self.by_lp[lp.index()] += 1;
         self.left -= 1;
     }

@@ -49,6 +49,7 @@ impl<M: Model> Cutter<M> {
 
     /// Where the interval ends that is not over; nothing if all are.
     pub(super) fn next_bound(&self) -> Option<f64> {
+        debug_assert!(self.outputs.len() <= self.count, "INTERVALS-A: one interval too many");
         let number = self.outputs.len() + 1;
         match self.count.checked_sub(number)? {
             0 => Some(self.end),
@@ -62,6 +63,10 @@ impl<M: Model> Cutter<M> {
         let at = VirtualTime::new(bound).unwrap_or(VirtualTime::ZERO);
         let summaries = || lps.iter().map(|lp| lp.state.clone().finish(model, at));
         let now: Vec<_> = summaries().collect();
+        debug_assert!(
+            self.before.is_empty() || self.before.len() == now.len(),
+            "INTERVALS-A: an LP is missing"
+        );
         self.outputs.push(if self.outputs.is_empty() {
             // What happened at the start belongs to the first interval, which ends with it all.
             model.reduce(summaries())

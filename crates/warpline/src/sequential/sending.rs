@@ -57,6 +57,7 @@ impl<B> Heap<B> {
     /// its buffer may be kept with it.
     pub(super) fn refund(&mut self, message: &B) -> bool {
         let owned = (self.of)(message) as u64;
+        debug_assert!(owned <= self.bytes, "a message owns more than it was charged for");
         self.bytes -= owned;
         owned == 0
     }
@@ -91,6 +92,7 @@ impl<T, B: Buffer<T>, S: PendingSet<Event<B>>> Sink<T> for Sender<B, S> {
 
 impl<T, B: Buffer<T>, S: PendingSet<Event<B>>> BoundedSink<T> for Sender<B, S> {
     fn has_room_for(&self, events: usize) -> bool {
+        debug_assert!(self.pending.len() <= self.peak_max, "more events are pending than may be");
         self.peak_max - self.pending.len() >= events
     }
 }

@@ -124,6 +124,8 @@ impl<B> Calendar<B> {
     #[inline]
     pub(super) fn take(&mut self, slot: u64, tile: usize, log: &mut Vec<Event<B>>) {
         let index = self.index(slot, tile);
+        debug_assert!(self.is_near(slot), "SLOT-A: slot {slot} has no bucket");
+        debug_assert!(self.buckets.len(index) as u64 <= self.len, "SLOT-A: more than the count");
         self.len -= self.buckets.len(index) as u64;
         self.buckets.move_to(index, log);
     }
@@ -131,6 +133,7 @@ impl<B> Calendar<B> {
     /// Takes note that all slots before `first` are over. `tile_of` says where an event belongs.
     #[inline]
     pub(super) fn advance(&mut self, first: u64, tile_of: impl Fn(&Event<B>) -> (u64, usize)) {
+        debug_assert!(first >= self.first, "SLOT-A: slots went back");
         self.first = first;
         if first >= self.next_look {
             self.look(tile_of);
@@ -140,6 +143,7 @@ impl<B> Calendar<B> {
     /// Looks through the far list.
     #[cold]
     fn look(&mut self, tile_of: impl Fn(&Event<B>) -> (u64, usize)) {
+        debug_assert!(LOOK_EVERY < SLOTS, "SLOT-A: a slot would have its turn between two looks");
         self.next_look = self.first + LOOK_EVERY;
         let mut far = std::mem::take(&mut self.far);
         if !self.far_antis.is_empty() {
@@ -220,6 +224,7 @@ impl<B> Calendar<B> {
         }
         pending.append(&mut self.far);
         self.buckets.move_to(self.never(), pending);
+        debug_assert!(pending.len() as u64 >= self.len, "SPEC-D: an event is lost");
         self.len = 0;
     }
 

@@ -88,6 +88,7 @@ pub(super) fn annihilate_in<B>(
             .find(|&place| !is_used[place]);
         place.inspect(|&place| is_used[place] = true).is_none()
     });
+    debug_assert_eq!(antis.len(), is_used.len(), "an anti-message was lost");
     let (before, mut places) = (antis.len(), is_used.into_iter());
     antis.retain(|_| places.next() != Some(true));
     before - antis.len()

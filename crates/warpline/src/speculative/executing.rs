@@ -64,6 +64,7 @@ fn handle_own<M: Model, B: Buffer<Message<M>>>(
     outputs: &mut Vec<Event<B>>,
     executed: &mut Executed,
 ) {
+    debug_assert_eq!(own.to, own.key.sender(), "only an LP's events for itself are kept");
     handle(lp, &own, sender, executed);
     if own.io == Some(Io::NonBlocking) {
         outputs.push(own);
@@ -137,7 +138,9 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     fn sort(&mut self, parity: Parity, tile: usize, first: usize) {
         let shared = self.sender.shared;
         let Window { log, order, .. } = &mut self.windows[parity.index()];
+        debug_assert!(first < log.len(), "nothing is to be sorted");
         let base = tile << shared.tile_bits;
+        debug_assert!(base < self.lps.len(), "there are no LPs in tile {tile}");
         let lps = (self.lps.len() - base).min(1 << shared.tile_bits);
         let item =
             |(event, place): (&Event<B>, usize)| by_lp::item(shared.place(event.to).index, place);
@@ -156,6 +159,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             let key = |item| window.log[by_lp::place(item)].key;
             let group = by_lp::group(&mut window.order, *at, key);
             let (local, len) = (by_lp::local(group[0]) as u32, group.len());
+            debug_assert!(len > 0, "a group without events");
             let lp = &mut lps[local as usize];
             window.touch(local, lp, *at, len);
             *executed = Executed::default();

@@ -18,6 +18,8 @@ impl Grid {
     /// Slots of `width`, or wider ones if `from` is so late that times near it are not that fine.
     /// Events at `end` or later have no slot.
     pub(super) fn new(width: f64, from: f64, end: f64) -> Self {
+        debug_assert!(width > 0.0, "slots of no width");
+        debug_assert!(from >= 0.0, "time before the beginning");
         let slots_per_time = (1.0 / width).min(FIRST_MAX / from.max(f64::MIN_POSITIVE));
         Self { slots_per_time: slots_per_time.clamp(f64::MIN_POSITIVE, f64::MAX), end }
     }
@@ -36,6 +38,7 @@ impl Grid {
         // A conversion that minds all floating-point numbers takes three times as long.
         let number = time * self.slots_per_time;
         let number = if number < SLOT_MAX as f64 { number } else { SLOT_MAX as f64 };
+        debug_assert!(number >= 0.0, "time {time} has no slot");
         (number + WHOLE).to_bits() - const { WHOLE.to_bits() }
     }
 

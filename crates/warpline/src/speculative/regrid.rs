@@ -310,6 +310,10 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// The first worker decides how to go on.
     fn plan(&mut self, reason: Reason, lost: u64, size: u64) {
         let shared = self.shared();
+        debug_assert!(
+            self.tally.replayed >= self.replayed_before,
+            "replayed events are not counted any more"
+        );
         shared.words.publish_committed(self.sender.me, self.tally.committed);
         let standing = shared.count_committed();
         let lost = lost + self.tally.replayed - self.replayed_before;
@@ -350,6 +354,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             let count = calendar.len() + pending.len() as u64;
             return (count, first_time(calendar.due().chain(pending), shared.end));
         }
+        debug_assert!(pending.iter().all(|event| !event.is_anti()), "SPEC-C: one is left");
         let is_valid = |event: &&Event<B>| shared.regrid.is_valid(event);
         let count = calendar.iter().filter(is_valid).count() + pending.len();
         let first = first_time(calendar.due().filter(is_valid).chain(pending), shared.end);
@@ -385,6 +390,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let events = self.shared().regrid.pending.load(Ordering::Relaxed);
         let next = self.stretch(pending, events, monitor)?;
         let width = f64::from_bits(self.meet(self.first_width(pending).to_bits(), false)?);
+        debug_assert!(next >= first, "the first pending event went back in time");
         let step = f64::from_bits(next) - f64::from_bits(first);
         // If these have one time again, it is one step of the model.
         self.base_width = if width.is_infinite() && step > 0.0 { step } else { width };
@@ -439,6 +445,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let shared = self.shared();
         // Ordering: Relaxed; barriers lie between.
         let exponent = shared.regrid.exponent.load(Ordering::Relaxed);
+        debug_assert!(self.base_width > 0.0, "windows of no width");
         let base = if self.base_width.is_finite() { self.base_width } else { 1.0 };
         let grid = Grid::new(base * 2_f64.powi(exponent), first, shared.end);
         let slot = grid.slot(first);
@@ -446,6 +453,10 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let is_valid = |event: &Event<B>| shared.regrid.is_valid(event);
         self.sender.begin(grid, slot, self.has_given_up.then_some(is_valid));
         // All workers go on with the same numbers, which no word has had yet.
+        debug_assert!(
+            self.windows.iter().all(|window| window.log.is_empty()),
+            "REGRID-A: a window has events that are neither committed nor undone"
+        );
         self.oldest += 2;
         self.newest = self.oldest - 1;
         self.sender.oldest = Parity::of(self.oldest);

@@ -79,6 +79,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     fn handle_next(&mut self, parity: Parity, local: u32, event: Event<B>) -> Option<Event<B>> {
         self.sender.executing = parity;
         self.sender.window_end = self.windows[parity.index()].end;
+        debug_assert!((local as usize) < self.lps.len(), "the LP is another worker's");
         let is_handled_later = self.is_handled_later(parity, local);
         let window = &mut self.windows[parity.index()];
         if event.is_anti() {
@@ -112,6 +113,8 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             self.lps[local as usize].clone_from(next.checkpoint(local));
         }
         let window = &mut self.windows[parity.index()];
+        debug_assert!(!window.has(local), "SPEC-A: the LP has handled events of this window");
+        debug_assert!(!event.is_anti(), "SPEC-C: an anti-message before its event");
         let start = window.order.len();
         window.order.push(by_lp::item(local, window.log.len()));
         window.log.push(event);
@@ -162,6 +165,10 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         rest: &mut impl Iterator<Item = Event<B>>,
     ) {
         self.tally.rollbacks += 1;
+        debug_assert!(
+            self.windows[parity.index()].has(local),
+            "SPEC-B: an LP that has handled nothing is rolled back"
+        );
         let is_handled_later = self.is_handled_later(parity, local);
         let old = self.replay_old(parity, local);
         let window = &mut self.windows[parity.index()];
@@ -187,6 +194,8 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// handle its events there again. Then sends what is different in both windows.
     fn redo_next(&mut self, parity: Parity, local: u32, here: Differences<B>) {
         self.tally.deep_rollbacks += 1;
+        debug_assert!(self.has_two_windows(), "there is no window after this one");
+        debug_assert_eq!(parity, self.sender.oldest, "only the oldest has a window after it");
         let next = parity.other();
         self.sender.executing = next;
         self.sender.window_end = self.windows[next.index()].end;
@@ -222,6 +231,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// Takes what an LP has sent in a replay.
     fn take_collected(&mut self) -> Vec<Event<B>> {
         let empty = self.spare_list();
+        debug_assert!(empty.is_empty(), "a spare list has events");
         std::mem::replace(&mut self.sender.collected, empty)
     }
 
@@ -262,6 +272,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         window.gather(local, &mut places);
         self.places = places;
         let before = self.tally.processed;
+        debug_assert!(self.sender.collected.is_empty(), "what was collected before is left");
         self.sender.collect(true);
         self.run(parity, local);
         self.sender.collect(false);
@@ -284,6 +295,8 @@ impl<B> Differences<B> {
     where
         B: Buffer<Message<M>>,
     {
+        let in_order = |events: &[Event<B>]| events.is_sorted_by_key(|event| event.key.sequence());
+        debug_assert!(in_order(old) && in_order(new), "an LP sends in the order of its numbers");
         let (mut old, mut new) = (old.drain(..).peekable(), new.drain(..).peekable());
         loop {
             let order = match (old.peek(), new.peek()) {

@@ -75,6 +75,7 @@ pub(super) struct Sender<'a, M: Model, B> {
 
 impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     pub(super) fn new(shared: &'a Shared<'a, M, B>, me: usize) -> Self {
+        debug_assert!(me < shared.workers(), "there is no worker {me}");
         let own = OwnLps::new(shared.directory.lps_of(me), shared.tile_bits);
         let mail = shared.take_mail(me);
         Self {
@@ -108,6 +109,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     }
 
     pub(super) const fn set_border(&mut self, border: u64) {
+        debug_assert!(!self.is_collecting(), "a window is opened during an execution");
         (self.border, self.direct_from) = (border, border);
     }
 
@@ -156,6 +158,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
 
     /// Sends an event that was made already, or an anti-message, to whoever has the LP.
     pub(super) fn send(&mut self, event: Event<B>) {
+        debug_assert!(!self.is_collecting(), "what an execution sends is collected first");
         let worker = self.shared.place(event.to).worker.index();
         if worker == self.me {
             self.take_in(event);
@@ -177,7 +180,9 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
 
     /// Sends the anti-message of an event.
     pub(super) fn cancel(&mut self, mut event: Event<B>) {
+        debug_assert!(!event.is_anti(), "SPEC-C: an anti-message is canceled");
         event.message.take().into_iter().for_each(|message| self.spares.recycle(message));
+        debug_assert!(event.is_anti(), "an event without a message is no anti-message");
         event.sent_in = self.executing;
         self.send(event);
     }
@@ -197,6 +202,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
 
     #[inline]
     fn send_away(&mut self, worker: usize, event: Event<B>) {
+        debug_assert_ne!(worker, self.me, "a worker has no ring to itself");
         self.sent[self.executing.index()] += 1;
         if let Some(ring) = &mut self.to[worker]
             && let Err(event) = ring.push(event)
@@ -298,7 +304,12 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     /// Keeps an event for the LP that has sent it to itself, in the window that it is in.
     fn keep(&mut self, event: Event<B>) {
         // The list is short, and the event is mostly the last of the window.
+        debug_assert_eq!(event.to, event.key.sender(), "only an LP's events for itself are kept");
         let place = self.self_sent.partition_point(|other| event.key < other.key);
+        debug_assert!(
+            self.self_sent.get(place).is_none_or(|other| other.key != event.key),
+            "SPEC-C: two events with one key"
+        );
         self.self_sent.insert(place, event);
     }
 }
@@ -331,6 +342,7 @@ impl OwnLps {
         let first = lps.first().map_or(0, |lp| lp.get());
         let count = lps.len() as u32;
         let follow = lps.iter().zip(first..).all(|(lp, id)| lp.get() == id);
+        debug_assert!(lps.is_sorted(), "PLACE-A: the LPs of a worker are out of order");
         let tiles = lps.len().div_ceil(1 << tile_bits).max(1);
         Self { first, count: if follow { count } else { 0 }, tile_bits, tiles }
     }

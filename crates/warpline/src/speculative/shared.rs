@@ -100,6 +100,7 @@ impl<B> Mail<B> {
     fn connect(workers: usize) -> Vec<Mutex<Self>> {
         let capacity = (RING_BYTES / size_of::<Event<B>>()).max(64) / 2 + 1;
         let capacity = scheduling::ring_capacity(capacity);
+        debug_assert!(capacity > 0, "a ring without a place");
         let mut all: Vec<Self> = (0..workers).map(|_| Self::default()).collect();
         for from in 0..workers {
             for to in 0..workers {
@@ -181,7 +182,10 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
 
     /// The rings of worker `me`.
     pub(super) fn take_mail(&self, me: usize) -> Mail<B> {
-        std::mem::take(&mut *self.mail[me].lock().unwrap_or_else(PoisonError::into_inner))
+        let mail =
+            std::mem::take(&mut *self.mail[me].lock().unwrap_or_else(PoisonError::into_inner));
+        debug_assert_eq!(mail.to.len(), self.workers(), "the mail of worker {me} was taken before");
+        mail
     }
 
     /// The control of widths of another leg.
@@ -259,6 +263,7 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
         // Ordering: Relaxed; see `leave_outputs`.
         self.has_outputs.store(!all.is_empty(), Ordering::Relaxed);
         due.sort_unstable_by_key(|event| event.key);
+        debug_assert!(due.iter().all(|event| !event.is_anti()), "a canceled event is written");
         due
     }
 
@@ -343,5 +348,6 @@ fn tile_bits(lps: usize, workers: usize, lp_bytes: usize) -> u32 {
     const TILE_BYTES: usize = 128 << 10;
     let cached = (TILE_BYTES / lp_bytes.max(64)).max(32);
     let tiles = if workers > 1 { 4 } else { 2 };
+    debug_assert!(cached >= 32, "a tile of fewer LPs than the least");
     (lps / tiles).clamp(32, cached).ilog2()
 }

@@ -120,6 +120,7 @@ impl<'s, 'm, M: Model, B: Buffer<Message<M>>> Stretch<'s, 'm, M, B> {
             Some(Io::Blocking) => cx.handle_io(state, model, message.get()),
             Some(Io::NonBlocking) => M::Lp::output(model, to, &key, message.get()),
         }
+        debug_assert!(self.last_time <= key.time(), "SEQ-A: time went back in a stretch");
         digest.commit(&key, M::Lp::fingerprint(model, message.get()));
         self.handled += 1;
         self.last_time = self.last_time.max(key.time());
@@ -152,6 +153,7 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, '_, M, B> 
         if self.pending.len() as u64 >= self.shared.events_max {
             self.error_context.cut_off.halt(Halt::OutOfBuffers);
         }
+        debug_assert!(self.error_context.event.is_none_or(|cause| cause < key), "before its cause");
         let message = Some(self.spares.store(message));
         let event = Event { key, to, io, sent_in: Parity::of(0), message };
         self.pending.push(Reverse(ByKey(event)));

@@ -107,12 +107,15 @@ impl<L: LogicalProcess, B> Window<L, B> {
 
     /// The record of an LP that has one.
     pub(super) fn record(&mut self, local: u32) -> &mut Record<L> {
+        debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
         &mut self.records[self.places[local as usize] as usize]
     }
 
     /// Begins the record of an LP, with its events from `start` on in the order, and saves the LP.
     #[inline]
     pub(super) fn touch(&mut self, local: u32, lp: &Lp<L>, start: usize, len: usize) {
+        debug_assert!(!self.has(local), "SPEC-A: the LP has a record in window {}", self.number);
+        debug_assert!(start + len <= self.order.len(), "events beyond the order");
         self.places[local as usize] = self.handled as u32;
         let (start, len) = (start as u32, len as u32);
         if let Some(record) = self.records.get_mut(self.handled) {
@@ -168,6 +171,8 @@ impl<L: LogicalProcess, B> Window<L, B> {
     pub(super) fn add(&mut self, local: u32, event: Event<B>) -> Place {
         let place = self.added.len() as u32;
         let before = std::mem::replace(&mut self.record(local).added, place);
+        debug_assert!(before == NONE || before < place, "the chain of an LP leads forward");
+        debug_assert!(place < ADDED, "more events are added than have numbers");
         self.added.push(Added { event, before });
         Place(place | ADDED)
     }
@@ -200,6 +205,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
     pub(super) fn gather(&self, local: u32, places: &mut Vec<Place>) {
         places.clear();
         let Record { start, len, added, .. } = self.records[self.places[local as usize] as usize];
+        debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
         let order = &self.order[start as usize..(start + len) as usize];
         places.extend(order.iter().map(|&item| Place(by_lp::place(item) as u32)));
         let mut next = added;
@@ -210,6 +216,10 @@ impl<L: LogicalProcess, B> Window<L, B> {
         // Events that were taken away have left their places.
         places.retain(|&place| !self.event(place).is_anti());
         places.sort_unstable_by_key(|&place| self.event(place).key);
+        debug_assert!(
+            places.windows(2).all(|pair| self.event(pair[0]).key < self.event(pair[1]).key),
+            "SPEC-C: two events with one key"
+        );
     }
 
     /// Moves the events of all LPs to `pending`, and restores the LPs.

@@ -147,6 +147,7 @@ impl Words {
     #[inline]
     pub(crate) fn is_committed(&self, window: u64, seen: &mut Vec<Word>) -> bool {
         let (this, next) = (Word::active(window).window(), Word::active(window + 1).window());
+        debug_assert_ne!(this, next, "WORD-B: two windows have one number");
         let (mut all_idle, mut in_flight) = (true, 0_u64);
         seen.clear();
         for worker in 0..self.0.len() {

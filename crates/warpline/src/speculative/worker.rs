@@ -204,10 +204,13 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
     /// Opens the next window and lets all LPs handle their events in it.
     fn open_window(&mut self, monitor: &mut ProgressMonitor<'_, '_>) {
         self.newest += 1;
+        debug_assert!(self.newest <= self.oldest + 1, "more than two windows are open");
         let parity = Parity::of(self.newest);
         let begin = self.sender.border();
         let end = begin + self.shared().width(self.newest);
         let window = &mut self.windows[parity.index()];
+        debug_assert!(window.log.is_empty(), "a window is opened before the last one is over");
+        debug_assert!(end > begin, "a window of no width");
         (window.number, window.end) = (self.newest, end);
         self.newest_begin = begin;
         self.sender.opened[parity.index()] = Opened { end, tiles: 0 };
@@ -299,6 +302,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
     fn events_of_part(&mut self) -> u64 {
         let counted = self.counted();
         let before = std::mem::replace(&mut self.noted, counted);
+        debug_assert!(before[0] <= counted[0] && before[1] <= counted[1], "counts went back");
         let [executed, committed, undone] = [0, 1, 2].map(|at| counted[at] - before[at]);
         match self.costs.part() {
             Part::Handling => executed,
@@ -402,6 +406,10 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         if self.is_regrid_requested() {
             return;
         }
+        debug_assert!(
+            self.sender.late[oldest.index()].is_empty(),
+            "WORD-A: a worker with late events says that it is idle"
+        );
         self.announced = self.sender.received[oldest.index()];
         let sent = self.sender.sent[oldest.index()];
         // The counts just before the word, so that the line goes to the others once for all.
@@ -432,6 +440,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             window.take_outputs(&mut self.outputs);
             self.sender.shared.leave_outputs(number, &mut self.outputs);
         }
+        debug_assert!(window.standing >= 0, "SPEC-D: fewer events than none are committed");
         self.tally.committed += window.standing as u64;
         let border = self.sender.grid.start(end);
         self.costs.record_commit(border, self.tally.processed, self.tally.committed);
@@ -460,6 +469,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
     /// Requests a regrid if much more is executed than stands.
     pub(super) fn check_waste(&mut self) {
         let useful = self.windows[0].standing + self.windows[1].standing;
+        debug_assert!(useful <= self.tally.processed as i64, "more stands than was processed");
         let all = (self.tally.processed - self.tally.base[self.sender.oldest.index()]) as i64;
         if all > scheduling::limit(WASTE_MORE) as i64 + WASTE_MAX * useful {
             self.request_regrid(Reason::STORM);

@@ -35,6 +35,7 @@ impl Alignment {
         let at = |all: &Vec<Meeting>| all.get(rank.checked_sub(1)?).copied();
         let (first, last) = (at(meetings.first()?)?, at(meetings.last()?)?);
         let ticks = last.theirs.saturating_sub(first.theirs);
+        debug_assert!(first.theirs <= last.theirs, "the clock of rank {rank} went back");
         let pace = last.ours.saturating_sub(first.ours) as f64 / ticks as f64;
         Some(Self { first, pace: if ticks > 0 { pace } else { 1.0 } })
     }
@@ -71,6 +72,14 @@ pub(super) fn assemble<'r>(
         recording.tracks.push(track_of(recorder, track, time, &mut ends));
     }
     recording.arrows = ends.arrows(&recording.tracks);
+    debug_assert!(
+        recording.arrows.iter().all(|arrow| {
+            [arrow.from, arrow.to]
+                .into_iter()
+                .all(|(track, span)| span < recording.tracks[track].spans.len())
+        }),
+        "SPAN-B: an arrow without an end"
+    );
     recording.times(|ticks| *ticks = (*ticks as f64 * nanoseconds_per_tick) as u64);
     recording
 }
@@ -200,6 +209,7 @@ fn track_of(
             Kind::End => {
                 let Some(place) = open.pop() else { continue };
                 let span = &mut spans[place];
+                debug_assert!(span.begin <= at, "SPAN-A: a span ends before it begins");
                 if span.is_sending() {
                     ends.sending[track].push((span.count, place));
                 }

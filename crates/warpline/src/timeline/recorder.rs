@@ -252,6 +252,7 @@ impl Recorder {
         if self.rests == 0 {
             self.tick();
         }
+        debug_assert!(self.proposed.is_none(), "SPAN-D: a batch is proposed within another");
         self.proposed = Some((self.now, self.count));
         self.stamp()
     }
@@ -377,6 +378,7 @@ impl Recorder {
     fn close_one(&mut self, at: u64, events: u64, time: f64) {
         let lp = self.count as u32;
         self.push(Record { at, number: events, time, lp, kind: Kind::End });
+        debug_assert!(self.depth > 0, "SPAN-D: an end without a beginning");
         self.depth -= 1;
     }
 
@@ -423,6 +425,7 @@ impl Recorder {
 
     /// Leaves out all groups that are not kept at this level.
     pub(super) fn thin_to(&mut self, level: u32) {
+        debug_assert!((self.level..=LEVEL_MAX).contains(&level), "SPAN-C: it is thinner already");
         self.level = level;
         let (mut depth, mut keeps_group, mut left_out) = (0_u32, true, 0);
         self.records.retain(|record| {
@@ -442,6 +445,7 @@ impl Recorder {
 
     /// Where the group of that record begins.
     fn group_around(&self, place: usize) -> usize {
+        debug_assert!(place < self.records.len(), "there is no record {place}");
         let (mut depth, mut begin) = (0_u32, 0);
         for (at, record) in self.records[..=place].iter().enumerate() {
             begin = if depth == 0 { at } else { begin };

@@ -100,6 +100,7 @@ where
         let bound_of = |edge: &EdgeId| self.channel_bounds[plan.place(*edge)];
         let lowest = plan.topology().incoming(node).iter().copied().min_by_key(bound_of);
         let eit = lowest.as_ref().map_or(ChannelTime::NEVER, bound_of);
+
         self.lps[local].lowest = lowest;
         self.raise_eit(local, eit);
     }
@@ -132,6 +133,7 @@ where
         if self.is_ready(local) {
             let lp = &mut self.lps[local];
             let at = lp.next();
+            debug_assert!(at < lp.eit, "CMB-C: an LP is ready before its event is safe");
             if at < lp.queued {
                 lp.queued = at;
                 self.ready.push(at.as_ready(local as u32));

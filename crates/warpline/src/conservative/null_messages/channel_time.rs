@@ -49,6 +49,7 @@ impl ChannelTime {
     /// The earliest position of an effect of a cause with this null-message time.
     #[inline]
     pub(super) fn after(self, lookahead: f64) -> Self {
+        debug_assert!(lookahead >= 0.0, "CHANNEL-A: a lookahead of {lookahead}");
         let now = f64::from_bits(self.time);
         let then = now + lookahead;
         // `NEVER` is not a number, so it compares false and stays as it is.

@@ -129,6 +129,10 @@ where
 
     /// Reports what this worker has left to do to the first worker of all.
     fn report(&mut self) {
+        debug_assert!(
+            self.detection.decision.is_none(),
+            "a worker reports while a decision waits for it"
+        );
         let counts = [self.send_buffer.count, self.tally.committed, self.tally.pending];
         let failure = self.shared.common.failure.order().unwrap_or(FailureOrder::End);
         let report = Report { least: self.least(), failure, stops: self.is_stopping(), counts };
@@ -192,6 +196,8 @@ where
 
     /// The first worker of all decides how the run goes on.
     fn decide(&mut self) {
+        debug_assert!(self.me == 0, "worker {} decides, which only the first one does", self.me);
+        debug_assert!(self.graph.is_frozen(), "a decision while events are on their way");
         let mut all = Report::IDENTITY;
         for report in self.detection.reports.drain(..) {
             all = all.combine(&report);
@@ -228,6 +234,7 @@ where
         let decision = words[7];
         self.tally.freezes += 1;
         self.limit = self.limit.min(failure);
+        debug_assert!(failure <= self.detection.failure, "a failure was forgotten");
         self.detection.failure = failure;
         if self.is_first() {
             let until = if decision == GO_ON { least.bound_of_causes() } else { NEVER };

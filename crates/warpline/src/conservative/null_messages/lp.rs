@@ -106,6 +106,7 @@ impl<L, B> LinkedLp<L, B> {
         if !self.outbox.is_empty() {
             return self.outbox_cause;
         }
+
         let next = self.next().min(self.eit);
         if next.is_before(end) { next.as_cause() } else { ChannelTime::NEVER }
     }

@@ -72,6 +72,7 @@ where
                 self.go_to(Phase::NullMessages);
             }
             any = true;
+            debug_assert!(self.lps[local].is_in_review, "LP {local} is in the review twice");
             self.lps[local].is_in_review = false;
             match self.shared.common.mode {
                 SynchronizationKind::NullMessagesOnDemand => self.answer_and_request(local),
@@ -86,6 +87,7 @@ where
     fn send_null_messages(&mut self, local: usize) {
         let time = self.lps[local].unannounced(self.shared.common.end);
         if let Some(time) = time.filter(|_| !self.graph.is_freezing()) {
+            debug_assert!(time > self.lps[local].announced, "CMB-B: a time is announced again");
             self.lps[local].announced = time;
             self.lps[local].is_requested = false;
             let node = self.node_of(local);

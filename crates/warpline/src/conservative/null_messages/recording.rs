@@ -55,6 +55,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let Some(trace) = &mut self.trace else { return };
         let counted = [self.tally.committed, self.tally.deadlocks];
         let before = std::mem::replace(&mut trace.before, counted);
+        debug_assert!(before[0] <= counted[0] && before[1] <= counted[1], "counts went back");
         let [events, deadlocks] = [0, 1].map(|at| counted[at] - before[at]);
         trace.recorder.count = self.tally.null_messages;
         let last = self.send_buffer.error_context.event;

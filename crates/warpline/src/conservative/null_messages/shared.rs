@@ -71,6 +71,7 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
     pub(super) fn edge(&self, from: LpId, to: LpId) -> Option<EdgeId> {
         let topology = self.plan.topology();
         let edges = topology.outgoing(NodeId(from.get()));
+        debug_assert!(edges.start <= edges.end, "links end before they begin");
         let (mut first, mut end) = (edges.start, edges.end);
         while first < end {
             let middle = first + (end - first) / 2;
@@ -127,6 +128,8 @@ fn network_of(
             lookaheads.push(link.lookahead.max(of_model));
         }
     }
+    debug_assert_eq!(edges.len(), lookaheads.len(), "a link without a lookahead");
+    debug_assert!(edges.iter().all(|(from, to)| from != to), "a link to itself");
     let topology = Topology::new(lps, edges);
     let refused = |error: PlanError| ConfigError::new("links", error, "between LPs of the model");
     Ok((topology.map_err(refused)?, lookaheads))
@@ -137,6 +140,7 @@ fn shortest_to_others(from: LpId, mut links: Vec<Link>) -> Vec<Link> {
     links.retain(|link| link.to != from);
     links.sort_by(|a, b| a.to.cmp(&b.to).then(a.lookahead.total_cmp(&b.lookahead)));
     links.dedup_by_key(|link| link.to);
+    debug_assert!(links.windows(2).all(|pair| pair[0].to < pair[1].to), "two links to one LP");
     links
 }
 

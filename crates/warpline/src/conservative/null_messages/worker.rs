@@ -288,6 +288,7 @@ where
             // Ordering: Relaxed; a count for people.
             committed.fetch_add(self.tally.committed - before, Ordering::Relaxed);
         }
+        debug_assert!(self.flushed <= self.tally.committed, "more is flushed than was handled");
         let is_enough = self.tally.committed - self.flushed >= FLUSH_EVENTS;
         if is_enough && self.shared.common.settings.engine.aggregation == Aggregation::Adaptive {
             self.flushed = self.tally.committed;
@@ -328,6 +329,7 @@ where
                     break;
                 }
                 let Some(Reverse(waiting)) = worker.lps[local].pending.pop() else { break };
+                debug_assert!(worker.tally.pending > 0, "CMB-D: an event beyond the count");
                 worker.tally.pending -= 1;
                 worker.handle(local, waiting);
             }
@@ -379,6 +381,7 @@ where
     #[inline]
     fn deliver(&mut self, local: usize, cause: ChannelTime) {
         let lp = &mut self.lps[local];
+        debug_assert!(lp.outbox.is_empty(), "an LP handles events that cannot send");
         for (edge, event) in self.send_buffer.sent.drain(..) {
             let Some(edge) = edge else {
                 lp.pending.push(Reverse(Waiting { event, edge: None }));
@@ -410,6 +413,7 @@ where
                 true => self.graph.send_over(edge, event),
                 false => self.graph.send(edge, event),
             };
+            debug_assert!(self.tally.pending > 0, "CMB-D: an event beyond the count");
             match sent {
                 Ok(()) => self.tally.pending -= 1,
                 Err(refused) => lp.outbox.push_back((edge, refused.event.event)),

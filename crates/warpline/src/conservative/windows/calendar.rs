@@ -116,6 +116,10 @@ impl<E: Entry> Calendar<E> {
         self.len += 1;
         let (block, place) = (window / BLOCK as u64, (window % BLOCK as u64) as usize);
         if block == self.block {
+            debug_assert!(
+                ((local >> self.tile_bits) as usize) < self.tiles,
+                "CAL-A: LP {local} is in no tile"
+            );
             let bucket = place * self.tiles + (local >> self.tile_bits) as usize;
             let bucket = &mut self.buckets[bucket];
             if bucket.is_empty() {
@@ -161,6 +165,7 @@ impl<E: Entry> Calendar<E> {
         if block != self.block {
             self.block = block;
             if let Some(mut later) = self.later.remove(&block) {
+                debug_assert!(later.bucket.len() <= self.len, "CAL-A: more than the count");
                 self.len -= later.bucket.len();
                 self.insert_all(&mut later.bucket, local_of);
                 self.reclaim(&mut later.bucket);
@@ -173,7 +178,10 @@ impl<E: Entry> Calendar<E> {
     /// Moves the events of the open window and a tile into `bucket`, which is empty.
     pub(super) fn take(&mut self, window: u64, tile: usize, bucket: &mut Bucket<E>) {
         let place = (window % BLOCK as u64) as usize;
+        debug_assert!(tile < self.tiles, "there is no tile {tile}");
+        debug_assert!(bucket.is_empty(), "a bucket with events is put into the calendar");
         std::mem::swap(&mut self.buckets[place * self.tiles + tile], bucket);
+        debug_assert!(bucket.len() <= self.len, "CAL-A: more than the count");
         self.len -= bucket.len();
         debug_assert!(
             bucket.iter().all(|event| self.grid.window(event.time()) == window),
@@ -195,6 +203,7 @@ impl<E: Entry> Calendar<E> {
         while let Some((_, mut later)) = self.later.pop_first() {
             events.extend(later.bucket.drain());
         }
+        debug_assert!(events.len() >= self.len, "CONS-C: an event is lost");
     }
 
     /// Takes the empty chunks of a bucket, to use them again.

@@ -136,6 +136,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         let sent = sum(|worker| worker.lps.iter().map(|lp| lp.core.sent).sum());
         let pending = sum(|worker| worker.counters.pending);
         let balance: i64 = results.iter().map(|worker| worker.counters.balance).sum();
+        debug_assert!(self.common.ranks.count() > 1 || balance == 0, "CONS-D: remote events");
         let received = sent.wrapping_add_signed(-balance);
         let all_committed = self.common.committed_before + committed;
         assert_eq!(received, all_committed + pending, "CONS-C: events were lost or doubled");

@@ -100,6 +100,10 @@ impl<'a, M: Model> Remote<'a, M> {
     pub(super) fn post(&mut self) {
         let outgoing = &self.ranks.outgoing[self.me];
         let mut outgoing = outgoing.lock().unwrap_or_else(PoisonError::into_inner);
+        debug_assert!(
+            outgoing.iter().all(Vec::is_empty),
+            "CONS-D: what was posted for the last round was not sent"
+        );
         std::mem::swap(&mut *outgoing, &mut self.outgoing);
     }
 }
@@ -299,6 +303,7 @@ impl<'t, M: Model> RankBarrier<'t, M> {
             .iter()
             .map(|of_worker| of_worker.lock().unwrap_or_else(PoisonError::into_inner))
             .collect();
+        debug_assert_ne!(rank, self.transport.rank(), "a rank sends itself a parcel");
         let buffer = self.transport.reclaim().unwrap_or_default();
         let mut parcel = Parcel::new(WINDOW, PORT, buffer);
         let body = parcel.body();
@@ -308,6 +313,7 @@ impl<'t, M: Model> RankBarrier<'t, M> {
             let len: usize = outgoing.iter().map(|from| from[to].len()).sum();
             append_words(body, [len as u64]);
         }
+        debug_assert_eq!(body.len(), HEADER_BYTES + 8 * self.workers, "CONS-E: a short header");
         for to in receivers {
             for from in &mut outgoing {
                 body.extend_from_slice(&from[to]);

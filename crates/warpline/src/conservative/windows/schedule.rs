@@ -36,6 +36,7 @@ impl Schedule {
         self.sorted.clear();
         let item = |(event, place)| by_lp::item(local_of(event), place);
         self.sort.sort(bucket.iter().zip(0..).map(item), [first, lps], &mut self.sorted);
+        debug_assert_eq!(self.sorted.len(), bucket.len(), "CONS-C: an event is lost");
     }
 
     /// How many events there are.

@@ -65,6 +65,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
             if to != self.me {
                 // The outbox gets the empty chunks of the mail of the round before the last.
                 self.shared.mail(round, self.me, to, |mail| std::mem::swap(mail, outbox));
+                debug_assert!(outbox.is_empty(), "CONS-C: worker {to} has not taken its mail");
                 self.calendar.reclaim(outbox);
             }
         }

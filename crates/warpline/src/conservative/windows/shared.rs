@@ -76,6 +76,7 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
         to: usize,
         work: impl FnOnce(&mut Bucket<Event<B>>) -> R,
     ) -> R {
+        debug_assert!(from < self.workers && to < self.workers, "there is no such worker");
         let mail = &self.mail[(round % 2) as usize][to * self.workers + from];
         work(&mut mail.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -219,6 +219,8 @@ where
     /// Handles the events of a window, tile by tile.
     fn handle_window(&mut self, window: u64, monitor: &mut ProgressMonitor<'_, '_>) {
         self.tally.windows += 1;
+        debug_assert!(window >= self.sender.next_window, "CONS-B: window {window} is over");
+        debug_assert!(self.bucket.is_empty(), "CONS-C: events of the last window are left");
         self.shared.common.shown[self.me].show(Activity::Working);
         if let Some(recorder) = &mut self.recorder {
             recorder.change(0, f64::NAN, Phase::Window);
@@ -330,6 +332,10 @@ where
             bucket.drain().for_each(|event| sender.spares.recycle(event.message));
         } else {
             output_places.sort_unstable();
+            debug_assert!(
+                output_places.windows(2).all(|pair| pair[0] < pair[1]),
+                "an event is written twice"
+            );
             for (place, event) in bucket.drain().enumerate() {
                 if output_places.binary_search(&place).is_ok() {
                     outputs.push(event);
@@ -408,6 +414,7 @@ impl<M: Model, B: Buffer<Message<M>>> LpView<'_, '_, M, B> {
     /// Leaves this number of events unhandled, and all that the LP has sent to itself.
     #[cold]
     fn leave(&mut self, events: usize) {
+        debug_assert!(events > 0, "an LP leaves events, and there is none");
         self.tally.left += (events + self.sender.self_sent.len()) as u64;
         self.sender.self_sent.clear();
     }

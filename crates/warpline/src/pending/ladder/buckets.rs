@@ -15,6 +15,8 @@ pub(super) struct Scale {
 impl Scale {
     /// Spreads the times from `first` to `last` over `buckets` buckets.
     pub(super) fn new(first: f64, last: f64, buckets: usize) -> Self {
+        debug_assert!(buckets > 0, "a scale without buckets");
+        debug_assert!(first <= last, "a scale from {first} to {last}");
         let per_time = buckets as f64 / (last - first);
         // Times that are equal, or nearly so, share the first bucket.
         let buckets_per_time = if per_time.is_finite() { per_time } else { 0.0 };
@@ -71,6 +73,7 @@ impl<E> Spares<E> {
     }
 
     fn put(&mut self, mut chunk: Box<Chunk<E>>) {
+        debug_assert!(chunk.entries.is_empty(), "a spare chunk has entries");
         chunk.next = self.0.take();
         self.0 = Some(chunk);
     }
@@ -103,6 +106,7 @@ impl<E: Entry> Bucket<E> {
     #[inline(never)]
     fn add_chunk(&mut self, spares: &mut Spares<E>) {
         let mut chunk = spares.take();
+        debug_assert!(chunk.entries.is_empty(), "a spare chunk has entries");
         chunk.next = self.chunk.take();
         self.chunk = Some(chunk);
     }
@@ -137,6 +141,7 @@ impl<E: Entry> Bucket<E> {
 impl<E: Entry> Bucket<E> {
     /// The median time of a sample of a bucket that is not empty.
     pub(super) fn median_of_some(&self) -> f64 {
+        debug_assert!(self.len > 0, "nothing has no median");
         let step = self.len.div_ceil(SAMPLE);
         let mut times = ArrayVec::<f64, SAMPLE>::new();
         let (mut chunk, mut skip) = (&self.chunk, 0);

@@ -71,6 +71,7 @@ impl<E> Nodes<E> {
     fn put(&mut self, entry: E, next: u32) -> u32 {
         let node = Node { entry: Some(entry), next };
         if let Some(place) = self.nodes.get_mut(self.free as usize) {
+            debug_assert!(place.entry.is_none(), "a free node has an entry");
             let index = std::mem::replace(&mut self.free, place.next);
             *place = node;
             return index;
@@ -164,6 +165,7 @@ impl<E: Entry> Calendar<E> {
 
     #[inline(always)]
     fn link(&mut self, bucket: usize, entry: E) {
+        debug_assert!(bucket >= self.next, "LADDER-B: the turn of bucket {bucket} is over");
         self.occupied[bucket / WORD] |= 1 << (bucket % WORD);
         let head = &mut self.heads[bucket];
         *head = self.nodes.put(entry, *head);
@@ -199,12 +201,20 @@ impl<E: Entry> Calendar<E> {
         }
         self.run.copy_within(self.at..self.at + ahead, self.at - 1);
         self.at -= 1;
+        debug_assert!(
+            self.run.get(self.at + ahead + 1).is_none_or(|after| after.time >= time),
+            "LADDER-A: the run is out of order"
+        );
         self.run[self.at + ahead] = Place { time, node: self.nodes.put(entry, NONE) };
         Ok(())
     }
 
     /// Puts the least entry of all in front of the run.
     pub(super) fn put_first(&mut self, entry: E) {
+        debug_assert!(
+            self.run.get(self.at).is_none_or(|first| entry.time() <= first.time),
+            "LADDER-A: an entry before it is not the least"
+        );
         let place = Place { time: entry.time(), node: self.nodes.put(entry, NONE) };
         match self.at.checked_sub(1) {
             Some(at) => (self.run[at], self.at) = (place, at),
@@ -291,6 +301,7 @@ impl<E: Entry> Calendar<E> {
             self.run.push(Place { time: entry.time(), node: index });
             index = *next;
         }
+        debug_assert_eq!(index, NONE, "a list of nodes ends in a free one");
         match self.run.len() - start {
             0..2 => {}
             2..=INSERTION_MAX => sort(&mut self.run[start..], &self.nodes),
