@@ -21,7 +21,7 @@ use crate::{
 
 /// Flags that say where and how a run prints, and not what it is, and switches that do.
 pub(crate) const PRINTING: [&str; 4] = ["config", "format", "output", "report"];
-pub(crate) const PRINTING_SWITCHES: [&str; 1] = ["quiet"];
+pub(crate) const PRINTING_SWITCHES: [&str; 2] = ["quiet", "resume"];
 /// Flags of the trace, a file beside the report; calls from another language have them, too.
 pub(crate) const TRACING: [&str; 2] = ["trace", "trace-memory"];
 
@@ -308,6 +308,9 @@ pub(crate) struct SweepArgs {
     /// A flag and the values it takes in turn, as KEY=V1,V2,…; may be repeated
     #[arg(long, value_name = "KEY=V1,V2", required = true)]
     pub(crate) vary: Vec<Vary>,
+    /// Go on after the rows that --output has, of the same command, and leave their runs out
+    #[arg(long, requires = "output")]
+    pub(crate) resume: bool,
     /// Form of the rows
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: TableFormat,

@@ -4,7 +4,11 @@
 //! The keys are those of configuration files, and the same code checks them. Whoever calls is told
 //! how far the call has come, and may end it ([`Caller`]); nothing is printed.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
+    path::PathBuf,
+};
 
 use clap::{Args, FromArgMatches};
 use serde_json::{Value, json};
@@ -56,7 +60,7 @@ impl Application {
     ) -> Result<Value, CallError> {
         match command {
             Command::Run => self.call_run(model, settings, caller),
-            Command::Sweep(vary) => Ok(self.call_sweep(model, settings, vary, caller)?),
+            Command::Sweep(vary) => self.call_sweep(model, settings, vary, caller),
         }
     }
 
@@ -104,22 +108,28 @@ impl Application {
         settings: toml::Table,
         vary: &[(String, Vec<String>)],
         caller: Caller<'_>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Value, CallError> {
         let mut words = command_line(self, ["sweep", model], settings, &refused(&[]))?;
         let flag = |(key, values): &(String, Vec<String>)| {
             format!("--vary={key}={}", values.join(",")).into()
         };
         words.extend(vary.iter().map(flag));
-        let matches = self.command().try_get_matches_from(&words)?;
-        let Request::Sweep(_, args, _) = self.request(&matches)? else {
+        let matches = self.command().try_get_matches_from(&words).map_err(Failure::from)?;
+        let request = self.request(&matches).map_err(Failure::from)?;
+        let Request::Sweep(_, args, _) = request else {
             unreachable!("the command line of a sweep is a sweep")
         };
-        let mut rows = Vec::new();
-        Sweep::new(self, &words, &args)?.run(caller, |row| {
-            rows.push(Value::Object(row));
+        let mut rows = BTreeMap::new();
+        let sweep = Sweep::new(self, &words, &args)?;
+        let failures = sweep.run(caller, &BTreeSet::new(), |number, row| {
+            rows.extend(row.map(|row| (number, Value::Object(row))));
             Ok(())
-        })?;
-        Ok(Value::Array(rows))
+        });
+        let rows = Value::Array(rows.into_values().collect());
+        match Failure::of_all(failures) {
+            Ok(()) => Ok(rows),
+            Err(failure) => Err(CallError { failure, report: Some(rows) }),
+        }
     }
 
     /// What `warpline info` says of a model, or a list of what it says of all.
@@ -218,7 +228,7 @@ impl CallError {
     }
 
     /// The report of the run, if it came to its end: then what failed is a file beside the report,
-    /// or the comparison with another run.
+    /// or the comparison with another run. Of a sweep, the rows of the runs that did not fail.
     #[must_use]
     pub const fn report(&self) -> Option<&Value> {
         self.report.as_ref()

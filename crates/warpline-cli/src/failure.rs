@@ -117,8 +117,8 @@ impl Failure {
     }
 }
 
-/// Prints what the parser has to say, which may be the help that was asked for: then it is an error
-/// if it cannot be written.
+/// Prints what the parser has to say, which may be the help that was asked for: then it is an
+/// error if it cannot be written.
 fn answer(error: &clap::Error, status: u8) -> u8 {
     let printed = error.print().and_then(|()| io::stdout().flush());
     match printed {

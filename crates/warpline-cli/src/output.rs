@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, Write},
+    io::{self, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
@@ -48,6 +48,33 @@ impl Output {
             }
             Some(target) => target.write(bytes),
         }
+    }
+
+    /// Whether it is a regular file, which keeps what is written.
+    pub(crate) fn is_file(&self) -> bool {
+        let file = |target: &Target| target.file.metadata().is_ok_and(|file| file.is_file());
+        self.0.as_ref().is_some_and(file)
+    }
+
+    /// Goes on after the first bytes of what the file holds, and drops the rest.
+    pub(crate) fn keep(&mut self, bytes: u64) -> Result<(), Failure> {
+        let Some(target) = &mut self.0 else { return Ok(()) };
+        target.written = bytes > 0;
+        let kept = target.file.set_len(bytes).and_then(|()| target.file.seek(SeekFrom::End(0)));
+        kept.map(drop).map_err(|error| {
+            Failure::Run(format!("{} could not be written: {error}", target.path.display()))
+        })
+    }
+
+    /// Writes over all that the file holds with the same number of bytes, which are there already,
+    /// so that no disk is too full for it.
+    pub(crate) fn rewrite(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let Some(target) = &mut self.0 else { return Ok(()) };
+        let rewritten =
+            target.file.seek(SeekFrom::Start(0)).and_then(|_| target.file.write_all(bytes));
+        rewritten.map_err(|error| {
+            Failure::Run(format!("{} could not be sorted: {error}", target.path.display()))
+        })
     }
 
     /// Writes part of a report. What a run has found and cannot be written is shown with the error:

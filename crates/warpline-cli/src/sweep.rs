@@ -1,8 +1,17 @@
 //! `warpline sweep`: every combination of lists of parameter values, one row per run.
 
-use std::ffi::OsString;
+mod rows;
 
-use rayon::prelude::*;
+use std::{
+    collections::BTreeSet,
+    ffi::OsString,
+    sync::{
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc,
+    },
+};
+
+use clap::{ArgMatches, parser::ValueSource};
 use serde_json::Value;
 use warpline::Stream;
 use warpline_models::catalog::{ModelParams, Prepared};
@@ -20,15 +29,20 @@ use crate::{
     reads::{self, Unread},
     report::RunReport,
     run::{pool, prepare, refuse_files},
-    table::{self, Row, TableWriter},
+    table::{self, Row},
     values::Vary,
 };
 
-/// Flags of the sweep as a whole, which cannot differ from run to run.
-const NOT_VARIED: [&str; 7] =
-    ["vary", "format", "output", "config", "quiet", "jobs", "replications"];
+use rows::{RUN, Rows};
 
-/// Runs every combination, and writes a row for each run as the runs are done.
+/// Flags of the sweep as a whole, which cannot differ from run to run.
+const NOT_VARIED: [&str; 8] =
+    ["vary", "format", "output", "config", "quiet", "jobs", "replications", "resume"];
+
+/// Failures of runs that are told one by one.
+const TOLD: usize = 10;
+
+/// Runs every combination, and writes the row of each run when it is done.
 pub(crate) fn execute(
     application: &Application,
     words: &[OsString],
@@ -38,18 +52,21 @@ pub(crate) fn execute(
     let sweep = Sweep::new(application, words, args)?;
     let path = args.common.output.as_deref();
     table::check(args.format, path)?;
-    let mut table = TableWriter::new(Output::open(path)?, args.format);
-    let show = progress::of_runs(args.common.quiet, sweep.runs(), "sweeping");
+    let (mut rows, done) = match path.filter(|_| args.resume) {
+        Some(path) => Rows::resume(path, args.format, &sweep.names())?,
+        None => (Rows::new(Output::open(path)?, args.format), BTreeSet::new()),
+    };
+    let show = progress::of_runs(args.common.quiet, sweep.runs() - done.len(), "sweeping");
     let caller = Caller { stop: interrupt::flag(), show: &show };
-    let outcome = sweep.run(caller, |row| table.write(row));
+    let mut failures = sweep.run(caller, &done, |number, row| rows.write(number, row));
     drop(show);
     if interrupt::requested() {
-        let rows = table.rows();
+        let rows = done.len() + rows.count();
         eprintln!("interrupted: {rows} of {} runs are in the report", sweep.runs());
     }
     // The rows that are done are written, whatever ended the sweep.
-    let finished = table.finish();
-    outcome.and(finished)
+    failures.extend(rows.finish().err());
+    Failure::of_all(failures)
 }
 
 /// All runs of a sweep, which are checked before anything runs.
@@ -79,44 +96,73 @@ impl<'a> Sweep<'a> {
         self.points.len() * self.common.replications
     }
 
-    /// Runs them all, and hands over each row. Rows come in the order of the runs, a few at a time,
-    /// so that little is lost if the sweep is stopped.
+    /// The name of each run, as its row has it.
+    fn names(&self) -> Vec<String> {
+        self.all().map(|(point, number)| point.run_name(number)).collect()
+    }
+
+    /// All runs in their order: the point, and the number of the replication.
+    fn all(&self) -> impl Iterator<Item = (&Point, usize)> {
+        let replications = self.common.replications;
+        self.points.iter().flat_map(move |point| (0..replications).map(move |n| (point, n)))
+    }
+
+    /// Runs all but those that are done, and hands over the number and the row of each run when it
+    /// has ended; no row if it has none. Runs begin in their order. One that fails ends none of the
+    /// others; a row that cannot be written does. Returns what failed.
     pub(crate) fn run(
         &self,
         caller: Caller<'_>,
-        mut write: impl FnMut(Row) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let Self { points, common } = self;
+        done: &BTreeSet<usize>,
+        mut write: impl FnMut(usize, Option<Row>) -> Result<(), Failure>,
+    ) -> Vec<Failure> {
+        let runs: Vec<_> =
+            self.all().enumerate().filter(|(number, _)| !done.contains(number)).collect();
         let all = self.runs();
-        let runs: Vec<(&Point, usize)> = points
-            .iter()
-            .flat_map(|point| (0..common.replications).map(move |number| (point, number)))
-            .collect();
-        let threads = points.iter().map(|point| point.common.threads(all)).max().unwrap_or(1);
-        let jobs = common.jobs_of(threads);
-        let pool = pool(jobs)?;
-        let count = caller.counting(all);
-        let mut failure = None;
-        for some in runs.chunks(4 * pool.current_num_threads()) {
-            let row = |(point, number): &(&Point, usize)| {
-                let row = point.run(*number, jobs, caller);
+        let threads = self.points.iter().map(|point| point.common.threads(all)).max().unwrap_or(1);
+        let jobs = self.common.jobs_of(threads);
+        let pool = match pool(jobs) {
+            Ok(pool) => pool,
+            Err(failure) => return vec![failure],
+        };
+        let count = caller.counting(runs.len());
+        let (next, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let work = |sender: mpsc::Sender<_>| {
+            // Ordering: Relaxed; what the numbers stand for is older than the threads, and the
+            // flag publishes nothing but itself.
+            while let Some(&(number, (point, nth))) = runs.get(next.fetch_add(1, Ordering::Relaxed))
+                && !ended.load(Ordering::Relaxed)
+            {
+                let row = point.run(nth, jobs, caller);
                 count();
-                row
-            };
-            let rows: Vec<_> = pool.install(|| some.par_iter().map(row).collect());
-            for row in rows {
-                match row {
-                    Ok(Some(row)) => write(row)?,
-                    Ok(None) => {}
-                    // The rows that are done come first.
-                    Err(error) => failure = failure.or(Some(error)),
+                if sender.send((number, row)).is_err() {
+                    break;
                 }
             }
-            if failure.is_some() || caller.has_stopped() {
-                break;
+        };
+        let mut failures = Vec::new();
+        pool.in_place_scope(|scope| {
+            let (sender, rows) = mpsc::channel();
+            for _ in 0..jobs {
+                let (sender, work) = (sender.clone(), &work);
+                scope.spawn(move |_| work(sender));
             }
+            drop(sender);
+            for (number, row) in rows {
+                let row = row.map_err(|failure| failures.push(failure)).ok().flatten();
+                if let Err(failure) = write(number, row) {
+                    failures.push(failure);
+                    // Ordering: Relaxed; as above.
+                    ended.store(true, Ordering::Relaxed);
+                }
+            }
+        });
+        let more = failures.len().saturating_sub(TOLD);
+        if more > 0 {
+            failures.truncate(TOLD);
+            failures.push(Failure::Run(format!("{more} more runs failed")));
         }
-        failure.map_or(Ok(()), Err)
+        failures
     }
 }
 
@@ -139,6 +185,8 @@ fn check_keys(application: &Application, words: &[OsString], vary: &[Vary]) -> R
 #[derive(Debug)]
 struct Point {
     values: Vec<(String, String)>,
+    /// All that was set, also by a file: what tells the runs of one sweep from those of another.
+    settings: String,
     params: ModelParams,
     common: CommonArgs,
     unread: Vec<Unread>,
@@ -164,7 +212,10 @@ fn points(
     }
     // One parser for all points: making it takes longer than using it.
     let mut parser = application.command();
-    let point = |values| point(application, &mut parser, words, values);
+    let mut flags = flag_names(application, &words[1], &words[2]);
+    flags.retain(|flag| !NOT_VARIED.contains(&flag.as_str()));
+    flags.sort_unstable();
+    let point = |values| point(application, &mut parser, words, &flags, values);
     combinations.into_iter().map(point).collect()
 }
 
@@ -172,6 +223,7 @@ fn point(
     application: &Application,
     parser: &mut clap::Command,
     words: &[OsString],
+    known: &[String],
     values: Vec<(String, String)>,
 ) -> Result<Point, Failure> {
     let flags = values.iter().map(|(key, value)| OsString::from(format!("--{key}={value}")));
@@ -180,13 +232,37 @@ fn point(
         Request::Sweep(params, SweepArgs { common, .. }, unread) => {
             // A parameter that is out of its range is found before anything runs.
             params.model()?;
-            Ok(Point { values, params, common, unread })
+            let settings = settings(&matches, known);
+            Ok(Point { values, settings, params, common, unread })
         }
         _ => unreachable!("the command line of a sweep is a sweep"),
     }
 }
 
+/// The flags that were typed or varied, in the order of their names, with their values.
+fn settings(matches: &ArgMatches, flags: &[String]) -> String {
+    let mut matches = matches;
+    while let Some((_, inner)) = matches.subcommand() {
+        matches = inner;
+    }
+    let mut settings = String::new();
+    for flag in flags {
+        let id = flag.replace('-', "_");
+        let Ok(Some(values)) = matches.try_get_raw(&id) else { continue };
+        if matches.value_source(&id) == Some(ValueSource::CommandLine) {
+            let values: Vec<_> = values.map(|value| value.to_string_lossy()).collect();
+            settings += &format!(" {flag}={}", values.join(","));
+        }
+    }
+    settings
+}
+
 impl Point {
+    /// What its row calls a run.
+    fn run_name(&self, number: usize) -> String {
+        format!("{}{} replication={number}", self.params.name(), self.settings)
+    }
+
     /// What an error calls this run.
     fn name(&self, number: usize) -> String {
         let values: Vec<_> =
@@ -223,7 +299,11 @@ impl Point {
         let mut first: Row =
             self.values.iter().map(|(key, value)| (key.clone(), number_or_text(value))).collect();
         first.insert("replication".into(), number.into());
-        Ok(Some(table::row(first, &run, &self.common)))
+        first.insert(RUN.into(), Value::Null);
+        let mut row = table::row(first, &run, &self.common);
+        // In its place, whatever the model calls a result.
+        row.insert(RUN.into(), self.run_name(number).into());
+        Ok(Some(row))
     }
 }
 

@@ -1,13 +1,16 @@
 //! Tables of runs: a row for each run, written as CSV, JSON lines or Parquet.
 //!
-//! `sweep` and `run` write them; a call from another language takes the rows as they are.
+//! `run` writes them with a [`TableWriter`], and `sweep` with the functions here; a call from
+//! another language takes the rows as they are.
 
 use std::{
+    borrow::Cow,
     io::{self, IsTerminal},
     path::Path,
 };
 
 use serde_json::{Map, Value};
+use warpline::files;
 
 use crate::{
     args::{CommonArgs, TableFormat},
@@ -84,22 +87,16 @@ impl TableWriter {
         Self { output, format, rows: 0, kept: Vec::new() }
     }
 
-    /// The number of rows so far.
-    pub(crate) const fn rows(&self) -> usize {
-        self.rows
-    }
-
     /// Adds a row.
     pub(crate) fn write(&mut self, row: Row) -> Result<(), Failure> {
         self.rows += 1;
-        match self.format {
-            TableFormat::Csv => self.output.write_report(&csv(&row, self.rows == 1)?),
-            TableFormat::Json => self.output.write_report(&format!("{}\n", Value::Object(row))),
-            TableFormat::Parquet => {
-                self.kept.push(row);
-                Ok(())
-            }
+        if self.format == TableFormat::Parquet {
+            self.kept.push(row);
+            return Ok(());
         }
+        let has_header = self.rows == 1 && self.format == TableFormat::Csv;
+        let header = if has_header { header(&row)? } else { String::new() };
+        self.output.write_report(&(header + &line(&row, self.format)?))
     }
 
     /// Writes what has been kept. A table without rows leaves its file as it is.
@@ -114,7 +111,7 @@ impl TableWriter {
 
 /// The rows as a Parquet file. A value that is no cell in some row has no column.
 #[cfg(feature = "parquet")]
-fn parquet(rows: &[Row]) -> Result<Vec<u8>, Failure> {
+pub(crate) fn parquet(rows: &[Row]) -> Result<Vec<u8>, Failure> {
     let mut names: Vec<&String> = Vec::new();
     for name in rows.iter().flat_map(Row::keys) {
         if !names.contains(&name) {
@@ -131,7 +128,7 @@ fn parquet(rows: &[Row]) -> Result<Vec<u8>, Failure> {
 }
 
 #[cfg(not(feature = "parquet"))]
-fn parquet(_: &[Row]) -> Result<Vec<u8>, Failure> {
+pub(crate) fn parquet(_: &[Row]) -> Result<Vec<u8>, Failure> {
     unreachable!("`check` has refused Parquet")
 }
 
@@ -141,19 +138,32 @@ const fn is_cell(value: &Value) -> bool {
     !matches!(value, Value::Object(_) | Value::Array(_))
 }
 
-fn csv(row: &Row, header: bool) -> Result<String, Failure> {
-    let cells = || row.iter().filter(|(_, value)| is_cell(value));
-    let plain = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    };
+/// The first line of a CSV table with such rows.
+pub(crate) fn header(row: &Row) -> Result<String, Failure> {
+    csv(cells(row).map(|(name, _)| files::cell(name)))
+}
+
+/// A row as a line of text, in a format that has lines.
+pub(crate) fn line(row: &Row, format: TableFormat) -> Result<String, Failure> {
+    if format == TableFormat::Json {
+        let object = serde_json::to_string(row);
+        return object.map(|text| text + "\n").map_err(|error| Failure::Run(error.to_string()));
+    }
+    csv(cells(row).map(|(_, value)| match value {
+        Value::String(text) => files::cell(text),
+        Value::Null => "".into(),
+        other => other.to_string().into(),
+    }))
+}
+
+fn cells(row: &Row) -> impl Iterator<Item = (&String, &Value)> {
+    row.iter().filter(|(_, value)| is_cell(value))
+}
+
+fn csv<'c>(cells: impl Iterator<Item = Cow<'c, str>>) -> Result<String, Failure> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let cannot = |error: csv::Error| Failure::Run(format!("a row cannot be written: {error}"));
-    if header {
-        writer.write_record(cells().map(|(key, _)| key)).map_err(cannot)?;
-    }
-    writer.write_record(cells().map(|(_, value)| plain(value))).map_err(cannot)?;
+    writer.write_record(cells.map(|cell| cell.into_owned())).map_err(cannot)?;
     let bytes = writer.into_inner().map_err(|error| Failure::Run(error.to_string()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -161,6 +171,17 @@ fn csv(row: &Row, header: bool) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What a model or a user calls a thing is text in a table, whatever it begins with; numbers
+    /// stay numbers.
+    #[test]
+    fn no_cell_is_a_formula() {
+        let cells =
+            [("=name", Value::from("+1")), ("number", (-1.5).into()), ("other", "-x".into())];
+        let row: Row = cells.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
+        assert_eq!(header(&row).unwrap(), "'=name,number,other\n");
+        assert_eq!(line(&row, TableFormat::Csv).unwrap(), "'+1,-1.5,'-x\n");
+    }
 
     /// Only a build that has the format writes it, and never on a terminal.
     #[test]

@@ -119,8 +119,8 @@ impl Prepared {
     }
 }
 
-/// Takes the outputs of a run as they are committed, and writes them to files. A file that cannot be
-/// written does not end the run, whose report would be lost.
+/// Takes the outputs of a run as they are committed, and writes them to files. A file that cannot
+/// be written does not end the run, whose report would be lost.
 pub trait Recording: fmt::Debug + Send + Sync {
     /// Completes the files. The run has come to the virtual time `reached`.
     fn finish(&self, reached: f64) -> Recorded;

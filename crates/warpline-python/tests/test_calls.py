@@ -107,6 +107,13 @@ def test_a_file_that_fails_costs_no_report() -> None:
     assert pickle.loads(pickle.dumps(caught.value)).report.digest == report.digest
 
 
+def test_a_run_that_fails_costs_no_other_row() -> None:
+    with pytest.raises(wl.OutOfMemory, match="memory=100, replication 0") as caught:
+        wl.sweep("phold", {"memory": ["100", "1MiB"]}, engine="sequential", **SMALL)
+    table = caught.value.table
+    assert table is not None and list(table["memory"]) == ["1MiB"]
+
+
 def test_verify_compares_with_the_oracle() -> None:
     assert wl.run("phold", verify=True, **SMALL).verified
 

@@ -9,9 +9,9 @@
 //! - **RECORD-B.** What is written is a function of the samples of each net. It does not depend on
 //!   the order of nets in the netlist, nor on that of samples of different nets at the same time. A
 //!   sample may be earlier than that of another net before it, by a thousandth of `longest_step`.
-//! - **RECORD-C.** An output that cannot be written is given up, and its error is kept until the end;
-//!   the others and the measures go on. After a sample that is no point of a waveform nothing is
-//!   taken any more.
+//! - **RECORD-C.** An output that cannot be written is given up, and its error is kept until the
+//!   end; the others and the measures go on. After a sample that is no point of a waveform nothing
+//!   is taken any more.
 
 use std::{ops::ControlFlow, path::PathBuf};
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from ._report import Report
+from ._table import Table
 
 
 class WarplineError(Exception):
@@ -25,6 +26,7 @@ class WarplineError(Exception):
         advice: What to do.
         report: The report, if the run came to its end: what failed is a file beside it, as
             ``trace=``, or the comparison of ``verify=True``.
+        table: The rows of a sweep whose other runs failed.
     """
 
     #: The kind of error if nothing else is said.
@@ -43,6 +45,7 @@ class WarplineError(Exception):
         seed: int | None = None,
         advice: str | None = None,
         report: Report | None = None,
+        table: Table | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind or self._kind
@@ -54,6 +57,7 @@ class WarplineError(Exception):
         self.seed = seed
         self.advice = advice
         self.report = report
+        self.table = table
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (type(self), str(self), dict(self.__dict__))
@@ -92,11 +96,13 @@ def make(
     kind: str, message: str, place: str, advice: str | None, report: str | None
 ) -> WarplineError:
     """The exception for an error of the native part; ``place`` and ``report`` are JSON."""
+    found = None if report is None else json.loads(report)
     return _CLASSES.get(kind, WarplineError)(
         message,
         kind=kind,
         advice=advice,
-        report=None if report is None else Report.from_dict(json.loads(report)),
+        report=Report.from_dict(found) if isinstance(found, dict) else None,
+        table=Table(found) if isinstance(found, list) else None,
         **json.loads(place),
     )
 
