@@ -24,6 +24,11 @@ impl<M: Model> Worker<'_, M> {
 
     /// Removes a canceled event, wherever it is.
     fn annihilate(&mut self, event: Event) {
+        debug_assert!(event.cancels().is_none(), "an anti-message is annihilated by itself");
+        debug_assert!(
+            self.gvt <= Bound(event.key.words()) || self.may_have_got_changed_keys(),
+            "TW-C: {event:?}, below GVT, is canceled"
+        );
         self.statistics.annihilated += 1;
         if !self.remove_waiting(&event) {
             let lp = &self.lps[event.lp as usize];
@@ -57,6 +62,7 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn take_back(&mut self, sent: Sent) {
         self.note_canceled(&sent);
         let anti = sent.event.anti();
+        debug_assert!(anti.cancels().is_some(), "an anti-message cancels nothing");
         if sent.worker == self.sender.id {
             self.file_mail(anti);
             return;

@@ -37,6 +37,7 @@ impl Event {
 
     #[inline]
     pub(super) fn new(key: EventKey, lp: u32, io: Option<Io>, buffer: BufferId) -> Self {
+        debug_assert!(buffer.get() < BUFFERS_MAX, "POOL-B: a number that does not fit");
         Self { key, lp, tag: buffer.get() | io_to_code(io) << KIND_SHIFT }
     }
 

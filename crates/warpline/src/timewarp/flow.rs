@@ -142,6 +142,7 @@ impl Flow {
             backlog_rounds: 0,
         };
         flow.set_limit(shared);
+        debug_assert!(flow.history_max >= flow.batch, "a batch would not fit into the history");
         flow
     }
 
@@ -183,6 +184,7 @@ impl Flow {
     /// has been computed. `quota` is this worker's share of all buffers.
     pub(super) fn starve(&mut self, processed: u64, quota: f64) {
         (self.starved, self.limit) = (true, 0.0);
+        debug_assert!(processed >= self.starved_at, "events are not counted any more");
         self.starved_again = processed - self.starved_at <= quota as u64 / SOON;
         self.starved_at = processed;
     }
@@ -296,6 +298,7 @@ impl Flow {
         events: u64,
         rolled_back: u64,
     ) {
+        debug_assert!(self.gvt <= gvt, "GVT went back");
         let advance = gvt.time() - self.gvt.time();
         (self.gvt, self.too_early) = (gvt, false);
         if let Some(throttle) = &mut self.throttle {
@@ -322,6 +325,7 @@ impl Flow {
         {
             limit = limit.min(throttled);
         }
+        debug_assert!(!limit.is_nan(), "a limit that no event is below, or all are");
         self.limit = limit;
     }
 }

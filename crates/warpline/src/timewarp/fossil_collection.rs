@@ -48,6 +48,10 @@ impl<M: Model> Worker<'_, M> {
         let is_empty = history.len() == 0;
         let front = if is_empty { sent.back() } else { history[history.front()].sent_from };
         sent.drop_before(front);
+        debug_assert!(
+            !is_empty || sent.uncommitted() == 0,
+            "HIST-D: nothing is uncommitted but what was sent"
+        );
     }
 
     /// Collects the record at the front, but for the notes of what it had sent. Returns false if no
@@ -101,6 +105,7 @@ impl<M: Model> Worker<'_, M> {
             true => heap::of_message::<M>(self.buffers.get(buffer)),
             false => 0,
         };
+        debug_assert!(self.history[at].returned.is_none(), "FOSSIL-B: it was returned before");
         let ticket = self.buffers.return_early(buffer, from, event.key.words(), outside);
         self.history[at].returned = Some(ticket);
         self.returned += 1;
@@ -112,6 +117,7 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn take_back_buffer(&mut self, at: u64) -> bool {
         let Record { event, returned, .. } = &mut self.history[at];
         let Some(ticket) = returned.take() else { return true };
+        debug_assert!(self.returned > 0, "FOSSIL-B: a buffer was returned once and taken twice");
         self.returned -= 1;
         self.buffers.take_back(event.buffer(), ticket, event.key.words())
     }

@@ -103,6 +103,8 @@ impl<T: Clone> Ring<T> {
         if self.len() == self.items.len() {
             self.grow();
         }
+        debug_assert!(self.len() < self.items.len(), "HIST: no place is left in the ring");
+        debug_assert!(self.back < NONE, "HIST: positions have run out");
         let (at, place) = (self.back, self.place(self.back));
         self.back += 1;
         (at, &mut self.items[place])
@@ -117,6 +119,7 @@ impl<T: Clone> Ring<T> {
             let place = self.place(at);
             std::mem::swap(&mut items[at as usize & (capacity - 1)], &mut self.items[place]);
         }
+        debug_assert!(items.len().is_power_of_two(), "HIST: a position has no place by a mask");
         self.items = items;
     }
 
@@ -186,16 +189,22 @@ impl SentLog {
 
     /// How many messages were sent by events that are neither committed nor undone.
     pub(super) const fn uncommitted(&self) -> usize {
+        debug_assert!(self.taken_back <= self.sent.len(), "HIST-D: more is taken back than sent");
         self.sent.len() - self.taken_back
     }
 
     /// Notes that these messages were taken back. They stay in the log.
     pub(super) fn take_back(&mut self, sends: &Range<u64>) {
+        debug_assert!(sends.start <= sends.end, "HIST-B: sends that end before they begin");
         self.taken_back += (sends.end - sends.start) as usize;
     }
 
     /// Notes that these messages, which were taken back, leave the log.
     pub(super) fn forget_taken_back(&mut self, sends: &Range<u64>) {
+        debug_assert!(
+            (sends.end - sends.start) as usize <= self.taken_back,
+            "HIST-D: sends are forgotten that were not taken back"
+        );
         self.taken_back -= (sends.end - sends.start) as usize;
     }
 
@@ -239,7 +248,12 @@ impl Ring<Record> {
     /// Adds the record of an event that is about to be handled.
     #[inline]
     pub(super) fn push(&mut self, event: Event, before: &Core, prev: u64, sent_from: u64) -> u64 {
+        debug_assert!(
+            !self.is_live(prev) || self[prev].sent_from <= sent_from,
+            "HIST-B: a record sends before the one before it"
+        );
         let (at, record) = self.next();
+        debug_assert!(prev == NONE || prev < at, "HIST-A: a chain leads forward");
         record.event = event;
         record.before.rng.clone_from(&before.rng);
         record.before.sent = before.sent;

@@ -142,6 +142,7 @@ impl<M: Model> IoStage<M> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let output = |(key, lp, message)| Output { key, lp, message: Where::Here(message) };
         queue.outputs.extend(outputs.drain(..).map(output).map(Reverse));
+        debug_assert!(queue.delivered[worker] <= until, "outputs are told to be due twice");
         queue.delivered[worker] = until;
         match ranks {
             None => {

@@ -37,6 +37,7 @@ impl<M: Model> Worker<'_, M> {
         self.end_if_closed()?;
         self.take_in_awaited();
         self.sender.costs.begin();
+        debug_assert!(!self.handling, "GVT changes within an event");
         let advanced = self.gvt < outcome.gvt;
         self.statistics.history_peak = self.statistics.history_peak.max(self.history.len());
         self.gvt = outcome.gvt;

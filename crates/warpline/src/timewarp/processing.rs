@@ -25,6 +25,8 @@ impl<M: Model> Worker<'_, M> {
     /// many.
     pub(super) fn process(&mut self) -> usize {
         let batch = self.flow.batch();
+        debug_assert!(batch > 0, "a batch of no events");
+        debug_assert!(self.canceled.is_empty(), "TW-B: a canceled event could be handled");
         let mut handled = 0;
         while handled < batch {
             let before = handled;
@@ -107,6 +109,12 @@ impl<M: Model> Worker<'_, M> {
     /// Handles an event.
     #[inline]
     pub(super) fn handle(&mut self, event: Event) {
+        debug_assert!(!self.handling, "an event is handled within another");
+        debug_assert!(
+            self.gvt <= Bound(event.key.words()) || self.may_have_got_changed_keys(),
+            "TW-C: {event:?} is below GVT, {:?}",
+            self.gvt
+        );
         self.logs_before = self.log_bytes(event.lp);
         let lp = &mut self.lps[event.lp as usize];
         debug_assert!(
@@ -144,6 +152,7 @@ impl<M: Model> Worker<'_, M> {
             switch_to_platform();
         }
         digest.commit(&event.key, M::Lp::fingerprint(self.model, message));
+        debug_assert!(self.history[at].sent_from <= self.sender.sent.back(), "HIST-B: sends lost");
         self.saving.note(at, note);
         self.handling = false;
         self.recharge_logs(event.lp, self.logs_before);
@@ -166,6 +175,7 @@ impl<M: Model> Worker<'_, M> {
         if self.sender.memory.is_some() {
             switch_to_platform();
         }
+        debug_assert!(self.history.len() > 0, "what was cut off has no record");
         let event = self.history[self.history.back() - 1].event;
         self.statistics.processed += 1;
         self.recharge_logs(event.lp, self.logs_before);

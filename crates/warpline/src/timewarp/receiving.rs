@@ -15,6 +15,7 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn receive(&mut self) {
         self.receive_lps();
         for block in self.shared.inboxes[self.me].drain() {
+            debug_assert!(!block.items.is_empty(), "a block without mail was sent");
             self.statistics.received += block.items.len() as u64;
             self.note_mail(&block);
             match &self.shared.halves {
@@ -37,6 +38,7 @@ impl<M: Model> Worker<'_, M> {
             self.sender.fill_half(mail);
             return self.pass_on(mail, place.worker);
         }
+        debug_assert!((place.index as usize) < self.lps.len(), "MOVE-A: the LP is not here");
         let mail = mail.with_lp(place.index);
         match mail.cancels() {
             None => self.sender.pending.insert(mail),

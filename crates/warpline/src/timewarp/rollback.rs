@@ -29,8 +29,10 @@ impl<M: Model> Worker<'_, M> {
             self.unblock(lp);
         }
         self.sender.costs.enter(Part::Rollback);
+        debug_assert!(!self.handling, "a rollback within a handler");
         let (mut at, mut first) = (self.lps[lp as usize].last, NONE);
         let before = self.statistics.rolled_back;
+        let (gvt, changed_keys) = (self.gvt, self.may_have_got_changed_keys());
         while self.history.is_live(at) && Bound(self.history[at].event.key.words()) >= to {
             if cut_off && first != NONE {
                 // Another one under the same key (HIST-A), handled before.
@@ -40,6 +42,13 @@ impl<M: Model> Worker<'_, M> {
             let is_there = self.take_back_buffer(at);
             assert!(is_there, "FOSSIL-A: the buffer of {:?} was given out", self.history[at].event);
             let record = &mut self.history[at];
+            debug_assert!(!record.undone, "HIST-C: {:?} is undone twice", record.event);
+            debug_assert_eq!(record.event.lp, lp, "HIST-A: the chain leads to another LP");
+            debug_assert!(
+                Bound(record.event.key.words()) >= gvt || changed_keys,
+                "TW-C: {:?} was committed and is undone",
+                record.event
+            );
             record.undone = true;
             if annihilated != Some(&record.event) {
                 self.sender.pending.insert(record.event);

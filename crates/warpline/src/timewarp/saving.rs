@@ -162,6 +162,7 @@ impl<M: Model> Saving<M> {
         if self.copies.len() < history.capacity() {
             self.grow(history, at, buffers);
         }
+        debug_assert!(self.copies.len().is_power_of_two(), "SAVE-A: a record has no place");
         let place = at as usize & (self.copies.len() - 1);
         if let Some(sparse) = &mut self.sparse {
             let copies = &mut sparse[history[at].event.lp as usize];
@@ -200,6 +201,7 @@ impl<M: Model> Saving<M> {
         let capacity = history.capacity();
         let (mut copies, mut old) = (Vec::new(), std::mem::take(&mut self.copies));
         copies.resize_with(capacity, || None);
+        debug_assert!(capacity > old.len(), "SAVE-A: copies would have no place");
         let mut notes = vec![0; if self.kind == StateSavingKind::Reverse { capacity } else { 0 }];
         if !old.is_empty() {
             for at in history.front()..back {
@@ -251,6 +253,7 @@ impl<M: Model> Saving<M> {
         history: &mut Ring<Record>,
         buffers: &mut Buffers<'_, Message<M>>,
     ) -> Result<(), (EventKey, Fault)> {
+        debug_assert!(history.is_live(first), "SAVE-A: record {first} is committed");
         let mut outcome = Ok(());
         if self.kind == StateSavingKind::Reverse && !cut_off {
             outcome = self.reverse(model, lp, first, history, buffers);
@@ -424,6 +427,7 @@ impl<M: Model> Saving<M> {
             }
             last = next;
         }
+        debug_assert!(last >= at, "SAVE-A: what may go is before what is asked for");
         copies.released = last + 1;
         true
     }
@@ -439,6 +443,7 @@ impl<M: Model> Saving<M> {
     pub(super) fn take(&mut self, at: u64, copied: bool) -> Saved<M::Lp> {
         let place = at as usize & (self.copies.len() - 1);
         let copy = if copied { self.copies[place].take() } else { None };
+        debug_assert!(!copied || copy.is_some(), "SAVE-A: a record that says so has no copy");
         Saved { copy, note: self.notes.get(place).copied().unwrap_or_default() }
     }
 

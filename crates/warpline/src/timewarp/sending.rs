@@ -185,7 +185,12 @@ impl<'r, M: Model> Sender<'r, M> {
 
     #[cold]
     fn open_block(&mut self, worker: usize) {
+        debug_assert!(!self.addressed.contains(&worker), "TW-B: a block for {worker} is open");
         self.open[worker] = Some(self.blank_block());
+        debug_assert!(
+            self.open[worker].as_ref().is_some_and(|block| block.items.is_empty()),
+            "TW-B: a blank block has mail"
+        );
         self.addressed.push(worker);
     }
 
@@ -211,6 +216,7 @@ impl<'r, M: Model> Sender<'r, M> {
                 self.shared.inboxes[worker].push(block);
             }
         }
+        debug_assert!(self.open.iter().all(Option::is_none), "TW-B: a block was not sent");
         self.gvt.sent(&self.shared.gvt, self.least);
         self.least = Bound::NEVER;
     }
@@ -272,6 +278,7 @@ impl<M: Model> Sending<'_, '_, M> {
         };
         let sender = &mut *self.sender;
         let event = Event::new(key, to.get(), io, buffer);
+        debug_assert!(event.cancels().is_none(), "a new event cancels another");
         sender.sent.push(event, place.worker);
         if place.worker == sender.id {
             sender.pending.insert(event.with_lp(place.index));

@@ -23,6 +23,10 @@ impl<M: Model> Worker<'_, M> {
                 self.unblock(event.lp);
             }
             let last = self.lps[event.lp as usize].last;
+            debug_assert!(
+                !self.history.is_live(last) || !self.history[last].undone,
+                "HIST-A: the last record of an LP is undone"
+            );
             if self.history.is_live(last) && self.history[last].event.key > event.key {
                 self.statistics.primary_rollbacks += 1;
                 let (lp, to) = (event.lp, Bound(event.key.words()));

@@ -128,6 +128,7 @@ impl Waiting {
 impl<M: Model> Worker<'_, M> {
     /// Makes an LP wait for `event`.
     pub(super) fn block(&mut self, event: Event, reason: Reason) {
+        debug_assert!((event.lp as usize) < self.lps.len(), "MOVE-A: the LP is not here");
         self.waiting.block(event, reason);
         self.lps[event.lp as usize].last_time = f64::INFINITY;
     }

@@ -177,6 +177,7 @@ impl<'r, M: Model> Worker<'r, M> {
             });
             // Events sent at the start are never canceled.
             sender.sent.drop_before(sender.sent.back());
+            debug_assert_eq!(sender.sent.uncommitted(), 0, "first events could be canceled");
             if let Err(halt) = sender.cut_off.settle(outcome) {
                 match halt {
                     Halt::Fault(fault) => self.fail(Some(id), None, fault),
@@ -225,6 +226,7 @@ impl<'r, M: Model> Worker<'r, M> {
         self.flow.note_history(self.shared, self.history.len());
         self.begin_batch();
         let handled = if self.flow.is_over() { 0 } else { self.process() };
+        debug_assert!(!self.handling, "a batch ends within an event");
         self.end_batch();
         let worked = handled > 0;
         self.statistics.count_turn(worked);
