@@ -1,7 +1,7 @@
 //! The command for a list of models: the parser of its command line.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use warpline_models::catalog::{Entry, ModelParams};
+use warpline_models::catalog::{Entry, ModelParams, TimeUnit};
 
 use crate::{
     args::{InfoArgs, RunArgs, SweepArgs},
@@ -10,11 +10,12 @@ use crate::{
     lab::LabArgs,
     nodes::NodesArgs,
     reads::{self, Unread},
+    values::{WindowWidth, end_time, window},
 };
 
 /// Statuses that the command ends with, for its help.
 const STATUSES: &str = "Exit status: 0 done, 1 the run failed, 2 bad usage, 3 --verify found a \
-                        difference, 130 interrupted.";
+                        difference, 4 --precision was not reached, 130 interrupted.";
 
 /// The command for a list of models.
 #[derive(Clone)]
@@ -112,8 +113,8 @@ impl Application {
                 .next_help_heading(format!("Model {}", model.name()));
             let end =
                 format!("Virtual time at which the run ends [default: {}]", model.end_in_words());
-            C::augment_args(model.augment(own).next_help_heading(None::<&str>))
-                .mut_arg("end", |arg| arg.help(end))
+            let command = C::augment_args(model.augment(own).next_help_heading(None::<&str>));
+            with_unit(command.mut_arg("end", |arg| arg.help(end)), model.time_unit())
         }))
     }
 
@@ -167,6 +168,16 @@ impl Application {
         let entry = self.entry(name).ok_or_else(missing)?;
         Ok((entry.parse(matches)?, C::from_arg_matches(matches)?, matches))
     }
+}
+
+/// The command, with the unit in which its times are read.
+fn with_unit(command: Command, unit: Option<TimeUnit>) -> Command {
+    command.mut_args(|arg| match arg.get_id().as_str() {
+        "end" => arg.value_parser(move |text: &str| end_time(text, unit)),
+        "window" | "time_barrier" => arg.value_parser(move |text: &str| window(text, unit)),
+        "width" => arg.value_parser(move |text: &str| WindowWidth::read(text, unit)),
+        _ => arg,
+    })
 }
 
 impl std::fmt::Debug for Application {

@@ -38,7 +38,7 @@ pub(crate) struct CommonArgs {
     )]
     pub(crate) engine: EngineKind,
     /// Virtual time at which the run ends [default: the model's]
-    #[arg(long, value_name = "T", value_parser = end_time)]
+    #[arg(long, value_name = "T", value_parser = |text: &str| end_time(text, None))]
     pub(crate) end: Option<f64>,
     /// Seed of all random streams
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -120,6 +120,12 @@ impl CommonArgs {
             }
             engine => engine,
         }
+    }
+
+    /// What has chosen the engine of the run, as it is typed.
+    pub(crate) fn engine_in_words(&self) -> String {
+        let kind = self.kind();
+        if kind == self.engine { format!("--engine {kind}") } else { flag_of(kind) }
     }
 
     /// What a model is made for, if nothing is to be seen of it but its report.
@@ -305,7 +311,8 @@ pub(crate) enum InfoFormat {
 pub(crate) struct SweepArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
-    /// A flag and the values it takes in turn, as KEY=V1,V2,…; may be repeated
+    /// A flag and the values it takes in turn, as KEY=V1,V2,… or KEY=FROM:TO[:STEP]; may be
+    /// repeated
     #[arg(long, value_name = "KEY=V1,V2", required = true)]
     pub(crate) vary: Vec<Vary>,
     /// Go on after the rows that --output has, of the same command, and leave their runs out
@@ -325,6 +332,15 @@ pub(crate) enum TableFormat {
     Json,
     /// A Parquet file, which is written at the end
     Parquet,
+}
+
+/// What is typed for a run on this engine.
+pub(crate) fn flag_of(engine: EngineKind) -> String {
+    match engine {
+        EngineKind::Profile => "--critical-path".to_owned(),
+        EngineKind::Intervals => "--find-warmup".to_owned(),
+        engine => format!("--engine {engine}"),
+    }
 }
 
 fn engines() -> impl TypedValueParser<Value = EngineKind> {

@@ -3,9 +3,13 @@
 //! The entries of a file are put before the flags on the command line. So a later flag wins, and
 //! the same code checks and explains every value.
 
-use std::{ffi::OsString, path::Path};
+use std::{
+    ffi::{OsStr, OsString},
+    path::Path,
+    slice,
+};
 
-use clap::ArgMatches;
+use clap::{ArgAction, ArgMatches};
 use warpline::files;
 
 use crate::{
@@ -46,11 +50,28 @@ pub(crate) fn parse(
         let outcome = application.command().try_get_matches_from(pair);
         outcome.is_err_and(|error| error.kind() == clap::error::ErrorKind::ArgumentConflict)
     };
-    let kept = entries.iter().filter(|entry| typed.is_err() || !conflicts(entry)).cloned();
+    // What is typed of a list to vary takes the place of the list in the file.
+    let is_typed = |entry: &&OsString| {
+        let is_of = |key| words[3..].iter().any(|word| [varied(word), key_of(word)].contains(&key));
+        let key = varied(entry);
+        key.is_some() && is_of(key)
+    };
+    let kept = entries.iter().filter(|entry| typed.is_err() || !conflicts(entry));
+    let kept = kept.filter(|entry| !is_typed(entry)).cloned();
     let all: Vec<_> =
         words[..3].iter().cloned().chain(kept).chain(words[3..].iter().cloned()).collect();
     let matches = application.command().try_get_matches_from(&all)?;
     Ok((all, matches))
+}
+
+/// The key that a word `--vary=KEY=VALUES` varies.
+fn varied(word: &OsStr) -> Option<&str> {
+    Some(word.to_str()?.strip_prefix("--vary=")?.split_once('=')?.0)
+}
+
+/// The key of a word `KEY=VALUES`, behind `--vary`.
+fn key_of(word: &OsStr) -> Option<&str> {
+    Some(word.to_str()?.split_once('=')?.0)
 }
 
 /// The value of `--config`, found before anything else is looked at.
@@ -132,6 +153,20 @@ fn entries(
             toml::Value::Boolean(on) if is_on_or_off(flag) => {
                 words.push(format!("--{key}={}", if on { "on" } else { "off" }).into());
             }
+            // Of a flag whose value may be left out, true is the flag alone.
+            toml::Value::Boolean(on) if may_be_alone(flag) => {
+                words.extend(on.then(|| format!("--{key}").into()));
+            }
+            toml::Value::Array(values) if may_be_repeated(flag) => {
+                let one = |value| Ok(format!("--{key}={}", scalar(&key, value)?).into());
+                let all: Result<Vec<_>, String> = values.iter().map(one).collect();
+                words.extend(all?);
+            }
+            toml::Value::Table(table) if key == "vary" => {
+                for (key, values) in &table {
+                    words.push(format!("--vary={key}={}", listed(key, values)?).into());
+                }
+            }
             toml::Value::String(text) => words.push(format!("--{key}={text}").into()),
             toml::Value::Integer(_) | toml::Value::Float(_) => {
                 words.push(format!("--{key}={value}").into());
@@ -143,6 +178,33 @@ fn entries(
         }
     }
     Ok(words)
+}
+
+/// The text of a value.
+fn scalar(key: &str, value: &toml::Value) -> Result<String, String> {
+    match value {
+        toml::Value::String(text) => Ok(text.clone()),
+        toml::Value::Integer(_) | toml::Value::Float(_) => Ok(value.to_string()),
+        other => Err(format!("`{key}` has {other}, but each must be a text or a number")),
+    }
+}
+
+/// The values of a list, or of a range in a text, with commas between.
+fn listed(key: &str, values: &toml::Value) -> Result<String, String> {
+    let values = values.as_array().map_or(slice::from_ref(values), Vec::as_slice);
+    let all: Result<Vec<_>, String> = values.iter().map(|value| scalar(key, value)).collect();
+    Ok(all?.join(","))
+}
+
+/// Whether the value of a flag may be left out.
+pub(crate) fn may_be_alone(flag: &clap::Arg) -> bool {
+    flag.get_num_args().is_some_and(|range| range.min_values() == 0)
+        && flag.get_action().takes_values()
+}
+
+/// Whether a flag may be there more than once.
+fn may_be_repeated(flag: &clap::Arg) -> bool {
+    matches!(flag.get_action(), ArgAction::Append)
 }
 
 /// The command line for a command, a model, and keys and values, of which some are `refused`.

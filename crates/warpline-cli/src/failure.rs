@@ -3,11 +3,11 @@
 use std::{
     error::Error,
     fmt,
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
     num::{IntErrorKind, ParseFloatError, ParseIntError},
 };
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use warpline::{ConfigError, RunError, files::SameFile};
 
 /// The ways to fail; each has its exit status.
@@ -23,6 +23,8 @@ pub(crate) enum Failure {
     Engine { run: Option<String>, error: Box<RunError> },
     /// `--verify` found a difference.
     Difference(String),
+    /// The results are not as precise as `--precision` asks for.
+    NotPrecise(String),
     /// More than one of these.
     Several(Vec<Failure>),
     /// Another rank reports what went wrong.
@@ -58,7 +60,9 @@ impl Failure {
     pub(crate) fn gravest(&self) -> &Self {
         match self {
             Self::Several(all) => {
-                all.iter().map(Self::gravest).max_by_key(|one| one.status()).unwrap_or(self)
+                // What is there and not precise is the least of what may have happened.
+                let gravity = |one: &&Self| (!matches!(one, Self::NotPrecise(_)), one.status());
+                all.iter().map(Self::gravest).max_by_key(gravity).unwrap_or(self)
             }
             one => one,
         }
@@ -73,7 +77,10 @@ impl Failure {
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Usage(error) => what_is_wrong(error),
-            Self::Configuration(text) | Self::Run(text) | Self::Difference(text) => text.clone(),
+            Self::Configuration(text)
+            | Self::Run(text)
+            | Self::Difference(text)
+            | Self::NotPrecise(text) => text.clone(),
             Self::Engine { run: Some(run), error } => format!("{run}: {error}"),
             Self::Engine { run: None, error } => error.to_string(),
             Self::Several(all) => all.iter().map(Self::message).collect::<Vec<_>>().join("\n"),
@@ -112,6 +119,7 @@ impl Failure {
             Self::Silent | Self::Run(_) | Self::Engine { .. } => 1,
             Self::Configuration(_) => 2,
             Self::Difference(_) => 3,
+            Self::NotPrecise(_) => 4,
             Self::Several(_) => self.gravest().status(),
         }
     }
@@ -120,6 +128,14 @@ impl Failure {
 /// Prints what the parser has to say, which may be the help that was asked for: then it is an
 /// error if it cannot be written.
 fn answer(error: &clap::Error, status: u8) -> u8 {
+    if error.kind() == ErrorKind::ValueValidation {
+        let text = error.render();
+        let is_terminal = io::stderr().is_terminal();
+        let text = if is_terminal { text.ansi().to_string() } else { text.to_string() };
+        // If standard error is closed, the message is lost.
+        let _ = io::stderr().write_all(in_our_words(&text).as_bytes());
+        return status;
+    }
     let printed = error.print().and_then(|()| io::stdout().flush());
     match printed {
         // If standard error is closed, the message is lost.
@@ -167,6 +183,18 @@ fn demand(error: &clap::Error) -> Option<String> {
         return Some(format!("which cannot be: {source}"));
     };
     Some(must.to_owned())
+}
+
+/// A text of the parser, with our words for what the standard library says of numbers.
+fn in_our_words(text: &str) -> String {
+    const WORDS: [(&str, &str); 5] = [
+        ("invalid digit found in string", "expected a whole number, 0 or more"),
+        ("cannot parse integer from empty string", "expected a whole number, 0 or more"),
+        ("invalid float literal", "expected a number"),
+        ("cannot parse float from empty string", "expected a number"),
+        ("number too large to fit in target type", "the number is too large"),
+    ];
+    WORDS.iter().fold(text.to_owned(), |text, (theirs, ours)| text.replace(theirs, ours))
 }
 
 /// Prints the message on standard error in one write: the pieces of two writes may end up apart,

@@ -31,10 +31,31 @@ pub(crate) fn significant(value: f64) -> String {
     }
     let magnitude = value.abs().log10().floor();
     if (-5.0..15.0).contains(&magnitude) {
-        format!("{value:.*}", (5.0 - magnitude).clamp(0.0, 9.0) as usize)
+        with_decimals(value, (5.0 - magnitude).clamp(0.0, 9.0) as usize)
     } else {
         format!("{value:.5e}")
     }
+}
+
+/// A mean and the half width of its interval, with as many digits as the interval allows: two of
+/// the half width.
+pub(crate) fn interval(mean: f64, half_width: f64) -> String {
+    let last = half_width.log10().floor() - 1.0;
+    if mean.is_finite() && half_width > 0.0 && (-9.0..15.0).contains(&last) {
+        let decimals = (-last).max(0.0) as usize;
+        let [mean, half_width] = [mean, half_width].map(|value| with_decimals(value, decimals));
+        return format!("{mean} ± {half_width}");
+    }
+    format!("{} ± {}", significant(mean), significant(half_width))
+}
+
+/// A finite number with so many digits behind the point, its thousands set apart.
+fn with_decimals(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let digits = text.trim_start_matches('-');
+    let (whole, fraction) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
+    let sign = if digits.len() < text.len() { "-" } else { "" };
+    whole.parse().map_or(text.clone(), |whole| format!("{sign}{}{fraction}", grouped(whole)))
 }
 
 /// A whole number with its thousands set apart.
@@ -61,7 +82,7 @@ pub(crate) fn bytes(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{grouped, significant};
+    use super::{grouped, interval, significant};
 
     #[test]
     fn numbers_for_people() {
@@ -71,5 +92,23 @@ mod tests {
         assert_eq!(significant(0.012_345_678), "0.0123457");
         assert_eq!(significant(123_456_789.0), "123 456 789");
         assert_eq!(significant(f64::INFINITY), "inf");
+        assert_eq!(significant(587_251.4), "587 251");
+        assert_eq!(significant(-1234.5678), "-1 234.57");
+    }
+
+    #[test]
+    fn intervals_have_the_digits_that_they_allow() {
+        for (mean, half_width, text) in [
+            (178_633.0, 241.451, "178 633 ± 241"),
+            (587_251.3, 177.464, "587 251 ± 177"),
+            (1.396_8, 0.014_92, "1.397 ± 0.015"),
+            (0.025_126, 0.000_341, "0.02513 ± 0.00034"),
+            (12.0, 0.0, "12 ± 0"),
+            (3e-12, 2e-14, "3.00000e-12 ± 2.00000e-14"),
+        ] {
+            assert_eq!(interval(mean, half_width), text);
+        }
+        assert_eq!(interval(f64::NAN, f64::NAN), "- ± -");
+        assert_eq!(interval(12.5, f64::INFINITY), "12.5000 ± inf");
     }
 }

@@ -47,8 +47,14 @@ fn describe(model: &dyn Entry) -> String {
         results.add_row([figure.name, figure.unit, figure.meaning]);
     }
     let (name, about, end) = (model.name(), model.about(), model.end());
+    let (end, unit) = match model.time_unit() {
+        Some(unit) => {
+            (format!("{end} {unit}"), format!(" A time may have a unit, as in 90{unit}."))
+        }
+        None => (end.to_string(), String::new()),
+    };
     let mut text =
-        format!("{name}: {about}\nRuns to virtual time {end} unless --end is given.\n\n");
+        format!("{name}: {about}\nRuns to virtual time {end} unless --end is given.{unit}\n\n");
     text += &format!("{parameters}\n\n{results}\n");
     let workloads = model.workloads();
     if !workloads.is_empty() {
@@ -76,6 +82,7 @@ pub(crate) fn to_json(model: &dyn Entry) -> Value {
         "model": model.name(),
         "about": model.about(),
         "end": model.end(),
+        "time_unit": model.time_unit().map(|unit| unit.to_string()),
         "parameters": model.parameters(),
         "results": results.collect::<Vec<_>>(),
         "workloads": workloads.collect::<Vec<_>>(),

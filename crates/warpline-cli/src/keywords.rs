@@ -12,7 +12,7 @@ use crate::{
     Application,
     args::{PRINTING_SWITCHES, RunArgs},
     call::refused,
-    configuration::{is_on_or_off, long_flags},
+    configuration::{is_on_or_off, long_flags, may_be_alone},
     lab::LabArgs,
 };
 
@@ -73,6 +73,7 @@ fn types(command: &Command, flag: &clap::Arg) -> Vec<&'static str> {
         return match is_on_or_off(flag) {
             true if is_switch => vec!["switch"],
             true => vec!["false"],
+            false if may_be_alone(flag) => vec!["switch"],
             false => Vec::new(),
         };
     }
@@ -81,6 +82,8 @@ fn types(command: &Command, flag: &clap::Arg) -> Vec<&'static str> {
     let mut types = Vec::new();
     if is(&[TypeId::of::<f64>()]) {
         types.push("number");
+        // Times may have a unit, which is a text.
+        types.extend(takes(command, flag, "1s").then_some("text"));
     } else if is(&[TypeId::of::<usize>(), TypeId::of::<u32>(), TypeId::of::<u64>()]) {
         types.push("integer");
     } else if is(&[TypeId::of::<PathBuf>()]) {
@@ -102,6 +105,9 @@ fn types(command: &Command, flag: &clap::Arg) -> Vec<&'static str> {
     }
     if flag.get_value_delimiter().is_some() || named(",") {
         types.push("list");
+    }
+    if may_be_alone(flag) {
+        types.push("switch");
     }
     types
 }
@@ -129,9 +135,13 @@ mod tests {
     fn parsers_tell_the_types() {
         for (model, name, types) in [
             ("pcs", "channels", json!(["integer"])),
-            ("pcs", "end", json!(["number"])),
+            ("pcs", "end", json!(["number", "text"])),
+            ("pcs", "warmup", json!(["number", "text"])),
+            ("phold", "end", json!(["number"])),
+            ("pcs", "find_warmup", json!(["integer", "switch"])),
             ("pcs", "verify", json!(["switch"])),
             ("pcs", "engine", json!([])),
+            ("pcs", "critical_path", json!(["switch"])),
             ("pcs", "memory", json!(["text", "integer"])),
             ("pcs", "trace", json!(["path"])),
             ("circuit", "period", json!(["text", "number"])),

@@ -16,7 +16,7 @@
 //! files and help.
 //!
 //! Exit status: 0 done, 1 the run failed, 2 bad usage or configuration, 3 `--verify` found a
-//! difference, 130 interrupted.
+//! difference, 4 `--precision` was not reached, 130 interrupted.
 
 #![forbid(unsafe_code)]
 

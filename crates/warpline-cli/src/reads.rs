@@ -9,7 +9,11 @@ use warpline::settings::{
     EngineKind, MemoryPlacement, Placement, PoolKind, StateSavingKind, SynchronizationKind,
 };
 
-use crate::{args::CommonArgs, failure::Failure, ranks::is_one_of_many};
+use crate::{
+    args::{CommonArgs, flag_of},
+    failure::Failure,
+    ranks::is_one_of_many,
+};
 
 /// A flag that not every run reads.
 struct Rule {
@@ -150,7 +154,7 @@ enum Why {
 pub(crate) fn unread(matches: &ArgMatches, args: &CommonArgs) -> Vec<Unread> {
     let of = |rule: &Rule| {
         let why = rule.unread_by(args)?;
-        Some(Unread { flag: rule.flag, why: rule.text_for_run(&why, args.kind()) })
+        Some(Unread { flag: rule.flag, why: rule.text_for_run(&why, args) })
     };
     typed(matches).filter_map(of).collect()
 }
@@ -203,15 +207,16 @@ impl Rule {
         (!missing.is_empty()).then_some(Why::Lacks(missing))
     }
 
-    fn text_for_run(&self, why: &Why, engine: EngineKind) -> String {
+    fn text_for_run(&self, why: &Why, args: &CommonArgs) -> String {
         let flag = self.flag;
         match why {
             Why::OtherEngine => {
-                let names = self.engines.iter().map(|engine| format!("--engine {engine}"));
+                let names = self.engines.iter().copied().map(flag_of);
                 let names = names.collect::<Vec<_>>().join(" or ");
+                let this = args.engine_in_words();
                 format!(
-                    "--{flag} is read with {names} only, and this is --engine {engine}\n  what to \
-                     do: leave --{flag} out, or choose that engine"
+                    "--{flag} is read with {names} only, and this is {this}\n  what to do: leave \
+                     --{flag} out, or choose that engine"
                 )
             }
             Why::Lacks(flags) => self.text_for_lack(flags),

@@ -10,10 +10,10 @@ use warpline::{
     report::CriticalPath,
     settings::{Cost, EngineKind},
 };
-use warpline_models::catalog::{ModelParams, Recorded};
+use warpline_models::catalog::{Measured, ModelParams, Recorded};
 
 use crate::{
-    format::{align_right, bytes, grouped, significant, table},
+    format::{align_right, bytes, grouped, interval, significant, table},
     system,
     trace::Written,
     warm_up::IntervalResults,
@@ -27,6 +27,8 @@ pub(crate) struct RunReport {
     pub(crate) parameters: Value,
     /// Whether a second run committed the same; `None` if there was none to compare with.
     pub(crate) verified: Option<bool>,
+    /// What the model says of itself.
+    pub(crate) notes: Vec<String>,
     /// What was written beside the report.
     pub(crate) recorded: Recorded,
     /// The trace, if one was written.
@@ -54,6 +56,7 @@ impl RunReport {
             figures,
             parameters,
             verified: None,
+            notes: Vec::new(),
             recorded,
             trace: None,
             series: None,
@@ -122,8 +125,11 @@ impl RunReport {
         }
         if !recorded.measures.is_empty() {
             let measures = recorded.measures.iter();
-            let measures = measures.map(|(name, value)| (name.clone(), json!(value.as_ref().ok())));
+            let measures = measures.map(|one| (one.name.clone(), json!(one.value.as_ref().ok())));
             object.insert("measures".into(), Value::Object(measures.collect()));
+        }
+        if !self.notes.is_empty() {
+            object.insert("notes".into(), json!(self.notes));
         }
         if let Some(trace) = trace {
             object.insert("trace".into(), trace.to_json());
@@ -185,6 +191,7 @@ impl RunReport {
             Some(false) => format!(", but ANOTHER ONE {with}"),
         };
         text += &line("digest", format!("{}{verified}", report.digest));
+        text += &notes_text(&self.notes);
         if !report.details.remarks.is_empty() {
             let is_auto = report.engine == EngineKind::Auto;
             text += if is_auto { "how it was run\n" } else { "why it was slow\n" };
@@ -205,9 +212,9 @@ impl RunReport {
         if !self.recorded.measures.is_empty() {
             text += "measures\n";
         }
-        for (name, value) in &self.recorded.measures {
+        for Measured { name, value, unit } in &self.recorded.measures {
             text += &match value {
-                Ok(value) => line(name, significant(*value)),
+                Ok(value) => line(name, format!("{} {unit}", significant(*value))),
                 Err(why) => line(name, format!("none: {why}")),
             };
         }
@@ -230,6 +237,8 @@ pub(crate) struct ReplicationsReport {
     pub(crate) interrupted: bool,
     /// Whether the estimates are as precise as they are to be, if that was said.
     pub(crate) reached: Option<bool>,
+    /// What the model says of itself.
+    pub(crate) notes: Vec<String>,
     pub(crate) wall_seconds: f64,
 }
 
@@ -278,6 +287,9 @@ impl ReplicationsReport {
         if let Some(reached) = self.reached {
             object.insert("precision_reached".into(), json!(reached));
         }
+        if !self.notes.is_empty() {
+            object.insert("notes".into(), json!(self.notes));
+        }
         let digests: Vec<_> = self.runs.iter().map(|run| run.report.digest.to_string()).collect();
         object.insert("digests".into(), json!(digests));
         Value::Object(object)
@@ -302,10 +314,11 @@ impl ReplicationsReport {
             events as f64 / self.wall_seconds / 1e6
         );
         let _ = writeln!(text, "  first seed       {}", first.report.seed);
+        text += &notes_text(&self.notes);
         text += "results, with 95 % confidence intervals\n";
         let rows = self.estimates.iter().map(|(figure, estimate)| {
             let Estimate { mean, half_width, .. } = *estimate;
-            (figure, format!("{} ± {}", significant(mean), significant(half_width)))
+            (figure, interval(mean, half_width))
         });
         text += &figure_table(rows, &["mean ± half width"]);
         if let Some(intervals) = self.intervals() {
@@ -313,6 +326,14 @@ impl ReplicationsReport {
         }
         text
     }
+}
+
+/// What a model says of itself, for people.
+fn notes_text(notes: &[String]) -> String {
+    if notes.is_empty() {
+        return String::new();
+    }
+    notes.iter().fold("notes\n".to_owned(), |text, note| text + &wrapped(note))
 }
 
 fn heading(model: &str, interrupted: bool) -> String {

@@ -32,6 +32,7 @@ use crate::{
     system,
     table::{self, Row, TableWriter},
     trace::{Trace, Written},
+    warm_up,
 };
 
 /// The run that `warpline` without arguments makes: three days of the GTW paper's network.
@@ -106,6 +107,7 @@ pub(crate) fn execute(
         let text = application.page(&report.json_for_page(words, &args.common));
         failures.extend(page.write(text).err());
     }
+    failures.extend(report.precise_enough().err());
     Failure::of_all(failures)
 }
 
@@ -151,10 +153,12 @@ pub(crate) fn told(
         // Nothing is recorded: one recording cannot hold several runs.
         refuse_files(params, flag)?;
         refuse_trace(args, flag)?;
-        let Prepared { model, end, .. } = prepare(params, &common.setup(common.seed))?;
+        let Prepared { model, end, notes, .. } = prepare(params, &common.setup(common.seed))?;
         let end = common.end.unwrap_or(end);
-        return replications(args, params, model, end, caller)
-            .map(|report| Some((Told::Replications(report), Vec::new())));
+        warm_up::check(params, common, end)?;
+        let report = replications(args, params, model, end, caller)?;
+        let told = Told::Replications(ReplicationsReport { notes, ..report });
+        return Ok(Some((told, Vec::new())));
     }
     if common.find_warmup.is_some() {
         // Every interval has a result.
@@ -164,11 +168,12 @@ pub(crate) fn told(
     let setup = common.setup(common.seed);
     let setup = RunSetup { records: launch.is_first(), pictures: watched, ..setup };
     let prepared = prepare(params, &setup);
-    let Prepared { model, end, recording, included } =
+    let Prepared { model, end, recording, included, notes } =
         prepared.map_err(|failure| launch.give_up(failure))?;
     let files = included.iter().fold(args.files(), |all, path| all.reading("netlist", Some(path)));
     files.check().map_err(|error| launch.give_up(error.into()))?;
     let end = common.end.unwrap_or(end);
+    warm_up::check(params, common, end).map_err(|error| launch.give_up(error))?;
     let (series, monitor) = (Mutex::new(Series::default()), Monitor::default());
     let trace = open_trace(args, launch).map_err(|failure| launch.give_up(failure))?;
     let mut simulation = common.simulation(model, end, caller.stop).monitor(&monitor);
@@ -201,6 +206,7 @@ pub(crate) fn told(
         false => None,
     };
     let mut report = RunReport {
+        notes,
         recorded,
         trace,
         series,
@@ -301,6 +307,22 @@ pub(crate) enum Told {
 }
 
 impl Told {
+    /// Fails if the results are not as precise as they are to be.
+    fn precise_enough(&self) -> Result<(), Failure> {
+        match self {
+            Self::Replications(ReplicationsReport {
+                reached: Some(false),
+                interrupted: false,
+                requested,
+                ..
+            }) => Err(Failure::NotPrecise(format!(
+                "--precision was not reached within {requested} replications: allow more with \
+                 --replications, run longer, or ask for less"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     fn text(&self) -> String {
         match self {
             Self::Run(report) => report.to_text(),
@@ -380,6 +402,7 @@ fn replications(
         requested: all,
         interrupted,
         reached,
+        notes: Vec::new(),
         wall_seconds: started.elapsed().as_secs_f64(),
     })
 }

@@ -31,6 +31,7 @@ use crate::{
     run::{pool, prepare, refuse_files},
     table::{self, Row},
     values::Vary,
+    warm_up,
 };
 
 use rows::{RUN, Rows};
@@ -232,6 +233,7 @@ fn point(
         Request::Sweep(params, SweepArgs { common, .. }, unread) => {
             // A parameter that is out of its range is found before anything runs.
             params.model()?;
+            warm_up::check(&params, &common, common.end.unwrap_or(params.end()))?;
             let settings = settings(&matches, known);
             Ok(Point { values, settings, params, common, unread })
         }
@@ -273,7 +275,7 @@ impl Point {
     fn report(&self, seed: u64, jobs: usize, caller: Caller<'_>) -> Result<RunReport, Failure> {
         let Self { common, params, .. } = self;
         refuse_files(params, "a sweep")?;
-        let Prepared { model, end, recording, .. } = prepare(params, &common.setup(seed))?;
+        let Prepared { model, end, recording, notes, .. } = prepare(params, &common.setup(seed))?;
         let end = common.end.unwrap_or(end);
         let simulation = common.simulation(model, end, caller.stop).seed(seed);
         let report =
@@ -282,7 +284,7 @@ impl Point {
         // There are no files that could fail, but there may be measures.
         let recorded = recording.map(|recording| recording.finish(report.end_time.get()));
         let recorded = recorded.unwrap_or_default();
-        Ok(RunReport { recorded, ..RunReport::new(report, params) })
+        Ok(RunReport { recorded, notes, ..RunReport::new(report, params) })
     }
 
     /// The row of one replication; `None` if it was interrupted.

@@ -51,7 +51,7 @@ pub(crate) struct Policies {
     #[arg(long, value_name = "B", default_value_t = 64, value_parser = one_to::<65_536>)]
     pub(crate) batch: usize,
     /// Handle no event further than this ahead of global virtual time [default: no limit]
-    #[arg(long, value_name = "W", value_parser = window)]
+    #[arg(long, value_name = "W", value_parser = |text: &str| window(text, None))]
     pub(crate) window: Option<f64>,
     /// How the states of processes are saved
     #[arg(
@@ -76,7 +76,7 @@ pub(crate) struct Policies {
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = one_to::<1_073_741_824>)]
     pub(crate) gvt_interval: usize,
     /// Time barrier at the start: nothing at or after it is handled ahead of global virtual time
-    #[arg(long, value_name = "T", value_parser = window)]
+    #[arg(long, value_name = "T", value_parser = |text: &str| window(text, None))]
     pub(crate) time_barrier: Option<f64>,
     /// Whether workers that roll back much are held back
     #[arg(

@@ -4,6 +4,7 @@ use std::{fmt, path::PathBuf, str::FromStr};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use warpline::{Width, files, replication::Precision, settings::PairSizes};
+use warpline_models::catalog::{TimeUnit, time};
 
 /// A number of bytes, as people write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,13 @@ impl FromStr for WindowWidth {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::read(text, None)
+    }
+}
+
+impl WindowWidth {
+    /// Reads a width in virtual time with this unit.
+    pub(crate) fn read(text: &str, unit: Option<TimeUnit>) -> Result<Self, String> {
         if text == "auto" {
             return Ok(Self(Width::Auto));
         }
@@ -48,9 +56,11 @@ impl FromStr for WindowWidth {
             Some(number) => (number, Width::From),
             None => (text, Width::Fixed),
         };
-        match number.parse::<f64>() {
+        let says = "expected auto, from:WIDTH or WIDTH, a virtual time above 0";
+        match time(number, unit) {
             Ok(width) if width.is_normal() && width > 0.0 => Ok(Self(make(width))),
-            _ => Err("expected auto, from:WIDTH or WIDTH, a virtual time above 0".to_owned()),
+            Err(error) if number.starts_with(|c: char| c.is_ascii_digit()) => Err(error),
+            _ => Err(says.to_owned()),
         }
     }
 }
@@ -108,12 +118,61 @@ impl FromStr for Vary {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (key, values) =
             text.split_once('=').ok_or("expected KEY=V1,V2,…, such as remote=0.1,0.5,1")?;
-        let values: Vec<_> = values.split(',').map(|value| value.trim().to_owned()).collect();
-        if values.iter().any(String::is_empty) {
-            return Err("one of the values is empty".to_owned());
+        let mut all = Vec::new();
+        for value in values.split(',') {
+            match value.trim() {
+                "" => return Err("one of the values is empty".to_owned()),
+                value => all.extend(range(value)?.unwrap_or_else(|| vec![value.to_owned()])),
+            }
         }
-        Ok(Self { key: key.trim().trim_start_matches("--").replace('_', "-"), values })
+        Ok(Self { key: key.trim().trim_start_matches("--").replace('_', "-"), values: all })
     }
+}
+
+/// The most values of a range.
+const RANGE_MAX: f64 = 100_000.0;
+
+/// The values of a range `FROM:TO` or `FROM:TO:STEP`, both ends included; nothing for another text,
+/// as `chain:5`.
+fn range(text: &str) -> Result<Option<Vec<String>>, String> {
+    let parts: Vec<&str> = text.split(':').map(str::trim).collect();
+    let [from, rest @ ..] = &parts[..] else { return Ok(None) };
+    if rest.is_empty() || from.parse::<f64>().is_err() {
+        return Ok(None);
+    }
+    let wrong = |what: &str| {
+        format!("`{text}` {what}; write FROM:TO or FROM:TO:STEP, such as 8:12 or 0.1:1:0.1")
+    };
+    let numbers: Option<Vec<f64>> = parts
+        .iter()
+        .map(|part| part.parse().ok().filter(|number: &f64| number.is_finite()))
+        .collect();
+    let (from, to, step) = match numbers.as_deref() {
+        Some(&[from, to]) => (from, to, 1.0),
+        Some(&[from, to, step]) => (from, to, step),
+        _ => return Err(wrong("is no range of numbers")),
+    };
+    // A step that does not divide the range by rounding alone reaches its end.
+    let steps = ((to - from) / step + 1e-9).floor();
+    if !(steps >= 0.0) {
+        return Err(wrong("has no values: its step leads away from its end"));
+    }
+    if steps >= RANGE_MAX {
+        return Err(wrong("has more than 100000 values"));
+    }
+    let are_whole = parts.iter().all(|part| part.parse::<i64>().is_ok());
+    let value = |number: u32| {
+        let value = from + f64::from(number) * step;
+        match are_whole {
+            true => (value as i64).to_string(),
+            // Twelve digits: 0.1 + 2 * 0.1 is 0.3.
+            false if value.abs() < 1e-9 * step.abs() => "0".to_owned(),
+            false => format!("{value:.11e}")
+                .parse::<f64>()
+                .map_or_else(|_| String::new(), |v| v.to_string()),
+        }
+    };
+    Ok(Some((0..=steps as u32).map(value).collect()))
 }
 
 /// Parses a count of threads, ranks or the like: at least 1 and at most `MAX`.
@@ -122,7 +181,7 @@ pub(crate) fn one_to<const MAX: usize>(text: &str) -> Result<usize, String> {
         Ok(0) => Err("must be 1 or more".to_owned()),
         Ok(number) if number > MAX => Err(format!("must be at most {MAX}")),
         Ok(number) => Ok(number),
-        Err(error) => Err(format!("{error}; expected a whole number, 1 or more")),
+        Err(_) => Err(format!("expected a whole number from 1 to {MAX}")),
     }
 }
 
@@ -142,9 +201,9 @@ pub(crate) fn precision(text: &str) -> Result<Precision, String> {
 }
 
 /// Parses the virtual time at which a run ends.
-pub(crate) fn end_time(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(end) if end.is_finite() && end >= 0.0 => Ok(end),
+pub(crate) fn end_time(text: &str, unit: Option<TimeUnit>) -> Result<f64, String> {
+    match time(text, unit)? {
+        end if end.is_finite() && end >= 0.0 => Ok(end),
         _ => Err("expected a virtual time: a finite number, 0 or more".to_owned()),
     }
 }
@@ -166,9 +225,9 @@ pub(crate) fn on_or_off() -> impl TypedValueParser<Value = bool> {
 }
 
 /// Parses a length of virtual time.
-pub(crate) fn window(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(window) if window.is_finite() && window >= 0.0 => Ok(window),
+pub(crate) fn window(text: &str, unit: Option<TimeUnit>) -> Result<f64, String> {
+    match time(text, unit)? {
+        window if window.is_finite() && window >= 0.0 => Ok(window),
         _ => Err("expected a finite number, 0 or more".to_owned()),
     }
 }
@@ -184,5 +243,50 @@ pub(crate) fn fraction(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
         _ => Err("expected a fraction, from 0 to 1".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Vary;
+
+    fn values(text: &str) -> Result<Vec<String>, String> {
+        text.parse::<Vary>().map(|vary| vary.values)
+    }
+
+    #[test]
+    fn ranges_have_both_their_ends() {
+        for (text, expected) in [
+            ("channels=8:12", "8 9 10 11 12"),
+            ("remote=0.1:1:0.1", "0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1"),
+            ("a=12:8:-2", "12 10 8"),
+            ("a=0:10:4", "0 4 8"),
+            ("a=-0.2:0.2:0.1", "-0.2 -0.1 0 0.1 0.2"),
+            ("a=3:3", "3"),
+            ("a=1, 4:5 ,9", "1 4 5 9"),
+            ("a=1e-9:3e-9:1e-9", "0.000000001 0.000000002 0.000000003"),
+            ("generate=chain:5,adder:8", "chain:5 adder:8"),
+            ("width=from:2", "from:2"),
+            ("a=9007199254740991:9007199254740991", "9007199254740991"),
+        ] {
+            let expected = expected.split(' ').map(str::to_owned).collect();
+            assert_eq!(values(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_range_is_told() {
+        for (text, says) in [
+            ("a=12:8", "leads away"),
+            ("a=8:12:0", "values"),
+            ("a=8:x", "is no range of numbers"),
+            ("a=1:2:3:4", "is no range of numbers"),
+            ("a=8:", "is no range of numbers"),
+            ("a=0:1:1e-9", "more than 100000 values"),
+            ("a=1:inf", "is no range of numbers"),
+        ] {
+            let text = values(text).expect_err(text);
+            assert!(text.contains(says) && text.contains("such as 8:12"), "{text}");
+        }
     }
 }

@@ -1,14 +1,43 @@
 //! What a run in intervals (`--find-warmup`) tells: where its beginning ends that is not typical.
 //!
-//! Used by the reports of runs and of replications.
+//! Used by the reports of runs and of replications; what leaves nothing to tell is refused here.
 
 use serde_json::{Map, Value, json};
 use warpline::{
     Figure, Report, Results,
-    warm_up::{self, WarmUp},
+    settings::EngineKind,
+    warm_up::{self, OBSERVATIONS_MIN, WarmUp},
 };
 
-use crate::format::{align_right, significant, table};
+use warpline_models::catalog::ModelParams;
+
+use crate::{
+    args::CommonArgs,
+    failure::Failure,
+    format::{align_right, significant, table},
+};
+
+/// Refuses a run of which nothing would be left but its warm-up, and intervals in which none can be
+/// found.
+pub(crate) fn check(params: &ModelParams, common: &CommonArgs, end: f64) -> Result<(), Failure> {
+    let warm_up = params.to_json().get("warmup").and_then(Value::as_f64).unwrap_or(0.0);
+    if warm_up > 0.0 && warm_up >= end {
+        return Err(Failure::Configuration(format!(
+            "`warmup` is {warm_up}, but must be less than `end`, {end}: nothing of the run would be \
+             left for the results"
+        )));
+    }
+    match common.find_warmup {
+        // Who names the engine wants the results of the intervals.
+        Some(count) if count < OBSERVATIONS_MIN && common.engine != EngineKind::Intervals => {
+            Err(Failure::Configuration(format!(
+                "`find-warmup` is {count}, but must be at least {OBSERVATIONS_MIN}: a warm-up is \
+                 not found in fewer intervals"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// The results of the intervals of a run, or their means over several runs.
 #[derive(Clone, Debug)]

@@ -112,10 +112,14 @@ fn critical_path_is_told() {
 
     refuses(&format!("{PHOLD} --critical-path money"), 2, &["money", "events", "time"]);
     let other = format!("{PHOLD} --engine timewarp --critical-path");
-    refuses(&other, 2, &["--critical-path", "--engine profile only", "--engine timewarp"]);
+    refuses(&other, 2, &["--critical-path", "--critical-path only", "this is --engine timewarp"]);
     let other = format!("{PHOLD} --critical-path --pending heap");
-    refuses(&other, 2, &["--pending", "this is --engine profile"]);
-    refuses(&format!("{PHOLD} --message-latency 3"), 2, &["--message-latency", "--engine profile"]);
+    refuses(&other, 2, &["--pending", "this is --critical-path"]);
+    refuses(
+        &format!("{PHOLD} --message-latency 3"),
+        2,
+        &["--message-latency", "with --critical-path"],
+    );
 }
 
 #[test]

@@ -41,7 +41,9 @@ fn replications_go_on_until_a_result_is_known() {
 /// A limit ends them, too, and the report says so.
 #[test]
 fn replications_have_a_limit() {
-    let report = told(&format!("{RUN} 0.1% --replications 12"));
+    let output = warpline(&format!("{RUN} 0.1% --replications 12"));
+    assert_eq!(output.status.code(), Some(4));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("the report is JSON");
     assert_eq!(
         (&report["replications"], &report["precision_reached"]),
         (&json!(12), &json!(false))
@@ -79,7 +81,7 @@ fn intervals_together_are_the_run() {
         ("traffic --lps 137 --end 2000", &["cars_in", "cars_out", "jams", "stops", "accidents"]),
     ] {
         let whole = told(&format!("run {run} --engine sequential --format json"));
-        let cut = told(&format!("run {run} --find-warmup 7 --format json"));
+        let cut = told(&format!("run {run} --engine intervals --find-warmup 7 --format json"));
         assert_eq!((&cut["digest"], &cut["engine"]), (&whole["digest"], &json!("intervals")));
         assert_eq!(cut["results"], whole["results"]);
         let end = whole["end_time"].as_f64().expect("a number");
@@ -90,7 +92,7 @@ fn intervals_together_are_the_run() {
             assert_eq!(json!(parts.iter().sum::<f64>()), whole["results"][count], "{run} {count}");
             assert_eq!(parts.len(), 7);
         }
-        let one = told(&format!("run {run} --find-warmup 1 --format json"));
+        let one = told(&format!("run {run} --engine intervals --find-warmup 1 --format json"));
         for (name, value) in whole["results"].as_object().expect("an object") {
             assert_eq!(one["intervals"]["results"][name], json!([value]), "{run} {name}");
         }

@@ -168,7 +168,7 @@ fn wrong_usage_is_explained() {
         ("--time-barrier inf", ["--time-barrier", "a finite number"]),
         ("--free1 1.5", ["--free1", "from 0 to 1"]),
         ("--free2 x", ["--free2", "from 0 to 1"]),
-        ("--few-buffers=-1", ["--few-buffers", "invalid digit"]),
+        ("--few-buffers=-1", ["--few-buffers", "expected a whole number"]),
         ("--throttle maybe", ["--throttle", "off"]),
         ("--pin 3", ["--pin", "off"]),
     ] {

@@ -15,12 +15,17 @@
 //! # Ok::<(), warpline::RunError>(())
 //! ```
 
-use std::{any::TypeId, fmt, marker::PhantomData, path::PathBuf, sync::Arc, time::Duration};
+use std::{any::TypeId, fmt, marker::PhantomData, sync::Arc, time::Duration};
 
 use clap::{ArgMatches, builder::ValueParser};
 use serde::Serialize;
 use serde_json::Value;
 use warpline::{AnyModel, ConfigError, Figure, files::Files};
+
+pub use crate::{
+    prepared::{Measured, Prepared, Recorded, Recording, Refusal, RunSetup},
+    time_unit::{TimeUnit, time},
+};
 
 /// The parameters of a model, and what a command needs to know about the model.
 ///
@@ -35,6 +40,8 @@ pub trait Parameters:
     const ABOUT: &'static str;
     /// The virtual time at which a run ends, unless `--end` gives another one.
     const END: f64;
+    /// The unit of virtual time, if it has one: then times may be typed with units.
+    const TIME: Option<TimeUnit> = None;
 
     /// Makes the model.
     ///
@@ -61,7 +68,8 @@ pub trait Parameters:
 
     /// Where a run ends by default, in words.
     fn end_in_words() -> String {
-        format!("the model's, {}", Self::END)
+        let unit = Self::TIME.map_or(String::new(), |unit| format!(" {unit}"));
+        format!("the model's, {}{unit}", Self::END)
     }
 
     /// The figures that a run reports. Their values are not used.
@@ -76,65 +84,6 @@ pub trait Parameters:
     fn workloads() -> Vec<Workload> {
         Vec::new()
     }
-}
-
-/// Why a model could not be made: for people, in full.
-pub type Refusal = Box<dyn std::error::Error + Send + Sync>;
-
-/// What a model is made for: a run, as far as it concerns the model.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RunSetup {
-    /// The seed.
-    pub seed: u64,
-    /// The virtual time at which it ends, if it is not the model's own.
-    pub end: Option<f64>,
-    /// Whether this process records the outputs. If another one does, the model is the same and
-    /// sends its outputs there.
-    pub records: bool,
-    /// Whether the [pictures](warpline::Results::pictures) of the result will be looked at, so that
-    /// the run may collect what they need. It commits the same in any case.
-    pub pictures: bool,
-}
-
-/// A model that is ready for a run.
-#[derive(Debug)]
-pub struct Prepared {
-    /// The model.
-    pub model: AnyModel,
-    /// The virtual time at which the run ends, unless `--end` gives another one.
-    pub end: f64,
-    /// What takes the outputs of the run, if something is recorded of it; nothing is once this is
-    /// dropped.
-    pub recording: Option<Box<dyn Recording>>,
-    /// The files that were read for it and that no parameter names, such as those that a netlist
-    /// includes.
-    pub included: Vec<PathBuf>,
-}
-
-impl Prepared {
-    /// A model of which nothing is recorded, for a run without an end of its own.
-    #[must_use]
-    pub const fn of(model: AnyModel) -> Self {
-        Self { model, end: f64::INFINITY, recording: None, included: Vec::new() }
-    }
-}
-
-/// Takes the outputs of a run as they are committed, and writes them to files. A file that cannot
-/// be written does not end the run, whose report would be lost.
-pub trait Recording: fmt::Debug + Send + Sync {
-    /// Completes the files. The run has come to the virtual time `reached`.
-    fn finish(&self, reached: f64) -> Recorded;
-}
-
-/// What a recording has beside its files.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Recorded {
-    /// The files that were written.
-    pub files: Vec<PathBuf>,
-    /// By name: what was measured, in the model's units; or why there is no value.
-    pub measures: Vec<(String, Result<f64, String>)>,
-    /// Why other files could not be written: for people, in full.
-    pub failures: Vec<String>,
 }
 
 /// The values that a parameter may have.
@@ -223,6 +172,8 @@ pub trait Entry: Send + Sync {
     fn end(&self) -> f64;
     /// The same in words.
     fn end_in_words(&self) -> String;
+    /// The unit of virtual time, if it has one.
+    fn time_unit(&self) -> Option<TimeUnit>;
     /// Adds the flags of the parameters to a command.
     fn augment(&self, command: clap::Command) -> clap::Command;
     /// Reads the parameters from the command line.
@@ -265,8 +216,12 @@ impl<P: Parameters> Entry for Of<P> {
         P::end_in_words()
     }
 
+    fn time_unit(&self) -> Option<TimeUnit> {
+        P::TIME
+    }
+
     fn augment(&self, command: clap::Command) -> clap::Command {
-        P::augment_args(command)
+        with_units(P::augment_args(command), P::domains())
     }
 
     fn parse(&self, matches: &ArgMatches) -> Result<ModelParams, clap::Error> {
@@ -285,6 +240,19 @@ impl<P: Parameters> Entry for Of<P> {
     fn workloads(&self) -> Vec<Workload> {
         P::workloads()
     }
+}
+
+/// A command whose parameters that are times may be typed with units.
+fn with_units(command: clap::Command, domains: &[Domain]) -> clap::Command {
+    command.mut_args(|arg| {
+        let domain = domains.iter().find(|domain| arg.get_long() == Some(domain.flag));
+        match domain.and_then(|domain| TimeUnit::named(domain.unit)) {
+            Some(unit) if arg.get_value_parser().type_id() == TypeId::of::<f64>() => {
+                arg.value_parser(move |text: &str| time(text, Some(unit)))
+            }
+            _ => arg,
+        }
+    })
 }
 
 /// Describes a parameter by its flag and its domain.

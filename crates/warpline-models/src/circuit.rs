@@ -34,7 +34,8 @@ use warpline_circuits::{
 };
 
 use crate::catalog::{
-    Domain, Load, Parameters, Prepared, Recorded, Recording, Refusal, RunSetup, Workload,
+    Domain, Load, Measured, Parameters, Prepared, Recorded, Recording, Refusal, RunSetup, TimeUnit,
+    Workload,
 };
 
 /// The circuit that is generated if none is given.
@@ -102,14 +103,24 @@ impl CircuitParams {
     ///
     /// What is wrong with the netlist or with a parameter.
     pub fn workload(&self, seed: u64) -> Result<CircuitWorkload, Refusal> {
+        self.workload_with_remark(seed).map(|(workload, _)| workload)
+    }
+
+    /// The same, with what is to be said of its deck.
+    fn workload_with_remark(
+        &self,
+        seed: u64,
+    ) -> Result<(CircuitWorkload, Option<String>), Refusal> {
+        let mut remark = None;
         let period = self.period.map(|Seconds(period)| period);
         let vectors = self.vectors.unwrap_or(Stimuli::default().vectors);
         let stimuli = Stimuli { vectors, period, seed };
         let mut workload = match &self.netlist {
             Some(path) => {
                 let netlist = netlist::read(path)?;
-                if matches!(netlist, Netlist::Deck(_)) {
+                if let Netlist::Deck(deck) = &netlist {
                     self.refuse_stimuli()?;
+                    remark.clone_from(&deck.remark);
                 }
                 netlist.workload(&stimuli, self.capacitances)?
             }
@@ -127,7 +138,7 @@ impl CircuitParams {
                 .map(|name| net(&workload.circuit, name))
                 .collect::<Result<_, _>>()?;
         }
-        Ok(workload)
+        Ok((workload, remark))
     }
 
     /// A deck has sources and devices of its own.
@@ -186,6 +197,7 @@ impl Parameters for CircuitParams {
     const ABOUT: &'static str = "The timing of a MOS circuit, at the level of transistors";
     // The built-in circuit's, with the default stimuli.
     const END: f64 = 100e-9;
+    const TIME: Option<TimeUnit> = Some(TimeUnit::SECOND);
 
     fn model(self) -> Result<AnyModel, ConfigError> {
         let refused = |error: &dyn fmt::Display| {
@@ -202,7 +214,7 @@ impl Parameters for CircuitParams {
     }
 
     fn prepare(self, run: &RunSetup) -> Result<Prepared, Refusal> {
-        let workload = self.workload(run.seed)?;
+        let (workload, remark) = self.workload_with_remark(run.seed)?;
         let circuit = &workload.circuit;
         let mut model = CircuitModel::new(circuit, self.options())?;
         if run.pictures {
@@ -232,7 +244,8 @@ impl Parameters for CircuitParams {
         }
         let end = circuit.end;
         let included = workload.included;
-        Ok(Prepared { model: model.into_any(), end, recording, included })
+        let notes = remark.into_iter().collect();
+        Ok(Prepared { model: model.into_any(), end, recording, included, notes })
     }
 
     fn files(&self) -> Files {
@@ -320,7 +333,11 @@ impl Recording for Waves {
             Ok(recording) => (recording, Vec::new()),
             Err(unwritten) => (unwritten.recording, unwritten.errors),
         };
-        let measures = recording.measures.into_iter().map(|measure| (measure.name, measure.value));
+        let measures = recording.measures.into_iter().map(|measure| Measured {
+            name: measure.name,
+            value: measure.value,
+            unit: "s",
+        });
         Recorded {
             files: recording.files,
             measures: measures.collect(),

@@ -25,6 +25,8 @@ mod grain;
 pub mod hypercube;
 pub mod pcs;
 pub mod phold;
+mod prepared;
+mod time_unit;
 pub mod traffic;
 
 use catalog::{Entry, entry};

@@ -18,7 +18,8 @@ use warpline_traffic::{
 pub use warpline_traffic::{params::TrafficParams, source::Source};
 
 use crate::catalog::{
-    Domain, Hold, Load, Parameters, Prepared, Recorded, Recording, Refusal, RunSetup, Workload,
+    Domain, Hold, Load, Parameters, Prepared, Recorded, Recording, Refusal, RunSetup, TimeUnit,
+    Workload,
 };
 
 impl Parameters for TrafficParams {
@@ -26,6 +27,7 @@ impl Parameters for TrafficParams {
     const ABOUT: &'static str = "Cars on motorways: junctions, jams, stops and accidents";
     /// A day.
     const END: f64 = 86_400.0;
+    const TIME: Option<TimeUnit> = Some(TimeUnit::SECOND);
 
     fn model(self) -> Result<AnyModel, ConfigError> {
         let network = self.network.to_string();

@@ -11,3 +11,5 @@
 mod grid;
 #[path = "../src/hypercube/histogram.rs"]
 mod histogram;
+#[path = "../src/time_unit.rs"]
+mod time_unit;

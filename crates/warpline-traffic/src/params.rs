@@ -183,9 +183,7 @@ impl TrafficParams {
         ] {
             check(is_above_zero(value), key, value, "above 0, and finite")?;
         }
-        let (low, high) = (self.speed_min, self.speed_max);
-        check(low <= self.speed, "speed-min", low, "at most the mean speed")?;
-        check(high >= self.speed, "speed-max", high, "at least the mean speed, or `inf`")?;
+        self.check_speeds()?;
         for (key, value) in [
             ("speed-deviation", self.speed_deviation),
             ("jam-delay", self.jam_delay),
@@ -207,6 +205,25 @@ impl TrafficParams {
             check((0.0..=1.0).contains(&p), key, p, "a probability, from 0 to 1")?;
         }
         Ok(())
+    }
+
+    /// Checks that the mean speed lies between its bounds. The error names the one that is not the
+    /// default: somebody has typed it.
+    fn check_speeds(&self) -> Result<(), ConfigError> {
+        let (default, speed) = (Self::default(), self.speed);
+        let (low, high) = (self.speed_min, self.speed_max);
+        if low > speed && low == default.speed_min {
+            let allowed = format!("at least `speed-min`, {low}");
+            return Err(ConfigError::new("speed", speed, allowed));
+        }
+        if high < speed && high == default.speed_max {
+            let allowed = format!("at most `speed-max`, {high}");
+            return Err(ConfigError::new("speed", speed, allowed));
+        }
+        let allowed = format!("at most the mean `speed`, {speed}");
+        ConfigError::check(low <= speed, "speed-min", low, &allowed)?;
+        let allowed = format!("at least the mean `speed`, {speed}, or `inf`");
+        ConfigError::check(high >= speed, "speed-max", high, &allowed)
     }
 
     /// The files that a run reads and writes.

@@ -19,6 +19,9 @@ const BATCH: usize = 5;
 /// Batches at the end that are never left out: the spread of fewer is small by chance.
 const LAST: usize = 5;
 
+/// The fewest observations that may have a warm-up that can be found.
+pub const OBSERVATIONS_MIN: usize = BATCH * 2 * LAST;
+
 /// The beginning of a series of observations that is to be left out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WarmUp {

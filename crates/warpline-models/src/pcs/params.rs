@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use warpline::{AnyModel, ConfigError, Figure, Results};
 
 use super::{Grid, Pcs, PcsOutput, Topology};
-use crate::catalog::{Domain, Hold, Load, Parameters, Workload};
+use crate::catalog::{Domain, Hold, Load, Parameters, TimeUnit, Workload};
 
 /// The parameters of the wireless network. The defaults are those of the GTW paper, or, where it
 /// gives none, those of the buffer paper.
@@ -123,6 +123,7 @@ impl Parameters for PcsParams {
     const ABOUT: &'static str =
         "A wireless network (PCS): portables that stay, call, idle and move between cells";
     const END: f64 = 1_440.0;
+    const TIME: Option<TimeUnit> = Some(TimeUnit::MINUTE);
 
     fn model(self) -> Result<AnyModel, ConfigError> {
         Ok(AnyModel::new(Pcs::new(self)?))

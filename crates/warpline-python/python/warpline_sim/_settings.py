@@ -34,17 +34,17 @@ class CommonSettings(TypedDict, total=False):
     """Events of a process from one copy of its state to the next, or `auto`"""
     costs: bool | None
     """Measure where the time goes, by part of the engine"""
-    critical_path: Literal["events", "time"] | None
+    critical_path: Literal["events", "time"] | bool | None
     """Run on the engine `profile`: sequentially, and tell how fast the model could run on many
     workers; an event costs 1, or the time that its handler takes [default: events]"""
     edge_capacity: int | None
     """With null messages: events that a link holds which are not handled yet"""
-    end: float | None
+    end: float | str | None
     """phold: Virtual time at which the run ends [default: the model's, 1000]; hypercube: Virtual
     time at which the run ends [default: the model's, 10000]; pcs: Virtual time at which the run
-    ends [default: the model's, 1440]; circuit: Virtual time at which the run ends [default: the
+    ends [default: the model's, 1440 min]; circuit: Virtual time at which the run ends [default: the
     deck's .tran, or after the last vector]; traffic: Virtual time at which the run ends [default:
-    the model's, 86400]"""
+    the model's, 86400 s]"""
     engine: (
         Literal[
             "auto", "sequential", "conservative", "timewarp", "speculative", "reverse-check",
@@ -55,7 +55,7 @@ class CommonSettings(TypedDict, total=False):
     """Engine that executes the events"""
     few_buffers: int | None
     """With --memory: a worker with fewer free buffers than this asks for global virtual time"""
-    find_warmup: int | None
+    find_warmup: bool | int | None
     """Run on the engine `intervals`: sequentially, and find from the results of N equal intervals
     how long the beginning lasts that is not typical [default: 250]"""
     fossil: Literal["block", "on-the-fly"] | None
@@ -127,12 +127,12 @@ class CommonSettings(TypedDict, total=False):
     """How the conservative engine's workers know what they may handle"""
     throttle: Literal["on", "off"] | bool | None
     """Whether workers that roll back much are held back"""
-    time_barrier: float | None
+    time_barrier: float | str | None
     """Time barrier at the start: nothing at or after it is handled ahead of global virtual time"""
     width: float | str | None
     """Speculative engine: the width of windows in units of virtual time, auto, or from:WIDTH to let
     it find itself from there"""
-    window: float | None
+    window: float | str | None
     """Handle no event further than this ahead of global virtual time [default: no limit]"""
     workers: int | None
     """Workers (threads) that share the processes [default: the number of cores]"""
@@ -156,17 +156,17 @@ class OwnSettings(CommonSettings, total=False):
 class ModelSettings(TypedDict, total=False):
     """Of the models that are there."""
 
-    accident_deviation: float | None
+    accident_deviation: float | str | None
     """Standard deviation of that duration"""
     accident_spread: float | None
     """Deviation of the accidents around half of the capacity, as a part of the capacity"""
-    accident_time: float | None
+    accident_time: float | str | None
     """Mean duration of an accident"""
     accidents: float | None
     """Factor of the probability of an accident; 0 for none"""
     blocks: int | None
     """Number of equal blocks of LPs that --neighborhood counts in (the paper's processors)"""
-    call: float | None
+    call: float | str | None
     """Mean length of a call, in minutes"""
     capacitances: Literal["explicit", "full"] | None
     """Capacitances of the built-in cells: explicit (all to ground) or full (in the transistors)"""
@@ -190,7 +190,7 @@ class ModelSettings(TypedDict, total=False):
     core busy; about 30 000 in the GTW paper"""
     grid: Literal["torus", "bounded"] | None
     """What lies beyond the border of the grid"""
-    headway: float | None
+    headway: float | str | None
     """Time between two cars that drive off when the road is freed"""
     hot: float | None
     """Probability that a remote event goes to the hot spot: LPs side by side"""
@@ -198,9 +198,9 @@ class ModelSettings(TypedDict, total=False):
     """Number of LPs in the hot spot; 0 for an eighth of all"""
     hot_period: float | None
     """Virtual time in which the hot spot wanders once past all LPs; 0 if it stays at the first"""
-    idle: float | None
+    idle: float | str | None
     """Mean idle time of a portable between two calls, in minutes"""
-    interarrival: float | None
+    interarrival: float | str | None
     """Mean time from one car that joins at a junction to the next, in place of the network's"""
     jam: float | None
     """Probability of a jam where the road is full; it is proportional to the cars on the road"""
@@ -264,7 +264,7 @@ class ModelSettings(TypedDict, total=False):
     """Table of all LPs, with their travel times, speeds, queues and accidents (.csv)"""
     series: str | PathLike[str] | None
     """Time series of the whole network (.csv)"""
-    series_step: float | None
+    series_step: float | str | None
     """Time between two points of the series"""
     service: Literal["link", "node"] | None
     """What messages queue for: a link each, or all of them for the node, as in the buffer paper"""
@@ -276,13 +276,13 @@ class ModelSettings(TypedDict, total=False):
     """Greatest speed; `inf` for a model without lookahead"""
     speed_min: float | None
     """Least speed"""
-    stay: float | None
+    stay: float | str | None
     """Mean stay of a portable in a cell, in minutes; `inf` for portables that never move"""
     stop: float | None
     """Probability that a car decides to stop, each time the queue is scanned"""
-    stop_deviation: float | None
+    stop_deviation: float | str | None
     """Standard deviation of that duration"""
-    stop_time: float | None
+    stop_time: float | str | None
     """Mean duration of a stop"""
     tolerance: Literal["fast", "default", "fine"] | None
     """How exact the simulation is"""
@@ -293,7 +293,7 @@ class ModelSettings(TypedDict, total=False):
     vectors: int | None
     """Random vectors that are applied to the inputs of gates (with flip-flops: clock cycles)
     [default: 10]"""
-    warmup: float | None
+    warmup: float | str | None
     """pcs: Minutes of virtual time at the start that the statistics leave out; traffic: Virtual
     time at the start that means leave out"""
 

@@ -36,13 +36,13 @@ impl<M: Model> Cutter<M> {
     pub(super) fn new(model: &M, settings: &Settings<Intervals>) -> Result<Self, ConfigError> {
         let (count, end) = (settings.engine.count, settings.end);
         let ok = (1..=INTERVALS_MAX).contains(&count);
-        ConfigError::check(ok, "intervals", count, &format!("from 1 to {INTERVALS_MAX}"))?;
+        ConfigError::check(ok, "find-warmup", count, &format!("from 1 to {INTERVALS_MAX}"))?;
         let ok = end > 0.0 && end.is_finite();
         ConfigError::check(ok, "end", end, "a virtual time above 0 for a run in intervals")?;
         let Some(difference) = model.difference() else {
-            let allowed = "another engine: the model does not say what its summaries of two times \
-                           differ in (`Model::difference`)";
-            return Err(ConfigError::new("engine", "intervals", allowed));
+            let allowed = "left out for a model that does not say what its summaries of two times \
+                           differ in: it has no `Model::difference`";
+            return Err(ConfigError::new("find-warmup", count, allowed));
         };
         Ok(Self { count, end, difference, before: Vec::new(), outputs: Vec::new() })
     }

@@ -1,0 +1,157 @@
+//! What people type: times with units, ranges, keys of files; and that errors speak of it.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+use serde_json::{Value, json};
+use tempfile::tempdir;
+
+fn warpline(at: &Path, line: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpline"));
+    command.current_dir(at).args(line.split_whitespace()).output().expect("the command starts")
+}
+
+#[track_caller]
+fn stdout(at: &Path, line: &str) -> String {
+    let output = warpline(at, line);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "`{line}` failed: {stderr}");
+    String::from_utf8(output.stdout).expect("the report is UTF-8")
+}
+
+#[track_caller]
+fn told(line: &str) -> Value {
+    let text = stdout(Path::new("."), &format!("{line} --format json"));
+    serde_json::from_str(&text).expect("the report is JSON")
+}
+
+/// The command must fail with this status and say this.
+#[track_caller]
+fn refuses(line: &str, status: i32, says: &str) {
+    let output = warpline(Path::new("."), line);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "`{line}`: {stderr}");
+    assert!(stderr.contains(says), "`{line}` does not say `{says}`:\n{stderr}");
+}
+
+const PCS: &str = "run pcs --cells 4x4 --portables 100 --engine sequential";
+const PHOLD: &str = "run phold --lps 8 --population 16 --end 20";
+
+#[test]
+fn times_have_units() {
+    for (line, end) in [
+        (format!("{PCS} --end 2h"), 120.0),
+        (format!("{PCS} --end 90s"), 1.5),
+        ("run traffic --lps 137 --end 3min".to_owned(), 180.0),
+        ("run circuit --generate chain:3 --end 10n".to_owned(), 1e-8),
+        ("run circuit --generate chain:3 --end 2.5ns".to_owned(), 2.5e-9),
+    ] {
+        assert_eq!(told(&line)["end_time"], json!(end), "{line}");
+    }
+    let report = told(&format!("{PCS} --end 2h --warmup 1h --call 180s"));
+    let parameters = &report["parameters"];
+    assert_eq!((&parameters["warmup"], &parameters["call"]), (&json!(60.0), &json!(3.0)));
+    told(&format!("{PCS} --end 2h --engine timewarp --workers 1 --window 5min --time-barrier 90s"));
+    told(&format!("{PCS} --end 2h --engine speculative --workers 1 --width 30s"));
+    for flag in ["--end", "--window", "--time-barrier"] {
+        refuses(
+            &format!("{PHOLD} --engine timewarp {flag} 10s"),
+            2,
+            "the model has no unit of time",
+        );
+    }
+    refuses(&format!("{PCS} --end 5m"), 2, "write `min` for minutes");
+    refuses(&format!("{PCS} --end soon"), 2, "expected a time");
+    refuses(&format!("{PCS} --end=-1h"), 2, "0 or more");
+}
+
+#[test]
+fn a_warm_up_ends_before_the_run() {
+    for (line, says) in [
+        (format!("{PCS} --end 5 --warmup 10"), "`warmup` is 10, but must be less than `end`, 5"),
+        (format!("{PCS} --end 5 --warmup 5 --replications 2"), "less than `end`, 5"),
+        ("run traffic --lps 137 --warmup 100000".to_owned(), "less than `end`, 86400"),
+        ("sweep pcs --end 5 --warmup 1 --vary warmup=1,7".to_owned(), "`warmup` is 7"),
+        (format!("{PCS} --end 5 --find-warmup 3"), "`find-warmup` is 3, but must be at least 50"),
+        (format!("{PCS} --end 5 --find-warmup 49 --replications 2"), "at least 50"),
+    ] {
+        refuses(&line, 2, says);
+    }
+    told(&format!("{PCS} --end 5 --warmup 4.9"));
+    told(&format!("{PCS} --end 5 --find-warmup 50"));
+    told(&format!("{PCS} --end 0"));
+}
+
+/// Not the engine behind a flag, and not what the standard library calls a number.
+#[test]
+fn errors_name_what_was_typed() {
+    let run = "run circuit --generate chain:3 --end 1n --find-warmup";
+    refuses(run, 2, "`find-warmup` is 250, but must be left out for a model that does not say");
+    refuses(&format!("{PHOLD} --critical-path --ranks 2"), 2, "this is --critical-path");
+    refuses(
+        &format!("{PCS} --end 1 --engine conservative"),
+        2,
+        "auto, sequential, timewarp or spec",
+    );
+    refuses("run traffic --speed 300", 2, "`speed` is 300, but must be at most `speed-max`, 180");
+    refuses("run traffic --speed 30", 2, "`speed` is 30, but must be at least `speed-min`, 40");
+    refuses("run traffic --speed-max 90", 2, "`speed-max` is 90, but must be at least the mean");
+    for (flag, says) in [
+        ("--lps ten", "expected a whole number, 0 or more"),
+        ("--population -3", "expected a whole number, 0 or more"),
+        ("--remote half", "expected a number"),
+        ("--workers 1.5", "expected a whole number from 1 to"),
+        ("--seed 99999999999999999999", "the number is too large"),
+    ] {
+        refuses(&format!("{PHOLD} {flag}"), 2, says);
+    }
+    let at = tempdir().expect("a directory");
+    fs::write(at.path().join("a.toml"), "lps = \"ten\"").expect("written");
+    let output = warpline(at.path(), "run phold --config a.toml");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.starts_with("error: a.toml: ") && stderr.contains("whole number"), "{stderr}");
+}
+
+#[test]
+fn a_precision_that_is_not_reached_has_a_status() {
+    let line = format!("{PCS} --end 5 --precision calls:0.001% --replications 3");
+    let output = warpline(Path::new("."), &line);
+    let [text, error] = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
+    assert_eq!(output.status.code(), Some(4), "{error}");
+    assert!(text.contains("3 of 3 at most, and not precise enough"), "{text}");
+    assert!(error.contains("--precision was not reached within 3 replications"), "{error}");
+    stdout(Path::new("."), &format!("{PCS} --end 50 --precision calls:90%"));
+}
+
+/// Flags whose value may be left out are true in a file, and lists are lists there.
+#[test]
+fn files_have_what_can_be_typed() {
+    let at = tempdir().expect("a directory");
+    let at = at.path();
+    let file = |text: &str| fs::write(at.join("a.toml"), text).expect("written");
+    file("critical-path = true\nend = 5\nlps = 8\npopulation = 16");
+    assert!(stdout(at, "run phold --config a.toml").contains("critical path"));
+    file("find-warmup = true\nend = 60\nlps = 8\npopulation = 16");
+    assert!(stdout(at, "run phold --config a.toml").contains("250 intervals"));
+    file("find-warmup = false\ncritical-path = false\nend = 5\nlps = 8\npopulation = 16");
+    assert!(!stdout(at, "run phold --config a.toml").contains("critical path"));
+    file("end = \"2h\"\ncells = \"4x4\"\nportables = 10");
+    assert!(stdout(at, "run pcs --config a.toml").contains("virtual time 120"));
+
+    let rows = |line: &str| {
+        let text = stdout(at, line);
+        let cells = |line: &str| line.split(',').take(2).collect::<Vec<_>>().join(",");
+        text.lines().skip(1).map(cells).collect::<Vec<_>>()
+    };
+    file("end = 5\npopulation = 16\n[vary]\nlps = [8, 16]\nseed = \"1:2\"");
+    assert_eq!(rows("sweep phold --config a.toml"), ["8,1", "8,2", "16,1", "16,2"]);
+    // What is typed of a list wins.
+    for vary in ["--vary lps=4", "--vary=lps=4"] {
+        assert_eq!(rows(&format!("sweep phold --config a.toml {vary}")), ["1,4", "2,4"]);
+    }
+    file("end = 5\npopulation = 16\nvary = [\"lps=8\", \"seed=3:4\"]");
+    assert_eq!(rows("sweep phold --config a.toml"), ["8,3", "8,4"]);
+}
