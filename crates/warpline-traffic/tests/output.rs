@@ -127,10 +127,36 @@ fn maps_show_every_lp() {
     let count = |name: &str| document.descendants().filter(|node| node.has_tag_name(name)).count();
     let hit = written.column("table.csv", "accidents").iter().filter(|&&n| n > 0.0).count();
     assert_eq!((count("line"), count("circle")), (7, 6 + hit));
+    // It is as large as its window.
+    let root = document.root_element();
+    assert!(root.has_attribute("viewBox") && !root.has_attribute("width"), "{svg}");
     for feature in written.features() {
         let kind = feature["geometry"]["type"].as_str();
         assert!(matches!(kind, Some("LineString" | "Point")), "{feature}");
     }
+}
+
+/// A color says how full the road is, whatever the others are: hardly any car, and all is green.
+/// Mutation, seen red: colors by the greatest number of cars per kilometer.
+#[test]
+fn colors_are_by_capacity() {
+    let strokes = |capacity: f64| -> Vec<(f64, [u8; 2])> {
+        let written = Written::by(|params, _| params.capacity = capacity);
+        let channel = |color: &str, at: usize| u8::from_str_radix(&color[at..at + 2], 16);
+        let stroke = |feature: serde_json::Value| {
+            let properties = &feature["properties"];
+            let color = properties["stroke"].as_str().expect("a color");
+            let channels = [1, 3].map(|at| channel(color, at).expect("a number"));
+            (properties["load"].as_f64().expect("a load"), channels)
+        };
+        written.features().into_iter().map(stroke).collect()
+    };
+    let empty = strokes(6000.0);
+    assert!(empty.iter().all(|(load, [red, green])| *load < 0.1 && green > red), "{empty:?}");
+    let full = strokes(6.0);
+    let is_full = |(load, _): &&(f64, [u8; 2])| *load >= 1.0;
+    assert!(full.iter().filter(is_full).count() > 2, "{full:?}");
+    assert!(full.iter().filter(is_full).all(|(_, [red, green])| red > green), "{full:?}");
 }
 
 /// Names that XML, CSV and JSON have to quote, and junctions at one place, far away, or nowhere.

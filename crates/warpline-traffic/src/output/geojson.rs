@@ -13,16 +13,15 @@ use super::{
 
 /// Writes it, one feature per line.
 pub(super) fn write(mut writer: impl Write, survey: &Survey) -> io::Result<()> {
-    let greatest = survey.segments.iter().map(Segment::density).fold(0.0, f64::max);
     writeln!(writer, "{{\"type\": \"FeatureCollection\", \"features\": [")?;
     for (lp, segment) in survey.segments.iter().enumerate() {
         let comma = if lp + 1 < survey.segments.len() { "," } else { "" };
-        writeln!(writer, "{}{comma}", feature(lp, segment, greatest))?;
+        writeln!(writer, "{}{comma}", feature(lp, segment))?;
     }
     writeln!(writer, "]}}")
 }
 
-fn feature(lp: usize, segment: &Segment, greatest: f64) -> Value {
+fn feature(lp: usize, segment: &Segment) -> Value {
     let [from, to] = segment.ends.map(|end| [end.x, end.y]);
     let geometry = match segment.portion {
         Some(_) => json!({"type": "LineString", "coordinates": [from, to]}),
@@ -44,7 +43,7 @@ fn feature(lp: usize, segment: &Segment, greatest: f64) -> Value {
             "longest_queue": tally.longest,
             "accidents": tally.accidents,
             "cars_held": tally.held,
-            "stroke": palette::color(segment.density() / greatest),
+            "stroke": palette::color(segment.load()),
         },
     })
 }

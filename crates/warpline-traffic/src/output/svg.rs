@@ -1,4 +1,5 @@
-//! The map as SVG: routes colored by their cars per kilometer, accidents as circles.
+//! The map as SVG: routes colored by the part of the road that is taken, accidents as circles. It
+//! is as large as its window.
 
 use std::fmt::Write;
 
@@ -19,7 +20,6 @@ const NAMED_MAX: usize = 100;
 /// Draws it.
 pub(super) fn draw(survey: &Survey) -> String {
     let frame = Frame::around(survey);
-    let greatest = survey.segments.iter().map(Segment::density).fold(0.0, f64::max);
     let mut svg = String::new();
     let [width, height] = frame.size;
     let (width, height) = (width + 2.0 * MARGIN, height + 2.0 * MARGIN + FOOT);
@@ -27,22 +27,22 @@ pub(super) fn draw(survey: &Survey) -> String {
     let _ = writeln!(
         svg,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-         width=\"{width:.0}\" height=\"{height:.0}\" font-family=\"Noto Sans, sans-serif\" \
+         font-family=\"Noto Sans, sans-serif\" \
          font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>"
     );
-    routes(&mut svg, survey, &frame, greatest);
-    junctions(&mut svg, survey, &frame, greatest);
+    routes(&mut svg, survey, &frame);
+    junctions(&mut svg, survey, &frame);
     accidents(&mut svg, survey, &frame);
-    scale(&mut svg, [width, height], greatest);
+    scale(&mut svg, height);
     svg += "</svg>\n";
     svg
 }
 
-fn routes(svg: &mut String, survey: &Survey, frame: &Frame, greatest: f64) {
+fn routes(svg: &mut String, survey: &Survey, frame: &Frame) {
     svg.push_str("<g stroke-width=\"4\" stroke-linecap=\"round\">\n");
     for segment in survey.segments.iter().filter(|segment| segment.portion.is_some()) {
         let [from, to] = segment.ends.map(|end| frame.place(end));
-        let color = palette::color(segment.density() / greatest);
+        let color = palette::color(segment.load());
         let _ = writeln!(
             svg,
             "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" \
@@ -57,12 +57,12 @@ fn routes(svg: &mut String, survey: &Survey, frame: &Frame, greatest: f64) {
     svg.push_str("</g>\n");
 }
 
-fn junctions(svg: &mut String, survey: &Survey, frame: &Frame, greatest: f64) {
+fn junctions(svg: &mut String, survey: &Survey, frame: &Frame) {
     let junctions = survey.segments.iter().filter(|segment| segment.portion.is_none());
     let named = junctions.clone().count() <= NAMED_MAX;
     for segment in junctions {
         let [x, y] = frame.place(segment.ends[0]);
-        let color = palette::color(segment.density() / greatest);
+        let color = palette::color(segment.load());
         let _ = writeln!(
             svg,
             "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{color}\" \
@@ -71,7 +71,10 @@ fn junctions(svg: &mut String, survey: &Survey, frame: &Frame, greatest: f64) {
         );
         if named {
             let name = escaped(&segment.name);
-            let _ = writeln!(svg, "<text x=\"{:.1}\" y=\"{:.1}\">{name}</text>", x + 6.0, y - 5.0);
+            let (x, y) = (x + 6.0, y - 5.0);
+            // Behind the letters, so that they can be read on a line.
+            let halo = "paint-order=\"stroke\" stroke=\"white\" stroke-width=\"3\"";
+            let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" {halo}>{name}</text>");
         }
     }
 }
@@ -90,7 +93,7 @@ fn accidents(svg: &mut String, survey: &Survey, frame: &Frame) {
 }
 
 /// The colors with their meaning.
-fn scale(svg: &mut String, [width, height]: [f64; 2], greatest: f64) {
+fn scale(svg: &mut String, height: f64) {
     const STEPS: usize = 20;
     const STEP: f64 = 10.0;
     let top = height - FOOT;
@@ -105,8 +108,8 @@ fn scale(svg: &mut String, [width, height]: [f64; 2], greatest: f64) {
     let right = MARGIN + STEPS as f64 * STEP + 8.0;
     let _ = writeln!(
         svg,
-        "<text x=\"{right}\" y=\"{:.1}\">0 to {greatest:.1} cars/km on average; a black circle: \
-         accidents</text>\n<!-- {width:.0} wide -->",
+        "<text x=\"{right}\" y=\"{:.1}\">an empty to a full road (--capacity), on average; a black \
+         circle: accidents</text>",
         top + 11.0
     );
 }
@@ -115,10 +118,11 @@ fn scale(svg: &mut String, [width, height]: [f64; 2], greatest: f64) {
 fn title(segment: &Segment) -> String {
     let speed = segment.speed().map(|speed| format!(", {speed:.0} km/h")).unwrap_or_default();
     format!(
-        "<title>{}: {:.1} km, {:.1} cars{speed}, {} accidents</title>",
+        "<title>{}: {:.1} km, {:.1} cars, {:.0} % full{speed}, {} accidents</title>",
         escaped(&segment.title()),
         segment.km,
         segment.cars(),
+        100.0 * segment.load(),
         segment.tally.accidents
     )
 }
