@@ -16,6 +16,8 @@ use warpline::{
 
 /// The most points that are kept while the run goes on.
 const MOST: usize = 256;
+/// What a worker does while the engine runs with fewer.
+const ABSENT: &str = "takes no part: the engine runs with fewer workers";
 
 /// The progress of a run over its wall time.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +30,8 @@ pub(crate) struct Series {
     rollbacks: Workers,
     /// By worker: how often it was seen doing something.
     activities: Vec<Vec<(Activity, u64)>>,
+    /// How often the workers were looked at.
+    looks: u64,
 }
 
 /// A moment of the run, with sums since its start.
@@ -75,6 +79,7 @@ impl Series {
 
     /// Counts what the workers do at this moment.
     fn see(&mut self, activities: impl Iterator<Item = Activity>) {
+        self.looks += 1;
         for (worker, activity) in activities.enumerate() {
             if worker == self.activities.len() {
                 self.activities.push(Vec::new());
@@ -87,14 +92,15 @@ impl Series {
         }
     }
 
-    /// What each worker was seen doing: activities, in words, with their shares.
+    /// What each worker was seen doing: activities, in words, with their shares. A run that changes
+    /// engines has not always as many workers.
     pub(crate) fn activities(&self) -> Value {
         let share = |seen: &Vec<(Activity, u64)>| -> Map<String, Value> {
-            let all: u64 = seen.iter().map(|(_, count)| count).sum();
-            let entry = |&(activity, count): &(Activity, u64)| {
-                (activity.to_string(), json!(count as f64 / all as f64))
-            };
-            seen.iter().map(entry).collect()
+            let part = |count: u64| json!(count as f64 / self.looks as f64);
+            let absent = self.looks - seen.iter().map(|(_, count)| count).sum::<u64>();
+            let absent = (absent > 0).then(|| (ABSENT.to_owned(), part(absent)));
+            let seen = seen.iter().map(|&(activity, count)| (activity.to_string(), part(count)));
+            seen.chain(absent).collect()
         };
         json!(self.activities.iter().map(share).collect::<Vec<_>>())
     }
@@ -194,6 +200,21 @@ mod tests {
         assert!(walls[0] > 0.0 && walls.last().is_some_and(|last| *last > 99_000.0));
         let gap = walls[1] - walls[0];
         assert!(walls.windows(2).all(|pair| pair[1] - pair[0] == gap), "{walls:?}");
+    }
+
+    /// A worker that was not there at a look takes no part then.
+    #[test]
+    fn shares_are_of_all_looks() {
+        let mut series = Series::default();
+        series.see([Activity::Working].into_iter());
+        series.see([Activity::AtWindowEnd, Activity::Working].into_iter());
+        series.see([Activity::Working].into_iter());
+        series.see([Activity::Working].into_iter());
+        let shares = [
+            json!({ "handles events": 0.75, "waits for the others at the end of a window": 0.25 }),
+            json!({ "handles events": 0.25, ABSENT: 0.75 }),
+        ];
+        assert_eq!(series.activities(), json!(shares));
     }
 
     /// A worker that counts from 0 again, with another engine, goes on in the sums.

@@ -1,5 +1,5 @@
-//! Pages of runs in a real browser (feature `browser`): Chromium lays them out in a narrow and in a
-//! wide window, light and dark.
+//! Pages of runs in a real browser (feature `browser`): Chromium lays them out in a narrow, a usual
+//! and a wide window, light and dark.
 
 use std::{fs, path::Path, process::Command, sync::atomic::AtomicBool};
 
@@ -16,11 +16,32 @@ const isOut = text => {
   return inner.left < outer.left - 1 || inner.right > outer.right + 1
     || inner.top < outer.top - 1 || inner.bottom > outer.bottom + 1;
 };
+const rows = node => new Set([...node.getClientRects()].map(rect => Math.round(rect.top))).size;
+const broken = [];
+for (const cell of document.querySelectorAll('th, td')) {
+  const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) for (const word of walker.currentNode.data.matchAll(/[^ \n-]+/g)) {
+    const range = document.createRange();
+    range.setStart(walker.currentNode, word.index);
+    range.setEnd(walker.currentNode, word.index + word[0].length);
+    if (word[0].length <= 24 && rows(range) > 1) broken.push(word[0]);
+  }
+}
+const overlapping = [];
+for (const svg of document.querySelectorAll('svg')) {
+  const boxes = [...svg.querySelectorAll('text')].map(text =>
+    [text.textContent, text.getBoundingClientRect()]);
+  for (const [a, one] of boxes) for (const [b, other] of boxes) {
+    const is = one.left < other.right - 1 && other.left < one.right - 1
+      && one.top < other.bottom - 3 && other.top < one.bottom - 3;
+    if (is && one !== other) overlapping.push(a + ' ' + b);
+  }
+}
 const gray = color => color.match(/[0-9]+/g).slice(0, 3).reduce((sum, n) => sum + +n / 3, 0);
 const style = getComputedStyle(document.body);
 const seen = {
   window: innerWidth, content: root.scrollWidth, room: root.clientWidth,
-  texts: told.length, out: told.filter(isOut).map(text => text.textContent),
+  texts: told.length, broken, overlapping, out: told.filter(isOut).map(text => text.textContent),
   smallest: Math.min(...told.map(text => text.getBoundingClientRect().height)),
   back: gray(style.backgroundColor), ink: gray(style.color),
 };
@@ -72,6 +93,15 @@ fn report() -> Value {
     });
     pictures[3]["names"][0] = json!("a_net_whose_name_is_longer_than_a_narrow_window_is_wide.out");
     report["pictures"] = json!(pictures);
+    // Large, small and negative numbers at the axes of intervals that settle.
+    let run = |n: u32| {
+        let n = f64::from(n);
+        json!({ "calls": 587_251.0 + 90.0 * n, "blocking_probability": 0.00012 * (1.0 + n / 9.0),
+            "busy_channels": 4e9 + n, "big": 600_000.0 * n, "below": -3e-7 - 1e-9 * n })
+    };
+    report["runs"] = json!((0..6).map(run).collect::<Vec<_>>());
+    report["results"]["big"] = json!(600_000);
+    report["results"]["below"] = json!(-3e-7);
     let long = "x".repeat(300);
     report["command"] = json!(format!("warpline run pcs --config={long}"));
     report["remarks"] = json!([long.clone(), "short"]);
@@ -81,18 +111,22 @@ fn report() -> Value {
     report
 }
 
-/// Mutation, seen red: names of lanes are not cut.
+/// Mutations, seen red: names of lanes are not cut; plots begin at the same place whatever numbers
+/// their axes have; words of tables may be broken.
 #[test]
 fn pages_fit_their_windows() {
     let folder = tempfile::tempdir().expect("a folder");
     let html = Application::warpline().page(&report());
     let html = html.replace("<details>", "<details open>");
-    for (width, is_dark) in [(360, false), (360, true), (1600, false), (1600, true)] {
+    let windows = [360, 900, 1600].map(|width| [(width, false), (width, true)]);
+    for (width, is_dark) in windows.into_iter().flatten() {
         let seen = seen(folder.path(), &html, width, is_dark);
         let number = |key: &str| seen[key].as_f64().expect("a number");
         assert_eq!(number("window"), f64::from(width), "{seen}");
         assert!(number("content") <= number("room"), "wider than its window: {seen}");
         assert!(number("texts") > 20.0 && seen["out"] == json!([]), "cut off: {seen}");
+        assert_eq!(seen["broken"], json!([]), "words are broken: {seen}");
+        assert_eq!(seen["overlapping"], json!([]), "texts lie on each other: {seen}");
         assert!(number("smallest") > 9.0, "too small to read: {seen}");
         let contrast = number("back") - number("ink");
         assert!(if is_dark { contrast < -150.0 } else { contrast > 150.0 }, "{seen}");

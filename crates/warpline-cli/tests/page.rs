@@ -41,7 +41,7 @@ fn a_page_needs_nothing_else() {
     // The command without what is about the page, and results with unit and meaning.
     says(&page, &[&format!("<code>warpline {line}</code>"), "Erlang", "busy channels per cell"]);
     // The numbers are not told apart from the report's: the text has the same.
-    says(&page, &["blocking_probability", "GVT rounds", "virtual time: 50\n"]);
+    says(&page, &["blocking_probability", "GVT rounds", "virtual time: 50</title>"]);
 }
 
 #[test]
@@ -50,6 +50,7 @@ fn replications_have_intervals() {
     says(&page, &["replications</dt><dd>3</dd>", "95 % confidence intervals", " ± "]);
     // How the mean of each of six results settles, and how precise all are; but no series.
     says(&page, &["How the means settle", "Precision: % of the mean over replications"]);
+    assert_eq!(page.matches("class=\"band\"").count(), 6, "intervals are bands");
     assert_eq!(page.matches("<svg").count(), 7, "{page}");
 }
 

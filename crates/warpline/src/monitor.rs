@@ -199,7 +199,8 @@ pub struct Monitor(Arc<Mutex<Option<Board>>>);
 
 impl Monitor {
     /// What each worker of the latest run has shown last, of its latest leg if the engine runs in
-    /// legs. Empty before a run, with the sequential engine, and with null messages.
+    /// legs; a leg on the sequential engine has one worker. Empty before a run, with the sequential
+    /// engine alone, and with null messages.
     #[must_use]
     pub fn workers(&self) -> Vec<WorkerStatus> {
         let board = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -21,6 +21,7 @@ use crate::{
     cut::{Cut, Leg},
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
     handling::{Admission, Cause, Core, CutOff, Halt, Handling, Lp},
+    monitor::{self, Activity, Board},
     panics,
     pending::{AnyFamily, PendingFamily, PendingSet, family},
     profile::Profiler,
@@ -140,11 +141,18 @@ pub(crate) fn leg<M: Model, B: Buffer<Message<M>>>(
         Once(EngineKind::Sequential),
     )?;
     run.started = started;
+    // Else the monitor would show what the workers of the leg before did last.
+    let board = monitor::board(1);
+    board[0].show(Activity::Working);
+    watch.show(&board);
+    run.board = Some(board);
     let before = cut.as_ref().map_or(0, Cut::committed);
+    run.counted_before = before;
     let interrupted = match cut {
         Some(cut) => run.resume(cut, watch)?,
         None => run.begin(watch)?,
     };
+    run.show();
     let totals = Totals { committed_events: run.committed - before, ..run.totals() };
     let mut pending = Vec::new();
     if interrupted {
@@ -171,6 +179,9 @@ struct Sequential<'m, M: Model, B, S, X> {
     /// Where it stops for now: at the end of an interval, or of the run.
     bound: f64,
     committed: u64,
+    /// What a monitor sees of a leg, and the events that were committed before it.
+    board: Option<Board>,
+    counted_before: u64,
     settings: OwnSettings,
     started: Instant,
     execution: X,
@@ -238,6 +249,8 @@ where
             now: VirtualTime::ZERO,
             bound: settings.checked_end()?,
             committed: 0,
+            board: None,
+            counted_before: 0,
             settings: settings.clone(),
             started,
             execution,

@@ -30,6 +30,8 @@ use crate::{
 pub(crate) use command_line::repeating;
 
 const STYLE: &str = include_str!("style.css");
+/// Longer words of a table may be broken; a column has room for the others, in any window.
+const WORD_MAX: usize = 24;
 
 impl Application {
     /// The page of a report that [`call`](Application::call) has returned: HTML that needs no other
@@ -138,6 +140,11 @@ fn facts(report: Report<'_>) -> Markup {
     }
 }
 
+/// Whether a text has a word that may be broken.
+fn is_long(text: &str) -> bool {
+    text.split_whitespace().any(|word| word.chars().count() > WORD_MAX)
+}
+
 fn size(report: Report<'_>, key: &str) -> Option<String> {
     report.0.get(key)?.as_u64().map(bytes)
 }
@@ -177,15 +184,16 @@ fn results(report: Report<'_>, model: Option<&dyn Entry>) -> Markup {
                     @let figure = known.iter().find(|figure| figure.name == **name);
                     @let said = |of: fn(&Figure) -> &str| figure.map(of).unwrap_or_default();
                     tr {
-                        th scope="row" { code { (name) } }
+                        th class=[is_long(name).then_some("long")] scope="row" { code { (name) } }
                         td.number { (number(name, value)) }
-                        td.unit { (said(|figure| &figure.unit)) }
-                        td.meaning { (said(|figure| &figure.meaning)) }
+                        @let (unit, meaning) = (said(|of| &of.unit), said(|of| &of.meaning));
+                        td.unit.long[is_long(unit)] { (unit) }
+                        td.meaning.long[is_long(meaning)] { (meaning) }
                     }
                 }
                 @for (name, value) in report.entries("measures") {
                     tr {
-                        th scope="row" { code { (name) } }
+                        th class=[is_long(name).then_some("long")] scope="row" { code { (name) } }
                         td.number { (number(name, value)) }
                         td {}
                         td.meaning { "measured" }
@@ -279,10 +287,13 @@ fn parameters(report: Report<'_>, model: Option<&dyn Entry>) -> Markup {
             tbody { @for (name, value) in report.entries("parameters") {
                 @let known = find(name);
                 tr {
-                    th scope="row" { code { (name) } }
-                    td.number { (plain(value)) }
-                    td.unit { (known.map(|known| &*known.unit).unwrap_or_default()) }
-                    td.meaning { (known.map(|known| &*known.meaning).unwrap_or_default()) }
+                    th class=[is_long(name).then_some("long")] scope="row" { code { (name) } }
+                    @let value = plain(value);
+                    td.number.long[value.chars().count() > WORD_MAX] { (value) }
+                    @let (unit, meaning) =
+                        known.map(|known| (&*known.unit, &*known.meaning)).unwrap_or_default();
+                    td.unit.long[is_long(unit)] { (unit) }
+                    td.meaning.long[is_long(meaning)] { (meaning) }
                 }
             } }
         }
@@ -306,7 +317,7 @@ fn counters(report: Report<'_>) -> Markup {
             details {
                 summary { (counters.len()) " counters" }
                 table { tbody { @for (name, value) in counters { tr {
-                    th scope="row" { code { (name) } }
+                    th class=[is_long(name).then_some("long")] scope="row" { code { (name) } }
                     td.number { (value.as_u64().map(grouped).unwrap_or_default()) }
                 } } } }
             }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     Report, lanes,
-    plot::{BOTTOM, LEFT, RIGHT, SIZE, Scale, TOP, tenths, value_axis},
+    plot::{BOTTOM, RIGHT, SIZE, Scale, TOP, tenths, value_axis},
 };
 use crate::format::significant;
 
@@ -123,17 +123,18 @@ fn grid(picture: Report<'_>, values: &Values<'_>) -> Markup {
 /// Bars beside each other over an axis.
 fn bars(picture: Report<'_>, values: &Values<'_>) -> Markup {
     let labels: Vec<&str> = picture.items("labels").iter().filter_map(Value::as_str).collect();
-    let step = (RIGHT - LEFT) / values.all.len().max(1) as f64;
     // Labels that would overlap are left out.
     let wide = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0) as f64 * 7.5;
-    let every = (wide / step).ceil().max(1.0) as usize;
     let y = Scale::new(&values.all.iter().flatten().copied().collect::<Vec<_>>(), (BOTTOM, TOP));
+    let first = y.left();
+    let step = (RIGHT - first) / values.all.len().max(1) as f64;
+    let every = (wide / step).ceil().max(1.0) as usize;
     html! {
         svg.picture viewBox={ "0 0 " (SIZE.0) " " (SIZE.1) } role="img"
             aria-label=(picture.text("title")) {
             (value_axis(&y, values.unit))
             @for (n, &value) in values.all.iter().enumerate() {
-                @let left = LEFT + step * n as f64;
+                @let left = first + step * n as f64;
                 @let top = y.place(value.unwrap_or(0.0));
                 rect.value x=(tenths(left + step * 0.1)) width=(tenths(step * 0.8)) y=(tenths(top))
                     height=(tenths(BOTTOM - top)) {}
@@ -146,7 +147,7 @@ fn bars(picture: Report<'_>, values: &Values<'_>) -> Markup {
                     title { (labels.get(n).copied().unwrap_or_default()) ": " (values.told(value)) }
                 }
             }
-            text x=((LEFT + RIGHT) / 2.0) y=(SIZE.1 - 5.0) text-anchor="middle" {
+            text x=(tenths(f64::midpoint(first, RIGHT))) y=(SIZE.1 - 5.0) text-anchor="middle" {
                 (picture.text("axis"))
             }
         }

@@ -29,6 +29,7 @@ pub(super) fn plots(report: Report<'_>) -> Markup {
     let estimates: Vec<(&str, Vec<Estimate>)> =
         results.iter().map(|(name, _)| (name.as_str(), of_result(name))).collect();
     let places: Vec<f64> = numbers.iter().map(|&number| number as f64).collect();
+    let mean = |estimate: &Estimate| Some(estimate.mean).filter(|mean| mean.is_finite());
     let precision = |(name, estimates): &(&str, Vec<Estimate>)| Curve {
         name: (*name).to_owned(),
         numbers: estimates.iter().map(relative).collect(),
@@ -41,12 +42,17 @@ pub(super) fn plots(report: Report<'_>) -> Markup {
                 title: "Precision", note: "Half the 95 % confidence interval, by the mean.",
                 x: "replications", y: "% of the mean", places: places.clone(),
                 curves: estimates.iter().take(COLORS).map(precision).collect(),
+                band: Vec::new(),
             }.draw())
             @for (name, estimates) in &estimates {
                 (Plot {
-                    title: name, note: "The mean, and its 95 % confidence interval.",
+                    title: name, note: "The mean, and as a band its 95 % confidence interval.",
                     x: "replications", y: "mean up to here", places: places.clone(),
-                    curves: with_interval(estimates),
+                    curves: vec![Curve {
+                        name: "mean".to_owned(),
+                        numbers: estimates.iter().map(mean).collect(),
+                    }],
+                    band: estimates.iter().map(interval).collect(),
                 }.draw())
             }
         }
@@ -58,20 +64,10 @@ fn relative(estimate: &Estimate) -> Option<f64> {
     Some(100.0 * estimate.half_width / estimate.mean.abs()).filter(|percent| percent.is_finite())
 }
 
-/// The mean and both ends of its interval, of which those below 0 are not drawn.
-fn with_interval(estimates: &[Estimate]) -> Vec<Curve> {
-    let curve = |name: &str, of: fn(&Estimate) -> f64| Curve {
-        name: name.to_owned(),
-        numbers: estimates
-            .iter()
-            .map(|estimate| Some(of(estimate)).filter(|end| *end >= 0.0 && end.is_finite()))
-            .collect(),
-    };
-    vec![
-        curve("mean", |estimate| estimate.mean),
-        curve("from", |estimate| estimate.mean - estimate.half_width),
-        curve("to", |estimate| estimate.mean + estimate.half_width),
-    ]
+/// The ends of the interval, if there is one.
+fn interval(estimate: &Estimate) -> Option<[f64; 2]> {
+    let (mean, width) = (estimate.mean, estimate.half_width);
+    Some([mean - width, mean + width]).filter(|ends| ends.iter().all(|end| end.is_finite()))
 }
 
 #[cfg(test)]
@@ -81,12 +77,9 @@ mod tests {
     #[test]
     fn ends_of_an_interval() {
         let estimate = |mean, half_width| Estimate { mean, half_width, samples: 2 };
-        let curves =
-            with_interval(&[estimate(4.0, 1.0), estimate(4.0, 5.0), estimate(f64::NAN, 0.0)]);
-        let numbers: Vec<_> = curves.into_iter().map(|curve| curve.numbers).collect();
-        assert_eq!(numbers[0], [Some(4.0), Some(4.0), None]);
-        assert_eq!(numbers[1], [Some(3.0), None, None]);
-        assert_eq!(numbers[2], [Some(5.0), Some(9.0), None]);
+        assert_eq!(interval(&estimate(4.0, 1.0)), Some([3.0, 5.0]));
+        assert_eq!(interval(&estimate(4.0, 5.0)), Some([-1.0, 9.0]));
+        assert_eq!(interval(&estimate(f64::NAN, 0.0)), None);
         assert_eq!(relative(&estimate(-4.0, 1.0)), Some(25.0));
         assert_eq!(relative(&estimate(0.0, 0.0)), None);
     }

@@ -27,7 +27,7 @@ pub(super) fn plots(report: Report<'_>) -> Markup {
     let is_optimistic = report.number("rolled_back_events") > Some(0.0);
     let curve = |name: &str, numbers: Column| Curve { name: name.into(), numbers };
     let over_wall = |title, note, y, curves| {
-        Plot { title, note, x: WALL, y, places: places(&wall), curves }.draw()
+        Plot { title, note, x: WALL, y, places: places(&wall), curves, band: Vec::new() }.draw()
     };
     let mut rates = vec![curve("committed", rate.clone())];
     if is_optimistic {
@@ -55,7 +55,7 @@ pub(super) fn plots(report: Report<'_>) -> Markup {
             (Plot {
                 title: "Rate by virtual time", note: "Where the model is busy.",
                 x: "virtual time", y: "million events/s", places: places(&virtual_time),
-                curves: vec![curve("committed", rate)],
+                curves: vec![curve("committed", rate)], band: Vec::new(),
             }.draw())
             @let each = workers(series, "worker_events", 1e6, &wall);
             @if each.len() > 1 {
@@ -105,14 +105,21 @@ fn activities(report: Report<'_>) -> Markup {
 }
 
 /// Events per second, in a unit, since the point before. The last point is left out where there
-/// are enough others: LPs have finished by then, too, and that takes time without events.
+/// are enough others: LPs have finished by then, too, and that takes time without events. So is a
+/// point soon after the one before it: a rate over a few microseconds says nothing.
 fn rates(events: &Column, unit: f64, wall: &Column) -> Column {
+    let is_enough = events.len() > 3;
+    let mut gaps: Vec<f64> = wall.windows(2).filter_map(|pair| Some(pair[1]? - pair[0]?)).collect();
+    gaps.sort_by(f64::total_cmp);
+    let usual = gaps.get(gaps.len() / 2).copied().unwrap_or(0.0);
+    let shortest = if is_enough { usual / 2.0 } else { 0.0 };
     let rate = |n: usize| {
         let (events, seconds) =
             (events[n]? - events[n - 1]?, wall.get(n)?.as_ref()? - wall[n - 1]?);
-        (seconds > 0.0).then_some((events / seconds / unit).max(0.0))
+        let is_long = seconds > 0.0 && seconds >= shortest;
+        is_long.then_some((events / seconds / unit).max(0.0))
     };
-    let last = if events.len() > 3 { wall.len() - 1 } else { usize::MAX };
+    let last = if is_enough { wall.len() - 1 } else { usize::MAX };
     (0..events.len()).map(|n| if n == 0 || n == last { None } else { rate(n) }).collect()
 }
 
@@ -142,6 +149,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// The last look at a run comes soon after the one before.
+    #[test]
+    fn a_short_interval_has_no_rate() {
+        let some = |numbers: &[f64]| numbers.iter().copied().map(Some).collect::<Column>();
+        let events = some(&[0.0, 10.0, 30.0, 40.0, 41.0, 41.0]);
+        let wall = some(&[0.0, 1.0, 2.0, 3.0, 3.01, 3.1]);
+        let expected = [None, Some(10.0), Some(20.0), Some(10.0), None, None];
+        assert_eq!(rates(&events, 1.0, &wall), expected);
+        assert_eq!(rates(&some(&[0.0, 8.0]), 1.0, &some(&[0.0, 2.0])), [None, Some(4.0)]);
+    }
 
     /// Each worker has a curve of its rollbacks, and a bar of what it did.
     #[test]

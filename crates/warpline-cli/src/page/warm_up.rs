@@ -47,7 +47,7 @@ fn plot(name: &str, values: &Value, length: f64, warm_up: Option<f64>) -> Markup
         }
     };
     let (x, y) = ("virtual time", "mean up to here");
-    Plot { title: name, note: &note, x, y, places, curves }.draw()
+    Plot { title: name, note: &note, x, y, places, curves, band: Vec::new() }.draw()
 }
 
 /// The mean of the numbers from `first` up to each place.

@@ -14,11 +14,12 @@
 //!   or doubled".
 //! - `Cut::divide` gives LPs to the next worker: "REGRID-B".
 //! - `Sequential::resume` begins to count anew: "attempt to subtract with overflow".
+//! - `sequential::leg` shows the monitor no board: "another leg than sequential".
 //! - `Legs::run` begins another leg although nothing is left: another "time of the last event".
 
 use std::sync::{
     Arc, Mutex,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
 use warpline_core::{LpId, Stream};
@@ -27,6 +28,7 @@ use super::*;
 use crate::{
     Placement,
     legs::{Deciding, Legs},
+    monitor::Monitor,
     run::Outcome,
     simulated::{
         Dice, Truth,
@@ -82,8 +84,14 @@ fn run<B: Buffer<Note> + Send>(
     let dice = Arc::new(Mutex::new(dice));
     let looks = Arc::clone(&dice);
     let patience = looks.lock().expect("no panic in here").pick(&[1, 2, 5, 20]);
-    let mut watch = Watch { stop: Some(&stopped), ..Watch::default() };
+    let monitor = Monitor::default();
+    let mut watch =
+        Watch { stop: Some(&stopped), monitor: Some(monitor.clone()), ..Watch::default() };
+    let current = AtomicUsize::new(0);
     watch.leg_end = Some(Box::new(|progress| {
+        // Ordering: Relaxed; a number that this thread has written.
+        let candidate = &candidates[current.load(Ordering::Relaxed)];
+        assert_eq!(monitor.workers().len(), candidate.workers, "another leg than {candidate}");
         // A leg does not end before all LPs are made.
         if progress.committed_events == 0 {
             return false;
@@ -101,7 +109,9 @@ fn run<B: Buffer<Note> + Send>(
     }));
     let begin_leg = || {
         begun.fetch_add(1, Ordering::Relaxed);
-        dice.lock().expect("no panic in here").0.below(candidates.len() as u64) as usize
+        let next = dice.lock().expect("no panic in here").0.below(candidates.len() as u64) as usize;
+        current.store(next, Ordering::Relaxed);
+        next
     };
     let outcome = legs.run::<B>(&mut watch, &begin_leg, &mut engines);
     drop(watch);

@@ -53,12 +53,20 @@ where
                 let events = self.committed - std::mem::replace(told, self.committed);
                 recorder.change(events, self.now.get(), Phase::Batch);
             }
+            self.show();
             let progress = self.progress();
             if watch.ends_leg(&progress)
                 || timer.takes_observation() && watch.observe(&progress).is_break()
             {
                 return Ok(true);
             }
+        }
+    }
+
+    /// Shows a monitor how far a leg has come.
+    pub(super) fn show(&self) {
+        if let Some(board) = &self.board {
+            board[0].report(0, self.now, (self.committed - self.counted_before, 0));
         }
     }
 }
