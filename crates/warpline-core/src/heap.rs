@@ -1,4 +1,5 @@
-//! What an allocation on the heap takes, for models that say how much of it they own.
+//! The bytes that an allocation takes of the heap, for models that say how much they own of it, and
+//! for the logs of tracked fields.
 
 /// What the allocator puts before each block.
 const HEADER: usize = size_of::<usize>();

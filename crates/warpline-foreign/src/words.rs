@@ -1,4 +1,5 @@
-//! States and messages as words: in place, in a size class, or in a box of any size.
+//! States and messages of models in another language: 64-bit words, in place in a size class, or in
+//! a box of any size. The model's LP holds them, and a call lends them to its handler.
 
 use std::{cell::RefCell, fmt};
 

@@ -1,5 +1,5 @@
-//! A stretch without speculation: the first worker handles the events of all workers one by one, in
-//! the order of their keys, as the sequential engine does.
+//! A stretch of virtual time without speculation: the first worker handles the events of all
+//! workers one by one, in the order of their keys, as the sequential engine does.
 //!
 //! A [regrid](super::regrid) calls it where windows cannot go on: after many storms; at a blocking
 //! I/O event, which has to be handled when nothing can undo it; and at a mistake of the model,

@@ -1,4 +1,4 @@
-//! How workers know that a window is committed: one published word each, and no barrier.
+//! The commit of a window, without a barrier: each worker publishes one word, and reads all.
 //!
 //! A worker's word says which window is the oldest that it has open, whether it is *idle* there (it
 //! has handled everything that it knows), and how many messages its executions in that window have

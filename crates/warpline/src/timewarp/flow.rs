@@ -1,4 +1,5 @@
-//! Flow control: how far ahead of GVT a worker may go.
+//! Flow control: the virtual time up to which a worker may handle events, and the number of events
+//! that it may keep uncommitted. The main loop asks before each batch.
 //!
 //! Every limit on optimism ends up in one number, [`Flow::limit`]: no event at or after it is
 //! handled, except the one that GVT has reached. So no limit can stop a run.

@@ -1,4 +1,5 @@
-//! What messages, saved states and undo logs own on the heap: it counts toward the memory limit.
+//! Accounts of the heap that messages, saved states and undo logs own, for the memory limit. Kept
+//! where messages are sent and states are saved.
 //!
 //! The model says how much that is ([`LogicalProcess::heap_bytes`] and
 //! [`LogicalProcess::message_heap_bytes`]); tracked fields know what their logs take. The pool

@@ -1,4 +1,5 @@
-//! How much the LPs of a worker have to do, measured while they do it: for load sharing.
+//! The load of each LP of a worker, measured while it handles events; load sharing decides by it
+//! which LPs move.
 //!
 //! Called by the main loop: each event of an LP is counted, one in [`TIMED`] is timed, and at every
 //! new GVT the worker shows what it has committed. What counts is work that stays. A worker with

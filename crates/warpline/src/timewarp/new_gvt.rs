@@ -1,4 +1,5 @@
-//! What a worker does about global virtual time: it requests it, reports, and answers a new one.
+//! A worker's steps in a computation of GVT: it asks for one, reports its bound, and acts on the
+//! new GVT (commits, moves LPs, takes events back).
 //!
 //! Called once per turn by the main loop. The algorithm itself is in [`gvt`](super::gvt).
 

@@ -1,4 +1,5 @@
-//! LPs that wait: for GVT to reach a blocking I/O event, or an event whose handler failed.
+//! The events of LPs that wait until GVT reaches one of them: a blocking I/O event, or an event
+//! whose handler failed. Filled when events are handled, and emptied at each new GVT.
 //!
 //! A *blocking* I/O event makes its LP wait (GTW, section 2.2): the event and every later event of
 //! the LP are kept in [`Waiting`] until GVT has reached it, or an earlier event for the LP comes. A
