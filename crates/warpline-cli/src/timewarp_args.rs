@@ -13,7 +13,7 @@ use warpline::{
 
 use crate::{
     system,
-    values::{PairFile, fraction, named, on_or_off, one_to, seconds, window},
+    values::{PairFile, fraction, named, on_or_off, one_to, seconds, state_saving, window},
 };
 
 /// What can be said about a run with a parallel engine; others ignore it, and the conservative one
@@ -53,13 +53,9 @@ pub(crate) struct Policies {
     /// Handle no event further than this ahead of global virtual time [default: no limit]
     #[arg(long, value_name = "W", value_parser = |text: &str| window(text, None))]
     pub(crate) window: Option<f64>,
-    /// How the states of processes are saved
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value_t,
-        value_parser = named(StateSavingKind::ALL, StateSavingKind::name)
-    )]
+    /// How the states of processes are saved; `incremental` is another name of `copy`, where
+    /// tracked fields save what is changed
+    #[arg(long, value_name = "NAME", default_value_t, value_parser = state_saving())]
     pub(crate) saving: StateSavingKind,
     /// Events of a process from one copy of its state to the next, or `auto`
     #[arg(long, value_name = "N|auto", default_value_t)]
@@ -290,5 +286,12 @@ mod tests {
             let flags = policies.flags();
             assert_eq!(parsed(flags.iter().map(String::as_str)), policies);
         }
+    }
+
+    /// Red if `incremental` is refused, or becomes a policy of its own.
+    #[test]
+    fn incremental_is_another_name_of_copy() {
+        assert_eq!(parsed(["--saving=incremental"]), parsed([]));
+        assert!(parsed(["--saving=incremental"]).flags().contains(&"--saving=copy".to_owned()));
     }
 }

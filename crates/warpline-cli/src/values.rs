@@ -3,7 +3,11 @@
 use std::{fmt, path::PathBuf, str::FromStr};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use warpline::{Width, files, replication::Precision, settings::PairSizes};
+use warpline::{
+    Width, files,
+    replication::Precision,
+    settings::{PairSizes, StateSavingKind},
+};
 use warpline_models::catalog::{TimeUnit, time};
 
 /// A number of bytes, as people write it.
@@ -217,6 +221,15 @@ where
     T: std::str::FromStr<Err: std::error::Error + Send + Sync> + Copy + Send + Sync + 'static,
 {
     PossibleValuesParser::new(all.iter().map(|&kind| name(kind))).try_map(|name| name.parse::<T>())
+}
+
+/// Parses the name of a way to save states. `incremental` once saved tracked fields by increments,
+/// as `copy` does now.
+pub(crate) fn state_saving() -> impl TypedValueParser<Value = StateSavingKind> {
+    PossibleValuesParser::new(["copy", "incremental", "reverse"]).map(|name| match name.as_str() {
+        "reverse" => StateSavingKind::Reverse,
+        _ => StateSavingKind::Copy,
+    })
 }
 
 /// Parses `on` and `off`.

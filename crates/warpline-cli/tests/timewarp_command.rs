@@ -219,6 +219,9 @@ fn configuration_files_equal_flags() {
     assert!(report["costs_ns_per_event"]["handler"].is_f64());
     assert_eq!(json(&format!("{line} --workers 2"))["workers"], 2);
 
+    write("engine = \"timewarp\"\nworkers = 2\nsaving = \"incremental\"\ncheckpoint_interval = 2");
+    assert_eq!(json(&line)["digest"], json(PHOLD)["digest"]);
+
     write("throttle = 1");
     refuses(&line, 2, &["phold.toml", "--throttle"]);
     write("workers = true");

@@ -111,7 +111,7 @@ class CommonSettings(TypedDict, total=False):
     """Where free buffers are kept"""
     ranks: int | None
     """Ranks, as threads of this process; with mpirun, its processes are the ranks"""
-    saving: Literal["copy", "reverse"] | None
+    saving: Literal["copy", "incremental", "reverse"] | None
     """How the states of processes are saved"""
     scheduler: str | None
     """With null messages: which of a worker's processes that are ready has the next turn:
