@@ -11,6 +11,7 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 use indicatif::ProgressBar;
+use warpline::files::Files;
 use warpline_lab::{Figure, LabError, PLOTS_HINT, Settings, Watch, figures};
 use warpline_models::phold::LARGE_BYTES;
 
@@ -55,6 +56,9 @@ pub(crate) struct LabArgs {
     /// Netlist that takes the place of the runtime paper's C2670 [default: a generated multiplier]
     #[arg(long, value_name = "FILE")]
     netlist: Option<PathBuf>,
+    /// File for the results of the figure, in the form of those in docs/results
+    #[arg(long, value_name = "FILE")]
+    results: Option<PathBuf>,
     /// Show no progress
     #[arg(long)]
     quiet: bool,
@@ -91,6 +95,7 @@ impl LabArgs {
             payload: self.payload,
             seed: self.seed,
             netlist: self.netlist.clone(),
+            results: self.results.clone(),
             over_mpi: std::env::current_exe().ok().filter(|_| cfg!(feature = "mpi")),
             ..Settings::default()
         };
@@ -113,6 +118,13 @@ pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
         Choice::All => figures::ALL,
         Choice::One(figure) => &[figure],
     };
+    if figures.len() > 1 && args.results.is_some() {
+        return Err(Failure::Configuration(
+            "a file of results has one figure: leave out --results, or name a figure".to_owned(),
+        ));
+    }
+    let files = Files::default().reading("netlist", args.netlist.as_deref());
+    files.writing("results", args.results.as_deref()).check()?;
     refuse_debug_build(args)?;
     let watch = Bar { quiet: args.quiet, bar: ProgressBar::hidden().into() };
     let index = matches!(args.figure, Choice::All);
@@ -167,7 +179,7 @@ fn list() -> String {
 impl From<LabError> for Failure {
     fn from(error: LabError) -> Self {
         match error {
-            LabError::Directory { .. } | LabError::Config(_) => {
+            LabError::Directory { .. } | LabError::Config(_) | LabError::Results { .. } => {
                 Self::Configuration(error.to_string())
             }
             _ => Self::Run(error.to_string()),

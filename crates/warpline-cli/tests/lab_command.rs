@@ -109,3 +109,33 @@ fn a_figure_leaves_its_files() {
     let again = "`warpline lab fig3 --quick --workers 1,3 --samples 1 --payload 8 --seed 1`";
     assert!(text.contains(again), "{text}");
 }
+
+/// `--results` leaves the figure's table with where it comes from, and keeps what a file says about
+/// itself; a file of something else is refused before anything runs.
+#[test]
+fn a_figure_leaves_its_results() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [file, folder] = ["fig1.json", "files"].map(|name| directory.path().join(name));
+    let [path, output] = [&file, &folder].map(|path| path.to_str().expect("a path in UTF-8"));
+    let words = ["fig1", "--quick", "--output", output, "--results", path];
+    let read = || {
+        let text = fs::read_to_string(&file).expect("there are results");
+        serde_json::from_str::<serde_json::Value>(&text).expect("they are JSON")
+    };
+    stdout(&words);
+    let mut results = read();
+    assert_eq!(results["command"], format!("warpline lab fig1 --quick --output {output}"));
+    assert!(results["rows"][0][1].is_number(), "{results}");
+    for key in ["title", "date", "machine", "how", "settings", "sources", "columns"] {
+        assert!(!results[key].is_null(), "no {key}: {results}");
+    }
+
+    results["title"] = "Sends".into();
+    fs::write(&file, results.to_string()).expect("it can be written");
+    stdout(&words);
+    assert_eq!(read()["title"], "Sends");
+
+    refuses(&["all", "--quick", "--results", path], &["one figure"]);
+    fs::write(&file, "{\"model\": \"pcs\"}").expect("it can be written");
+    refuses(&words, &["fig1.json", "model"]);
+}

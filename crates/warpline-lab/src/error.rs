@@ -28,6 +28,14 @@ pub enum LabError {
         /// The system's error.
         source: io::Error,
     },
+    /// A file is none of results, or a document does not fit to one.
+    #[error("{}: {reason}", path.display())]
+    Results {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// A parameter has a value that is not allowed.
     #[error(transparent)]
     Config(#[from] ConfigError),

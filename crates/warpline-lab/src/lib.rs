@@ -37,6 +37,7 @@ mod output;
 mod page;
 mod plot;
 pub mod replay;
+pub mod results;
 mod run;
 mod sampling;
 pub mod sends;

@@ -3,8 +3,14 @@
 
 use std::path::PathBuf;
 
+use serde_json::{Map, Value};
+
 use crate::{
-    Figure, Findings, Host, Lab, LabError, Settings, Watch, index::Piece, output::Directory, text,
+    Figure, Findings, Host, Lab, LabError, Settings, Source, Watch,
+    index::Piece,
+    output::Directory,
+    results::{Destination, Results},
+    text,
 };
 
 /// Measures the figures in turn and writes their files; with `index`, also an index of them: a page
@@ -12,7 +18,8 @@ use crate::{
 ///
 /// # Errors
 ///
-/// - [`LabError::Directory`] if the results cannot be written; nothing has run then.
+/// - [`LabError::Directory`] or [`LabError::Results`] if the results cannot be written; nothing has
+///   run then.
 /// - [`LabError::Differs`] if two runs of a model committed different events.
 /// - [`LabError::Interrupted`] if the watch asked to stop; the files of finished figures are there.
 /// - Otherwise, the error of a run or of a file.
@@ -23,9 +30,13 @@ pub fn run(
     index: bool,
 ) -> Result<Vec<PathBuf>, LabError> {
     let mut directory = Directory::create(&settings.output)?;
+    let mut destination = settings.results.as_deref().map(Destination::open).transpose()?;
     let mut pieces = Vec::new();
     for &figure in figures {
         let findings = figure.measure(&Lab::new(figure.name(), settings, watch))?;
+        if let Some(destination) = destination.take() {
+            destination.write(results(figure, &findings, settings))?;
+        }
         pieces.push(write(figure, &findings, settings, &mut directory)?);
     }
     if index {
@@ -35,6 +46,28 @@ pub fn run(
         directory.write("index.md", crate::index::list(&pieces).as_bytes())?;
     }
     Ok(directory.written)
+}
+
+/// The table of a figure, as a file of results.
+fn results(figure: &dyn Figure, findings: &Findings, settings: &Settings) -> Results {
+    let mut told = Map::new();
+    told.insert("flags".to_owned(), Value::from(settings.flags().trim()));
+    let title = format!("{}: {}", figure.name(), figure.title());
+    let mut results = Results::new(&title, told, findings.table.header.clone());
+    let number = |cell: &String| cell.parse().map_or_else(|_| cell.as_str().into(), number_of);
+    results.rows = findings.table.rows.iter().map(|row| row.iter().map(number).collect()).collect();
+    match findings.source {
+        Source::Samples => results.rounds = Some(settings.samples),
+        Source::Computed => results.how = "computed: the same on every machine".to_owned(),
+    }
+    results.sources.insert("crates/warpline-lab/src".to_owned(), None);
+    results
+}
+
+/// A number of a table; whole ones without a point.
+fn number_of(number: f64) -> Value {
+    let whole = number as i64;
+    if whole as f64 == number { Value::from(whole) } else { Value::from(number) }
 }
 
 /// Writes the files of one figure.

@@ -25,6 +25,9 @@ pub struct Settings {
     /// The netlist that the runtime paper's figures have for its C2670; `None` generates a
     /// multiplier.
     pub netlist: Option<PathBuf>,
+    /// The file for the results of one figure, in the form of published ones
+    /// ([`results`](crate::results)); `None` writes none.
+    pub results: Option<PathBuf>,
     /// The command, whose runs on several ranks talk over MPI; `None` takes threads for ranks.
     pub over_mpi: Option<PathBuf>,
 }
@@ -39,6 +42,7 @@ impl Default for Settings {
             payload: 64,
             seed: 1,
             netlist: None,
+            results: None,
             over_mpi: None,
         }
     }

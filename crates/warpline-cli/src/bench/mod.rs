@@ -9,6 +9,7 @@
 mod busy;
 mod memory;
 mod process;
+mod results;
 mod rows;
 mod sample;
 mod sends;
@@ -22,7 +23,7 @@ use warpline::{
     pending::PendingKind,
     settings::{Aggregation, EngineKind},
 };
-use warpline_lab::yardstick::Yardstick;
+use warpline_lab::{results::Destination, yardstick::Yardstick};
 
 use crate::{
     failure::Failure,
@@ -104,6 +105,9 @@ pub(crate) struct BenchArgs {
     /// File for the report [default: standard output]
     #[arg(long, value_name = "FILE")]
     output: Option<std::path::PathBuf>,
+    /// File for the results, in the form of those in docs/results
+    #[arg(long, value_name = "FILE")]
+    results: Option<std::path::PathBuf>,
     /// Show no progress
     #[arg(long)]
     quiet: bool,
@@ -245,19 +249,26 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<(), Failure> {
     }
     let sizes = args.policies.pair_sizes.as_ref();
     let files = Files::default().reading("pair-sizes", sizes.map(|file| file.path.as_ref()));
-    files.writing("output", args.output.as_deref()).check()?;
+    let files = files.writing("output", args.output.as_deref());
+    files.writing("results", args.results.as_deref()).check()?;
     let mut output = Output::open(args.output.as_deref())?;
+    let destination = args.results.as_deref().map(Destination::open).transpose()?;
     if args.sends {
-        return output.write_report(&sends::measure(args));
+        let costs = sends::measure(args);
+        let kept = destination.map_or(Ok(()), |file| file.write(results::of_sends(&costs, args)));
+        output.write_report(&sends::told(&costs, args))?;
+        return Ok(kept?);
     }
     let rows = measure(args)?;
     let memory = if interrupt::requested() { Vec::new() } else { memory::measure(args)? };
+    let kept = destination.map_or(Ok(()), |file| file.write(results::of(&rows, &memory, args)));
     let text = if args.json {
         format!("{:#}\n", to_json(&rows, &memory))
     } else {
         table::to_text(&rows, &memory)
     };
-    output.write_report(&text)
+    output.write_report(&text)?;
+    Ok(kept?)
 }
 
 /// Takes all samples; after an interrupt, those there are.
@@ -317,9 +328,13 @@ mod tests {
         bench: BenchArgs,
     }
 
+    /// The flags of a line.
+    pub(super) fn arguments(line: &str) -> BenchArgs {
+        Line::parse_from(["bench"].into_iter().chain(line.split_whitespace())).bench
+    }
+
     fn variants(line: &str) -> Vec<String> {
-        let words = ["bench"].into_iter().chain(line.split_whitespace());
-        let rows = Line::parse_from(words).bench.rows(Workload::named("W1").expect("a workload"));
+        let rows = arguments(line).rows(Workload::named("W1").expect("a workload"));
         rows.iter().map(Row::name).collect()
     }
 

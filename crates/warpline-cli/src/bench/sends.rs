@@ -12,13 +12,18 @@ use crate::{
 /// Messages of 64 bytes that each worker sends in a round, at full length.
 const MESSAGES: f64 = 2e6;
 
-/// Measures, and says so as a table or as JSON.
-pub(super) fn measure(args: &BenchArgs) -> String {
-    let costs = sends::measure((MESSAGES * args.length) as usize, args.samples as usize);
-    if args.json { to_json(&costs) } else { to_text(&costs) }
+/// Measures.
+pub(super) fn measure(args: &BenchArgs) -> Vec<SendCost> {
+    sends::measure((MESSAGES * args.length) as usize, args.samples as usize)
 }
 
-fn spread(cost: &SendCost) -> [f64; 3] {
+/// What was measured, as a table or as JSON.
+pub(super) fn told(costs: &[SendCost], args: &BenchArgs) -> String {
+    if args.json { to_json(costs) } else { to_text(costs) }
+}
+
+/// Median, least and greatest (ns).
+pub(super) fn spread(cost: &SendCost) -> [f64; 3] {
     let least = cost.nanoseconds.iter().copied().fold(f64::INFINITY, f64::min);
     let greatest = cost.nanoseconds.iter().copied().fold(0.0, f64::max);
     [cost.median(), least, greatest]

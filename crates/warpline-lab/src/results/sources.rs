@@ -1,0 +1,60 @@
+//! Digests of sources: whether what a measurement depends on has changed since.
+//!
+//! A digest is over the paths and the bytes of files, so it needs no git and is the same in a
+//! shallow clone. The module's parent writes them, `list` compares them.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+/// Files and folders, from the root of the repository, with the digests that they had; `None`
+/// where it is not known.
+pub(super) type Digests = BTreeMap<String, Option<String>>;
+
+/// The files of a folder, and of those in it, in the order of their paths; a file itself.
+pub(super) fn files(path: &Path) -> io::Result<Vec<PathBuf>> {
+    if path.is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path)? {
+        files.extend(self::files(&entry?.path())?);
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// The digest of a file, or of all files in a folder: FNV-1a (64 bits) over the path of each below
+/// the folder, a zero, its bytes without carriage returns, and a zero.
+pub(super) fn digest(path: &Path) -> io::Result<String> {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut mix = |bytes: &[u8]| {
+        for &byte in bytes.iter().filter(|&&byte| byte != b'\r').chain(&[0]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    };
+    for file in files(path)? {
+        let name = file.strip_prefix(path).unwrap_or(&file).to_string_lossy().replace('\\', "/");
+        mix(name.as_bytes());
+        mix(&fs::read(&file)?);
+    }
+    Ok(format!("{hash:016x}"))
+}
+
+/// When the file that changed last was changed.
+pub(super) fn newest(path: &Path) -> io::Result<SystemTime> {
+    let mut times = files(path)?.into_iter().map(|file| fs::metadata(file)?.modified());
+    times.try_fold(SystemTime::UNIX_EPOCH, |newest, time| Ok(newest.max(time?)))
+}
+
+/// The sources that are not as they were, or of which that is not known.
+pub(super) fn changed<'a>(root: &Path, sources: &'a Digests) -> Vec<&'a str> {
+    let is_same = |(path, was): &(&String, &Option<String>)| {
+        let was = was.as_ref();
+        was.is_some_and(|was| digest(&root.join(path)).is_ok_and(|now| now == *was))
+    };
+    sources.iter().filter(|source| !is_same(source)).map(|(path, _)| path.as_str()).collect()
+}
