@@ -10,7 +10,8 @@
 //!
 //! Rollbacks, GVT, and that memory and links between nodes are slower when many use them at the
 //! same time: a far access takes longer than a near one by the distance alone. A line from another
-//! worker's cache takes as long as a far one.
+//! worker's cache takes as long as a far one. How much memory an LP has, that every access is a
+//! write, and that workers wait for each other after each step are assumptions without a source.
 //!
 //! # References
 //!

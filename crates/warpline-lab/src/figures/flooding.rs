@@ -224,7 +224,8 @@ impl Figure for FloodingFigure {
                 "Four workers in turn on one thread: a source that sends {STREAM} events per unit \
                  of virtual time to a sink on the second worker, and PHOLD with {LPS} LPs and \
                  {EVENTS_PER_LP} events each on the other two, up to virtual time {end}. Nobody is \
-                 held back but by buffers. The rate is counted in turns of all workers."
+                 held back but by buffers, and by how many events a worker keeps uncommitted. The \
+                 rate is counted in turns of all workers."
             ),
             source: Source::Computed,
             claims,

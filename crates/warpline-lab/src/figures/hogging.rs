@@ -64,7 +64,7 @@ impl Figure for HoggingFigure {
                 "PHOLD, {} LPs, {} events each, and a source that sends {} events per unit of \
                  virtual time to LPs drawn at random, up to virtual time {end}, {workers} workers; \
                  {} rounds. Workers are not held back, neither for rolling back much nor for \
-                 having few free buffers.",
+                 having few free buffers, but by how many events they keep uncommitted.",
                 model.lps, model.events_per_lp, model.stream, lab.settings.samples
             ),
             claims: claims.into(),

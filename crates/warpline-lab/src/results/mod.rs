@@ -13,6 +13,7 @@
 //!   the source's last change.
 
 mod list;
+mod loose;
 mod pages;
 mod sources;
 mod view;

@@ -1,4 +1,4 @@
-//! The documents: their blocks, which are made from files of results, and tables that are not.
+//! The documents: their blocks, which are made from files of results.
 //!
 //! A block is what stands between `<!-- results: NAME -->` (or `<!-- results: NAME VIEW -->`) and
 //! `<!-- end -->`: the table of `docs/results/NAME.json`, and a line that says where it comes from.
@@ -6,14 +6,11 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use super::{FOLDER, Results, all, list, sources, view, wrong};
+use super::{FOLDER, Results, all, list, loose, sources, view, wrong};
 use crate::LabError;
 
-const BEGIN: &str = "<!-- results: ";
-const END: &str = "<!-- end -->";
-
-/// The first cells of tables whose numbers are no measurements: defaults, sizes, sections.
-const NOT_MEASURED: [&str; 3] = ["flag", "pool", "idea"];
+pub(super) const BEGIN: &str = "<!-- results: ";
+pub(super) const END: &str = "<!-- end -->";
 
 /// A document: its path from the root of the repository, and its text.
 type Page = (String, String);
@@ -38,8 +35,8 @@ pub fn update(root: &Path) -> Result<Vec<String>, LabError> {
     Ok(written)
 }
 
-/// What is not as it should be: blocks that differ from their files (RES-A), tables of
-/// measurements outside of blocks, sources that are not there, and a list that is not that of the
+/// What is not as it should be: blocks that differ from their files (RES-A), measurements in tables
+/// and sentences outside of blocks, sources that are not there, and a list that is not that of the
 /// files. Whether sources have changed is no difference.
 ///
 /// # Errors
@@ -53,9 +50,11 @@ pub fn differences(root: &Path) -> Result<Vec<String>, LabError> {
         if made(path, text, &results)? != *text {
             problems.push(format!("{path}: a table differs from its file of results"));
         }
-        let loose = loose_tables(text);
-        problems.extend(loose.into_iter().map(|line| {
+        problems.extend(loose::tables(text).into_iter().map(|line| {
             format!("{path}:{line}: numbers that no file of results has (see {FOLDER}/README.md)")
+        }));
+        problems.extend(loose::figures(text).into_iter().map(|(line, figure)| {
+            format!("{path}:{line}: {figure} is in no table of results of this page")
         }));
     }
     for (name, results) in &results {
@@ -165,31 +164,6 @@ fn link(page: &str, name: &str) -> String {
     }
 }
 
-/// The lines at which tables begin that have numbers and are in no block.
-fn loose_tables(text: &str) -> Vec<usize> {
-    let mut loose = Vec::new();
-    let (mut in_block, mut begun, mut is_code) = (false, None, false);
-    for (number, line) in (1..).zip(text.lines()) {
-        in_block = line.starts_with(BEGIN) || in_block && line != END;
-        is_code ^= line.starts_with("```");
-        if in_block || is_code || !line.starts_with('|') {
-            begun = None;
-            continue;
-        }
-        let (table, is_exempt) = *begun.get_or_insert_with(|| {
-            let first = line.trim_matches('|').split('|').next().unwrap_or_default().trim();
-            (number, NOT_MEASURED.contains(&first.trim_matches('`')))
-        });
-        let is_number = |cell: &str| {
-            cell.trim().trim_start_matches('*').starts_with(|c: char| c.is_ascii_digit())
-        };
-        if !is_exempt && line.split('|').any(is_number) && loose.last() != Some(&table) {
-            loose.push(table);
-        }
-    }
-    loose
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -256,23 +230,5 @@ below
         let text = "<!-- results: a by-engine -->\n<!-- end -->\n";
         let error = made("p.md", text, &results).expect_err("it is wrong").to_string();
         assert!(error.contains("no column `rate`"), "{error}");
-    }
-
-    /// Numbers are seen outside of blocks and code; flags with defaults are no measurements.
-    #[test]
-    fn a_table_of_numbers_outside_of_blocks_is_seen() {
-        let table =
-            |first: &str| format!("| {first} | x |\n|---|---|\n| a | b |\n| c | **0.5** |\n");
-        assert_eq!(loose_tables(&format!("text\n\n{}", table("workload"))), [3]);
-        assert_eq!(loose_tables(&format!("{}\n{}", table("engine"), table("engine"))), [1, 6]);
-        for fine in [
-            table("flag"),
-            table("`flag`"),
-            format!("```\n{}```\n", table("engine")),
-            format!("<!-- results: a -->\n{}<!-- end -->\n", table("engine")),
-            "| engine | what |\n|---|---|\n| a | runs 2 threads |\n".to_owned(),
-        ] {
-            assert!(loose_tables(&fine).is_empty(), "{fine}");
-        }
     }
 }
