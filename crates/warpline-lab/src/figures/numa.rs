@@ -5,10 +5,11 @@ use warpline_models::traffic::TrafficParams;
 use crate::{Axis, Findings, Point};
 
 /// What `warpline_lab::nodes` assumes without a source, for the texts of its figures.
-pub(super) const ASSUMED: &str = "Assumed, and found nowhere: an LP has 32 KiB for its state and as much for saved states, and \
-     what a state has beyond that is not touched; every access is a write; all workers wait for \
-     each other at the end of each step. Time Warp does not, and longer queues and histories would \
-     not fit into caches, so these verdicts are about the model.";
+pub(super) const ASSUMED: &str = "\
+    Assumed, and found nowhere: an LP has 32 KiB for its state and as much for saved states, and \
+    what a state has beyond that is not touched; every access is a write; all workers wait for \
+    each other at the end of each step. Time Warp does not, and longer queues and histories would \
+    not fit into caches, so these verdicts are about the model.";
 
 /// The motorways of Italy as so many LPs, with so many seconds between cars that join.
 pub(super) fn italy(lps: usize, interarrival: f64) -> TrafficParams {

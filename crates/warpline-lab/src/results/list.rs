@@ -35,8 +35,9 @@ numbers, with `digits`, and `names` says which values are shown, and how they ar
 Without an argument this test fails where a table differs from its file, where a table of numbers is
 in no file, where a sentence has a number with two digits after the point that no table of its page
 has (a rule or a setting is written as code), and where this page is not the list of the files. It
-does not fail because sources have changed: the column `sources` is as of the last `update`, and `changed` says what is true now.
-Figures that are older than this folder name the commit that published them.
+does not fail because sources have changed: the column `sources` is as of the last `update`, and
+`changed` says what is true now. Figures that are older than this folder name the commit that
+published them.
 ";
 
 /// The page.
