@@ -4,7 +4,7 @@
 use super::pages::{BEGIN, END};
 
 /// The first cells of tables whose numbers are no measurements: defaults, sizes, sections.
-const NOT_MEASURED: [&str; 3] = ["flag", "pool", "idea"];
+const NOT_MEASURED: [&str; 4] = ["flag", "pool", "idea", "status"];
 
 /// What a line of a document belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
