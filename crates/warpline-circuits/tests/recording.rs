@@ -113,6 +113,6 @@ fn a_full_disk_ends_a_run() {
         .expect("it is interrupted");
     assert!(report.interrupted);
     let recorder = recorder.lock().unwrap().take().expect("not finished yet");
-    let error = recorder.finish(1.0).expect_err("the disk is full").to_string();
+    let error = recorder.finish(report.end_time.get()).expect_err("the disk is full").to_string();
     assert!(error.starts_with("/dev/full could not be written"), "{error}");
 }

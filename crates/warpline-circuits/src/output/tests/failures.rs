@@ -46,7 +46,7 @@ fn a_full_disk_ends_the_run() {
         });
         assert!(records.any(|flow| flow.is_break()));
         assert!(recorder.has_failed());
-        let unwritten = recorder.finish(1.0).expect_err("it is full");
+        let unwritten = recorder.finish(1e-4).expect_err("it is full");
         let error = unwritten.to_string();
         assert!(error.starts_with("/dev/full could not be written: No space left"), "{error}");
         assert!(unwritten.recording.crossings > 100, "{unwritten:?}");
