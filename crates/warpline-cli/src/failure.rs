@@ -148,8 +148,8 @@ fn answer(error: &clap::Error, status: u8) -> u8 {
     }
 }
 
-/// What is wrong with a key or its value, where nobody has typed a flag: in a configuration file or a
-/// call.
+/// What is wrong with a key or its value, where nobody has typed a flag: in a configuration file or
+/// a call.
 pub(crate) fn what_is_wrong(error: &clap::Error) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) if !text.is_empty() => Some(text.as_str()),

@@ -1,5 +1,5 @@
-//! The text of a model's parameters, which ranks compare before a run, is the same at all times: for
-//! every model, whatever files the run writes, and whichever rank writes them.
+//! The text of a model's parameters, which ranks compare before a run, is the same at all times:
+//! for every model, whatever files the run writes, and whichever rank writes them.
 //!
 //! A `Traffic` that shows all its fields turns both tests red: its recorder holds two mutexes.
 

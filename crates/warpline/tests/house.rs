@@ -7,6 +7,8 @@ use std::{fs, path::Path};
 
 use source::{Problem, Source};
 
+#[path = "house/dependencies.rs"]
+mod dependencies;
 #[path = "house/imports.rs"]
 mod imports;
 #[path = "house/labels.rs"]
@@ -27,6 +29,21 @@ const LONG_FILES: &[(&str, &str)] =
     &[("crates/warpline/tests/pending.rs", "all scripts share one interpreter")];
 const LINES_MAX: usize = 500;
 const MAP_LINES_MAX: usize = 200;
+
+/// Crates that are there in several versions, and who needs the older ones. The list may only
+/// shrink.
+const DOUBLES: &[(&str, &str)] = &[
+    ("embedded-io", "postcard has two of its own, for formats that are not used here"),
+    ("getrandom", "ahash and const-random, which arrow has"),
+    ("glam", "nalgebra has one for each version that it converts to, none of which is built"),
+    ("miniz_oxide", "png and flate2 do not agree"),
+    ("num-bigint", "num-rational"),
+    ("r-efi", "getrandom, on systems without an operating system"),
+    ("shlex", "bindgen, which reads the headers of MPI"),
+    ("syn", "macros that have not moved to 3 yet"),
+    ("thiserror", "protobuf"),
+    ("thiserror-impl", "protobuf"),
+];
 
 /// Modules that import each other in a circle. The list may only shrink.
 const CIRCLES: imports::Known<'_> = &[
@@ -217,4 +234,25 @@ fn the_core_knows_no_machine() {
 #[test]
 fn modules_import_each_other_in_no_circle() {
     assert_none(&imports::circles(&workspace(), CIRCLES));
+}
+
+/// Whoever uses Warpline takes in what it uses.
+#[test]
+fn licenses_of_all_crates_are_known() {
+    let outcome = std::process::Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--locked"])
+        .current_dir(root())
+        .output()
+        .expect("cargo, which runs this test");
+    assert!(outcome.status.success(), "{}", String::from_utf8_lossy(&outcome.stderr));
+    let metadata = serde_json::from_slice(&outcome.stdout).expect("JSON");
+    assert_eq!(dependencies::licenses(&metadata), Vec::<String>::new());
+}
+
+/// Crates come from crates.io, one version of each.
+#[test]
+fn crates_are_there_once() {
+    let lock = fs::read_to_string(root().join("Cargo.lock")).expect("a lock file");
+    assert_eq!(dependencies::sources(&lock), Vec::<String>::new());
+    assert_eq!(dependencies::duplicates(&lock, DOUBLES), Vec::<String>::new());
 }
