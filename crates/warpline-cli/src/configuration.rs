@@ -120,14 +120,23 @@ fn read(file: &Path, flags: &[clap::Arg], model: &OsString) -> Result<Vec<OsStri
     let blame = |what: String| Failure::Configuration(format!("{}: {what}", file.display()));
     let text =
         files::read_text(file, MOST).map_err(|error| blame(format!("cannot be read: {error}")))?;
-    let mut table: toml::Table = toml::from_str(&text).map_err(|error| blame(error.to_string()))?;
+    read_text(&text, flags, model).map_err(blame)
+}
+
+/// The entries of the text of a file, as flags.
+pub(crate) fn read_text(
+    text: &str,
+    flags: &[clap::Arg],
+    model: &OsString,
+) -> Result<Vec<OsString>, String> {
+    let mut table: toml::Table = toml::from_str(text).map_err(|error| error.to_string())?;
     if let Some(named) = table.remove("model")
         && named.as_str().map(OsString::from).as_ref() != Some(model)
     {
         let typed = model.to_string_lossy();
-        return Err(blame(format!("it is for model {named}, but the command says {typed}")));
+        return Err(format!("it is for model {named}, but the command says {typed}"));
     }
-    entries(table, flags, &["config"]).map_err(blame)
+    entries(table, flags, &["config"])
 }
 
 /// Keys and values as flags, of which some are `refused`.

@@ -40,6 +40,8 @@ mod page;
 mod profile_args;
 mod progress;
 mod ranks;
+#[doc(hidden)]
+pub mod readers;
 mod reads;
 mod report;
 mod run;

@@ -98,15 +98,24 @@ fn placement(text: &str) -> Result<FromFile<Placement>, String> {
         "graph" => return Ok(Placement::Graph(Weights::Equal).into()),
         _ => {}
     }
-    let what = "the number of a worker";
     if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b',') {
-        return Ok(Placement::Table(numbers(&text.replace(',', "\n"), what)?).into());
+        return Ok(Placement::Table(placement_table(&text.replace(',', "\n"))?).into());
     }
     let contents = files::read_text(text.as_ref(), files::LIMIT).map_err(|error| {
         format!("neither model, blocks, round-robin or graph nor a file that can be read ({error})")
     })?;
-    let value = Placement::Table(numbers(&contents, what)?);
+    let value = Placement::Table(placement_table(&contents)?);
     Ok(FromFile { value, file: Some(text.into()) })
+}
+
+/// The worker of each LP, one in each line.
+pub(crate) fn placement_table(contents: &str) -> Result<Arc<[u32]>, String> {
+    numbers(contents, "the number of a worker")
+}
+
+/// The weight of each LP, one in each line.
+pub(crate) fn weight_table(contents: &str) -> Result<Arc<[u64]>, String> {
+    numbers(contents, &format!("a weight: a whole number from 0 to {}", u64::MAX))
 }
 
 /// The numbers of a file with one in each line.
@@ -133,8 +142,7 @@ fn weights(text: &str) -> Result<FromFile<Weights>, String> {
     let contents = files::read_text(text.as_ref(), files::LIMIT).map_err(|error| {
         format!("neither equal, trial nor trial:EVENTS nor a file that can be read ({error})")
     })?;
-    let what = format!("a weight: a whole number from 0 to {}", u64::MAX);
-    let table = numbers(&contents, &what).map_err(|error| format!("{text}, {error}"))?;
+    let table = weight_table(&contents).map_err(|error| format!("{text}, {error}"))?;
     Ok(FromFile { value: Weights::Table(table), file: Some(text.into()) })
 }
 

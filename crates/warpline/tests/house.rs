@@ -36,7 +36,7 @@ const DOUBLES: &[(&str, &str)] = &[
     ("embedded-io", "postcard has two of its own, for formats that are not used here"),
     ("getrandom", "ahash and const-random, which arrow has"),
     ("glam", "nalgebra has one for each version that it converts to, none of which is built"),
-    ("miniz_oxide", "png and flate2 do not agree"),
+    ("miniz_oxide", "png"),
     ("num-bigint", "num-rational"),
     ("r-efi", "getrandom, on systems without an operating system"),
     ("shlex", "bindgen, which reads the headers of MPI"),
