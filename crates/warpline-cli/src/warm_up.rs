@@ -23,8 +23,8 @@ pub(crate) fn check(params: &ModelParams, common: &CommonArgs, end: f64) -> Resu
     let warm_up = params.to_json().get("warmup").and_then(Value::as_f64).unwrap_or(0.0);
     if warm_up > 0.0 && warm_up >= end {
         return Err(Failure::Configuration(format!(
-            "`warmup` is {warm_up}, but must be less than `end`, {end}: nothing of the run would be \
-             left for the results"
+            "`warmup` is {warm_up}, but must be less than `end`, {end}: nothing of the run would \
+             be left for the results"
         )));
     }
     match common.find_warmup {

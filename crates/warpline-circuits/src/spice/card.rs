@@ -163,3 +163,22 @@ pub(super) fn is_parameter(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')
 }
+
+/// What an element that is not supported is.
+pub(super) fn kind(letter: u8) -> &'static str {
+    match letter {
+        b'l' => "an inductor",
+        b'k' => "a coupling of inductors",
+        b'd' => "a diode",
+        b'q' => "a bipolar transistor",
+        b'j' => "a junction field-effect transistor",
+        b'z' => "a MESFET",
+        b'i' => "a current source",
+        b'b' => "a behavioral source",
+        b'e' | b'f' | b'g' | b'h' => "a controlled source",
+        b's' | b'w' => "a switch",
+        b't' | b'o' | b'u' | b'y' | b'p' => "a transmission line",
+        b'a' | b'n' => "a code model",
+        _ => "no element of SPICE",
+    }
+}

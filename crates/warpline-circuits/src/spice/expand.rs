@@ -5,7 +5,8 @@
 //! The elements of a subcircuit are named as in ngspice: `m.x1.m2` is `m2` of `x1`, and its net `a`
 //! is `x1.a`.
 //!
-//! An element that is wrong is left out, and its nets are unsure: what is said of them may be wrong.
+//! An element that is wrong is left out, and its nets are unsure: what is said of them may be
+//! wrong.
 //!
 //! # Invariants
 //!
@@ -15,7 +16,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    card::{Card, Setting, Token},
+    card::{Card, Setting, Token, kind},
     control::Transient,
     errors::Errors,
     expression::Expression,
@@ -480,24 +481,5 @@ impl<'a> Expander<'a> {
             rest = after;
         }
         Ok(())
-    }
-}
-
-/// What an element that is not supported is.
-fn kind(letter: u8) -> &'static str {
-    match letter {
-        b'l' => "an inductor",
-        b'k' => "a coupling of inductors",
-        b'd' => "a diode",
-        b'q' => "a bipolar transistor",
-        b'j' => "a junction field-effect transistor",
-        b'z' => "a MESFET",
-        b'i' => "a current source",
-        b'b' => "a behavioral source",
-        b'e' | b'f' | b'g' | b'h' => "a controlled source",
-        b's' | b'w' => "a switch",
-        b't' | b'o' | b'u' | b'y' | b'p' => "a transmission line",
-        b'a' | b'n' => "a code model",
-        _ => "no element of SPICE",
     }
 }

@@ -22,10 +22,11 @@ pub(super) fn resolve<M: Model>(
     } else if has_links() {
         Ok(SynchronizationKind::NullMessages)
     } else {
-        let allowed = "auto, sequential, timewarp or speculative for a model that \
-                       declares no lookahead (to declare one, give its Model a `lookahead`: a delay above 0 that no event \
-                       between two LPs goes below) and no links (to declare them, give it \
-                       `links`: where each LP sends to, and with which delay above 0 at least)";
+        let allowed = "auto, sequential, timewarp or speculative for a model that declares no \
+                       lookahead (to declare one, give its Model a `lookahead`: a delay above 0 \
+                       that no event between two LPs goes below) and no links (to declare \
+                       them, give it `links`: where each LP sends to, and with which delay \
+                       above 0 at least)";
         Err(ConfigError::new("engine", EngineKind::Conservative, allowed))
     }
 }

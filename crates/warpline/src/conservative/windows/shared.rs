@@ -85,9 +85,9 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
 /// The windows that the model's lookahead allows.
 fn grid<M: Model>(model: &M) -> Result<Grid, ConfigError> {
     let Some(lookahead) = model.lookahead().filter(|&lookahead| lookahead > 0.0) else {
-        let allowed = "auto, sequential, timewarp or speculative for a model that \
-                       declares no lookahead (to declare one, give its Model a `lookahead`: a delay above 0 that no event \
-                       between two LPs goes below)";
+        let allowed = "auto, sequential, timewarp or speculative for a model that declares no \
+                       lookahead (to declare one, give its Model a `lookahead`: a delay above 0 \
+                       that no event between two LPs goes below)";
         return Err(ConfigError::new("engine", EngineKind::Conservative, allowed));
     };
     Grid::new(lookahead)
