@@ -20,7 +20,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq)]
 pub enum Netlist {
     /// A SPICE deck, with its stimuli.
-    Deck(Deck),
+    Deck(Box<Deck>),
     /// Gates, which need stimuli.
     Gates(Gates),
 }
@@ -39,11 +39,11 @@ impl Netlist {
     ) -> Result<Workload, NetlistError> {
         match self {
             Self::Gates(gates) => Workload::of_gates(&gates, stimuli, capacitances),
-            Self::Deck(Deck { circuit, included, .. }) => Ok(Workload {
-                outputs: circuit.saved.clone(),
-                circuit,
+            Self::Deck(deck) => Ok(Workload {
+                outputs: deck.circuit.saved.clone(),
+                circuit: deck.circuit,
                 settled: Vec::new(),
-                included,
+                included: deck.included,
             }),
         }
     }
@@ -80,7 +80,7 @@ pub fn read(path: &Path) -> Result<Netlist, NetlistError> {
         Ok((name, text))
     };
     let deck = spice::read(&name, &text, &mut include)?;
-    Ok(Netlist::Deck(Deck { included, ..deck }))
+    Ok(Netlist::Deck(Box::new(Deck { included, ..deck })))
 }
 
 /// The text of a file. Bytes that are no UTF-8, as in comments of old files, are replaced.

@@ -34,6 +34,7 @@ mod info;
 mod interrupt;
 mod keywords;
 mod lab;
+mod memory;
 mod nodes;
 mod output;
 mod page;
@@ -83,6 +84,7 @@ impl Application {
     #[must_use]
     pub fn main_with(&self, words: Vec<OsString>) -> u8 {
         interrupt::watch();
+        memory::tell_when_exhausted();
         match self.execute(words) {
             Ok(()) if interrupt::requested() => 130,
             Ok(()) => 0,

@@ -22,7 +22,7 @@ use crate::{
     application::Request,
     args::{CommonArgs, RunArgs, RunFormat},
     failure::Failure,
-    interrupt,
+    interrupt, memory,
     output::Output,
     page,
     progress::{self, Caller, Status},
@@ -254,6 +254,7 @@ fn lock(series: &Mutex<Series>) -> MutexGuard<'_, Series> {
 
 /// Makes the model, and what is recorded.
 pub(crate) fn prepare(params: &ModelParams, run: &RunSetup) -> Result<Prepared, Failure> {
+    memory::check(params)?;
     params.prepare(run).map_err(Failure::refused)
 }
 

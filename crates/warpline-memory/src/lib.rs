@@ -37,7 +37,8 @@ pub use inbox::{BLOCK_ITEMS, Block, Drain, Inbox};
 pub use lists::Lists;
 pub use numa::{
     Home, MemoryPolicy, Node, NodeAllocator, PlatformRoute, Realigned, Residency, Route, Topology,
-    TopologyError, Way, enter_platform, segments_in_use, switch_to_platform, unrouted,
+    TopologyError, Way, enter_platform, on_exhausted, segments_in_use, switch_to_platform,
+    unrouted,
 };
 pub use pool::{
     BUFFERS_MAX, PairSizes, Pool, PoolKind, PoolPlan, Quota, Stamp, Ticket, UnknownPool, Worth,

@@ -3,10 +3,12 @@
 #![expect(unsafe_code, reason = "a slab is allocated with the alignment of a huge page")]
 
 use std::{
-    alloc::{Layout, alloc, dealloc, handle_alloc_error},
+    alloc::{Layout, alloc, dealloc},
     marker::PhantomData,
     ptr::NonNull,
 };
+
+use crate::numa::out_of_memory;
 
 /// Items in a chunk.
 pub(crate) const ITEMS: usize = 32;
@@ -56,7 +58,7 @@ impl<T> Slab<T> {
     pub(crate) fn new(is_huge: bool) -> Self {
         // SAFETY: the layout is not empty.
         let memory = unsafe { alloc(Self::LAYOUT) };
-        let Some(memory) = NonNull::new(memory) else { handle_alloc_error(Self::LAYOUT) };
+        let Some(memory) = NonNull::new(memory) else { out_of_memory(Self::LAYOUT) };
         debug_assert!(
             memory.as_ptr().addr().is_multiple_of(Self::LAYOUT.align()),
             "the memory of a slab has not the alignment of the layout"

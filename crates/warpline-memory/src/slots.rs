@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "slots are reached by number, and other threads write them")]
 
 use std::{
-    alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error},
+    alloc::{Layout, alloc_zeroed, dealloc},
     cell::UnsafeCell,
     marker::PhantomData,
     mem::{MaybeUninit, needs_drop},
@@ -13,7 +13,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use crate::numa::unrouted;
+use crate::numa::{out_of_memory, unrouted};
 
 /// The owner word of a buffer that is not filled.
 pub(crate) const NOBODY: u32 = 0;
@@ -61,7 +61,7 @@ impl<T> Chunk<T> {
         let _shared = unrouted();
         // SAFETY: a slot has an owner word, so the layout is not empty.
         let memory = unsafe { alloc_zeroed(layout) };
-        let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };
+        let Some(memory) = NonNull::new(memory) else { out_of_memory(layout) };
         Self { memory, len, stride, _slots: PhantomData }
     }
 

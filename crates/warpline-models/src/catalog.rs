@@ -66,6 +66,12 @@ pub trait Parameters:
         Files::default()
     }
 
+    /// How many events are pending when a run begins, at the least; 0 if that is not known. A run
+    /// whose first events do not fit into memory is refused.
+    fn events_at_start(&self) -> u64 {
+        0
+    }
+
     /// Where a run ends by default, in words.
     fn end_in_words() -> String {
         let unit = Self::TIME.map_or(String::new(), |unit| format!(" {unit}"));
@@ -300,6 +306,7 @@ trait Chosen: fmt::Debug + Send + Sync {
     fn model(&self) -> Result<AnyModel, ConfigError>;
     fn prepare(&self, run: &RunSetup) -> Result<Prepared, Refusal>;
     fn files(&self) -> Files;
+    fn events_at_start(&self) -> u64;
     fn to_json(&self) -> Value;
 }
 
@@ -322,6 +329,10 @@ impl<P: Parameters> Chosen for P {
 
     fn files(&self) -> Files {
         Parameters::files(self)
+    }
+
+    fn events_at_start(&self) -> u64 {
+        Parameters::events_at_start(self)
     }
 
     fn to_json(&self) -> Value {
@@ -356,6 +367,10 @@ impl<F: Fn() -> AnyModel + Send + Sync> Chosen for Made<F> {
 
     fn files(&self) -> Files {
         Files::default()
+    }
+
+    fn events_at_start(&self) -> u64 {
+        0
     }
 
     fn to_json(&self) -> Value {
@@ -422,6 +437,12 @@ impl ModelParams {
     #[must_use]
     pub fn files(&self) -> Files {
         self.0.files()
+    }
+
+    /// How many events are pending when a run begins, at the least; 0 if that is not known.
+    #[must_use]
+    pub fn events_at_start(&self) -> u64 {
+        self.0.events_at_start()
     }
 
     /// The parameters by their names, as reports have them.

@@ -166,6 +166,10 @@ impl Parameters for PholdParams {
         })
     }
 
+    fn events_at_start(&self) -> u64 {
+        self.population as u64
+    }
+
     fn results() -> Vec<Figure> {
         PholdOutput::default().figures()
     }

@@ -87,7 +87,9 @@ pub mod digest {
 pub mod nodes {
     //! The machine's NUMA nodes, and the allocator for memory on them.
 
-    pub use warpline_memory::{MemoryPolicy, Node, NodeAllocator, Topology, TopologyError};
+    pub use warpline_memory::{
+        MemoryPolicy, Node, NodeAllocator, Topology, TopologyError, on_exhausted,
+    };
 }
 
 pub mod ranks {

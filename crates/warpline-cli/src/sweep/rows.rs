@@ -183,9 +183,9 @@ impl Rows {
             let rows: Vec<_> = self.kept.into_values().collect();
             return self.output.write(table::parquet(&rows)?);
         }
-        let lines = self.lines.into_values().flatten();
+        let mut lines = self.lines.into_values().flatten();
         if !self.is_file {
-            return lines.map(|line| self.output.write_report(&line)).collect();
+            return lines.try_for_each(|line| self.output.write_report(&line));
         }
         if self.is_sorted {
             return Ok(());

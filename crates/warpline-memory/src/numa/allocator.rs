@@ -15,10 +15,11 @@
 #![expect(unsafe_code, reason = "an allocator is an unsafe trait")]
 
 use std::{
-    alloc::{GlobalAlloc, Layout, System},
+    alloc::{GlobalAlloc, Layout, System, handle_alloc_error},
     cell::Cell,
     marker::PhantomData,
     ptr::NonNull,
+    sync::OnceLock,
 };
 
 use super::{
@@ -53,7 +54,7 @@ unsafe impl GlobalAlloc for NodeAllocator {
             return unsafe { allocate(heap, layout) };
         }
         // SAFETY: the caller's contract.
-        unsafe { System.alloc(layout) }
+        served(unsafe { System.alloc(layout) }, layout)
     }
 
     #[inline]
@@ -63,7 +64,7 @@ unsafe impl GlobalAlloc for NodeAllocator {
             return unsafe { allocate_zeroed(heap, layout) };
         }
         // SAFETY: the caller's contract.
-        unsafe { System.alloc_zeroed(layout) }
+        served(unsafe { System.alloc_zeroed(layout) }, layout)
     }
 
     #[inline]
@@ -80,7 +81,11 @@ unsafe impl GlobalAlloc for NodeAllocator {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if ROUTE.get().is_none() && heap_of(block).is_none() {
             // SAFETY: the caller's contract.
-            return unsafe { System.realloc(block, layout, size) };
+            let moved = unsafe { System.realloc(block, layout, size) };
+            if moved.is_null() {
+                exhausted(size);
+            }
+            return moved;
         }
         // SAFETY: the caller promises that the size is allowed with this alignment.
         let wider = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
@@ -93,6 +98,43 @@ unsafe impl GlobalAlloc for NodeAllocator {
             unsafe { self.dealloc(block, layout) };
         }
         moved
+    }
+}
+
+/// What is done when there is no memory left.
+static EXHAUSTED: OnceLock<fn(usize)> = OnceLock::new();
+
+/// A new block that is larger than this may be a table that was tried for: who asked for it has an
+/// error of its own to tell. Blocks that grow, and smaller ones, are never tried for.
+const TRIED_BYTES_MIN: usize = 1 << 20;
+
+/// Has `act` called with the size (bytes) of an allocation that the system does not serve, in a
+/// program that has installed [`NodeAllocator`]. It may end the program with a message, and must not
+/// allocate; if it returns, the program aborts. The first call counts.
+pub fn on_exhausted(act: fn(usize)) {
+    let _ = EXHAUSTED.set(act);
+}
+
+/// There is no memory for this, and nobody who asked for it can go on.
+pub(crate) fn out_of_memory(layout: Layout) -> ! {
+    exhausted(layout.size());
+    handle_alloc_error(layout)
+}
+
+/// The block, if there is one.
+#[inline]
+fn served(block: *mut u8, layout: Layout) -> *mut u8 {
+    if block.is_null() && layout.size() <= TRIED_BYTES_MIN {
+        exhausted(layout.size());
+    }
+    block
+}
+
+#[cold]
+#[inline(never)]
+fn exhausted(bytes: usize) {
+    if let Some(act) = EXHAUSTED.get() {
+        act(bytes);
     }
 }
 
@@ -112,7 +154,7 @@ unsafe fn allocate(heap: &'static Heap, layout: Layout) -> *mut u8 {
             block.as_ptr()
         }
         // SAFETY: the caller's contract.
-        None => unsafe { System.alloc(layout) },
+        None => served(unsafe { System.alloc(layout) }, layout),
     }
 }
 
@@ -123,7 +165,7 @@ unsafe fn allocate(heap: &'static Heap, layout: Layout) -> *mut u8 {
 unsafe fn allocate_zeroed(heap: &'static Heap, layout: Layout) -> *mut u8 {
     let Some((block, is_zero)) = heap.allocate(layout) else {
         // SAFETY: the caller's contract.
-        return unsafe { System.alloc_zeroed(layout) };
+        return served(unsafe { System.alloc_zeroed(layout) }, layout);
     };
     debug_assert!(block.addr().get().is_multiple_of(layout.align()), "HEAP-A: not aligned");
     if !is_zero {

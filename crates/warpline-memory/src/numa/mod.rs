@@ -15,8 +15,10 @@ mod space;
 pub(crate) mod system;
 mod topology;
 
+pub(crate) use allocator::out_of_memory;
 pub use allocator::{
-    Home, NodeAllocator, PlatformRoute, Route, Way, enter_platform, switch_to_platform, unrouted,
+    Home, NodeAllocator, PlatformRoute, Route, Way, enter_platform, on_exhausted,
+    switch_to_platform, unrouted,
 };
 pub use heap::{Realigned, Residency};
 pub use space::segments_in_use;

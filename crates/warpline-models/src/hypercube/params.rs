@@ -133,6 +133,10 @@ impl Parameters for HypercubeParams {
         Ok(AnyModel::new(Hypercube::new(self)?))
     }
 
+    fn events_at_start(&self) -> u64 {
+        self.messages as u64
+    }
+
     fn results() -> Vec<Figure> {
         HypercubeOutput::default().figures()
     }

@@ -129,6 +129,10 @@ impl Parameters for PcsParams {
         Ok(AnyModel::new(Pcs::new(self)?))
     }
 
+    fn events_at_start(&self) -> u64 {
+        self.portables as u64
+    }
+
     fn results() -> Vec<Figure> {
         PcsOutput::default().figures()
     }
