@@ -1,28 +1,8 @@
 //! Why the waveforms of a run could not be written; the command prints it.
 
-use std::{fmt, io, path::PathBuf};
+use std::{io, path::PathBuf};
 
 use warpline::files::SameFile;
-
-use super::Recording;
-
-/// Outputs that could not be written, and what was recorded all the same.
-#[derive(Debug)]
-pub struct Unwritten {
-    /// The files that are complete, the measures and the crossings.
-    pub recording: Recording,
-    /// What went wrong; at least one error.
-    pub errors: Vec<OutputError>,
-}
-
-impl fmt::Display for Unwritten {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let errors: Vec<_> = self.errors.iter().map(ToString::to_string).collect();
-        f.write_str(&errors.join("\n"))
-    }
-}
-
-impl std::error::Error for Unwritten {}
 
 /// Why the outputs of a run could not be written.
 #[derive(Debug, thiserror::Error)]

@@ -27,11 +27,11 @@ use std::path::PathBuf;
 
 use warpline::files::Files;
 
-pub use error::{OutputError, Unwritten};
+pub use error::OutputError;
 pub use measures::Measured;
 pub use plot::Plot;
 pub use raw::Points;
-pub use recorder::{Recorder, Recording};
+pub use recorder::{Recorder, Recording, Unwritten};
 
 use crate::circuit::{Circuit, NetId};
 use slots::Slots;

@@ -13,10 +13,10 @@
 //!   end; the others and the measures go on. After a sample that is no point of a waveform nothing
 //!   is taken any more.
 
-use std::{ops::ControlFlow, path::PathBuf};
+use std::{fmt, ops::ControlFlow, path::PathBuf};
 
 use super::{
-    Measured, OutputError, Outputs, Unwritten, fixed::FixedNets, measures::Measures, slots::Slots,
+    Measured, OutputError, Outputs, fixed::FixedNets, measures::Measures, slots::Slots,
     writers::Writers,
 };
 use crate::{
@@ -61,6 +61,24 @@ pub struct Recording {
     /// The files that were written.
     pub files: Vec<PathBuf>,
 }
+
+/// Outputs that could not be written, and what was recorded all the same.
+#[derive(Debug)]
+pub struct Unwritten {
+    /// The files that are complete, the measures and the crossings.
+    pub recording: Recording,
+    /// What went wrong; at least one error.
+    pub errors: Vec<OutputError>,
+}
+
+impl fmt::Display for Unwritten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let errors: Vec<_> = self.errors.iter().map(ToString::to_string).collect();
+        f.write_str(&errors.join("\n"))
+    }
+}
+
+impl std::error::Error for Unwritten {}
 
 impl Recorder {
     /// Creates the files, and finds out before the run whether they can be written.

@@ -1,7 +1,7 @@
 //! What a document says in numbers outside of its blocks, where no file of results stands behind
 //! it: tables, and figures in sentences. `pages` asks.
 
-use super::pages::{BEGIN, END};
+use super::{BEGIN, END};
 
 /// The first cells of tables whose numbers are no measurements: defaults, sizes, sections.
 const NOT_MEASURED: [&str; 4] = ["flag", "pool", "idea", "status"];

@@ -38,6 +38,9 @@ use view::View;
 
 /// The folder of published results, from the root of the repository.
 pub const FOLDER: &str = "docs/results";
+/// The lines of a document between which a block stands; the first one goes on with its name.
+const BEGIN: &str = "<!-- results: ";
+const END: &str = "<!-- end -->";
 
 /// What a measurement depends on if its file says nothing else: the engines and the models.
 const ENGINES: [&str; 4] = [

@@ -6,11 +6,8 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use super::{FOLDER, Results, all, list, loose, sources, view, wrong};
+use super::{BEGIN, END, FOLDER, Results, all, list, loose, sources, view, wrong};
 use crate::LabError;
-
-pub(super) const BEGIN: &str = "<!-- results: ";
-pub(super) const END: &str = "<!-- end -->";
 
 /// A document: its path from the root of the repository, and its text.
 type Page = (String, String);
