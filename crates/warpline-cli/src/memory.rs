@@ -1,9 +1,9 @@
 //! Memory that a run cannot have: found before it begins where that is known, and told with advice
 //! where an allocation fails.
 //!
-//! `run` calls [`check`]; the command installs [`tell_when_exhausted`]. What is checked before a run
-//! is what it needs at the least, against what this process can have at the most, so a run that
-//! could go well is never refused.
+//! `run` calls [`check`]; the command installs [`tell_when_exhausted`]. What is checked before a
+//! run is what its first events need at the least, against what this process can have at the most.
+//! Only a run that ends before its first events could have gone well all the same.
 
 use std::{
     fs,

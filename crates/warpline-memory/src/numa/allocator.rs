@@ -109,8 +109,8 @@ static EXHAUSTED: OnceLock<fn(usize)> = OnceLock::new();
 const TRIED_BYTES_MIN: usize = 1 << 20;
 
 /// Has `act` called with the size (bytes) of an allocation that the system does not serve, in a
-/// program that has installed [`NodeAllocator`]. It may end the program with a message, and must not
-/// allocate; if it returns, the program aborts. The first call counts.
+/// program that has installed [`NodeAllocator`]. It may end the program with a message, and must
+/// not allocate; if it returns, the program aborts. The first call counts.
 pub fn on_exhausted(act: fn(usize)) {
     let _ = EXHAUSTED.set(act);
 }
