@@ -1,12 +1,13 @@
 //! The command for a list of models: the parser of its command line.
 
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{ArgGroup, ArgMatches, Args, Command, FromArgMatches};
 use warpline_models::catalog::{Entry, ModelParams, TimeUnit};
 
 use crate::{
     args::{InfoArgs, RunArgs, SweepArgs},
     bench::{BenchArgs, SpinArgs},
     circuit::CircuitArgs,
+    help,
     lab::LabArgs,
     nodes::NodesArgs,
     reads::{self, Unread},
@@ -58,9 +59,13 @@ impl Application {
         let sweep = Command::new("sweep").about(
             "Run a model for every combination of lists of parameter values, one row per run",
         );
-        let info = Command::new("info")
+        let analyze = Command::new("analyze").about(
+            "Find how precise results are, how long a run warms up, or how fast it could run",
+        );
+        // The texts come last: the types of the flags have texts of their own.
+        let info = InfoArgs::augment_args(Command::new("info"))
             .about("Say what a model's parameters, results and workloads are, or name the models");
-        let nodes = Command::new("nodes")
+        let nodes = NodesArgs::augment_args(Command::new("nodes"))
             .about("Show the NUMA nodes: their cores, their memory, and where workers would run");
         let command = Command::new(self.name())
             .about("Parallel discrete-event simulation: one model, any engine, the same answer")
@@ -69,33 +74,35 @@ impl Application {
             .args_override_self(true)
             .subcommand(self.with_models::<RunArgs>(run))
             .subcommand(self.with_models::<SweepArgs>(sweep))
-            .subcommand(self.with_choice_of_model(InfoArgs::augment_args(info)))
-            .subcommand(NodesArgs::augment_args(nodes));
+            .subcommand(self.with_models::<RunArgs>(analyze))
+            .subcommand(self.with_choice_of_model(info))
+            .subcommand(nodes);
         if !self.is_warpline {
             return command
                 .subcommand_required(true)
                 .arg_required_else_help(true)
                 .after_help(STATUSES);
         }
-        let bench = Command::new("bench")
+        let bench = help::arrange(BenchArgs::augment_args(Command::new("bench")), "bench")
             .about("Measure the engines on the standard workloads, as ratios to bare loops");
-        let lab = Command::new("lab")
+        let lab = LabArgs::augment_args(Command::new("lab"))
             .about("Measure the papers' figures again: tables, plots, and whether they agree");
-        let circuit = Command::new("circuit").about("Write a circuit for other simulators");
-        let spin = Command::new("spin").hide(true).about(
+        let circuit = CircuitArgs::augment_args(Command::new("circuit"))
+            .about("Write a circuit for other simulators");
+        let spin = SpinArgs::augment_args(Command::new("spin")).hide(true).about(
             "Keep a core busy until standard input ends: what `bench --busy` disturbs others with",
         );
         let demo = "Without a command, `warpline` runs a wireless network for a few seconds.";
         command
-            .subcommand(BenchArgs::augment_args(bench))
-            .subcommand(LabArgs::augment_args(lab))
-            .subcommand(CircuitArgs::augment_args(circuit))
-            .subcommand(SpinArgs::augment_args(spin))
+            .subcommand(bench)
+            .subcommand(lab)
+            .subcommand(circuit)
+            .subcommand(spin)
             .after_help(format!("{demo}\n{STATUSES}"))
     }
 
     /// The name of the command: `warpline`, or that of the program.
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let program = std::env::current_exe().ok().filter(|_| !self.is_warpline);
         let stem = program.as_deref().and_then(|program| program.file_stem()?.to_str());
         stem.unwrap_or("warpline").to_owned()
@@ -103,18 +110,23 @@ impl Application {
 
     /// A command with a subcommand for each model, which has the flags of `C` beside its own.
     fn with_models<C: Args>(&self, command: Command) -> Command {
+        let call = command.get_name().to_owned();
         let command = command.args_override_self(true).subcommand_required(true);
+        let command = command.after_help(help::epilogue(&self.name(), &call));
         let command = command.subcommand_value_name("MODEL").subcommand_help_heading("Models");
         command.arg_required_else_help(true).subcommands(self.models.iter().map(|model| {
             let own = Command::new(model.name())
-                .about(model.about())
                 .args_override_self(true)
                 .allow_negative_numbers(true)
                 .next_help_heading(format!("Model {}", model.name()));
             let end =
                 format!("Virtual time at which the run ends [default: {}]", model.end_in_words());
-            let command = C::augment_args(model.augment(own).next_help_heading(None::<&str>));
-            with_unit(command.mut_arg("end", |arg| arg.help(end)), model.time_unit())
+            let all = C::augment_args(model.augment(own).next_help_heading(None::<&str>))
+                .about(model.about())
+                .mut_arg("end", |arg| arg.help(end));
+            let all = with_unit(all, model.time_unit());
+            let all = if call == "analyze" { all.group(analysis()) } else { all };
+            help::arrange(all, &call)
         }))
     }
 
@@ -130,7 +142,7 @@ impl Application {
     pub(crate) fn request(&self, matches: &ArgMatches) -> Result<Request, clap::Error> {
         Ok(match matches.subcommand() {
             None => Request::Demo,
-            Some(("run", run)) => {
+            Some(("run" | "analyze", run)) => {
                 let (params, args, matches) = self.model::<RunArgs>(run)?;
                 let unread = reads::unread(matches, &args.common);
                 Request::Run(params, args, unread)
@@ -178,6 +190,14 @@ fn with_unit(command: Command, unit: Option<TimeUnit>) -> Command {
         "width" => arg.value_parser(move |text: &str| WindowWidth::read(text, unit)),
         _ => arg,
     })
+}
+
+/// What `analyze` is to find: at least one of these.
+fn analysis() -> ArgGroup {
+    ArgGroup::new("analysis")
+        .args(["precision", "find_warmup", "critical_path"])
+        .required(true)
+        .multiple(true)
 }
 
 impl std::fmt::Debug for Application {

@@ -61,12 +61,19 @@ pub(crate) struct CommonArgs {
     #[command(flatten)]
     pub(crate) profile: ProfileArgs,
     /// Independent replications, run in parallel
-    #[arg(long, value_name = "R", default_value_t = 1, value_parser = one_to::<1_000_000>)]
+    #[arg(
+        long,
+        help_heading = "Replications",
+        value_name = "R",
+        default_value_t = 1,
+        value_parser = one_to::<1_000_000>
+    )]
     pub(crate) replications: usize,
     /// Run on the engine `intervals`: sequentially, and find from the results of N equal intervals
     /// how long the beginning lasts that is not typical [default: 250]
     #[arg(
         long,
+        help_heading = "Analysis",
         value_name = "N",
         num_args = 0..=1,
         default_missing_value = "250",
@@ -76,16 +83,16 @@ pub(crate) struct CommonArgs {
     pub(crate) find_warmup: Option<usize>,
     /// Most replications or sweep points to run at one time [default: as many as there are cores
     /// for the workers of each]
-    #[arg(long, value_name = "N", value_parser = one_to::<1024>)]
+    #[arg(long, help_heading = "Replications", value_name = "N", value_parser = one_to::<1024>)]
     pub(crate) jobs: Option<usize>,
     /// TOML file with any of these flags as keys; flags that are typed win
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = "Run", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// File for the report [default: standard output]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = "Output", value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Show no progress
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) quiet: bool,
 }
 
@@ -99,10 +106,9 @@ impl CommonArgs {
 
     /// The files that a run with these flags reads and writes.
     pub(crate) fn files(&self) -> Files {
-        let sizes = self.timewarp.policies.pair_sizes.as_ref();
         Files::default()
             .reading("config", self.config.as_deref())
-            .reading("pair-sizes", sizes.map(|file| file.path.as_ref()))
+            .reading("pool", self.timewarp.policies.pool.file.as_deref())
             .reading("placement", self.ranks.placement.file.as_deref())
             .reading("placement-weights", self.ranks.placement_weights.file.as_deref())
             .writing("output", self.output.as_deref())
@@ -158,7 +164,8 @@ impl CommonArgs {
     pub(crate) fn engine(&self, jobs: usize) -> Engine {
         let (ranks, pending) = (&self.ranks, self.pending);
         let (workers, policies) = (self.timewarp.workers(), &self.timewarp.policies);
-        let (pin, memory_placement) = (policies.pin, policies.memory_placement);
+        let (pin, memory_placement) =
+            (policies.pin, policies.memory_placement.value.memory_placement);
         let engine = match self.kind() {
             EngineKind::Auto => {
                 let share = (system::cores() / jobs).max(1);
@@ -222,24 +229,24 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
     /// Form of the report
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, help_heading = "Output", value_enum, default_value_t)]
     pub(crate) format: RunFormat,
     /// File for a page about the run: HTML with plots, that needs no other file
-    #[arg(long, value_name = "FILE.html")]
+    #[arg(long, help_heading = "Output", value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
     /// File for a trace of what each worker does, for ui.perfetto.dev
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = "Output", value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Most memory for a trace while the run goes on; of long runs it shows parts [default: 4MiB]
-    #[arg(long, value_name = "BYTES", requires = "trace")]
+    #[arg(long, help_heading = "Output", value_name = "BYTES", requires = "trace")]
     pub(crate) trace_memory: Option<Bytes>,
     /// Run again on the sequential engine (from there: with another pending set) and compare what
     /// was committed
-    #[arg(long, conflicts_with_all = ["replications", "precision"])]
+    #[arg(long, help_heading = "Run", conflicts_with_all = ["replications", "precision"])]
     pub(crate) verify: bool,
     /// Replications until the 95 % confidence interval of a result, or of all results, tells its
     /// value to this part: `5%`, `calls:5%`. At most 1000, or what --replications says
-    #[arg(long, value_name = "[RESULT:]P%", value_parser = precision)]
+    #[arg(long, help_heading = "Analysis", value_name = "[RESULT:]P%", value_parser = precision)]
     pub(crate) precision: Option<Precision>,
 }
 
@@ -313,13 +320,13 @@ pub(crate) struct SweepArgs {
     pub(crate) common: CommonArgs,
     /// A flag and the values it takes in turn, as KEY=V1,V2,… or KEY=FROM:TO[:STEP]; may be
     /// repeated
-    #[arg(long, value_name = "KEY=V1,V2", required = true)]
+    #[arg(long, help_heading = "Sweep", value_name = "KEY=V1,V2", required = true)]
     pub(crate) vary: Vec<Vary>,
     /// Go on after the rows that --output has, of the same command, and leave their runs out
-    #[arg(long, requires = "output")]
+    #[arg(long, help_heading = "Output", requires = "output")]
     pub(crate) resume: bool,
     /// Form of the rows
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, help_heading = "Output", value_enum, default_value_t)]
     pub(crate) format: TableFormat,
 }
 

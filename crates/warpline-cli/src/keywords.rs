@@ -70,12 +70,16 @@ fn types(command: &Command, flag: &clap::Arg) -> Vec<&'static str> {
     let words = flag.get_possible_values();
     if !words.is_empty() {
         let is_switch = words.iter().any(|word| word.get_name() == "on");
-        return match is_on_or_off(flag) {
+        let takes_parameters =
+            flag.get_value_names().into_iter().flatten().any(|name| name.contains("[:"));
+        let mut types = match is_on_or_off(flag) {
             true if is_switch => vec!["switch"],
             true => vec!["false"],
             false if may_be_alone(flag) => vec!["switch"],
             false => Vec::new(),
         };
+        types.extend(takes_parameters.then_some("text"));
+        return types;
     }
     let parsed = flag.get_value_parser().type_id();
     let is = |ids: &[TypeId]| ids.iter().any(|id| parsed == *id);
@@ -148,7 +152,9 @@ mod tests {
             ("circuit", "generate", json!(["text"])),
             ("pcs", "placement_weights", json!(["text", "path"])),
             ("pcs", "throttle", json!(["switch"])),
-            ("pcs", "memory_placement", json!(["false"])),
+            ("pcs", "memory_placement", json!(["false", "text"])),
+            ("pcs", "pool", json!(["text"])),
+            ("pcs", "flow", json!(["text"])),
             ("traffic", "network", json!(["text", "path"])),
             ("pcs", "placement", json!(["text", "integer", "path", "list"])),
             ("circuit", "save", json!(["text", "list"])),

@@ -30,6 +30,7 @@ mod circuit;
 mod configuration;
 mod failure;
 mod format;
+mod help;
 mod info;
 mod interrupt;
 mod keywords;
@@ -38,6 +39,7 @@ mod memory;
 mod nodes;
 mod output;
 mod page;
+mod policy_values;
 mod profile_args;
 mod progress;
 mod ranks;
@@ -59,6 +61,7 @@ use std::{ffi::OsString, process::ExitCode};
 
 use application::Request;
 use failure::Failure;
+use output::Output;
 
 pub use application::Application;
 #[cfg(feature = "arrow")]
@@ -93,6 +96,9 @@ impl Application {
     }
 
     fn execute(&self, words: Vec<OsString>) -> Result<(), Failure> {
+        if let Some(text) = help::asked(&self.name(), &self.models, &words)? {
+            return Output::open(None)?.write(&text);
+        }
         let (words, matches) = configuration::parse(self, words)?;
         match self.request(&matches)? {
             Request::Demo => run::demo(self),

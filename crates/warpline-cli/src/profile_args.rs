@@ -8,7 +8,7 @@ use warpline::{Profile, settings::Cost};
 
 /// The flags that ask for a profile.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Critical path")]
+#[command(next_help_heading = "Analysis")]
 pub(crate) struct ProfileArgs {
     /// Run on the engine `profile`: sequentially, and tell how fast the model could run on many
     /// workers; an event costs 1, or the time that its handler takes [default: events]

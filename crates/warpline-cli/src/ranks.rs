@@ -19,7 +19,7 @@ use crate::{
 
 /// Where the processes of the model are, and how ranks talk.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Conservative engine and ranks")]
+#[command(next_help_heading = "Parallel engines")]
 pub(crate) struct RankArgs {
     /// Ranks, as threads of this process; with mpirun, its processes are the ranks
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = one_to::<1024>)]
@@ -40,17 +40,24 @@ pub(crate) struct RankArgs {
     /// How the conservative engine's workers know what they may handle
     #[arg(
         long,
+        help_heading = "Conservative engine",
         value_name = "NAME",
         default_value_t,
         value_parser = named(SynchronizationKind::ALL, SynchronizationKind::name)
     )]
     pub(crate) synchronization: SynchronizationKind,
     /// With null messages: events that a link holds which are not handled yet
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = one_to::<1_000_000>)]
+    #[arg(
+        long,
+        help_heading = "Conservative engine",
+        value_name = "N",
+        default_value_t = 64,
+        value_parser = one_to::<1_000_000>
+    )]
     pub(crate) edge_capacity: usize,
     /// With null messages: which of a worker's processes that are ready has the next turn:
     /// simulation-time, fifo or lifo
-    #[arg(long, value_name = "NAME", default_value_t)]
+    #[arg(long, help_heading = "Conservative engine", value_name = "NAME", default_value_t)]
     pub(crate) scheduler: Schedule,
     /// Bytes of messages to one worker of another rank that are sent together: auto, off, or a
     /// number

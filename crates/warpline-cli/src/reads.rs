@@ -5,13 +5,12 @@
 //! `bench`, which makes a run of each engine that it measures.
 
 use clap::{ArgMatches, parser::ValueSource};
-use warpline::settings::{
-    EngineKind, MemoryPlacement, Placement, PoolKind, StateSavingKind, SynchronizationKind,
-};
+use warpline::settings::{EngineKind, Placement, StateSavingKind, SynchronizationKind};
 
 use crate::{
     args::{CommonArgs, flag_of},
     failure::Failure,
+    policy_values::says_of_memory,
     ranks::is_one_of_many,
 };
 
@@ -52,14 +51,6 @@ const PROFILE: &[EngineKind] = &[EngineKind::Profile];
 const INTERVALS: &[EngineKind] = &[EngineKind::Intervals];
 const TIME_WARP: &[EngineKind] = &[EngineKind::TimeWarp];
 
-const LP_MEMORY: Need = Need {
-    holds: |args| args.timewarp.policies.memory_placement == MemoryPlacement::Lp,
-    flags: "--memory-placement lp",
-};
-const DAEMONS: Need = Need {
-    holds: |args| args.timewarp.policies.migration_daemons > 0,
-    flags: "--migration-daemons N",
-};
 const MEMORY: Need = Need { holds: |args| args.memory.is_some(), flags: "--memory BYTES" };
 const RANKS: Need =
     Need { holds: |args| args.ranks.ranks > 1 || is_one_of_many(), flags: "--ranks N or mpirun" };
@@ -72,20 +63,13 @@ const WEIGHED: Need = Need {
     flags: "--placement blocks or graph",
 };
 const COPIES: Need = Need {
-    holds: |args| args.timewarp.policies.saving == StateSavingKind::Copy,
+    holds: |args| args.timewarp.policies.saving.value.kind() == StateSavingKind::Copy,
     flags: "--saving copy",
 };
-const SENDER: Need =
-    Need { holds: |args| args.timewarp.policies.pool == PoolKind::Sender, flags: "--pool sender" };
-const PARTITIONED: Need = Need {
-    holds: |args| args.timewarp.policies.pool == PoolKind::Partitioned,
-    flags: "--pool partitioned",
+const MEMORY_FOR_POOL: Need = Need {
+    holds: |args| args.memory.is_some() || !says_of_memory(&args.timewarp.policies.pool.value),
+    flags: "--memory BYTES",
 };
-const RECEIVER: Need = Need {
-    holds: |args| args.timewarp.policies.pool == PoolKind::Receiver,
-    flags: "--pool receiver",
-};
-
 const fn rule(flag: &'static str, engines: &'static [EngineKind], needs: &'static [Need]) -> Rule {
     Rule { flag, engines, needs }
 }
@@ -98,8 +82,6 @@ const RULES: &[Rule] = &[
     rule("placement-weights", PARALLEL, &[WEIGHED]),
     rule("pin", PARALLEL, &[]),
     rule("memory-placement", PARALLEL, &[]),
-    rule("migration-daemons", TIME_WARP, &[LP_MEMORY]),
-    rule("migration-period", TIME_WARP, &[DAEMONS]),
     rule("balance", PARALLEL, &[]),
     rule("ranks", AUTO_OF_RANKS, &[]),
     rule("aggregation", OF_RANKS, &[RANKS]),
@@ -111,19 +93,11 @@ const RULES: &[Rule] = &[
     rule("window", TIME_WARP, &[]),
     rule("saving", TIME_WARP, &[]),
     rule("checkpoint-interval", TIME_WARP, &[COPIES]),
-    rule("fossil", TIME_WARP, &[]),
     rule("gvt-interval", TIME_WARP, &[]),
     rule("time-barrier", TIME_WARP, &[]),
     rule("throttle", TIME_WARP, &[]),
-    rule("pool", TIME_WARP, &[]),
-    rule("global-share", TIME_WARP, &[MEMORY, SENDER]),
-    rule("buffer-quota", TIME_WARP, &[SENDER]),
-    rule("local-share", TIME_WARP, &[MEMORY, PARTITIONED]),
-    rule("pair-sizes", TIME_WARP, &[MEMORY, PARTITIONED]),
-    rule("local-pool", TIME_WARP, &[RECEIVER]),
-    rule("free1", TIME_WARP, &[MEMORY]),
-    rule("free2", TIME_WARP, &[MEMORY]),
-    rule("few-buffers", TIME_WARP, &[MEMORY]),
+    rule("pool", TIME_WARP, &[MEMORY_FOR_POOL]),
+    rule("flow", TIME_WARP, &[MEMORY]),
     rule("mail", TIME_WARP, &[]),
     rule("in-turn", TIME_WARP, &[]),
     rule("as-if-many", TIME_WARP, &[]),
@@ -135,6 +109,17 @@ const RULES: &[Rule] = &[
     rule("all-pending", SEQUENTIAL, &[]),
     rule("busy", MEASURED, &[]),
 ];
+
+/// The flags that an engine reads and others do not all read.
+pub(crate) fn read_by(engine: EngineKind) -> Vec<&'static str> {
+    let read = RULES.iter().filter(|rule| rule.engines.contains(&engine));
+    read.map(|rule| rule.flag).collect()
+}
+
+/// Whether a flag is a policy of one engine.
+pub(crate) fn is_of_one_engine(flag: &str) -> bool {
+    RULES.iter().any(|rule| rule.flag == flag && rule.engines.len() == 1)
+}
 
 /// A flag that was typed and that a run does not read: its name, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -251,10 +236,13 @@ impl Rule {
     }
 
     fn text_for_lack(&self, flags: &[&str]) -> String {
+        let what = match self.flag {
+            "pool" => "what --pool says of a limited memory".to_owned(),
+            flag => format!("--{flag}"),
+        };
         format!(
-            "--{flag} is read only together with {}\n  what to do: leave --{flag} out, or add that",
+            "{what} is read only together with {}\n  what to do: leave {what} out, or add that",
             flags.join(" and "),
-            flag = self.flag
         )
     }
 }

@@ -3,11 +3,7 @@
 use std::{fmt, path::PathBuf, str::FromStr};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use warpline::{
-    Width, files,
-    replication::Precision,
-    settings::{PairSizes, StateSavingKind},
-};
+use warpline::{Width, replication::Precision};
 use warpline_models::catalog::{TimeUnit, time};
 
 /// A number of bytes, as people write it.
@@ -89,23 +85,6 @@ pub(crate) struct FromFile<T> {
 impl<T> From<T> for FromFile<T> {
     fn from(value: T) -> Self {
         Self { value, file: None }
-    }
-}
-
-/// A file with the sizes of partitioned pools.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct PairFile {
-    pub(crate) path: String,
-    pub(crate) sizes: PairSizes,
-}
-
-impl FromStr for PairFile {
-    type Err = String;
-
-    fn from_str(path: &str) -> Result<Self, Self::Err> {
-        let text = files::read_text(path.as_ref(), files::LIMIT)
-            .map_err(|error| format!("the file cannot be read ({error})"))?;
-        Ok(Self { path: path.to_owned(), sizes: text.parse()? })
     }
 }
 
@@ -221,15 +200,6 @@ where
     T: std::str::FromStr<Err: std::error::Error + Send + Sync> + Copy + Send + Sync + 'static,
 {
     PossibleValuesParser::new(all.iter().map(|&kind| name(kind))).try_map(|name| name.parse::<T>())
-}
-
-/// Parses the name of a way to save states. `incremental` once saved tracked fields by increments,
-/// as `copy` does now.
-pub(crate) fn state_saving() -> impl TypedValueParser<Value = StateSavingKind> {
-    PossibleValuesParser::new(["copy", "incremental", "reverse"]).map(|name| match name.as_str() {
-        "reverse" => StateSavingKind::Reverse,
-        _ => StateSavingKind::Copy,
-    })
 }
 
 /// Parses `on` and `off`.

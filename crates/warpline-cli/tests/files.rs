@@ -90,9 +90,9 @@ fn no_output_takes_the_place_of_another_file() {
             "--placement-weights",
         ),
         (
-            format!("{timewarp} --memory 1MiB --pool partitioned --pair-sizes sizes --trace sizes"),
+            format!("{timewarp} --memory 1MiB --pool partitioned:sizes=sizes --trace sizes"),
             "--trace",
-            "--pair-sizes",
+            "--pool",
         ),
         (
             "sweep traffic --end 1 --vary network=italy,net.csv --output net.csv".into(),

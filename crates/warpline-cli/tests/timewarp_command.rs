@@ -58,21 +58,21 @@ fn sizes_of_pairs_come_from_a_file() {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("sizes.txt");
     let few = format!("{PHOLD} --engine timewarp --workers 2 --memory 256KiB");
-    let line = format!("{few} --pool partitioned --pair-sizes {}", file.display());
-    refuses(&line, 2, &["--pair-sizes", "cannot be read"]);
+    let line = format!("{few} --pool partitioned:sizes={}", file.display());
+    refuses(&line, 2, &["--pool", "`sizes` is", "cannot be read"]);
     for (text, says) in [
         ("1 2\n3", "line 2 has 1 numbers, but must have 2"),
         ("1 2\n3 four", "line 2: `four` must be a number"),
         ("1 2 3\n4 5 6\n7 8 9", "a table for all 2 workers"),
     ] {
         fs::write(&file, text).expect("writable");
-        refuses(&line, 2, &["pair-sizes", says]);
+        refuses(&line, 2, &["sizes", says]);
     }
     fs::write(&file, "# worker 0, worker 1\n1 4\n4 1\n").expect("writable");
     assert_eq!(json(&line)["digest"], json(PHOLD)["digest"]);
-    refuses(&format!("{line} --local-share 0.1"), 2, &["--pair-sizes", "--local-share"]);
-    let without = format!("{few} --pair-sizes {}", file.display());
-    refuses(&without, 2, &["--pair-sizes", "is read only", "--pool partitioned"]);
+    refuses(&format!("{line},local-share=0.1"), 2, &["`local-share` and `sizes`"]);
+    let other = format!("{few} --pool sender:sizes={}", file.display());
+    refuses(&other, 2, &["sender has no parameter `sizes`", "global-share, quota, delta"]);
 }
 
 /// Whatever the number of workers, the digest and the figures are the sequential engine's.
@@ -106,11 +106,14 @@ fn no_policy_changes_the_answer() {
         "--saving reverse",
         "--checkpoint-interval 4",
         "--checkpoint-interval auto",
-        "--fossil on-the-fly --pool partitioned",
+        "--pool partitioned:on-the-fly",
+        "--pool sender:quota=64,delta=8",
+        "--saving copy:interval=4",
+        "--memory-placement lp:daemons=1,period=0.5",
         "--gvt-interval 1",
         "--time-barrier 10",
-        "--memory 256KiB --free1 0.3 --free2 0.5",
-        "--memory 256KiB --few-buffers 5",
+        "--memory 256KiB --flow free1=0.3,free2=0.5",
+        "--memory 256KiB --flow few-buffers=5",
         "--throttle off",
         "--pin off",
         "--pending heap",
@@ -162,13 +165,14 @@ fn wrong_usage_is_explained() {
         ("--checkpoint-interval 0", ["checkpoint-interval", "`auto`"]),
         ("--checkpoint-interval 2000000", ["checkpoint-interval", "1048576"]),
         ("--cancellation lazy", ["--cancellation", "unexpected"]),
-        ("--fossil gradual", ["--fossil", "on-the-fly"]),
-        ("--fossil on-the-fly", ["`fossil` is on-the-fly", "the pool is `partitioned`"]),
+        ("--pool partitioned:gradual", ["no parameter `gradual`", "sizes, on-the-fly"]),
+        ("--pool adaptive:on-the-fly", ["--pool", "adaptive has no parameter"]),
         ("--gvt-interval 0", ["--gvt-interval", "1 or more"]),
         ("--time-barrier inf", ["--time-barrier", "a finite number"]),
-        ("--free1 1.5", ["--free1", "from 0 to 1"]),
-        ("--free2 x", ["--free2", "from 0 to 1"]),
-        ("--few-buffers=-1", ["--few-buffers", "expected a whole number"]),
+        ("--flow free1=1.5", ["--flow", "`free1` is `1.5`: expected a fraction, from 0 to 1"]),
+        ("--flow few-buffers=-1", ["--flow", "a whole number, 0 or more"]),
+        ("--memory-placement lp:daemons=x", ["--memory-placement", "`daemons` is `x`"]),
+        ("--saving copy:interval=0", ["--saving", "1 or more, or `auto`"]),
         ("--throttle maybe", ["--throttle", "off"]),
         ("--pin 3", ["--pin", "off"]),
     ] {
@@ -211,7 +215,7 @@ fn configuration_files_equal_flags() {
     write(
         "engine = \"timewarp\"\nworkers = 3\nbatch = 4\nwindow = 2.5\nsaving = \"copy\"\n\
          checkpoint_interval = 2\nthrottle = false\npin = \"off\"\ncosts = true\n\
-         memory = \"64MiB\"\nfree1 = 0.2",
+         memory = \"64MiB\"\nflow = \"free1=0.2\"",
     );
     let report = json(&line);
     assert_eq!(report["workers"], 3);
@@ -247,10 +251,9 @@ fn flags_that_nobody_reads_are_refused() {
     engine("--engine conservative --pending heap", "--engine sequential or --engine timewarp");
     for (flags, needs) in [
         ("--saving reverse --checkpoint-interval 4", "--saving copy"),
-        ("--free1 0.2", "--memory"),
-        ("--few-buffers 5", "--memory"),
-        ("--memory 1MiB --global-share 0.2", "--pool sender"),
-        ("--pool sender --local-pool on", "--pool receiver"),
+        ("--flow free1=0.2", "--memory"),
+        ("--pool sender:global-share=0.2", "--memory"),
+        ("--pool partitioned:local-share=0.2", "--memory"),
         ("--aggregation off", "--ranks"),
     ] {
         refuses(&format!("{PHOLD} --engine timewarp {flags}"), 2, &["is read only", needs]);
@@ -290,8 +293,7 @@ fn flags_that_no_measured_engine_reads_are_refused() {
         ("--only conservative --workers 2", ["--workers", "no lookahead"]),
         ("--aggregation off", ["--aggregation", "--ranks"]),
         ("--saving reverse --checkpoint-interval 4", ["--checkpoint-interval", "--saving copy"]),
-        ("--pool sender --local-pool on", ["--local-pool", "--pool receiver"]),
-        ("--pool sender --global-share 0.2", ["--memory", "does not have"]),
+        ("--pool sender:global-share=0.2", ["--memory", "does not have"]),
     ] {
         refuses(&format!("bench W1 {flags}"), 2, &says);
     }
@@ -300,7 +302,7 @@ fn flags_that_no_measured_engine_reads_are_refused() {
     // These are read, so that nothing but the debug build is wrong.
     #[cfg(debug_assertions)]
     for flags in [
-        "W1 --pool receiver --local-pool on --busy --all-pending",
+        "W1 --pool receiver:local-pool --busy --all-pending",
         "W1 --only auto,sequential --busy=1,2",
         "W1 --only timewarp --workers 2 --ranks 2 --aggregation off",
         "W2 --only conservative --workers 2 --pin off",

@@ -158,7 +158,7 @@ fn a_run_in_turn_is_told_in_full() {
 fn workers_on_threads_are_told_in_full() {
     for more in [
         "",
-        "--pool partitioned --fossil on-the-fly",
+        "--pool partitioned:on-the-fly",
         "--mail bottom-half",
         "--balance randomly:1",
         "--mail bottom-half --balance randomly:1",

@@ -9,7 +9,9 @@
 
 use warpline::{
     Conservative, Engine, ModelError, ReverseCheck, RunError, Sequential, Simulation, Speculative,
-    Stream, TimeWarp, error::Fault, settings::StateSaving,
+    Stream, TimeWarp,
+    error::Fault,
+    settings::{Instrumentation, StateSaving},
 };
 use warpline_foreign::{
     Description, Failure, Field, ForeignModel, Handler, HandlerContext, LAYOUT, Number, Role,
@@ -193,7 +195,12 @@ fn engines() -> Vec<Engine> {
         Sequential::default().into(),
         Conservative { workers: 2, ..Conservative::default() }.into(),
         Speculative { workers: 2, ..Speculative::default() }.into(),
-        TimeWarp { workers: 1, as_if_many: true, ..TimeWarp::default() }.into(),
+        TimeWarp {
+            workers: 1,
+            instrumentation: Instrumentation::AS_IF_MANY,
+            ..TimeWarp::default()
+        }
+        .into(),
         TimeWarp { workers: 3, ..TimeWarp::default() }.into(),
     ]
 }
@@ -305,7 +312,8 @@ fn failure_of(foreign: &ForeignModel, error: RunError) -> Failure {
 
 fn reversing() -> Engine {
     let saving = StateSaving::Reverse;
-    TimeWarp { workers: 3, in_turn: true, saving, ..TimeWarp::default() }.into()
+    let instrumentation = Instrumentation::IN_TURN;
+    TimeWarp { workers: 3, instrumentation, saving, ..TimeWarp::default() }.into()
 }
 
 /// What reverse handlers undo is undone in the states of words, too.

@@ -9,8 +9,8 @@ use warpline::{
     digest::CommitDigest,
     pending::PendingKind,
     settings::{
-        Aggregation, FossilCollection, MemoryPlacement, Pool, PoolKind, Synchronization,
-        SynchronizationKind,
+        Aggregation, FlowControl, Instrumentation, MemoryPlacement, Numa, Parts, Pool, PoolKind,
+        Synchronization, SynchronizationKind,
     },
 };
 
@@ -81,8 +81,8 @@ pub struct TimeWarp {
     pub workers: usize,
     /// The kind of buffer pool.
     pub pool: PoolKind,
-    /// When buffers return to the pool.
-    pub fossil: FossilCollection,
+    /// Partitioned pools: whether buffers return as soon as their events were processed.
+    pub on_the_fly: bool,
     /// The most bytes of event buffers; `None` is no limit.
     pub memory: Option<u64>,
     /// Events that a worker processes before it requests GVT; `None` is the engine's default.
@@ -105,7 +105,7 @@ impl TimeWarp {
         Self {
             workers,
             pool,
-            fossil: FossilCollection::Block,
+            on_the_fly: false,
             memory: None,
             gvt_interval: None,
             local_share: None,
@@ -116,29 +116,33 @@ impl TimeWarp {
     }
 
     fn engine(self) -> Engine {
-        let Self { workers, gvt_interval, local_share, flow_control, .. } = self;
+        let Self { workers, gvt_interval, local_share, on_the_fly, .. } = self;
         let defaults = warpline::TimeWarp::default();
         let pool = match self.pool {
-            PoolKind::Partitioned => Pool::Partitioned { local_share },
+            PoolKind::Partitioned => {
+                let parts = local_share.map_or(Parts::Equal, Parts::LocalShare);
+                Pool::Partitioned { parts, on_the_fly }
+            }
             other => other.into(),
         };
         let gvt_interval = gvt_interval.unwrap_or(defaults.gvt_interval);
-        let engine = warpline::TimeWarp {
+        warpline::TimeWarp {
             workers,
             pool,
-            fossil_collection: self.fossil,
             gvt_interval,
-            memory_placement: self.memory_placement,
-            migration_daemons: self.migration_daemons,
+            numa: Numa {
+                migration_daemons: self.migration_daemons,
+                ..Numa::new(self.memory_placement)
+            },
+            flow_control: match self.flow_control {
+                true => defaults.flow_control,
+                false => FlowControl::OFF,
+            },
             // The figures are about what Time Warp costs.
-            as_if_many: true,
+            instrumentation: Instrumentation::AS_IF_MANY,
             ..defaults
-        };
-        if flow_control {
-            engine.into()
-        } else {
-            warpline::TimeWarp { throttle: false, free_fractions: [0.0; 2], ..engine }.into()
         }
+        .into()
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use warpline::settings::{FossilCollection, PoolKind};
+use warpline::settings::PoolKind;
 use warpline_models::phold::PholdParams;
 
 use crate::LabError;
@@ -38,8 +38,8 @@ pub struct BufferRun {
     pub workers: usize,
     /// The kind of buffer pool.
     pub pool: PoolKind,
-    /// When buffers return to the pool.
-    pub fossil: FossilCollection,
+    /// Partitioned pools: whether buffers return as soon as their events were processed.
+    pub on_the_fly: bool,
     /// Bytes of event buffers, of all workers together.
     pub memory: u64,
     /// How a worker fetches a message that it has received.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use warpline::{
     AnyModel, ConfigError, Only, Simulation, TimeWarp,
-    settings::PoolKind,
+    settings::{FlowControl, Instrumentation, Pool, PoolKind},
     trace::{BufferAccess, BufferAction, BufferTrace},
 };
 use warpline_models::{
@@ -175,14 +175,14 @@ pub fn replay(run: &BufferRun, machines: &[MachineParams]) -> Result<Vec<Replaye
     let sink = Arc::clone(&player);
     let engine = TimeWarp {
         workers: run.workers,
-        in_turn: true,
+        instrumentation: Instrumentation {
+            trace: Some(BufferTrace::new(move |access| lock(&sink).play(access))),
+            ..Instrumentation::IN_TURN
+        },
         batch: 1,
         gvt_interval: NEVER,
-        throttle: false,
-        free_fractions: [0.0; 2],
-        pool: run.pool.into(),
-        fossil_collection: run.fossil,
-        trace: Some(BufferTrace::new(move |access| lock(&sink).play(access))),
+        flow_control: FlowControl::OFF,
+        pool: if run.on_the_fly { Pool::ON_THE_FLY } else { run.pool.into() },
         ..TimeWarp::default()
     };
     let simulation = simulation.engine(engine).seed(run.seed).end(run.end);
@@ -223,16 +223,14 @@ fn lock(player: &Mutex<Player>) -> MutexGuard<'_, Player> {
 mod tests {
     use warpline_models::phold::PholdParams;
 
-    use warpline::settings::FossilCollection;
-
     use super::*;
     use crate::machine::Protocol;
 
     fn run(pool: PoolKind, memory: u64) -> BufferRun {
         let model =
             PholdParams { lps: 64, population: 128, payload: 1000, ..PholdParams::default() };
-        let (fossil, fetch) = (FossilCollection::default(), Fetch::Exclusive);
-        BufferRun { model, end: 1_000.0, seed: 1, workers: 8, pool, fossil, memory, fetch }
+        let (on_the_fly, fetch) = (false, Fetch::Exclusive);
+        BufferRun { model, end: 1_000.0, seed: 1, workers: 8, pool, on_the_fly, memory, fetch }
     }
 
     fn replayed(run: &BufferRun, params: MachineParams) -> Replayed {

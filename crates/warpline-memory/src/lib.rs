@@ -41,7 +41,8 @@ pub use numa::{
     unrouted,
 };
 pub use pool::{
-    BUFFERS_MAX, PairSizes, Pool, PoolKind, PoolPlan, Quota, Stamp, Ticket, UnknownPool, Worth,
+    BUFFERS_MAX, PairSizes, Parts, Pool, PoolKind, PoolPlan, Quota, Stamp, Ticket, UnknownPool,
+    Worth,
 };
 pub use prefetch::prefetch;
 pub use ring::{Consumer, Producer, ring};

@@ -17,7 +17,7 @@ use std::{
 
 use warpline::{
     AnyModel, Balance, Conservative, Engine, Simulation, Speculative, TimeWarp, Width,
-    settings::{EngineKind, MailQueue, PoolKind},
+    settings::{EngineKind, Instrumentation, MailQueue, Numa, PoolKind},
 };
 use warpline_circuits::{
     generate::Generator,
@@ -104,17 +104,18 @@ const PAGE: f64 = 256.0;
 fn a_longer_run_allocates_no_more() {
     let time_warp = |workers| {
         let with = move |&pool: &PoolKind| {
-            let as_if_many = true;
-            TimeWarp { workers, pool: pool.into(), as_if_many, ..TimeWarp::default() }.into()
+            let (pool, instrumentation) = (pool.into(), Instrumentation::AS_IF_MANY);
+            TimeWarp { workers, pool, instrumentation, ..TimeWarp::default() }.into()
         };
         PoolKind::ALL.iter().map(with)
     };
     let parallel = [1, 2].into_iter().flat_map(time_warp);
     // Load sharing on, and no LP that moves: between two moves nothing is taken.
     let balance = Balance::Randomly(0.0);
-    let sharing = MailQueue::ALL
-        .iter()
-        .map(|&mail| Engine::from(TimeWarp { workers: 2, balance, mail, ..TimeWarp::default() }));
+    let sharing = MailQueue::ALL.iter().map(|&mail| {
+        let numa = Numa { mail, ..Numa::default() };
+        Engine::from(TimeWarp { workers: 2, balance, numa, ..TimeWarp::default() })
+    });
     // Each leg allocates, so there is only one.
     let balance = Balance::Off;
     let conservative = || {

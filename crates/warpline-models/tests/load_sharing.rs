@@ -5,9 +5,7 @@ use std::ops::ControlFlow;
 
 use warpline::{
     AnyModel, Auto, Balance, Conservative, Engine, Sequential, Simulation, Speculative, TimeWarp,
-    WorkerLimit,
-    digest::CommitDigest,
-    settings::{FossilCollection, Pool},
+    WorkerLimit, digest::CommitDigest, settings::Pool,
 };
 use warpline_models::{
     catalog::ModelParams, hypercube::HypercubeParams, pcs::PcsParams, phold::PholdParams,
@@ -35,14 +33,13 @@ fn hot(hot_period: f64) -> PholdParams {
 
 fn engines(workers: usize, balance: Balance) -> [Engine; 5] {
     let pin = false;
-    let (pool, fossil_collection) = (Pool::PARTITIONED, FossilCollection::OnTheFly);
     let time_warp = TimeWarp { workers, pin, balance, ..TimeWarp::default() };
     [
         Speculative { workers, pin, balance, ..Speculative::default() }.into(),
         Conservative { workers, pin, balance, ..Conservative::default() }.into(),
         Auto { workers, pin, balance, ..Auto::default() }.into(),
         time_warp.clone().into(),
-        TimeWarp { pool, fossil_collection, ..time_warp }.into(),
+        TimeWarp { pool: Pool::ON_THE_FLY, ..time_warp }.into(),
     ]
 }
 

@@ -10,7 +10,7 @@ use warpline::{
     AnyModel, Auto, Balance, Conservative, Engine, Report, Simulation, Speculative, TimeWarp,
     any_model::AnyOutput,
     nodes::NodeAllocator,
-    settings::{CheckpointInterval, MemoryPlacement, StateSaving},
+    settings::{CheckpointInterval, MemoryPlacement, Numa, StateSaving},
 };
 use warpline_models::{
     catalog::{ModelParams, Parameters},
@@ -30,11 +30,15 @@ fn engines(memory_placement: MemoryPlacement, pin: bool) -> Vec<Engine> {
     let workers = 2;
     let saving = StateSaving::Copy { interval: CheckpointInterval::Every(3) };
     let balance = Balance::Randomly(0.1);
-    let time_warp = TimeWarp { workers, pin, memory_placement, ..TimeWarp::default() };
+    let numa = Numa::new(memory_placement);
+    let time_warp = TimeWarp { workers, pin, numa, ..TimeWarp::default() };
     let time_warps =
         [TimeWarp { saving, gvt_interval: 100, balance, ..time_warp.clone() }, time_warp];
     if memory_placement == MemoryPlacement::Lp {
-        let daemons = |time_warp| TimeWarp { migration_daemons: 2, ..time_warp };
+        let daemons = |time_warp: TimeWarp| TimeWarp {
+            numa: Numa { migration_daemons: 2, ..time_warp.numa },
+            ..time_warp
+        };
         return time_warps.map(daemons).map(Engine::from).to_vec();
     }
     let [moving, time_warp] = time_warps.map(Engine::from);

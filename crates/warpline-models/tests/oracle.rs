@@ -25,7 +25,8 @@ use warpline::{
     digest::CommitDigest,
     pending::PendingKind,
     settings::{
-        CheckpointInterval, EngineKind, FossilCollection, MailQueue, Pool, PoolKind, StateSaving,
+        CheckpointInterval, EngineKind, FlowControl, Instrumentation, MailQueue, Numa, Pool,
+        PoolKind, StateSaving,
     },
 };
 use warpline_models::{
@@ -40,7 +41,7 @@ struct Policy {
     workers: usize,
     batch: usize,
     saving: StateSaving,
-    fossil: FossilCollection,
+    on_the_fly: bool,
     pending: PendingKind,
     gvt_interval: usize,
     window: f64,
@@ -79,15 +80,18 @@ impl Run {
                 workers: policy.workers,
                 batch: policy.batch,
                 saving: policy.saving,
-                fossil_collection: policy.fossil,
                 gvt_interval: policy.gvt_interval,
                 window: policy.window,
                 pending: policy.pending,
-                throttle: policy.throttle,
+                flow_control: FlowControl { throttle: policy.throttle, ..FlowControl::default() },
                 balance: policy.balance,
-                mail: policy.mail,
-                as_if_many: policy.as_if_many,
+                numa: Numa { mail: policy.mail, ..Numa::default() },
+                instrumentation: Instrumentation {
+                    as_if_many: policy.as_if_many,
+                    ..Instrumentation::default()
+                },
                 pool: match policy.pool {
+                    _ if policy.on_the_fly => Pool::ON_THE_FLY,
                     PoolKind::Receiver => Pool::Receiver { local_pool: policy.batch == 1 },
                     other => other.into(),
                 },
@@ -148,7 +152,7 @@ fn policies(reversible: bool) -> Vec<Policy> {
                         workers,
                         batch,
                         saving,
-                        fossil: FossilCollection::Block,
+                        on_the_fly: false,
                         pending: PendingKind::ALL[turn % PendingKind::ALL.len()],
                         gvt_interval: [16, 256, 1024][turn % 3],
                         window: [f64::INFINITY, f64::INFINITY, 1.0, 0.1][turn / 2 % 4],
@@ -163,9 +167,8 @@ fn policies(reversible: bool) -> Vec<Policy> {
             }
         }
     }
-    // On-the-fly fossil collection is for one pool.
-    let (pool, fossil) = (PoolKind::Partitioned, FossilCollection::OnTheFly);
-    let more: Vec<_> = all.iter().step_by(4).map(|&one| Policy { pool, fossil, ..one }).collect();
+    let on_the_fly = true;
+    let more: Vec<_> = all.iter().step_by(4).map(|&one| Policy { on_the_fly, ..one }).collect();
     all.extend(more);
     all
 }
@@ -210,7 +213,8 @@ fn one_worker_works_as_the_sequential_engine_does() {
             Simulation::new(model).engine(engine).end(case.end).run().expect("a run without errors")
         };
         let time_warp = TimeWarp { workers: 1, ..TimeWarp::default() };
-        let many = run(TimeWarp { as_if_many: true, ..time_warp.clone() }.into());
+        let instrumentation = Instrumentation::AS_IF_MANY;
+        let many = run(TimeWarp { instrumentation, ..time_warp.clone() }.into());
         let (alone, sequential) = (run(time_warp.into()), run(Sequential::default().into()));
         assert_eq!((alone.engine, alone.workers), (EngineKind::TimeWarp, 1));
         assert_eq!((alone.digest, many.digest), (sequential.digest, sequential.digest));

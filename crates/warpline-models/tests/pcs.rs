@@ -6,6 +6,7 @@ use common::Sends;
 use warpline::{
     EventKey, LogicalProcess, LpId, Model, TimeWarp, VirtualTime,
     replication::{Estimate, Replications},
+    settings::Instrumentation,
 };
 use warpline_models::pcs::{Cell, Grid, Mobility, Pcs, PcsMessage, PcsOutput, PcsParams, Topology};
 
@@ -376,7 +377,8 @@ fn most_events_stay_with_their_worker() {
         ..PcsParams::default()
     };
     let run = |grain, workers| {
-        let engine = TimeWarp { workers, in_turn: true, ..TimeWarp::default() };
+        let instrumentation = Instrumentation::IN_TURN;
+        let engine = TimeWarp { workers, instrumentation, ..TimeWarp::default() };
         typed::simulation(params(grain)).engine(engine).end(4.0).run().expect("a run")
     };
     let (busy, idle) = (run(1_000, 4), run(0, 4));

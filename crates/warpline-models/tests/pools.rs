@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use warpline::{
     AnyModel, Engine, RunError, Sequential, Simulation, TimeWarp,
     digest::CommitDigest,
-    settings::PoolKind,
+    settings::{Instrumentation, PoolKind},
     trace::{BufferAccess, BufferAction, BufferTrace},
 };
 use warpline_models::{
@@ -51,8 +51,9 @@ fn traced(pool: PoolKind) -> ((CommitDigest, u64, u64), Vec<BufferAccess>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&seen);
     let trace = BufferTrace::new(move |access| sink.lock().unwrap().push(access));
-    let (pool, trace) = (pool.into(), Some(trace));
-    let parallel = TimeWarp { workers: 4, pool, in_turn: true, trace, ..TimeWarp::default() };
+    let instrumentation = Instrumentation { trace: Some(trace), ..Instrumentation::IN_TURN };
+    let pool = pool.into();
+    let parallel = TimeWarp { workers: 4, pool, instrumentation, ..TimeWarp::default() };
     let result = run(64, parallel);
     let seen = std::mem::take(&mut *seen.lock().unwrap());
     (result, seen)

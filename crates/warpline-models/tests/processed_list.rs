@@ -6,7 +6,7 @@
 
 use warpline::{
     Simulation, TimeWarp,
-    settings::{CheckpointInterval, FossilCollection, Pool, StateSaving},
+    settings::{CheckpointInterval, Instrumentation, Pool, StateSaving},
 };
 use warpline_models::{catalog::Parameters, phold::PholdParams};
 
@@ -21,15 +21,14 @@ fn the_processed_list_stays_short() {
         StateSaving::Reverse,
     ];
     for saving in savings {
-        for &fossil_collection in FossilCollection::ALL {
+        for pool in [Pool::PARTITIONED, Pool::ON_THE_FLY] {
             for workers in [1, 2] {
                 let phold = params.clone().model().expect("the parameters are valid");
                 let engine = TimeWarp {
                     workers,
                     saving,
-                    fossil_collection,
-                    pool: Pool::PARTITIONED,
-                    as_if_many: true,
+                    pool: pool.clone(),
+                    instrumentation: Instrumentation::AS_IF_MANY,
                     ..TimeWarp::default()
                 };
                 let mut simulation = Simulation::new(phold).engine(engine).end(400.0);
@@ -44,7 +43,7 @@ fn the_processed_list_stays_short() {
                 let enough = if is_near { 2 * 512 } else { 4 * 1024 + 64 * 64 + 4096 };
                 assert!(
                     peak <= enough && report.committed_events > 5 * enough,
-                    "{saving:?}, {fossil_collection}, {workers} worker(s): {peak} records at the \
+                    "{saving:?}, {pool:?}, {workers} worker(s): {peak} records at the \
                      peak of {} events",
                     report.committed_events
                 );

@@ -13,7 +13,7 @@ use warpline::{
     AnyModel, Engine, RunError, Simulation, TimeWarp,
     digest::CommitDigest,
     settings::{
-        Aggregation, CheckpointInterval, EngineKind, FossilCollection, PoolKind, StateSaving,
+        Aggregation, CheckpointInterval, EngineKind, Instrumentation, Pool, PoolKind, StateSaving,
     },
 };
 use warpline_models::{
@@ -31,7 +31,7 @@ struct Policy {
     seed: u64,
     batch: usize,
     saving: StateSaving,
-    fossil: FossilCollection,
+    on_the_fly: bool,
     gvt_interval: usize,
     window: f64,
     pool: PoolKind,
@@ -76,14 +76,15 @@ impl Run {
                 workers: policy.workers,
                 batch: policy.batch,
                 saving: policy.saving,
-                fossil_collection: policy.fossil,
                 gvt_interval: policy.gvt_interval,
                 window: policy.window,
-                pool: policy.pool.into(),
+                pool: if policy.on_the_fly { Pool::ON_THE_FLY } else { policy.pool.into() },
                 aggregation: policy.aggregation,
-                in_turn: policy.in_turn,
                 // The bytes of an event are found on one rank.
-                as_if_many: true,
+                instrumentation: Instrumentation {
+                    in_turn: policy.in_turn,
+                    ..Instrumentation::AS_IF_MANY
+                },
                 pin: false,
                 ..TimeWarp::default()
             }
@@ -171,7 +172,7 @@ fn policies(reversible: bool) -> Vec<Policy> {
                         seed: 1 + turn as u64 / 7 % 3,
                         batch: [1, 16, 64][turn / 5 % 3],
                         saving,
-                        fossil: FossilCollection::Block,
+                        on_the_fly: false,
                         gvt_interval: [16, 256, 1024][turn % 3],
                         window: [f64::INFINITY, f64::INFINITY, 1.0, 0.1][turn / 2 % 4],
                         pool,
@@ -187,9 +188,8 @@ fn policies(reversible: bool) -> Vec<Policy> {
             }
         }
     }
-    // On-the-fly fossil collection is for one pool.
-    let (pool, fossil) = (PoolKind::Partitioned, FossilCollection::OnTheFly);
-    let more: Vec<_> = all.iter().step_by(5).map(|&one| Policy { pool, fossil, ..one }).collect();
+    let on_the_fly = true;
+    let more: Vec<_> = all.iter().step_by(5).map(|&one| Policy { on_the_fly, ..one }).collect();
     all.extend(more);
     all
 }

@@ -24,7 +24,8 @@ use std::{
 
 use warpline::{
     Conservative, Context, Engine, EventKey, Io, IoContext, LogicalProcess, LpId, Model,
-    Simulation, TimeWarp, VirtualTime, settings::EngineKind,
+    Simulation, TimeWarp, VirtualTime,
+    settings::{EngineKind, FlowControl},
 };
 
 /// The model. All times are in minutes.
@@ -151,7 +152,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let engine = match engine {
         EngineKind::TimeWarp => {
             let time_barrier = Some(first_barrier);
-            TimeWarp { workers, time_barrier, ..TimeWarp::default() }.into()
+            let flow_control = FlowControl { time_barrier, ..FlowControl::default() };
+            TimeWarp { workers, flow_control, ..TimeWarp::default() }.into()
         }
         EngineKind::Conservative => Conservative { workers, ..Conservative::default() }.into(),
         other => Engine::from(other),

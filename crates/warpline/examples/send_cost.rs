@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use warpline::{
     Conservative, Context, Engine, LogicalProcess, LpId, Model, Only, Sequential, Simulation,
-    TimeWarp, VirtualTime,
+    TimeWarp, VirtualTime, settings::Instrumentation,
 };
 
 const LPS: usize = 64;
@@ -132,7 +132,8 @@ fn run<const SIZE: usize>(engine: Engine, in_place: bool, written: usize) -> f64
 
 /// Time Warp that computes GVT so often that the buffers in use stay in the cache.
 fn time_warp(workers: usize) -> TimeWarp {
-    TimeWarp { workers, as_if_many: true, batch: 8, gvt_interval: 32, ..TimeWarp::default() }
+    let instrumentation = Instrumentation::AS_IF_MANY;
+    TimeWarp { workers, instrumentation, batch: 8, gvt_interval: 32, ..TimeWarp::default() }
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -164,7 +165,7 @@ fn rows<const SIZE: usize>() {
 
 fn one<const SIZE: usize>(in_place: bool, part: bool) {
     // On this thread: callgrind does not know what binds another one to its core.
-    let engine = TimeWarp { in_turn: true, ..time_warp(1) };
+    let engine = TimeWarp { instrumentation: Instrumentation::IN_TURN, ..time_warp(1) };
     let ns = run::<SIZE>(engine.into(), in_place, if part { SIZE / 16 } else { SIZE });
     println!("{ns:.0} ns per event");
 }

@@ -128,6 +128,5 @@ use monitor::Monitor;
 use pending::PendingKind;
 use report::{Details, Totals};
 use settings::{
-    CheckpointInterval, EngineKind, FossilCollection, Placement, StateSaving, StateSavingKind,
-    SynchronizationKind,
+    CheckpointInterval, EngineKind, Placement, StateSaving, StateSavingKind, SynchronizationKind,
 };

@@ -19,7 +19,7 @@ use std::{
 use event_log::Office;
 use warpline::{
     Engine, ModelError, Only, Report, RunError, Sequential, Simulation, Speculative, TimeWarp,
-    VirtualTime, Width, error::Fault, pending::PendingKind,
+    VirtualTime, Width, error::Fault, pending::PendingKind, settings::FlowControl,
 };
 
 const END: f64 = 100.0;
@@ -68,7 +68,8 @@ fn on_time_warp(room: usize, mut check: impl FnMut(Result<Report<u64>, RunError>
     let first_barrier = VirtualTime::new(WINDOW).ok();
     for workers in [1, 2, 3, 8] {
         for (batch, time_barrier) in [(1, None), (16, None), (16, first_barrier)] {
-            let engine = TimeWarp { workers, batch, time_barrier, ..TimeWarp::default() };
+            let flow_control = FlowControl { time_barrier, ..FlowControl::default() };
+            let engine = TimeWarp { workers, batch, flow_control, ..TimeWarp::default() };
             let (run, log) = run_with(room, engine);
             check(run, log, &format!("{workers} workers, batch {batch}, {time_barrier:?}"));
         }

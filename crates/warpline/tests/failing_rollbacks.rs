@@ -12,7 +12,7 @@ use warpline::{
     Context, LogicalProcess, LpId, Model, ModelError, Only, Reversal, RunError, Simulation,
     TimeWarp, VirtualTime,
     error::Fault,
-    settings::{CheckpointInterval, StateSaving},
+    settings::{CheckpointInterval, Instrumentation, StateSaving},
 };
 
 /// Processes that send each other events at random.
@@ -82,7 +82,8 @@ impl LogicalProcess for Member {
 
 /// The panic that the run ends with.
 fn panic_of(crowd: Crowd, saving: StateSaving) -> String {
-    let engine = TimeWarp { workers: 3, in_turn: true, saving, ..TimeWarp::default() };
+    let instrumentation = Instrumentation::IN_TURN;
+    let engine = TimeWarp { workers: 3, instrumentation, saving, ..TimeWarp::default() };
     let run = Simulation::new(Only::<TimeWarp, _>::new(crowd)).engine(engine).end(50.0).run();
     let RunError::Model(ModelError { fault, place }) = run.expect_err("it fails") else {
         panic!("not a mistake of the model")
@@ -96,7 +97,8 @@ fn panic_of(crowd: Crowd, saving: StateSaving) -> String {
 fn a_reverse_handler_that_panics() {
     let sound = Crowd { reverse_fails: false, calls: None };
     let saving = StateSaving::Reverse;
-    let engine = TimeWarp { workers: 3, in_turn: true, saving, ..TimeWarp::default() };
+    let instrumentation = Instrumentation::IN_TURN;
+    let engine = TimeWarp { workers: 3, instrumentation, saving, ..TimeWarp::default() };
     let run = Simulation::new(Only::<TimeWarp, _>::new(sound)).engine(engine).end(50.0).run();
     let report = run.expect("it runs");
     assert!(report.totals.rolled_back_events > 0, "the test needs rollbacks");

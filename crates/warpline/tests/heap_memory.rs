@@ -23,7 +23,7 @@ use warpline::{
     Context, Engine, HeapMemory, LogicalProcess, LpId, Model, Report, RunError, Sequential,
     Simulation, TimeWarp, TrackedVec, VirtualTime,
     digest::mix,
-    settings::{FossilCollection, Pool, PoolKind},
+    settings::{FlowControl, Instrumentation, Pool, PoolKind},
     state::{Undo, heap_block},
 };
 
@@ -189,25 +189,23 @@ fn heap_memory_stays_within_the_limit() {
         // In turn and with long batches, workers run far ahead of each other.
         let ahead = TimeWarp {
             workers: 3,
-            in_turn: true,
+            instrumentation: Instrumentation::IN_TURN,
             batch: 1000,
-            throttle: false,
+            flow_control: FlowControl { throttle: false, ..FlowControl::default() },
             ..TimeWarp::default()
         };
         let (unlimited, report) = measured(model, ahead.clone().into(), None);
         assert_eq!(report.expect("sound").digest, expected);
         assert!(unlimited > 4 * MEMORY as usize, "{unlimited} bytes without a limit");
-        let on_the_fly = (PoolKind::Partitioned, FossilCollection::OnTheFly);
-        let pools = PoolKind::ALL.iter().map(|&pool| (pool, FossilCollection::Block));
-        let pools = pools.chain([on_the_fly]);
-        for ((pool, fossil), in_turn) in pools.flat_map(|pool| [(pool, true), (pool, false)]) {
-            let (pool, fossil_collection) = (Pool::from(pool), fossil);
-            let engine = TimeWarp { pool, fossil_collection, in_turn, ..ahead.clone() };
+        let pools = PoolKind::ALL.iter().map(|&pool| pool.into()).chain([Pool::ON_THE_FLY]);
+        for (pool, in_turn) in pools.flat_map(|pool| [(pool.clone(), true), (pool, false)]) {
+            let instrumentation = Instrumentation { in_turn, ..Instrumentation::default() };
+            let engine = TimeWarp { pool: pool.clone(), instrumentation, ..ahead.clone() };
             let (limited, report) = measured(model, engine.into(), Some(MEMORY));
-            let report = report.unwrap_or_else(|error| panic!("{pool:?}, {fossil}: {error}"));
-            assert_eq!(report.digest, expected, "{pool:?}, {fossil}");
+            let report = report.unwrap_or_else(|error| panic!("{pool:?}: {error}"));
+            assert_eq!(report.digest, expected, "{pool:?}");
             let peak = report.peak_buffer_bytes;
-            assert!(peak <= MEMORY, "{pool:?}, {fossil}: {peak}");
+            assert!(peak <= MEMORY, "{pool:?}: {peak}");
             assert!(matches!(report.details.heap_memory, HeapMemory::Counted(_)), "{pool:?}");
             // On threads it depends on the system which lists double, and when.
             let besides = if in_turn { BESIDES } else { MEMORY as usize / 2 };

@@ -23,7 +23,7 @@ use warpline::{
     digest::{CommitDigest, LpDigest},
     error::Fault,
     pending::PendingKind,
-    settings::{EngineKind, FossilCollection, Pool, StateSavingKind},
+    settings::{EngineKind, Pool, StateSavingKind},
 };
 
 const SEED: u64 = 3;
@@ -244,11 +244,8 @@ impl Settings {
         match kind {
             EngineKind::Sequential => Sequential { pending }.into(),
             EngineKind::TimeWarp => {
-                let (pool, fossil_collection) = match workers % 2 {
-                    0 => (Pool::PARTITIONED, FossilCollection::OnTheFly),
-                    _ => (Pool::default(), FossilCollection::Block),
-                };
-                let defaults = TimeWarp { pool, fossil_collection, ..TimeWarp::default() };
+                let pool = if workers % 2 == 0 { Pool::ON_THE_FLY } else { Pool::default() };
+                let defaults = TimeWarp { pool, ..TimeWarp::default() };
                 TimeWarp { workers, batch, gvt_interval, saving, pending, ..defaults }.into()
             }
             EngineKind::Speculative => {

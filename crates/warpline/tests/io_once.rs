@@ -13,8 +13,9 @@ use std::sync::{Arc, Mutex};
 
 use warpline::{
     Conservative, Context, Engine, Io, IoContext, LogicalProcess, LpId, Model, ModelError, Report,
-    RunError, Sequential, Simulation, Speculative, TimeWarp, VirtualTime, error::Fault,
-    settings::PoolKind,
+    RunError, Sequential, Simulation, Speculative, TimeWarp, VirtualTime,
+    error::Fault,
+    settings::{FlowControl, Instrumentation, PoolKind},
 };
 
 const LPS: usize = 6;
@@ -157,19 +158,21 @@ fn handlers_run_once() {
     assert!(calls.len() > 100, "{} announcements", calls.len());
     let events = expected.peak_buffer_bytes / event_bytes(Sequential::default());
     for workers in [2, 3, 6] {
-        let engine = TimeWarp { workers, throttle: false, ..TimeWarp::default() };
+        let flow_control = FlowControl { throttle: false, ..FlowControl::default() };
+        let engine = TimeWarp { workers, flow_control, ..TimeWarp::default() };
         let memory = (events + ECHOES as u64 + 2 * workers as u64) * event_bytes(engine.clone());
-        for &pool in PoolKind::ALL {
+        for &kind in PoolKind::ALL {
             for in_turn in [true, false] {
-                let pool = pool.into();
-                let engine = TimeWarp { pool, in_turn, ..engine.clone() };
+                let pool = kind.into();
+                let instrumentation = Instrumentation { in_turn, ..Instrumentation::default() };
+                let engine = TimeWarp { pool, instrumentation, ..engine.clone() };
                 let model = Announcers::new(ECHOES);
                 let report = run(&model, engine, Some(memory))
-                    .unwrap_or_else(|error| panic!("{pool:?}, {workers} workers: {error}"));
-                assert_eq!(report.digest, expected.digest, "{pool:?}, {workers} workers");
+                    .unwrap_or_else(|error| panic!("{kind}, {workers} workers: {error}"));
+                assert_eq!(report.digest, expected.digest, "{kind}, {workers} workers");
                 assert!(
                     model.sorted_calls() == calls,
-                    "{} announcements were made {} times: {pool:?}, {workers} workers",
+                    "{} announcements were made {} times: {kind}, {workers} workers",
                     calls.len(),
                     model.calls.lock().expect("no handler panics").len()
                 );

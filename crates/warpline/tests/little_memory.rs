@@ -33,7 +33,7 @@ use flood::Flood;
 use hooked_phold::{HandlerCall, HookedPhold, Lines, simulation, truth};
 use warpline::{
     Engine, Model, Report, RunError, Sequential, TimeWarp,
-    settings::{FossilCollection, PoolKind},
+    settings::{FlowControl, Instrumentation, Pool, PoolKind},
 };
 
 const END: f64 = 600.0;
@@ -50,7 +50,7 @@ fn event_bytes<M: Model<Output: Debug> + 'static>(model: M, engine: impl Into<En
 
 /// Time Warp with this many workers, and the default settings.
 fn time_warp(workers: usize) -> TimeWarp {
-    TimeWarp { workers, as_if_many: true, ..TimeWarp::default() }
+    TimeWarp { workers, instrumentation: Instrumentation::AS_IF_MANY, ..TimeWarp::default() }
 }
 
 /// The result of the sequential engine, and the most events that are pending in it at a time.
@@ -76,7 +76,9 @@ fn wait_for_the_source(ticks: &AtomicU64) {
 fn a_flood_stays_within_its_banks() {
     let flood = Flood::new(|_| ());
     let (expected, peak) = sequential(&flood);
-    let engine = TimeWarp { in_turn: true, batch: 1000, throttle: false, ..time_warp(3) };
+    let flow_control = FlowControl { throttle: false, ..FlowControl::default() };
+    let instrumentation = Instrumentation::IN_TURN;
+    let engine = TimeWarp { instrumentation, batch: 1000, flow_control, ..time_warp(3) };
     let unlimited = watchdog::run(simulation(flood).engine(engine).end(END)).expect("sound");
     assert_eq!(unlimited.digest, expected.digest);
     let events = unlimited.peak_buffer_bytes / event_bytes(Flood::new(|_| ()), time_warp(3));
@@ -87,16 +89,18 @@ fn a_flood_stays_within_its_banks() {
         let (expected, peak) = sequential(&flood);
         for (workers, in_turn) in [1, 2, 4, 8].into_iter().flat_map(|n| [(n, true), (n, false)]) {
             for &pool in PoolKind::ALL {
-                let fossil = match pool {
-                    PoolKind::Partitioned if round == 0 => FossilCollection::OnTheFly,
-                    _ => FossilCollection::Block,
+                let pool = match pool {
+                    PoolKind::Partitioned if round == 0 => Pool::ON_THE_FLY,
+                    other => other.into(),
                 };
                 let events = peak + 2 * workers as u64 + 8;
                 let engine = TimeWarp {
-                    in_turn,
-                    fossil_collection: fossil,
-                    pool: pool.into(),
-                    few_buffers: [0, 5][round],
+                    instrumentation: Instrumentation { in_turn, ..Instrumentation::AS_IF_MANY },
+                    pool: pool.clone(),
+                    flow_control: FlowControl {
+                        few_buffers: [0, 5][round],
+                        ..FlowControl::default()
+                    },
                     ..time_warp(workers)
                 };
                 let memory = events * event_bytes(Flood::new(|_| ()), engine.clone());
@@ -104,9 +108,9 @@ fn a_flood_stays_within_its_banks() {
                     .engine(engine)
                     .memory(memory)
                     .end(END);
-                let report =
-                    watchdog::run(run).unwrap_or_else(|error| panic!("{pool}, {workers}: {error}"));
-                let what = format!("{workers} workers, {pool}, {fossil}, {answers} answers");
+                let report = watchdog::run(run)
+                    .unwrap_or_else(|error| panic!("{pool:?}, {workers}: {error}"));
+                let what = format!("{workers} workers, {pool:?}, {answers} answers");
                 assert_eq!(report.digest, expected.digest, "{what}");
                 assert_eq!(report.output, expected.output, "{what}");
                 let peak = report.peak_buffer_bytes;
@@ -125,10 +129,10 @@ fn a_worker_with_few_buffers_asks_for_gvt() {
     let (expected, peak) = sequential(&flood);
     let cut_off = |few_buffers| {
         let engine = TimeWarp {
-            in_turn: true,
+            instrumentation: Instrumentation { in_turn: true, ..Instrumentation::AS_IF_MANY },
             batch: 1,
             gvt_interval: 1 << 24,
-            few_buffers,
+            flow_control: FlowControl { few_buffers, ..FlowControl::default() },
             ..time_warp(1)
         };
         let memory = (2 * peak + 64) * event_bytes(Flood::new(|_| ()), time_warp(1));

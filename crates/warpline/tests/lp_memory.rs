@@ -12,7 +12,7 @@ use warpline::{
     Balance, ConfigError, Context, Engine, LogicalProcess, LpId, Model, RunError, Sequential,
     Simulation, Speculative, TimeWarp, VirtualTime,
     nodes::NodeAllocator,
-    settings::{CheckpointInterval, MemoryPlacement, StateSaving},
+    settings::{CheckpointInterval, Instrumentation, MemoryPlacement, Numa, StateSaving},
 };
 
 #[global_allocator]
@@ -128,13 +128,15 @@ fn time_warps() -> Vec<TimeWarp> {
             // Threads come as they like; workers that take turns roll back in every run.
             all.extend([false, true].map(|in_turn| TimeWarp {
                 workers: 3,
-                in_turn,
+                instrumentation: Instrumentation { in_turn, ..Instrumentation::default() },
                 saving: StateSaving::Copy { interval },
                 balance,
                 gvt_interval: 40,
-                memory_placement: MemoryPlacement::Lp,
-                migration_daemons: 2,
-                migration_period: Duration::from_millis(1),
+                numa: Numa {
+                    migration_daemons: 2,
+                    migration_period: Duration::from_millis(1),
+                    ..Numa::new(MemoryPlacement::Lp)
+                },
                 ..TimeWarp::default()
             }));
         }
@@ -156,7 +158,7 @@ fn lps_share_no_page() {
         *pages() = Some(BTreeMap::new());
         let (digest, output, undone) = run(engine.clone());
         assert_eq!((digest, output), (oracle.0, oracle.1), "{engine:?}");
-        assert!(undone > 0 || !engine.in_turn, "nothing was rolled back");
+        assert!(undone > 0 || !engine.instrumentation.in_turn, "nothing was rolled back");
         let pages = pages().take().expect("it was there before");
         assert!(pages.len() >= LPS, "{} pages", pages.len());
         assert_eq!(warpline_memory::segments_in_use(), before, "{engine:?}");
@@ -176,9 +178,10 @@ fn what_makes_no_sense_is_refused() {
     };
     let engine = Speculative { memory_placement, ..Speculative::default() };
     assert_eq!(refused(engine.into()), "memory-placement");
-    let engine = TimeWarp { migration_daemons: 1, workers: 2, ..TimeWarp::default() };
-    assert_eq!(refused(engine.into()), "migration-daemons");
-    let migration_period = Duration::ZERO;
-    let engine = TimeWarp { memory_placement, migration_period, ..TimeWarp::default() };
-    assert_eq!(refused(engine.into()), "migration-period");
+    let numa = Numa { migration_daemons: 1, ..Numa::default() };
+    let engine = TimeWarp { numa, ..TimeWarp::default() };
+    assert_eq!(refused(engine.into()), "migration daemons");
+    let numa = Numa { migration_period: Duration::ZERO, ..Numa::new(memory_placement) };
+    let engine = TimeWarp { numa, ..TimeWarp::default() };
+    assert_eq!(refused(engine.into()), "migration period");
 }

@@ -51,7 +51,7 @@ use warpline::{
     Simulation, Speculative, TimeWarp, Width,
     error::Fault,
     pending::PendingKind,
-    settings::{CheckpointInterval, FossilCollection, Pool, StateSaving},
+    settings::{CheckpointInterval, Instrumentation, Pool, StateSaving},
 };
 
 fn mistake() -> impl Strategy<Value = Mistake> {
@@ -157,25 +157,22 @@ fn time_warp() -> impl Strategy<Value = TimeWarp> {
     );
     let window = select(&[f64::INFINITY, f64::INFINITY, 0.0, 2.0][..]);
     let balance = select(&[Balance::Off, Balance::Randomly(0.2)][..]);
-    let policies = (select(FossilCollection::ALL), 1..=4_u32, balance);
+    let pool = prop_oneof![Just(Pool::default()), Just(Pool::ON_THE_FLY)];
+    let policies = (pool, 1..=4_u32, balance);
     (numbers, window, policies, any::<bool>()).prop_map(
         |(numbers, window, policies, as_if_many)| {
             let (workers, batch, gvt_interval) = numbers;
-            let (fossil_collection, every, balance) = policies;
+            let (pool, every, balance) = policies;
             let saving = StateSaving::Copy { interval: CheckpointInterval::Every(every) };
             TimeWarp {
                 workers,
                 batch,
                 gvt_interval,
                 window,
-                fossil_collection,
-                pool: match fossil_collection {
-                    FossilCollection::OnTheFly => Pool::PARTITIONED,
-                    FossilCollection::Block => Pool::default(),
-                },
+                pool,
                 saving,
                 balance,
-                as_if_many,
+                instrumentation: Instrumentation { as_if_many, ..Instrumentation::default() },
                 ..TimeWarp::default()
             }
         },

@@ -17,7 +17,7 @@ use warpline::{
     Conservative, Context, Engine, LogicalProcess, LpId, Model, Sequential, Simulation,
     Speculative, TimeWarp, VirtualTime,
     digest::mix,
-    settings::{CheckpointInterval, StateSaving, SynchronizationKind},
+    settings::{CheckpointInterval, Instrumentation, StateSaving, SynchronizationKind},
 };
 
 const LPS: usize = 16;
@@ -150,13 +150,18 @@ impl LogicalProcess for Node {
 }
 
 fn engines() -> Vec<Engine> {
-    let ahead = TimeWarp { workers: 3, in_turn: true, batch: 200, ..TimeWarp::default() };
+    let ahead = TimeWarp {
+        workers: 3,
+        instrumentation: Instrumentation::IN_TURN,
+        batch: 200,
+        ..TimeWarp::default()
+    };
     let sparse = StateSaving::Copy { interval: CheckpointInterval::Every(5) };
     vec![
         Sequential::default().into(),
         ahead.clone().into(),
         TimeWarp { saving: sparse, ..ahead.clone() }.into(),
-        TimeWarp { in_turn: false, ..ahead }.into(),
+        TimeWarp { instrumentation: Instrumentation::default(), ..ahead }.into(),
         Speculative { workers: 2, ..Speculative::default() }.into(),
         Conservative { workers: 2, ..Conservative::default() }.into(),
         Conservative {
@@ -189,7 +194,8 @@ fn send_with_is_send() {
 /// In engines with buffers, messages are made for the first use of a buffer only.
 #[test]
 fn old_messages_are_written_over() {
-    let in_turn = TimeWarp { workers: 2, in_turn: true, ..TimeWarp::default() };
+    let instrumentation = Instrumentation::IN_TURN;
+    let in_turn = TimeWarp { workers: 2, instrumentation, ..TimeWarp::default() };
     for engine in [Engine::from(Sequential::default()), in_turn.into()] {
         let model = Words { in_place: true, sent: Arc::default() };
         let sent = Arc::clone(&model.sent);

@@ -38,33 +38,29 @@ use warpline::{
     Balance, Model, ModelError, Only, RunError, Simulation, Speculative, TimeWarp,
     digest::mix,
     monitor::{Activity, WorkerStatus},
-    settings::{FossilCollection, Pool},
+    settings::{FlowControl, Instrumentation, Pool},
 };
 
 const LPS: u32 = 16;
 const END: f64 = 100.0;
 const WORKERS: [usize; 4] = [1, 2, 4, 8];
 
-/// Every number of workers with both ways to collect fossils.
-fn policies() -> impl Iterator<Item = (usize, FossilCollection)> {
-    WORKERS.into_iter().flat_map(|w| FossilCollection::ALL.iter().map(move |&f| (w, f)))
+/// Every number of workers, with fossil collection in blocks and on the fly.
+fn policies() -> impl Iterator<Item = (usize, Pool)> {
+    WORKERS.into_iter().flat_map(|w| [(w, Pool::default()), (w, Pool::ON_THE_FLY)])
 }
 
 fn time_warp<M: Model>(
     model: M,
     workers: usize,
-    fossil_collection: FossilCollection,
+    pool: Pool,
 ) -> Simulation<'static, Only<Optimists, M>> {
     // Small batches and frequent rounds: more of everything that can go wrong.
     let (batch, gvt_interval) = (4, 64);
     // A worker alone must be able to be wrong, too.
-    let as_if_many = true;
-    let pool = match fossil_collection {
-        FossilCollection::OnTheFly => Pool::PARTITIONED,
-        FossilCollection::Block => Pool::default(),
-    };
-    let defaults = TimeWarp { pool, fossil_collection, ..TimeWarp::default() };
-    let engine = TimeWarp { workers, batch, gvt_interval, as_if_many, ..defaults };
+    let instrumentation = Instrumentation::AS_IF_MANY;
+    let defaults = TimeWarp { pool, ..TimeWarp::default() };
+    let engine = TimeWarp { workers, batch, gvt_interval, instrumentation, ..defaults };
     simulation(model).engine(engine)
 }
 
@@ -83,7 +79,7 @@ fn stall(at_most: Duration, go: impl Fn() -> bool) {
 fn mistakes_in_states_that_never_were() {
     let expected = simulation(HookedPhold::sound(LPS)).end(END).run().expect("a sound model");
     let known = Arc::new(truth(LPS, END));
-    for (workers, fossil) in policies() {
+    for (workers, pool) in policies() {
         let strange = Arc::new(AtomicU64::new(0));
         let (known, seen) = (Arc::clone(&known), Arc::clone(&strange));
         let model = HookedPhold::new(LPS, move |HandlerCall { lp, nth, hash, io }| {
@@ -102,9 +98,9 @@ fn mistakes_in_states_that_never_were() {
             }
             None
         });
-        let run = time_warp(model, workers, fossil).end(END);
+        let run = time_warp(model, workers, pool.clone()).end(END);
         let report = watchdog::run(run).expect("nothing goes wrong where it counts");
-        assert_eq!(report.digest, expected.digest, "{workers} workers, {fossil}");
+        assert_eq!(report.digest, expected.digest, "{workers} workers, {pool:?}");
         assert_eq!(report.output, expected.output);
         // A worker alone runs ahead, too, past the LPs that wait for blocking I/O events.
         assert!(strange.load(Ordering::Relaxed) > 0, "{workers} workers were never wrong");
@@ -151,18 +147,18 @@ fn the_first_mistake_in_virtual_time_is_the_error() {
         let lines = Lines::clone(&model.lines);
         let expected = error_of(simulation(model).end(END).run());
         let expected_lines = lines.lock().unwrap().clone();
-        for (workers, fossil) in policies() {
+        for (workers, pool) in policies() {
             let model = broken(mistakes, Duration::from_millis(5));
             let lines = Lines::clone(&model.lines);
-            let run = time_warp(model, workers, fossil).end(END);
+            let run = time_warp(model, workers, pool.clone()).end(END);
             let error = error_of(watchdog::run(run));
             let what = |error: &ModelError| {
                 (error.place.lp, error.place.event, error.fault.clone(), error.place.seed)
             };
-            assert_eq!(what(&error), what(&expected), "{workers} workers, {fossil}");
+            assert_eq!(what(&error), what(&expected), "{workers} workers, {pool:?}");
             assert!(error.place.worker < workers && error.place.engine == "timewarp", "{error}");
             let same = *lines.lock().unwrap() == expected_lines;
-            assert!(same, "{workers} workers, {fossil}: other lines before {error}");
+            assert!(same, "{workers} workers, {pool:?}: other lines before {error}");
         }
     }
 }
@@ -182,7 +178,7 @@ fn sixty_four_workers() {
         let end = 1_000.0 / f64::from(lps);
         let expected = simulation(HookedPhold::sound(lps)).end(end).run().expect("a sound model");
         let report =
-            watchdog::run(time_warp(HookedPhold::sound(lps), 64, FossilCollection::Block).end(end))
+            watchdog::run(time_warp(HookedPhold::sound(lps), 64, Pool::default()).end(end))
                 .expect("a sound model");
         assert_eq!(report.digest, expected.digest, "{lps} LPs");
         assert_eq!(report.output, expected.output);
@@ -206,7 +202,7 @@ fn workers_that_are_stopped() {
             }
             None
         });
-        let run = time_warp(model, workers, FossilCollection::Block).end(END);
+        let run = time_warp(model, workers, Pool::default()).end(END);
         let report = watchdog::run(run).expect("a sound model");
         assert_eq!(report.digest, expected.digest, "{workers} workers");
         assert_eq!(report.output, expected.output);
@@ -222,7 +218,7 @@ fn stopped_runs_are_beginnings() {
     const ENOUGH: usize = 400;
     // No two events are due at the same time, so that a time is enough to say where a run ends.
     let make = || HookedPhold { line_delay: 0.125, ..HookedPhold::sound(LPS) };
-    for ((workers, fossil), stop) in policies().zip(&STOPS) {
+    for ((workers, pool), stop) in policies().zip(&STOPS) {
         let mut model = make();
         model.on_line = Box::new(move |count| {
             if count == ENOUGH {
@@ -232,8 +228,8 @@ fn stopped_runs_are_beginnings() {
         });
         let lines = Lines::clone(&model.lines);
         // Only the flag ends this run.
-        let run = time_warp(model, workers, fossil).stop_when(stop);
-        let is_short = fossil == FossilCollection::Block;
+        let run = time_warp(model, workers, pool.clone()).stop_when(stop);
+        let is_short = !pool.is_on_the_fly();
         // Buffers for hardly more events than are always pending.
         let run = if is_short { run.memory(32_000) } else { run };
         let report = watchdog::run(run).expect("a sound model");
@@ -245,7 +241,7 @@ fn stopped_runs_are_beginnings() {
         let expected_lines = Lines::clone(&model.lines);
         let expected = simulation(model).end(end).run().expect("a sound model");
         let (lines, expected_lines) = (lines.lock().unwrap(), expected_lines.lock().unwrap());
-        assert!(lines.len() >= ENOUGH && *lines == *expected_lines, "{workers}, {fossil}");
+        assert!(lines.len() >= ENOUGH && *lines == *expected_lines, "{workers}, {pool:?}");
         assert_eq!(report.committed_events, expected.committed_events);
         assert_eq!((report.digest, report.output), (expected.digest, expected.output));
     }
@@ -266,7 +262,7 @@ fn the_watchdog_names_the_worker_that_hangs() {
             }
             None
         });
-        let run = watchdog::start(time_warp(model, 4, FossilCollection::Block).end(END));
+        let run = watchdog::start(time_warp(model, 4, Pool::default()).end(END));
         let only_it = |workers: &[WorkerStatus]| {
             workers.iter().all(|worker| worker.is_awaited == (worker.worker == stuck as usize))
         };
@@ -344,7 +340,9 @@ fn runs_with_long_events_stop_soon() {
         // No worker is idle, so none requests GVT for that reason.
         (model.population, model.blocking) = (40, u64::MAX);
         // In turn, so that the number of events does not depend on which threads have cores.
-        let engine = TimeWarp { workers: 2, throttle: false, in_turn: true, ..TimeWarp::default() };
+        let flow_control = FlowControl { throttle: false, ..FlowControl::default() };
+        let instrumentation = Instrumentation::IN_TURN;
+        let engine = TimeWarp { workers: 2, flow_control, instrumentation, ..TimeWarp::default() };
         let run = simulation(model).engine(engine);
         let report = watchdog::run(if by_flag {
             run.stop_when(&STOP)

@@ -247,8 +247,7 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<(), Failure> {
             "this is a debug build: build with --release to measure anything".to_owned(),
         ));
     }
-    let sizes = args.policies.pair_sizes.as_ref();
-    let files = Files::default().reading("pair-sizes", sizes.map(|file| file.path.as_ref()));
+    let files = Files::default().reading("pool", args.policies.pool.file.as_deref());
     let files = files.writing("output", args.output.as_deref());
     files.writing("results", args.results.as_deref()).check()?;
     let mut output = Output::open(args.output.as_deref())?;

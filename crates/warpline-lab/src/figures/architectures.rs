@@ -6,7 +6,7 @@
 //! workers, each worker touches all of the memory in the end; if it keeps them between two workers,
 //! it does not.
 
-use warpline::settings::{FossilCollection, PoolKind};
+use warpline::settings::PoolKind;
 use warpline_models::phold::PholdParams;
 
 use super::{ADAPTIVE, MIB, PARTITIONED, RECEIVER, SENDER, computed};
@@ -190,7 +190,7 @@ fn run(settings: &Settings, pool: PoolKind, workers: usize) -> BufferRun {
         seed: settings.seed,
         workers,
         pool,
-        fossil: FossilCollection::default(),
+        on_the_fly: false,
         memory: workers as u64 * MEMORY,
         fetch: Fetch::Exclusive,
     }

@@ -1,7 +1,7 @@
 //! The common part of figures 1, 2, 5 and 6, which show how a memory system serves the buffers of a
 //! run: curves, knees, and tests of numbers without noise.
 
-use warpline::settings::{FossilCollection, PoolKind};
+use warpline::settings::PoolKind;
 use warpline_models::phold::PholdParams;
 
 use super::MIB;
@@ -121,7 +121,7 @@ pub(super) fn million_events(settings: &Settings, pool: PoolKind, mebibytes: f64
         seed: settings.seed,
         workers: 8,
         pool,
-        fossil: FossilCollection::default(),
+        on_the_fly: false,
         memory: (mebibytes * MIB as f64) as u64,
         fetch: Fetch::Exclusive,
     }

@@ -3,7 +3,7 @@
 //! What caching takes is found by replaying a run through a model of the machine. What the lock
 //! takes is not: it is one of the paper's own numbers, so the claim about it is an input.
 
-use warpline::settings::{FossilCollection, PoolKind};
+use warpline::settings::PoolKind;
 use warpline_models::phold::PholdParams;
 
 use super::{
@@ -51,7 +51,7 @@ impl<S: MemorySystem> Figure for Fig1<S> {
             seed: lab.settings.seed,
             workers: 8,
             pool,
-            fossil: FossilCollection::default(),
+            on_the_fly: false,
             memory: (7.6 * MIB as f64) as u64,
             fetch: Fetch::Exclusive,
         };

@@ -1,6 +1,6 @@
 //! Figure 2 of the buffer paper: cache misses by the size of the message.
 
-use warpline::settings::{FossilCollection, PoolKind};
+use warpline::settings::PoolKind;
 use warpline_models::phold::PholdParams;
 
 use super::{
@@ -41,7 +41,7 @@ impl<S: MemorySystem> Figure for Fig2<S> {
             seed: lab.settings.seed,
             workers: 8,
             pool,
-            fossil: FossilCollection::default(),
+            on_the_fly: false,
             memory: 16 * MIB,
             fetch: Fetch::Exclusive,
         };

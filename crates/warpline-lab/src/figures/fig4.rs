@@ -5,7 +5,7 @@ use crate::{
     Axis, Bounds, Claim, Executor, Figure, Findings, Lab, LabError, Point, Setup, TimeWarp,
     claim::ratios,
 };
-use warpline::settings::{FossilCollection, PoolKind};
+use warpline::settings::PoolKind;
 
 /// Figure 4 of the buffer paper.
 #[derive(Debug)]
@@ -31,12 +31,12 @@ impl Figure for Fig4 {
         let workers = lab.settings.most_workers();
         let memory = if lab.settings.quick { &[2, 8][..] } else { &[1, 2, 4, 8, 16, 32, 64][..] };
         let mut points = Vec::new();
-        let pools = PoolKind::ALL.iter().map(|&pool| (pool.name(), pool, FossilCollection::Block));
-        let on_the_fly = (ON_THE_FLY, PoolKind::Partitioned, FossilCollection::OnTheFly);
-        for (curve, pool, fossil) in pools.chain([on_the_fly]) {
+        let pools = PoolKind::ALL.iter().map(|&pool| (pool.name(), pool, false));
+        let pools = pools.chain([(ON_THE_FLY, PoolKind::Partitioned, true)]);
+        for (curve, pool, on_the_fly) in pools {
             for &mebibytes in memory {
                 let time_warp = TimeWarp {
-                    fossil,
+                    on_the_fly,
                     memory: Some(mebibytes * MIB),
                     gvt_interval: Some(GVT_WHEN_SHORT),
                     ..TimeWarp::new(workers, pool)

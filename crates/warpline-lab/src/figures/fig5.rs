@@ -11,7 +11,7 @@ use crate::{
     Axis, Bounds, Claim, Curve, Figure, Findings, Lab, LabError, Plot, Source,
     memory_system::{BufferRun, MemorySystem},
 };
-use warpline::settings::{FossilCollection, PoolKind};
+use warpline::settings::PoolKind;
 
 /// Figure 5 with the memory system that it asks for the misses.
 #[derive(Debug)]
@@ -37,10 +37,7 @@ impl<S: MemorySystem> Figure for Fig5<S> {
         let run = |pool| move |memory| computed::million_events(lab.settings, pool, memory);
         let (receiver, sender) = (run(PoolKind::Receiver), run(PoolKind::Sender));
         let (partitioned, adaptive) = (run(PoolKind::Partitioned), run(PoolKind::Adaptive));
-        let on_the_fly = |memory| {
-            let fossil = FossilCollection::OnTheFly;
-            BufferRun { fossil, ..partitioned(memory) }
-        };
+        let on_the_fly = |memory| BufferRun { on_the_fly: true, ..partitioned(memory) };
         let query = |name: &str, run| Query {
             name: name.to_owned(),
             run,

@@ -9,7 +9,8 @@
 
 use warpline::{
     Context, Figure as Number, LogicalProcess, LpId, Model, Only, Results, Simulation, TimeWarp,
-    VirtualTime, settings::PoolKind,
+    VirtualTime,
+    settings::{FlowControl, Instrumentation, PoolKind},
 };
 
 use super::{ADAPTIVE, PARTITIONED, SENDER};
@@ -126,10 +127,9 @@ impl LogicalProcess for Process {
 fn turns(pool: PoolKind, buffers: u64, has_source: bool, end: f64, seed: u64) -> Option<f64> {
     let engine = TimeWarp {
         workers: WORKERS,
-        in_turn: true,
+        instrumentation: Instrumentation::IN_TURN,
         batch: 16,
-        throttle: false,
-        free_fractions: [0.0; 2],
+        flow_control: FlowControl::OFF,
         pool: pool.into(),
         ..TimeWarp::default()
     };

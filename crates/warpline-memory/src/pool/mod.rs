@@ -52,7 +52,7 @@ use stock::Stock;
 pub const BUFFERS_MAX: u32 = 1 << 29;
 
 /// The strategy of a pool, with its parameters.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Pool {
     /// Buffers belong to the receiver; their list has a lock.
     Receiver {
@@ -70,13 +70,29 @@ pub enum Pool {
     },
     /// Buffers belong to pairs of workers; the division is fixed at the start.
     Partitioned {
-        /// The fraction of its buffers, from 0 to 1, that a worker keeps for sends to itself if
-        /// memory is limited; `None` for an equal part for each receiver.
-        local_share: Option<f64>,
+        /// How a limited memory is divided.
+        parts: Parts,
+        /// Whether a buffer returns to its pool as soon as its event was processed, to be used
+        /// again once global virtual time has passed the event: on-the-fly fossil collection
+        /// (Fujimoto and Panesar 1995, section 6).
+        on_the_fly: bool,
     },
     /// Buffers belong to pairs of workers, in proportion to the messages between them.
     #[default]
     Adaptive,
+}
+
+/// How a partitioned pool divides a limited memory.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Parts {
+    /// Into equal parts for each pair of workers.
+    #[default]
+    Equal,
+    /// Into equal parts for each worker, which keeps this fraction of its own, from 0 to 1, for
+    /// sends to itself.
+    LocalShare(f64),
+    /// Into these parts for each pair of workers, of each rank.
+    Sizes(PairSizes),
 }
 
 /// How many free buffers a worker of a sender pool tries to have after fossil collection (GTW,
@@ -122,41 +138,48 @@ impl Pool {
     /// A sender pool with the global share of the paper.
     pub const SENDER: Self = Self::Sender { global_share: 0.3, quota: None };
     /// A partitioned pool with equal parts.
-    pub const PARTITIONED: Self = Self::Partitioned { local_share: None };
+    pub const PARTITIONED: Self = Self::Partitioned { parts: Parts::Equal, on_the_fly: false };
+    /// The same with on-the-fly fossil collection.
+    pub const ON_THE_FLY: Self = Self::Partitioned { parts: Parts::Equal, on_the_fly: true };
 
-    /// The parameter that must be from 0 to 1, if the pool has one: its name as a flag, and its
-    /// value.
+    /// The parameter that must be from 0 to 1, if the pool has one: its name, and its value.
     #[must_use]
-    pub const fn fraction(self) -> Option<(&'static str, f64)> {
+    pub const fn fraction(&self) -> Option<(&'static str, f64)> {
         match self {
-            Self::Sender { global_share, .. } => Some(("global-share", global_share)),
-            Self::Partitioned { local_share: Some(share) } => Some(("local-share", share)),
-            Self::Partitioned { local_share: None } | Self::Receiver { .. } | Self::Adaptive => {
-                None
+            Self::Sender { global_share, .. } => Some(("global-share", *global_share)),
+            Self::Partitioned { parts: Parts::LocalShare(share), .. } => {
+                Some(("local-share", *share))
             }
+            Self::Partitioned { .. } | Self::Receiver { .. } | Self::Adaptive => None,
         }
     }
 
+    /// Whether buffers return to their pool as soon as their events were processed.
+    #[must_use]
+    pub const fn is_on_the_fly(&self) -> bool {
+        matches!(self, Self::Partitioned { on_the_fly: true, .. })
+    }
+
     /// Whether a free buffer is put into a list that depends on the sender of its last message.
-    const fn knows_senders(self) -> bool {
+    const fn knows_senders(&self) -> bool {
         match self {
-            Self::Receiver { local_pool } => local_pool,
+            Self::Receiver { local_pool } => *local_pool,
             Self::Sender { .. } | Self::Partitioned { .. } | Self::Adaptive => self.is_by_pairs(),
         }
     }
 
     /// Whether buffers belong to pairs of workers.
-    const fn is_by_pairs(self) -> bool {
+    const fn is_by_pairs(&self) -> bool {
         matches!(self, Self::Partitioned { .. } | Self::Adaptive)
     }
 
     /// Whether a worker without buffers can get the free ones of any other worker.
-    pub(crate) const fn is_common(self) -> bool {
+    pub(crate) const fn is_common(&self) -> bool {
         matches!(self, Self::Sender { .. })
     }
 
     /// Whether the pool has a shelf for each worker.
-    const fn has_shelves(self) -> bool {
+    const fn has_shelves(&self) -> bool {
         !matches!(self, Self::Sender { .. })
     }
 }
@@ -290,9 +313,6 @@ pub struct PoolPlan {
     pub limit: Option<u32>,
     /// How many free buffers a worker of a sender pool keeps if there is no limit.
     pub keep: usize,
-    /// Partitioned pools: how a limited memory is divided; `None` for parts of a worker's equal
-    /// part.
-    pub pair_sizes: Option<PairSizes>,
     /// What buffers are worth that are not used, where messages own memory outside of them.
     pub worth: Worth,
 }
@@ -301,7 +321,7 @@ impl PoolPlan {
     /// A plan with Time Warp's default for [`keep`](Self::keep).
     #[must_use]
     pub const fn new(pool: Pool, workers: usize, limit: Option<u32>) -> Self {
-        Self { pool, workers, limit, keep: 2304, pair_sizes: None, worth: Worth::NOTHING }
+        Self { pool, workers, limit, keep: 2304, worth: Worth::NOTHING }
     }
 
     /// Whether the pool uses the sender that [`PoolSide::release`] gets.

@@ -9,7 +9,7 @@
 //! Only in a lasting shortage do buffers pass through the stock to other workers. After that, every
 //! B(*i*, *j*) gets its former size again; its memory may then be in several pieces.
 
-use super::{PoolSide, Shared};
+use super::{Parts, PoolSide, Shared};
 
 /// A list may gain this fraction of its size.
 const GAIN: f64 = 0.25;
@@ -44,10 +44,10 @@ pub(crate) struct Partitioned<'a> {
 }
 
 impl<'a> Partitioned<'a> {
-    pub(crate) fn new(shared: &'a Shared, me: usize, local_share: Option<f64>) -> Self {
+    pub(crate) fn new(shared: &'a Shared, me: usize, division: &Parts) -> Self {
         let mut parts = vec![Part::default(); shared.plan.workers];
         if shared.stock.is_limited() {
-            divide(&mut parts, shared, me, local_share);
+            divide(&mut parts, shared, me, division);
         }
         debug_assert!(me < parts.len(), "worker {me} has no part for itself");
         Self { shared, me, parts }
@@ -105,9 +105,9 @@ impl<'a> Partitioned<'a> {
 
 /// Sets the sizes of the parts of worker `me`: as the user set them, or the worker's equal part of
 /// all buffers in equal parts for each receiver.
-fn divide(parts: &mut [Part], shared: &Shared, me: usize, local_share: Option<f64>) {
+fn divide(parts: &mut [Part], shared: &Shared, me: usize, division: &Parts) {
     let plan = &shared.plan;
-    if let Some(sizes) = &plan.pair_sizes {
+    if let Parts::Sizes(sizes) = division {
         for (to, part) in parts.iter_mut().enumerate() {
             part.size = sizes.buffers(me, to, shared.stock.limit());
         }
@@ -115,7 +115,11 @@ fn divide(parts: &mut [Part], shared: &Shared, me: usize, local_share: Option<f6
     }
     let quota = shared.stock.limit() as usize / plan.workers;
     let even = 1.0 / plan.workers as f64;
-    let local = if plan.workers > 1 { local_share.unwrap_or(even) } else { 1.0 };
+    let local = match *division {
+        _ if plan.workers == 1 => 1.0,
+        Parts::LocalShare(share) => share,
+        _ => even,
+    };
     let others = (plan.workers - 1).max(1);
     let each = (quota as f64 * (1.0 - local) / others as f64) as usize;
     for part in parts.iter_mut() {

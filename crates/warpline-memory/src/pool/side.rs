@@ -32,15 +32,15 @@ pub(crate) struct Side<'a> {
 impl Shared {
     /// The side of worker `me`.
     pub(crate) fn join(&self, me: usize) -> Side<'_> {
-        let pool = match self.plan.pool {
-            Pool::Receiver { local_pool } => {
+        let pool = match &self.plan.pool {
+            &Pool::Receiver { local_pool } => {
                 AnyPool::Receiver(receiver::Receiver::new(self, me, local_pool))
             }
-            Pool::Sender { global_share, quota } => {
+            &Pool::Sender { global_share, quota } => {
                 AnyPool::Sender(sender::Sender::new(self, global_share, quota))
             }
-            Pool::Partitioned { local_share } => {
-                AnyPool::Partitioned(partitioned::Partitioned::new(self, me, local_share))
+            Pool::Partitioned { parts, .. } => {
+                AnyPool::Partitioned(partitioned::Partitioned::new(self, me, parts))
             }
             Pool::Adaptive => AnyPool::Adaptive(adaptive::Adaptive::new(self, me)),
         };

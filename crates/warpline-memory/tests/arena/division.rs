@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use warpline_memory::{Arena, BUFFERS_MAX, Pool, PoolPlan, Quota};
+use warpline_memory::{Arena, BUFFERS_MAX, Parts, Pool, PoolPlan, Quota};
 
 use crate::{arena, plans};
 
@@ -103,9 +103,9 @@ fn a_shortage_does_not_end_the_division() {
 /// shortage.
 #[test]
 fn a_user_sets_the_sizes_of_pairs() {
-    let sizes = Some("5 30\n60 5".parse().expect("a table"));
-    let plan = PoolPlan::new(Pool::PARTITIONED, 2, Some(1_000));
-    let arena = Arena::new(PoolPlan { pair_sizes: sizes, ..plan });
+    let parts = Parts::Sizes("5 30\n60 5".parse().expect("a table"));
+    let pool = Pool::Partitioned { parts, on_the_fly: false };
+    let arena = Arena::new(PoolPlan::new(pool, 2, Some(1_000)));
     let (mut zero, mut one) = (arena.buffers(0), arena.buffers(1));
     for round in 0..2 {
         // The first one after a shortage leaves buffers where they are.

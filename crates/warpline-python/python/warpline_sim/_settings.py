@@ -27,11 +27,9 @@ class CommonSettings(TypedDict, total=False):
     that is faster (default: on; with Time Warp: off)"""
     batch: int | None
     """Events that a worker handles between two looks at its inbox"""
-    buffer_quota: int | str | None
-    """With a sender pool: the free buffers that a worker tries to have after fossil collection
-    (N_buf of GTW), and how many fewer make it fill up (Δ) [default: a quarter]"""
     checkpoint_interval: int | str | None
-    """Events of a process from one copy of its state to the next, or `auto`"""
+    """The interval of --saving copy, by itself: events of a process from one copy of its state to
+    the next, or `auto` [default: 1]"""
     costs: bool | None
     """Measure where the time goes, by part of the engine"""
     critical_path: Literal["events", "time"] | bool | None
@@ -53,19 +51,13 @@ class CommonSettings(TypedDict, total=False):
         | None
     )
     """Engine that executes the events"""
-    few_buffers: int | None
-    """With --memory: a worker with fewer free buffers than this asks for global virtual time"""
     find_warmup: bool | int | None
     """Run on the engine `intervals`: sequentially, and find from the results of N equal intervals
     how long the beginning lasts that is not typical [default: 250]"""
-    fossil: Literal["block", "on-the-fly"] | None
-    """When the buffers of committed events are reclaimed"""
-    free1: float | None
-    """With --memory: a worker waits while less than this fraction of its buffers is free"""
-    free2: float | None
-    """With --memory: and until it expects to reclaim more than this fraction"""
-    global_share: float | None
-    """With --memory and a sender pool: the part of all buffers in the global pool at the start"""
+    flow: str | None
+    """With --memory, how a worker keeps GVT from thrashing: it waits while less than the fraction
+    free1 (0.1) of its buffers is free, until it expects to reclaim more than free2 (0.2); and with
+    fewer free ones than few-buffers (0) it asks for GVT: free1=0.3,free2=0.5"""
     gvt_interval: int | None
     """Events that a worker processes before it asks for global virtual time"""
     in_turn: bool | None
@@ -73,32 +65,20 @@ class CommonSettings(TypedDict, total=False):
     jobs: int | None
     """Most replications or sweep points to run at one time [default: as many as there are cores for
     the workers of each]"""
-    local_pool: Literal["on", "off"] | bool | None
-    """With a receiver pool: whether each worker has another one, without a lock, for sends to
-    itself"""
-    local_share: float | None
-    """With --memory and a partitioned pool: the part of its buffers that a worker keeps for sends
-    to itself [default: as for each other worker]"""
     mail: Literal["worker", "bottom-half"] | None
     """Where events for LPs of other workers wait: worker, in the worker's inbox; bottom-half, with
     the LP, in its memory"""
     memory: int | str | None
     """Most memory that the buffers of pending events may take: 500000, 64MiB, 2GiB [default: no
     limit]"""
-    memory_placement: Literal["off", "worker", "lp", "auto"] | Literal[False] | None
+    memory_placement: Literal["off", "worker", "lp", "auto"] | Literal[False] | str | None
     """Where the memory of workers is, on a machine with several NUMA nodes: off, wherever the
     system puts it; worker, on the node of each worker's core; lp, the same, and each LP of Time
-    Warp has memory of its own, which follows it; auto, worker if there are several nodes"""
+    Warp has memory of its own, whose pages follow it if there are threads for that, with the
+    seconds between two of their looks (lp:daemons=2,period=0.5); auto, worker if there are several
+    nodes"""
     message_latency: int | None
     """Time that a message between two LPs takes: in nanoseconds, or in events if one costs 1"""
-    migration_daemons: int | None
-    """With --memory-placement lp: how many threads move the pages of LPs that come to another
-    node"""
-    migration_period: float | None
-    """With --migration-daemons: the seconds between two looks of such a thread"""
-    pair_sizes: str | PathLike[str] | None
-    """With --memory and a partitioned pool: a file with the sizes of the pools relative to each
-    other, a line for each sending worker with a number for each receiving one [default: equal]"""
     pending: Literal["ladder", "heap", "calendar", "skew", "splay"] | None
     """Pending event set"""
     pin: Literal["on", "off"] | bool | None
@@ -107,12 +87,16 @@ class CommonSettings(TypedDict, total=False):
     """How much processes weigh, for the placements blocks and graph: equal, trial (as many as each
     has events at the beginning), trial:EVENTS, or a file with a number in each line, one line per
     process"""
-    pool: Literal["sender", "receiver", "partitioned", "adaptive"] | None
-    """Where free buffers are kept"""
+    pool: Literal["sender", "receiver", "partitioned", "adaptive"] | str | None
+    """Where free buffers are kept, and when they return there: sender:quota=N,delta=N (N_buf and Δ
+    of GTW) and global-share=F; receiver:local-pool; partitioned:local-share=F or sizes=FILE (a line
+    for each sending worker with a number for each receiving one), and on-the-fly"""
     ranks: int | None
     """Ranks, as threads of this process; with mpirun, its processes are the ranks"""
-    saving: Literal["copy", "incremental", "reverse"] | None
-    """How the states of processes are saved"""
+    saving: Literal["copy", "incremental", "reverse"] | str | None
+    """How the states of processes are saved; of copies, every how many events of a process, or
+    `auto`: copy:interval=8; `incremental` is another name of `copy`, where tracked fields save what
+    is changed"""
     scheduler: str | None
     """With null messages: which of a worker's processes that are ready has the next turn:
     simulation-time, fifo or lifo"""

@@ -19,7 +19,7 @@ use crate::{
     legs::{self, Candidate, Carrier, Task},
     run::{self, Failure, Ranks, Run},
     sequential,
-    settings::{Balance, Settings, Synchronization},
+    settings::{Balance, Numa, Settings, Synchronization},
     speculative::{self, Beginning, FoundWidths},
     timewarp,
     watch::Watch,
@@ -34,7 +34,8 @@ pub(crate) fn run<M: Model>(
 ) -> Result<Option<Report<M::Output>>, RunError> {
     if ranks.count() > 1 {
         let Auto { workers, placement, pin, memory_placement, .. } = settings.engine.clone();
-        let engine = TimeWarp { workers, placement, pin, memory_placement, ..TimeWarp::default() };
+        let numa = Numa::new(memory_placement);
+        let engine = TimeWarp { workers, placement, pin, numa, ..TimeWarp::default() };
         return timewarp::run(model, &settings.with(engine), watch, ranks);
     }
     if const { size_of::<Message<M>>() <= INLINE_BYTES_MAX } {

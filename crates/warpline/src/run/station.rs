@@ -126,7 +126,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::settings::{Settings, TimeWarp};
+    use crate::settings::{Numa, Settings, TimeWarp};
 
     /// A machine with this many nodes of one core each.
     fn machine(nodes: usize) -> Topology {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     fn told(placement: MemoryPlacement, nodes: usize, counts: [u64; 3]) -> Option<String> {
-        let engine = TimeWarp { memory_placement: placement, ..TimeWarp::default() };
+        let engine = TimeWarp { numa: Numa::new(placement), ..TimeWarp::default() };
         let settings = Settings { engine, ..Settings::default() };
         let counters: Vec<_> = [PAGES, AT_HOME, REFUSED].into_iter().zip(counts).collect();
         remark(&settings.parallel(), &counters, &machine(nodes))

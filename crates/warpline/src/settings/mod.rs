@@ -17,6 +17,7 @@ mod placement;
 mod profile;
 mod speculative;
 mod timewarp;
+mod timewarp_groups;
 
 use crate::ConfigError;
 
@@ -29,11 +30,10 @@ pub(crate) use parallel::Parallel;
 pub use placement::{MemoryPlacement, Placement, Weights};
 pub use profile::{Cost, Profile};
 pub use speculative::{Speculative, Width};
-pub use timewarp::{
-    CheckpointInterval, FossilCollection, MailQueue, StateSaving, StateSavingKind, TimeWarp,
-};
+pub use timewarp::{CheckpointInterval, StateSaving, StateSavingKind, TimeWarp};
+pub use timewarp_groups::{FlowControl, Instrumentation, MailQueue, Numa};
 pub use warpline_graph::{NodeScheduler, ReadyNode, Schedule};
-pub use warpline_memory::{PairSizes, Pool, PoolKind, Quota, UnknownPool};
+pub use warpline_memory::{PairSizes, Parts, Pool, PoolKind, Quota, UnknownPool};
 pub use warpline_net::Aggregation;
 
 impl From<UnknownPool> for ConfigError {

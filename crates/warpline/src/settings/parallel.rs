@@ -58,8 +58,8 @@ impl Settings<Auto> {
 
 impl Settings<TimeWarp> {
     pub(crate) const fn parallel(&self) -> Parallel<'_> {
-        let TimeWarp { workers, placement, pin, memory_placement, .. } = &self.engine;
-        self.of(EngineKind::TimeWarp, *workers, placement, (*pin, *memory_placement))
+        let TimeWarp { workers, placement, pin, numa, .. } = &self.engine;
+        self.of(EngineKind::TimeWarp, *workers, placement, (*pin, numa.memory_placement))
     }
 }
 

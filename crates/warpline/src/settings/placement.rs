@@ -15,7 +15,7 @@ names! {
     Worker = "worker";
     /// As `Worker`, and in Time Warp each LP has memory of its own, for its state and all that its
     /// code allocates. It follows the LP to the node of its worker
-    /// ([`TimeWarp::migration_daemons`](crate::TimeWarp::migration_daemons)).
+    /// ([`Numa::migration_daemons`](crate::settings::Numa::migration_daemons)).
     Lp = "lp";
     /// As `Worker` on a machine with several nodes, and as `Off` on others.
     Auto = "auto";

@@ -120,11 +120,12 @@ pub(super) struct Flow {
 impl Flow {
     pub(super) fn new<M: Model>(shared: &Shared<M>) -> Self {
         let settings = &shared.settings.engine;
+        let flow_control = &settings.flow_control;
         let mut flow = Self {
             limit: 0.0,
             batch: settings.batch,
             gvt: Bound::ZERO,
-            throttle: (settings.throttle && shared.is_parallel()).then(Throttle::new),
+            throttle: (flow_control.throttle && shared.is_parallel()).then(Throttle::new),
             shortage: Shortage::default(),
             starved: false,
             starved_again: false,
@@ -132,7 +133,7 @@ impl Flow {
             has_tried: false,
             tries_once: shared.sends_leave_at_once(),
             held_back: false,
-            few_buffers: shared.settings.memory.map_or(0, |_| settings.few_buffers),
+            few_buffers: shared.settings.memory.map_or(0, |_| flow_control.few_buffers),
             too_early: shared.settings.memory.is_some(),
             credit: usize::MAX,
             full: false,
@@ -347,7 +348,7 @@ impl<M: Model> Worker<'_, M> {
         if self.shared.settings.memory.is_none() {
             return;
         }
-        let [blocks_below, _] = self.shared.settings.engine.free_fractions;
+        let blocks_below = self.shared.settings.engine.flow_control.free1;
         let is_low = |worker: &Self| worker.free_buffers() < blocks_below * worker.quota();
         self.flow.held_back = is_low(self) && !self.is_last();
         self.flow.set_limit(self.shared);
@@ -360,7 +361,7 @@ impl<M: Model> Worker<'_, M> {
         if !self.flow.held_back {
             return;
         }
-        let [_, resumes_above] = self.shared.settings.engine.free_fractions;
+        let resumes_above = self.shared.settings.engine.flow_control.free2;
         let (gvt, snooped) = (self.gvt.time(), self.shared.snooped_gvt());
         let share = ((snooped - gvt) / (self.farthest() - gvt)).clamp(0.0, 1.0);
         let share = if share.is_nan() { 1.0 } else { share };

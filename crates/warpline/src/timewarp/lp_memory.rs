@@ -93,16 +93,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl LpMemory {
     /// For that many LPs, if the settings say so, and the program has installed the allocator.
     pub(super) fn new(settings: &TimeWarp, lps: usize) -> Option<Self> {
-        if settings.memory_placement != MemoryPlacement::Lp {
+        let numa = &settings.numa;
+        if numa.memory_placement != MemoryPlacement::Lp {
             return None;
         }
         let shift = lps.div_ceil(HOMES_MAX).next_power_of_two().ilog2();
         let homes = Home::of_lps(lps.div_ceil(1 << shift))?;
         let nodes = (0..settings.workers).map(|_| AtomicU32::new(NOWHERE)).collect();
         let daemons = Daemons {
-            period: settings.migration_period,
+            period: numa.migration_period,
             started: AtomicUsize::new(0),
-            requests: (0..settings.migration_daemons).map(|_| Mutex::default()).collect(),
+            requests: (0..numa.migration_daemons).map(|_| Mutex::default()).collect(),
             requested: homes.iter().map(|_| AtomicBool::new(false)).collect(),
             is_over: Mutex::new(false),
             wake: Condvar::new(),
@@ -258,7 +259,7 @@ impl LpMemory {
         (wanted > cores).then(|| {
             format!(
                 "{wanted} page migration daemons on {cores} cores are more than can run at a time; \
-                 1 per node is enough (--migration-daemons)"
+                 1 per node is enough (--memory-placement lp:daemons=N)"
             )
         })
     }

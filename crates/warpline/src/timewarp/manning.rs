@@ -32,8 +32,8 @@ pub(super) struct Manning {
 impl Manning {
     /// For a run with these settings, if the number of threads may change.
     pub(super) fn new(settings: &Settings<TimeWarp>) -> Option<Self> {
-        let &TimeWarp { workers, balance, in_turn, .. } = &settings.engine;
-        if workers == 1 || balance == Balance::Off || in_turn {
+        let &TimeWarp { workers, balance, ref instrumentation, .. } = &settings.engine;
+        if workers == 1 || balance == Balance::Off || instrumentation.in_turn {
             return None;
         }
         let candidates = Candidate::of(EngineKind::TimeWarp, workers, balance);
@@ -92,9 +92,11 @@ mod tests {
     use warpline_core::VirtualTime;
 
     use super::*;
+    use crate::settings::Instrumentation;
 
     fn settings(balance: Balance, in_turn: bool) -> Settings<TimeWarp> {
-        let engine = TimeWarp { workers: 2, balance, in_turn, ..TimeWarp::default() };
+        let instrumentation = Instrumentation { in_turn, ..Instrumentation::default() };
+        let engine = TimeWarp { workers: 2, balance, instrumentation, ..TimeWarp::default() };
         Settings { seed: 1, end: 1e3, memory: None, engine }
     }
 

@@ -81,7 +81,7 @@ pub(crate) fn run<M: Model>(
     };
     run.carry_out(make, |shared, started| {
         watch.show(&shared.shown);
-        let (results, manning, counters) = if settings.engine.in_turn {
+        let (results, manning, counters) = if settings.engine.instrumentation.in_turn {
             (work_in_turn(model, shared, watch, started, ranks), None, Vec::new())
         } else {
             work_at_once(model, shared, watch, started, ranks)

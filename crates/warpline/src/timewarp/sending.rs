@@ -92,7 +92,7 @@ impl<'r, M: Model> Sender<'r, M> {
             gvt: Participant::new(me),
             cut_off: CutOff::default(),
             must_send: None,
-            costs: Costs::new(shared.settings.engine.measure_costs),
+            costs: Costs::new(shared.settings.engine.instrumentation.measure_costs),
             memory: shared.memory.as_ref(),
             remote: remote.map(Box::new),
         }

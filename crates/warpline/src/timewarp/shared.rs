@@ -22,7 +22,7 @@ use crate::{
     monitor::{Board, board},
     placement::LpDirectory,
     run::{FirstFailure, Ranks},
-    settings::{FossilCollection, MailQueue, Settings, TimeWarp},
+    settings::{MailQueue, Settings, TimeWarp},
     timeline::Timeline,
 };
 
@@ -78,7 +78,11 @@ impl<M: Model> Shared<M> {
         let directory = LpDirectory::new(model, lps, &settings.engine.placement, all, here)?;
         let buffers = |bytes| u32::try_from(bytes / Self::buffer_bytes(&settings.engine));
         let limit = settings.memory.map(|bytes| buffers(bytes).unwrap_or(u32::MAX));
-        let barrier = settings.engine.time_barrier.map_or(u64::MAX, |time| time.to_ordered_bits());
+        let barrier = settings
+            .engine
+            .flow_control
+            .time_barrier
+            .map_or(u64::MAX, |time| time.to_ordered_bits());
         let padded = || (0..workers).map(|_| CachePadded::default()).collect();
         Ok(Self {
             settings: settings.clone(),
@@ -86,11 +90,12 @@ impl<M: Model> Shared<M> {
             admission,
             directory,
             arena: Arena::new(settings.engine.pool_plan(limit, Self::worth(&settings.engine)))
-                .traced(settings.engine.trace.clone())
+                .traced(settings.engine.instrumentation.trace.clone())
                 // HALF-C.
-                .unclaimed(settings.engine.mail == MailQueue::BottomHalf),
+                .unclaimed(settings.engine.numa.mail == MailQueue::BottomHalf),
             inboxes: padded(),
-            halves: (settings.engine.mail == MailQueue::BottomHalf).then(|| BottomHalves::new(lps)),
+            halves: (settings.engine.numa.mail == MailQueue::BottomHalf)
+                .then(|| BottomHalves::new(lps)),
             returned: padded(),
             shown: board(workers),
             gvt: Gvt::new(workers, ranks.count() > 1),
@@ -132,10 +137,7 @@ impl<M: Model> Shared<M> {
     /// The memory that one event takes: its buffer, its entry in the pending set, its record with
     /// the saved state, and its sender's memory of it; and that its buffer was returned early.
     pub(super) const fn buffer_bytes(engine: &TimeWarp) -> u64 {
-        let early = match engine.fossil_collection {
-            FossilCollection::OnTheFly => Ticket::BYTES,
-            FossilCollection::Block => 0,
-        };
+        let early = if engine.pool.is_on_the_fly() { Ticket::BYTES } else { 0 };
         let state = size_of::<Option<M::Lp>>();
         let event = size_of::<Event>() + size_of::<Record>() + size_of::<Sent>();
         (Arena::<Message<M>>::buffer_bytes(engine.workers) + event + state + early) as u64

@@ -98,8 +98,8 @@ use crate::{
     pending::PendingSet,
     run::{FailureOrder, Ranks},
     settings::{
-        Aggregation, Balance, FossilCollection, MailQueue, Pool, PoolKind, Sequential, Settings,
-        StateSaving, TimeWarp,
+        Aggregation, Balance, MailQueue, Pool, PoolKind, Sequential, Settings, StateSaving,
+        TimeWarp,
     },
     simulated::{
         Dice, Truth,
@@ -140,13 +140,13 @@ fn simulate(seed: u64, pool: PoolKind, ranks: usize) -> u64 {
     let shares = [0.05, 0.3, 1.0].map(Balance::Randomly);
     let balances = [Balance::Off, Balance::On, shares[0], shares[1], shares[2]];
     settings.engine.balance = other_dice.pick(&balances);
-    settings.engine.mail = other_dice.pick(MailQueue::ALL);
+    settings.engine.numa.mail = other_dice.pick(MailQueue::ALL);
     settings.engine.pool = match pool {
         PoolKind::Receiver => Pool::Receiver { local_pool: seed.is_multiple_of(3) },
         other => other.into(),
     };
     if pool == PoolKind::Partitioned && other_dice.one_in(2) {
-        settings.engine.fossil_collection = FossilCollection::OnTheFly;
+        settings.engine.pool = Pool::ON_THE_FLY;
     }
     if ranks > 1 {
         settings.engine.workers = settings.engine.workers.min(3);

@@ -35,7 +35,6 @@ use super::{
     waiting::Waiting,
 };
 use crate::{
-    FossilCollection,
     handling::{self, Halt},
     panics,
     run::Ranks,
@@ -141,7 +140,7 @@ impl<'r, M: Model> Worker<'r, M> {
             logs_before: 0,
             handling: false,
             outputs: Vec::new(),
-            is_on_the_fly: settings.fossil_collection == FossilCollection::OnTheFly,
+            is_on_the_fly: settings.pool.is_on_the_fly(),
             returned: 0,
             requested_at: 0,
             gvt_interval: settings.gvt_interval as u64,

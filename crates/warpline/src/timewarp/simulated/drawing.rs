@@ -4,7 +4,7 @@ use warpline_core::VirtualTime;
 
 use crate::{
     CheckpointInterval, PendingKind, StateSaving, StateSavingKind,
-    settings::{Settings, TimeWarp},
+    settings::{FlowControl, Settings, TimeWarp},
     simulated::Dice,
 };
 
@@ -13,20 +13,21 @@ pub(super) fn settings(dice: &mut Dice, seed: u64) -> Settings<TimeWarp> {
     let every = [1, 2, 3, 4, 9].map(CheckpointInterval::Every);
     let window = dice.pick(&[f64::INFINITY, f64::INFINITY, 0.0, 0.7, 3.0]);
     let time_barrier = dice.pick(&[None, None, None, VirtualTime::new(2.0).ok()]);
+    let [free1, free2] = dice.pick(&[[0.1, 0.2], [0.0, 0.0], [0.5, 0.9], [0.9, 0.1]]);
+    let throttle = dice.one_in(2);
+    let defaults = FlowControl::default();
+    let flow_control = FlowControl { free1, free2, throttle, time_barrier, ..defaults };
     let engine = TimeWarp {
         workers: dice.pick(&[1, 2, 2, 3, 3, 4, 5, 8]),
         batch: 1 + dice.0.below(16) as usize,
         window,
-        throttle: dice.one_in(2),
-        time_barrier,
         saving: match (saving, dice.pick(&[every[0], every[1], every[2], every[3], every[4]])) {
             (StateSavingKind::Copy, interval) => StateSaving::Copy { interval },
             (other, _) => other.into(),
         },
         gvt_interval: 1 + dice.0.below(64) as usize,
-        free_fractions: dice.pick(&[[0.1, 0.2], [0.0, 0.0], [0.5, 0.9], [0.9, 0.1]]),
+        flow_control,
         pin: false,
-        measure_costs: false,
         ..TimeWarp::default()
     };
     let end = if dice.one_in(3) { dice.pick(&[0.0, 2.5, 6.0]) } else { f64::INFINITY };
