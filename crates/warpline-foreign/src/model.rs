@@ -63,7 +63,9 @@ pub struct Description {
 /// other's, and the virtual time up to which it ran: always the same figures, in the same order.
 /// Runs that go on at one time call it at one time.
 #[derive(Clone)]
-pub struct Finish(Arc<dyn Fn(&[u64], f64) -> Vec<Figure> + Send + Sync>);
+pub struct Finish(Arc<Compute>);
+
+type Compute = dyn Fn(&[u64], f64) -> Vec<Figure> + Send + Sync;
 
 impl Finish {
     /// This function.
