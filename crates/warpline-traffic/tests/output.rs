@@ -137,7 +137,6 @@ fn maps_show_every_lp() {
 }
 
 /// A color says how full the road is, whatever the others are: hardly any car, and all is green.
-/// Mutation, seen red: colors by the greatest number of cars per kilometer.
 #[test]
 fn colors_are_by_capacity() {
     let strokes = |capacity: f64| -> Vec<(f64, [u8; 2])> {
