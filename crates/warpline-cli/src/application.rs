@@ -16,7 +16,8 @@ use crate::{
 
 /// Statuses that the command ends with, for its help.
 const STATUSES: &str = "Exit status: 0 done, 1 the run failed, 2 bad usage, 3 --verify found a \
-                        difference, 4 --precision was not reached, 130 interrupted.";
+                        difference, 4 --precision was not reached, 130 interrupted (143 by \
+                        SIGTERM, 129 by SIGHUP).";
 
 /// The command for a list of models.
 #[derive(Clone)]

@@ -126,6 +126,7 @@ pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
     let files = Files::default().reading("netlist", args.netlist.as_deref());
     files.writing("results", args.results.as_deref()).check()?;
     refuse_debug_build(args)?;
+    interrupt::keep_report();
     let watch = Bar { quiet: args.quiet, bar: ProgressBar::hidden().into() };
     let index = matches!(args.figure, Choice::All);
     match warpline_lab::run(figures, &args.settings(), &watch, index) {

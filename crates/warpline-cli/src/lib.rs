@@ -16,7 +16,8 @@
 //! files and help.
 //!
 //! Exit status: 0 done, 1 the run failed, 2 bad usage or configuration, 3 `--verify` found a
-//! difference, 4 `--precision` was not reached, 130 interrupted.
+//! difference, 4 `--precision` was not reached, 128 and the number of the signal if one ended it:
+//! 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP.
 
 #![forbid(unsafe_code)]
 
@@ -38,6 +39,7 @@ mod lab;
 mod memory;
 mod nodes;
 mod output;
+mod oversubscription;
 mod page;
 mod policy_values;
 mod profile_args;
@@ -89,8 +91,7 @@ impl Application {
         interrupt::watch();
         memory::tell_when_exhausted();
         match self.execute(words) {
-            Ok(()) if interrupt::requested() => 130,
-            Ok(()) => 0,
+            Ok(()) => interrupt::status().unwrap_or(0),
             Err(failure) => failure.report(),
         }
     }

@@ -24,6 +24,9 @@ pub(crate) struct RankArgs {
     /// Ranks, as threads of this process; with mpirun, its processes are the ranks
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = one_to::<1024>)]
     pub(crate) ranks: usize,
+    /// Run more workers, on all ranks together, than four for each core
+    #[arg(long)]
+    pub(crate) oversubscribe: bool,
     /// Which worker has which processes: model, blocks, round-robin, graph (few links between
     /// workers), the number of a worker for each process (0,0,1,1), or a file with one in each line
     #[arg(long, value_name = "NAME|N,N|FILE", default_value = "model", value_parser = placement)]

@@ -31,7 +31,7 @@ struct Need {
 
 const SEQUENTIAL: &[EngineKind] = &[EngineKind::Sequential];
 const ORDERED: &[EngineKind] = &[EngineKind::Sequential, EngineKind::TimeWarp];
-const PARALLEL: &[EngineKind] =
+pub(crate) const PARALLEL: &[EngineKind] =
     &[EngineKind::Auto, EngineKind::Conservative, EngineKind::TimeWarp, EngineKind::Speculative];
 const MEASURED: &[EngineKind] = &[
     EngineKind::Auto,
@@ -84,6 +84,7 @@ const RULES: &[Rule] = &[
     rule("memory-placement", PARALLEL, &[]),
     rule("balance", PARALLEL, &[]),
     rule("ranks", AUTO_OF_RANKS, &[]),
+    rule("oversubscribe", PARALLEL, &[]),
     rule("aggregation", OF_RANKS, &[RANKS]),
     rule("synchronization", CONSERVATIVE, &[]),
     rule("edge-capacity", CONSERVATIVE, &[NOT_WINDOWS]),

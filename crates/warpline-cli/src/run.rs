@@ -24,7 +24,7 @@ use crate::{
     failure::Failure,
     interrupt, memory,
     output::Output,
-    page,
+    oversubscription, page,
     progress::{self, Caller, Status},
     ranks::Launch,
     report::{ReplicationsReport, RunReport},
@@ -147,6 +147,7 @@ pub(crate) fn told(
     watched: bool,
 ) -> Result<Option<(Told, Vec<Failure>)>, Failure> {
     let common = &args.common;
+    oversubscription::refuse(common)?;
     if args.most_replications() > 1 {
         let flag = if args.precision.is_some() { "--precision" } else { "--replications" };
         launch.refuse_for(flag)?;
@@ -156,6 +157,7 @@ pub(crate) fn told(
         let Prepared { model, end, notes, .. } = prepare(params, &common.setup(common.seed))?;
         let end = common.end.unwrap_or(end);
         warm_up::check(params, common, end)?;
+        interrupt::keep_report();
         let report = replications(args, params, model, end, caller)?;
         let told = Told::Replications(ReplicationsReport { notes, ..report });
         return Ok(Some((told, Vec::new())));
@@ -172,6 +174,7 @@ pub(crate) fn told(
         prepared.map_err(|failure| launch.give_up(failure))?;
     let files = included.iter().fold(args.files(), |all, path| all.reading("netlist", Some(path)));
     files.check().map_err(|error| launch.give_up(error.into()))?;
+    interrupt::keep_report();
     let end = common.end.unwrap_or(end);
     warm_up::check(params, common, end).map_err(|error| launch.give_up(error))?;
     let (series, monitor) = (Mutex::new(Series::default()), Monitor::default());

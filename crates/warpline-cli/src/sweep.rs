@@ -24,6 +24,7 @@ use crate::{
     failure::Failure,
     interrupt,
     output::Output,
+    oversubscription,
     progress::{self, Caller},
     ranks::{Launch, refuse_mpi_for},
     reads::{self, Unread},
@@ -59,6 +60,7 @@ pub(crate) fn execute(
     };
     let show = progress::of_runs(args.common.quiet, sweep.runs() - done.len(), "sweeping");
     let caller = Caller { stop: interrupt::flag(), show: &show };
+    interrupt::keep_report();
     let mut failures = sweep.run(caller, &done, |number, row| rows.write(number, row));
     drop(show);
     if interrupt::requested() {
@@ -89,6 +91,7 @@ impl<'a> Sweep<'a> {
         points.iter().try_for_each(|Point { params, common, .. }| {
             params.files().and(common.files()).check()
         })?;
+        points.iter().try_for_each(|point| oversubscription::refuse(&point.common))?;
         Ok(Self { points, common: &args.common })
     }
 

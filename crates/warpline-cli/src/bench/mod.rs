@@ -258,6 +258,7 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<(), Failure> {
         output.write_report(&sends::told(&costs, args))?;
         return Ok(kept?);
     }
+    interrupt::keep_report();
     let rows = measure(args)?;
     let memory = if interrupt::requested() { Vec::new() } else { memory::measure(args)? };
     let kept = destination.map_or(Ok(()), |file| file.write(results::of(&rows, &memory, args)));

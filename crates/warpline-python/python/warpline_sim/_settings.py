@@ -79,6 +79,8 @@ class CommonSettings(TypedDict, total=False):
     nodes"""
     message_latency: int | None
     """Time that a message between two LPs takes: in nanoseconds, or in events if one costs 1"""
+    oversubscribe: bool | None
+    """Run more workers, on all ranks together, than four for each core"""
     pending: Literal["ladder", "heap", "calendar", "skew", "splay"] | None
     """Pending event set"""
     pin: Literal["on", "off"] | bool | None

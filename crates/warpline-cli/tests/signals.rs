@@ -1,0 +1,128 @@
+//! Signals end the command at any time, with the conventional status.
+//!
+//! # Mutations that it is against
+//!
+//! - `Starting` does not look at the flag, or an engine does not
+//! - `keep_report` is called before the input is read
+//! - `register_conditional_shutdown` is left out
+//! - `status` always returns 130
+
+#![cfg(target_os = "linux")]
+
+mod interrupt;
+
+use std::{
+    fs,
+    path::Path,
+    process::{Child, Command, Output},
+    thread,
+    time::{Duration, Instant},
+};
+
+use interrupt::{await_run, send, started};
+use serde_json::Value;
+
+/// The most that the command may take to end.
+const LIMIT: Duration = Duration::from_secs(100);
+
+fn command(line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpline"));
+    command.args(line.split_whitespace());
+    command
+}
+
+/// What the command leaves behind; it is asked `again` and again to end, if it does not.
+fn ended(mut child: Child, what: &str, again: impl Fn(&Child)) -> Output {
+    let began = Instant::now();
+    while child.try_wait().expect("a child").is_none() {
+        if began.elapsed() > LIMIT {
+            child.kill().expect("it can be killed");
+            panic!("`{what}` did not end");
+        }
+        again(&child);
+        thread::yield_now();
+    }
+    child.wait_with_output().expect("it has ended")
+}
+
+/// Whether the process has a handler for SIGTERM.
+fn handles_signals(child: &Child) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).is_ok_and(|m| m >> 14 & 1 == 1))
+}
+
+/// The first signal ends a run with the report so far, and the status names the signal.
+#[test]
+fn the_status_names_the_signal() {
+    for (signal, status) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let line = "run phold --end 1e300 --format json";
+        let mut child = started(&mut command(line));
+        await_run(&mut child);
+        send(signal, &child);
+        let output = ended(child, line, |_| ());
+        assert_eq!(output.status.code(), Some(status), "{signal}");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+        assert_eq!(report["interrupted"], true);
+    }
+}
+
+/// A run is ended while one LP sends its first events, without end, on every engine.
+#[test]
+fn a_start_without_end_is_interrupted() {
+    for engine in [
+        "sequential",
+        "auto --workers 2",
+        "conservative --workers 2",
+        "speculative --workers 2",
+        "timewarp --workers 2",
+        "timewarp --workers 2 --in-turn",
+        "timewarp --workers 1 --ranks 2",
+    ] {
+        let lookahead = if engine.starts_with("conservative") { "--lookahead 0.1" } else { "" };
+        let line = format!(
+            "run phold --lps 2 --population 1000000000000 --end 1 {lookahead} --engine {engine} \
+             --format json"
+        );
+        let mut child = started(&mut command(&line));
+        await_run(&mut child);
+        send("INT", &child);
+        let output = ended(child, &line, |_| ());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{engine}: {stderr}");
+        let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+        assert_eq!(report["interrupted"], true, "{engine}");
+    }
+}
+
+/// While it reads its input there is nothing to report: the first signal ends the command at once.
+#[test]
+fn reading_is_interrupted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fifo = folder.path().join("fifo");
+    let made = Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.expect("mkfifo runs").success());
+    let line = |path: &Path| format!("run circuit --netlist {}", path.display());
+    let child = started(&mut command(&line(&fifo)));
+    while !handles_signals(&child) {
+        thread::yield_now();
+    }
+    // A handler for one signal is there before that for the next one: SIGTERM is the second.
+    send("TERM", &child);
+    let output = ended(child, "a pipe that nobody writes to", |_| ());
+    assert_eq!(output.status.code(), Some(143));
+    assert!(output.stdout.is_empty());
+}
+
+/// A later signal ends the command at once, whatever its threads do: here handlers that do not end.
+#[test]
+fn a_second_signal_ends_at_once() {
+    for engine in ["sequential", "timewarp --workers 2"] {
+        let line = format!("run phold --grain 1000000000000000 --engine {engine} --format json");
+        let mut child = started(&mut command(&line));
+        await_run(&mut child);
+        let output = ended(child, &line, |child| send("INT", child));
+        assert_eq!(output.status.code(), Some(130), "{engine}");
+        assert!(output.stdout.is_empty(), "{engine}: there was nothing to report yet");
+    }
+}
