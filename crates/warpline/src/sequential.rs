@@ -20,7 +20,7 @@ use crate::{
     ConfigError, Details, EngineKind, HeapMemory, PendingKind, Progress, Report, RunError, Totals,
     cut::{Cut, Leg},
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
-    handling::{Admission, Cause, Core, CutOff, Halt, Handling, Lp},
+    handling::{self, Admission, Cause, Core, CutOff, Halt, Handling, Lp},
     monitor::{self, Activity, Board},
     panics,
     pending::{AnyFamily, PendingFamily, PendingSet, family},
@@ -260,7 +260,13 @@ where
     /// Runs code of the model; its mistakes and panics become errors.
     fn guard<T>(&mut self, code: impl FnOnce(&mut Self) -> T) -> Result<T, RunError> {
         let outcome = panics::catch(|| code(self));
-        self.sender.cut_off.settle(outcome).map_err(|halt| match halt {
+        self.sender.cut_off.settle(outcome).map_err(|halt| self.error(halt))
+    }
+
+    /// The failure of code that was cut off.
+    #[cold]
+    fn error(&self, halt: Halt) -> RunError {
+        match halt {
             Halt::Fault(fault) => {
                 model_error(fault, self.current, self.execution.engine(), &self.settings)
             }
@@ -270,10 +276,19 @@ where
                 events: self.sender.peak_max as u64,
                 event_bytes: Self::event_bytes(),
             },
-        })
+            Halt::Stopped => unreachable!("nothing but a start is cut off for that"),
+        }
     }
 
-    /// Makes the LPs and lets each send its first events.
+    /// Makes the LPs and lets each send its first events, or as many until it is told to stop.
+    fn start_guarded(&mut self, watch: &Watch<'_>) -> Result<(), RunError> {
+        let outcome = panics::catch(|| self.start(watch));
+        match self.sender.cut_off.settle(outcome) {
+            Ok(()) | Err(Halt::Stopped) => Ok(()),
+            Err(halt) => Err(self.error(halt)),
+        }
+    }
+
     fn start(&mut self, watch: &Watch<'_>) {
         for index in 0..self.sender.admission.lp_count() {
             if watch.stopped() {
@@ -281,7 +296,9 @@ where
             }
             let me = LpId::from_index(index);
             self.current = Some((me, None));
-            self.lps.push(Lp::start(self.model, me, self.settings.seed, &mut self.sender));
+            self.lps.push(Lp::new(self.model, me, self.settings.seed));
+            let Lp { state, core } = &mut self.lps[index];
+            handling::start(state, core, self.model, me, &mut self.sender, || watch.stopped());
         }
     }
 
@@ -305,7 +322,7 @@ where
 
     /// Runs from the start to the end, an error, or an interruption; returns whether there was one.
     fn begin(&mut self, watch: &mut Watch<'_>) -> Result<bool, RunError> {
-        self.guard(|run| run.start(watch))?;
+        self.start_guarded(watch)?;
         while let Some(bound) = self.execution.next_bound() {
             self.bound = bound;
             if self.advance_to_bound(watch)? {

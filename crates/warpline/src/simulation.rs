@@ -75,7 +75,9 @@ impl<'a, M: Runnable> Simulation<'a, M> {
     /// them, the conservative one also those that were handled in the current window,
     /// Time Warp also processed ones with their saved states: it fossil-collects, holds workers
     /// back and takes events back (cancelback) before it gives up. A run that needs more ends with
-    /// an error. The structure of the pending set around the events is not counted.
+    /// an error. What messages own on the heap counts, if the model says it
+    /// ([`message_heap_bytes`](crate::LogicalProcess::message_heap_bytes)); what saved states own,
+    /// with Time Warp, too. The structure of the pending set around the events is not counted.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         self.settings.memory = Some(bytes);
@@ -213,7 +215,7 @@ impl<M: Runnable> Simulation<'_, M> {
         let mut ends = network(ranks, settings.engine.workers().saturating_add(1)).into_iter();
         let (model, settings) = (&*model, &*after_trial(model, settings)?);
         let run = |end: ThreadTransport, watch: &mut Watch<'_>| {
-            let ranks = &Ranks::of(&end);
+            let ranks = &Ranks::of(&end).sharing_cores(ranks);
             let report = model.execute(Job { settings, watch, ranks });
             if matches!(report, Err(RunError::Net(_))) {
                 // Others may wait for this rank.

@@ -6,6 +6,7 @@
 //! - `heap::of_message` returns 0, or `heap::of_state` does (OWNED-A)
 //! - `Saving::forget` keeps the copy (OWNED-B)
 //! - `Worker::recharge_logs` does nothing
+//! - `event::heap_bytes` returns 0, or messages are not released when they are handled
 
 #![expect(
     unsafe_code,
@@ -20,10 +21,12 @@ use std::{
 };
 
 use warpline::{
-    Context, Engine, HeapMemory, LogicalProcess, LpId, Model, Report, RunError, Sequential,
-    Simulation, TimeWarp, TrackedVec, VirtualTime,
+    Conservative, Context, Engine, HeapMemory, Link, LogicalProcess, LpId, Model, Report, RunError,
+    Sequential, Simulation, Speculative, TimeWarp, TrackedVec, VirtualTime,
     digest::mix,
-    settings::{FlowControl, Instrumentation, Pool, PoolKind},
+    settings::{
+        FlowControl, Instrumentation, Pool, PoolKind, Synchronization, SynchronizationKind,
+    },
     state::{Undo, heap_block},
 };
 
@@ -76,6 +79,8 @@ struct Heavy {
     state: usize,
     /// How many elements of a tracked vector an event changes.
     writes: usize,
+    /// Less than any delay; zero for none.
+    lookahead: f64,
 }
 
 #[derive(Clone, Debug)]
@@ -97,6 +102,15 @@ impl Model for Heavy {
         LPS
     }
 
+    fn lookahead(&self) -> Option<f64> {
+        (self.lookahead > 0.0).then_some(self.lookahead)
+    }
+
+    fn links(&self, _: LpId) -> Option<Vec<Link>> {
+        let to = (0..LPS).map(LpId::from_index);
+        Some(to.map(|to| Link { to, lookahead: self.lookahead }).collect())
+    }
+
     fn make_lp(&self, _: LpId) -> Node {
         let tracked = TrackedVec::new(vec![[0; 8]; self.writes]);
         Node { bytes: vec![0; self.state], tracked, sum: 0 }
@@ -110,7 +124,7 @@ impl Model for Heavy {
 impl Node {
     fn send(model: &Heavy, cx: &mut impl Context<Vec<u8>>) {
         let to = cx.rng().lp(LPS);
-        let delay = cx.rng().exponential(1.0);
+        let delay = model.lookahead + cx.rng().exponential(1.0);
         let bytes = cx.rng().below(model.message as u64 + 1) as usize;
         cx.send(to, delay, vec![delay.to_bits() as u8; bytes]);
     }
@@ -178,10 +192,10 @@ fn heap_memory_stays_within_the_limit() {
     /// What a run takes besides: its threads, tables, and the least sizes of its lists.
     const BESIDES: usize = 512 << 10;
     let models = [
-        Heavy { message: 8000, state: 0, writes: 0 },
-        Heavy { message: 0, state: STATE, writes: 0 },
-        Heavy { message: 100, state: 0, writes: 40 },
-        Heavy { message: 3000, state: 3000, writes: 10 },
+        Heavy { message: 8000, state: 0, writes: 0, lookahead: 0.0 },
+        Heavy { message: 0, state: STATE, writes: 0, lookahead: 0.0 },
+        Heavy { message: 100, state: 0, writes: 40, lookahead: 0.0 },
+        Heavy { message: 3000, state: 3000, writes: 10, lookahead: 0.0 },
     ];
     for model in models {
         let (_, expected) = measured(model, Sequential::default().into(), None);
@@ -213,11 +227,12 @@ fn heap_memory_stays_within_the_limit() {
         }
     }
     sequential_runs_count_messages();
+    other_engines_count_messages();
 }
 
 /// The sequential engine, too: what pending events own.
 fn sequential_runs_count_messages() {
-    let model = Heavy { message: 8000, state: STATE, writes: 0 };
+    let model = Heavy { message: 8000, state: STATE, writes: 0, lookahead: 0.0 };
     let (used, report) = measured(model, Sequential::default().into(), None);
     let report = report.expect("sound");
     let HeapMemory::Counted(heap) = report.details.heap_memory else { panic!("nothing counted") };
@@ -227,4 +242,38 @@ fn sequential_runs_count_messages() {
     assert_eq!(within.expect("just enough").digest, report.digest);
     let (_, short) = measured(model, Sequential::default().into(), Some(heap));
     assert!(matches!(short, Err(RunError::OutOfBuffers { .. })), "{short:?}");
+}
+
+/// The conservative and the speculative engine, with as much memory as they need and with less.
+fn other_engines_count_messages() {
+    /// What a run takes besides, with lists that double on threads.
+    const BESIDES: u64 = 2 << 20;
+    let model = Heavy { message: 60_000, state: 0, writes: 0, lookahead: 0.5 };
+    let (_, report) = measured(model, Sequential::default().into(), None);
+    let expected = report.expect("sound");
+    let HeapMemory::Counted(heap) = expected.details.heap_memory else { panic!("none counted") };
+    let enough = 3 * expected.peak_buffer_bytes;
+    let null_messages = Synchronization::new(SynchronizationKind::NullMessages, 64);
+    for workers in [1, 2, 3] {
+        let engines: [Engine; 3] = [
+            Conservative { workers, ..Conservative::default() }.into(),
+            Conservative { workers, synchronization: null_messages, ..Conservative::default() }
+                .into(),
+            Speculative { workers, ..Speculative::default() }.into(),
+        ];
+        for engine in engines {
+            let context = format!("{engine:?}");
+            let (used, report) = measured(model, engine.clone(), Some(enough));
+            let report = report.unwrap_or_else(|error| panic!("{context}: {error}"));
+            assert_eq!(report.digest, expected.digest, "{context}");
+            let HeapMemory::Counted(most) = report.details.heap_memory else {
+                panic!("{context} counts nothing")
+            };
+            assert!(most > heap / 2 && most <= enough, "{context}: {most}, not about {heap}");
+            assert!((used as u64) < enough + BESIDES, "{context}: {used} of {enough} bytes");
+            let (used, short) = measured(model, engine, Some(heap / 2));
+            assert!(matches!(short, Err(RunError::OutOfBuffers { .. })), "{context}: {short:?}");
+            assert!((used as u64) < heap / 2 + BESIDES, "{context}: {used} of {heap} / 2 bytes");
+        }
+    }
 }

@@ -54,7 +54,7 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let candidates = || {
         let (lookahead, lps) = (model.lookahead(), model.lp_count());
-        Candidate::all(settings.engine.workers, lps, lookahead, settings.end)
+        Candidate::all(settings.engine.workers, ranks.cores(), lps, lookahead, settings.end)
     };
     let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };
     legs::carry_out::<M, B>(&run, candidates, settings.engine.balance, &mut engines, watch)

@@ -72,8 +72,8 @@ fn run<B: Buffer<Note> + Send>(
     dice: Dice,
     stop: Option<u64>,
 ) -> u64 {
-    let candidates =
-        Candidate::all(settings.engine.workers, toy.habits.len(), toy.lookahead(), settings.end);
+    let (workers, lps) = (settings.engine.workers, toy.habits.len());
+    let candidates = Candidate::all(workers, workers, lps, toy.lookahead(), settings.end);
     let ranks = Ranks::alone();
     let run =
         Run { model: toy, settings: settings.parallel(), ranks: &ranks, started: Instant::now() };

@@ -163,7 +163,7 @@ fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
             committed_events: committed,
             processed_events: committed,
             gvt_rounds: rounds,
-            peak_buffer_bytes: peak * A::EVENT_BYTES,
+            peak_buffer_bytes: common.memory.peak().unwrap_or(peak * A::EVENT_BYTES),
             ..Totals::default()
         },
         details,

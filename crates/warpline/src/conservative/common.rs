@@ -4,6 +4,7 @@
 //! Made by [`execute`](super::algorithm::execute); each algorithm has it in its own `Shared`.
 
 use std::{
+    mem::needs_drop,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
     time::Instant,
 };
@@ -14,7 +15,7 @@ use super::memory::MemoryBudget;
 use crate::{
     Conservative, EngineKind, RunError, SynchronizationKind,
     cut::{Cut, Parts},
-    event::{Buffer, Event, Message},
+    event::{Buffer, Event, Message, heap_bytes},
     handling::{Admission, CutOff, Halt},
     load_sharing::Loads,
     monitor::{Board, board},
@@ -104,7 +105,7 @@ impl<'m, M: Model, B> Common<'m, M, B> {
         let directory = LpDirectory::new(model, lps, parallel.placement, all, here)?;
         let committed_before = cut.as_ref().map_or(0, Cut::committed);
         let memory = MemoryBudget::new(settings.memory, event_bytes);
-        memory.take_over(cut.as_ref().map_or(0, |cut| cut.pending.len()));
+        memory.take_over(cut.as_ref().map_or(0, |cut| cut.pending.len()), 0);
         debug_assert_eq!(directory.lp_count(), lps, "PLACE-A: an LP has no place, or two");
         let divide = |cut: Cut<_, _>| cut.divide(&directory, |event: &Event<B>| event.to);
         Ok(Self {
@@ -163,22 +164,23 @@ impl<'m, M: Model, B> Common<'m, M, B> {
         let outcome = panics::catch(|| code(worker));
         let context = worker.error_context();
         let halt = context.cut_off.settle(outcome).err()?;
-        Some(self.fail(me, context, halt))
+        self.fail(me, context, halt)
     }
 
-    /// Notes as the run's failure why code of the model could not go on.
+    /// Notes as the run's failure why code of the model could not go on, unless it was told to stop.
     #[cold]
-    fn fail(&self, me: usize, context: &ErrorContext, halt: Halt) -> FailureOrder {
+    fn fail(&self, me: usize, context: &ErrorContext, halt: Halt) -> Option<FailureOrder> {
         let (engine, seed) = (EngineKind::Conservative.name(), self.settings.seed);
         let place = Place { lp: context.lp, event: context.event, engine, worker: me, seed };
         let error = match halt {
             Halt::Fault(fault) => ModelError { fault, place }.into(),
             Halt::OutOfBuffers => self.memory.out_of_buffers(place),
+            Halt::Stopped => return None,
         };
         let start = FailureOrder::Start(context.lp.unwrap_or_default());
         let order = context.event.map_or(start, FailureOrder::Event);
         self.failure.note(order, error);
-        order
+        Some(order)
     }
 
     /// Writes non-blocking I/O events in the order of their keys, up to a failure at `limit`.
@@ -204,6 +206,16 @@ impl<'m, M: Model, B> Common<'m, M, B> {
                 M::Lp::output(self.model, event.to, &event.key, event.message.get());
             }
         })
+    }
+
+    /// What a message owns, where it is counted.
+    #[inline]
+    pub(super) fn owned(&self, message: &B) -> u64
+    where
+        B: Buffer<Message<M>>,
+    {
+        let is_counted = const { needs_drop::<Message<M>>() } && self.memory.is_limited();
+        if is_counted { heap_bytes::<M>(message) } else { 0 }
     }
 
     /// Runs code that drops values of the model, which may panic.

@@ -1,70 +1,104 @@
-//! The memory budget for pending events.
+//! The memory budget for pending events: what each of them takes, and what its message owns on the
+//! heap. Without a limit nothing is counted.
+//!
+//! Senders reserve memory, and workers release it when events are handled.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{
+    mem::needs_drop,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
-use warpline_core::Place;
+use warpline_core::{Model, Place};
 
 use super::common::ErrorContext;
-use crate::{RunError, handling::Halt};
+use crate::{HeapMemory, RunError, event::Message, handling::Halt};
 
 /// The budget for pending events, shared by all workers of a rank.
 #[derive(Debug)]
 pub(super) struct MemoryBudget {
     /// The limit in bytes, and what one event takes of it.
-    bytes: Option<u64>,
+    limit: Option<u64>,
     event_bytes: u64,
-    /// The most events that may be pending, if there is a limit.
-    events: Option<usize>,
-    /// The number of pending events, if there is a limit.
-    pending: AtomicUsize,
+    /// What pending events take, if there is a limit. Ordering: Relaxed everywhere; counts.
+    taken: AtomicU64,
+    /// What their messages own, a part of that; and the most that was found of both.
+    owned: AtomicU64,
+    owned_peak: AtomicU64,
+    taken_peak: AtomicU64,
 }
 
 impl MemoryBudget {
-    pub(super) fn new(bytes: Option<u64>, event_bytes: u64) -> Self {
-        let events = bytes.map(|bytes| bytes / event_bytes);
-        let events = events.map(|events| usize::try_from(events).unwrap_or(usize::MAX));
-        Self { bytes, event_bytes, events, pending: AtomicUsize::new(0) }
+    pub(super) fn new(limit: Option<u64>, event_bytes: u64) -> Self {
+        let [taken, owned, owned_peak, taken_peak] = [(); 4].map(|()| AtomicU64::new(0));
+        Self { limit, event_bytes, taken, owned, owned_peak, taken_peak }
     }
 
-    /// Counts the events that were pending when the engine began.
-    pub(super) fn take_over(&self, events: usize) {
-        // Ordering: Relaxed; a count.
-        self.pending.fetch_add(events, Ordering::Relaxed);
+    /// Counts events that were pending when the engine began, and what their messages own.
+    pub(super) fn take_over(&self, events: usize, owned: u64) {
+        self.taken.fetch_add(events as u64 * self.event_bytes + owned, Ordering::Relaxed);
+        self.owned.fetch_add(owned, Ordering::Relaxed);
     }
 
     /// Whether there is a limit.
     #[inline]
     pub(super) const fn is_limited(&self) -> bool {
-        self.events.is_some()
+        self.limit.is_some()
     }
 
-    /// Reserves memory for one more event. If there is none, the code that sends it is cut off.
+    /// Reserves memory for one more event, whose message owns some. If there is too little, the code
+    /// that sends it is cut off.
     #[inline]
-    pub(super) fn reserve(&self, context: &mut ErrorContext) {
-        if let Some(events) = self.events {
-            // Ordering: Relaxed; a count, here and below.
-            if self.pending.fetch_add(1, Ordering::Relaxed) >= events {
-                self.pending.fetch_sub(1, Ordering::Relaxed);
-                context.halt(Halt::OutOfBuffers);
+    pub(super) fn reserve(&self, context: &mut ErrorContext, owned: u64) {
+        let Some(limit) = self.limit else { return };
+        let more = self.event_bytes + owned;
+        if self.taken.fetch_add(more, Ordering::Relaxed) + more > limit {
+            self.taken.fetch_sub(more, Ordering::Relaxed);
+            context.halt(Halt::OutOfBuffers);
+        }
+        if owned > 0 {
+            self.owned.fetch_add(owned, Ordering::Relaxed);
+        }
+    }
+
+    /// Releases the memory of this number of events, whose messages owned so much.
+    #[inline]
+    pub(super) fn release(&self, events: usize, owned: u64) {
+        if self.limit.is_none() {
+            return;
+        }
+        let less = events as u64 * self.event_bytes + owned;
+        let taken = self.taken.fetch_sub(less, Ordering::Relaxed);
+        debug_assert!(taken >= less, "{less} of {taken} bytes released");
+        if owned > 0 {
+            let before = self.owned.fetch_sub(owned, Ordering::Relaxed);
+            self.owned_peak.fetch_max(before, Ordering::Relaxed);
+            self.taken_peak.fetch_max(taken, Ordering::Relaxed);
+        }
+    }
+
+    /// What messages owned at the peak, for the report.
+    pub(super) fn heap_memory<M: Model>(&self) -> HeapMemory {
+        match self.limit {
+            None => HeapMemory::not_counted::<M>(),
+            Some(_) => {
+                let peak = self.owned_peak.load(Ordering::Relaxed);
+                HeapMemory::counted(needs_drop::<Message<M>>(), peak)
             }
         }
     }
 
-    /// Releases the memory of this number of events.
-    #[inline]
-    pub(super) fn release(&self, events: usize) {
-        if self.events.is_some() {
-            let pending = self.pending.fetch_sub(events, Ordering::Relaxed);
-            debug_assert!(pending >= events, "{events} of {pending} pending events released");
-        }
+    /// The most memory that was taken, if messages that own some were counted.
+    pub(super) fn peak(&self) -> Option<u64> {
+        let peak = self.taken_peak.load(Ordering::Relaxed);
+        (peak > 0).then_some(peak)
     }
 
     /// The failure of a run that exceeds the budget.
     pub(super) fn out_of_buffers(&self, place: Place) -> RunError {
         RunError::OutOfBuffers {
             place,
-            limit: self.bytes.unwrap_or(u64::MAX),
-            events: self.events.unwrap_or_default() as u64,
+            limit: self.limit.unwrap_or(u64::MAX),
+            events: self.limit.map_or(0, |limit| limit / self.event_bytes),
             event_bytes: self.event_bytes,
         }
     }

@@ -29,7 +29,7 @@ use warpline_core::{Fault, Model};
 use crate::{
     Conservative, EngineKind, Report, RunError, SynchronizationKind,
     cut::Leg,
-    event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
+    event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message, heap_bytes},
     legs::{self, Candidate, Carrier, Task},
     panics,
     run::{self, Failure, Ranks, Run},
@@ -66,7 +66,10 @@ pub(crate) fn leg<M: Model, B: Buffer<Message<M>> + Send>(
 ) -> Result<Leg<M, Event<B>>, Failure> {
     let (mode, bytes) = (SynchronizationKind::Windows, windows::Shared::<M, B>::EVENT_BYTES);
     let make = || {
+        let pending = beginning.0.as_ref().map_or(&[][..], |cut| &cut.pending);
+        let owned = pending.iter().map(|event| heap_bytes::<M>(&event.message)).sum();
         let common = Common::new(model, settings, ranks, mode, bytes, beginning)?;
+        common.memory.take_over(0, owned);
         windows::Shared::<M, B>::make(common, None)
     };
     let shared = run::at_start(&settings.parallel(), make)?;
@@ -91,7 +94,7 @@ fn run_with<M: Model, B: Buffer<Message<M>> + Send>(
     }
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let Conservative { workers, balance, .. } = settings.engine;
-    let candidates = || Candidate::of(EngineKind::Conservative, workers, balance);
+    let candidates = || Candidate::of(EngineKind::Conservative, workers, ranks.cores(), balance);
     let mut alone = Alone { run: &run, settings };
     legs::carry_out::<M, B>(&run, candidates, balance, &mut alone, watch)
 }

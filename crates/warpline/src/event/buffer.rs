@@ -3,6 +3,11 @@
 //! Used by the sequential and the conservative engine, which pick one of the two by the size of the
 //! model's messages.
 
+use std::mem::needs_drop;
+
+use warpline_core::{LogicalProcess, Model};
+
+use super::Message;
 use crate::handling::Source;
 
 /// Messages up to this size lie inside the pending set. Moving them there costs less than
@@ -24,6 +29,13 @@ pub(crate) trait Buffer<T>: Sized {
     fn get(&self) -> &T;
     /// Keeps the buffer for another message, after its event was handled.
     fn recycle(self, spares: &mut Vec<Self>);
+}
+
+/// What a message owns on the heap, in bytes, as the model says.
+#[inline]
+pub(crate) fn heap_bytes<M: Model>(message: &impl Buffer<Message<M>>) -> u64 {
+    let may_own = const { needs_drop::<Message<M>>() };
+    if may_own { M::Lp::message_heap_bytes(message.get()) as u64 } else { 0 }
 }
 
 /// The message itself.

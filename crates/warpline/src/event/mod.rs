@@ -10,7 +10,7 @@ mod io;
 use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model};
 
 pub(crate) use bucket::{Bucket, SpareChunks};
-pub(crate) use buffer::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, SpareBuffers};
+pub(crate) use buffer::{Boxed, Buffer, INLINE_BYTES_MAX, Inline, SpareBuffers, heap_bytes};
 pub(crate) use io::{io_from_code, io_to_code};
 
 use crate::pending::Entry;

@@ -26,6 +26,9 @@ pub(crate) trait Sink<T> {
     #[inline]
     fn begin_send(&mut self) {}
 
+    /// Called before each of an LP's first events, of which there may be endlessly many.
+    fn begin_first_send(&mut self) {}
+
     /// Takes an event that keeps the rules.
     fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: impl Source<T>);
 
@@ -63,6 +66,10 @@ impl<T, K: Sink<T>> Sink<T> for &mut K {
     #[inline]
     fn begin_send(&mut self) {
         (**self).begin_send();
+    }
+
+    fn begin_first_send(&mut self) {
+        (**self).begin_first_send();
     }
 
     #[inline]

@@ -13,6 +13,8 @@ pub(crate) enum Halt {
     Fault(Fault),
     /// There is no buffer for an event that it sends.
     OutOfBuffers,
+    /// The run is to stop, and an LP sends its first events.
+    Stopped,
 }
 
 impl fmt::Display for Halt {
@@ -20,6 +22,7 @@ impl fmt::Display for Halt {
         match self {
             Self::Fault(fault) => fault.fmt(f),
             Self::OutOfBuffers => f.write_str("out of event buffers"),
+            Self::Stopped => f.write_str("the run is to stop"),
         }
     }
 }

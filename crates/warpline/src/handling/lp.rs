@@ -1,11 +1,6 @@
 //! A logical process as engines hold it.
 
-use warpline_core::{LogicalProcess, LpDigest, LpId, Model, Stream};
-
-use super::{
-    admission::Cause,
-    context::{Handling, Sink},
-};
+use warpline_core::{LpDigest, LpId, Model, Stream};
 
 /// What an engine keeps of an LP beside its state: 32 bytes. A rollback restores it.
 #[derive(Clone, Debug)]
@@ -38,18 +33,10 @@ impl<L: Clone> Clone for Lp<L> {
     }
 }
 
-impl<L: LogicalProcess> Lp<L> {
-    /// Makes an LP and lets it send its first events.
-    pub(crate) fn start(
-        model: &L::Model,
-        me: LpId,
-        seed: u64,
-        sink: impl Sink<L::Message>,
-    ) -> Self {
-        let mut state = model.make_lp(me);
-        let mut core = Core { rng: Stream::for_lp(seed, me), sent: 0, digest: LpDigest::new() };
-        let Core { rng, sent, .. } = &mut core;
-        state.start(model, &mut Handling { cause: Cause::start(me), rng, sent, sink });
-        Self { state, core }
+impl<L> Lp<L> {
+    /// Makes an LP, which has sent nothing yet.
+    pub(crate) fn new<M: Model<Lp = L>>(model: &M, me: LpId, seed: u64) -> Self {
+        let core = Core { rng: Stream::for_lp(seed, me), sent: 0, digest: LpDigest::new() };
+        Self { state: model.make_lp(me), core }
     }
 }

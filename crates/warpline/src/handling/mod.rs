@@ -9,9 +9,11 @@ mod context;
 mod halt;
 mod lp;
 mod source;
+mod starting;
 
 pub(crate) use admission::{Admission, Cause};
 pub(crate) use context::{BoundedSink, Handling, Sink};
 pub(crate) use halt::{CutOff, Halt};
 pub(crate) use lp::{Core, Lp};
 pub(crate) use source::{Source, Value};
+pub(crate) use starting::start;

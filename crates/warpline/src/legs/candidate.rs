@@ -11,6 +11,10 @@ const LOOKAHEADS_MAX: f64 = 1e13;
 /// A hand-over of a model with this number of LPs takes less than a millisecond.
 const LPS_SMALL: usize = 4_096;
 
+/// Workers that have no core hold up all others at every window. With more workers than this for
+/// each core, only as many work as there are cores, unless their number may not change.
+const WORKERS_PER_CORE: usize = 4;
+
 /// An engine with a number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Candidate {
@@ -24,9 +28,15 @@ impl Candidate {
     /// sequential engine, which is never far from the best; where a hand-over takes long, the run
     /// begins with what is probably the best: windows without rollbacks, if the model allows them,
     /// and all workers before few.
-    pub(crate) fn all(workers: usize, lps: usize, lookahead: Option<f64>, end: f64) -> Vec<Self> {
+    pub(crate) fn all(
+        workers: usize,
+        cores: usize,
+        lps: usize,
+        lookahead: Option<f64>,
+        end: f64,
+    ) -> Vec<Self> {
         let is_conservative = lookahead.is_some_and(|lookahead| end < LOOKAHEADS_MAX * lookahead);
-        let workers = workers.min(lps.max(1));
+        let workers = uncrowded(workers, cores).min(lps.max(1));
         let mut all = Vec::new();
         let mut add = |engine, workers| all.push(Self { engine, workers });
         if lps <= LPS_SMALL {
@@ -47,10 +57,22 @@ impl Candidate {
 
     /// One engine with this number of workers, and with fewer ones; or only with as many, if that
     /// is wanted.
-    pub(crate) fn of(engine: EngineKind, workers: usize, balance: Balance) -> Vec<Self> {
-        let counts = halves(workers).take(if balance == Balance::Off { 1 } else { usize::MAX });
-        counts.map(|workers| Self { engine, workers }).collect()
+    pub(crate) fn of(
+        engine: EngineKind,
+        workers: usize,
+        cores: usize,
+        balance: Balance,
+    ) -> Vec<Self> {
+        if balance == Balance::Off {
+            return vec![Self { engine, workers }];
+        }
+        halves(uncrowded(workers, cores)).map(|workers| Self { engine, workers }).collect()
     }
+}
+
+/// How many of these workers work at the most.
+pub(crate) const fn uncrowded(workers: usize, cores: usize) -> usize {
+    if workers > WORKERS_PER_CORE * cores { cores } else { workers }
 }
 
 /// A number of workers, half as many, and so on down to one.
@@ -76,7 +98,7 @@ mod tests {
     #[test]
     fn candidates_in_their_order() {
         let names = |workers, lps, lookahead| {
-            let all = Candidate::all(workers, lps, lookahead, 1e3);
+            let all = Candidate::all(workers, 8, lps, lookahead, 1e3);
             all.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(names(1, 100, None), ["sequential", "speculative with 1 worker"]);
@@ -97,5 +119,20 @@ mod tests {
             "5, 2 and 1 workers, and the sequential engine"
         );
         assert_eq!(names(5, 0, None).len(), 2, "no more workers than LPs, but one");
+    }
+
+    /// Far more workers than cores are not tried, but where their number may not change.
+    #[test]
+    fn crowds_are_left_out() {
+        let counts = |workers, balance| {
+            let all = Candidate::of(EngineKind::Speculative, workers, 2, balance);
+            all.iter().map(|candidate| candidate.workers).collect::<Vec<_>>()
+        };
+        assert_eq!(counts(8, Balance::On), [8, 4, 2, 1]);
+        assert_eq!(counts(9, Balance::On), [2, 1]);
+        assert_eq!(counts(1000, Balance::On), [2, 1]);
+        assert_eq!(counts(1000, Balance::Off), [1000]);
+        let all = Candidate::all(1000, 2, 1 << 20, Some(0.5), 1e3);
+        assert!(all.iter().all(|candidate| candidate.workers <= 2), "{all:?}");
     }
 }

@@ -32,6 +32,7 @@ use crate::{
     watch::{Progress, Watch},
 };
 pub(crate) use candidate::Candidate;
+use candidate::uncrowded;
 pub(crate) use choice::Choice;
 
 /// Carries out legs on the engines of its candidates.
@@ -122,8 +123,21 @@ pub(crate) fn carry_out<M: Model, B>(
             Err(failure) => return Outcome::failed(failure),
         };
         sums.remark(candidates, &lock(&deciding), &mut leg.details.remarks);
+        leg.details.remarks.extend(remark_on_crowd(run, balance));
         let ids = (0..leg.cut.lps.len()).map(LpId::from_index);
         Outcome::at_end(leg, ids, &run.settings)
+    })
+}
+
+/// What the report says if not all workers could work.
+fn remark_on_crowd<M: Model>(run: &Run<'_, M>, balance: Balance) -> Option<String> {
+    let (workers, cores) = (run.settings.workers, run.ranks.cores());
+    let is_crowd = balance != Balance::Off && uncrowded(workers, cores) < workers;
+    is_crowd.then(|| {
+        format!(
+            "{workers} workers on {cores} core(s) would mostly wait for each other, so at most \
+             {cores} worked; with --balance off all do"
+        )
     })
 }
 

@@ -59,6 +59,8 @@ pub(crate) struct Ranks<'t> {
     control: Mutex<Control>,
     /// If ranks are processes: this one's part of the timeline.
     timeline: Option<Timeline>,
+    /// How many ranks are threads of this process, and share its cores.
+    in_process: usize,
 }
 
 /// What has arrived at the control port, and whether an alert has left it.
@@ -82,17 +84,27 @@ struct Control {
 impl<'t> Ranks<'t> {
     /// A run of one rank.
     pub(crate) fn alone() -> Self {
-        Self { network: None, control: Mutex::default(), timeline: None }
+        Self { network: None, control: Mutex::default(), timeline: None, in_process: 1 }
     }
 
     pub(crate) fn of(transport: &'t dyn Transport) -> Self {
         let network = (transport.ranks() > 1).then(|| Counted::new(transport));
-        Self { network, control: Mutex::default(), timeline: None }
+        Self { network, control: Mutex::default(), timeline: None, in_process: 1 }
     }
 
     /// The same where each rank has a part of the timeline, if there is one.
     pub(crate) fn recorded(self, timeline: Option<&Timeline>) -> Self {
         Self { timeline: timeline.filter(|_| self.count() > 1).cloned(), ..self }
+    }
+
+    /// The same where this number of ranks are threads of this process.
+    pub(crate) fn sharing_cores(self, ranks: usize) -> Self {
+        Self { in_process: ranks, ..self }
+    }
+
+    /// The cores that this rank may keep busy, at least one.
+    pub(crate) fn cores(&self) -> usize {
+        (threads::cores() / self.in_process).max(1)
     }
 
     pub(super) const fn timeline(&self) -> Option<&Timeline> {

@@ -69,7 +69,7 @@ fn handle_own<M: Model, B: Buffer<Message<M>>>(
     if own.io == Some(Io::NonBlocking) {
         outputs.push(own);
     } else {
-        own.message.into_iter().for_each(|message| sender.spares.recycle(message));
+        own.message.into_iter().for_each(|message| sender.recycle(message));
     }
 }
 

@@ -61,7 +61,7 @@ use warpline_core::Model;
 use warpline_memory::Residency;
 
 use crate::{
-    Details, EngineKind, HeapMemory, Report, RunError, Speculative, Totals,
+    Details, EngineKind, Report, RunError, Speculative, Totals,
     cut::{Cut, Leg},
     event::{Boxed, Buffer, Event as PlainEvent, INLINE_BYTES_MAX, Inline, Message},
     handling::Lp,
@@ -117,7 +117,7 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
 ) -> Result<Option<Report<M::Output>>, RunError> {
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let Speculative { workers, balance, .. } = settings.engine;
-    let candidates = || Candidate::of(EngineKind::Speculative, workers, balance);
+    let candidates = || Candidate::of(EngineKind::Speculative, workers, ranks.cores(), balance);
     let mut alone = Alone { run: &run, settings, widths: FoundWidths::default() };
     legs::carry_out::<M, B>(&run, candidates, balance, &mut alone, watch)
 }
@@ -249,7 +249,7 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
         rolled_back_events: sum(|tally| tally.processed) - committed,
         rollbacks: sum(|tally| tally.rollbacks),
         gvt_rounds: results.iter().map(|worker| worker.tally.windows).max().unwrap_or(0),
-        peak_buffer_bytes: sum(|tally| tally.peak) * event_bytes::<M>(),
+        peak_buffer_bytes: sum(|tally| tally.peak) * event_bytes::<M>() + shared.owned_peak(),
         ..Totals::default()
     };
     let mut details = Details {
@@ -262,7 +262,7 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
         ],
         remarks: diagnosis::remarks(shared.workers(), &totals, sum(|tally| tally.sequential)),
         costs: Costs::table(results.iter().map(|worker| &worker.costs), committed),
-        heap_memory: HeapMemory::not_counted::<M>(),
+        heap_memory: shared.heap_memory(),
         ..Details::default()
     };
     details.counters.extend(station::counters(results.iter().map(|worker| worker.residency)));

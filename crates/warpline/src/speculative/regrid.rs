@@ -15,6 +15,7 @@
 //!   border: that is, if its sequence number is below the number that the sender has sent by then.
 
 use std::{
+    mem::needs_drop,
     ops::ControlFlow,
     sync::{Mutex, PoisonError, atomic::AtomicI32},
 };
@@ -84,6 +85,8 @@ pub(super) struct Regrid<M: Model, B> {
     exponent: AtomicI32,
     /// Pending events of all workers.
     pending: AtomicU64,
+    /// What their messages own, where it is counted.
+    owned: AtomicU64,
     cuts: Vec<Mutex<Cut<M::Lp, Event<B>>>>,
 }
 
@@ -98,6 +101,7 @@ impl<M: Model, B> Regrid<M, B> {
             stretch_events: AtomicU64::new(0),
             exponent: AtomicI32::new(0),
             pending: AtomicU64::new(0),
+            owned: AtomicU64::new(0),
             cuts: (0..workers).map(|_| Mutex::default()).collect(),
         }
     }
@@ -163,7 +167,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// run is over.
     pub(super) fn regrid(&mut self, monitor: &mut ProgressMonitor<'_, '_>) -> ControlFlow<()> {
         let shared = self.shared();
-        self.gather()?;
+        self.gather(monitor)?;
         // Ordering: Relaxed; the barrier has published it, and the next one is before its reset.
         let reason = Reason(shared.regrid.reasons.load(Ordering::Relaxed));
         let mut pending = std::mem::take(&mut self.pending);
@@ -174,7 +178,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let is_start = reason.has(Reason::START);
         let width = if is_start { self.first_width(&pending) } else { self.base_width };
         let given_up = Reduction { lbts: width.to_bits(), flags: u64::from(self.has_given_up) };
-        let Reduction { lbts: width, flags } = self.reduce(given_up, false)?;
+        let Reduction { lbts: width, flags } = self.reduce(given_up, None)?;
         (self.base_width, self.has_given_up) = (f64::from_bits(width), flags > 0);
         self.keep_valid(&mut pending);
         let is_over = reason.has(Reason::STOP) || shared.failure.is_known();
@@ -188,14 +192,18 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         }
         let (count, mut first) = self.survey(&pending);
         shared.regrid.pending.fetch_add(count, Ordering::Relaxed);
-        first = self.meet(first, false)?;
+        shared.regrid.owned.fetch_add(self.owned_by(&pending), Ordering::Relaxed);
+        first = self.meet(first)?;
         debug_assert!(
             self.sender.me > 0 || shared.regrid.is_complete(shared.words.committed()),
             "REGRID-B: events were lost or doubled"
         );
-        if self.sender.me == 0 && shared.regrid.pending.load(Ordering::Relaxed) > shared.events_max
-        {
-            shared.fail_for_memory();
+        if self.sender.me == 0 {
+            let owned = shared.regrid.owned.swap(0, Ordering::Relaxed);
+            shared.owned.store(owned, Ordering::Relaxed);
+            if !shared.fits(shared.regrid.pending.load(Ordering::Relaxed), owned) {
+                shared.fail_for_memory();
+            }
         }
         if is_blind && is_stretch {
             first = self.begin_blindly(first, &mut pending, monitor)?;
@@ -210,7 +218,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
                 shared.write_outputs(0, &mut self.sender.error_context, u64::MAX);
             }
         }
-        self.meet(0, false)?;
+        self.meet(0)?;
         if is_over || shared.failure.is_known() || first == u64::MAX {
             self.end(reason, first, pending);
             return ControlFlow::Break(());
@@ -238,10 +246,12 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     }
 
     /// Waits until all workers are here, and have received and committed the same.
-    fn gather(&mut self) -> ControlFlow<()> {
+    fn gather(&mut self, monitor: &mut ProgressMonitor<'_, '_>) -> ControlFlow<()> {
         self.tally.regrids += 1;
         self.sender.publish();
-        let oldest = self.meet(!self.oldest, true)?;
+        let oldest = Reduction { lbts: !self.oldest, flags: 0 };
+        // The others may be at their first events, and it takes this worker to tell them to stop.
+        let oldest = self.reduce(oldest, Some(monitor))?.lbts;
         // A worker may have sent something before it came.
         self.sender.receive();
         // A window that one worker has committed is committed.
@@ -252,21 +262,27 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     }
 
     /// Waits for all workers, and returns the least contribution.
-    fn meet(&mut self, contribution: u64, receives: bool) -> ControlFlow<(), u64> {
-        let least = self.reduce(Reduction { lbts: contribution, flags: 0 }, receives)?;
+    fn meet(&mut self, contribution: u64) -> ControlFlow<(), u64> {
+        let least = self.reduce(Reduction { lbts: contribution, flags: 0 }, None)?;
         ControlFlow::Continue(least.lbts)
     }
 
-    /// Waits for all workers, and reduces what they contribute.
-    fn reduce(&mut self, contribution: Reduction, receives: bool) -> ControlFlow<(), Reduction> {
+    /// Waits for all workers, and reduces what they contribute. With a monitor, others may still
+    /// send: this worker receives meanwhile, and looks whether the run is to stop.
+    fn reduce(
+        &mut self,
+        contribution: Reduction,
+        mut monitor: Option<&mut ProgressMonitor<'_, '_>>,
+    ) -> ControlFlow<(), Reduction> {
         let shared = self.sender.shared;
         let round = self.rounds;
         self.rounds += 1;
         let (me, sender) = (self.sender.me, &mut self.sender);
         let idle = |waited| {
             scheduling::point();
-            if receives {
+            if let Some(monitor) = &mut monitor {
                 sender.receive();
+                monitor.is_to_stop();
             }
             shared.wait(waited);
         };
@@ -361,6 +377,18 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         (count as u64, first)
     }
 
+    /// What the messages of the valid events own, where it is counted.
+    fn owned_by(&self, pending: &[Event<B>]) -> u64 {
+        let shared = self.sender.shared;
+        if !const { needs_drop::<Message<M>>() } || shared.settings.memory.is_none() {
+            return 0;
+        }
+        let is_valid = |event: &&Event<B>| !self.has_given_up || shared.regrid.is_valid(event);
+        let events = self.sender.calendar.iter().filter(is_valid).chain(pending);
+        let messages = events.filter_map(|event| event.message.as_ref());
+        messages.map(|message| shared.owned(message)).sum()
+    }
+
     /// Keeps the events that were sent before the border and are not canceled (REGRID-B).
     fn keep_valid(&self, pending: &mut Vec<Event<B>>) {
         let regrid = &self.sender.shared.regrid;
@@ -389,7 +417,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         // Ordering: Relaxed; a barrier lies before.
         let events = self.shared().regrid.pending.load(Ordering::Relaxed);
         let next = self.stretch(pending, events, monitor)?;
-        let width = f64::from_bits(self.meet(self.first_width(pending).to_bits(), false)?);
+        let width = f64::from_bits(self.meet(self.first_width(pending).to_bits())?);
         debug_assert!(next >= first, "the first pending event went back in time");
         let step = f64::from_bits(next) - f64::from_bits(first);
         // If these have one time again, it is one step of the model.
@@ -414,7 +442,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             shared.regrid.cuts[worker].lock().unwrap_or_else(PoisonError::into_inner)
         };
         *lock(me) = cut;
-        self.meet(0, false)?;
+        self.meet(0)?;
         if me == 0 {
             let mut cuts: Vec<_> =
                 (0..shared.workers()).map(|worker| std::mem::take(&mut *lock(worker))).collect();
@@ -434,10 +462,10 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
                 *lock(worker) = cut;
             }
         }
-        self.meet(0, false)?;
+        self.meet(0)?;
         let cut = std::mem::take(&mut *lock(me));
         (self.lps, *pending) = (cut.lps, cut.pending);
-        self.meet(first_time(pending.iter(), shared.end), false)
+        self.meet(first_time(pending.iter(), shared.end))
     }
 
     /// Begins again at `first`, the time of the first pending event of all workers.

@@ -175,7 +175,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         for event in std::iter::once(first).chain(rest.inspect(|_| self.tally.late += 1)) {
             if event.is_anti() {
                 let message = window.remove(local, &event.key, &mut self.places);
-                self.sender.spares.recycle(message);
+                self.sender.recycle(message);
             } else {
                 window.add(local, event);
             }
@@ -243,7 +243,11 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// Compares the sends of two executions of an LP.
     fn compare(&mut self, mut old: Vec<Event<B>>, mut new: Vec<Event<B>>) -> Differences<B> {
         let mut differences = Differences { gone: self.spare_list(), fresh: self.spare_list() };
-        differences.find(self.sender.shared.model, &mut old, &mut new);
+        let (shared, model) = (self.sender.shared, self.sender.shared.model);
+        let same = |event: Event<B>| {
+            event.message.iter().for_each(|message| shared.refund(shared.owned(message)));
+        };
+        differences.find(model, &mut old, &mut new, same);
         self.lists.extend([old, new]);
         differences
     }
@@ -290,9 +294,15 @@ struct Differences<B> {
 }
 
 impl<B> Differences<B> {
-    /// Finds them. Both lists are in the order of the LP's sends; they are empty afterwards.
-    fn find<M: Model>(&mut self, model: &M, old: &mut Vec<Event<B>>, new: &mut Vec<Event<B>>)
-    where
+    /// Finds them. Both lists are in the order of the LP's sends; they are empty afterwards. Events
+    /// that were sent both times go to `same`, twice.
+    fn find<M: Model>(
+        &mut self,
+        model: &M,
+        old: &mut Vec<Event<B>>,
+        new: &mut Vec<Event<B>>,
+        same: impl Fn(Event<B>),
+    ) where
         B: Buffer<Message<M>>,
     {
         let in_order = |events: &[Event<B>]| events.is_sorted_by_key(|event| event.key.sequence());
@@ -307,9 +317,10 @@ impl<B> Differences<B> {
             };
             let gone = if order.is_le() { old.next() } else { None };
             let fresh = if order.is_ge() { new.next() } else { None };
-            if let (Some(gone), Some(fresh)) = (&gone, &fresh)
-                && is_same(model, gone, fresh)
+            if let (Some(old), Some(new)) = (&gone, &fresh)
+                && is_same(model, old, new)
             {
+                gone.into_iter().chain(fresh).for_each(&same);
                 continue;
             }
             self.gone.extend(gone);

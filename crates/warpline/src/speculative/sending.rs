@@ -11,6 +11,8 @@
 //!   same ring, calendar and list of late events in the order in which they were sent. So an
 //!   anti-message takes away the first event of its key.
 
+use std::mem::needs_drop;
+
 use warpline_core::{EventKey, Io, LpId, Model};
 use warpline_memory::{Consumer, Producer};
 
@@ -25,6 +27,9 @@ use crate::{
     handling::{Admission, Halt, Sink, Source},
     scheduling,
 };
+
+/// A worker takes in what others send once in this number of its LPs' first events.
+const RECEIVE_EVERY: u64 = 64;
 
 /// How far an open window is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,7 +74,7 @@ pub(super) struct Sender<'a, M: Model, B> {
     from: Vec<Consumer<Event<B>>>,
     /// Whether a non-blocking I/O event was ever handled: commits look for them only then.
     pub(super) has_outputs: bool,
-    pub(super) spares: SpareBuffers<B>,
+    spares: SpareBuffers<B>,
     pub(super) error_context: ErrorContext,
 }
 
@@ -151,8 +156,19 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
             None => {
                 let event = self.calendar.cancel(slot, tile, anti);
                 let message = event.and_then(|event| event.message);
-                message.into_iter().for_each(|message| self.spares.recycle(message));
+                message.into_iter().for_each(|message| self.recycle(message));
             }
+        }
+    }
+
+    /// Keeps the buffer of a message that is not needed any more, unless it owns memory that counts.
+    #[inline]
+    pub(super) fn recycle(&mut self, message: B) {
+        let owned = self.shared.owned(&message);
+        if owned == 0 {
+            self.spares.recycle(message);
+        } else {
+            self.shared.refund(owned);
         }
     }
 
@@ -181,7 +197,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     /// Sends the anti-message of an event.
     pub(super) fn cancel(&mut self, mut event: Event<B>) {
         debug_assert!(!event.is_anti(), "SPEC-C: an anti-message is canceled");
-        event.message.take().into_iter().for_each(|message| self.spares.recycle(message));
+        event.message.take().into_iter().for_each(|message| self.recycle(message));
         debug_assert!(event.is_anti(), "an event without a message is no anti-message");
         event.sent_in = self.executing;
         self.send(event);
@@ -361,6 +377,13 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, M, B> {
         &self.shared.admission
     }
 
+    /// Another worker may wait for room in its ring. (Sends to others take in what comes, too.)
+    fn begin_first_send(&mut self) {
+        if self.calendar.len().is_multiple_of(RECEIVE_EVERY) {
+            self.receive();
+        }
+    }
+
     #[inline]
     fn accept(
         &mut self,
@@ -374,7 +397,13 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, M, B> {
         }
         let slot = self.grid.slot(key.time_value());
         let sent_in = self.executing;
-        let message = Some(self.spares.store(message));
+        let message = self.spares.store(message);
+        if const { needs_drop::<Message<M>>() }
+            && !self.shared.charge(&message, self.calendar.len())
+        {
+            self.error_context.cut_off.halt(Halt::OutOfBuffers);
+        }
+        let message = Some(message);
         let make = || Event { key, to, io, sent_in, message };
         match self.own.tile(to) {
             Some(tile) if slot >= self.direct_from => self.calendar.insert(slot, tile, make),

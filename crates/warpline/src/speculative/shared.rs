@@ -1,6 +1,7 @@
 //! What the workers of a speculative run share.
 
 use std::{
+    mem::needs_drop,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -13,9 +14,9 @@ use warpline_memory::{CachePadded, Consumer, Producer, ring};
 
 use super::{Beginning, event::Event, regrid::Regrid, width::WidthControl, words::Words};
 use crate::{
-    EngineKind, RunError, Speculative,
+    EngineKind, HeapMemory, RunError, Speculative,
     cut::{Cut, Parts},
-    event::Message,
+    event::{Buffer, Message, heap_bytes},
     handling::{Admission, CutOff, Halt},
     load_sharing::Loads,
     monitor::{Board, board},
@@ -47,8 +48,12 @@ pub(super) struct Shared<'m, M: Model, B> {
     pub(super) model: &'m M,
     pub(super) settings: &'m Settings<Speculative>,
     pub(super) end: f64,
-    /// The most events that the memory limit allows.
+    /// The most events that the memory limit allows, if their messages own nothing.
     pub(super) events_max: u64,
+    /// What messages own, where there is a limit: all that were made, less those that were dropped
+    /// where that is easily known. A regrid counts it anew. Ordering: Relaxed; a count.
+    pub(super) owned: CachePadded<AtomicU64>,
+    owned_peak: AtomicU64,
     pub(super) admission: Admission,
     pub(super) directory: LpDirectory,
     /// The number of LPs in a tile is two to this power.
@@ -143,6 +148,8 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
             settings,
             end: settings.checked_end()?,
             events_max: settings.memory.map_or(u64::MAX, |bytes| bytes / super::event_bytes::<M>()),
+            owned: CachePadded::default(),
+            owned_peak: AtomicU64::new(0),
             directory,
             tile_bits: scheduling::tile_bits(tile_bits(most, workers, size_of::<M::Lp>())),
             spins: if workers > threads::cores() { SPINS_FEW } else { SPINS },
@@ -284,10 +291,70 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
         let error = match halt {
             Halt::Fault(fault) => ModelError { fault, place }.into(),
             Halt::OutOfBuffers => self.out_of_buffers(place),
+            Halt::Stopped => return false,
         };
         let start = FailureOrder::Start(context.lp.unwrap_or_default());
         self.failure.note(context.event.map_or(start, FailureOrder::Event), error);
         false
+    }
+
+    /// What a message owns, where it is counted.
+    #[inline]
+    pub(super) fn owned(&self, message: &B) -> u64
+    where
+        B: Buffer<Message<M>>,
+    {
+        let is_limited = self.settings.memory.is_some();
+        let is_counted = const { needs_drop::<Message<M>>() } && is_limited;
+        if is_counted { heap_bytes::<M>(message) } else { 0 }
+    }
+
+    /// Whether there is memory for a message, beside this number of events. If so, it is counted.
+    #[inline]
+    pub(super) fn charge(&self, message: &B, events: u64) -> bool
+    where
+        B: Buffer<Message<M>>,
+    {
+        let owned = self.owned(message);
+        if owned == 0 {
+            return true;
+        }
+        let all = self.owned.fetch_add(owned, Ordering::Relaxed) + owned;
+        let fits = self.fits(events, all);
+        if !fits {
+            self.owned.fetch_sub(owned, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    /// A message is dropped that owned so much.
+    #[inline]
+    pub(super) fn refund(&self, owned: u64) {
+        if owned > 0 {
+            let before = self.owned.fetch_sub(owned, Ordering::Relaxed);
+            self.owned_peak.fetch_max(before, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether so many events are within the limit, whose messages own so much.
+    pub(super) fn fits(&self, events: u64, owned: u64) -> bool {
+        let Some(limit) = self.settings.memory else { return true };
+        events.saturating_mul(super::event_bytes::<M>()).saturating_add(owned) <= limit
+    }
+
+    /// What messages owned at the peak, where it is counted.
+    pub(super) fn owned_peak(&self) -> u64 {
+        // A message that did not fit counts for a moment.
+        let limit = self.settings.memory.unwrap_or(u64::MAX);
+        self.owned_peak.load(Ordering::Relaxed).min(limit)
+    }
+
+    /// The same for the report.
+    pub(super) fn heap_memory(&self) -> HeapMemory {
+        if self.settings.memory.is_none() {
+            return HeapMemory::not_counted::<M>();
+        }
+        HeapMemory::counted(needs_drop::<Message<M>>(), self.owned_peak())
     }
 
     /// Notes that all workers together hold more events than the memory limit allows.
@@ -311,7 +378,7 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
     #[cold]
     pub(super) fn write_outputs(&self, me: usize, context: &mut ErrorContext, before: u64)
     where
-        B: crate::event::Buffer<Message<M>>,
+        B: Buffer<Message<M>>,
     {
         if let Some(FailureOrder::Event(_)) = self.failure.order() {
             return;

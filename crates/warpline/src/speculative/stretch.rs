@@ -124,7 +124,12 @@ impl<'s, 'm, M: Model, B: Buffer<Message<M>>> Stretch<'s, 'm, M, B> {
         digest.commit(&key, M::Lp::fingerprint(model, message.get()));
         self.handled += 1;
         self.last_time = self.last_time.max(key.time());
-        self.sender.spares.recycle(message);
+        let owned = shared.owned(&message);
+        if owned == 0 {
+            self.sender.spares.recycle(message);
+        } else {
+            shared.refund(owned);
+        }
     }
 
     /// Gives all pending events to the workers that have their LPs.
@@ -150,12 +155,13 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, '_, M, B> 
         io: Option<Io>,
         message: impl Source<Message<M>>,
     ) {
-        if self.pending.len() as u64 >= self.shared.events_max {
+        let events = self.pending.len() as u64;
+        let message = self.spares.store(message);
+        if events >= self.shared.events_max || !self.shared.charge(&message, events) {
             self.error_context.cut_off.halt(Halt::OutOfBuffers);
         }
         debug_assert!(self.error_context.event.is_none_or(|cause| cause < key), "before its cause");
-        let message = Some(self.spares.store(message));
-        let event = Event { key, to, io, sent_in: Parity::of(0), message };
+        let event = Event { key, to, io, sent_in: Parity::of(0), message: Some(message) };
         self.pending.push(Reverse(ByKey(event)));
     }
 

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Width,
     event::{Buffer, Message, by_lp::SortByLp},
-    handling::Lp,
+    handling::{self, Lp},
     load_sharing::Sampler,
     monitor::Activity,
     run::ProgressMonitor,
@@ -191,8 +191,10 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
                     return;
                 }
                 worker.sender.error_context.lp = Some(id);
-                let lp = Lp::start(shared.model, id, shared.settings.seed, &mut worker.sender);
-                worker.lps.push(lp);
+                worker.lps.push(Lp::new(shared.model, id, shared.settings.seed));
+                let Some(Lp { state, core }) = worker.lps.last_mut() else { return };
+                let sender = &mut worker.sender;
+                handling::start(state, core, shared.model, id, sender, || monitor.is_to_stop());
             }
         });
         self.request_regrid(Reason::START);
@@ -438,7 +440,10 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         self.tally.peak = self.tally.peak.max(held);
         if self.sender.has_outputs {
             window.take_outputs(&mut self.outputs);
-            self.sender.shared.leave_outputs(number, &mut self.outputs);
+            let shared = self.sender.shared;
+            let messages = self.outputs.iter().filter_map(|event| event.message.as_ref());
+            shared.refund(messages.map(|message| shared.owned(message)).sum());
+            shared.leave_outputs(number, &mut self.outputs);
         }
         debug_assert!(window.standing >= 0, "SPEC-D: fewer events than none are committed");
         self.tally.committed += window.standing as u64;
@@ -448,8 +453,8 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         if self.sender.shared.end == f64::INFINITY {
             self.tally.last_time = self.tally.last_time.max(window.last_time());
         }
-        let spares = &mut self.sender.spares;
-        window.clear(|message| spares.recycle(message));
+        let sender = &mut self.sender;
+        window.clear(|message| sender.recycle(message));
         self.sender.opened[parity.index()] = Opened::default();
         self.oldest += 1;
         self.sender.oldest = parity.other();

@@ -1,7 +1,9 @@
 //! Which thread runs which worker.
 //!
-//! At first each worker has a thread of its own. While fewer threads work, each of them has several
-//! workers, which take turns; the other threads sleep, and cost nothing. So a thread that another
+//! At first each worker has a thread of its own, unless there are fewer cores than workers: then
+//! there are as many threads as cores, because a thread without a core would hold up GVT for all
+//! others. While fewer threads work than there are workers, each of them has several, which take
+//! turns; the other threads sleep, and cost nothing. So a thread that another
 //! program has displaced from its core gives its LPs away at once, and gets them back: they stay
 //! with their worker, no event has to move, and GVT waits for no thread that sleeps. (A smaller
 //! share of LPs for a thread that runs half of the time would not help: as long as it is off its
@@ -33,6 +35,7 @@ const NAP: Duration = Duration::from_millis(20);
 pub(super) struct Crew<T> {
     /// How many threads are to work.
     at_work: AtomicUsize,
+    workers: usize,
     /// Workers that have ended.
     ended: AtomicUsize,
     /// A thread has panicked or could not be started, so its workers will not end.
@@ -66,29 +69,38 @@ pub(super) struct Seats<T> {
 }
 
 impl<T> Seats<T> {
-    pub(super) const fn new(me: usize, workers: usize) -> Self {
-        Self { me, at_work: workers, workers: Vec::new() }
+    /// For one of this number of threads.
+    pub(super) const fn new(me: usize, threads: usize) -> Self {
+        Self { me, at_work: threads, workers: Vec::new() }
     }
 }
 
 impl<T> Crew<T> {
-    /// For this number of workers, and as many threads.
-    pub(super) fn new(workers: usize) -> Self {
+    /// For this number of workers, and no more threads.
+    pub(super) fn new(workers: usize, threads: usize) -> Self {
         let post = |_| Post {
             has_arrivals: AtomicBool::new(false),
             arrivals: Mutex::default(),
             wake: Condvar::new(),
         };
         Self {
-            at_work: AtomicUsize::new(workers),
+            at_work: AtomicUsize::new(threads),
+            workers,
             ended: AtomicUsize::new(0),
             is_broken: AtomicBool::new(false),
-            posts: (0..workers).map(post).collect(),
+            posts: (0..threads).map(post).collect(),
         }
     }
 
-    pub(super) fn workers(&self) -> usize {
+    /// How many threads there are.
+    pub(super) fn threads(&self) -> usize {
         self.posts.len()
+    }
+
+    /// The workers that a thread begins with.
+    pub(super) fn first_of(&self, thread: usize) -> impl Iterator<Item = usize> {
+        let threads = self.threads();
+        (0..self.workers).filter(move |&worker| self.thread_of(worker, threads) == thread)
     }
 
     /// How many threads are to work.
@@ -100,13 +112,13 @@ impl<T> Crew<T> {
     /// Lets this number of threads work.
     pub(super) fn set_at_work(&self, threads: usize) {
         // Ordering: Relaxed, see `at_work`.
-        self.at_work.store(threads.clamp(1, self.workers()), Ordering::Relaxed);
+        self.at_work.store(threads.clamp(1, self.threads()), Ordering::Relaxed);
         // Sleepers have no workers to give away; they wake when some come.
     }
 
     /// The thread that has a worker while this number of threads work. Neighbors stay together.
     fn thread_of(&self, worker: usize, at_work: usize) -> usize {
-        worker * at_work / self.workers()
+        worker * at_work / self.workers
     }
 
     /// Gives away the workers that are another thread's, and takes those that have come. Called by
@@ -168,7 +180,7 @@ impl<T> Crew<T> {
     /// A worker has ended.
     pub(super) fn end_one(&self) {
         // Ordering: Relaxed; the locks below order it for sleepers, and others look again.
-        if self.ended.fetch_add(1, Ordering::Relaxed) + 1 == self.workers() {
+        if self.ended.fetch_add(1, Ordering::Relaxed) + 1 == self.workers {
             for post in &self.posts {
                 let _held = post.lock();
                 post.wake.notify_all();
@@ -185,8 +197,7 @@ impl<T> Crew<T> {
     /// Whether all workers have ended, as far as they will.
     pub(super) fn is_over(&self) -> bool {
         // Ordering: Relaxed, see `end_one` and `break_off`.
-        self.ended.load(Ordering::Relaxed) == self.workers()
-            || self.is_broken.load(Ordering::Relaxed)
+        self.ended.load(Ordering::Relaxed) == self.workers || self.is_broken.load(Ordering::Relaxed)
     }
 }
 
@@ -202,7 +213,7 @@ mod tests {
     fn workers_change_hands() {
         const WORKERS: usize = 5;
         const TURNS: u64 = 2_000;
-        let crew = Crew::new(WORKERS);
+        let crew = Crew::new(WORKERS, WORKERS);
         let run = |me: usize| {
             let mut seats = Seats::new(me, WORKERS);
             seats.workers.push((me, 0_u64));
@@ -237,7 +248,7 @@ mod tests {
     /// out `give`.)
     #[test]
     fn a_worker_finds_its_thread() {
-        let crew = Crew::new(3);
+        let crew = Crew::new(3, 3);
         let mut seats = [0, 1, 2].map(|me| Seats::new(me, 3));
         for (me, seats) in seats.iter_mut().enumerate() {
             seats.workers.push((me, ()));
@@ -252,5 +263,20 @@ mod tests {
         let numbers = |seats: &Seats<()>| seats.workers.iter().map(|one| one.0).collect::<Vec<_>>();
         assert_eq!(seats.each_ref().map(numbers), [vec![0, 1], vec![2], vec![]]);
         assert!((1..4).all(|at_work| crew.thread_of(0, at_work) == 0), "CREW-B");
+    }
+
+    /// Fewer threads than workers share all of them from the beginning, in neighborhoods.
+    #[test]
+    fn few_threads_have_all_workers() {
+        for (workers, threads) in [(1, 1), (7, 2), (32, 2), (9, 4), (5, 5)] {
+            let crew = Crew::<()>::new(workers, threads);
+            let by_thread: Vec<Vec<_>> =
+                (0..threads).map(|thread| crew.first_of(thread).collect()).collect();
+            assert!(by_thread.concat().into_iter().eq(0..workers), "{by_thread:?}");
+            let sizes = by_thread.iter().map(Vec::len);
+            assert!(sizes.clone().max() <= sizes.min().map(|least| least + 1), "{by_thread:?}");
+            crew.set_at_work(workers + 1);
+            assert_eq!(crew.at_work(), threads);
+        }
     }
 }

@@ -30,13 +30,13 @@ pub(super) struct Manning {
 }
 
 impl Manning {
-    /// For a run with these settings, if the number of threads may change.
-    pub(super) fn new(settings: &Settings<TimeWarp>) -> Option<Self> {
-        let &TimeWarp { workers, balance, ref instrumentation, .. } = &settings.engine;
-        if workers == 1 || balance == Balance::Off || instrumentation.in_turn {
+    /// For a run with these settings and at most this number of threads, if the number may change.
+    pub(super) fn new(settings: &Settings<TimeWarp>, threads: usize) -> Option<Self> {
+        let &TimeWarp { balance, ref instrumentation, .. } = &settings.engine;
+        if threads == 1 || balance == Balance::Off || instrumentation.in_turn {
             return None;
         }
-        let candidates = Candidate::of(EngineKind::TimeWarp, workers, balance);
+        let candidates = Candidate::of(EngineKind::TimeWarp, threads, threads, balance);
         let mut choice = Choice::preferring_the_first(candidates.len());
         let at_random = match balance {
             Balance::Randomly(share) => Some((share, Stream::for_lp(settings.seed, LpId::new(1)))),
@@ -104,7 +104,7 @@ mod tests {
     /// per second then, otherwise 10 million, and one 6 million. Returns the share of the time in
     /// which the faster number of threads worked.
     fn play(disturbed: f64) -> f64 {
-        let mut manning = Manning::new(&settings(Balance::On, false)).expect("two workers");
+        let mut manning = Manning::new(&settings(Balance::On, false), 2).expect("two workers");
         let (mut threads, mut committed, mut right) = (2, 0.0, 0_u32);
         let steps: u32 = 40_000;
         for step in 1..=steps {
@@ -141,7 +141,7 @@ mod tests {
     /// One worker, a balance that is off, and workers that take turns have nothing to choose.
     #[test]
     fn there_may_be_nothing_to_choose() {
-        assert!(Manning::new(&settings(Balance::Off, false)).is_none());
-        assert!(Manning::new(&settings(Balance::On, true)).is_none());
+        assert!(Manning::new(&settings(Balance::Off, false), 2).is_none());
+        assert!(Manning::new(&settings(Balance::On, true), 2).is_none());
     }
 }

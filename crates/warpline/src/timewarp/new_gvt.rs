@@ -54,7 +54,9 @@ impl<M: Model> Worker<'_, M> {
             return self.close(End::Failed);
         }
         if self.gvt.reaches(self.shared.end) {
-            return self.close(End::Finished);
+            // A worker that was told to stop at its start may have left out all events.
+            let is_cut_short = self.flow.is_over();
+            return self.close(if is_cut_short { End::Interrupted } else { End::Finished });
         }
         if Flow::says_stop(outcome) {
             self.undo_everything();

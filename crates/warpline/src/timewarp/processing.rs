@@ -189,6 +189,7 @@ impl<M: Model> Worker<'_, M> {
                 self.undo_cut_off(&event, Some(&event));
                 self.block(event, Reason::Failed(fault));
             }
+            Halt::Stopped => unreachable!("nothing but a start is cut off for that"),
         }
     }
 }

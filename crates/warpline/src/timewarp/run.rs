@@ -1,6 +1,6 @@
 //! A run: starts the workers, watches them, and makes the report of their results.
 
-use std::{mem::needs_drop, thread, time::Instant};
+use std::{mem::needs_drop, sync::atomic::Ordering, thread, time::Instant};
 
 use warpline_core::{CommitDigest, Fault, LpId, Model, VirtualTime};
 use warpline_memory::{Binding, Residency};
@@ -124,19 +124,23 @@ fn work_at_once<M: Model>(
     started: Instant,
     ranks: &Ranks<'_>,
 ) -> AllResults<M::Lp> {
-    let crew = Crew::new(shared.workers());
+    let threads = shared.workers().min(ranks.cores());
+    let crew = Crew::new(shared.workers(), threads);
     let work = |me, watch: &mut Watch<'_>| {
         // A bug of the engine must not leave the others waiting for this thread.
         let alarm = Alarm::new(|| sound_alarm(shared, &crew, me));
         let station = Station::take(&shared.directory, me, &shared.settings.parallel());
-        if let Some(memory) = &shared.memory {
-            memory.set_node(me, station.node());
-        }
-        let worker = Box::new(Worker::new(model, shared, me, ranks));
-        let manning = Manning::new(&shared.settings).filter(|_| me == 0);
-        let observer = Observer::new(shared, watch, started, manning);
-        let done =
-            Thread { shared, crew: &crew, me, observer, results: Vec::new() }.work(worker, station);
+        let make = |worker| {
+            if let Some(memory) = &shared.memory {
+                memory.set_node(worker, station.node());
+            }
+            (worker, Box::new(Worker::new(model, shared, worker, ranks)))
+        };
+        let workers = crew.first_of(me).map(make).collect();
+        let manning = Manning::new(&shared.settings, threads).filter(|_| me == 0);
+        let observer = Observer::new(shared, watch, started, manning, threads);
+        let thread = Thread { crew: &crew, me, observer, results: Vec::new() };
+        let done = thread.work(workers, station);
         alarm.disarm();
         done
     };
@@ -146,7 +150,7 @@ fn work_at_once<M: Model>(
     };
     let threads = thread::scope(|scope| {
         let _daemons = shared.memory.as_ref().map(|memory| memory.start_daemons(scope));
-        threads::at_once(shared.workers(), watch, &shared.failure, refused, work)
+        threads::at_once(threads, watch, &shared.failure, refused, work)
     });
     let of_workers = threads.iter().map(|one| one.2);
     let counters = lp_memory::counters(shared.memory.as_ref(), of_workers);
@@ -170,14 +174,25 @@ fn work_in_turn<M: Model>(
     let mut workers: Vec<_> =
         (0..shared.workers()).map(|me| (Worker::new(model, shared, me, ranks), None)).collect();
     for (worker, ended) in &mut workers {
-        *ended = worker.start().err();
+        *ended = worker.start(|| watch.stopped()).err();
     }
-    let mut observer = Observer::new(shared, watch, started, None);
+    let mut observer = Observer::new(shared, watch, started, None, 1);
+    let mut idle = 0_u32;
     while workers.iter().any(|(_, ended)| ended.is_none()) {
+        idle = idle.saturating_add(1);
         for (worker, ended) in workers.iter_mut().filter(|(_, ended)| ended.is_none()) {
-            *ended = worker.turn().err();
+            match worker.turn() {
+                Ok(Turn::Worked) => idle = 0,
+                Ok(Turn::Idle) => {}
+                Err(end) => *ended = Some(end),
+            }
             // They take turns anyway.
             let _ = observer.observe(worker);
+        }
+        if idle > 0 && ranks.count() > 1 {
+            // Another rank, on another thread, has to go on, and may have no core. (Without that,
+            // three ranks on two cores commit a few dozen events per second.)
+            threads::wait(idle, SPINS, YIELDS);
         }
     }
     let result = |(worker, end): (_, Option<End>)| result(worker, end.unwrap_or(End::Failed));
@@ -194,7 +209,6 @@ pub(super) fn refuse_what_the_model_lacks<M: Model>(
 
 /// One thread of the run.
 struct Thread<'a, 'r, 'w, M: Model> {
-    shared: &'r Shared<M>,
     crew: &'a Crew<Box<Worker<'r, M>>>,
     me: usize,
     observer: Observer<'a, 'w, M>,
@@ -203,17 +217,23 @@ struct Thread<'a, 'r, 'w, M: Model> {
 }
 
 impl<'r, M: Model> Thread<'_, 'r, '_, M> {
-    /// Starts a worker, and runs it and any other that comes here.
-    fn work(mut self, mut worker: Box<Worker<'r, M>>, mut station: Station) -> ThreadResult<M::Lp> {
-        let Self { shared, crew, me, .. } = self;
-        let mut seats = Seats::new(me, shared.workers());
-        match worker.start() {
-            Ok(()) => {
-                worker.show_activity(Activity::Working);
-                seats.workers.push((me, worker));
+    /// Starts workers, and runs them and any others that come here.
+    fn work(
+        mut self,
+        workers: Vec<(usize, Box<Worker<'r, M>>)>,
+        mut station: Station,
+    ) -> ThreadResult<M::Lp> {
+        let Self { crew, me, .. } = self;
+        let mut seats = Seats::new(me, crew.threads());
+        for (number, mut worker) in workers {
+            match worker.start(|| self.observer.is_to_stop()) {
+                Ok(()) => {
+                    worker.show_activity(Activity::Working);
+                    seats.workers.push((number, worker));
+                }
+                // It does not have all its LPs, so it takes no mail.
+                Err(end) => self.end(worker, end),
             }
-            // It does not have all its LPs, so it takes no mail.
-            Err(end) => self.end(worker, end),
         }
         let (mut idle, mut since_look) = (0, 0);
         while !seats.workers.is_empty() || !crew.is_over() {
@@ -330,10 +350,19 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
         watch: &'a mut Watch<'w>,
         started: Instant,
         manning: Option<Manning>,
+        threads: usize,
     ) -> Self {
         let timer = Timer::new(started, SLICE_TURNS_MAX);
-        let threads = shared.workers();
         Self { shared, watch, started, timer, stops: false, manning, threads, at_work: threads }
+    }
+
+    /// Whether the run is to stop, for workers that start. Only the first thread's watch knows.
+    fn is_to_stop(&self) -> bool {
+        if self.watch.stopped() {
+            // Ordering: Relaxed, here and below; it publishes nothing but itself.
+            self.shared.stop.store(true, Ordering::Relaxed);
+        }
+        self.shared.stop.load(Ordering::Relaxed)
     }
 
     /// Called after a turn of a worker. The first worker calls the observer now and then, and tells
@@ -345,6 +374,8 @@ impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
         }
         let threads = if self.timer.is_due() { self.look(worker.gvt) } else { None };
         if self.stops || self.watch.stopped() {
+            // Ordering: Relaxed; it publishes nothing but itself. Others may still start.
+            self.shared.stop.store(true, Ordering::Relaxed);
             worker.flow.stop();
             // Events that take long would put off the next round for as long.
             self.shared.request_gvt();

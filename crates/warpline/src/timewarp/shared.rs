@@ -1,6 +1,6 @@
 //! What the workers of a rank share: read-only tables, the mail, and a few flags and counts.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use warpline_core::{Model, Wires};
 use warpline_memory::{Arena, BLOCK_ITEMS, Block, CachePadded, Inbox, Ticket, Worth};
@@ -54,6 +54,8 @@ pub(super) struct Shared<M: Model> {
     /// If LPs move.
     pub(super) moves: Option<SharedMoves<M>>,
     pub(super) failure: FirstFailure,
+    /// Whether the run is to stop; workers that start look at it.
+    pub(super) stop: AtomicBool,
     /// Where workers tell what they do.
     pub(super) timeline: Option<Timeline>,
     /// If there are other ranks.
@@ -104,6 +106,7 @@ impl<M: Model> Shared<M> {
             memory: LpMemory::new(&settings.engine, lps),
             moves: settings.engine.moves_lps().then(|| SharedMoves::new(workers)),
             failure: FirstFailure::default(),
+            stop: AtomicBool::new(false),
             timeline: None,
             remote: wires.map(|wires| RemoteShared::new(ranks.count(), wires.message)),
         })

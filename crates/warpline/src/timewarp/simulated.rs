@@ -285,7 +285,7 @@ impl Run<'_> {
             self.starved[me] = false;
         }
         let next = match self.phases[me] {
-            Phase::Asleep => worker.start().map_or_else(Phase::Ended, |()| Phase::Notice),
+            Phase::Asleep => worker.start(|| false).map_or_else(Phase::Ended, |()| Phase::Notice),
             Phase::Notice if whole => worker.turn().map_or_else(Phase::Ended, |_| Phase::Notice),
             Phase::Notice => {
                 let rounds = worker.sender.gvt.rounds();

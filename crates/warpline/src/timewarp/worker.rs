@@ -149,15 +149,20 @@ impl<'r, M: Model> Worker<'r, M> {
         }
     }
 
-    /// Makes the LPs and lets each send its first events.
+    /// Makes the LPs and lets each send its first events, until `is_to_stop` returns true. Then not
+    /// all LPs exist, and no event is handled.
     ///
     /// # Errors
     ///
     /// When an LP failed: the run has failed then, and this worker must not go on.
-    pub(super) fn start(&mut self) -> Result<(), End> {
+    pub(super) fn start(&mut self, mut is_to_stop: impl FnMut() -> bool) -> Result<(), End> {
         self.begin_phase(Phase::Start);
         let seed = self.shared.settings.seed;
         for &id in self.shared.directory.lps_of(self.me) {
+            if is_to_stop() {
+                self.flow.close();
+                break;
+            }
             let (model, buffers, sender, lps) =
                 (self.model, &self.buffers, &mut self.sender, &mut self.lps);
             if let Some(memory) = sender.memory {
@@ -167,12 +172,12 @@ impl<'r, M: Model> Worker<'r, M> {
                 let _application = sender.memory.map(|memory| memory.enter(id));
                 let sink =
                     Sending { sender: &mut *sender, buffers, undo: UndoPoint::NEVER, note: 0 };
-                let handling::Lp::<M::Lp> { mut state, core } =
-                    handling::Lp::start(model, id, seed, sink);
+                let handling::Lp { state, core } = handling::Lp::new(model, id, seed);
                 let (last_time, last, work) = (0.0, NONE, Work::default());
-                let mut is_tracked = false;
-                state.tracked(&mut |_| is_tracked = true);
-                lps.push(Lp { state, core, last_time, last, work, id, is_tracked });
+                lps.push(Lp { state, core, last_time, last, work, id, is_tracked: false });
+                let Some(Lp { state, core, is_tracked, .. }) = lps.last_mut() else { return };
+                handling::start(state, core, model, id, sink, &mut is_to_stop);
+                state.tracked(&mut |_| *is_tracked = true);
             });
             // Events sent at the start are never canceled.
             sender.sent.drop_before(sender.sent.back());
@@ -181,6 +186,11 @@ impl<'r, M: Model> Worker<'r, M> {
                 match halt {
                     Halt::Fault(fault) => self.fail(Some(id), None, fault),
                     Halt::OutOfBuffers => self.fail_for_lack_of_buffers(id, None),
+                    // The loop ends at the next LP, or there is none.
+                    Halt::Stopped => {
+                        self.flow.close();
+                        continue;
+                    }
                 }
                 // It takes no part in rounds of GVT either.
                 self.shared.abandon();

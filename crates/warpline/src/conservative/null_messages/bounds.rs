@@ -32,7 +32,7 @@ where
             return self.refuse_arrival(local, ends, &event);
         }
         if self.remote.is_some() {
-            self.reserve_for_remote(edge, &event.key);
+            self.reserve_for_remote(edge, &event);
         }
         let lp = &mut self.lps[local];
         if lp.has_failed {

@@ -98,7 +98,7 @@ use super::{
     common::Common,
 };
 use crate::{
-    Details, HeapMemory, RunError,
+    Details, RunError,
     event::{Buffer, Message},
     run::ProgressMonitor,
 };
@@ -177,7 +177,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
             ("credits", sum(|count| count.traffic.credits)),
             ("batches", sum(|count| count.traffic.batches)),
         ];
-        let heap_memory = HeapMemory::not_counted::<M>();
+        let heap_memory = self.common.memory.heap_memory::<M>();
         Details { counters, heap_memory, ..Details::default() }
     }
 }

@@ -8,9 +8,7 @@
 //! The main loop calls it at five points: the graph of a worker gets its connection, a remote event
 //! arrives, a rank is quiescent, I/O events are final, and a worker is idle.
 
-use warpline_core::{
-    EventKey, LogicalProcess, LpId, Model, WireError, Wires, append_words, take_words,
-};
+use warpline_core::{LogicalProcess, LpId, Model, WireError, Wires, append_words, take_words};
 use warpline_graph::{CONTROL_WORDS, Codec, Control, EdgeId, Remote as Connection};
 use warpline_net::Malformed;
 
@@ -92,14 +90,15 @@ impl<M: Model, B: Buffer<Message<M>>> Shared<'_, M, B> {
 
 impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// Reserves memory for an event that has arrived on an edge, if it comes from another rank.
-    pub(super) fn reserve_for_remote(&mut self, edge: EdgeId, key: &EventKey) {
+    pub(super) fn reserve_for_remote(&mut self, edge: EdgeId, event: &Event<B>) {
         let shared = self.shared;
         let sender = LpId::new(shared.plan.topology().from(edge).0);
         if shared.common.memory.is_limited() && !shared.is_here(sender) {
             self.guard(|worker| {
                 let context = &mut worker.send_buffer.error_context;
-                (context.lp, context.event) = (Some(key.sender()), Some(*key));
-                shared.common.memory.reserve(context);
+                (context.lp, context.event) = (Some(event.key.sender()), Some(event.key));
+                let owned = shared.common.owned(&event.message);
+                shared.common.memory.reserve(context, owned);
             });
         }
     }

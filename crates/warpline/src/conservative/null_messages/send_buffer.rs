@@ -67,11 +67,12 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for SendBuffer<'_, M, B> 
     ) {
         let edge = if key.sender() == to { None } else { Some(self.edge(&key, to)) };
         let memory = &self.shared.common.memory;
+        let message = self.spares.store(message);
         if memory.is_limited() && self.shared.is_here(to) {
-            memory.reserve(&mut self.error_context);
+            let owned = self.shared.common.owned(&message);
+            memory.reserve(&mut self.error_context, owned);
         }
         self.count += 1;
-        let message = self.spares.store(message);
         self.sent.push((edge, Event { key, to, io, message }));
     }
 

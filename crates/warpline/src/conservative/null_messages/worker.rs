@@ -25,7 +25,7 @@ use super::{
 use crate::{
     RunError,
     event::{Buffer, Event, Message},
-    handling::{Cause, Core, Handling, Lp},
+    handling::{self, Cause, Core, Handling, Lp},
     panics,
     run::{FailureOrder, ProgressMonitor, threads},
     timeline::Phase,
@@ -196,7 +196,9 @@ where
                 }
                 worker.send_buffer.error_context.lp = Some(id);
                 let common = &shared.common;
-                let lp = Lp::start(common.model, id, common.settings.seed, &mut worker.send_buffer);
+                let mut lp = Lp::new(common.model, id, common.settings.seed);
+                let (Lp { state, core }, buffer) = (&mut lp, &mut worker.send_buffer);
+                handling::start(state, core, common.model, id, buffer, || monitor.cuts_off());
                 let incoming = topology.incoming(NodeId(id.get()));
                 let lookaheads = incoming.iter().map(|edge| shared.lookaheads[edge.index()]);
                 let least = lookaheads.reduce(f64::min);
@@ -205,6 +207,8 @@ where
                 worker.deliver(local, ChannelTime::START);
             }
         });
+        // Of an LP that was told to stop.
+        self.guard(|worker| worker.send_buffer.sent.clear());
         for local in 0..self.lps.len() {
             self.enqueue(local);
             self.note_for_review(local);
@@ -359,13 +363,14 @@ where
         digest.commit(&key, M::Lp::fingerprint(model, message.get()));
         self.tally.committed += 1;
         self.tally.last_time = self.tally.last_time.max(key.time());
-        self.shared.common.memory.release(1);
+        let owned = self.shared.common.owned(&message);
+        self.shared.common.memory.release(1, owned);
         if let Some(edge) = edge {
             self.graph.free(edge);
         }
         if io == Some(Io::NonBlocking) {
             self.outputs.push(Event { key, to, io, message });
-        } else {
+        } else if owned == 0 {
             self.send_buffer.spares.recycle(message);
         }
         self.deliver(local, ChannelTime::of(&key).as_cause());

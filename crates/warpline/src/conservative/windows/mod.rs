@@ -58,7 +58,7 @@ use super::{
     common::Common,
 };
 use crate::{
-    Details, HeapMemory, RunError,
+    Details, RunError,
     event::{Buffer, Event, Message},
     run::ProgressMonitor,
 };
@@ -145,7 +145,7 @@ impl<'m, M: Model, B: Buffer<Message<M>> + Send> Algorithm<'m, M, B> for Shared<
         Details {
             counters: vec![("windows", windows), ("mail", sum(|worker| worker.counters.mail))],
             remarks: remarks(self.workers, committed, windows),
-            heap_memory: HeapMemory::not_counted::<M>(),
+            heap_memory: self.common.memory.heap_memory::<M>(),
             ..Details::default()
         }
     }

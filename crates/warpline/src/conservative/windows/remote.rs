@@ -143,8 +143,9 @@ impl<M: Model, B: Buffer<Message<M>>> Sender<'_, M, B> {
             }
             count += 1;
             self.error_context.lp = Some(key.sender());
-            shared.common.memory.reserve(&mut self.error_context);
-            let message = self.spares.store(Value(message));
+            let message = self.store(message);
+            let owned = shared.common.owned(&message);
+            shared.common.memory.reserve(&mut self.error_context, owned);
             let make = || Event { key, to, io, message };
             self.calendar.insert(window, shared.local_of(to), make);
             Ok(())

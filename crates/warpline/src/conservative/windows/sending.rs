@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     event::{Bucket, Buffer, Event, Message, SpareBuffers},
-    handling::{Admission, Halt, Sink, Source},
+    handling::{Admission, Halt, Sink, Source, Value},
 };
 
 /// A worker's pending events, and what it has for other workers and ranks.
@@ -36,7 +36,9 @@ pub(super) struct Sender<'a, M: Model, B> {
     pub(super) first_sent: u64,
     /// How many events were sent to other workers of this rank.
     pub(super) mail: u64,
-    pub(super) spares: SpareBuffers<B>,
+    spares: SpareBuffers<B>,
+    /// What messages of events owned that were handled, since memory was released.
+    pub(super) owned: u64,
     pub(super) error_context: ErrorContext,
 }
 
@@ -54,6 +56,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
             first_sent: u64::MAX,
             mail: 0,
             spares: SpareBuffers::new(),
+            owned: 0,
             error_context: ErrorContext::default(),
         }
     }
@@ -83,6 +86,33 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
             let insert = |mail: &mut _| self.calendar.insert_all(mail, local_of);
             self.shared.mail(round, from, self.me, insert);
         }
+    }
+
+    /// Keeps the buffer of a message, unless it owns memory that counts.
+    #[inline]
+    pub(super) fn recycle(&mut self, message: B) {
+        if self.let_go(&message) {
+            self.spares.recycle(message);
+        }
+    }
+
+    /// The event of a message was handled. Returns whether the message owns nothing that counts.
+    #[inline]
+    pub(super) fn let_go(&mut self, message: &B) -> bool {
+        let owned = self.shared.common.owned(message);
+        self.owned += owned;
+        owned == 0
+    }
+
+    /// Releases the memory of this number of events, and of what their messages owned.
+    #[inline]
+    pub(super) fn release(&mut self, events: usize) {
+        self.shared.common.memory.release(events, std::mem::take(&mut self.owned));
+    }
+
+    /// Puts a message of another rank into a buffer.
+    pub(super) fn store(&mut self, message: Message<M>) -> B {
+        self.spares.store(Value(message))
     }
 
     /// Inserts an event for this worker that was sent before the engine began.
@@ -130,8 +160,10 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, M, B> {
             // and loaded as a whole, and the loads would wait for the stores.
             return self.send_remote(window, (&{ key }, to, io), &message.make());
         };
-        self.shared.common.memory.reserve(&mut self.error_context);
         let message = self.spares.store(message);
+        let common = &self.shared.common;
+        let owned = common.owned(&message);
+        common.memory.reserve(&mut self.error_context, owned);
         let make = || Event { key, to, io, message };
         if window < self.next_window {
             self.self_sent.push(Reverse(make()));

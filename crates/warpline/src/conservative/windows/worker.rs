@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     event::{Bucket, Buffer, Event, Message, by_lp},
-    handling::{Cause, Core, Handling, Lp},
+    handling::{self, Cause, Core, Handling, Lp},
     load_sharing::Sampler,
     monitor::Activity,
     run::{Broken, FailureOrder, ProgressMonitor, Reduction, threads},
@@ -145,8 +145,10 @@ where
                 }
                 worker.sender.error_context.lp = Some(id);
                 let common = &worker.shared.common;
-                let lp = Lp::start(common.model, id, common.settings.seed, &mut worker.sender);
-                worker.lps.push(lp);
+                worker.lps.push(Lp::new(common.model, id, common.settings.seed));
+                let Lp { state, core } = &mut worker.lps[made - 1];
+                let sender = &mut worker.sender;
+                handling::start(state, core, common.model, id, sender, || monitor.cuts_off());
             }
         });
     }
@@ -255,7 +257,7 @@ where
         let handled = (self.tally.committed - before) as usize;
         let pending = self.sender.calendar.len() + handled;
         self.tally.peak = self.tally.peak.max(pending as u64);
-        shared.common.memory.release(handled - (self.tally.self_sent - self_sent) as usize);
+        self.sender.release(handled - (self.tally.self_sent - self_sent) as usize);
         // Ordering: Relaxed; a count for people.
         shared.common.committed.fetch_add(handled as u64, Ordering::Relaxed);
     }
@@ -302,11 +304,12 @@ where
                         break;
                     }
                     if self_sent.io == Some(Io::NonBlocking) {
+                        view.sender.let_go(&self_sent.message);
                         outputs.push(self_sent);
                     } else {
-                        view.sender.spares.recycle(self_sent.message);
+                        view.sender.recycle(self_sent.message);
                     }
-                    shared.common.memory.release(1);
+                    view.sender.release(1);
                     view.tally.self_sent += 1;
                 } else if let (Some(event), Some(item)) = (event, next) {
                     if view.is_after_failure(event) || !view.handle(event) {
@@ -329,7 +332,7 @@ where
     fn clear_bucket(&mut self) {
         let Self { output_places, bucket, sender, outputs, .. } = self;
         if output_places.is_empty() {
-            bucket.drain().for_each(|event| sender.spares.recycle(event.message));
+            bucket.drain().for_each(|event| sender.recycle(event.message));
         } else {
             output_places.sort_unstable();
             debug_assert!(
@@ -338,9 +341,10 @@ where
             );
             for (place, event) in bucket.drain().enumerate() {
                 if output_places.binary_search(&place).is_ok() {
+                    sender.let_go(&event.message);
                     outputs.push(event);
                 } else {
-                    sender.spares.recycle(event.message);
+                    sender.recycle(event.message);
                 }
             }
             output_places.clear();

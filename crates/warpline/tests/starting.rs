@@ -1,0 +1,130 @@
+//! A run can be told to stop while an LP sends its first events, without end; and before it begins.
+//!
+//! # Mutations of the engine that it is against
+//!
+//! - `Starting::accept` does not ask `is_to_stop`
+//! - the sequential engine, or a guard of another one, takes `Halt::Stopped` for a failure
+//! - `timewarp::new_gvt` takes a run without any event for one that is finished
+//! - a worker of the speculative engine does not look at its monitor in `gather`
+
+mod watchdog;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use warpline::{
+    Auto, Balance, Conservative, Context, Engine, Link, LogicalProcess, LpId, Model, Sequential,
+    Simulation, Speculative, TimeWarp, VirtualTime,
+    settings::{Synchronization, SynchronizationKind},
+};
+
+const LPS: usize = 4;
+
+/// The last LP sends first events for ever. After this number of them it asks for the end.
+const ENOUGH: u64 = 10_000;
+
+struct Endless {
+    stop: &'static AtomicBool,
+}
+
+#[derive(Clone, Debug)]
+struct Node(u64);
+
+impl Model for Endless {
+    type Lp = Node;
+    type Output = u64;
+
+    fn name(&self) -> &'static str {
+        "endless"
+    }
+
+    fn lp_count(&self) -> usize {
+        LPS
+    }
+
+    fn lookahead(&self) -> Option<f64> {
+        Some(0.5)
+    }
+
+    fn links(&self, _: LpId) -> Option<Vec<Link>> {
+        let to = (0..LPS).map(LpId::from_index);
+        Some(to.map(|to| Link { to, lookahead: 0.5 }).collect())
+    }
+
+    fn make_lp(&self, _: LpId) -> Node {
+        Node(0)
+    }
+
+    fn reduce(&self, counts: impl Iterator<Item = u64>) -> u64 {
+        counts.sum()
+    }
+}
+
+impl LogicalProcess for Node {
+    type Model = Endless;
+    type Message = ();
+    type Summary = u64;
+
+    fn start(&mut self, model: &Endless, cx: &mut impl Context<()>) {
+        let (me, last) = (cx.me(), LpId::from_index(LPS - 1));
+        loop {
+            cx.send(me, 1.0, ());
+            if me != last {
+                return;
+            }
+            self.0 += 1;
+            if self.0 == ENOUGH {
+                model.stop.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn handle(&mut self, _: &Endless, &(): &(), cx: &mut impl Context<()>) {
+        self.0 += 1;
+        cx.send(cx.me(), 1.0, ());
+    }
+
+    fn finish(self, _: &Endless, _: VirtualTime) -> u64 {
+        self.0
+    }
+}
+
+fn engines() -> Vec<Engine> {
+    let mut engines: Vec<Engine> = vec![Sequential::default().into()];
+    for workers in [1, 2, 3] {
+        let balance = Balance::Off;
+        engines.push(Auto { workers, ..Auto::default() }.into());
+        engines.push(Conservative { workers, balance, ..Conservative::default() }.into());
+        let synchronization = Synchronization::new(SynchronizationKind::NullMessages, 8);
+        engines.push(Conservative { workers, synchronization, ..Conservative::default() }.into());
+        engines.push(Speculative { workers, balance, ..Speculative::default() }.into());
+        for in_turn in [false, true] {
+            engines.push(TimeWarp { workers, in_turn, ..TimeWarp::default() }.into());
+        }
+    }
+    engines
+}
+
+/// Every engine ends within the `start`, with a report of what there is.
+#[test]
+fn an_endless_start_is_interrupted() {
+    for engine in engines() {
+        let stop: &AtomicBool = Box::leak(Box::default());
+        let context = format!("{engine:?}");
+        let run = Simulation::new(Endless { stop }).engine(engine).end(10.0).stop_when(stop);
+        let report = watchdog::run(run).unwrap_or_else(|error| panic!("{context}: {error}"));
+        assert!(report.interrupted, "{context}");
+    }
+}
+
+/// The same for a run that is told before it begins.
+#[test]
+fn a_run_that_is_told_before_is_interrupted() {
+    static TOLD: AtomicBool = AtomicBool::new(true);
+    for engine in engines() {
+        let context = format!("{engine:?}");
+        let run = Simulation::new(Endless { stop: &TOLD }).engine(engine).end(10.0);
+        let report = watchdog::run(run.stop_when(&TOLD));
+        let report = report.unwrap_or_else(|error| panic!("{context}: {error}"));
+        assert!(report.interrupted, "{context}");
+    }
+}
