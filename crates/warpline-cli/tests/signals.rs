@@ -99,7 +99,7 @@ fn a_start_without_end_is_interrupted() {
 #[test]
 fn reading_is_interrupted() {
     let folder = tempfile::tempdir().expect("a folder");
-    let fifo = folder.path().join("fifo");
+    let fifo = folder.path().join("fifo.cir");
     let made = Command::new("mkfifo").arg(&fifo).status();
     assert!(made.expect("mkfifo runs").success());
     let line = |path: &Path| format!("run circuit --netlist {}", path.display());

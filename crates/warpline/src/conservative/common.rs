@@ -167,7 +167,7 @@ impl<'m, M: Model, B> Common<'m, M, B> {
         self.fail(me, context, halt)
     }
 
-    /// Notes as the run's failure why code of the model could not go on, unless it was told to stop.
+    /// Notes as the run's failure why code of the model could not go on. To stop is no failure.
     #[cold]
     fn fail(&self, me: usize, context: &ErrorContext, halt: Halt) -> Option<FailureOrder> {
         let (engine, seed) = (EngineKind::Conservative.name(), self.settings.seed);

@@ -45,8 +45,8 @@ impl MemoryBudget {
         self.limit.is_some()
     }
 
-    /// Reserves memory for one more event, whose message owns some. If there is too little, the code
-    /// that sends it is cut off.
+    /// Reserves memory for one more event, whose message owns some. If there is too little, the
+    /// code that sends it is cut off.
     #[inline]
     pub(super) fn reserve(&self, context: &mut ErrorContext, owned: u64) {
         let Some(limit) = self.limit else { return };

@@ -60,7 +60,7 @@ pub(crate) struct Ranks<'t> {
     /// If ranks are processes: this one's part of the timeline.
     timeline: Option<Timeline>,
     /// How many ranks are threads of this process, and share its cores.
-    in_process: usize,
+    pub(super) in_process: usize,
 }
 
 /// What has arrived at the control port, and whether an alert has left it.
@@ -95,16 +95,6 @@ impl<'t> Ranks<'t> {
     /// The same where each rank has a part of the timeline, if there is one.
     pub(crate) fn recorded(self, timeline: Option<&Timeline>) -> Self {
         Self { timeline: timeline.filter(|_| self.count() > 1).cloned(), ..self }
-    }
-
-    /// The same where this number of ranks are threads of this process.
-    pub(crate) fn sharing_cores(self, ranks: usize) -> Self {
-        Self { in_process: ranks, ..self }
-    }
-
-    /// The cores that this rank may keep busy, at least one.
-    pub(crate) fn cores(&self) -> usize {
-        (threads::cores() / self.in_process).max(1)
     }
 
     pub(super) const fn timeline(&self) -> Option<&Timeline> {

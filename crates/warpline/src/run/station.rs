@@ -9,10 +9,23 @@ use std::num::NonZero;
 
 use warpline_memory::{Binding, Home, PlatformRoute, Residency, Topology, bind_worker};
 
+use super::{ranks::Ranks, threads};
 use crate::{
     placement::LpDirectory,
     settings::{MemoryPlacement, Parallel},
 };
+
+impl Ranks<'_> {
+    /// The same where this number of ranks are threads of this process.
+    pub(crate) fn sharing_cores(self, ranks: usize) -> Self {
+        Self { in_process: ranks, ..self }
+    }
+
+    /// The cores that this rank may keep busy, at least one.
+    pub(crate) fn cores(&self) -> usize {
+        (threads::cores() / self.in_process).max(1)
+    }
+}
 
 /// The names of what is counted, in reports.
 const PAGES: &str = "pages";

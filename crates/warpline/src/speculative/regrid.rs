@@ -250,7 +250,6 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         self.tally.regrids += 1;
         self.sender.publish();
         let oldest = Reduction { lbts: !self.oldest, flags: 0 };
-        // The others may be at their first events, and it takes this worker to tell them to stop.
         let oldest = self.reduce(oldest, Some(monitor))?.lbts;
         // A worker may have sent something before it came.
         self.sender.receive();
@@ -267,8 +266,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         ControlFlow::Continue(least.lbts)
     }
 
-    /// Waits for all workers, and reduces what they contribute. With a monitor, others may still
-    /// send: this worker receives meanwhile, and looks whether the run is to stop.
+    /// Waits for all workers, and reduces what they contribute. With a monitor, others still send.
     fn reduce(
         &mut self,
         contribution: Reduction,

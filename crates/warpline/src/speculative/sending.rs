@@ -161,7 +161,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
         }
     }
 
-    /// Keeps the buffer of a message that is not needed any more, unless it owns memory that counts.
+    /// Keeps the buffer of a message that is not needed, unless it owns memory that counts.
     #[inline]
     pub(super) fn recycle(&mut self, message: B) {
         let owned = self.shared.owned(&message);

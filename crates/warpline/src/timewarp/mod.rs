@@ -54,6 +54,7 @@ mod lp_memory;
 mod manning;
 mod moves;
 mod new_gvt;
+mod observer;
 mod processing;
 mod progress;
 mod receiving;

@@ -13,6 +13,7 @@ use super::{
     gvt::Bound,
     lp_memory,
     manning::Manning,
+    observer::{Observer, SLICE_TURNS_MAX},
     remote::Exchanged,
     saving::Lp,
     shared::Shared,
@@ -33,8 +34,6 @@ use crate::{
     watch::{Timer, Watch},
 };
 
-/// Turns between two looks at the clock, at the most; and whether the worker's core is its own.
-const SLICE_TURNS_MAX: u32 = 64;
 /// A worker that has been idle for this many turns lets other threads have the core.
 const SPINS: u32 = 32;
 /// After this many, it sleeps.
@@ -328,74 +327,6 @@ fn result<M: Model>(mut worker: Worker<'_, M>, end: End) -> WorkerResult<M::Lp> 
         told: worker.told(),
         lps: worker.lps,
         statistics: worker.statistics,
-    }
-}
-
-/// Shows the progress of the run, now and then.
-struct Observer<'a, 'w, M: Model> {
-    shared: &'a Shared<M>,
-    watch: &'a mut Watch<'w>,
-    started: Instant,
-    timer: Timer,
-    stops: bool,
-    manning: Option<Manning>,
-    /// How many threads are to work, but for the user's limit; and with it.
-    threads: usize,
-    at_work: usize,
-}
-
-impl<'a, 'w, M: Model> Observer<'a, 'w, M> {
-    fn new(
-        shared: &'a Shared<M>,
-        watch: &'a mut Watch<'w>,
-        started: Instant,
-        manning: Option<Manning>,
-        threads: usize,
-    ) -> Self {
-        let timer = Timer::new(started, SLICE_TURNS_MAX);
-        Self { shared, watch, started, timer, stops: false, manning, threads, at_work: threads }
-    }
-
-    /// Whether the run is to stop, for workers that start. Only the first thread's watch knows.
-    fn is_to_stop(&self) -> bool {
-        if self.watch.stopped() {
-            // Ordering: Relaxed, here and below; it publishes nothing but itself.
-            self.shared.stop.store(true, Ordering::Relaxed);
-        }
-        self.shared.stop.load(Ordering::Relaxed)
-    }
-
-    /// Called after a turn of a worker. The first worker calls the observer now and then, and tells
-    /// the others if the run is to stop. Says how many threads are to work, if that changes.
-    #[inline]
-    fn observe(&mut self, worker: &mut Worker<'_, M>) -> Option<usize> {
-        if worker.me != 0 {
-            return None;
-        }
-        let threads = if self.timer.is_due() { self.look(worker.gvt) } else { None };
-        if self.stops || self.watch.stopped() {
-            // Ordering: Relaxed; it publishes nothing but itself. Others may still start.
-            self.shared.stop.store(true, Ordering::Relaxed);
-            worker.flow.stop();
-            // Events that take long would put off the next round for as long.
-            self.shared.request_gvt();
-        }
-        threads
-    }
-
-    /// Looks at the clock.
-    fn look(&mut self, gvt: Bound) -> Option<usize> {
-        self.timer.look();
-        let progress = || self.shared.progress(gvt, self.started);
-        if self.timer.takes_observation() {
-            self.stops |= self.watch.observe(&progress()).is_break();
-        }
-        if let Some(manning) = &mut self.manning {
-            self.threads = manning.look(&progress()).unwrap_or(self.threads);
-        }
-        let most = if self.shared.is_alone() { self.watch.workers_allowed() } else { usize::MAX };
-        let at_work = self.threads.min(most);
-        (std::mem::replace(&mut self.at_work, at_work) != at_work).then_some(at_work)
     }
 }
 
