@@ -263,7 +263,6 @@ where
         self.sender.cut_off.settle(outcome).map_err(|halt| self.error(halt))
     }
 
-    /// The failure of code that was cut off.
     #[cold]
     fn error(&self, halt: Halt) -> RunError {
         match halt {

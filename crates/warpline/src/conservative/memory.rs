@@ -81,7 +81,9 @@ impl MemoryBudget {
         match self.limit {
             None => HeapMemory::not_counted::<M>(),
             Some(_) => {
-                let peak = self.owned_peak.load(Ordering::Relaxed);
+                // A leg may end before it releases anything.
+                let now = self.owned.load(Ordering::Relaxed);
+                let peak = self.owned_peak.load(Ordering::Relaxed).max(now);
                 HeapMemory::counted(needs_drop::<Message<M>>(), peak)
             }
         }

@@ -17,8 +17,9 @@ use crate::{
 
 impl Ranks<'_> {
     /// The same where this number of ranks are threads of this process.
-    pub(crate) fn sharing_cores(self, ranks: usize) -> Self {
-        Self { in_process: ranks, ..self }
+    pub(crate) const fn sharing_cores(mut self, ranks: usize) -> Self {
+        self.in_process = ranks;
+        self
     }
 
     /// The cores that this rank may keep busy, at least one.

@@ -346,7 +346,8 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
     pub(super) fn owned_peak(&self) -> u64 {
         // A message that did not fit counts for a moment.
         let limit = self.settings.memory.unwrap_or(u64::MAX);
-        self.owned_peak.load(Ordering::Relaxed).min(limit)
+        let now = self.owned.load(Ordering::Relaxed);
+        self.owned_peak.load(Ordering::Relaxed).max(now).min(limit)
     }
 
     /// The same for the report.

@@ -1,6 +1,6 @@
 //! A run: starts the workers, watches them, and makes the report of their results.
 
-use std::{mem::needs_drop, sync::atomic::Ordering, thread, time::Instant};
+use std::{mem::needs_drop, thread, time::Instant};
 
 use warpline_core::{CommitDigest, Fault, LpId, Model, VirtualTime};
 use warpline_memory::{Binding, Residency};
@@ -31,7 +31,7 @@ use crate::{
         threads,
     },
     settings::{Settings, TimeWarp},
-    watch::{Timer, Watch},
+    watch::Watch,
 };
 
 /// A worker that has been idle for this many turns lets other threads have the core.
