@@ -14,35 +14,17 @@ mod interrupt;
 use std::{
     fs,
     path::Path,
-    process::{Child, Command, Output},
+    process::{Child, Command},
     thread,
-    time::{Duration, Instant},
 };
 
-use interrupt::{await_run, send, started};
+use interrupt::{await_run, ended, interrupted, send, started};
 use serde_json::Value;
-
-/// The most that the command may take to end.
-const LIMIT: Duration = Duration::from_secs(100);
 
 fn command(line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warpline"));
     command.args(line.split_whitespace());
     command
-}
-
-/// What the command leaves behind; it is asked `again` and again to end, if it does not.
-fn ended(mut child: Child, what: &str, again: impl Fn(&Child)) -> Output {
-    let began = Instant::now();
-    while child.try_wait().expect("a child").is_none() {
-        if began.elapsed() > LIMIT {
-            child.kill().expect("it can be killed");
-            panic!("`{what}` did not end");
-        }
-        again(&child);
-        thread::yield_now();
-    }
-    child.wait_with_output().expect("it has ended")
 }
 
 /// Whether the process has a handler for SIGTERM.
@@ -60,7 +42,7 @@ fn the_status_names_the_signal() {
         let mut child = started(&mut command(line));
         await_run(&mut child);
         send(signal, &child);
-        let output = ended(child, line, |_| ());
+        let output = ended(child, |_| ());
         assert_eq!(output.status.code(), Some(status), "{signal}");
         let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
         assert_eq!(report["interrupted"], true);
@@ -84,10 +66,7 @@ fn a_start_without_end_is_interrupted() {
             "run phold --lps 2 --population 1000000000000 --end 1 {lookahead} --engine {engine} \
              --format json"
         );
-        let mut child = started(&mut command(&line));
-        await_run(&mut child);
-        send("INT", &child);
-        let output = ended(child, &line, |_| ());
+        let output = interrupted(&mut command(&line));
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{engine}: {stderr}");
         let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
@@ -109,7 +88,7 @@ fn reading_is_interrupted() {
     }
     // A handler for one signal is there before that for the next one: SIGTERM is the second.
     send("TERM", &child);
-    let output = ended(child, "a pipe that nobody writes to", |_| ());
+    let output = ended(child, |_| ());
     assert_eq!(output.status.code(), Some(143));
     assert!(output.stdout.is_empty());
 }
@@ -121,7 +100,7 @@ fn a_second_signal_ends_at_once() {
         let line = format!("run phold --grain 1000000000000000 --engine {engine} --format json");
         let mut child = started(&mut command(&line));
         await_run(&mut child);
-        let output = ended(child, &line, |child| send("INT", child));
+        let output = ended(child, |child| send("INT", child));
         assert_eq!(output.status.code(), Some(130), "{engine}");
         assert!(output.stdout.is_empty(), "{engine}: there was nothing to report yet");
     }
