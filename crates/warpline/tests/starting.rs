@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use warpline::{
     Auto, Balance, Conservative, Context, Engine, Link, LogicalProcess, LpId, Model, Sequential,
     Simulation, Speculative, TimeWarp, VirtualTime,
-    settings::{Synchronization, SynchronizationKind},
+    settings::{Instrumentation, Synchronization, SynchronizationKind},
 };
 
 const LPS: usize = 4;
@@ -97,8 +97,8 @@ fn engines() -> Vec<Engine> {
         let synchronization = Synchronization::new(SynchronizationKind::NullMessages, 8);
         engines.push(Conservative { workers, synchronization, ..Conservative::default() }.into());
         engines.push(Speculative { workers, balance, ..Speculative::default() }.into());
-        for in_turn in [false, true] {
-            engines.push(TimeWarp { workers, in_turn, ..TimeWarp::default() }.into());
+        for instrumentation in [Instrumentation::default(), Instrumentation::IN_TURN] {
+            engines.push(TimeWarp { workers, instrumentation, ..TimeWarp::default() }.into());
         }
     }
     engines
