@@ -10,8 +10,10 @@
 //!   ends the run.
 
 use std::{
+    any::Any,
     cell::RefCell,
     future::{Future, poll_fn},
+    marker::PhantomData,
     pin::Pin,
     rc::Rc,
     task::{Context, Poll, Waker},
@@ -83,25 +85,28 @@ impl Counter {
 #[derive(Debug)]
 pub struct Split<T> {
     slot: Rc<RefCell<Slot>>,
-    decode: fn(Vec<u8>) -> T,
+    answer: PhantomData<fn() -> T>,
 }
+
+/// An answer, of the type that the operation has.
+pub(super) type Answer = Box<dyn Any>;
 
 /// The place for the answer to an operation.
 #[derive(Debug)]
 pub(super) struct Slot {
-    answer: Option<Result<Vec<u8>, RuntimeError>>,
+    answer: Option<Result<Answer, RuntimeError>>,
     waker: Option<Waker>,
     counter: Option<Counter>,
     failure: Failure,
 }
 
-impl<T> Split<T> {
-    /// An operation that is starting; [`complete`] will put its answer into the slot.
-    pub(super) fn new(failure: &Failure, decode: fn(Vec<u8>) -> T) -> (Self, Rc<RefCell<Slot>>) {
+impl<T: 'static> Split<T> {
+    /// An operation that is starting; [`complete`] will put its answer, a `T`, into the slot.
+    pub(super) fn new(failure: &Failure) -> (Self, Rc<RefCell<Slot>>) {
         let failure = Rc::clone(failure);
         let slot = Slot { answer: None, waker: None, counter: None, failure };
         let slot = Rc::new(RefCell::new(slot));
-        (Self { slot: Rc::clone(&slot), decode }, slot)
+        (Self { slot: Rc::clone(&slot), answer: PhantomData }, slot)
     }
 
     /// Makes the operation increment `counter` when it completes.
@@ -118,11 +123,12 @@ impl<T> Split<T> {
     /// The answer, if it has arrived. It can be taken once.
     pub fn take(&self) -> Option<Result<T, RuntimeError>> {
         let answer = self.slot.borrow_mut().answer.take()?;
-        Some(answer.map(self.decode))
+        let own = |answer: Answer| answer.downcast().expect("an answer of another operation");
+        Some(answer.map(|answer| *own(answer)))
     }
 }
 
-impl<T> Future for Split<T> {
+impl<T: 'static> Future for Split<T> {
     type Output = Result<T, RuntimeError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -144,7 +150,7 @@ impl<T> Drop for Split<T> {
 }
 
 /// Completes an operation with its answer.
-pub(super) fn complete(slot: &Rc<RefCell<Slot>>, answer: Result<Vec<u8>, RuntimeError>) {
+pub(super) fn complete(slot: &Rc<RefCell<Slot>>, answer: Result<Answer, RuntimeError>) {
     // If the operation was dropped, the caller has the only reference.
     let dropped = Rc::strong_count(slot) == 1;
     let mut place = slot.borrow_mut();

@@ -171,7 +171,7 @@ impl<'t> Worker<'t> {
         {
             return Err(malformed("an answer whose length is not the requested one"));
         }
-        complete(&pending.slot, answer.map(<[u8]>::to_vec));
+        complete(&pending.slot, answer.map(pending.decode));
         Ok(())
     }
 }

@@ -25,7 +25,7 @@ use warpline_net::{
 
 use super::{
     Counter, Place, Region, RuntimeError, Scheduler, Split, Thread,
-    counter::{self, Failure, Slot, complete},
+    counter::{self, Answer, Failure, Slot, complete},
     message::Message,
     region::Block,
     schedule::Fifo,
@@ -54,6 +54,8 @@ pub(super) struct Pending {
     pub(super) slot: Rc<RefCell<Slot>>,
     /// The number of bytes that the answer must have, or none if any number will do.
     pub(super) len: Option<u64>,
+    /// Makes the answer of the bytes in the parcel, which are copied once.
+    pub(super) decode: fn(&[u8]) -> Answer,
 }
 
 /// A handle on the runtime of one worker, for its threads; clones are the same worker.
@@ -202,20 +204,20 @@ impl<'t> Worker<'t> {
     pub fn put<T: Pod>(&self, block: &[T], to: Place) -> Split<()> {
         let (region, offset, block) = (to.region, bytes_of::<T>(to.offset), bytes(block));
         let message = |ticket| Message::Put { ticket, region, offset, block };
-        self.request(to.worker, Some(0), drop, message)
+        self.request(to.worker, Some(0), nothing, message)
     }
 
     /// Copies `len` elements from another worker's memory; completes when they have arrived.
     pub fn get<T: Pod>(&self, from: Place, len: usize) -> Split<Vec<T>> {
         let (region, offset, len) = (from.region, bytes_of::<T>(from.offset), bytes_of::<T>(len));
         let message = |ticket| Message::Get { ticket, region, offset, len };
-        self.request(from.worker, Some(len), elements, message)
+        self.request(from.worker, Some(len), elements::<T>, message)
     }
 
     /// Creates a thread at another worker; completes with its result when it has ended.
     pub fn invoke(&self, to: Address, thread: u32, args: &[u8]) -> Split<Vec<u8>> {
         let message = |ticket| Message::Invoke { ticket, thread, args };
-        self.request(to, None, |answer| answer, message)
+        self.request(to, None, |bytes| Box::new(bytes.to_vec()), message)
     }
 
     /// The non-blocking store: copies `block` to another worker's memory and then creates the
@@ -233,7 +235,7 @@ impl<'t> Worker<'t> {
     ) -> Split<()> {
         let (region, offset, block) = (to.region, bytes_of::<T>(to.offset), bytes(block));
         let message = |ticket| Message::Store { ticket, region, offset, thread: then, args, block };
-        let split = self.request(to.worker, Some(0), drop, message);
+        let split = self.request(to.worker, Some(0), nothing, message);
         reusable.increment();
         split
     }
@@ -241,20 +243,21 @@ impl<'t> Worker<'t> {
     /// Completes when all workers have called this as often as this one has.
     pub fn barrier(&self) -> Split<()> {
         let number = count(&self.0.barriers);
-        self.request(super::ROOT, Some(0), drop, |ticket| Message::Barrier { ticket, number })
+        self.request(super::ROOT, Some(0), nothing, |ticket| Message::Barrier { ticket, number })
     }
 
-    fn request<'a, T>(
+    /// Starts an operation, whose answer `decode` makes: a `T`.
+    fn request<'a, T: 'static>(
         &self,
         to: Address,
         len: Option<u64>,
-        decode: fn(Vec<u8>) -> T,
+        decode: fn(&[u8]) -> Answer,
         message: impl FnOnce(u64) -> Message<'a>,
     ) -> Split<T> {
-        let (split, slot) = Split::new(&self.0.failure, decode);
+        let (split, slot) = Split::new(&self.0.failure);
         if to.rank < self.0.transport.ranks() && to.port < self.0.transport.ports() {
             let ticket = count(&self.0.tickets);
-            let before = self.0.pending.borrow_mut().insert(ticket, Pending { slot, len });
+            let before = self.0.pending.borrow_mut().insert(ticket, Pending { slot, len, decode });
             debug_assert!(before.is_none(), "WORK-B: ticket {ticket} is used twice");
             self.post(to, &message(ticket));
         } else {
@@ -341,8 +344,14 @@ fn bytes<T: Pod>(block: &[T]) -> &[u8] {
     bytemuck::cast_slice(block)
 }
 
-fn elements<T: Pod>(bytes: Vec<u8>) -> Vec<T> {
+/// The answer of an operation that is only done.
+fn nothing(_: &[u8]) -> Answer {
+    Box::new(())
+}
+
+/// The answer that is a vector: the only copy of the bytes in the parcel.
+fn elements<T: Pod>(bytes: &[u8]) -> Answer {
     let mut elements = vec![T::zeroed(); bytes.len() / size_of::<T>()];
-    bytemuck::cast_slice_mut(&mut elements).copy_from_slice(&bytes);
-    elements
+    bytemuck::cast_slice_mut(&mut elements).copy_from_slice(bytes);
+    Box::new(elements)
 }
