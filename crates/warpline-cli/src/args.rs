@@ -325,9 +325,9 @@ pub(crate) struct SweepArgs {
     /// Go on after the rows that --output has, of the same command, and leave their runs out
     #[arg(long, help_heading = "Output", requires = "output")]
     pub(crate) resume: bool,
-    /// Form of the rows
-    #[arg(long, help_heading = "Output", value_enum, default_value_t)]
-    pub(crate) format: TableFormat,
+    /// Form of the rows [default: csv; on a terminal text]
+    #[arg(long, help_heading = "Output", value_enum)]
+    pub(crate) format: Option<TableFormat>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -339,6 +339,8 @@ pub(crate) enum TableFormat {
     Json,
     /// A Parquet file, which is written at the end
     Parquet,
+    /// For people: what varies, the results and the time, in a table at the end
+    Text,
 }
 
 /// What is typed for a run on this engine.

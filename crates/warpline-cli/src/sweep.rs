@@ -1,9 +1,10 @@
 //! `warpline sweep`: every combination of lists of parameter values, one row per run.
 
 mod rows;
+mod text;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     sync::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -19,7 +20,7 @@ use warpline_models::catalog::{ModelParams, Prepared};
 use crate::{
     Application,
     application::Request,
-    args::{CommonArgs, SweepArgs},
+    args::{CommonArgs, SweepArgs, TableFormat},
     configuration::{flag_names, unknown},
     failure::Failure,
     interrupt,
@@ -53,10 +54,18 @@ pub(crate) fn execute(
     refuse_mpi_for("sweep")?;
     let sweep = Sweep::new(application, words, args)?;
     let path = args.common.output.as_deref();
-    table::check(args.format, path)?;
+    let format = args.format.unwrap_or_else(|| table::default_format(path));
+    table::check(format, path)?;
+    if format == TableFormat::Text && args.resume {
+        let what = "--resume goes on with rows of csv or json, and not with --format text";
+        return Err(Failure::Configuration(what.to_owned()));
+    }
+    if format == TableFormat::Text {
+        return execute_as_text(application, words, &sweep, Output::open(path)?);
+    }
     let (mut rows, done) = match path.filter(|_| args.resume) {
-        Some(path) => Rows::resume(path, args.format, &sweep.names())?,
-        None => (Rows::new(Output::open(path)?, args.format), BTreeSet::new()),
+        Some(path) => Rows::resume(path, format, &sweep.names())?,
+        None => (Rows::new(Output::open(path)?, format), BTreeSet::new()),
     };
     let show = progress::of_runs(args.common.quiet, sweep.runs() - done.len(), "sweeping");
     let caller = Caller { stop: interrupt::flag(), show: &show };
@@ -69,6 +78,37 @@ pub(crate) fn execute(
     }
     // The rows that are done are written, whatever ended the sweep.
     failures.extend(rows.finish().err());
+    Failure::of_all(failures)
+}
+
+/// The same for people: a table of all rows when the sweep has ended.
+fn execute_as_text(
+    application: &Application,
+    words: &[OsString],
+    sweep: &Sweep<'_>,
+    mut output: Output,
+) -> Result<(), Failure> {
+    let show = progress::of_runs(sweep.common.quiet, sweep.runs(), "sweeping");
+    let caller = Caller { stop: interrupt::flag(), show: &show };
+    let mut rows = BTreeMap::new();
+    let mut failures = sweep.run(caller, &BTreeSet::new(), |number, row| {
+        rows.extend(row.map(|row| (number, row)));
+        Ok(())
+    });
+    drop(show);
+    if interrupt::requested() {
+        eprintln!("interrupted: {} of {} runs are in the report", rows.len(), sweep.runs());
+    }
+    let varied = sweep.points.first().map_or(&[][..], |point| &point.values);
+    let several = (sweep.common.replications > 1).then_some("replication");
+    let keys: Vec<&str> = varied.iter().map(|(key, _)| key.as_str()).chain(several).collect();
+    let figures = application.entry(&words[2].to_string_lossy()).map(|model| model.results());
+    let figures = figures.unwrap_or_default();
+    let names: Vec<&str> = figures.iter().map(|figure| &*figure.name).collect();
+    let rows: Vec<Row> = rows.into_values().collect();
+    if !rows.is_empty() {
+        failures.extend(output.write_report(&text::text(&rows, &keys, &names)).err());
+    }
     Failure::of_all(failures)
 }
 

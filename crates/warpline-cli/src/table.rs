@@ -51,6 +51,14 @@ pub(crate) fn row(first: Row, run: &RunReport, common: &CommonArgs) -> Row {
     row
 }
 
+/// The format of a sweep that says none: text on a terminal.
+pub(crate) fn default_format(path: Option<&Path>) -> TableFormat {
+    match path.is_none() && io::stdout().is_terminal() {
+        true => TableFormat::Text,
+        false => TableFormat::Csv,
+    }
+}
+
 /// Refuses a format that this build does not have, or that standard output cannot show, before
 /// anything runs.
 pub(crate) fn check(format: TableFormat, path: Option<&Path>) -> Result<(), Failure> {

@@ -126,6 +126,21 @@ fn a_precision_that_is_not_reached_has_a_status() {
     stdout(Path::new("."), &format!("{PCS} --end 50 --precision calls:90%"));
 }
 
+/// On a terminal a sweep is a table for people; a pipe gets CSV.
+#[test]
+fn a_sweep_can_be_read() {
+    let line = "sweep phold --lps 8 --population 16 --end 5 --vary seed=1:3";
+    let text = stdout(Path::new("."), &format!("{line} --format text"));
+    let lines: Vec<Vec<&str>> =
+        text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!((lines[0][0], lines[0].last()), ("seed", Some(&"s")), "{text}");
+    assert_eq!((lines.len(), lines[3][0]), (4, "3"), "{text}");
+    assert!(!text.contains("digest"), "{text}");
+    let piped = stdout(Path::new("."), line);
+    assert!(piped.lines().next().is_some_and(|line| line.contains(",digest,")), "{piped}");
+    refuses(&format!("{line} --format text --output rows --resume"), 2, "--resume goes on with");
+}
+
 /// Flags whose value may be left out are true in a file, and lists are lists there.
 #[test]
 fn files_have_what_can_be_typed() {

@@ -258,7 +258,7 @@ fn configuration_files_equal_flags() {
     write("remotte = 0.5");
     refuses(&config, 2, &["phold.toml", "`remotte`", "did you mean `remote`"]);
     write("lps = \"many\"");
-    refuses(&config, 2, &["phold.toml", "--lps", "many"]);
+    refuses(&config, 2, &["phold.toml", "`lps`", "many"]);
     write("lps = [1, 2]");
     refuses(&config, 2, &["phold.toml", "`lps`", "single value"]);
     write("lps = true");
