@@ -48,7 +48,7 @@ impl<T: Clone> TrackedDeque<T> {
         Self(Field::new(elements))
     }
 
-    /// An element, to change it. Each call saves the old element.
+    /// An element, to change it. The old one is saved, unless the event has changed this one last.
     ///
     /// # Panics
     ///
@@ -56,7 +56,8 @@ impl<T: Clone> TrackedDeque<T> {
     #[inline]
     pub fn write<M>(&mut self, index: usize, cx: &impl Context<M>) -> &mut T {
         let logged = self.0.logged_mut();
-        logged.save(cx, |elements| Changed::Element(index, elements[index].clone()));
+        let is_of_it = |last: &Changed<T>| matches!(last, Changed::Element(of, _) if *of == index);
+        logged.save_once(cx, is_of_it, |elements| Changed::Element(index, elements[index].clone()));
         &mut logged.contents[index]
     }
 

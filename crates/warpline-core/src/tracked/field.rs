@@ -134,6 +134,22 @@ impl<C, E> Logged<C, E> {
         Some(point.event)
     }
 
+    /// Saves what undoes a change of one element, unless the change before, in the same event, was
+    /// of that element: then what is saved undoes both.
+    #[inline]
+    pub(super) fn save_once<M>(
+        &mut self,
+        cx: &impl Context<M>,
+        is_of_it: impl FnOnce(&E) -> bool,
+        change: impl FnOnce(&C) -> E,
+    ) {
+        if let Some(event) = self.must_save(cx)
+            && self.log.back().is_none_or(|(at, last)| *at != event || !is_of_it(last))
+        {
+            self.log.push_back((event, change(&self.contents)));
+        }
+    }
+
     /// Saves what undoes a change.
     #[inline]
     pub(super) fn save<M>(&mut self, cx: &impl Context<M>, change: impl FnOnce(&C) -> E) {

@@ -38,20 +38,23 @@ impl<K: Ord + Clone, V: Clone> TrackedMap<K, V> {
         Self(Field::new(entries))
     }
 
-    /// The value of a key, to change it, if there is one. Each call saves the old value.
+    /// The value of a key, to change it, if there is one. The old one is saved, unless the event
+    /// has changed this entry last.
     pub fn write<M>(&mut self, key: &K, cx: &impl Context<M>) -> Option<&mut V> {
         let logged = self.0.logged_mut();
         if !logged.contents.contains_key(key) {
             return None;
         }
-        logged.save(cx, |entries| Entry(key.clone(), entries.get(key).cloned()));
+        let change = |entries: &BTreeMap<K, V>| Entry(key.clone(), entries.get(key).cloned());
+        logged.save_once(cx, |last| last.0 == *key, change);
         logged.contents.get_mut(key)
     }
 
     /// Gives a key a value, and returns the old one.
     pub fn insert<M>(&mut self, key: K, value: V, cx: &impl Context<M>) -> Option<V> {
         let logged = self.0.logged_mut();
-        logged.save(cx, |entries| Entry(key.clone(), entries.get(&key).cloned()));
+        let change = |entries: &BTreeMap<K, V>| Entry(key.clone(), entries.get(&key).cloned());
+        logged.save_once(cx, |last| last.0 == key, change);
         logged.contents.insert(key, value)
     }
 
@@ -59,7 +62,7 @@ impl<K: Ord + Clone, V: Clone> TrackedMap<K, V> {
     pub fn remove<M>(&mut self, key: &K, cx: &impl Context<M>) -> Option<V> {
         let logged = self.0.logged_mut();
         let old = logged.contents.remove(key)?;
-        logged.save(cx, |_| Entry(key.clone(), Some(old.clone())));
+        logged.save_once(cx, |last| last.0 == *key, |_| Entry(key.clone(), Some(old.clone())));
         Some(old)
     }
 }

@@ -12,6 +12,11 @@
 //! | [`TrackedDeque`] | `VecDeque`: a queue | one element |
 //! | [`TrackedMap`] | `BTreeMap` | one entry |
 //!
+//! A container finds what it has saved last, and no more: an element that an event writes twice in
+//! a row is saved once, one that it writes again after another change is saved again. (GTW saves
+//! once per event; to know that of every element, each would need a note of the event, which every
+//! engine would carry along.)
+//!
 //! # Invariants
 //!
 //! - **TRACK-A.** A log holds, for each event that changed something and can be undone, what
