@@ -62,8 +62,8 @@ pub(crate) fn watch() {
     if SIGNALS.is_watching.swap(true, Ordering::Relaxed) {
         return;
     }
-    let heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_left_alone(signal));
-    warn_if_deaf(heard.map(listen).collect());
+    let mut heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_left_alone(signal));
+    warn_if_deaf(heard.try_for_each(listen));
 }
 
 /// Lets the handler of a signal end the program or note the request.

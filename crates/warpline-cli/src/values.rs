@@ -137,7 +137,7 @@ fn range(text: &str) -> Result<Option<Vec<String>>, String> {
     };
     // A step that does not divide the range by rounding alone reaches its end.
     let steps = ((to - from) / step + 1e-9).floor();
-    if !(steps >= 0.0) {
+    if steps.is_nan() || steps < 0.0 {
         return Err(wrong("has no values: its step leads away from its end"));
     }
     if steps >= RANGE_MAX {

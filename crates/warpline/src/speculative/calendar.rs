@@ -21,6 +21,7 @@ use super::{
 const SLOTS: u64 = if cfg!(test) { 64 } else { 256 };
 /// The far list is looked through each time that this number of slots has passed.
 const LOOK_EVERY: u64 = SLOTS / 4;
+const _: () = assert!(LOOK_EVERY < SLOTS, "SLOT-A: a slot has its turn between two looks");
 
 /// Pending events by slot and tile.
 #[derive(Debug)]
@@ -143,7 +144,6 @@ impl<B> Calendar<B> {
     /// Looks through the far list.
     #[cold]
     fn look(&mut self, tile_of: impl Fn(&Event<B>) -> (u64, usize)) {
-        debug_assert!(LOOK_EVERY < SLOTS, "SLOT-A: a slot would have its turn between two looks");
         self.next_look = self.first + LOOK_EVERY;
         let mut far = std::mem::take(&mut self.far);
         if !self.far_antis.is_empty() {

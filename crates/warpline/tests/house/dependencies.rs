@@ -15,7 +15,7 @@ pub(crate) fn licenses(metadata: &Value) -> Vec<String> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let refused = packages.filter_map(|package| {
         let (name, license) = (package["name"].as_str()?, package["license"].as_str());
-        let is_allowed = license.is_some_and(|license| allows(license));
+        let is_allowed = license.is_some_and(allows);
         (!is_allowed).then(|| format!("{name}: the license is {}", license.unwrap_or("unknown")))
     });
     refused.collect()

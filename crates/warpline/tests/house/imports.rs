@@ -181,7 +181,7 @@ fn names(file: &Source, modules: &BTreeMap<Path, Names>) -> Names {
     let mut names = Names::new();
     for (at, _) in code.match_indices("use ") {
         let line = code[..at].rsplit('\n').next().unwrap_or_default().trim();
-        if !line.is_empty() && !(line.starts_with("pub") && !line.contains(' ')) {
+        if !line.is_empty() && (!line.starts_with("pub") || line.contains(' ')) {
             continue;
         }
         for (path, name) in tree(&code[at + "use ".len()..]) {
