@@ -61,7 +61,8 @@ mod tests {
     /// The fuzz targets reach the parsers of all values.
     #[test]
     fn readers_are_those_of_the_command() {
-        let words = configuration("end = 60\nchannels = 8\n").unwrap();
+        let mut words = configuration("end = 60\nchannels = 8\n").unwrap();
+        words.sort();
         assert_eq!(words, ["--channels=8", "--end=60"].map(OsString::from));
         let wrong = configuration("channels = \"ten\"").unwrap_err();
         assert_eq!(wrong, "`channels` is 'ten', but must be a whole number");

@@ -263,6 +263,7 @@ mod tests {
     /// Red if `incremental` is refused, or becomes a policy of its own.
     #[test]
     fn incremental_is_another_name_of_copy() {
-        assert_eq!(parsed(["--saving=incremental"]), parsed([]));
+        assert_eq!(parsed(["--saving=incremental"]).saving(), parsed([]).saving());
+        assert_eq!(parsed(["--saving=incremental"]).flags(), ["--saving=incremental"]);
     }
 }

@@ -71,7 +71,8 @@ fn short_help_is_one_screen() {
         // Each of these flags is one.
         let all = help(&format!("{call} {model} --help"));
         for (_, option) in options(&text) {
-            assert!(all.contains(&format!("{option} ")), "{call} {model} {option}");
+            let is_one = all.split_whitespace().any(|word| word == option);
+            assert!(is_one, "{call} {model} {option}");
         }
     }
 }

@@ -227,11 +227,11 @@ fn configuration_files_equal_flags() {
     assert_eq!(json(&line)["digest"], json(PHOLD)["digest"]);
 
     write("throttle = 1");
-    refuses(&line, 2, &["phold.toml", "--throttle"]);
+    refuses(&line, 2, &["phold.toml", "`throttle`"]);
     write("workers = true");
     refuses(&line, 2, &["phold.toml", "`workers`", "single value"]);
     write("batch = 0");
-    refuses(&line, 2, &["phold.toml", "--batch"]);
+    refuses(&line, 2, &["phold.toml", "`batch`"]);
 }
 
 /// A flag that the engine or a policy does not read is refused, and the refusal says who reads it:
@@ -359,7 +359,7 @@ fn crowds_of_workers_are_asked_for() {
     let crowd = "--engine timewarp --ranks 1024";
     for line in [
         format!("run phold {crowd} --workers 1024"),
-        format!("sweep phold {crowd} --vary workers=1,1024"),
+        format!("sweep phold {crowd} --vary workers=1024,1"),
     ] {
         refuses(&line, 2, &["1024 x 1024", "--oversubscribe"]);
     }
