@@ -144,19 +144,22 @@ impl Application {
         Ok(match matches.subcommand() {
             None => Request::Demo,
             Some(("run" | "analyze", run)) => {
-                let (params, args, matches) = self.model::<RunArgs>(run)?;
+                let (params, mut args, matches) = self.model::<RunArgs>(run)?;
                 let unread = reads::unread(matches, &args.common);
+                reads::note_policies(matches, &mut args.common.timewarp.policies);
                 Request::Run(params, args, unread)
             }
             Some(("sweep", sweep)) => {
-                let (params, args, matches) = self.model::<SweepArgs>(sweep)?;
+                let (params, mut args, matches) = self.model::<SweepArgs>(sweep)?;
                 let unread = reads::unread(matches, &args.common);
+                reads::note_policies(matches, &mut args.common.timewarp.policies);
                 Request::Sweep(params, args, unread)
             }
             Some(("info", info)) => Request::Info(InfoArgs::from_arg_matches(info)?),
             Some(("bench", bench)) => {
-                let args = BenchArgs::from_arg_matches(bench)?;
+                let mut args = BenchArgs::from_arg_matches(bench)?;
                 let unread = args.unread(bench)?;
+                reads::note_policies(bench, &mut args.policies);
                 Request::Bench(args, unread)
             }
             Some(("lab", lab)) => Request::Lab(LabArgs::from_arg_matches(lab)?),

@@ -94,8 +94,9 @@ impl Application {
             let command = RunArgs::augment_args(clap::Command::new(params.name().to_owned()));
             let words = flags_of(&command, settings, &refused(&[]))?;
             let matches = command.allow_negative_numbers(true).try_get_matches_from(words)?;
-            let args = RunArgs::from_arg_matches(&matches)?;
+            let mut args = RunArgs::from_arg_matches(&matches)?;
             reads::refuse(reads::unread(&matches, &args.common))?;
+            reads::note_policies(&matches, &mut args.common.timewarp.policies);
             Ok::<_, Failure>(args)
         };
         // No command line repeats it.

@@ -12,6 +12,7 @@ use crate::{
     failure::Failure,
     policy_values::says_of_memory,
     ranks::is_one_of_many,
+    timewarp_args::Policies,
 };
 
 /// A flag that not every run reads.
@@ -162,6 +163,13 @@ pub(crate) fn unread_by_all(
         Some(Unread { flag: rule.flag, why: rule.text_for_bench(&why, matches, measured) })
     };
     typed(matches).filter_map(of).collect()
+}
+
+/// Notes that a policy of Time Warp was typed, be it with its default value: a single worker then
+/// does all that one of many does. Otherwise it works as the sequential engine does, which reads
+/// no such policy, and a sweep over its values would compare one program with another.
+pub(crate) fn note_policies(matches: &ArgMatches, policies: &mut Policies) {
+    policies.as_if_many |= typed(matches).any(|rule| rule.engines == TIME_WARP);
 }
 
 /// The rules of the flags that were typed.

@@ -193,8 +193,8 @@ impl RunReport {
         text += &line("digest", format!("{}{verified}", report.digest));
         text += &notes_text(&self.notes);
         if !report.details.remarks.is_empty() {
-            let is_auto = report.engine == EngineKind::Auto;
-            text += if is_auto { "how it was run\n" } else { "why it was slow\n" };
+            let is_how = report.engine == EngineKind::Auto || report.workers == 1;
+            text += if is_how { "how it was run\n" } else { "why it was slow\n" };
             text.extend(report.details.remarks.iter().map(|remark| wrapped(remark)));
         }
         if !report.details.costs.is_empty() {

@@ -123,6 +123,43 @@ fn no_policy_changes_the_answer() {
     }
 }
 
+/// A single worker is the sequential engine, and the report says so; but whoever types a policy,
+/// though it be the default, gets all of Time Warp: a sweep over its values compares like with
+/// like.
+#[test]
+fn a_single_worker_reads_what_is_typed() {
+    let line = format!("{PHOLD} --engine timewarp --workers 1");
+    let (rounds, told) = ("gvt_rounds", "the only worker has worked as the sequential engine does");
+    let text = stdout(&line).replace("\n    ", " ");
+    assert!(text.contains("how it was run\n") && text.contains(told), "{text}");
+    assert_eq!(json(&line)[rounds], 0);
+    assert_eq!(json(&format!("{line} --pending heap --balance on --pin off"))[rounds], 0);
+    for flags in [
+        "--batch 64",
+        "--window 0",
+        "--saving copy",
+        "--gvt-interval 1024",
+        "--pool adaptive",
+        "--pool sender --buffer-quota 100",
+        "--memory 1MiB --free1 0.1",
+        "--memory 1MiB --few-buffers 0",
+        "--mail worker",
+        "--throttle on",
+    ] {
+        let report = json(&format!("{line} {flags}"));
+        assert!(report[rounds].as_u64().is_some_and(|rounds| rounds > 0), "{flags}: {report}");
+        assert!(!report["remarks"].to_string().contains(told), "{flags}: {report}");
+        assert_eq!(report["digest"], json(PHOLD)["digest"], "{flags}");
+    }
+    let table = stdout(&format!("{} --vary batch=16,64", line.replacen("run", "sweep", 1)));
+    let mut rows = csv::Reader::from_reader(table.as_bytes());
+    let column = rows.headers().expect("a header").iter().position(|key| key == rounds);
+    let column = column.expect("the rounds of GVT");
+    for row in rows.records().map(|row| row.expect("as long as the header")) {
+        assert_ne!(&row[column], "0", "{table}");
+    }
+}
+
 /// Counters always, costs when they are asked for; the parts come to all the time of all workers.
 #[test]
 fn details_are_reported() {

@@ -175,7 +175,8 @@ mod digest_as_bits {
 pub struct Details {
     /// Counters, with their names in reports.
     pub counters: Vec<(&'static str, u64)>,
-    /// Why the run was slow, if it was, and what to change: the most important first.
+    /// Why the run was slow, if it was, and what to change: the most important first. Or how it was
+    /// run, where the settings leave that open.
     pub remarks: Vec<String>,
     /// Nanoseconds per committed event, over all workers, by part of the engine; empty unless they
     /// are measured ([`TimeWarp::measure_costs`](crate::TimeWarp::measure_costs)).

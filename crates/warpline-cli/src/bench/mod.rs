@@ -112,7 +112,7 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     quiet: bool,
     #[command(flatten)]
-    policies: Policies,
+    pub(crate) policies: Policies,
 }
 
 /// What can be measured by itself.

@@ -123,12 +123,25 @@ impl TimeWarp {
         moves && self.workers > 1
     }
 
-    /// Whether the only worker of the only rank works as the sequential engine does. What is traced
-    /// and what is measured is Time Warp's, so is a run in turns, and memory on a node is for a
-    /// worker that is bound to a core.
+    /// Whether the only worker of the only rank works as the sequential engine does. It does not if
+    /// a setting that this engine would not read differs from its default: what somebody sets is
+    /// what they get. (What has no meaning for a single worker does not count.)
     pub(crate) fn is_alone(&self, ranks: usize) -> bool {
-        let is_placed = self.numa.memory_placement != MemoryPlacement::Off;
-        self.workers == 1 && ranks == 1 && !self.instrumentation.is_on() && !is_placed
+        let default = Self::default();
+        let Self { workers, placement: _, aggregation: _, balance: _, pin: _, pending: _, .. } =
+            self;
+        let Self { numa, batch, window, flow_control, gvt_interval, saving, pool, .. } = self;
+        let has_default_policies = (numa, batch, flow_control, gvt_interval, saving, pool)
+            == (
+                &default.numa,
+                &default.batch,
+                &default.flow_control,
+                &default.gvt_interval,
+                &default.saving,
+                &default.pool,
+            );
+        let is_default = has_default_policies && window.is_infinite();
+        *workers == 1 && ranks == 1 && is_default && !self.instrumentation.is_on()
     }
 
     /// How the pool is made, with at most `limit` buffers.
@@ -231,5 +244,40 @@ impl FromStr for CheckpointInterval {
             _ if text == "auto" => Ok(Self::Auto),
             _ => Err(ConfigError::new("checkpoint-interval", text, "1 or more, or `auto`")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::MailQueue, *};
+
+    /// A16: a single worker does what its settings say. It is the sequential engine only if they
+    /// say nothing that this engine would not read.
+    #[test]
+    fn a_policy_keeps_time_warp_at_work() {
+        let of = || TimeWarp { workers: 1, ..TimeWarp::default() };
+        let saving = StateSaving::Copy { interval: CheckpointInterval::Every(2) };
+        let flow_control = FlowControl { few_buffers: 1, ..FlowControl::default() };
+        let numa = Numa { mail: MailQueue::BottomHalf, ..Numa::default() };
+        let unread = [
+            TimeWarp { batch: 65, ..of() },
+            TimeWarp { window: 1e300, ..of() },
+            TimeWarp { flow_control, ..of() },
+            TimeWarp { saving, ..of() },
+            TimeWarp { gvt_interval: 1, ..of() },
+            TimeWarp { pool: Pool::RECEIVER, ..of() },
+            TimeWarp { numa, ..of() },
+            TimeWarp { numa: Numa::new(MemoryPlacement::Lp), ..of() },
+            TimeWarp { instrumentation: Instrumentation::AS_IF_MANY, ..of() },
+            TimeWarp { instrumentation: Instrumentation::IN_TURN, ..of() },
+            TimeWarp { workers: 2, ..of() },
+        ];
+        for engine in unread {
+            assert!(!engine.is_alone(1), "{engine:?}");
+        }
+        // What the sequential engine reads, too, and what one worker has no use for.
+        let pending = PendingKind::Heap;
+        let read = TimeWarp { pending, pin: false, balance: Balance::On, ..of() };
+        assert!(read.is_alone(1) && !read.is_alone(2), "{read:?}");
     }
 }

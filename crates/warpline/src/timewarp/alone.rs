@@ -1,7 +1,9 @@
 //! A run with a single worker on a single rank: nobody can send it a straggler, so it needs no
 //! records, no saved states and no global virtual time, and is handled by the sequential engine.
 //!
-//! Called by `run`. The settings and the placement are checked as for any other number of workers.
+//! Called by `run`, if no setting was changed that the sequential engine does not read
+//! ([`TimeWarp::is_alone`]). The settings and the placement are checked as for any other number of
+//! workers, and the report says how the run was made.
 //!
 //! # References
 //!
@@ -20,6 +22,11 @@ use crate::{
     watch::Watch,
 };
 
+/// What the report says.
+const TOLD: &str = "the only worker has worked as the sequential engine does, because nobody can \
+                    send it a straggler: no records, no saved states, no global virtual time, and \
+                    no policy of Time Warp; `as-if-many`, or any such policy, runs all of it";
+
 pub(super) fn run<M: Model>(
     model: &M,
     settings: &Settings<TimeWarp>,
@@ -31,5 +38,7 @@ pub(super) fn run<M: Model>(
     let place = || LpDirectory::new(model, model.lp_count(), &settings.engine.placement, 1, 0..1);
     panics::catch(place).map_err(|fault| own_error(fault, settings))??;
     let sequential = settings.with(Sequential { pending: settings.engine.pending });
-    sequential::run_as(EngineKind::TimeWarp, model, &sequential, watch)
+    let mut report = sequential::run_as(EngineKind::TimeWarp, model, &sequential, watch)?;
+    report.details.remarks.push(TOLD.to_owned());
+    Ok(report)
 }
