@@ -10,6 +10,7 @@ use super::{
     costs::Part,
     crew::{Crew, Seats},
     diagnosis::Evidence,
+    event::Event,
     gvt::Bound,
     lp_memory,
     manning::Manning,
@@ -352,8 +353,9 @@ impl<M: Model> Reporting<'_, M> {
         }
         let interrupted = results.iter().any(|worker| worker.end == End::Interrupted);
         let (gvt, rounds) = results.first().map_or((Bound::ZERO, 0), |w| (w.gvt, w.rounds));
-        self.check_balance(&results, &total);
-        let details = self.details(&results, &total);
+        let mail = self.shared.all_mail();
+        self.check_balance(&results, &total, &mail);
+        let details = self.details(&results, &total, mail.len() as u64);
         let lps = results.iter_mut().flat_map(|worker| std::mem::take(&mut worker.lps));
         let mut lps: Vec<_> = lps.collect();
         // Stable: it takes advantage of what is in order already.
@@ -387,7 +389,12 @@ impl<M: Model> Reporting<'_, M> {
         }
     }
 
-    fn details(&self, results: &[WorkerResult<M::Lp>], total: &Statistics) -> Details {
+    fn details(
+        &self,
+        results: &[WorkerResult<M::Lp>],
+        total: &Statistics,
+        in_mail: u64,
+    ) -> Details {
         let workers: Vec<_> = results.iter().map(|worker| worker.statistics.clone()).collect();
         let evidence = Evidence {
             workers: &workers,
@@ -408,6 +415,7 @@ impl<M: Model> Reporting<'_, M> {
                 results.iter().map(|worker| worker.costs.map(|costs| costs[index])).sum();
             seconds.map(|seconds| (part.name(), 1e9 * seconds / total.committed.max(1) as f64))
         };
+        let sent = results.iter().flat_map(|worker| &worker.lps).map(|lp| lp.core.sent).sum();
         let mut remarks = evidence.remarks();
         remarks.extend(results.iter().find_map(|worker| worker.told?.remark()));
         Details {
@@ -415,7 +423,7 @@ impl<M: Model> Reporting<'_, M> {
             remarks,
             costs: Part::ALL.iter().filter_map(cost).collect(),
             local_share: (self.shared.workers() > 1 && self.shared.remote.is_none())
-                .then(|| total.local_share()),
+                .then(|| total.local_share(sent, in_mail)),
             heap_memory: HeapMemory::counted(
                 needs_drop::<Message<M>>() || needs_drop::<M::Lp>(),
                 self.shared.arena.outside_most() as u64,
@@ -425,7 +433,12 @@ impl<M: Model> Reporting<'_, M> {
     }
 
     /// TW-B: every event that was sent was committed, or is left.
-    fn check_balance(&self, results: &[WorkerResult<M::Lp>], total: &Statistics) {
+    fn check_balance(
+        &self,
+        results: &[WorkerResult<M::Lp>],
+        total: &Statistics,
+        mail: &[Event],
+    ) {
         let sent: u64 = results.iter().flat_map(|worker| &worker.lps).map(|lp| lp.core.sent).sum();
         let mut left: u64 = results.iter().map(|worker| worker.pending).sum();
         let mut canceled = 0;
@@ -435,7 +448,7 @@ impl<M: Model> Reporting<'_, M> {
             left += sent.events + received.anti_messages;
             canceled += sent.anti_messages + received.events;
         }
-        for mail in self.shared.all_mail() {
+        for mail in mail {
             *(if mail.cancels().is_some() { &mut canceled } else { &mut left }) += 1;
         }
         assert_eq!(

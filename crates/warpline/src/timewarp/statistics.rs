@@ -55,10 +55,16 @@ impl Statistics {
         since
     }
 
-    /// The part of all events that their sender's worker has handled: the others came by mail.
-    pub(super) fn local_share(&self) -> f64 {
-        let sent = self.committed + self.annihilated;
-        let by_mail = self.received.saturating_sub(self.anti_messages);
+    /// The part of all events that stay with the worker that sends them: the others go by mail.
+    /// `sent` events were sent and not undone, and `in_mail` events and anti-messages have not been
+    /// received.
+    pub(super) fn local_share(&self, sent: u64, in_mail: u64) -> f64 {
+        // What is pending when the run ends was sent as well, and may have come by mail.
+        let sent = sent + self.annihilated;
+        // Mail for an LP that had moved was received twice.
+        let by_mail = (self.received + in_mail)
+            .saturating_sub(self.passed_on)
+            .saturating_sub(self.anti_messages);
         (1.0 - by_mail as f64 / sent.max(1) as f64).max(0.0)
     }
 
