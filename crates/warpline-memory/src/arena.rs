@@ -369,6 +369,12 @@ impl<T: Send + Sync> Buffers<'_, T> {
         self.pool.get_mut().note_uncommitted(messages);
     }
 
+    /// Notes that this many buffers hold messages for this worker: with a [`Quota`](crate::Quota),
+    /// they count toward it, as its free ones do.
+    pub fn note_in_use(&mut self, buffers: usize) {
+        self.pool.get_mut().note_in_use(buffers);
+    }
+
     /// Traces an access to the first `bytes` of a buffer.
     #[inline]
     fn trace(&self, id: BufferId, action: BufferAction, bytes: usize) {

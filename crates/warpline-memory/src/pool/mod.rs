@@ -64,7 +64,7 @@ pub enum Pool {
         /// The fraction of all buffers, from 0 to 1, that is in the global pool at the start. It
         /// is used only if memory is limited.
         global_share: f64,
-        /// How many free buffers a worker tries to have, if that is not left to the division of a
+        /// How many buffers are to reside at a worker, if that is not left to the division of a
         /// limited memory.
         quota: Option<Quota>,
     },
@@ -95,11 +95,11 @@ pub enum Parts {
     Sizes(PairSizes),
 }
 
-/// How many free buffers a worker of a sender pool tries to have after fossil collection (GTW,
-/// section 3.3).
+/// How many buffers are to reside at a worker of a sender pool after fossil collection (GTW, section
+/// 3.3): its free ones, and those whose events it has not committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quota {
-    /// What it has beyond this number goes to the global pool: N_buf.
+    /// What it has beyond this number goes to the global pool, as far as it is free: N_buf.
     pub buffers: u32,
     /// When it has fewer than `buffers` less this number, it fills up to `buffers`: Δ.
     pub margin: u32,
@@ -236,6 +236,9 @@ macro_rules! pools {
             fn note_uncommitted(&mut self, messages: usize) {
                 match self { $(Self::$kind(side) => side.note_uncommitted(messages),)* }
             }
+            fn note_in_use(&mut self, buffers: usize) {
+                match self { $(Self::$kind(side) => side.note_in_use(buffers),)* }
+            }
             fn give_up(&mut self) {
                 match self { $(Self::$kind(side) => side.give_up(),)* }
             }
@@ -345,6 +348,9 @@ pub(crate) trait PoolSide {
 
     /// Notes that this many of the messages that this worker has sent may still be canceled.
     fn note_uncommitted(&mut self, _messages: usize) {}
+
+    /// Notes that this many buffers hold messages for this worker.
+    fn note_in_use(&mut self, _buffers: usize) {}
 
     /// Gives all free buffers to the stock, because there is a shortage.
     fn give_up(&mut self);

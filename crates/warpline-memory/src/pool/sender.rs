@@ -10,8 +10,9 @@
 //!   with five buffers or fewer fills up to its allocation from there. Without a limit there are no
 //!   allocations: a worker draws the buffers that it needs, and keeps at most
 //!   [`PoolPlan::keep`](super::PoolPlan::keep) free ones.
-//! - GTW, with a [`Quota`]: a worker gives the stock the buffers beyond N_buf; a worker with fewer
-//!   than N_buf - Δ fills up to N_buf.
+//! - GTW, with a [`Quota`]: the buffers that *reside* at a worker are its free ones and those that
+//!   hold the messages of events it has not committed. A worker with more than N_buf of them gives
+//!   the stock the rest, as far as that is free; one with fewer than N_buf - Δ fills up to N_buf.
 
 use super::{PoolSide, Quota, Shared, stock::Stock};
 
@@ -29,6 +30,10 @@ pub(crate) struct Sender<'a> {
     share: usize,
     /// With fewer buffers, it fills up to its share.
     few: usize,
+    /// Whether buffers in use count toward the share: it is a quota.
+    counts_used: bool,
+    /// The buffers in use at this worker, as far as it has said.
+    in_use: usize,
     /// Whether the allocation was made. It was not while the first events are sent.
     is_open: bool,
 }
@@ -46,7 +51,8 @@ impl<'a> Sender<'a> {
             }
             None => (plan.keep, 0),
         };
-        Self { stock, free: Vec::new(), share, few, is_open: !stock.is_limited() }
+        let (counts_used, is_open) = (quota.is_some(), !stock.is_limited());
+        Self { stock, free: Vec::new(), share, few, counts_used, in_use: 0, is_open }
     }
 
     #[cold]
@@ -72,20 +78,25 @@ impl PoolSide for Sender<'_> {
     }
 
     fn redistribute(&mut self, _: bool) {
-        let is_few = !self.is_open || self.free.len() < self.few;
+        let counted = self.free.len() + if self.counts_used { self.in_use } else { 0 };
+        let is_few = !self.is_open || counted < self.few;
         self.is_open = true;
         if is_few {
-            let missing = self.share.saturating_sub(self.free.len());
+            let missing = self.share.saturating_sub(counted);
             self.stock.draw(missing as u32, &mut self.free);
-        } else if self.free.len() > self.share {
+        } else if counted > self.share {
             // Those that were freed first: the others are in the cache of this worker.
-            let excess = self.free.len() - self.share;
+            let excess = (counted - self.share).min(self.free.len());
             self.stock.give(self.free.drain(..excess));
         }
         debug_assert!(
             self.free.len() <= self.share.max(self.few),
             "a worker keeps more than its share"
         );
+    }
+
+    fn note_in_use(&mut self, buffers: usize) {
+        self.in_use = buffers;
     }
 
     fn give_up(&mut self) {

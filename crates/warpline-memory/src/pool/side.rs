@@ -151,6 +151,10 @@ impl PoolSide for Side<'_> {
         self.pool.note_uncommitted(messages);
     }
 
+    fn note_in_use(&mut self, buffers: usize) {
+        self.pool.note_in_use(buffers);
+    }
+
     fn give_up(&mut self) {
         self.settle_up(true);
         self.gave_up = true;

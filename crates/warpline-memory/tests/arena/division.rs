@@ -129,7 +129,9 @@ fn a_user_sets_the_sizes_of_pairs() {
 }
 
 /// GTW's rule: after fossil collection a worker gives away what it has beyond its quota, and fills
-/// up when it has fewer than the quota less the margin.
+/// up when it has fewer than the quota less the margin. Buffers in use count as free ones do.
+///
+/// Red if `redistribute` counts free buffers only.
 #[test]
 fn a_worker_keeps_its_quota() {
     let quota = Some(Quota { buffers: 100, margin: 20 });
@@ -143,14 +145,18 @@ fn a_worker_keeps_its_quota() {
             let sent = sender.fill_with(1, || 0_u64).expect("there are more");
             receiver.free(sent, 0);
         }
-        let mut after = |sends| {
+        let mut after = |sends, in_use| {
             for _ in 0..sends {
                 assert!(receiver.fill_with(0, || 0_u64).is_some());
             }
+            receiver.note_in_use(in_use);
             receiver.redistribute(false);
             receiver.free_count()
         };
-        assert_eq!([after(0), after(20), after(1)], [100, 80, 100], "limit {limit:?}");
+        let free =
+            [after(0, 0), after(20, 0), after(1, 0), after(0, 30), after(0, 10), after(0, 9)];
+        assert_eq!(free, [100, 80, 100, 70, 70, 91], "limit {limit:?}");
+        assert_eq!(after(0, 2_000), 0, "what is in use cannot be given");
     }
 }
 

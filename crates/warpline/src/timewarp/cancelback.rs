@@ -89,6 +89,8 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn relieve(&mut self, outcome: Outcome, advanced: bool) -> Result<(), Event> {
         self.flow.allow_retry();
         self.buffers.note_uncommitted(self.sender.sent.uncommitted());
+        let pending = self.sender.pending.len() + self.waiting.len();
+        self.buffers.note_in_use(pending + self.history.len() - self.returned);
         // Where the pool keeps the buffers of workers apart, others need not suffer from a
         // shortage, as long as GVT advances.
         let is_clogged = Flow::says_clogged(outcome);

@@ -398,7 +398,8 @@ impl<M: Model> Worker<'_, M> {
         self.buffers.free_count() + self.returned_free()
     }
 
-    /// N_buf of the paper: this worker's share of all buffers.
+    /// N_buf of the paper, for its F_free1 and F_free2: this worker's share of all buffers. (The
+    /// N_buf that it has for sender pools is a [`Quota`](crate::settings::Quota).)
     pub(super) fn quota(&self) -> f64 {
         f64::from(self.shared.arena.limit_now()) / self.shared.workers() as f64
     }
