@@ -86,8 +86,14 @@ impl Numa {
         Self { memory_placement, ..Self::default() }
     }
 
-    /// Refuses daemons without pages to move.
+    /// Refuses daemons without pages to move, and bottom halves outside of the memory of LPs: if
+    /// only workers have some, they would lie in that of whichever sender fills them first, on its
+    /// node.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
+        let of_lps = matches!(self.memory_placement, MemoryPlacement::Off | MemoryPlacement::Lp);
+        let (ok, allowed) =
+            (of_lps || self.mail == MailQueue::Worker, "worker unless memory-placement is `lp` or `off`");
+        ConfigError::check(ok, "mail", self.mail, allowed)?;
         let daemons = self.migration_daemons;
         let check = |ok, allowed| ConfigError::check(ok, "migration daemons", daemons, allowed);
         let has_homes = self.memory_placement == MemoryPlacement::Lp;

@@ -2,7 +2,9 @@
 //!
 //! Each LP has two lists, *live* and *expired*. Senders append to the live one, under a short lock.
 //! The LP's worker exchanges the two, and files what the expired one has
-//! ([`Worker::exchange_halves`]). Both are in the LP's own memory, if it has some.
+//! ([`Worker::exchange_halves`]). Both are in the LP's own memory, if it has some; where workers have
+//! memory of their own and LPs have none, a list would grow in that of whoever fills it, so the
+//! settings refuse that.
 //!
 //! The paper's workers look at all their LPs for mail. Ours get a *notice* of each event, through
 //! the same inbox that would have had the event otherwise, and at the same time. So all that is
@@ -55,6 +57,33 @@ fn lock(list: &Mutex<List>) -> MutexGuard<'_, List> {
     list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl BottomHalf {
+    /// Exchanges the two lists. Returns the expired one, if there is mail in it.
+    fn exchange(&self) -> Option<MutexGuard<'_, List>> {
+        let mut expired = lock(&self.expired);
+        let mut live = lock(&self.live);
+        if live.mail.is_empty() {
+            return None;
+        }
+        std::mem::swap(&mut *live, &mut *expired);
+        drop(live);
+        Some(expired)
+    }
+}
+
+impl List {
+    /// Empties an expired list of an LP. If it was nearly full, it gets more room, here, so that
+    /// the senders do not have to make it while they hold the lock.
+    fn renew(&mut self, lp: u32, memory: Option<&LpMemory>) {
+        let is_full = 4 * self.mail.len() > FULL_QUARTERS * self.mail.capacity();
+        self.mail.clear();
+        self.origins.clear();
+        if is_full {
+            grow(&mut self.mail, lp, memory);
+        }
+    }
+}
+
 impl BottomHalves {
     pub(super) fn new(lps: usize) -> Self {
         Self((0..lps).map(|_| BottomHalf::default()).collect())
@@ -77,11 +106,12 @@ impl BottomHalves {
     }
 }
 
-/// Makes room in the list of an LP, in its own memory if it has some.
+/// Makes the list of an LP twice as large, in its own memory if it has some.
 #[cold]
 fn grow(list: &mut Vec<Event>, lp: u32, memory: Option<&LpMemory>) {
     let _home = memory.map(|memory| memory.enter(LpId::new(lp)));
-    list.reserve(list.capacity().max(4));
+    let room = 2 * list.capacity().max(2);
+    list.reserve_exact(room - list.len());
 }
 
 impl<M: Model> Worker<'_, M> {
@@ -97,15 +127,7 @@ impl<M: Model> Worker<'_, M> {
 
     /// Files the mail of an LP of this worker, if there is some.
     pub(super) fn exchange_halves(&mut self, halves: &BottomHalves, lp: u32) {
-        let half = &halves.0[lp as usize];
-        let mut expired = lock(&half.expired);
-        {
-            let mut live = lock(&half.live);
-            if live.mail.is_empty() {
-                return;
-            }
-            std::mem::swap(&mut *live, &mut *expired);
-        }
+        let Some(mut expired) = halves.0[lp as usize].exchange() else { return };
         let List { mail, origins } = &mut *expired;
         for (place, &mail) in mail.iter().enumerate() {
             if mail.cancels().is_none() {
@@ -117,12 +139,7 @@ impl<M: Model> Worker<'_, M> {
             }
             self.file_mail(mail);
         }
-        let is_full = 4 * mail.len() > FULL_QUARTERS * mail.capacity();
-        mail.clear();
-        origins.clear();
-        if is_full {
-            grow(mail, lp, self.sender.memory);
-        }
+        expired.renew(lp, self.sender.memory);
     }
 }
 
@@ -133,14 +150,33 @@ mod tests {
 
     use super::*;
 
+    fn event(number: u64) -> Event {
+        let key = EventKey::new(VirtualTime::ZERO, 0, LpId::new(0), number);
+        Event::new(key, 1, None, BufferId::new(7))
+    }
+
+    /// A list that was nearly full is twice as large before it is live again; any other stays as it
+    /// is. (Red if `grow` asks for room beside the capacity that an empty list has.)
+    #[test]
+    fn a_full_list_grows_before_it_is_live() {
+        let halves = BottomHalves::new(2);
+        let mut capacities = Vec::new();
+        for mail in [4, 3, 3, 6, 7, 7] {
+            (0..mail).for_each(|number| halves.push(event(number), None, None));
+            let mut expired = halves.0[1].exchange().expect("there is mail");
+            assert_eq!(expired.mail.len() as u64, mail);
+            expired.renew(1, None);
+            capacities.push(expired.mail.capacity());
+        }
+        // Two lists take turns.
+        assert_eq!(capacities, [8, 4, 8, 8, 16, 16], "from 4, 4, 8, 8, 8 and 8");
+        assert!(halves.0[1].exchange().is_none());
+    }
+
     /// HALF-B: what is appended later comes later.
     #[test]
     fn mail_keeps_its_order() {
         let halves = BottomHalves::new(2);
-        let event = |number| {
-            let key = EventKey::new(VirtualTime::ZERO, 0, LpId::new(0), number);
-            Event::new(key, 1, None, BufferId::new(7))
-        };
         let mail: Vec<_> =
             (0..20).flat_map(|number| [event(number), event(number).anti()]).collect();
         mail.iter().for_each(|&mail| halves.push(mail, None, None));
