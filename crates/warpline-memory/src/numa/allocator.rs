@@ -23,7 +23,8 @@ use std::{
 };
 
 use super::{
-    heap::{Heap, Realigned, Residency},
+    heap::{Heap, ORDER_MAX},
+    residency::{Realigned, Residency},
     space::{self, Space},
 };
 
@@ -35,8 +36,8 @@ thread_local! {
 }
 
 /// The small blocks of a worker are cut from runs of this order: huge pages, if there are any.
-const WORKER_ORDER: u32 = 5;
-/// Those of LPs, of which there are many, from single segments.
+const WORKER_ORDER: u32 = ORDER_MAX;
+/// Those of LPs, of which there are many, from single segments at first.
 const LP_ORDER: u32 = 0;
 
 /// An allocator that serves a worker from memory of its node ([`Home`]), and all other threads as

@@ -12,6 +12,8 @@
 //!   the last of both does. So what a run leaves behind (its output) may lie in its heaps.
 //! - **HEAP-C.** While the lock is held, nothing allocates in a heap: lists of runs come from the
 //!   system's allocator.
+//! - **HEAP-D.** A run that is bound to a node, or was, has one of the [`BINDINGS`] of the process,
+//!   until it goes back.
 
 #![expect(unsafe_code, reason = "free blocks are linked through their own memory")]
 
@@ -26,6 +28,8 @@ use std::{
 
 use super::{
     allocator,
+    bindings::BINDINGS,
+    residency::{Realigned, Residency, residency_of},
     space::{self, ALIGN_MAX, ORDERS, Run, SEGMENT},
     system,
 };
@@ -37,8 +41,11 @@ const SMALL_CLASSES: usize = 32;
 const CLASSES: usize = SMALL_CLASSES + ORDERS;
 /// No node.
 const NOWHERE: u32 = u32::MAX;
-/// Pages are counted in steps of this many.
-const COUNTED_AT_ONCE: usize = 1 << 12;
+/// A heap with this many runs more takes runs for small blocks of twice the size, up to
+/// [`ORDER_MAX`]: many small ones would use up the bindings of the process.
+const RUNS_OF_A_SIZE: usize = 4;
+/// The order of the largest runs for small blocks.
+pub(super) const ORDER_MAX: u32 = 5;
 
 /// The class of a block and its bytes, which are a multiple of its alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,15 +102,17 @@ struct Memory {
     /// The part of the last run that is not cut into blocks.
     rest: NonNull<u8>,
     rest_bytes: usize,
-    /// The table of segments: all runs.
-    runs: Vec<Run>,
-    /// The order of the runs that are cut into small blocks.
+    /// The table of segments: all runs, each with whether it has a binding (HEAP-D).
+    runs: Vec<(Run, bool)>,
+    /// The order of the first run that is cut into small blocks.
     order: u32,
     /// Blocks in use.
     live: usize,
     is_owned: bool,
     /// How often the system did not bind memory to the node.
     unbound: u64,
+    /// Runs that were not bound, because the process has no more bindings.
+    beyond: u64,
 }
 
 // SAFETY: the pointers are into runs that the heap has (SPACE-A), and nobody else touches what is
@@ -115,38 +124,6 @@ static RETIRED: Mutex<Vec<&'static Heap>> = Mutex::new(Vec::new());
 
 fn retired() -> MutexGuard<'static, Vec<&'static Heap>> {
     RETIRED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Where the pages of a heap are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Residency {
-    /// Pages that have memory.
-    pub pages: u64,
-    /// Those of them that are on the heap's node.
-    pub pages_at_home: u64,
-    /// How often the system refused to bind pages.
-    pub refused: u64,
-}
-
-impl Residency {
-    /// The sum of both.
-    #[must_use]
-    pub const fn plus(self, other: Self) -> Self {
-        Self {
-            pages: self.pages + other.pages,
-            pages_at_home: self.pages_at_home + other.pages_at_home,
-            refused: self.refused + other.refused,
-        }
-    }
-}
-
-/// What became of the pages of a heap that were to be moved to its node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Realigned {
-    /// Segments whose pages were looked at.
-    pub segments: u64,
-    /// Pages that are elsewhere still.
-    pub pages_left: u64,
 }
 
 impl Heap {
@@ -162,7 +139,8 @@ impl Heap {
             memory.live == 0 && memory.runs.is_empty(),
             "HEAP-B: a retired heap has runs"
         );
-        (memory.is_owned, memory.order, memory.unbound) = (true, order, 0);
+        (memory.is_owned, memory.order) = (true, order);
+        (memory.unbound, memory.beyond) = (0, 0);
         drop(memory);
         heap
     }
@@ -177,6 +155,7 @@ impl Heap {
             live: 0,
             is_owned: false,
             unbound: 0,
+            beyond: 0,
         };
         Self { memory: Mutex::new(memory), node: AtomicU32::new(NOWHERE) }
     }
@@ -207,13 +186,16 @@ impl Heap {
         let Some(node) = self.node() else { return done };
         // A heap with an owner gives no run back (HEAP-B), so the table only grows, and a run can
         // be moved without the lock.
-        let run = |index: usize| self.lock().runs.get(index).copied();
-        for run in (0..).map_while(run) {
+        let run = |index: usize| self.lock().bindable(index);
+        for (run, has_binding) in (0..).map_while(run) {
             for segment in (0..run.bytes()).step_by(SEGMENT) {
                 let address = run.memory.as_ptr().wrapping_add(segment);
                 let Some(address) = NonNull::new(address) else { continue };
                 done.segments += 1;
-                if !system::prefer(address, SEGMENT, node) {
+                if !has_binding {
+                    done.refused += 1;
+                } else if !system::prefer(address, SEGMENT, node) {
+                    done.refused += 1;
                     self.lock().unbound += 1;
                 }
                 let found = residency_of(address.as_ptr(), SEGMENT, node);
@@ -250,7 +232,7 @@ impl Heap {
         let align = 1 << class.bytes.trailing_zeros();
         let mut skipped = memory.rest.align_offset(align);
         if skipped + class.bytes > memory.rest_bytes {
-            let run = self.take(memory, memory.order)?;
+            let run = self.take(memory, memory.order_of_next())?;
             (memory.rest, memory.rest_bytes, skipped) = (run.memory, run.bytes(), 0);
         }
         debug_assert!(skipped + class.bytes <= memory.rest_bytes, "the rest is too small");
@@ -267,11 +249,13 @@ impl Heap {
         let _system = allocator::unrouted();
         debug_assert!(!allocator::is_routed(), "HEAP-C: the table would be in a heap");
         let run = space::reserve()?.take(order, self)?;
-        memory.runs.push(run);
+        memory.runs.push((run, false));
         if memory.order == 0 {
             system::refuse_huge_pages(run.memory, run.bytes());
         }
-        if let Some(node) = self.node() {
+        if let Some(node) = self.node()
+            && let Some((_, true)) = memory.bindable(memory.runs.len() - 1)
+        {
             memory.unbound += u64::from(!system::prefer(run.memory, run.bytes(), node));
         }
         Some(run)
@@ -316,7 +300,11 @@ impl Heap {
         let runs = std::mem::take(&mut memory.runs);
         let space = space::reserved().filter(|_| !runs.is_empty());
         // A run knows its heap until another one takes it, and no block is left to ask.
-        for run in runs {
+        for (run, has_binding) in runs {
+            if has_binding {
+                system::prefer_none(run.memory, run.bytes());
+                BINDINGS.give_back();
+            }
             if let Some(space) = space {
                 // SAFETY: the heap took the run, and none of its blocks is in use or in a list.
                 unsafe { space.give(run) };
@@ -329,28 +317,34 @@ impl Heap {
     /// Where the pages are.
     pub(super) fn residency(&self) -> Residency {
         let _system = allocator::unrouted();
-        let (runs, refused) = {
+        let (runs, known) = {
             let memory = self.lock();
-            (memory.runs.clone(), memory.unbound)
+            let (refused, beyond_limit) = (memory.unbound, memory.beyond);
+            (memory.runs.clone(), Residency { refused, beyond_limit, ..Residency::default() })
         };
-        let known = Residency { refused, ..Residency::default() };
         let Some(node) = self.node() else { return known };
-        let found = runs.iter().map(|run| residency_of(run.memory.as_ptr(), run.bytes(), node));
-        found.fold(known, Residency::plus)
+        let of_run = |(run, _): &(Run, bool)| residency_of(run.memory.as_ptr(), run.bytes(), node);
+        runs.iter().map(of_run).fold(known, Residency::plus)
     }
 }
 
-/// Where the pages of a range are, with this node as their home.
-fn residency_of(memory: *const u8, bytes: usize, node: u32) -> Residency {
-    let pages = (0..bytes).step_by(system::page_size()).map(|page| memory.wrapping_add(page));
-    let pages: Vec<_> = pages.collect();
-    let mut residency = Residency::default();
-    for nodes in pages.chunks(COUNTED_AT_ONCE).filter_map(system::nodes_of) {
-        residency.pages += nodes.iter().filter(|&&found| found >= 0).count() as u64;
-        let is_home = |found: &&i32| u32::try_from(**found) == Ok(node);
-        residency.pages_at_home += nodes.iter().filter(is_home).count() as u64;
+impl Memory {
+    /// A run of the table that is to be bound, and whether it may be: it gets a binding if it has
+    /// none and there are some (HEAP-D).
+    fn bindable(&mut self, index: usize) -> Option<(Run, bool)> {
+        let (run, has_binding) = self.runs.get_mut(index)?;
+        if !*has_binding {
+            *has_binding = BINDINGS.take();
+            self.beyond += u64::from(!*has_binding);
+        }
+        Some((*run, *has_binding))
     }
-    residency
+
+    /// The order of the next run that is cut into small blocks.
+    fn order_of_next(&self) -> u32 {
+        let doubled = (self.runs.len() / RUNS_OF_A_SIZE) as u32;
+        (self.order + doubled).min(ORDER_MAX.max(self.order))
+    }
 }
 
 impl PartialEq for Heap {
@@ -365,10 +359,53 @@ mod tests {
 
     use super::*;
 
-    /// HEAP-B, and that blocks have the size and alignment of their layouts. One test, because it
-    /// counts the segments of all heaps.
+    /// Held by tests that count the segments and the bindings of all heaps.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    /// HEAP-D: runs beyond the bindings that there are work as well, but are not bound, nor are
+    /// they later; and all bindings go back. (A binding counts whether or not the system binds.)
+    ///
+    /// Red if `take` binds each run, or if `retire` keeps bindings.
+    #[test]
+    fn bindings_are_limited() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = BINDINGS.limit_to(3);
+        let heap = Heap::owned(Some(0), 0);
+        let layout = Layout::from_size_align(SEGMENT, 8).unwrap();
+        let blocks: Vec<_> = (0..5).map(|_| heap.allocate(layout).unwrap().0).collect();
+        assert_eq!((heap.residency().beyond_limit, BINDINGS.taken()), (2, 3));
+        let done = heap.realign();
+        assert!(done.segments == 5 && done.refused >= 2, "{done:?}");
+        heap.disown();
+        for block in blocks {
+            // SAFETY: it was allocated above, with this layout.
+            unsafe { heap.free(block, layout) };
+        }
+        assert_eq!(BINDINGS.taken(), 0, "HEAP-D");
+        BINDINGS.limit_to(before);
+    }
+
+    /// A heap of an LP with much memory has few runs. (Red if all runs are single segments.)
+    #[test]
+    fn runs_grow_with_their_heap() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let heap = Heap::owned(None, 0);
+        let layout = Layout::from_size_align(SMALL_MAX, 8).unwrap();
+        let blocks: Vec<_> =
+            (0..(8 << 20) / SMALL_MAX).map(|_| heap.allocate(layout).unwrap().0).collect();
+        let runs = heap.lock().runs.len();
+        assert!(runs < 30, "{runs} runs for 8 MiB, which are 128 segments");
+        heap.disown();
+        for block in blocks {
+            // SAFETY: it was allocated above, with this layout.
+            unsafe { heap.free(block, layout) };
+        }
+    }
+
+    /// HEAP-B, and that blocks have the size and alignment of their layouts.
     #[test]
     fn what_is_freed_goes_back() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let before = space::reserve().unwrap().taken();
         let layouts = prop::collection::vec((1_usize..200_000, 0_u32..22), 1..60);
         proptest!(|(layouts in layouts, keep in any::<bool>())| {

@@ -2,7 +2,8 @@
 //!
 //! - [`Topology`]: the nodes, their cores and their memory, as the system shows them.
 //! - [`NodeAllocator`] and [`Home`]: what a worker allocates lies on its node.
-//! - `heap` and `space`: where that memory comes from.
+//! - `heap` and `space`: where that memory comes from; `bindings`: how much of it may be bound;
+//!   `residency`: where its pages are.
 //! - `system`: the system calls, with a fallback where there are none.
 //!
 //! # References
@@ -10,7 +11,9 @@
 //! Pellegrini and Quaglia, *NUMA Time Warp*, section 3.
 
 mod allocator;
+mod bindings;
 mod heap;
+mod residency;
 mod space;
 pub(crate) mod system;
 mod topology;
@@ -20,7 +23,7 @@ pub use allocator::{
     Home, NodeAllocator, PlatformRoute, Route, Way, enter_platform, on_exhausted,
     switch_to_platform, unrouted,
 };
-pub use heap::{Realigned, Residency};
+pub use residency::{Realigned, Residency};
 pub use space::segments_in_use;
 pub use system::MemoryPolicy;
 pub use topology::{Node, Topology, TopologyError};

@@ -130,6 +130,22 @@ mod linux {
         result == 0
     }
 
+    /// Takes pages of this range from wherever the process does, as before [`prefer`].
+    pub(crate) fn prefer_none(memory: NonNull<u8>, bytes: usize) {
+        // SAFETY: as in `prefer`; the default policy has no nodes.
+        let _ = unsafe {
+            libc::syscall(
+                libc::SYS_mbind,
+                memory.as_ptr(),
+                bytes,
+                MPOL_DEFAULT,
+                ptr::null::<c_ulong>(),
+                0 as c_ulong,
+                0 as c_uint,
+            )
+        };
+    }
+
     /// Leaves small pages as they are: a huge one would belong to several segments.
     pub(crate) fn refuse_huge_pages(memory: NonNull<u8>, bytes: usize) {
         // SAFETY: the advice does not change what the memory contains. Without it everything works.
@@ -194,6 +210,8 @@ mod none {
     pub(crate) const fn prefer(_: NonNull<u8>, _: usize, _: u32) -> bool {
         false
     }
+
+    pub(crate) const fn prefer_none(_: NonNull<u8>, _: usize) {}
 
     pub(crate) const fn refuse_huge_pages(_: NonNull<u8>, _: usize) {}
 

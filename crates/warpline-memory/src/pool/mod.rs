@@ -95,8 +95,8 @@ pub enum Parts {
     Sizes(PairSizes),
 }
 
-/// How many buffers are to reside at a worker of a sender pool after fossil collection (GTW, section
-/// 3.3): its free ones, and those whose events it has not committed.
+/// How many buffers are to reside at a worker of a sender pool after fossil collection (GTW,
+/// section 3.3): its free ones, and those whose events it has not committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quota {
     /// What it has beyond this number goes to the global pool, as far as it is free: N_buf.

@@ -3,7 +3,7 @@
 //! Every parallel engine lets a worker's thread take its station before the worker makes anything,
 //! and leave it at the end. What the worker makes in between is allocated in a heap of its own, on
 //! its node, if the settings say so: records, pending events, mail, LPs. (A worker of Time Warp
-//! that another thread runs for a while allocates at that thread's station.)
+//! takes its heap along to other threads: [`Station::give_home`].)
 
 use std::num::NonZero;
 
@@ -32,6 +32,7 @@ impl Ranks<'_> {
 const PAGES: &str = "pages";
 const AT_HOME: &str = "pages_at_home";
 const REFUSED: &str = "bindings_refused";
+const BEYOND: &str = "bindings_beyond_limit";
 
 /// What a worker has of the machine. It is the thread's, for as long as it lives.
 #[derive(Debug)]
@@ -39,6 +40,7 @@ pub(crate) struct Station {
     // Dropped in this order: the thread leaves its heap before the heap loses its owner.
     route: Option<PlatformRoute>,
     home: Option<Home>,
+    node: Option<u32>,
     binding: Option<Binding>,
 }
 
@@ -50,12 +52,20 @@ impl Station {
         let binding = settings.pin.then(bind);
         let topology = Topology::of_process();
         if !has_homes(settings.memory_placement, &topology) {
-            return Self { route: None, home: None, binding };
+            return Self { route: None, home: None, node: None, binding };
         }
         let node = binding.as_ref().and_then(Binding::node);
         let node = node.and_then(|node| topology.memory_near(node));
         let home = Home::of_worker(node);
-        Self { route: home.as_ref().map(Home::enter), home, binding }
+        let node = home.as_ref().and_then(Home::node);
+        Self { route: home.as_ref().map(Home::enter), home, node, binding }
+    }
+
+    /// Gives the heap to the worker, which enters it when it works, on whatever thread. From now
+    /// on, the thread allocates as a program without heaps does.
+    pub(crate) fn give_home(&mut self) -> Option<Home> {
+        self.route = None;
+        self.home.take()
     }
 
     /// The binding of the thread, if it was bound.
@@ -64,8 +74,8 @@ impl Station {
     }
 
     /// The node that the thread's memory is on, if it is known.
-    pub(crate) fn node(&self) -> Option<u32> {
-        self.home.as_ref()?.node()
+    pub(crate) const fn node(&self) -> Option<u32> {
+        self.node
     }
 
     /// Leaves the station; says where the memory lies that was taken.
@@ -93,11 +103,14 @@ fn has_homes(placement: MemoryPlacement, topology: &Topology) -> bool {
 pub(crate) fn counters(
     stations: impl Iterator<Item = Option<Residency>>,
 ) -> impl Iterator<Item = (&'static str, u64)> {
-    stations
-        .flatten()
-        .reduce(Residency::plus)
-        .into_iter()
-        .flat_map(|all| [(PAGES, all.pages), (AT_HOME, all.pages_at_home), (REFUSED, all.refused)])
+    stations.flatten().reduce(Residency::plus).into_iter().flat_map(|all| {
+        [
+            (PAGES, all.pages),
+            (AT_HOME, all.pages_at_home),
+            (REFUSED, all.refused),
+            (BEYOND, all.beyond_limit),
+        ]
+    })
 }
 
 /// What a report says of the placement of memory.
@@ -123,6 +136,11 @@ pub(crate) fn remark(
         (.., Some(refused)) if refused > 0 => format!(
             "the system refused to bind memory to nodes {refused} times (in a container, allow \
              `mbind`); pages lie where they are first touched"
+        ),
+        _ if count(BEYOND).is_some_and(|runs| runs > 0) => format!(
+            "the system has room for a number of mappings only (`vm.max_map_count`), so {} pieces \
+             of memory were not bound to nodes; their pages lie where they are first touched",
+            count(BEYOND).unwrap_or(0)
         ),
         (Some(pages), Some(at_home), _) if let Some(pages) = NonZero::new(pages) => format!(
             "{at_home} of {pages} pages of the workers {}lie on the nodes of their workers \
@@ -158,10 +176,10 @@ mod tests {
         topology
     }
 
-    fn told(placement: MemoryPlacement, nodes: usize, counts: [u64; 3]) -> Option<String> {
+    fn told(placement: MemoryPlacement, nodes: usize, counts: [u64; 4]) -> Option<String> {
         let engine = TimeWarp { numa: Numa::new(placement), ..TimeWarp::default() };
         let settings = Settings { engine, ..Settings::default() };
-        let counters: Vec<_> = [PAGES, AT_HOME, REFUSED].into_iter().zip(counts).collect();
+        let counters: Vec<_> = [PAGES, AT_HOME, REFUSED, BEYOND].into_iter().zip(counts).collect();
         remark(&settings.parallel(), &counters, &machine(nodes))
     }
 
@@ -170,8 +188,8 @@ mod tests {
         use MemoryPlacement::{Auto, Off, Worker};
         let places = |placement| [1, 2].map(|nodes| has_homes(placement, &machine(nodes)));
         assert_eq!([Off, Worker, Auto].map(places), [[false; 2], [true; 2], [false, true]]);
-        assert_eq!(told(Off, 4, [8, 8, 0]), None);
-        assert_eq!(told(Auto, 1, [8, 8, 0]), None);
+        assert_eq!(told(Off, 4, [8, 8, 0, 0]), None);
+        assert_eq!(told(Auto, 1, [8, 8, 0, 0]), None);
     }
 
     /// What the remark says of each case.
@@ -181,13 +199,14 @@ mod tests {
             let text = told(MemoryPlacement::Worker, nodes, counts).unwrap();
             assert!(text.contains(part), "{text}");
         };
-        says(1, [8, 8, 0], "single NUMA node");
-        says(4, [8, 8, 3], "refused to bind memory to nodes 3 times");
+        says(1, [8, 8, 0, 0], "single NUMA node");
+        says(4, [8, 8, 0, 7], "so 7 pieces of memory were not bound");
+        says(4, [8, 8, 3, 0], "refused to bind memory to nodes 3 times");
         says(
             4,
-            [8, 6, 0],
+            [8, 6, 0, 0],
             "6 of 8 pages of the workers lie on the nodes of their workers (75.0 %)",
         );
-        says(4, [0, 0, 0], "not bound to cores");
+        says(4, [0, 0, 0, 0], "not bound to cores");
     }
 }
