@@ -12,7 +12,9 @@ use warpline::{
     Balance, ConfigError, Context, Engine, LogicalProcess, LpId, Model, RunError, Sequential,
     Simulation, Speculative, TimeWarp, VirtualTime,
     nodes::NodeAllocator,
-    settings::{CheckpointInterval, Instrumentation, MemoryPlacement, Numa, StateSaving},
+    settings::{
+        CheckpointInterval, Instrumentation, MailQueue, MemoryPlacement, Numa, StateSaving,
+    },
 };
 
 #[global_allocator]
@@ -119,14 +121,17 @@ fn run(engine: impl Into<Engine>) -> (warpline::digest::CommitDigest, u64, u64) 
     (report.digest, report.output, report.rolled_back_events)
 }
 
-/// Time Warp with memory for each LP: every way of saving, LPs that stay and LPs that move.
+/// Time Warp with memory for each LP: both ways of copying, LPs that stay and LPs that move, and
+/// mail with the worker and with the LP.
 fn time_warps() -> Vec<TimeWarp> {
     use CheckpointInterval::Every;
     let mut all = Vec::new();
     for interval in [Every(1), Every(3)] {
         for balance in [Balance::Off, Balance::Randomly(0.2)] {
             // Threads come as they like; workers that take turns roll back in every run.
-            all.extend([false, true].map(|in_turn| TimeWarp {
+            let mails = [MailQueue::Worker, MailQueue::BottomHalf];
+            let ways = mails.into_iter().flat_map(|mail| [(false, mail), (true, mail)]);
+            all.extend(ways.map(|(in_turn, mail)| TimeWarp {
                 workers: 3,
                 instrumentation: Instrumentation { in_turn, ..Instrumentation::default() },
                 saving: StateSaving::Copy { interval },
@@ -135,6 +140,7 @@ fn time_warps() -> Vec<TimeWarp> {
                 numa: Numa {
                     migration_daemons: 2,
                     migration_period: Duration::from_millis(1),
+                    mail,
                     ..Numa::new(MemoryPlacement::Lp)
                 },
                 ..TimeWarp::default()
@@ -184,4 +190,9 @@ fn what_makes_no_sense_is_refused() {
     let numa = Numa { migration_period: Duration::ZERO, ..Numa::new(memory_placement) };
     let engine = TimeWarp { numa, ..TimeWarp::default() };
     assert_eq!(refused(engine.into()), "migration period");
+    // A bottom half would lie on the node of whoever fills it first.
+    for memory_placement in [MemoryPlacement::Worker, MemoryPlacement::Auto] {
+        let numa = Numa { mail: MailQueue::BottomHalf, ..Numa::new(memory_placement) };
+        assert_eq!(refused(TimeWarp { numa, ..TimeWarp::default() }.into()), "mail");
+    }
 }

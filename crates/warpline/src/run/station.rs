@@ -41,6 +41,8 @@ pub(crate) struct Station {
     route: Option<PlatformRoute>,
     home: Option<Home>,
     node: Option<u32>,
+    /// Whether it has given its heap to a worker.
+    gives: bool,
     binding: Option<Binding>,
 }
 
@@ -52,20 +54,24 @@ impl Station {
         let binding = settings.pin.then(bind);
         let topology = Topology::of_process();
         if !has_homes(settings.memory_placement, &topology) {
-            return Self { route: None, home: None, node: None, binding };
+            return Self { route: None, home: None, node: None, gives: false, binding };
         }
         let node = binding.as_ref().and_then(Binding::node);
         let node = node.and_then(|node| topology.memory_near(node));
         let home = Home::of_worker(node);
         let node = home.as_ref().and_then(Home::node);
-        Self { route: home.as_ref().map(Home::enter), home, node, binding }
+        Self { route: home.as_ref().map(Home::enter), home, node, gives: false, binding }
     }
 
-    /// Gives the heap to the worker, which enters it when it works, on whatever thread. From now
-    /// on, the thread allocates as a program without heaps does.
+    /// Gives the heap to a worker, which enters it when it works, on whatever thread; each further
+    /// worker of this thread gets another one. From now on, the thread allocates as a program
+    /// without heaps does.
     pub(crate) fn give_home(&mut self) -> Option<Home> {
         self.route = None;
-        self.home.take()
+        let another = || if self.gives { Home::of_worker(self.node) } else { None };
+        let home = self.home.take().or_else(another);
+        self.gives = home.is_some();
+        home
     }
 
     /// The binding of the thread, if it was bound.

@@ -2,9 +2,9 @@
 //!
 //! Each LP has two lists, *live* and *expired*. Senders append to the live one, under a short lock.
 //! The LP's worker exchanges the two, and files what the expired one has
-//! ([`Worker::exchange_halves`]). Both are in the LP's own memory, if it has some; where workers have
-//! memory of their own and LPs have none, a list would grow in that of whoever fills it, so the
-//! settings refuse that.
+//! ([`Worker::exchange_halves`]). Both are in the LP's own memory, if it has some; where workers
+//! have memory of their own and LPs have none, a list would grow in that of whoever fills it, so
+//! the settings refuse that.
 //!
 //! The paper's workers look at all their LPs for mail. Ours get a *notice* of each event, through
 //! the same inbox that would have had the event otherwise, and at the same time. So all that is
@@ -171,6 +171,31 @@ mod tests {
         // Two lists take turns.
         assert_eq!(capacities, [8, 4, 8, 8, 16, 16], "from 4, 4, 8, 8, 8 and 8");
         assert!(halves.0[1].exchange().is_none());
+    }
+
+    /// Both lists of an LP are in its own memory, whoever makes them larger.
+    ///
+    /// Red if `grow` enters no home, or the home of another LP.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    #[test]
+    fn bottom_halves_are_in_the_memory_of_their_lp() {
+        use crate::settings::{MemoryPlacement, Numa, TimeWarp};
+
+        let numa = Numa::new(MemoryPlacement::Lp);
+        let settings = TimeWarp { numa, ..TimeWarp::default() };
+        let memory = LpMemory::new(&settings, 3).expect("the allocator is installed");
+        memory.set_node(0, Some(0));
+        (0..3).for_each(|lp| memory.follow(LpId::new(lp), 0));
+        let halves = BottomHalves::new(3);
+        // A list that the senders have made larger, and one that the worker has.
+        (0..100).for_each(|number| halves.push(event(number), None, Some(&memory)));
+        assert_eq!(memory.segments(), [0, 1, 0]);
+        let mut expired = halves.0[1].exchange().expect("there is mail");
+        expired.mail = Vec::with_capacity(100);
+        expired.mail.extend((0..100).map(event));
+        expired.renew(1, Some(&memory));
+        // 200 descriptors of 32 bytes are small blocks, in the first segment as well.
+        assert!(expired.mail.capacity() >= 200 && memory.segments() == [0, 1, 0]);
     }
 
     /// HALF-B: what is appended later comes later.

@@ -122,17 +122,19 @@ impl<T> Crew<T> {
     }
 
     /// Gives away the workers that are another thread's, and takes those that have come. Called by
-    /// each thread between two turns.
+    /// each thread between two turns. Returns whether some have come.
     #[inline]
-    pub(super) fn exchange(&self, seats: &mut Seats<T>) {
+    pub(super) fn exchange(&self, seats: &mut Seats<T>) -> bool {
         let at_work = self.at_work();
         if at_work != seats.at_work {
             self.give(seats, at_work);
         }
         // Ordering: Relaxed; a worker that is seen late is late. The lock publishes it.
-        if self.posts[seats.me].has_arrivals.load(Ordering::Relaxed) {
+        let some_come = self.posts[seats.me].has_arrivals.load(Ordering::Relaxed);
+        if some_come {
             self.take(seats);
         }
+        some_come
     }
 
     #[cold]
@@ -254,12 +256,12 @@ mod tests {
             seats.workers.push((me, ()));
         }
         crew.set_at_work(1);
-        crew.exchange(&mut seats[2]);
-        assert!(seats[2].workers.is_empty());
+        let mut exchange = |me: usize| crew.exchange(&mut seats[me]);
+        // Its worker goes to thread 0, which does not know it yet.
+        assert!(!exchange(2));
         crew.set_at_work(2);
-        crew.exchange(&mut seats[0]);
-        crew.exchange(&mut seats[1]);
-        crew.exchange(&mut seats[0]);
+        // Worker 2 passes through thread 0 to thread 1, and worker 1 goes to thread 0.
+        assert_eq!([exchange(0), exchange(1), exchange(0)], [true, true, true]);
         let numbers = |seats: &Seats<()>| seats.workers.iter().map(|one| one.0).collect::<Vec<_>>();
         assert_eq!(seats.each_ref().map(numbers), [vec![0, 1], vec![2], vec![]]);
         assert!((1..4).all(|at_work| crew.thread_of(0, at_work) == 0), "CREW-B");

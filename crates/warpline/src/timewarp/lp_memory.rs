@@ -12,19 +12,23 @@
 //! each for some homes. The system binds the pages anew as it moves them, so that its automatic
 //! balancing leaves them where they are. A worker only writes a request.
 //!
+//! A worker that comes to another thread, perhaps on another node, takes the homes of its LPs
+//! there in the same way ([`seat`](super::seat)).
+//!
 //! Where there are many LPs, neighbors share a home, which follows the first of them.
 //!
 //! # Invariants
 //!
 //! - **HOME-A.** A home's node is that of the worker which its first LP came to last.
-//! - **HOME-B.** After a change of node a request is with one daemon, until all pages are on the
-//!   node of then or [`TRIES_MAX`] attempts were made.
+//! - **HOME-B.** After a change of node a request is with one daemon, which tries again whenever it
+//!   wakes up, until all pages are on the node of then, or the system has refused to move them.
 //!
 //! # References
 //!
 //! Pellegrini and Quaglia, *NUMA Time Warp*, sections 3.2 and 3.4. Ours differs from the paper's
-//! daemon in two ways: it finds requests in lists, not by a look at each object; and it binds and
-//! moves with one call (`mbind`), where the paper's only moves (`move_pages`).
+//! daemon in three ways: it finds requests in lists, not by a look at each object; it binds and
+//! moves with one call (`mbind`), where the paper's only moves (`move_pages`); and bottom halves
+//! lie in the LP's heap, so they move with the rest of it.
 
 use std::{
     sync::{
@@ -36,27 +40,55 @@ use std::{
 };
 
 use warpline_core::{LpId, mix};
-use warpline_memory::{Home, Residency, Route};
+use warpline_memory::{Home, Realigned, Residency, Route};
 
 use crate::{
     run::station,
     settings::{MemoryPlacement, TimeWarp},
 };
 
-/// More LPs than this share homes: a home that is used costs a page at the least, and the system
-/// has room for some 65 000 ranges with a binding of their own.
+/// More LPs than this share homes: a home that is used costs a page at the least, and a range with
+/// a binding of its own, of which a process may have some 24 000
+/// (`warpline_memory::numa::bindings`).
 const HOMES_MAX: usize = 1 << 14;
-/// How often a daemon tries to move the pages of a home.
-const TRIES_MAX: u32 = 16;
 /// No node.
 const NOWHERE: u32 = u32::MAX;
 
+/// What has pages on a node: a [`Home`], or what a test has in its place.
+pub(super) trait Pages: Sync {
+    fn node(&self) -> Option<u32>;
+    fn set_node(&self, node: Option<u32>);
+    fn realign(&self) -> Realigned;
+    fn residency(&self) -> Residency;
+}
+
+impl Pages for Home {
+    fn node(&self) -> Option<u32> {
+        self.node()
+    }
+
+    fn set_node(&self, node: Option<u32>) {
+        self.set_node(node);
+    }
+
+    fn realign(&self) -> Realigned {
+        self.realign()
+    }
+
+    fn residency(&self) -> Residency {
+        self.residency()
+    }
+}
+
 /// The homes of all LPs.
 #[derive(Debug)]
-pub(super) struct LpMemory {
-    homes: Box<[Home]>,
+pub(super) struct LpMemory<H = Home> {
+    homes: Box<[H]>,
     /// Two to this power LPs share a home.
     shift: u32,
+    lps: usize,
+    /// By LP: the node of its worker, where LPs share homes.
+    lp_nodes: Box<[AtomicU32]>,
     /// By worker of this rank: its node.
     nodes: Box<[AtomicU32]>,
     daemons: Daemons,
@@ -82,7 +114,8 @@ struct Daemons {
 #[derive(Clone, Copy, Debug)]
 struct Request {
     home: usize,
-    tries: u32,
+    /// Pages that were elsewhere after the last attempt.
+    left: u64,
 }
 
 /// Takes the lock. Nothing panics while it is held, so the value is whole.
@@ -97,37 +130,9 @@ impl LpMemory {
         if numa.memory_placement != MemoryPlacement::Lp {
             return None;
         }
-        let shift = lps.div_ceil(HOMES_MAX).next_power_of_two().ilog2();
+        let shift = shift_of(lps);
         let homes = Home::of_lps(lps.div_ceil(1 << shift))?;
-        let nodes = (0..settings.workers).map(|_| AtomicU32::new(NOWHERE)).collect();
-        let daemons = Daemons {
-            period: numa.migration_period,
-            started: AtomicUsize::new(0),
-            requests: (0..numa.migration_daemons).map(|_| Mutex::default()).collect(),
-            requested: homes.iter().map(|_| AtomicBool::new(false)).collect(),
-            is_over: Mutex::new(false),
-            wake: Condvar::new(),
-            segments: AtomicU64::new(0),
-            retries: AtomicU64::new(0),
-            pages_not_moved: AtomicU64::new(0),
-        };
-        Some(Self { homes, shift, nodes, daemons })
-    }
-
-    /// Worker `me` is on that node from now on.
-    pub(super) fn set_node(&self, me: usize, node: Option<u32>) {
-        // Ordering: Relaxed; only this worker's thread reads it during the run.
-        self.nodes[me].store(node.unwrap_or(NOWHERE), Ordering::Relaxed);
-    }
-
-    fn node_of(&self, worker: usize) -> Option<u32> {
-        // Ordering: Relaxed, see `set_node`.
-        let node = self.nodes[worker].load(Ordering::Relaxed);
-        (node != NOWHERE).then_some(node)
-    }
-
-    const fn home_of(&self, lp: LpId) -> usize {
-        lp.index() >> self.shift
+        Some(Self::of(homes, shift, lps, settings))
     }
 
     /// Lets this thread allocate in the home of an LP, until the route is dropped.
@@ -141,11 +146,56 @@ impl LpMemory {
     pub(super) fn switch(&self, lp: LpId) {
         self.homes[self.home_of(lp)].switch();
     }
+}
+
+/// Two to this power of so many LPs share a home.
+fn shift_of(lps: usize) -> u32 {
+    lps.div_ceil(HOMES_MAX).next_power_of_two().ilog2()
+}
+
+impl<H: Pages> LpMemory<H> {
+    fn of(homes: Box<[H]>, shift: u32, lps: usize, settings: &TimeWarp) -> Self {
+        let nowhere = |count| (0..count).map(|_| AtomicU32::new(NOWHERE)).collect();
+        let daemons = Daemons {
+            period: settings.numa.migration_period,
+            started: AtomicUsize::new(0),
+            requests: (0..settings.numa.migration_daemons).map(|_| Mutex::default()).collect(),
+            requested: homes.iter().map(|_| AtomicBool::new(false)).collect(),
+            is_over: Mutex::new(false),
+            wake: Condvar::new(),
+            segments: AtomicU64::new(0),
+            retries: AtomicU64::new(0),
+            pages_not_moved: AtomicU64::new(0),
+        };
+        let lp_nodes = nowhere(if shift > 0 { lps } else { 0 });
+        Self { homes, shift, lps, lp_nodes, nodes: nowhere(settings.workers), daemons }
+    }
+
+    /// Worker `me` is on that node from now on.
+    pub(super) fn set_node(&self, me: usize, node: Option<u32>) {
+        // Ordering: Relaxed; only this worker's thread reads it during the run.
+        self.nodes[me].store(node.unwrap_or(NOWHERE), Ordering::Relaxed);
+    }
+
+    /// The node of a worker, if it is known.
+    pub(super) fn node_of(&self, worker: usize) -> Option<u32> {
+        // Ordering: Relaxed, see `set_node`.
+        let node = self.nodes[worker].load(Ordering::Relaxed);
+        (node != NOWHERE).then_some(node)
+    }
+
+    const fn home_of(&self, lp: LpId) -> usize {
+        lp.index() >> self.shift
+    }
 
     /// An LP has come to worker `me`, or begins there (HOME-A).
     pub(super) fn follow(&self, lp: LpId, me: usize) {
         let (place, node) = (self.home_of(lp), self.node_of(me));
         let home = &self.homes[place];
+        if let Some(of_lp) = self.lp_nodes.get(lp.index()) {
+            // Ordering: Relaxed; read for the report, after the threads have ended.
+            of_lp.store(node.unwrap_or(NOWHERE), Ordering::Relaxed);
+        }
         let is_first = lp.index() == place << self.shift;
         if !is_first || home.node() == node {
             return;
@@ -160,14 +210,25 @@ impl LpMemory {
         let is_new = || !self.daemons.requested[place].swap(true, Ordering::AcqRel);
         if had_node && node.is_some() && daemons > 0 && is_new() {
             let daemon = mix(place as u64, 0) as usize % daemons;
-            lock(&self.daemons.requests[daemon]).push(Request { home: place, tries: 0 });
+            lock(&self.daemons.requests[daemon]).push(Request { home: place, left: 0 });
         }
     }
 
-    /// Where the pages of all homes are.
+    /// Where the pages of all homes are. Of a home that several LPs share, as many pages are at
+    /// home as is its part of the LPs whose workers are on its node.
     fn residency(&self) -> Residency {
-        let add = |sum: Residency, home: &Home| sum.plus(home.residency());
-        self.homes.iter().fold(Residency::default(), add)
+        let of_home = |(place, home): (usize, &H)| {
+            let found = home.residency();
+            let first = place << self.shift;
+            let sharing = first..(first + (1 << self.shift)).min(self.lps);
+            let Some(nodes) = self.lp_nodes.get(sharing) else { return found };
+            let at_home = home.node().unwrap_or(NOWHERE);
+            // Ordering: Relaxed, see `follow`.
+            let here = nodes.iter().filter(|node| node.load(Ordering::Relaxed) == at_home).count();
+            let pages_at_home = found.pages_at_home * here as u64 / nodes.len() as u64;
+            Residency { pages_at_home, ..found }
+        };
+        self.homes.iter().enumerate().map(of_home).fold(Residency::default(), Residency::plus)
     }
 
     /// Starts the daemons. They end when the result is dropped.
@@ -183,7 +244,7 @@ impl LpMemory {
             // Ordering: Relaxed; see `follow`.
             self.daemons.started.store(me + 1, Ordering::Relaxed);
         }
-        Ending(self)
+        Ending(&self.daemons)
     }
 
     /// What a daemon does.
@@ -203,26 +264,24 @@ impl LpMemory {
     fn serve(&self, me: usize) {
         let daemons = &self.daemons;
         let mut requests = std::mem::take(&mut *lock(&daemons.requests[me]));
-        while let Some(Request { home, tries }) = requests.pop() {
+        while let Some(Request { home, left }) = requests.pop() {
             if *lock(&daemons.is_over) {
-                requests.push(Request { home, tries });
+                requests.push(Request { home, left });
                 break;
             }
-            debug_assert!(tries < TRIES_MAX, "HOME-B: home {home} is tried again");
             // Ordering: AcqRel, see `follow`.
-            daemons.requested[home].swap(false, Ordering::AcqRel);
+            let was_requested = daemons.requested[home].swap(false, Ordering::AcqRel);
+            debug_assert!(was_requested, "HOME-B: nobody has asked for home {home}");
             let done = self.homes[home].realign();
             // Ordering: Relaxed; counts for the report, read after the threads have ended.
             daemons.segments.fetch_add(done.segments, Ordering::Relaxed);
-            if done.pages_left == 0 {
-                continue;
-            }
-            if tries + 1 < TRIES_MAX {
-                daemons.retries.fetch_add(1, Ordering::Relaxed);
-                daemons.requested[home].store(true, Ordering::Relaxed);
-                lock(&daemons.requests[me]).push(Request { home, tries: tries + 1 });
-            } else {
+            let is_new = || !daemons.requested[home].swap(true, Ordering::AcqRel);
+            if done.refused > 0 {
+                // It would refuse again.
                 daemons.pages_not_moved.fetch_add(done.pages_left, Ordering::Relaxed);
+            } else if done.pages_left > 0 && is_new() {
+                daemons.retries.fetch_add(1, Ordering::Relaxed);
+                lock(&daemons.requests[me]).push(Request { home, left: done.pages_left });
             }
         }
         // What the end of the run has left.
@@ -237,31 +296,41 @@ impl LpMemory {
         }
         // Ordering: Relaxed, see `serve`.
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let pending: usize = daemons.requests.iter().map(|requests| lock(requests).len()).sum();
+        let (mut pending, mut left) = (0, count(&daemons.pages_not_moved));
+        for requests in &daemons.requests {
+            pending += lock(requests).len() as u64;
+            left += lock(requests).iter().map(|request| request.left).sum::<u64>();
+        }
         vec![
             ("segments_realigned", count(&daemons.segments)),
             ("realignments_retried", count(&daemons.retries)),
-            ("realignments_pending", pending as u64),
-            ("pages_not_moved", count(&daemons.pages_not_moved)),
+            ("realignments_pending", pending),
+            ("pages_not_moved", left),
         ]
     }
 
-    /// What the report says of the daemons, if they make little sense.
-    pub(super) fn remark(&self, cores: usize) -> Option<String> {
+    /// What the report says of homes that LPs share, and of daemons that make little sense.
+    pub(super) fn remarks(&self, cores: usize) -> Vec<String> {
         let wanted = self.daemons.requests.len();
         // Ordering: Relaxed, see `follow`.
         let started = self.daemons.started.load(Ordering::Relaxed);
-        if started < wanted {
-            return Some(format!(
-                "the system let only {started} of {wanted} page migration daemons start"
-            ));
-        }
-        (wanted > cores).then(|| {
+        let shared = (self.shift > 0).then(|| {
+            format!(
+                "more than {HOMES_MAX} LPs: {} neighbors share memory, which follows the first of \
+                 them; its pages count as at home by the part of its LPs that are",
+                1 << self.shift
+            )
+        });
+        let lacking = (started < wanted).then(|| {
+            format!("the system let only {started} of {wanted} page migration daemons start")
+        });
+        let many = (started == wanted && wanted > cores).then(|| {
             format!(
                 "{wanted} page migration daemons on {cores} cores are more than can run at a time; \
                  1 per node is enough (--memory-placement lp:daemons=N)"
             )
-        })
+        });
+        [shared, lacking, many].into_iter().flatten().collect()
     }
 }
 
@@ -277,11 +346,27 @@ pub(super) fn counters(
 
 /// Ends the daemons when it is dropped, also if a worker has panicked.
 #[derive(Debug)]
-pub(super) struct Ending<'a>(&'a LpMemory);
+pub(super) struct Ending<'a>(&'a Daemons);
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
-        *lock(&self.0.daemons.is_over) = true;
-        self.0.daemons.wake.notify_all();
+        *lock(&self.0.is_over) = true;
+        self.0.wake.notify_all();
     }
 }
+
+#[cfg(test)]
+impl LpMemory {
+    /// The node of each home.
+    pub(super) fn home_nodes(&self) -> Vec<Option<u32>> {
+        self.homes.iter().map(Home::node).collect()
+    }
+
+    /// How many segments each home has. (The system may refuse to move them.)
+    pub(super) fn segments(&self) -> Vec<u64> {
+        self.homes.iter().map(|home| home.realign().segments).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@
 //! | [`heap`] | what messages and states own on the heap |
 //! | [`moves`] | LPs that move to other workers |
 //! | [`load`] | how much LPs have to do |
-//! | [`crew`], [`manning`] | which thread runs which worker, and how many threads work |
+//! | [`crew`], [`seat`], [`manning`] | which thread runs which worker, and how many threads work |
 //! | [`io`], [`waiting`] | I/O events, and LPs that wait for GVT |
 //! | [`remote`] | other ranks: remote events, remote anti-messages, GVT across ranks |
 //! | [`ending`] | how a run ends for a worker |
@@ -63,6 +63,7 @@ mod remote;
 mod rollback;
 mod run;
 mod saving;
+mod seat;
 mod sending;
 mod shared;
 #[cfg(test)]

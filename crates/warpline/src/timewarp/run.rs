@@ -17,6 +17,7 @@ use super::{
     observer::{Observer, SLICE_TURNS_MAX},
     remote::Exchanged,
     saving::Lp,
+    seat::Seat,
     shared::Shared,
     statistics::Statistics,
     worker::{End, Turn, Worker},
@@ -41,7 +42,7 @@ const SPINS: u32 = 32;
 const YIELDS: u32 = 1500;
 
 /// What a thread leaves behind: the results of its workers, who has decided how many threads work,
-/// and where the thread's memory is, if it was placed.
+/// and where the memory of these workers is, if it was placed.
 type ThreadResult<L> = (Vec<WorkerResult<L>>, Option<Manning>, Option<Residency>);
 
 /// What all of them leave behind, and what they have counted.
@@ -101,7 +102,7 @@ pub(crate) fn run<M: Model>(
         let mut conclusion = Reporting { shared, started }.conclusion(results, watch);
         let committed = conclusion.totals.committed_events;
         let of_crew = manning.and_then(|manning| manning.remark(committed));
-        let of_memory = shared.memory.as_ref().and_then(|one| one.remark(threads::cores()));
+        let of_memory = shared.memory.iter().flat_map(|one| one.remarks(threads::cores()));
         conclusion.details.remarks.extend(of_crew.into_iter().chain(of_memory));
         conclusion.details.counters.extend(counters);
         Outcome::Done(conclusion)
@@ -129,17 +130,17 @@ fn work_at_once<M: Model>(
     let work = |me, watch: &mut Watch<'_>| {
         // A bug of the engine must not leave the others waiting for this thread.
         let alarm = Alarm::new(|| sound_alarm(shared, &crew, me));
-        let station = Station::take(&shared.directory, me, &shared.settings.parallel());
+        let mut station = Station::take(&shared.directory, me, &shared.settings.parallel());
         let make = |worker| {
             if let Some(memory) = &shared.memory {
                 memory.set_node(worker, station.node());
             }
-            (worker, Box::new(Worker::new(model, shared, worker, ranks)))
+            (worker, Seat::new(&mut station, || Worker::new(model, shared, worker, ranks)))
         };
         let workers = crew.first_of(me).map(make).collect();
         let manning = Manning::new(&shared.settings, threads).filter(|_| me == 0);
         let observer = Observer::new(shared, watch, started, manning, threads);
-        let thread = Thread { crew: &crew, me, observer, results: Vec::new() };
+        let thread = Thread { crew: &crew, me, observer, results: Vec::new(), memory: None };
         let done = thread.work(workers, station);
         alarm.disarm();
         done
@@ -209,18 +210,20 @@ pub(super) fn refuse_what_the_model_lacks<M: Model>(
 
 /// One thread of the run.
 struct Thread<'a, 'r, 'w, M: Model> {
-    crew: &'a Crew<Box<Worker<'r, M>>>,
+    crew: &'a Crew<Seat<'r, M>>,
     me: usize,
     observer: Observer<'a, 'w, M>,
     /// Of the workers that have ended here.
     results: Vec<WorkerResult<M::Lp>>,
+    /// Where the memory of these workers is, if they have some of their own.
+    memory: Option<Residency>,
 }
 
 impl<'r, M: Model> Thread<'_, 'r, '_, M> {
     /// Starts workers, and runs them and any others that come here.
     fn work(
         mut self,
-        workers: Vec<(usize, Box<Worker<'r, M>>)>,
+        workers: Vec<(usize, Seat<'r, M>)>,
         mut station: Station,
     ) -> ThreadResult<M::Lp> {
         let Self { crew, me, .. } = self;
@@ -237,7 +240,9 @@ impl<'r, M: Model> Thread<'_, 'r, '_, M> {
         }
         let (mut idle, mut since_look) = (0, 0);
         while !seats.workers.is_empty() || !crew.is_over() {
-            crew.exchange(&mut seats);
+            if crew.exchange(&mut seats) {
+                seats.workers.iter().for_each(|(_, worker)| worker.come_to(station.node()));
+            }
             if seats.workers.is_empty() {
                 crew.sleep(&seats);
                 station.bindings().for_each(Binding::look_afresh);
@@ -251,12 +256,12 @@ impl<'r, M: Model> Thread<'_, 'r, '_, M> {
                 station.bindings().for_each(Binding::let_go_of_shared_core);
             }
         }
-        (self.results, self.observer.manning, station.leave())
+        (self.results, self.observer.manning, self.memory)
     }
 
     /// One turn of each worker here. Returns whether one of them handled events.
     #[inline]
-    fn take_turns(&mut self, seats: &mut Seats<Box<Worker<'r, M>>>) -> bool {
+    fn take_turns(&mut self, seats: &mut Seats<Seat<'r, M>>) -> bool {
         let (mut at, mut worked) = (0, false);
         while let Some((_, worker)) = seats.workers.get_mut(at) {
             match worker.turn() {
@@ -278,7 +283,7 @@ impl<'r, M: Model> Thread<'_, 'r, '_, M> {
 
     /// Waits after turns in which no event was handled, for longer the more there were.
     #[inline]
-    fn wait_if_idle(&self, seats: &mut Seats<Box<Worker<'r, M>>>, worked: bool, idle: &mut u32) {
+    fn wait_if_idle(&self, seats: &mut Seats<Seat<'r, M>>, worked: bool, idle: &mut u32) {
         if !worked {
             *idle = idle.saturating_add(1);
             if *idle > SPINS {
@@ -293,8 +298,10 @@ impl<'r, M: Model> Thread<'_, 'r, '_, M> {
         *idle = 0;
     }
 
-    fn end(&mut self, worker: Box<Worker<'r, M>>, end: End) {
-        self.results.push(result(*worker, end));
+    fn end(&mut self, worker: Seat<'r, M>, end: End) {
+        let (result, memory) = worker.end(|worker| result(worker, end));
+        self.results.push(result);
+        self.memory = self.memory.into_iter().chain(memory).reduce(Residency::plus);
         self.crew.end_one();
     }
 }
@@ -354,8 +361,10 @@ impl<M: Model> Reporting<'_, M> {
         let interrupted = results.iter().any(|worker| worker.end == End::Interrupted);
         let (gvt, rounds) = results.first().map_or((Bound::ZERO, 0), |w| (w.gvt, w.rounds));
         let mail = self.shared.all_mail();
+        total.in_mail = mail.len() as u64;
+        total.sent = results.iter().flat_map(|worker| &worker.lps).map(|lp| lp.core.sent).sum();
         self.check_balance(&results, &total, &mail);
-        let details = self.details(&results, &total, mail.len() as u64);
+        let details = self.details(&results, &total);
         let lps = results.iter_mut().flat_map(|worker| std::mem::take(&mut worker.lps));
         let mut lps: Vec<_> = lps.collect();
         // Stable: it takes advantage of what is in order already.
@@ -389,12 +398,7 @@ impl<M: Model> Reporting<'_, M> {
         }
     }
 
-    fn details(
-        &self,
-        results: &[WorkerResult<M::Lp>],
-        total: &Statistics,
-        in_mail: u64,
-    ) -> Details {
+    fn details(&self, results: &[WorkerResult<M::Lp>], total: &Statistics) -> Details {
         let workers: Vec<_> = results.iter().map(|worker| worker.statistics.clone()).collect();
         let evidence = Evidence {
             workers: &workers,
@@ -415,7 +419,6 @@ impl<M: Model> Reporting<'_, M> {
                 results.iter().map(|worker| worker.costs.map(|costs| costs[index])).sum();
             seconds.map(|seconds| (part.name(), 1e9 * seconds / total.committed.max(1) as f64))
         };
-        let sent = results.iter().flat_map(|worker| &worker.lps).map(|lp| lp.core.sent).sum();
         let mut remarks = evidence.remarks();
         remarks.extend(results.iter().find_map(|worker| worker.told?.remark()));
         Details {
@@ -423,7 +426,7 @@ impl<M: Model> Reporting<'_, M> {
             remarks,
             costs: Part::ALL.iter().filter_map(cost).collect(),
             local_share: (self.shared.workers() > 1 && self.shared.remote.is_none())
-                .then(|| total.local_share(sent, in_mail)),
+                .then(|| total.local_share()),
             heap_memory: HeapMemory::counted(
                 needs_drop::<Message<M>>() || needs_drop::<M::Lp>(),
                 self.shared.arena.outside_most() as u64,
@@ -433,13 +436,7 @@ impl<M: Model> Reporting<'_, M> {
     }
 
     /// TW-B: every event that was sent was committed, or is left.
-    fn check_balance(
-        &self,
-        results: &[WorkerResult<M::Lp>],
-        total: &Statistics,
-        mail: &[Event],
-    ) {
-        let sent: u64 = results.iter().flat_map(|worker| &worker.lps).map(|lp| lp.core.sent).sum();
+    fn check_balance(&self, results: &[WorkerResult<M::Lp>], total: &Statistics, mail: &[Event]) {
         let mut left: u64 = results.iter().map(|worker| worker.pending).sum();
         let mut canceled = 0;
         // Events that were sent to other ranks are not here, and events of theirs are.
@@ -448,11 +445,10 @@ impl<M: Model> Reporting<'_, M> {
             left += sent.events + received.anti_messages;
             canceled += sent.anti_messages + received.events;
         }
-        for mail in mail {
-            *(if mail.cancels().is_some() { &mut canceled } else { &mut left }) += 1;
-        }
+        let anti_messages = mail.iter().filter(|mail| mail.cancels().is_some()).count() as u64;
+        (left, canceled) = (left + total.in_mail - anti_messages, canceled + anti_messages);
         assert_eq!(
-            sent + canceled,
+            total.sent + canceled,
             total.committed + left,
             "TW-B: events were lost or doubled ({total:?})"
         );

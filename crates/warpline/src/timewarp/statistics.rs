@@ -33,6 +33,10 @@ pub(super) struct Statistics {
     /// The greatest time of a committed event.
     pub(super) last_time: f64,
     pub(super) marked: (u64, u64, u64),
+    /// Only of the sum of all workers: events that were sent and not undone, and events and
+    /// anti-messages that nobody has received.
+    pub(super) sent: u64,
+    pub(super) in_mail: u64,
 }
 
 impl Statistics {
@@ -55,14 +59,13 @@ impl Statistics {
         since
     }
 
-    /// The part of all events that stay with the worker that sends them: the others go by mail.
-    /// `sent` events were sent and not undone, and `in_mail` events and anti-messages have not been
-    /// received.
-    pub(super) fn local_share(&self, sent: u64, in_mail: u64) -> f64 {
+    /// The part of all events that stay with the worker that sends them: the others go by mail. Of
+    /// the sum of all workers, at the end of the run.
+    pub(super) fn local_share(&self) -> f64 {
         // What is pending when the run ends was sent as well, and may have come by mail.
-        let sent = sent + self.annihilated;
+        let sent = self.sent + self.annihilated;
         // Mail for an LP that had moved was received twice.
-        let by_mail = (self.received + in_mail)
+        let by_mail = (self.received + self.in_mail)
             .saturating_sub(self.passed_on)
             .saturating_sub(self.anti_messages);
         (1.0 - by_mail as f64 / sent.max(1) as f64).max(0.0)

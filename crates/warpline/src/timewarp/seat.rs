@@ -1,0 +1,116 @@
+//! A worker on its way from thread to thread, with the memory that it takes along.
+//!
+//! Where workers have memory of their own, what a worker allocates lies in its heap, whichever
+//! thread runs it. If that thread is on another node, the heap takes its pages from there from then
+//! on, and those that it has count as away; the memory of its LPs, if they have some, follows it
+//! (*NUMA Time Warp*, section 3.4). Called by [`run`](mod@super::run).
+
+use std::ops::{Deref, DerefMut};
+
+use warpline_core::Model;
+use warpline_memory::{Home, Residency};
+
+use super::worker::{End, Turn, Worker};
+use crate::run::station::Station;
+
+/// A worker, with its heap, if it has one.
+pub(super) struct Seat<'r, M: Model> {
+    worker: Box<Worker<'r, M>>,
+    home: Option<Home>,
+}
+
+impl<'r, M: Model> Seat<'r, M> {
+    /// The worker that `make` makes in the heap of this thread's station.
+    pub(super) fn new(station: &mut Station, make: impl FnOnce() -> Worker<'r, M>) -> Self {
+        let home = station.give_home();
+        let _route = home.as_ref().map(Home::enter);
+        Self { worker: Box::new(make()), home }
+    }
+
+    /// As [`Worker::start`].
+    pub(super) fn start(&mut self, is_to_stop: impl FnMut() -> bool) -> Result<(), End> {
+        let _route = self.home.as_ref().map(Home::enter);
+        self.worker.start(is_to_stop)
+    }
+
+    /// As [`Worker::turn`].
+    #[inline]
+    pub(super) fn turn(&mut self) -> Result<Turn, End> {
+        let _route = self.home.as_ref().map(Home::enter);
+        self.worker.turn()
+    }
+
+    /// The worker runs on that node from now on.
+    pub(super) fn come_to(&self, node: Option<u32>) {
+        if let Some(home) = self.home.as_ref().filter(|home| home.node() != node) {
+            home.set_node(node);
+        }
+        let me = self.worker.me;
+        let memory = self.worker.sender.memory.filter(|memory| memory.node_of(me) != node);
+        if let Some(memory) = memory {
+            memory.set_node(me, node);
+            self.worker.lps.iter().for_each(|lp| memory.follow(lp.id, me));
+        }
+    }
+
+    /// What is left of the worker, by `end`, and where its memory is.
+    pub(super) fn end<R>(self, end: impl FnOnce(Worker<'r, M>) -> R) -> (R, Option<Residency>) {
+        let Self { worker, home } = self;
+        let _route = home.as_ref().map(Home::enter);
+        let left = end(*worker);
+        (left, home.as_ref().map(Home::residency))
+    }
+}
+
+impl<'r, M: Model> Deref for Seat<'r, M> {
+    type Target = Worker<'r, M>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.worker
+    }
+}
+
+impl<M: Model> DerefMut for Seat<'_, M> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.worker
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use super::*;
+    use crate::{
+        run::Ranks,
+        settings::{MemoryPlacement, Numa, Settings, TimeWarp},
+        simulated::{Dice, toy},
+        timewarp::shared::Shared,
+    };
+
+    /// What a worker allocates lies in its heap on whatever thread, and its heap and the homes of
+    /// its LPs follow it to another node and back.
+    ///
+    /// Red if `come_to` leaves out the heap or the LPs, or `Seat::new` does not enter the heap.
+    #[test]
+    fn memory_follows_a_worker_to_other_threads() {
+        let numa = Numa::new(MemoryPlacement::Lp);
+        let engine = TimeWarp { workers: 1, pin: false, numa, ..TimeWarp::default() };
+        let settings = Settings { engine, ..Settings::default() };
+        let mut dice = Dice(warpline_core::Stream::for_lp(1, warpline_core::LpId::new(0)));
+        let toy =
+            crate::simulated::model::Toy { wrong: None, strange: None, ..toy(&mut dice, true) };
+        let ranks = Ranks::alone();
+        let shared = Shared::new(&toy, &settings, &ranks, None).expect("good settings");
+        let memory = shared.memory.as_ref().expect("the allocator is installed");
+        let mut station = Station::take(&shared.directory, 0, &settings.parallel());
+        let mut seat = Seat::new(&mut station, || Worker::new(&toy, &shared, 0, &ranks));
+        seat.start(|| false).expect("the model is sound");
+        for node in [Some(0), Some(1), Some(0)] {
+            seat.come_to(node);
+            assert_eq!(seat.home.as_ref().and_then(Home::node), node);
+            assert!(memory.home_nodes().iter().all(|&home| home == node), "{node:?}");
+        }
+        let of_worker = seat.home.as_ref().map(|home| home.realign().segments);
+        assert!(of_worker.is_some_and(|segments| segments > 0), "{of_worker:?}");
+        assert!(station.leave().is_none(), "the thread has given its heap away");
+    }
+}
