@@ -6,6 +6,13 @@
 //! handler that failed makes its LP wait in the same way. If GVT reaches the event, the failure was
 //! real.
 //!
+//! GVT is a key, so it reaches one event at a time: of all blocking I/O events of a run, at all
+//! workers, a round of GVT lets one be handled, and they are handled in the order of their keys, as
+//! the sequential engine does. GTW's processors handle all that are at or below GVT, which is a
+//! time there; their order among each other is then open. Here an event at the same time with a
+//! lesser key may still come to any other LP that waits, and a handler that is called once must not
+//! be too early. Models with many blocking I/O events at one time pay for it with a round each.
+//!
 //! # Invariants
 //!
 //! - **WAIT-A.** The handler of a blocking I/O event is called once.
