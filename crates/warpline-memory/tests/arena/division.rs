@@ -160,6 +160,46 @@ fn a_worker_keeps_its_quota() {
     }
 }
 
+/// The buffer paper's rule: a worker of a sender pool with more than five buffers leaves the global
+/// pool alone; one with five fills up to its initial allocation, as far as that pool has buffers.
+///
+/// Red if `FEW` is 5, 7 or 0.
+#[test]
+fn a_worker_with_five_buffers_fills_up() {
+    let plan = PoolPlan::new(Pool::Sender { global_share: 0.6, quota: None }, 2, Some(1_000));
+    let arena = Arena::new(plan);
+    let (mut one, mut two) = (arena.buffers(0), arena.buffers(1));
+    one.redistribute(false);
+    two.redistribute(false);
+    let mut after = |sends: usize| {
+        (0..sends).for_each(|_| assert!(one.fill_with(1, || 0_u64).is_some()));
+        one.redistribute(false);
+        one.free_count()
+    };
+    assert_eq!([after(0), after(194), after(1)], [200, 6, 200]);
+}
+
+/// A worker of a partitioned pool keeps what a list has gained while that is up to a quarter of its
+/// size, and returns all of it when it is more; in a shortage, at once.
+///
+/// Red if `GAIN` is 0, 0.2 or 0.3.
+#[test]
+fn a_quarter_of_a_list_may_be_gained() {
+    for (gained, short, returned) in [(62, false, 0), (63, false, 63), (62, true, 62)] {
+        let arena = Arena::new(PoolPlan::new(Pool::PARTITIONED, 2, Some(1_000)));
+        let (mut sender, mut receiver) = (arena.buffers(0), arena.buffers(1));
+        sender.redistribute(false);
+        receiver.redistribute(false);
+        for _ in 0..gained {
+            let sent = sender.fill_with(1, || 0_u64).expect("there are 250");
+            receiver.free(sent, 0);
+        }
+        receiver.redistribute(short);
+        assert_eq!(receiver.free_count(), 500 + gained - returned, "{gained}, {short}");
+        assert_eq!(sender.free_count(), 500 - gained + returned, "{gained}, {short}");
+    }
+}
+
 #[test]
 fn quotas_have_names() {
     let quota = |buffers, margin| Ok(Quota { buffers, margin });

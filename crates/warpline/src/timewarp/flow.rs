@@ -404,3 +404,80 @@ impl<M: Model> Worker<'_, M> {
         f64::from(self.shared.arena.limit_now()) / self.shared.workers() as f64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex, OnceLock};
+
+    use super::*;
+    use crate::{
+        run::Ranks,
+        settings::{Settings, TimeWarp},
+        simulated::model::{Habit, Toy},
+        timewarp::worker::Turn,
+    };
+
+    /// Events that go around, after exponential delays.
+    fn toy() -> Toy {
+        Toy {
+            habits: vec![Habit::Pass(1); 8],
+            salt: 3,
+            delays: vec![-1.0],
+            first: 4,
+            budget: 50,
+            io: [0.0; 2],
+            telling: true,
+            tracked: false,
+            strange: None,
+            wrong: None,
+            wrong_output: None,
+            known: OnceLock::new(),
+            log: Mutex::default(),
+            declares_lookahead: false,
+            token: Arc::default(),
+        }
+    }
+
+    /// Two workers with 32 buffers each adopt their first GVT with half of them in use. Returns
+    /// what the one does whose next event is the later one, at once and when the other one is
+    /// ahead, and what the other one does.
+    fn turns(free_fractions: [f64; 2]) -> [Turn; 3] {
+        let toy = toy();
+        let engine = TimeWarp { free_fractions, batch: 1, throttle: false, ..TimeWarp::default() };
+        let memory = Some(64 * Shared::<Toy>::buffer_bytes(&engine));
+        let settings = Settings { memory, engine, ..Settings::default() };
+        let ranks = Ranks::alone();
+        let shared = Shared::new(&toy, &settings, &ranks, None).expect("good settings");
+        let mut workers = [0, 1].map(|me| Worker::new(&toy, &shared, me, &ranks));
+        workers.iter_mut().for_each(|worker| worker.start().expect("there are buffers"));
+        while workers.iter().any(|worker| worker.gvt == Bound::ZERO) {
+            shared.request_gvt();
+            for worker in &mut workers {
+                let must_report = worker.notice_gvt().expect("the run goes on");
+                worker.file(must_report).expect("the run goes on");
+            }
+        }
+        if workers[0].least() > workers[1].least() {
+            workers.reverse();
+        }
+        let [behind, ahead] = &mut workers;
+        let at_once = ahead.handle_batch();
+        let of_other = behind.handle_batch();
+        // Ordering: Relaxed; there is one thread.
+        shared.shown[behind.me].next.store(f64::INFINITY.to_bits(), Ordering::Relaxed);
+        [at_once, ahead.handle_batch(), of_other]
+    }
+
+    /// F_free1 and F_free2 (GTW, 3.4): a worker with too few free buffers waits until it can expect
+    /// enough, unless it is the one that the others wait for.
+    ///
+    /// Red if `hold_back` does nothing, or holds back the last worker; if
+    /// `look_whether_to_go_on` does nothing, or goes by the first fraction.
+    #[test]
+    fn a_worker_with_few_buffers_waits_for_the_others() {
+        use Turn::{Idle, Worked};
+        assert_eq!(turns([0.0, 0.0]), [Worked, Worked, Worked], "no buffers are few");
+        assert_eq!(turns([0.9, 0.9]), [Idle, Worked, Worked], "it waits for the other one");
+        assert_eq!(turns([0.9, 0.1]), [Worked, Worked, Worked], "it has enough to go on");
+    }
+}
