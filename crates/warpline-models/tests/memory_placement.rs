@@ -79,49 +79,6 @@ fn the_answer_is_the_same() {
     }
 }
 
-/// LPs with memory of their own, whose events are undone by reverse handlers, and with so little
-/// memory that events are canceled back; LPs stay or move, and mail waits with the worker or with
-/// the LP. Workers take turns, so that each of these runs rolls back.
-#[test]
-fn lps_with_memory_reverse_and_run_short_of_buffers() {
-    let phold = PholdParams { lps: 64, lookahead: 0.5, ..PholdParams::default() };
-    let model = || ModelParams::from(phold.clone()).model().unwrap();
-    let oracle = run(model(), 60.0, Engine::default());
-    let mut most_canceled_back = 0;
-    for saving in [StateSaving::Reverse, StateSaving::COPY] {
-        for (balance, mail) in [
-            (Balance::Off, MailQueue::Worker),
-            (Balance::Off, MailQueue::BottomHalf),
-            (Balance::Randomly(0.1), MailQueue::BottomHalf),
-        ] {
-            for memory in [None, Some(2 * oracle.peak_buffer_bytes)] {
-                let engine = TimeWarp {
-                    workers: 3,
-                    in_turn: true,
-                    memory_placement: MemoryPlacement::Lp,
-                    saving,
-                    balance,
-                    mail,
-                    gvt_interval: 100,
-                    ..TimeWarp::default()
-                };
-                let simulation = Simulation::new(model()).engine(engine.clone()).end(60.0);
-                let simulation = match memory {
-                    Some(bytes) => simulation.memory(bytes),
-                    None => simulation,
-                };
-                let report = simulation.run().expect("the model is sound");
-                assert_eq!(report.digest, oracle.digest, "{engine:?} with {memory:?} bytes");
-                assert_eq!(exactly(&report.output), exactly(&oracle.output));
-                assert!(report.rolled_back_events > 0, "{engine:?}: nothing was rolled back");
-                let canceled_back = count(&report, "cancelbacks").expect("it is counted");
-                most_canceled_back = canceled_back.max(most_canceled_back);
-            }
-        }
-    }
-    assert!(most_canceled_back > 0, "no memory was short");
-}
-
 /// What workers that are bound to cores allocate lies on the nodes of their cores, and without a
 /// placement nothing is counted. (Two ranks of a machine with one core are not bound.)
 #[test]

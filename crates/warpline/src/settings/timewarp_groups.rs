@@ -91,8 +91,10 @@ impl Numa {
     /// node.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         let of_lps = matches!(self.memory_placement, MemoryPlacement::Off | MemoryPlacement::Lp);
-        let (ok, allowed) =
-            (of_lps || self.mail == MailQueue::Worker, "worker unless memory-placement is `lp` or `off`");
+        let (ok, allowed) = (
+            of_lps || self.mail == MailQueue::Worker,
+            "worker unless memory-placement is `lp` or `off`",
+        );
         ConfigError::check(ok, "mail", self.mail, allowed)?;
         let daemons = self.migration_daemons;
         let check = |ok, allowed| ConfigError::check(ok, "migration daemons", daemons, allowed);

@@ -449,7 +449,7 @@ mod tests {
         let ranks = Ranks::alone();
         let shared = Shared::new(&toy, &settings, &ranks, None).expect("good settings");
         let mut workers = [0, 1].map(|me| Worker::new(&toy, &shared, me, &ranks));
-        workers.iter_mut().for_each(|worker| worker.start().expect("there are buffers"));
+        workers.iter_mut().for_each(|worker| worker.start(|| false).expect("there are buffers"));
         while workers.iter().any(|worker| worker.gvt == Bound::ZERO) {
             shared.request_gvt();
             for worker in &mut workers {
