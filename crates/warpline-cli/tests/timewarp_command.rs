@@ -140,9 +140,8 @@ fn a_single_worker_reads_what_is_typed() {
         "--saving copy",
         "--gvt-interval 1024",
         "--pool adaptive",
-        "--pool sender --buffer-quota 100",
-        "--memory 1MiB --free1 0.1",
-        "--memory 1MiB --few-buffers 0",
+        "--pool sender:quota=100",
+        "--memory 1MiB --flow free1=0.1",
         "--mail worker",
         "--throttle on",
     ] {

@@ -5,9 +5,7 @@ use std::{fmt, str::FromStr};
 use warpline_memory::{Parts, Pool, PoolPlan, Worth};
 use warpline_net::Aggregation;
 
-use super::{
-    Balance, FlowControl, Instrumentation, MemoryPlacement, Numa, Placement, parallel::from_one,
-};
+use super::{Balance, FlowControl, Instrumentation, Numa, Placement, parallel::from_one};
 use crate::{ConfigError, PendingKind, names::names};
 
 /// The most events that are handled between two looks at the inbox.
@@ -249,7 +247,10 @@ impl FromStr for CheckpointInterval {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::MailQueue, *};
+    use super::{
+        super::{MailQueue, MemoryPlacement},
+        *,
+    };
 
     /// A16: a single worker does what its settings say. It is the sequential engine only if they
     /// say nothing that this engine would not read.

@@ -412,7 +412,7 @@ mod tests {
     use super::*;
     use crate::{
         run::Ranks,
-        settings::{Settings, TimeWarp},
+        settings::{FlowControl, Settings, TimeWarp},
         simulated::model::{Habit, Toy},
         timewarp::worker::Turn,
     };
@@ -441,9 +441,10 @@ mod tests {
     /// Two workers with 32 buffers each adopt their first GVT with half of them in use. Returns
     /// what the one does whose next event is the later one, at once and when the other one is
     /// ahead, and what the other one does.
-    fn turns(free_fractions: [f64; 2]) -> [Turn; 3] {
+    fn turns([free1, free2]: [f64; 2]) -> [Turn; 3] {
         let toy = toy();
-        let engine = TimeWarp { free_fractions, batch: 1, throttle: false, ..TimeWarp::default() };
+        let flow_control = FlowControl { free1, free2, ..FlowControl::OFF };
+        let engine = TimeWarp { flow_control, batch: 1, ..TimeWarp::default() };
         let memory = Some(64 * Shared::<Toy>::buffer_bytes(&engine));
         let settings = Settings { memory, engine, ..Settings::default() };
         let ranks = Ranks::alone();
