@@ -71,7 +71,7 @@ struct Finishing {
 impl Finishing {
     fn results(&self, states: &[u64], end: f64) -> Vec<Figure> {
         let told = Python::attach(|py| -> PyResult<Vec<(String, f64)>> {
-            Ok(self.finish.call1(py, (bytes(py, states), end))?.extract(py)?)
+            self.finish.call1(py, (bytes(py, states), end))?.extract(py)
         });
         let told = told.unwrap_or_else(|error| {
             self.fail(error);

@@ -308,13 +308,18 @@ impl<'t, M: Model> RankBarrier<'t, M> {
         let buffer = self.transport.reclaim().unwrap_or_default();
         let mut parcel = Parcel::new(WINDOW, PORT, buffer);
         let body = parcel.body();
+        let frame = body.len();
         mine.write(body);
         let receivers = rank * self.workers..(rank + 1) * self.workers;
         for to in receivers.clone() {
             let len: usize = outgoing.iter().map(|from| from[to].len()).sum();
             append_words(body, [len as u64]);
         }
-        debug_assert_eq!(body.len(), HEADER_BYTES + 8 * self.workers, "CONS-E: a short header");
+        debug_assert_eq!(
+            body.len() - frame,
+            HEADER_BYTES + 8 * self.workers,
+            "CONS-E: a header of another size"
+        );
         for to in receivers {
             for from in &mut outgoing {
                 body.extend_from_slice(&from[to]);
