@@ -318,8 +318,8 @@ pub(crate) enum InfoFormat {
 pub(crate) struct SweepArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
-    /// A flag and the values it takes in turn, as KEY=V1,V2,… or KEY=FROM:TO[:STEP]; may be
-    /// repeated
+    /// A flag and the values it takes in turn, as KEY=V1,V2,… or KEY=FROM:TO or KEY=FROM:TO:STEP;
+    /// may be repeated
     #[arg(long, help_heading = "Sweep", value_name = "KEY=V1,V2", required = true)]
     pub(crate) vary: Vec<Vary>,
     /// Go on after the rows that --output has, of the same command, and leave their runs out

@@ -2,7 +2,7 @@
 //!
 //! Until [`keep_report`] is called, the first signal ends the program at once: it parses its
 //! command line or reads its input, and there is nothing to report. From then on the first one sets
-//! a [`flag`], for a run that ends with a report, and a later one ends the program. That happens in
+//! a `flag`, for a run that ends with a report, and a later one ends the program. That happens in
 //! the handler of the signal, so neither a read that waits nor a thousand busy threads put it off.
 //! The exit status is 128 and the number of the signal, as a shell has it.
 //!

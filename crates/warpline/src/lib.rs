@@ -112,7 +112,7 @@ pub mod time {
 }
 
 pub mod trace {
-    //! Accesses to event buffers, which [`TimeWarp::trace`](crate::TimeWarp::trace) tells.
+    //! Accesses to event buffers, which [`trace`](crate::settings::Instrumentation::trace) tells.
 
     pub use warpline_memory::{BufferAccess, BufferAction, BufferTrace};
 }

@@ -179,7 +179,7 @@ pub struct Details {
     /// run, where the settings leave that open.
     pub remarks: Vec<String>,
     /// Nanoseconds per committed event, over all workers, by part of the engine; empty unless they
-    /// are measured ([`TimeWarp::measure_costs`](crate::TimeWarp::measure_costs)).
+    /// are measured ([`measure_costs`](crate::settings::Instrumentation::measure_costs)).
     pub costs: Vec<(&'static str, f64)>,
     /// Time Warp with several workers on one rank: the part of the events that the sender's own
     /// worker has handled.
