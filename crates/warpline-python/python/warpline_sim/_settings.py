@@ -312,6 +312,8 @@ class LabSettings(TypedDict, total=False):
     """Bytes that each event of PHOLD carries"""
     quick: bool | None
     """Short runs, two samples, at most two workers: to see that it works, not to learn something"""
+    results: str | PathLike[str] | None
+    """File for the results of the figure, in the form of those in docs/results"""
     samples: int | None
     """Rounds, each with one sample of every point [default: 9, or 2 with --quick]"""
     seed: int | None
