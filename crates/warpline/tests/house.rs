@@ -249,7 +249,7 @@ fn licenses_of_all_crates_are_known() {
     assert_eq!(dependencies::licenses(&metadata), Vec::<String>::new());
 }
 
-/// Crates come from crates.io, one version of each.
+/// Crates come from the package registry, one version of each.
 #[test]
 fn crates_are_there_once() {
     let lock = fs::read_to_string(root().join("Cargo.lock")).expect("a lock file");

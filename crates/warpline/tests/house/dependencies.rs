@@ -21,12 +21,11 @@ pub(crate) fn licenses(metadata: &Value) -> Vec<String> {
     refused.collect()
 }
 
-/// Crates of a lock file that are of neither the workspace nor crates.io.
+/// Crates of a lock file that are of neither the workspace nor the package registry.
 pub(crate) fn sources(lock: &str) -> Vec<String> {
-    let own = "registry+https://github.com/rust-lang/crates.io-index";
     let foreign = |package: &BTreeMap<&str, &str>| {
-        let source = package.get("source").copied().unwrap_or(own);
-        (source != own).then(|| format!("{}: it comes from {source}", package["name"]))
+        let source = package.get("source").filter(|source| !source.starts_with("registry+"))?;
+        Some(format!("{}: it comes from {source}", package["name"]))
     };
     packages(lock).iter().filter_map(foreign).collect()
 }
