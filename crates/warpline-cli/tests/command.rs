@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    process::{Command, Output, Stdio},
+    process::{Command, Output},
 };
 
 use proptest::prelude::*;
@@ -351,13 +351,10 @@ fn sweep_keeps_what_is_done_when_a_point_fails() {
 #[test]
 fn sweep_ends_when_its_reader_is_gone() {
     let line = "sweep phold --end 1 --jobs 1 --vary memory=1MiB,2MiB,3MiB,4MiB,5MiB,100";
-    let mut child = command(line)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the command starts");
-    drop(child.stdout.take());
-    let output = child.wait_with_output().expect("the command ends");
+    // Gone before the command starts: otherwise all rows might be in the pipe by then.
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let output = command(line).stdout(writer).output().expect("the command ends");
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
 }
 
