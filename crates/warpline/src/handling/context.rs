@@ -72,7 +72,7 @@ impl<T, K: Sink<T>> Sink<T> for &mut K {
         (**self).begin_first_send();
     }
 
-    #[inline]
+    #[inline(always)]
     fn accept(&mut self, key: EventKey, to: LpId, io: Option<Io>, message: impl Source<T>) {
         (**self).accept(key, to, io, message);
     }
