@@ -12,7 +12,9 @@ use warpline_net::{HEADER_BYTES, Parcel};
 use warpline_traffic::formats;
 
 /// An expanded deck may take this many bytes: inputs stay quick.
-const DECK_BYTES: usize = 1 << 20;
+const DECK_BYTES: usize = 1 << 16;
+/// The most files that a deck includes: a few bytes can include all others many thousand times.
+const FILES: usize = 16;
 
 /// A text, of which the reader of a file has made sure that it is UTF-8.
 fn text(data: &[u8]) -> Option<&str> {
@@ -34,7 +36,11 @@ fn explained<T, E: std::fmt::Display>(outcome: Result<T, E>) -> Option<T> {
 pub fn spice(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let (deck, included) = text.split_once("\n*file\n").unwrap_or((text, ""));
-    let mut include = |_: &str, name: &str| Ok((name.to_owned(), included.to_owned()));
+    let mut files = 0..FILES;
+    let mut include = |_: &str, name: &str| match files.next() {
+        Some(_) => Ok((name.to_owned(), included.to_owned())),
+        None => Err(std::io::Error::other("one file too many")),
+    };
     if let Some(deck) = explained(decks::read_within("deck.cir", deck, &mut include, DECK_BYTES)) {
         let end = deck.circuit.end;
         assert!(end.is_finite() && end >= 0.0, "a run that ends at {end}");

@@ -70,9 +70,9 @@ pub fn read_within(
     let lines::Lines { title, lines, mut notes, mut errors, .. } = lines::read(file, text, include);
     let deck = structure::structure(&lines, &mut errors);
     errors.next_part();
-    let mut scopes = scope::Scopes::new(&deck.definitions[0].parameters);
+    let mut scopes = scope::Scopes::new(&deck.definitions[0].parameters, budget);
     let transient = control::transient(file, &deck.controls, &mut scopes, &mut notes, &mut errors);
-    let mut expander = expand::Expander::new(&deck, scopes, transient, budget);
+    let mut expander = expand::Expander::new(&deck, scopes, transient);
     (expander.notes, expander.errors) = (notes, errors);
     expander.circuit.title = title;
     expander.circuit.end = transient.end;

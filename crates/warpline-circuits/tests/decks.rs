@@ -479,5 +479,5 @@ fn a_small_deck_cannot_expand_to_a_huge_circuit() {
     text += "x1 a s39";
     let error = spice::read_within("a.cir", &text, &mut include, 1 << 20).expect_err("too many");
     let error = error.to_string();
-    assert!(error.contains("expand to more elements than fit"), "DECK-B: {error}");
+    assert!(error.contains("expand to more than fits"), "DECK-B: {error}");
 }

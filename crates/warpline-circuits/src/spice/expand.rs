@@ -56,8 +56,6 @@ pub(super) struct Expander<'a> {
     pub(super) errors: Errors,
     /// Nets at elements that are wrong.
     pub(super) unsure: HashSet<NetId>,
-    /// What can still be added: elements, and bytes of names.
-    budget: usize,
 }
 
 /// An element between two nets.
@@ -70,12 +68,7 @@ pub(super) struct Pending<'a, T> {
 }
 
 impl<'a> Expander<'a> {
-    pub(super) fn new(
-        deck: &'a Structure,
-        scopes: Scopes<'a>,
-        transient: Transient,
-        budget: usize,
-    ) -> Self {
+    pub(super) fn new(deck: &'a Structure, scopes: Scopes<'a>, transient: Transient) -> Self {
         let mut circuit = Circuit::default();
         circuit.nets.push("0".to_owned());
         Self {
@@ -92,7 +85,6 @@ impl<'a> Expander<'a> {
             notes: Vec::new(),
             errors: Errors::default(),
             unsure: HashSet::new(),
-            budget,
         }
     }
 
@@ -109,6 +101,9 @@ impl<'a> Expander<'a> {
             }
         }
         for card in &definition.initial {
+            if self.errors.are_enough() {
+                return;
+            }
             let outcome = self.initial(card);
             self.errors.keep(outcome);
         }
@@ -148,12 +143,7 @@ impl<'a> Expander<'a> {
     /// Takes an element with this many bytes of names from the budget.
     fn charge(&mut self, card: &Card, bytes: usize) -> Result<(), NetlistError> {
         const ELEMENT: usize = 256;
-        let Some(budget) = self.budget.checked_sub(ELEMENT + bytes) else {
-            let what = "the subcircuits expand to more elements than fit";
-            return Err(card.error(what, "simulate a part of the circuit").of(Kind::Last));
-        };
-        self.budget = budget;
-        Ok(())
+        self.scopes.charge(&card.place, ELEMENT + bytes)
     }
 
     /// The name of an element of the innermost scope in the flat circuit.
@@ -293,6 +283,7 @@ impl<'a> Expander<'a> {
             return Ok(index);
         }
         let Self { scopes, notes, .. } = self;
+        scopes.charge(&user.place, line.length)?;
         let evaluate = |setting: &Setting| scopes.evaluate_in(scope, &setting.value, &line.place);
         let mut card = model::mos_card(line, evaluate, notes)?;
         // Two scopes may have models of one name: the second one gets its path, if they differ.
@@ -474,8 +465,8 @@ impl<'a> Expander<'a> {
                 return Err(card.error(what, "write .ic v(NET)=VOLTAGE with a net of the circuit"));
             };
             let value = card.value(value)?;
+            self.charge(card, size_of::<f64>() * value.operations())?;
             let voltage = self.scopes.evaluate(&value, &card.place)?;
-            self.charge(card, 0)?;
             self.circuit.initial.push((net, voltage));
             self.initial.push(card);
             rest = after;

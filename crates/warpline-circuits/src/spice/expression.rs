@@ -40,22 +40,21 @@ impl Expression {
 
     /// The bracketed expression at the begin of a text in lower case, and its length.
     pub(super) fn bracketed(text: &str) -> Result<(Self, usize), Complaint> {
-        Self::parse(text, |parser| parser.primary())
+        let mut parser = Parser::new(text, false);
+        parser.primary()?;
+        Ok((Self(parser.operations), parser.at))
     }
 
     /// An expression without brackets around it that ends at a blank, and its length.
     pub(super) fn bare(text: &str) -> Result<(Self, usize), Complaint> {
-        let end = text.find(char::is_whitespace).unwrap_or(text.len());
-        Self::parse(&text[..end], |parser| parser.ternary())
+        let mut parser = Parser::new(text, true);
+        parser.ternary()?;
+        Ok((Self(parser.operations), parser.at))
     }
 
-    fn parse(
-        text: &str,
-        rule: impl Fn(&mut Parser<'_>) -> Result<(), Complaint>,
-    ) -> Result<(Self, usize), Complaint> {
-        let mut parser = Parser { text, at: 0, depth: 0, operations: Vec::new() };
-        rule(&mut parser)?;
-        Ok((Self(parser.operations), parser.at))
+    /// How many operations its evaluation takes.
+    pub(super) const fn operations(&self) -> usize {
+        self.0.len()
     }
 
     /// The value, with `parameter` for the values of parameters.
@@ -120,18 +119,30 @@ fn truth(is_true: bool) -> f64 {
     f64::from(u8::from(is_true))
 }
 
+/// What is read of a text, which may go on for long behind the expression: no step looks for its
+/// end.
 struct Parser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
+    /// Whether a blank ends the expression.
+    is_bare: bool,
     operations: Vec<Operation>,
 }
 
-impl Parser<'_> {
-    fn rest(&mut self) -> &str {
+impl<'a> Parser<'a> {
+    const fn new(text: &'a str, is_bare: bool) -> Self {
+        Self { text, at: 0, depth: 0, is_bare, operations: Vec::new() }
+    }
+
+    fn rest(&mut self) -> &'a str {
         let rest = &self.text[self.at..];
-        self.at += rest.len() - rest.trim_start().len();
-        &self.text[self.at..]
+        if self.is_bare {
+            return if rest.starts_with(char::is_whitespace) { "" } else { rest };
+        }
+        let rest = rest.trim_start();
+        self.at = self.text.len() - rest.len();
+        rest
     }
 
     fn take(&mut self, token: &str) -> bool {
@@ -141,10 +152,14 @@ impl Parser<'_> {
     }
 
     fn complaint(&mut self, expected: &str) -> Complaint {
+        let is_bare = self.is_bare;
+        let end = move |c: char| is_bare && c.is_whitespace();
+        let whole = |text: &str| quoted(text.split(end).next().unwrap_or_default());
+        let text = whole(self.text);
         let rest = self.rest();
-        let found = if rest.is_empty() { "the end".to_owned() } else { quoted(rest) };
+        let found = if rest.is_empty() { "the end".to_owned() } else { whole(rest) };
         Complaint::new(
-            format!("the expression {} has {found} where {expected} belongs", quoted(self.text)),
+            format!("the expression {text} has {found} where {expected} belongs"),
             "write it as in {2*w + 1u}",
         )
     }

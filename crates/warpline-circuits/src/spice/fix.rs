@@ -75,14 +75,14 @@ fn fix(
             }
             let Pending { card, name, ends: [plus, minus], value } = &sources[index];
             let (net, sign) = if *minus == reference { (*plus, 1.0) } else { (*minus, -1.0) };
+            let waveform = transform(value, sign, voltage);
             if mem::replace(&mut is_fixed[net.index()], true) {
                 let net = quoted(&circuit.nets[net.index()]);
                 let what =
                     format!("{} is at the net {net}, which is fixed already", quoted(card.name()));
                 errors.keep::<()>(Err(card.error(what, "remove one of the sources")));
-            }
-            let waveform = transform(value, sign, voltage);
-            if let Waveform::Constant(voltage) = waveform {
+            } else if let Waveform::Constant(voltage) = waveform {
+                // Once for each net, so that each source is looked at twice at most.
                 constant.push_back((net, voltage));
             }
             found[index] = Some(Source { name: name.clone(), net, waveform });

@@ -19,6 +19,9 @@ const REFERENCES_MAX: usize = 128;
 pub(super) struct Scopes<'a> {
     pub(super) all: Vec<Scope<'a>>,
     references: usize,
+    /// What an expansion may still take (bytes, about): elements, their names, and what is
+    /// evaluated again for each instance.
+    budget: usize,
 }
 
 /// An instance of a subcircuit, or the deck itself.
@@ -74,9 +77,21 @@ impl<'a> Scope<'a> {
 }
 
 impl<'a> Scopes<'a> {
-    /// The scope of the deck itself.
-    pub(super) fn new(parameters: &'a [Parameter]) -> Self {
-        Self { all: vec![Scope::new(0, String::new(), parameters)], references: 0 }
+    /// The scope of the deck itself, and what its expansion may take (bytes, about).
+    pub(super) fn new(parameters: &'a [Parameter], budget: usize) -> Self {
+        Self { all: vec![Scope::new(0, String::new(), parameters)], references: 0, budget }
+    }
+
+    /// Takes so many bytes from the budget (DECK-B).
+    pub(super) fn charge(&mut self, place: &Place, bytes: usize) -> Result<(), NetlistError> {
+        let Some(budget) = self.budget.checked_sub(bytes) else {
+            let what = "the subcircuits expand to more than fits";
+            return Err(
+                NetlistError::new(place, what, "simulate a part of the circuit").of(Kind::Last)
+            );
+        };
+        self.budget = budget;
+        Ok(())
     }
 
     pub(super) fn inner(&self) -> &Scope<'a> {
@@ -137,6 +152,8 @@ impl<'a> Scopes<'a> {
                 return Err(NetlistError::new(place, what, "give one of them a number"));
             }
         };
+        // Each instance evaluates its own, and one that fails is tried again by who needs it.
+        self.charge(place, size_of::<f64>() * parameter.value.operations())?;
         self.references += 1;
         let value = self.evaluate_in(owner, &parameter.value, &parameter.place);
         self.references -= 1;

@@ -12,6 +12,13 @@ use crate::{
 /// Attributes by their names; a value that is empty counts as none.
 pub(super) type Attributes = BTreeMap<String, String>;
 
+/// Whether an attribute of this name can count. A longer name, which a table or a `key` gives once,
+/// is not to be carried along with each row or node.
+pub(super) const fn can_count(name: &str) -> bool {
+    const NAME_MAX: usize = 32;
+    name.len() <= NAME_MAX
+}
+
 /// The value of an attribute as a number, if there is one.
 pub(super) fn number(attributes: &Attributes, name: &str) -> Result<Option<f64>, Flaw> {
     let value = attributes.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());

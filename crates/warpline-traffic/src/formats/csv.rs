@@ -25,9 +25,11 @@ const COLUMNS: &str = "the first line names the columns: from, to, km, and perha
 pub(super) fn read(path: &Path, text: &str) -> Result<Network, FileError> {
     let mut reader =
         ReaderBuilder::new().comment(Some(b'#')).trim(Trim::All).from_reader(text.as_bytes());
-    let columns = reader.headers().map_err(|error| broken(path, &error))?.clone();
+    let header = reader.headers().map_err(|error| broken(path, &error))?.clone();
+    let columns: Vec<_> =
+        header.iter().enumerate().filter(|(_, name)| attributes::can_count(name)).collect();
     for needed in ["from", "to"] {
-        if !columns.iter().any(|column| column == needed) {
+        if !columns.iter().any(|(_, name)| *name == needed) {
             let what = format!("there is no column `{needed}`");
             return Err(Flaw::new(what, COLUMNS).at(path, 1));
         }
@@ -43,9 +45,10 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Network, FileError> {
 }
 
 /// Adds the route of a row and its ends; says whether positions are degrees.
-fn add(draft: &mut Draft, columns: &StringRecord, row: &StringRecord) -> Result<bool, Flaw> {
-    let cells = columns.iter().zip(row).map(|(name, cell)| (name.to_owned(), cell.to_owned()));
-    let cells: Attributes = cells.collect();
+fn add(draft: &mut Draft, columns: &[(usize, &str)], row: &StringRecord) -> Result<bool, Flaw> {
+    let cell =
+        |&(column, name): &(usize, &str)| Some((name.to_owned(), row.get(column)?.to_owned()));
+    let cells: Attributes = columns.iter().filter_map(cell).collect();
     let mut geographic = false;
     let mut end = |which: &str| -> Result<usize, Flaw> {
         let name = &cells[which];

@@ -27,6 +27,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Network, FileError> {
         .children()
         .filter(is("key"))
         .filter_map(|key| key.attribute("id").zip(key.attribute("attr.name")))
+        .filter(|(_, name)| attributes::can_count(name))
         .collect();
     let graph = root.children().find(is("graph"));
     let graph = graph.ok_or_else(|| Flaw::new("there is no `graph`", FORM).at(path, 1))?;
