@@ -9,6 +9,7 @@ use std::path::Path;
 use warpline_circuits::{bench as gates, spice as decks};
 use warpline_memory::PairSizes;
 use warpline_net::{HEADER_BYTES, Parcel};
+use warpline_network::formats as packets_and_links;
 use warpline_traffic::formats;
 
 /// An expanded deck may take this many bytes: inputs stay quick.
@@ -84,6 +85,31 @@ fn network(name: &str, data: &[u8]) {
         assert!(network.parts() > 0, "a network without a place");
         let is_sound = |km: f64| km.is_finite() && km > 0.0;
         assert!(network.routes.iter().all(|route| is_sound(route.km)), "a route without a length");
+    }
+}
+
+/// Packet networks. Links lead from one node to another.
+pub fn topology(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let read = packets_and_links::read_topology(Path::new("net.txt"), text);
+    if let Some(topology) = explained(read) {
+        let is_there = |end: u32| (end as usize) < topology.nodes;
+        for link in &topology.links {
+            assert!(link.ends.into_iter().all(is_there) && link.ends[0] != link.ends[1]);
+            assert!(link.rate > 0, "a link without a rate");
+        }
+        assert!(topology.hosts.iter().copied().all(is_there), "a host that is no node");
+    }
+}
+
+/// Packets, each from one node to another one, in the order of their times.
+pub fn packets(data: &[u8]) {
+    const NODES: usize = 100;
+    let Some(text) = text(data) else { return };
+    let read = packets_and_links::read_packets(Path::new("packets.txt"), text, NODES);
+    for packets in explained(read).unwrap_or_default() {
+        assert!(packets.is_sorted_by_key(|packet| packet.at), "packets out of order");
+        assert!(packets.iter().all(|packet| (packet.destination as usize) < NODES));
     }
 }
 

@@ -83,6 +83,7 @@ fn no_output_takes_the_place_of_another_file() {
         ("run traffic --network net.csv --series net.csv".into(), "--series", "--network"),
         ("run traffic --network net.csv --segments ./net.csv".into(), "--segments", "--network"),
         ("run traffic --map ./m.svg --map m.svg --end 1".into(), "--map", "twice"),
+        ("run network --packets net.csv --link-table net.csv".into(), "--link-table", "--packets"),
         (format!("{timewarp} --placement places --output places"), "--output", "--placement"),
         (
             format!("{timewarp} --placement blocks --placement-weights weights --report weights"),

@@ -11,7 +11,7 @@ fn help(line: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-const MODELS: [&str; 5] = ["phold", "hypercube", "pcs", "circuit", "traffic"];
+const MODELS: [&str; 6] = ["phold", "hypercube", "pcs", "circuit", "traffic", "network"];
 const CALLS: [&str; 3] = ["run", "sweep", "analyze"];
 
 /// The options of a help text, with the heading that each stands under.

@@ -80,6 +80,12 @@ fn models_have_pictures() {
         ),
         ("hypercube --dimension 3 --end 20", "Load by dimension", "<rect class=\"value\"", 3),
         ("traffic --lps 150 --end 2000", "Cars by road", "<line class=\"value\"", 150),
+        (
+            "network --topology grid:3x2 --end 20us",
+            "Utilization by link",
+            "<line class=\"value\"",
+            7,
+        ),
     ] {
         let page = page(&format!("run {line}"));
         says(&page, &["Where it happened", title]);

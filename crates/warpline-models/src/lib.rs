@@ -10,6 +10,7 @@
 //! | [`pcs`] | a wireless network with moving portables | GTW paper, 4; buffer paper, 7.2 |
 //! | [`circuit`] | the timing of MOS circuits | runtime paper, 4 |
 //! | [`traffic`] | cars on motorways | NUMA paper, 4 |
+//! | [`network`] | packets through switches with queues | ns-3, at link level |
 //!
 //! The *buffer paper* is Fujimoto and Panesar, *Buffer Management in Shared-Memory Time Warp
 //! Systems*, 1995; the *GTW paper* is Das, Fujimoto, Panesar, Allison and Hybinette, *GTW: A Time
@@ -23,6 +24,7 @@ pub mod catalog;
 pub mod circuit;
 mod grain;
 pub mod hypercube;
+pub mod network;
 pub mod pcs;
 pub mod phold;
 mod prepared;
@@ -38,4 +40,5 @@ pub static ALL: &[&dyn Entry] = &[
     entry::<pcs::PcsParams>(),
     entry::<circuit::CircuitParams>(),
     entry::<traffic::TrafficParams>(),
+    entry::<network::NetworkParams>(),
 ];

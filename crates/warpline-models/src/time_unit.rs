@@ -27,10 +27,12 @@ impl TimeUnit {
     pub const DAY: Self = Self::new(&["d", "days"], 86_400, 0);
     /// Nanoseconds.
     pub const NANOSECOND: Self = Self::new(&["ns", "n", "nanoseconds"], 1, -9);
+    /// Picoseconds.
+    pub const PICOSECOND: Self = Self::new(&["ps", "p"], 1, -12);
 
     const ALL: [Self; 9] = [
         Self::new(&["fs", "f"], 1, -15),
-        Self::new(&["ps", "p"], 1, -12),
+        Self::PICOSECOND,
         Self::NANOSECOND,
         Self::new(&["us", "u", "µs", "μs"], 1, -6),
         Self::new(&["ms"], 1, -3),

@@ -8,6 +8,7 @@ use warpline::{
 use warpline_models::{
     catalog::ModelParams,
     hypercube::HypercubeParams,
+    network::NetworkParams,
     pcs::PcsParams,
     phold::PholdParams,
     traffic::{Source, TrafficParams},
@@ -67,6 +68,7 @@ fn workloads() -> Vec<(ModelParams, f64)> {
         (phold(payload), 30.0),
         (ModelParams::from(hypercube), 40.0),
         (ModelParams::from(traffic()), 1_500.0),
+        (ModelParams::from(NetworkParams::default()), 2e7),
     ]
 }
 
@@ -128,6 +130,7 @@ fn links_commit_what_the_sequential_engine_does() {
         (ModelParams::from(hypercube), 40.0),
         (ModelParams::from(pcs), 30.0),
         (ModelParams::from(traffic()), 1_500.0),
+        (ModelParams::from(NetworkParams::default()), 1e7),
     ];
     for (params, end) in workloads {
         let oracle = run(&params, Sequential::default(), 1, end).expect("a sound run");

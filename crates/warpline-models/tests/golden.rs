@@ -11,6 +11,7 @@ use warpline::{
 use warpline_models::{
     catalog::ModelParams,
     hypercube::HypercubeParams,
+    network::{Arrivals, NetworkParams, Pattern},
     pcs::{Mobility, PcsParams, Topology},
     phold::PholdParams,
     traffic::TrafficParams,
@@ -86,6 +87,39 @@ fn goldens() -> Vec<Golden> {
             7_200.0,
             "2c5704e1a7ea0189",
         ),
+        golden("network", network("fat-tree:4", |_| ()), 1, 2e8, "4c95fb320c6cabf2"),
+        golden(
+            "network, full queues",
+            network("dragonfly:4x2x2", |p| (p.queue, p.load, p.mark_at) = (4, 0.9, Some(2))),
+            1,
+            1e8,
+            "81557f293885a231",
+        ),
+        golden(
+            "network, bursts",
+            network("leaf-spine:3x2x4", |p| {
+                (p.traffic, p.arrivals, p.rate) = (Pattern::Incast, Arrivals::OnOff, 3.0);
+            }),
+            1,
+            1e9,
+            "a5a2d1a4ca4fd9e5",
+        ),
+        golden(
+            "network, all-reduce",
+            network("ring:8", |p| p.traffic = Pattern::AllReduce),
+            1,
+            1e9,
+            "e366e3ed0f7a83f3",
+        ),
+        golden(
+            "network, permutation",
+            network("grid:4x3", |p| {
+                (p.traffic, p.arrivals) = (Pattern::Permutation, Arrivals::Constant);
+            }),
+            1,
+            2e8,
+            "be935ab440296328",
+        ),
     ]
 }
 
@@ -110,6 +144,13 @@ fn pcs(change: fn(&mut PcsParams)) -> ModelParams {
 
 fn traffic(change: fn(&mut TrafficParams)) -> ModelParams {
     let mut params = TrafficParams { lps: Some(200), ..TrafficParams::default() };
+    change(&mut params);
+    ModelParams::from(params)
+}
+
+fn network(topology: &str, change: fn(&mut NetworkParams)) -> ModelParams {
+    let topology = topology.parse().expect("a topology");
+    let mut params = NetworkParams { topology, ..NetworkParams::default() };
     change(&mut params);
     ModelParams::from(params)
 }

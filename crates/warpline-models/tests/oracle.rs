@@ -19,7 +19,7 @@ mod matrix;
 
 use std::fmt::Write;
 
-use matrix::{exactly, jammed};
+use matrix::{crowded, exactly, jammed};
 use warpline::{
     AnyModel, Balance, Engine, RunError, Sequential, Simulation, TimeWarp,
     digest::CommitDigest,
@@ -111,7 +111,7 @@ impl Run {
     }
 }
 
-fn cases() -> [Case; 5] {
+fn cases() -> [Case; 6] {
     let phold = PholdParams { lps: 32, population: 64, remote: 0.5, ..PholdParams::default() };
     let ticks = PholdParams { lookahead: 1.0, mean: 0.0, ..phold.clone() };
     let cube = HypercubeParams { dimension: 4, messages: 48, ..HypercubeParams::default() };
@@ -124,6 +124,7 @@ fn cases() -> [Case; 5] {
         case("hypercube", ModelParams::from(cube), 12.0, false),
         case("pcs", ModelParams::from(pcs), 10.0, false),
         case("traffic", ModelParams::from(jammed()), 400.0, false),
+        case("network", ModelParams::from(crowded()), 1e7, false),
     ]
 }
 

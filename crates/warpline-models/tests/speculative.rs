@@ -16,7 +16,7 @@
 
 mod matrix;
 
-use matrix::{exactly, jammed};
+use matrix::{crowded, exactly, jammed};
 use warpline::{
     AnyModel, Balance, Engine, Sequential, Simulation, Speculative, Width, digest::CommitDigest,
 };
@@ -59,6 +59,7 @@ fn cases() -> Vec<(&'static str, ModelParams, f64)> {
         ("pcs", ModelParams::from(pcs), 30.0),
         ("traffic", ModelParams::from(traffic.clone()), 1_500.0),
         ("traffic without lookahead", ModelParams::from(restless), 1_500.0),
+        ("network", ModelParams::from(crowded()), 3e7),
     ]
 }
 
@@ -75,6 +76,7 @@ fn commits_what_the_sequential_engine_does() {
                     Width::Fixed(0.1),
                     Width::Fixed(1.0),
                     Width::Fixed(30.0),
+                    Width::Fixed(1e6),
                 ] {
                     let (pin, balance) = (false, Balance::Off);
                     let engine =

@@ -8,7 +8,7 @@ mod matrix;
 
 use std::{fmt::Write, sync::mpsc, thread, time::Duration};
 
-use matrix::{exactly, jammed};
+use matrix::{crowded, exactly, jammed};
 use warpline::{
     AnyModel, Engine, RunError, Simulation, TimeWarp,
     digest::CommitDigest,
@@ -132,7 +132,7 @@ fn run(case: &Case, engine: EngineKind, policy: Policy) -> Result<Outcome, RunEr
     outcome.recv_timeout(PATIENCE).unwrap_or_else(failed)
 }
 
-fn cases() -> [Case; 5] {
+fn cases() -> [Case; 6] {
     let phold =
         PholdParams { lps: 24, population: 48, remote: 0.5, payload: 3, ..PholdParams::default() };
     let ticks = PholdParams { lookahead: 1.0, mean: 0.0, ..phold.clone() };
@@ -146,6 +146,7 @@ fn cases() -> [Case; 5] {
         case("hypercube", ModelParams::from(cube), 8.0, false),
         case("pcs", ModelParams::from(pcs), 8.0, false),
         case("traffic", ModelParams::from(jammed()), 400.0, false),
+        case("network", ModelParams::from(crowded()), 5e6, false),
     ]
 }
 
@@ -214,7 +215,7 @@ fn every_policy_commits_what_the_sequential_engine_does() {
             let truth = &truths[policy.seed as usize];
             let none = Policy { memory: Some(0), ranks: 1, ..policy };
             // What is saved of a state that owns memory counts, too.
-            let saved = if case.name == "traffic" { 64 } else { 0 };
+            let saved = if matches!(case.name, "traffic" | "network") { 64 } else { 0 };
             let memory = policy.memory.map(|spare| {
                 (saved + truth.peak / sequential + spare) * event_bytes(EngineKind::TimeWarp, none)
             });

@@ -3,7 +3,10 @@
 use std::fmt::Write;
 
 use warpline::Results;
-use warpline_models::traffic::{Source, TrafficParams};
+use warpline_models::{
+    network::NetworkParams,
+    traffic::{Source, TrafficParams},
+};
 
 /// The results of a run as text, with every bit of the numbers.
 pub(crate) fn exactly(results: &impl Results) -> String {
@@ -28,5 +31,16 @@ pub(crate) fn jammed() -> TrafficParams {
         stop: 0.02,
         stop_time: 60.0,
         ..TrafficParams::default()
+    }
+}
+
+/// A fat tree of four-port switches, so full that packets are dropped and marked all the time.
+pub(crate) fn crowded() -> NetworkParams {
+    NetworkParams {
+        topology: "fat-tree:4".parse().expect("a topology"),
+        queue: 5,
+        mark_at: Some(3),
+        load: 0.9,
+        ..NetworkParams::default()
     }
 }

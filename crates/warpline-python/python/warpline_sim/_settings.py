@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Literal, TypedDict
 
-ModelName = Literal["phold", "hypercube", "pcs", "circuit", "traffic"]
+ModelName = Literal["phold", "hypercube", "pcs", "circuit", "traffic", "network"]
 """The models that are there."""
 EngineName = Literal[
     "auto", "sequential", "conservative", "timewarp", "speculative", "reverse-check",
@@ -42,7 +42,8 @@ class CommonSettings(TypedDict, total=False):
     time at which the run ends [default: the model's, 10000]; pcs: Virtual time at which the run
     ends [default: the model's, 1440 min]; circuit: Virtual time at which the run ends [default: the
     deck's .tran, or after the last vector]; traffic: Virtual time at which the run ends [default:
-    the model's, 86400 s]"""
+    the model's, 86400 s]; network: Virtual time at which the run ends [default: 1000000000 ps, or
+    when all packets of a file are gone]"""
     engine: (
         Literal[
             "auto", "sequential", "conservative", "timewarp", "speculative", "reverse-check",
@@ -150,6 +151,8 @@ class ModelSettings(TypedDict, total=False):
     """Mean duration of an accident"""
     accidents: float | None
     """Factor of the probability of an accident; 0 for none"""
+    arrivals: Literal["constant", "poisson", "on-off"] | None
+    """When hosts send"""
     blocks: int | None
     """Number of equal blocks of LPs that --neighborhood counts in (the paper's processors)"""
     call: float | str | None
@@ -162,12 +165,22 @@ class ModelSettings(TypedDict, total=False):
     """Size of the grid of cells"""
     channels: int | None
     """Channels of each cell"""
+    chunk: int | None
+    """Bytes that a host sends in a step of an all-reduce"""
     crossings: str | PathLike[str] | None
     """Table of the crossings of the voltage half way between the rails (CSV)"""
+    delay: float | str | None
+    """Mean delay of the links, in a generated network"""
+    delay_spread: float | None
+    """Part of the mean by which delays differ at most, to either side, in a generated network"""
     dimension: int | None
     """Dimension D of the cube: 2^D nodes with D outgoing links each"""
     erlang_stages: int | None
     """Stages of that time: it is Erlang distributed; 1 is exponential"""
+    fan_in: int | None
+    """Hosts that send to each receiver of an incast"""
+    flow_packets: int | None
+    """Packets of a flow: all have one destination and one route"""
     generate: str | None
     """Circuit that is generated: chain:N, adder:N, multiplier:N, ring:N or regfile:WORDSxBITS
     [default without a netlist: multiplier:16]"""
@@ -200,6 +213,10 @@ class ModelSettings(TypedDict, total=False):
     """Switch delay of each hop, in time units, during which the link is not occupied"""
     leave: float | None
     """Probability that a car leaves at a junction, in place of the network's"""
+    link_table: str | PathLike[str] | None
+    """Table of all links in each direction, with packets, drops, marks and utilization (.csv)"""
+    load: float | None
+    """Part of the rate of its link with which a host sends, on average"""
     lookahead: float | str | None
     """phold: Constant part of the delay, declared as the model's lookahead; circuit: Time after
     which other subcircuits hear of a change: auto, or a time"""
@@ -208,6 +225,8 @@ class ModelSettings(TypedDict, total=False):
     [default: italy 1024, else one per part]"""
     map: str | PathLike[str] | None
     """Map colored by load, with accidents: .svg, .geojson, or .png (needs a build with `plots`)"""
+    mark_at: int | None
+    """Mark packets that find so many or more waiting for a link (ECN) [default: none]"""
     max_length: float | None
     """Longest message, in time units that it occupies a link; lengths are uniform"""
     mean: float | None
@@ -224,8 +243,14 @@ class ModelSettings(TypedDict, total=False):
     """Netlist: a SPICE deck (.cir, .sp, .spice) or ISCAS gates (.bench)"""
     network: str | PathLike[str] | None
     """The motorways: italy, grid:WIDTHxHEIGHT, or a file (csv, json, graphml, net.xml, txt)"""
+    packet_table: str | PathLike[str] | None
+    """Table of all packets, with the time of their arrival or drop (.csv)"""
+    packets: str | PathLike[str] | None
+    """File of packets, in place of those that are drawn"""
     payload: int | None
     """Bytes that each event carries: written by its sender, read by its receiver"""
+    per_host: int | None
+    """Packets that each host sends at most [default: no limit]"""
     period: float | str | None
     """Time from one vector to the next: 10n, 2.5e-8 (s) [default: 10n, with flip-flops 12n]"""
     placement: int | str | PathLike[str] | Sequence[int | str | PathLike[str]] | None
@@ -237,6 +262,10 @@ class ModelSettings(TypedDict, total=False):
     """Number of events in the system, distributed evenly over the LPs"""
     portables: int | None
     """Number of portables, distributed evenly over the cells at the start"""
+    queue: int | None
+    """Packets that wait for a link at most; more are dropped; in a generated network"""
+    rate: float | None
+    """Rate of the links, in a generated network"""
     raw: str | PathLike[str] | None
     """Binary raw file of waveforms, as ngspice writes it"""
     raw_step: float | str | PathLike[str] | None
@@ -254,6 +283,8 @@ class ModelSettings(TypedDict, total=False):
     """Time between two points of the series"""
     service: Literal["link", "node"] | None
     """What messages queue for: a link each, or all of them for the node, as in the buffer paper"""
+    sizes: int | str | None
+    """Bytes of packets without their header of 2, as a list: each is drawn as often"""
     speed: float | None
     """Mean speed, drawn anew for each portion"""
     speed_deviation: float | None
@@ -272,6 +303,11 @@ class ModelSettings(TypedDict, total=False):
     """Mean duration of a stop"""
     tolerance: Literal["fast", "default", "fine"] | None
     """How exact the simulation is"""
+    topology: float | str | PathLike[str] | None
+    """The network: fat-tree:K, leaf-spine:LEAVESxSPINESxHOSTS, dragonfly:ROUTERSxHOSTSxGLOBALS,
+    ring:N, grid:WxH, or a file"""
+    traffic: Literal["uniform", "permutation", "incast", "all-reduce"] | None
+    """To whom hosts send"""
     uneven: float | None
     """How many times more cars join in the half of the LPs with the lower numbers"""
     vcd: str | PathLike[str] | None

@@ -1,0 +1,139 @@
+//! What a run writes beside its report: a table of all packets and a table of all links.
+//!
+//! The parameters name the files, the model hands over what became of packets and what ports
+//! counted, and the command completes the files with [`Recorder::finish`]. Files are created before
+//! a run, so that one that cannot be written is found out then.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{
+    error::FileError,
+    packet::{Packet, PacketEvent},
+    params::NetworkParams,
+    ports::PortTo,
+    results::Tally,
+};
+
+/// The files of a run, not complete yet.
+#[derive(Debug)]
+pub struct Recorder(Arc<Shared>);
+
+/// What the model hands over.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    packets: Mutex<Option<Table>>,
+    links: Mutex<Option<Table>>,
+}
+
+/// A file that is not complete yet.
+#[derive(Debug)]
+struct Table {
+    path: PathBuf,
+    writer: BufWriter<File>,
+    failure: Option<FileError>,
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> FileError {
+    FileError::new(path, None, error.to_string(), "name a file that can be written")
+}
+
+impl Table {
+    fn create(path: &Path, header: &str) -> Result<Self, FileError> {
+        let file = File::create(path).map_err(|error| unwritten(path, &error))?;
+        let mut table = Self { path: path.to_owned(), writer: BufWriter::new(file), failure: None };
+        table.with(|writer| writeln!(writer, "{header}"));
+        table.failure.take().map_or(Ok(table), Err)
+    }
+
+    /// Does what writes to the file; the first failure is kept.
+    fn with(&mut self, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
+        if self.failure.is_none() {
+            let failed = write(&mut self.writer).err();
+            self.failure = failed.map(|error| unwritten(&self.path, &error));
+        }
+    }
+
+    fn finish(mut self) -> Result<PathBuf, FileError> {
+        self.with(Write::flush);
+        self.failure.map_or(Ok(self.path), Err)
+    }
+}
+
+impl Recorder {
+    /// Creates the files that the parameters name; none if they name none. The second result is for
+    /// the model.
+    pub(crate) fn create(params: &NetworkParams) -> Result<Option<(Self, Arc<Shared>)>, FileError> {
+        const PACKETS: &str =
+            "source,packet,destination,flow,bytes,sent_ps,ended_ps,hops,fate,marked";
+        const LINKS: &str = "from,to,gbit_per_s,delay_ps,utilization,packets,dropped,marked,\
+                             longest_queue";
+        if !params.files().has_outputs() {
+            return Ok(None);
+        }
+        let create = |path: &Option<PathBuf>, header| {
+            path.as_deref().map(|path| Table::create(path, header)).transpose()
+        };
+        let shared = Arc::new(Shared {
+            packets: Mutex::new(create(&params.packet_table, PACKETS)?),
+            links: Mutex::new(create(&params.link_table, LINKS)?),
+        });
+        Ok(Some((Self(Arc::clone(&shared)), shared)))
+    }
+
+    /// Completes the files after the run, and names each; or says why it could not be written.
+    #[must_use]
+    pub fn finish(self) -> Vec<Result<PathBuf, FileError>> {
+        let Self(shared) = self;
+        let tables = [&shared.packets, &shared.links];
+        tables.into_iter().filter_map(|table| lock(table).take()).map(Table::finish).collect()
+    }
+}
+
+impl Shared {
+    /// Takes what became of a packet.
+    pub(crate) fn packet(&self, ended: f64, packet: &Packet) {
+        let mut table = lock(&self.packets);
+        let Some(table) = table.as_mut() else { return };
+        let Packet { source, number, destination, flow, bytes, sent, hops, marked, .. } = *packet;
+        let fate = match packet.event {
+            PacketEvent::Dropped => "dropped",
+            _ => "delivered",
+        };
+        let marked = u8::from(marked);
+        table.with(|writer| {
+            write!(writer, "{source},{number},{destination},{flow},{bytes},{sent},{ended},")?;
+            writeln!(writer, "{hops},{fate},{marked}")
+        });
+    }
+
+    /// Takes what the ports of all nodes counted.
+    pub(crate) fn links(&self, ports: &[Vec<PortTo>], tallies: &[Tally]) {
+        let mut table = lock(&self.links);
+        let Some(table) = table.as_mut() else { return };
+        for (node, tally) in tallies.iter().enumerate() {
+            for (port, to) in tally.ports.iter().zip(&ports[node]) {
+                let gbits = to.rate as f64 / 1e9;
+                let utilization = port.busy / tally.end;
+                let (delay, to) = (to.delay, to.to.get());
+                let (packets, dropped, marked) = (port.packets, port.dropped, port.marked);
+                let longest = port.longest;
+                table.with(|writer| {
+                    writeln!(
+                        writer,
+                        "{node},{to},{gbits},{delay},{utilization:.6},{packets},{dropped},{marked},\
+                         {longest}"
+                    )
+                });
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,5 @@
+//! Topologies of packet networks: see `warpline_fuzz::topology`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| warpline_fuzz::topology(data));
