@@ -91,6 +91,7 @@ impl Files {
     /// With an input that this flag names, if it names one; the flag is written without dashes.
     #[must_use]
     pub fn reading(mut self, flag: &'static str, path: Option<&Path>) -> Self {
+        debug_assert!(!flag.starts_with('-'), "an error would say ----{flag}");
         self.inputs.extend(path.map(|path| Named { flag, path: path.to_owned() }));
         self
     }
@@ -98,6 +99,7 @@ impl Files {
     /// With an output that this flag names, if it names one; the flag is written without dashes.
     #[must_use]
     pub fn writing(mut self, flag: &'static str, path: Option<&Path>) -> Self {
+        debug_assert!(!flag.starts_with('-'), "an error would say ----{flag}");
         self.outputs.extend(path.map(|path| Named { flag, path: path.to_owned() }));
         self
     }

@@ -72,6 +72,14 @@ impl Activity {
     ];
 }
 
+const _: () = {
+    let mut number = 0;
+    while number < Activity::ALL.len() {
+        assert!(Activity::ALL[number] as usize == number, "a monitor would show another activity");
+        number += 1;
+    }
+};
+
 impl fmt::Display for Activity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

@@ -35,12 +35,14 @@ fn worker_of<'a, M: Model>(
         Placement::Blocks(Weights::Equal) => Box::new(move |id| (id.index() * workers) / lp_count),
         Placement::Blocks(weights) => {
             let table = weighted_blocks(&weights_of(weights, lp_count)?, workers);
+            debug_assert!(table.is_sorted(), "a block is not of neighbors");
             Box::new(move |id| table[id.index()])
         }
         Placement::RoundRobin => Box::new(move |id| id.index() % workers),
         Placement::Graph(weights) => {
             let weights = weights_of(weights, lp_count)?;
             let table = min_cut_of_links(model, &weights, workers)?;
+            debug_assert_eq!(table.len(), lp_count, "PLACE-A: an LP is in no part of the graph");
             Box::new(move |id| table[id.index()])
         }
         Placement::Table(table) => {
@@ -120,6 +122,7 @@ pub(crate) struct WorkerId(u32);
 
 impl WorkerId {
     pub(crate) const fn new(number: usize) -> Self {
+        debug_assert!(number <= u32::MAX as usize, "another worker has that number");
         Self(number as u32)
     }
 
@@ -159,6 +162,7 @@ impl LpDirectory {
         workers: usize,
         here: Range<usize>,
     ) -> Result<Self, ConfigError> {
+        assert!(here.end <= workers, "workers {here:?} of this rank are among {workers}");
         let worker_of = worker_of(placement, model, lp_count, workers)?;
         let mut places = Vec::new();
         // A table that does not fit is an error that says so, not an abort in the allocator.
@@ -219,6 +223,7 @@ impl LpDirectory {
     /// The rank of a worker, and its number there: with one port for each worker, its port.
     pub(crate) fn address(&self, worker: WorkerId) -> Address {
         debug_assert!(worker.index() < self.workers, "there is no worker {worker:?}");
+        debug_assert_eq!(self.workers % self.here.len(), 0, "ranks have other numbers of workers");
         let (rank, port) = (worker.index() / self.here.len(), worker.index() % self.here.len());
         Address { rank, port }
     }
@@ -254,7 +259,9 @@ impl LpDirectory {
     pub(crate) fn in_order<T>(&self, by_worker: impl IntoIterator<Item = Vec<T>>) -> Vec<T> {
         let mut left: Vec<_> = by_worker.into_iter().map(Vec::into_iter).collect();
         let next = |place: &LpPlace| left.get_mut(self.local(place.worker)?)?.next();
-        self.places.iter().filter_map(next).collect()
+        let in_order = self.places.iter().filter_map(next).collect();
+        debug_assert!(left.iter().all(|left| left.len() == 0), "PLACE-A: an LP has no place");
+        in_order
     }
 }
 

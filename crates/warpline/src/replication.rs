@@ -129,6 +129,10 @@ impl<O: Results> Replications<O> {
         let samples: Vec<Vec<Figure>> =
             self.reports.iter().map(|report| report.output.figures()).collect();
         let Some(first) = samples.first() else { return Vec::new() };
+        debug_assert!(
+            samples.iter().all(|figures| figures.len() == first.len()),
+            "`Results::figures` has others in each replication"
+        );
         let estimate =
             |position: usize| Estimate::of(samples.iter().map(|figures| figures[position].value));
         first.iter().enumerate().map(|(i, figure)| (figure.clone(), estimate(i))).collect()
@@ -179,6 +183,7 @@ impl<M: Runnable> Simulation<'_, M> {
         let mut until = Precision::FIRST.min(most);
         loop {
             let from = all.reports.len();
+            debug_assert!(from < until, "{from} replications were enough, or {until} are too many");
             let more = self.replications(from..until, &done)?;
             all.reports.extend(more.reports);
             all.interrupted = more.interrupted;
@@ -219,6 +224,7 @@ impl<M: Runnable> Simulation<'_, M> {
         let mut reports: Vec<_> = outcomes.into_iter().flatten().collect::<Result<_, _>>()?;
         // An interrupted run covers less time than the others: its figures are not comparable.
         reports.retain(|report: &Report<_>| !report.interrupted);
+        debug_assert!(reports.len() <= count, "{} reports of {count}", reports.len());
         let interrupted = reports.len() < count;
         Ok(Replications { reports, interrupted })
     }

@@ -63,6 +63,7 @@ pub(crate) fn there_and_back<M: Model>(
         sink.halt(Halt::Fault(Fault::NotRepeated(Box::new(difference))));
     }
     for Sent { key, to, io, message } in second.sent {
+        debug_assert_eq!(key.sequence(), lp.core.sent, "{to} gets an event of another number");
         sink.accept(key, to, io, Value(message));
         lp.core.sent += 1;
     }
@@ -160,6 +161,10 @@ impl<T, K: BoundedSink<T>> Sink<T> for Trial<'_, K, T> {
         if !self.sink.has_room_for(self.sent.len() + 1) {
             self.halt(Halt::OutOfBuffers);
         }
+        debug_assert!(
+            self.sent.last().is_none_or(|last| last.key.sequence() < key.sequence()),
+            "an LP sends in the order of its numbers"
+        );
         self.sent.push(Sent { key, to, io, message: message.make() });
     }
 

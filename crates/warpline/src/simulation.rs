@@ -194,7 +194,9 @@ impl<'a, M: Runnable> Simulation<'a, M> {
         let settings = &settings.with(settings.engine.clone().unpinned());
         let settings = &after_trial(model, settings)?;
         let ranks = &Ranks::of(transport).recorded(watch.timeline.as_ref());
-        model.execute(Job { settings, watch, ranks })
+        let report = model.execute(Job { settings, watch, ranks })?;
+        debug_assert_eq!(report.is_some(), transport.rank() == 0, "RANK-B: rank 0 gets the report");
+        Ok(report)
     }
 }
 
@@ -248,7 +250,10 @@ impl<M: Runnable> Simulation<'_, M> {
             }
             report
         });
-        Ok(report.transpose()?.flatten().unwrap_or_else(|| unreachable!("rank 0 gets the report")))
+        let report =
+            report.transpose()?.flatten().unwrap_or_else(|| unreachable!("rank 0 gets the report"));
+        debug_assert_eq!(report.ranks, ranks, "RANK-A: a rank is not in the report");
+        Ok(report)
     }
 }
 
@@ -284,5 +289,8 @@ pub(crate) fn run<M: Runnable>(
 ) -> Result<Report<M::Output>, RunError> {
     let settings = &after_trial(model, settings)?;
     let report = model.execute(Job { settings, watch, ranks: &Ranks::alone() })?;
-    Ok(report.unwrap_or_else(|| unreachable!("a single rank is rank 0, which gets the report")))
+    let report =
+        report.unwrap_or_else(|| unreachable!("a single rank is rank 0, which gets the report"));
+    debug_assert_eq!(report.engine, settings.engine.kind(), "A16: another engine has run");
+    Ok(report)
 }

@@ -109,6 +109,7 @@ impl Timer {
     /// A timer that lets at most `slice_max` steps pass between two looks, in a run that has
     /// `started` now or before.
     pub(crate) fn new(started: Instant, slice_max: u32) -> Self {
+        debug_assert!(slice_max > 0, "the clock would be looked at before each step");
         let now = Instant::now();
         let (looked, observed, left, slice) = (now, now, 1, 1);
         Self { started, looked, observed, left, slice, slice_max }
@@ -140,6 +141,7 @@ impl Timer {
 
     /// Whether the observer was due at the last look. If so, it is not due again for a while.
     pub(crate) fn takes_observation(&mut self) -> bool {
+        debug_assert!(self.observed <= self.looked, "observed at a look that is still to come");
         let is_due = self.looked - self.observed >= OBSERVE_EVERY;
         if is_due {
             self.observed = self.looked;

@@ -111,6 +111,7 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for EveryEngine<'_, M
                 Ok(leg)
             }
             _ => {
+                debug_assert_eq!(engine, EngineKind::Sequential, "A16: a candidate is named so");
                 let settings = &settings.with(Sequential::default());
                 sequential::leg(model, settings, watch, started, cut).map_err(run::failed_at_start)
             }

@@ -44,6 +44,7 @@ impl<E> Bucket<E> {
     /// The event at a place below the length.
     #[inline]
     pub(crate) fn get(&self, place: usize) -> &E {
+        debug_assert!(place < self.len(), "place {place} of {}", self.len());
         self.chunks.get(place / CHUNK).unwrap_or(&self.tail).index(place % CHUNK)
     }
 
@@ -90,6 +91,7 @@ impl<E> SpareChunks<E> {
     fn extend(&mut self, bucket: &mut Bucket<E>) {
         let chunk = self.0.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK));
         let full = std::mem::replace(&mut bucket.tail, chunk);
+        debug_assert!([0, CHUNK].contains(&full.len()), "events get the places of others");
         if !full.is_empty() {
             bucket.chunks.push(full);
         }

@@ -14,6 +14,7 @@ const SPARSE: usize = 8;
 /// The item of an event.
 #[inline]
 pub(crate) fn item(local: u32, place: usize) -> Item {
+    debug_assert!(u32::try_from(place).is_ok(), "place {place} changes the LP");
     u64::from(local) << 32 | place as u64
 }
 
@@ -74,6 +75,7 @@ impl SortByLp {
             sorted[*place as usize] = item;
             *place += 1;
         }
+        debug_assert!(sorted.is_sorted_by_key(|&item| local(item)), "an LP has two groups");
     }
 }
 
@@ -81,6 +83,7 @@ impl SortByLp {
 #[inline]
 pub(crate) fn group(sorted: &mut [Item], place: usize, key: impl Fn(Item) -> EventKey) -> &[Item] {
     let lp = local(sorted[place]);
+    debug_assert!(place == 0 || local(sorted[place - 1]) < lp, "a group begins within another");
     let len = sorted[place..].iter().take_while(|&&item| local(item) == lp).count();
     let group = &mut sorted[place..place + len];
     match group {

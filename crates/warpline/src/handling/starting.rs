@@ -23,6 +23,7 @@ pub(crate) fn start<L: LogicalProcess>(
     sink: impl Sink<L::Message>,
     is_to_stop: impl FnMut() -> bool,
 ) {
+    debug_assert_eq!(core.sent, 0, "{me} starts twice");
     let Core { rng, sent, .. } = core;
     let sink = Starting { sink, is_to_stop };
     state.start(model, &mut Handling { cause: Cause::start(me), rng, sent, sink });

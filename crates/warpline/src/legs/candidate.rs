@@ -52,6 +52,10 @@ impl Candidate {
         if lps > LPS_SMALL {
             all.insert(1, Self { engine: EngineKind::Sequential, workers: 1 });
         }
+        debug_assert!(
+            (1..all.len()).all(|number| !all[..number].contains(&all[number])),
+            "a candidate would be tried twice: {all:?}"
+        );
         all
     }
 

@@ -71,6 +71,7 @@ impl Deciding {
     /// number of workers of the first one.
     pub(crate) fn on(candidates: &[Candidate], balance: Balance, seed: u64) -> Self {
         let count = candidates.len();
+        assert!(count > 0, "nothing can run the model");
         let choice = if are_of_one_engine(candidates) {
             Choice::preferring_the_first(count)
         } else {
@@ -242,6 +243,10 @@ impl<'r, M: Model> Legs<'r, M> {
         cut: Option<Cut<M::Lp, Event<B>>>,
     ) -> Result<Task<M, B>, ConfigError> {
         debug_assert!(number < self.candidates.len(), "there is no candidate {number}");
+        debug_assert!(
+            cut.as_ref().is_none_or(|cut| cut.lps.len() == self.run.model.lp_count()),
+            "CUT-A: an LP was not handed over"
+        );
         let candidate = self.candidates[number];
         let workers = candidate.workers;
         let (loads, placement) = {

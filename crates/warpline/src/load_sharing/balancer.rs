@@ -88,6 +88,7 @@ impl Balancer {
 
     /// Notes what a move takes, in seconds.
     pub(crate) const fn note_handover(&mut self, seconds: f64) {
+        debug_assert!(seconds >= 0.0, "a move takes less than no time");
         self.handover = seconds;
     }
 

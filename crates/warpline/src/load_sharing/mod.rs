@@ -155,6 +155,7 @@ impl LoadSharing {
             new.iter().all(|&worker| (worker as usize) < self.workers),
             "an LP moves to a worker that there is not"
         );
+        debug_assert_eq!(old.len(), new.len(), "an LP has no worker to move to");
         let workers = self.workers;
         self.tables.retain(|(count, _)| *count != workers);
         self.tables.push((workers, new.into()));

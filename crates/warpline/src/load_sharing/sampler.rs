@@ -42,6 +42,7 @@ impl Gathered {
     pub(crate) fn put(&self, worker: usize, loads: impl Iterator<Item = (LpId, f64)>) {
         let mut measured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (lp, load) in loads {
+            debug_assert!(load >= 0.0, "{lp} has a load of {load}");
             if measured.len() <= lp.index() {
                 measured.resize(lp.index() + 1, Measured::default());
             }

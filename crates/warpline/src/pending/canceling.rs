@@ -57,6 +57,7 @@ impl<Q: MinQueue<E>, E: Entry> Canceling<Q, E> {
         while let Some(entry) = self.pop() {
             live.push(entry);
         }
+        debug_assert_eq!(self.removed.count(), 0, "CANCEL-A: what was removed was not there");
         self.queue = live;
     }
 
@@ -67,8 +68,8 @@ impl<Q: MinQueue<E>, E: Entry> Canceling<Q, E> {
             if self.queue.peek_min() != Some(least) {
                 break;
             }
-            self.removed.pop_min();
-            self.queue.pop_min();
+            let (removed, dropped) = (self.removed.pop_min(), self.queue.pop_min());
+            debug_assert!(removed == dropped, "CANCEL-A: a live entry is dropped");
         }
     }
 }
@@ -121,6 +122,7 @@ impl<Q: MinQueue<E>, E: Entry> PendingSet<E> for Canceling<Q, E> {
             let place = found[first..first + equal].iter().position(|found| !found);
             place.inspect(|place| found[first + place] = true).is_none()
         }));
+        debug_assert!(found.iter().all(|&found| found), "CANCEL-A: it was not there");
     }
 
     #[inline]

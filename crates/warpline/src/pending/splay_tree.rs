@@ -112,6 +112,7 @@ impl<E: Entry> PendingSet<E> for SplayTree<E> {
     fn pop(&mut self) -> Option<E> {
         self.root = self.splay_least(self.root);
         let (least, links) = self.nodes.take(self.root)?;
+        debug_assert_eq!(links[LEFT], NIL, "SPLAY-A: lesser entries are lost");
         debug_assert!(
             self.nodes.entry(links[RIGHT]).is_none_or(|greater| least <= *greater),
             "SPLAY-A"
@@ -139,6 +140,11 @@ impl<E: Entry> PendingSet<E> for SplayTree<E> {
             self.root = left;
             if right != NIL {
                 self.root = self.splay_least(right);
+                debug_assert_eq!(
+                    self.nodes.link(self.root, LEFT),
+                    NIL,
+                    "SPLAY-A: entries are lost"
+                );
                 self.nodes.links_mut(self.root)[LEFT] = left;
             }
         }

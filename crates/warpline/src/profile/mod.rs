@@ -124,6 +124,12 @@ impl Profiler {
     pub(crate) fn result(&mut self) -> CriticalPath {
         self.schedule(self.window.end);
         let &Chain { events, work, length, .. } = &self.chain;
+        debug_assert!(
+            self.schedules.iter().flatten().all(|schedule| {
+                schedule.length.saturating_mul(schedule.workers as u64) >= work
+            }),
+            "SCHEDULE-B: a worker has handled two events at a time"
+        );
         let speedup = |[free, placed]: &[Schedule; 2]| Speedup {
             workers: free.workers,
             speedup: CriticalPath::ratio(work, free.length),

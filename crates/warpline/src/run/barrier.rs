@@ -96,7 +96,9 @@ impl Barrier {
         places[me].lbts.store(contribution.lbts, Ordering::Relaxed);
         places[me].flags.store(contribution.flags, Ordering::Relaxed);
         // Ordering: AcqRel, edge BARRIER-1.
-        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == places.len() {
+        let arrived = self.arrived.fetch_add(1, Ordering::AcqRel) + 1;
+        debug_assert!(arrived <= places.len(), "BARRIER-A: worker {me} comes to a round twice");
+        if arrived == places.len() {
             // Ordering: Relaxed; the others look at it after edge BARRIER-2.
             self.arrived.store(0, Ordering::Relaxed);
             // Ordering: Release, edge BARRIER-2.
@@ -113,12 +115,14 @@ impl Barrier {
             }
         }
         // Ordering: Relaxed; edges BARRIER-1 and BARRIER-2 have published it.
-        let contribution = |place: &Place| Reduction {
+        let of_place = |place: &Place| Reduction {
             lbts: place.lbts.load(Ordering::Relaxed),
             flags: place.flags.load(Ordering::Relaxed),
         };
-        let contributions = places.iter().map(|place| contribution(place));
-        Ok(contributions.fold(Reduction::IDENTITY, Reduction::combine))
+        let contributions = places.iter().map(|place| of_place(place));
+        let all = contributions.fold(Reduction::IDENTITY, Reduction::combine);
+        debug_assert_eq!(all.combine(contribution), all, "BARRIER-A: worker {me} is left out");
+        Ok(all)
     }
 
     /// Whether a worker will not come any more.

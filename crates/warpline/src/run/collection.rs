@@ -92,6 +92,7 @@ impl<T> Collection<T> {
         append_words(&mut body, [if last { self.parcels + 1 } else { 0 }]);
         let head = body.len();
         for (key, to, message) in outputs {
+            debug_assert!(key.words() < until, "COLLECT-A: {key:?} is not final");
             write_event(&mut body, &self.wire, (&key, to, Some(Io::NonBlocking)), message);
         }
         self.quiet += 1;
@@ -112,6 +113,7 @@ impl<T> Collection<T> {
         ranks: &Ranks<'_>,
         mut take: impl FnMut(Arrival<T>),
     ) -> Result<KeyBound, NetError> {
+        debug_assert_eq!(self.others.len() + 1, ranks.count(), "COLLECT-A: rank 0 collects");
         for (rank, body) in ranks.take_outputs()? {
             let malformed = |error: WireError| NetError::Malformed {
                 from: rank,

@@ -73,6 +73,10 @@ impl Transport for Counted<'_> {
     }
 
     fn send(&self, to: Address, parcel: Parcel) -> Result<(), NetError> {
+        debug_assert!(
+            to.rank != self.rank() && to.port + 1 < self.ports(),
+            "RANK-C: {to:?} is not a worker of another rank, and would not be read"
+        );
         self.inner.send(to, parcel)?;
         // Ordering: Relaxed, see `sent`.
         self.sent[to.rank].fetch_add(1, Ordering::Relaxed);

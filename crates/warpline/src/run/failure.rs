@@ -23,7 +23,7 @@ pub(crate) enum FailureOrder {
 impl FailureOrder {
     /// As words, for other ranks; they compare as failures do. No failure is greater than all.
     pub(crate) fn to_words(this: Option<Self>) -> [u64; 4] {
-        match this {
+        let words = match this {
             Some(Self::Start(lp)) => [0, u64::from(lp.get()), 0, 0],
             Some(Self::Event(key)) => {
                 let [time, step_and_sender, sequence] = key.words();
@@ -31,7 +31,9 @@ impl FailureOrder {
             }
             Some(Self::End) => [2, 0, 0, 0],
             None => [3, 0, 0, 0],
-        }
+        };
+        debug_assert_eq!(Self::from_words(words), Some(this), "other ranks read another failure");
+        words
     }
 
     /// Reads what [`to_words`](Self::to_words) made; `None` if the words cannot come from it.
@@ -94,6 +96,7 @@ impl FirstFailure {
     /// Where the first one happened.
     pub(crate) fn order(&self) -> Option<FailureOrder> {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        debug_assert!(first.is_none() || self.is_known(), "workers would go on after a failure");
         first.as_ref().map(|(order, _)| *order)
     }
 

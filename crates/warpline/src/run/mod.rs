@@ -11,6 +11,7 @@ mod clocks;
 mod collection;
 mod counted;
 mod failure;
+mod parameters;
 mod progress;
 mod ranks;
 pub(crate) mod station;
@@ -74,11 +75,14 @@ impl<M: Model> Outcome<M> {
             return Self::Failed(FailureOrder::End, model_error(fault, None, settings));
         }
         let mut digest = CommitDigest::default();
+        let (ids, count) = (ids.collect::<Vec<_>>(), lps.len());
+        assert!(count <= ids.len(), "CUT-A: {count} LPs have {} numbers", ids.len());
         let add = |(id, lp): (LpId, Lp<M::Lp>)| {
             digest.add_lp(id, lp.core.digest, &lp.core.rng, lp.core.sent);
             (id, lp.state)
         };
-        let lps = ids.zip(lps).map(add).collect();
+        let lps: Vec<_> = ids.into_iter().zip(lps).map(add).collect();
+        debug_assert!(lps.is_sorted_by(|one, next| one.0 < next.0), "CUT-A: LPs lost their order");
         let totals = Totals { digest, ..totals };
         Self::Done(Conclusion { interrupted, last_time, totals, details, lps })
     }
@@ -244,6 +248,7 @@ impl<M: Model> Run<'_, M> {
         let read = |(rank, bytes): (usize, &Vec<u8>)| from_bytes(bytes, rank);
         let endings: Vec<Ending> =
             endings.iter().enumerate().map(read).collect::<Result<_, _>>()?;
+        debug_assert_eq!(endings.len(), self.ranks.count(), "RANK-A: a rank has not concluded");
         let alerted = endings.iter().enumerate().filter(|(_, ending)| ending.has_alerted);
         self.ranks.await_alerts(alerted.map(|(rank, _)| rank))?;
         let me = self.ranks.me();
@@ -277,6 +282,12 @@ impl<M: Model> Run<'_, M> {
             self.reduce_across(&share, lps, end_time)?
         };
         let Some((total, output)) = all else { return Ok(None) };
+        let &Totals { committed_events, processed_events, rolled_back_events, .. } = &total.totals;
+        assert_eq!(
+            processed_events,
+            committed_events + rolled_back_events,
+            "A8: an event that was handled is neither committed nor undone, or both"
+        );
         details.counters.iter_mut().zip(total.counters).for_each(|(mine, all)| mine.1 = all);
         let topology = Topology::of_process();
         details.remarks.extend(station::remark(&self.settings, &details.counters, &topology));
@@ -339,6 +350,7 @@ impl<M: Model> Run<'_, M> {
         wires: &Wires<M>,
         all: &[Vec<u8>],
     ) -> Result<(Share, M::Output), RunError> {
+        debug_assert_eq!(all.len(), self.ranks.count(), "RANK-A: a rank has not taken part");
         let mut total = Share::default();
         let mut summaries = Vec::new();
         for (rank, bytes) in all.iter().enumerate() {
@@ -359,6 +371,10 @@ impl<M: Model> Run<'_, M> {
 fn in_order(lps: Vec<LpId>) -> Vec<usize> {
     let mut places: Vec<_> = (0..lps.len()).collect();
     places.sort_unstable_by_key(|&place| lps[place]);
+    debug_assert!(
+        places.is_sorted_by(|&one, &next| lps[one] < lps[next]),
+        "RANK-A: two ranks have taken one LP apart"
+    );
     places
 }
 
@@ -405,6 +421,10 @@ fn read_share<M: Model>(
 
 impl Share {
     fn add(&mut self, other: &Self) {
+        debug_assert!(
+            self.counters.is_empty() || self.counters.len() == other.counters.len(),
+            "RANK-A: ranks count different things"
+        );
         self.totals.add(&other.totals);
         self.counters.resize(other.counters.len(), 0);
         self.counters.iter_mut().zip(&other.counters).for_each(|(mine, more)| *mine += more);

@@ -22,8 +22,6 @@
 use std::{
     any::type_name,
     collections::{BTreeMap, VecDeque},
-    fmt::{self, Write as _},
-    hash::{DefaultHasher, Hasher as _},
     ops::Range,
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -34,6 +32,7 @@ use warpline_net::{Address, Malformed, NetError, Parcel, Received, Transport};
 
 use super::{
     counted::{Counted, SPINS, YIELDS},
+    parameters::Parameters,
     threads,
 };
 use crate::{ConfigError, RunError, settings::Parallel, timeline::Timeline};
@@ -88,7 +87,9 @@ impl<'t> Ranks<'t> {
     }
 
     pub(crate) fn of(transport: &'t dyn Transport) -> Self {
-        let network = (transport.ranks() > 1).then(|| Counted::new(transport));
+        let (me, ranks) = (transport.rank(), transport.ranks());
+        assert!(me < ranks, "a network of {ranks} ranks has no rank {me}");
+        let network = (ranks > 1).then(|| Counted::new(transport));
         Self { network, control: Mutex::default(), timeline: None, in_process: 1 }
     }
 
@@ -138,6 +139,7 @@ impl<'t> Ranks<'t> {
     }
 
     fn control_port(transport: &dyn Transport) -> usize {
+        debug_assert!(transport.ports() > 0, "ranks have no port to talk at");
         transport.ports() - 1
     }
 
@@ -242,6 +244,7 @@ impl<'t> Ranks<'t> {
 
     /// Sends I/O events to rank 0, in this form: see `collection`.
     pub(super) fn send_output(&self, body: &[u8]) -> Result<(), NetError> {
+        debug_assert!(self.me() > 0, "COLLECT-A: rank 0 ships I/O events to itself");
         self.control().outputs_sent += 1;
         self.send_control(0, OUTPUT, body)
     }
@@ -267,6 +270,7 @@ impl<'t> Ranks<'t> {
         let Some(transport) = self.control_transport() else { return Ok(()) };
         self.control().wait(transport, |control| {
             let received = control.outputs_received.get(&from).copied().unwrap_or_default();
+            debug_assert!(received <= sent, "RANK-C: {received} of {sent} parcels of rank {from}");
             (received >= sent).then_some(Ok(()))
         })
     }
@@ -325,6 +329,10 @@ impl<'t> Ranks<'t> {
     /// Sends a message of this module to a rank.
     pub(super) fn send_control(&self, rank: usize, kind: u16, body: &[u8]) -> Result<(), NetError> {
         let Some(transport) = self.control_transport() else { return Ok(()) };
+        debug_assert!(
+            rank < transport.ranks() && rank != transport.rank(),
+            "RANK-A: a message of kind {kind} for rank {rank}"
+        );
         let port = Self::control_port(transport);
         transport.send(Address { rank, port }, Parcel::with_body(kind, port, body))
     }
@@ -332,6 +340,7 @@ impl<'t> Ranks<'t> {
     /// Waits for the next message of a rank, which must be of this kind.
     pub(super) fn next_of(&self, rank: usize, kind: u16) -> Result<Vec<u8>, NetError> {
         let Some(transport) = self.control_transport() else { return Ok(Vec::new()) };
+        debug_assert!(rank != transport.rank(), "RANK-A: rank {rank} would wait for itself");
         self.control().wait(transport, |control| {
             let place = control.early.iter().position(|received| received.from == rank)?;
             let received = control.early.remove(place)?;
@@ -359,50 +368,6 @@ impl<'t> Ranks<'t> {
     }
 }
 
-/// The parameters of a model for comparison: the text, or, if that is long, a hash of it.
-#[derive(Debug, Default)]
-struct Parameters {
-    text: String,
-    /// Of the whole text.
-    hash: DefaultHasher,
-    len: usize,
-}
-
-impl Parameters {
-    /// Longer text is not for people.
-    const TEXT_MAX: usize = 1_000;
-
-    fn of(parameters: &dyn fmt::Debug) -> Self {
-        let mut this = Self::default();
-        // Only a `Debug` of the model could be what fails; what it has written is compared.
-        let _ = write!(this, "{parameters:?}");
-        this
-    }
-}
-
-impl fmt::Write for Parameters {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.hash.write(text.as_bytes());
-        self.len += text.len();
-        if self.len <= Self::TEXT_MAX {
-            self.text.push_str(text);
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Parameters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.text[..], self.len) {
-            ("()", _) => Ok(()),
-            (text, len) if len <= Self::TEXT_MAX => write!(f, ", {text}"),
-            (_, len) => {
-                write!(f, ", parameters of {len} bytes with the hash {:016x}", self.hash.finish())
-            }
-        }
-    }
-}
-
 impl Control {
     /// Takes in the next message that has arrived; says whether there was one.
     fn take_in(&mut self, transport: &dyn Transport) -> Result<bool, NetError> {
@@ -415,7 +380,11 @@ impl Control {
         let kinds = [GATHER, SHARE, ALERT, DISMISSAL, OUTPUT, CLOCK];
         let read = expect(&received.bytes, received.from, &kinds);
         match read.inspect_err(|error| self.unreadable = Some(error.clone()))? {
-            (ALERT, _) => self.alerts.push(received.from),
+            (ALERT, _) => {
+                let is_new = !self.alerts.contains(&received.from);
+                debug_assert!(is_new, "RANK-C: an alert of an earlier run");
+                self.alerts.push(received.from);
+            }
             (OUTPUT, _) => {
                 *self.outputs_received.entry(received.from).or_default() += 1;
                 self.outputs.push_back(received);

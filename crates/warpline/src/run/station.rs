@@ -18,6 +18,7 @@ use crate::{
 impl Ranks<'_> {
     /// The same where this number of ranks are threads of this process.
     pub(crate) const fn sharing_cores(mut self, ranks: usize) -> Self {
+        assert!(ranks > 0, "this rank is one of them");
         self.in_process = ranks;
         self
     }
@@ -67,6 +68,7 @@ impl Station {
     /// worker of this thread gets another one. From now on, the thread allocates as a program
     /// without heaps does.
     pub(crate) fn give_home(&mut self) -> Option<Home> {
+        debug_assert!(!self.gives || self.home.is_none(), "a heap has two workers");
         self.route = None;
         let another = || if self.gives { Home::of_worker(self.node) } else { None };
         let home = self.home.take().or_else(another);
@@ -86,6 +88,10 @@ impl Station {
 
     /// Leaves the station; says where the memory lies that was taken.
     pub(crate) fn leave(self) -> Option<Residency> {
+        debug_assert!(
+            self.route.is_none() || self.home.is_some(),
+            "the thread is in a heap that it has given away"
+        );
         drop(self.route);
         self.home.as_ref().map(Home::residency)
     }
@@ -110,6 +116,7 @@ pub(crate) fn counters(
     stations: impl Iterator<Item = Option<Residency>>,
 ) -> impl Iterator<Item = (&'static str, u64)> {
     stations.flatten().reduce(Residency::plus).into_iter().flat_map(|all| {
+        debug_assert!(all.pages_at_home <= all.pages, "more pages are at home than there are");
         [
             (PAGES, all.pages),
             (AT_HOME, all.pages_at_home),

@@ -40,10 +40,11 @@ fn take_apart<M: Model, R>(
     settings: &Parallel<'_>,
     consume: impl FnOnce(&mut dyn Iterator<Item = (LpId, Summary<M>)>) -> R,
 ) -> Result<R, RunError> {
-    let mut current = None;
+    let (mut current, mut last) = (None, None);
     let outcome = panics::catch(|| {
         consume(&mut lps.map(|(id, lp)| {
-            current = Some(id);
+            debug_assert!(last < Some(id), "A2: {id} is taken apart after {last:?}");
+            (current, last) = (Some(id), Some(id));
             let summary = lp.finish(model, end_time);
             current = None;
             (id, summary)

@@ -46,7 +46,14 @@ pub(crate) fn at_once<R: Send>(
         let result = work(me, watch);
         results.lock().unwrap_or_else(PoisonError::into_inner)[me] = Some(result);
     });
-    results.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect()
+    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let results: Vec<R> = results.into_iter().flatten().collect();
+    assert!(
+        results.len() == workers || failure.is_known(),
+        "{} of {workers} workers have left a result",
+        results.len()
+    );
+    results
 }
 
 /// Does so without the type of the results: compiled once, and not for each model and engine.

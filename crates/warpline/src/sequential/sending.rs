@@ -77,6 +77,7 @@ impl<T, B: Buffer<T>, S: PendingSet<Event<B>>> Sink<T> for Sender<B, S> {
             }
             self.peak += 1;
         }
+        debug_assert!(self.peak <= self.peak_max, "more events are pending than may be");
         let message = B::store(message, &mut self.spares);
         if const { needs_drop::<T>() } && !self.heap.charge(&message, self.pending.len() + 1) {
             Sink::<T>::halt(self, Halt::OutOfBuffers);

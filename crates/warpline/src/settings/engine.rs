@@ -133,7 +133,7 @@ impl Default for Engine {
 /// The engine with its default settings.
 impl From<EngineKind> for Engine {
     fn from(kind: EngineKind) -> Self {
-        match kind {
+        let engine: Self = match kind {
             EngineKind::Auto => Auto::default().into(),
             EngineKind::Sequential => Sequential::default().into(),
             EngineKind::Conservative => Conservative::default().into(),
@@ -142,7 +142,9 @@ impl From<EngineKind> for Engine {
             EngineKind::ReverseCheck => ReverseCheck.into(),
             EngineKind::Profile => Profile::default().into(),
             EngineKind::Intervals => Intervals::default().into(),
-        }
+        };
+        debug_assert_eq!(engine.kind(), kind, "A16: a name stands for another engine");
+        engine
     }
 }
 

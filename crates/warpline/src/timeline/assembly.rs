@@ -242,6 +242,8 @@ fn track_of(
             Kind::Sample(gauge) => samples.push(Sample { at, gauge, value: time }),
         }
     }
+    debug_assert!(open.is_empty(), "SPAN-D: a span of worker {worker} has no end");
+    debug_assert!(samples.is_sorted_by_key(|sample| sample.at), "SPAN-D: samples go back");
     Track { rank, worker, spans, samples }
 }
 

@@ -238,7 +238,8 @@ impl Drop for LentRecorder {
     fn drop(&mut self) {
         let mut recorder = Box::new(self.recorder.take());
         recorder.close();
-        self.timeline.state().recorders.insert(recorder.place(), recorder);
+        let other = self.timeline.state().recorders.insert(recorder.place(), recorder);
+        debug_assert!(other.is_none(), "two workers have recorded as one");
     }
 }
 
@@ -335,7 +336,12 @@ impl Timeline {
 
     /// Notes where the clocks of other ranks are, in their order.
     pub(crate) fn note_meetings(&self, meetings: Vec<Meeting>) {
-        self.state().meetings.push(meetings);
+        let all = &mut self.state().meetings;
+        debug_assert!(
+            all.iter().all(|others| others.len() == meetings.len()),
+            "the clock of a rank was not looked at"
+        );
+        all.push(meetings);
     }
 
     /// Takes what the workers have recorded, for another rank.
@@ -347,8 +353,11 @@ impl Timeline {
     /// Adds what the workers of another rank have recorded.
     pub(crate) fn add_tapes(&self, tapes: Vec<Tape>) {
         let State { clock, recorders, .. } = &mut *self.state();
-        let recorder = |tape| Box::new(Recorder::of_tape(*clock, tape));
-        recorders.extend(tapes.into_iter().map(recorder).map(|one| (one.place(), one)));
+        for tape in tapes {
+            let recorder = Box::new(Recorder::of_tape(*clock, tape));
+            let other = recorders.insert(recorder.place(), recorder);
+            debug_assert!(other.is_none(), "two ranks have recorded as one");
+        }
     }
 
     /// The recorder of a worker, which has it until it ends.

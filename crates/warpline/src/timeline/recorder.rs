@@ -130,6 +130,7 @@ impl Recorder {
     /// With room for this number of records. Memory is taken as it is needed: a page that is
     /// touched for the first time takes as long as a batch.
     pub(super) fn new(clock: Clock, place: (usize, usize), room: usize) -> Self {
+        debug_assert!(place.1 >> (u64::BITS - STAMP_BITS) == 0, "no stamp has worker {}", place.1);
         Self {
             clock,
             place,
@@ -219,6 +220,7 @@ impl Recorder {
     /// A phase begins within another that has just begun.
     pub(crate) fn begin_at_once(&mut self, phase: Phase) {
         self.accept();
+        debug_assert!(self.depth > 0, "SPAN-D: the clock was not looked at for {phase:?}");
         self.open(self.now, phase, NO_LP, f64::NAN);
     }
 
@@ -235,6 +237,7 @@ impl Recorder {
     /// before was about this number of events, up to the virtual time `time`.
     pub(crate) fn change(&mut self, events: u64, time: f64, next: Phase) {
         self.end_last(events, time);
+        debug_assert_eq!(self.depth, 0, "SPAN-A: a phase goes on while the next one begins");
         self.open(self.now, next, NO_LP, f64::NAN);
     }
 
@@ -309,6 +312,7 @@ impl Recorder {
 
     fn end_waiting(&mut self, at: u64) {
         if std::mem::take(&mut self.is_waiting) {
+            debug_assert_eq!(self.depth, 1, "SPAN-A: the worker did something while it waited");
             self.close_one(at, 0, f64::NAN);
         }
     }
@@ -367,6 +371,10 @@ impl Recorder {
 
     fn note(&mut self, kind: Kind, number: u64, time: f64, lp: u32) {
         self.accept();
+        debug_assert!(
+            self.depth > 0 || matches!(kind, Kind::Annihilated | Kind::Sample(_)),
+            "SPAN-B: no span is open for the arrow of {kind:?}"
+        );
         self.push(Record { at: self.now, number, time, lp, kind });
     }
 
@@ -416,6 +424,7 @@ impl Recorder {
             self.left_out += rest.iter().filter(|record| record.counts()).count() as u64;
             self.skips |= self.depth > 0;
         }
+        debug_assert!(self.records.len() <= most, "SPAN-C: no room was made");
     }
 
     fn has_several_slices(&self) -> bool {
