@@ -154,6 +154,10 @@ fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
     let committed = results.iter().map(|worker| worker.committed).sum();
     let peak: u64 = results.iter().map(|worker| worker.peak).sum();
     let rounds = results.iter().map(|worker| worker.rounds).max().unwrap_or_default();
+    debug_assert!(
+        results.iter().all(|one| (one.ended, one.rounds) == (results[0].ended, rounds)),
+        "BARRIER-A: the workers do not agree on how the run ends"
+    );
     let last_time = results.iter().map(|worker| worker.last_time).max().unwrap_or_default();
     let parts = results.into_iter().map(|worker| Cut { lps: worker.lps, pending: worker.left });
     Ok(Leg {

@@ -71,6 +71,7 @@ impl MemoryBudget {
         debug_assert!(taken >= less, "{less} of {taken} bytes released");
         if owned > 0 {
             let before = self.owned.fetch_sub(owned, Ordering::Relaxed);
+            debug_assert!(before >= owned, "{owned} of {before} bytes of messages released");
             self.owned_peak.fetch_max(before, Ordering::Relaxed);
             self.taken_peak.fetch_max(taken, Ordering::Relaxed);
         }
@@ -83,6 +84,8 @@ impl MemoryBudget {
             Some(_) => {
                 // A leg may end before it releases anything.
                 let now = self.owned.load(Ordering::Relaxed);
+                let taken = self.taken.load(Ordering::Relaxed);
+                debug_assert!(now <= taken, "messages own {now} of the {taken} bytes taken");
                 let peak = self.owned_peak.load(Ordering::Relaxed).max(now);
                 HeapMemory::counted(needs_drop::<Message<M>>(), peak)
             }

@@ -111,7 +111,9 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for Alone<'_, M> {
         task: Task<M, B>,
         watch: &mut Watch<'_>,
     ) -> Result<Leg<M, Event<B>>, Failure> {
-        let Task { candidate: Candidate { workers, .. }, placement, pin, cut, loads, .. } = task;
+        let Task { candidate, placement, pin, cut, loads, .. } = task;
+        let Candidate { engine, workers } = candidate;
+        debug_assert_eq!(engine, EngineKind::Conservative, "A16: a candidate is named so");
         let settings = self.settings;
         let engine = Conservative { workers, placement, pin, ..settings.engine.clone() };
         let &Run { model, ranks, started, .. } = self.run;

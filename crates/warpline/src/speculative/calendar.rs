@@ -66,6 +66,7 @@ impl<B> Calendar<B> {
 
     #[inline]
     fn index(&self, slot: u64, tile: usize) -> usize {
+        debug_assert!(tile < self.tiles, "SLOT-A: tile {tile} is in the next slot");
         (slot % SLOTS) as usize * self.tiles + tile
     }
 
@@ -213,6 +214,7 @@ impl<B> Calendar<B> {
             // The last one is empty.
             self.buckets.move_aside_to(list, &mut events);
         }
+        debug_assert_eq!(self.len, self.iter().count() as u64, "SPEC-D: an event is not counted");
     }
 
     /// Moves all events to `pending`, and begins anew.

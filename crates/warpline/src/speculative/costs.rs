@@ -52,6 +52,14 @@ impl Part {
     }
 }
 
+const _: () = {
+    let mut index = 0;
+    while index < Part::ALL.len() {
+        assert!(Part::ALL[index] as usize == index, "costs have the name of another part");
+        index += 1;
+    }
+};
+
 /// Where the time of one worker went.
 #[derive(Debug)]
 pub(super) struct Costs {

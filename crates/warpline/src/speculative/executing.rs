@@ -45,6 +45,7 @@ pub(super) fn execute<'e, M: Model, B: Buffer<Message<M>> + 'e>(
     outputs: &mut Vec<Event<B>>,
     executed: &mut Executed,
 ) {
+    debug_assert!(sender.self_sent.is_empty(), "SPEC-A: another LP has sent that to itself");
     for event in events {
         while let Some(own) = sender.self_sent.pop_if(|own| own.key < event.key) {
             handle_own(lp, own, sender, outputs, executed);

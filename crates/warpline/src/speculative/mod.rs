@@ -135,7 +135,8 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for Alone<'_, M> {
         task: Task<M, B>,
         watch: &mut Watch<'_>,
     ) -> Result<Leg<M, PlainEvent<B>>, Failure> {
-        let Task { candidate: Candidate { workers, .. }, number, .. } = task;
+        let Task { candidate: Candidate { engine, workers }, number, .. } = task;
+        debug_assert_eq!(engine, EngineKind::Speculative, "A16: a candidate is named so");
         let Task { placement, pin, cut, loads, .. } = task;
         let settings = self.settings;
         let engine = Speculative { workers, placement, pin, ..settings.engine.clone() };
@@ -222,6 +223,10 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     monitor.resume_panic();
     worker.sampler.hand_in(shared.directory.lps_of(me));
     let Worker { lps, left, pending, is_interrupted, tally, costs, control, .. } = worker;
+    debug_assert!(
+        pending.iter().all(|event| !event.is_anti()),
+        "SPEC-C: an anti-message is left, and so is its event"
+    );
     let pending = pending.into_iter().filter_map(Event::into_plain).collect();
     let width = control.map(|control| FoundWidth {
         workers: shared.workers(),
@@ -271,6 +276,11 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
     let left: u64 = results.iter().map(|worker| worker.left).sum();
     let parts = results.into_iter().map(|worker| Cut { lps: worker.lps, pending: worker.pending });
     let cut = Cut::unite(&shared.directory, parts.collect());
+    debug_assert!(
+        !interrupted || cut.pending.len() as u64 == left,
+        "CUT-A: {} of {left} events are handed over",
+        cut.pending.len()
+    );
     let sent: u64 = cut.lps.iter().map(|lp| lp.core.sent).sum();
     assert_eq!(sent, all_committed + left, "SPEC-D: events were lost or doubled");
     Ok((Leg { interrupted, last_time, totals, details, cut }, width))

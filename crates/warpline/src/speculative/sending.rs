@@ -219,6 +219,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     #[inline]
     fn send_away(&mut self, worker: usize, event: Event<B>) {
         debug_assert_ne!(worker, self.me, "a worker has no ring to itself");
+        debug_assert!(self.to[worker].is_some(), "SPEC-D: an event for no worker is lost");
         self.sent[self.executing.index()] += 1;
         if let Some(ring) = &mut self.to[worker]
             && let Err(event) = ring.push(event)
@@ -300,6 +301,14 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
         first: u64,
         is_valid: Option<impl Fn(&Event<B>) -> bool>,
     ) {
+        debug_assert!(
+            self.late.iter().all(Vec::is_empty),
+            "REGRID-A: late events have outlived their window"
+        );
+        debug_assert!(
+            self.self_sent.is_empty() && self.collected.is_empty(),
+            "REGRID-A: an LP was left in the middle of its events"
+        );
         (self.grid, self.sent, self.received) = (grid, [0; 2], [0; 2]);
         self.set_border(first);
         let (shared, own) = (self.shared, self.own);

@@ -271,6 +271,10 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
         self.has_outputs.store(!all.is_empty(), Ordering::Relaxed);
         due.sort_unstable_by_key(|event| event.key);
         debug_assert!(due.iter().all(|event| !event.is_anti()), "a canceled event is written");
+        debug_assert!(
+            due.is_sorted_by(|one, next| one.key < next.key),
+            "SPEC-D: an I/O event is committed twice"
+        );
         due
     }
 
@@ -332,6 +336,7 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
     pub(super) fn refund(&self, owned: u64) {
         if owned > 0 {
             let before = self.owned.fetch_sub(owned, Ordering::Relaxed);
+            debug_assert!(before >= owned, "{owned} of {before} bytes of messages are dropped");
             self.owned_peak.fetch_max(before, Ordering::Relaxed);
         }
     }

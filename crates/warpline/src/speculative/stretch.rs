@@ -106,12 +106,14 @@ impl<'s, 'm, M: Model, B: Buffer<Message<M>>> Stretch<'s, 'm, M, B> {
 
     fn handle(&mut self, event: Event<B>) {
         let Event { key, to, io, message, .. } = event;
+        debug_assert!(message.is_some(), "SPEC-C: what cancels {key:?} has outlived its window");
         let Some(message) = message else { return };
         let shared = self.shared;
         let place = shared.place(to);
         let lp = &mut self.cuts[place.worker.index()].lps[place.index as usize];
         let Lp { state, core: Core { rng, sent, digest } } = lp;
         let context = &mut self.sender.error_context;
+        debug_assert!(context.event.is_none_or(|last| last < key), "SEQ-A: {key:?} comes too late");
         (context.lp, context.event) = (Some(to), Some(key));
         let (model, cause) = (shared.model, Cause::event(&key, to));
         let mut cx = Handling { cause, rng, sent, sink: &mut self.sender };

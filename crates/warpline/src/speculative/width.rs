@@ -77,6 +77,7 @@ pub(crate) struct FoundWidth {
 impl FoundWidth {
     /// A base width for this number of workers; with the control, if that is for as many.
     pub(super) fn resume(self, workers: usize) -> (f64, Option<WidthControl>) {
+        debug_assert!(self.base > 0.0, "windows of no width: {self:?}");
         if self.workers == workers {
             (self.base, Some(self.control.resumed()))
         } else {
@@ -103,6 +104,10 @@ impl FoundWidths {
 
     /// Keeps what a leg of a candidate has found.
     pub(crate) fn keep(&mut self, candidate: usize, width: Option<FoundWidth>) {
+        debug_assert!(
+            self.0.iter().all(|(number, _)| *number != candidate),
+            "two widths of candidate {candidate}"
+        );
         self.0.extend(width.map(|width| (candidate, width)));
     }
 }
@@ -221,10 +226,12 @@ impl WidthControl {
     pub(super) fn choose_grid(&mut self) -> u64 {
         // What is measured across a regrid is not what windows cost.
         self.began = None;
-        self.slots().unwrap_or_else(|| {
+        let slots = self.slots().unwrap_or_else(|| {
             self.exponent = (self.level >> 1) - 1;
             2 + u64::from(self.level & 1 == 1)
-        })
+        });
+        debug_assert_eq!(self.slots(), Some(slots), "windows do not fit the grid of {self:?}");
+        slots
     }
 
     fn go_to(&mut self, level: i32) {

@@ -4,7 +4,7 @@
 //! and a record for each LP. There is no log of what was sent: an LP that is rolled back handles
 //! its old events again to find out ([`rollback`](super::rollback)).
 
-use warpline_core::{EventKey, LogicalProcess, VirtualTime};
+use warpline_core::{EventKey, Io, LogicalProcess, VirtualTime};
 
 use super::{event::Event, executing::Executed};
 use crate::{
@@ -261,6 +261,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
         let added = self.added.iter_mut().map(|added| &mut added.event);
         for event in self.log.iter_mut().chain(added) {
             if event.io.is_some() && !event.is_anti() {
+                debug_assert_eq!(event.io, Some(Io::NonBlocking), "REGRID-A: {:?}", event.key);
                 let message = event.message.take();
                 outputs.push(Event { message, ..*event });
             }

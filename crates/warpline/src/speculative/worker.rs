@@ -434,6 +434,8 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             "REGRID-A: window {} is committed, and an LP has stopped in it",
             window.number
         );
+        debug_assert_eq!(window.number, self.oldest, "WORD-B: another window is committed");
+        debug_assert_eq!(window.order.len(), window.log.len(), "SPEC-A: an event has no LP");
         let (number, end) = (window.number, window.end);
         self.tally.windows += 1;
         let held = self.sender.calendar.len() + window.len();

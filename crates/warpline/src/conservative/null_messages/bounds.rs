@@ -87,6 +87,7 @@ where
         }
         *bound = reached;
         let node = plan.topology().to(edge);
+        debug_assert_eq!(plan.worker_of(node), self.me, "CMB-A: a channel of another worker");
         let local = self.shared.local_of(node);
         // While another edge has the least bound, the EIT stays as it is.
         if self.lps[local].lowest == Some(edge) {

@@ -133,12 +133,30 @@ where
             self.detection.decision.is_none(),
             "a worker reports while a decision waits for it"
         );
+        self.check();
         let counts = [self.send_buffer.count, self.tally.committed, self.tally.pending];
         let failure = self.shared.common.failure.order().unwrap_or(FailureOrder::End);
         let report = Report { least: self.least(), failure, stops: self.is_stopping(), counts };
         // The first worker of the rank writes them after the decision.
         self.shared.common.lock_outputs().append(&mut self.outputs);
         self.graph.send_control(0, report.to_words());
+    }
+
+    /// While the graph is frozen: what was counted is what is there. In a release build, this is
+    /// nothing.
+    fn check(&self) {
+        if !cfg!(debug_assertions) || self.shared.common.failure.is_known() {
+            return;
+        }
+        let waiting = self.lps.iter().map(|lp| lp.pending.len() + lp.outbox.len());
+        debug_assert_eq!(waiting.sum::<usize>() as u64, self.tally.pending, "CMB-D: miscounted");
+        let in_review = self.lps.iter().filter(|lp| lp.is_in_review).count();
+        debug_assert_eq!(in_review, self.review.len(), "an LP is reviewed twice, or never again");
+        let least_bound = |edge| self.channel_bounds[self.shared.plan.place(edge)];
+        debug_assert!(
+            self.lps.iter().all(|lp| lp.lowest.is_none_or(|edge| least_bound(edge) <= lp.eit)),
+            "CMB-A: an LP may handle less than its channels allow"
+        );
     }
 
     /// The least null-message time of all LPs that have anything to do.
@@ -187,7 +205,9 @@ where
             DECISION => self.detection.decision = Some(*words),
             _ => {
                 self.detection.reports.push(Report::from_words(words));
-                if self.detection.reports.len() == self.shared.plan.workers() {
+                let (reports, workers) = (&self.detection.reports, self.shared.plan.workers());
+                debug_assert!(reports.len() <= workers, "a worker reports twice in a freeze");
+                if reports.len() == workers {
                     self.decide();
                 }
             }

@@ -65,6 +65,7 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for SendBuffer<'_, M, B> 
         io: Option<Io>,
         message: impl Source<Message<M>>,
     ) {
+        debug_assert_eq!(self.error_context.lp, Some(key.sender()), "CMB-A: another LP's event");
         let edge = if key.sender() == to { None } else { Some(self.edge(&key, to)) };
         let memory = &self.shared.common.memory;
         let message = self.spares.store(message);

@@ -172,6 +172,11 @@ impl<E: Entry> Calendar<E> {
                 self.blank = later.bucket;
             }
         }
+        debug_assert_eq!(
+            self.occupied[place / 64] >> (place % 64) & 1 == 1,
+            (0..self.tiles).any(|tile| !self.buckets[place * self.tiles + tile].is_empty()),
+            "CAL-A: window {window} has events, and nobody knows; or the other way round"
+        );
         self.occupied[place / 64] &= !(1 << (place % 64));
     }
 

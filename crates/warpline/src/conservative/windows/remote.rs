@@ -118,6 +118,7 @@ impl<M: Model, B: Buffer<Message<M>>> Sender<'_, M, B> {
     ) {
         let Some(remote) = &mut self.remote else { return };
         let to = self.shared.common.directory.place(event.1).worker.index();
+        debug_assert!(window >= self.next_window, "CONS-A: {:?} is due in this window", event.0);
         self.first_sent = self.first_sent.min(window);
         append(&mut remote.outgoing[to], |bytes| {
             write_event(bytes, &remote.ranks.wires.message, event, message)
@@ -268,6 +269,10 @@ impl<'t, M: Model> RankBarrier<'t, M> {
         outputs: &[u8],
         mut idle: impl FnMut() -> Result<bool, NetError>,
     ) -> Result<Option<(RankReduction, Outputs)>, NetError> {
+        debug_assert!(
+            outputs.is_empty() || self.transport.rank() > 0,
+            "rank 0 writes its I/O events itself"
+        );
         for rank in self.others() {
             let outputs = if rank == 0 { outputs } else { &[] };
             let parcel = self.pack(rank, mine, outputs);

@@ -76,7 +76,9 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
             remote.post();
         }
         let sent = std::mem::replace(&mut self.first_sent, u64::MAX);
-        self.calendar.first().map_or(sent, |first| first.min(sent))
+        let first = self.calendar.first().map_or(sent, |first| first.min(sent));
+        debug_assert!(first >= self.next_window, "CONS-B: an event of window {first} is left");
+        first
     }
 
     /// Inserts what other workers of this rank posted before this round of the barrier.

@@ -58,7 +58,9 @@ impl<'m, M: Model, B: Buffer<Message<M>>> Shared<'m, M, B> {
             return Some(0);
         }
         let directory = &self.common.directory;
-        directory.local(directory.place(lp).worker)
+        let worker = directory.local(directory.place(lp).worker);
+        debug_assert!(worker.is_some() || self.ranks.is_some(), "PLACE-A: {lp} is at no worker");
+        worker
     }
 
     /// The place of an LP at its worker.
