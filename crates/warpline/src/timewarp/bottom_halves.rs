@@ -66,6 +66,7 @@ impl BottomHalf {
             return None;
         }
         std::mem::swap(&mut *live, &mut *expired);
+        debug_assert!(live.mail.is_empty(), "HALF-A: mail was not filed, and would be again");
         drop(live);
         Some(expired)
     }
@@ -96,12 +97,21 @@ impl BottomHalves {
         if live.mail.len() == live.mail.capacity() {
             grow(&mut live.mail, mail.lp, memory);
         }
+        debug_assert!(live.mail.len() < live.mail.capacity(), "it would grow in another's memory");
         live.mail.push(mail);
         live.origins.extend(origin);
+        debug_assert!(
+            [0, live.mail.len()].contains(&live.origins.len()),
+            "mail has the origin of another"
+        );
     }
 
     /// All that is in them.
     pub(super) fn all(&self) -> Vec<Event> {
+        debug_assert!(
+            self.0.iter().all(|half| lock(&half.expired).mail.is_empty()),
+            "HALF-A: mail was not filed"
+        );
         self.0.iter().flat_map(|half| lock(&half.live).mail.clone()).collect()
     }
 }
@@ -130,6 +140,7 @@ impl<M: Model> Worker<'_, M> {
         let Some(mut expired) = halves.0[lp as usize].exchange() else { return };
         let List { mail, origins } = &mut *expired;
         for (place, &mail) in mail.iter().enumerate() {
+            debug_assert_eq!(mail.lp, lp, "HALF-A: mail of another LP: {mail:?}");
             if mail.cancels().is_none() {
                 if let Some(&origin) = origins.get(place) {
                     self.sender.note_origin(&mail, origin);

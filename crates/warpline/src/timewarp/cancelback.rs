@@ -134,11 +134,13 @@ impl<M: Model> Worker<'_, M> {
             self.flow.shortage.unsqueezed = self.farthest() - self.gvt.time();
         }
         let shortage = &mut self.flow.shortage;
+        debug_assert!(shortage.unsqueezed >= 0.0, "handled events are before GVT: {shortage:?}");
         if shortage.is_tightest() {
             shortage.hopeless = if advanced { 0 } else { shortage.hopeless + 1 };
         } else {
             shortage.squeezes += 1;
         }
+        debug_assert!(shortage.squeezes <= SQUEEZES, "the tightest squeeze became tighter");
         if self.flow.shortage.squeezes > 1 {
             self.cancel_back();
         }

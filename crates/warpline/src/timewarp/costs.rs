@@ -58,6 +58,14 @@ impl Part {
     }
 }
 
+const _: () = {
+    let mut index = 0;
+    while index < Part::ALL.len() {
+        assert!(Part::ALL[index] as usize == index, "costs have the name of another part");
+        index += 1;
+    }
+};
+
 /// Where the time of one worker went.
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
@@ -133,6 +141,7 @@ impl Costs {
     /// Whether anything is to be done when an event has been sent.
     #[inline]
     pub(super) const fn watches_sends(&self) -> bool {
+        debug_assert!(self.watches_sends == (self.sampling || self.notes_sends), "out of date");
         self.watches_sends
     }
 

@@ -78,6 +78,7 @@ impl<T> Seats<T> {
 impl<T> Crew<T> {
     /// For this number of workers, and no more threads.
     pub(super) fn new(workers: usize, threads: usize) -> Self {
+        assert!((1..=workers).contains(&threads), "{threads} threads for {workers} workers");
         let post = |_| Post {
             has_arrivals: AtomicBool::new(false),
             arrivals: Mutex::default(),
@@ -130,6 +131,11 @@ impl<T> Crew<T> {
             self.give(seats, at_work);
         }
         // Ordering: Relaxed; a worker that is seen late is late. The lock publishes it.
+        debug_assert!(
+            seats.workers.iter().all(|one| self.thread_of(one.0, seats.at_work) == seats.me),
+            "CREW-A: thread {} has another's worker",
+            seats.me
+        );
         let some_come = self.posts[seats.me].has_arrivals.load(Ordering::Relaxed);
         if some_come {
             self.take(seats);
@@ -148,6 +154,7 @@ impl<T> Crew<T> {
     }
 
     fn post(&self, thread: usize, worker: usize, one: T) {
+        debug_assert!(worker > 0, "CREW-B: the first worker leaves the first thread");
         let post = &self.posts[thread];
         let mut arrivals = post.lock();
         arrivals.push((worker, one));
@@ -166,12 +173,17 @@ impl<T> Crew<T> {
             seats.workers.append(&mut arrivals);
         }
         seats.workers.sort_by_key(|(worker, _)| *worker);
+        debug_assert!(seats.workers.is_sorted_by(|a, b| a.0 < b.0), "CREW-A: a worker came twice");
         // Who gave it may have known another number of threads.
         self.give(seats, seats.at_work);
     }
 
     /// Sleeps until a worker comes, or for a while. Called by a thread without workers.
     pub(super) fn sleep(&self, seats: &Seats<T>) {
+        debug_assert!(
+            seats.workers.is_empty(),
+            "GVT waits for the workers of a thread that sleeps"
+        );
         let post = &self.posts[seats.me];
         let arrivals = post.lock();
         if arrivals.is_empty() && !self.is_over() {
@@ -182,7 +194,9 @@ impl<T> Crew<T> {
     /// A worker has ended.
     pub(super) fn end_one(&self) {
         // Ordering: Relaxed; the locks below order it for sleepers, and others look again.
-        if self.ended.fetch_add(1, Ordering::Relaxed) + 1 == self.workers {
+        let ended = self.ended.fetch_add(1, Ordering::Relaxed) + 1;
+        debug_assert!(ended <= self.workers, "CREW-A: a worker has ended twice");
+        if ended == self.workers {
             for post in &self.posts {
                 let _held = post.lock();
                 post.wake.notify_all();

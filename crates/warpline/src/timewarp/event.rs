@@ -69,6 +69,7 @@ impl Event {
 
     /// The anti-message that cancels this event.
     pub(super) const fn anti(self) -> Self {
+        debug_assert!(self.tag & ANTI == 0, "an anti-message is canceled");
         Self { tag: self.tag | ANTI, ..self }
     }
 

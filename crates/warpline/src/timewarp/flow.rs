@@ -327,7 +327,7 @@ impl Flow {
         {
             limit = limit.min(throttled);
         }
-        debug_assert!(!limit.is_nan(), "a limit that no event is below, or all are");
+        debug_assert!(limit <= shared.end, "an event after the end could be handled: {limit}");
         self.limit = limit;
     }
 }
@@ -395,7 +395,12 @@ impl<M: Model> Worker<'_, M> {
 
     /// Those of them that this worker has.
     fn free_here(&self) -> usize {
-        self.buffers.free_count() + self.returned_free()
+        let free = self.buffers.free_count() + self.returned_free();
+        debug_assert!(
+            free <= self.shared.arena.limit() as usize,
+            "ARENA-A: {free} buffers are free"
+        );
+        free
     }
 
     /// N_buf of the paper, for its F_free1 and F_free2: this worker's share of all buffers. (The

@@ -142,7 +142,8 @@ impl<M: Model> Worker<'_, M> {
 
     /// Takes the message of a committed non-blocking I/O event, unless that was done before.
     fn take_output(&mut self, at: u64) {
-        let Record { event, delivered, .. } = &mut self.history[at];
+        let Record { event, delivered, undone, .. } = &mut self.history[at];
+        debug_assert!(!*undone && Bound(event.key.words()) < self.gvt, "{event:?} is not final");
         if !std::mem::replace(delivered, true) {
             let (event, id) = (*event, self.lps[event.lp as usize].id);
             let from = self.sender_of(&event);

@@ -84,7 +84,7 @@ impl Bound {
     /// The greatest bound below a key: GVT there has not reached the key yet.
     pub(crate) const fn before(self) -> Self {
         let [time, step_and_sender, sequence] = self.0;
-        // The last word of a key is not 0.
+        debug_assert!(sequence > 0, "the last word of a key is not 0");
         Self([time, step_and_sender, sequence.saturating_sub(1)])
     }
 
@@ -146,6 +146,10 @@ fn load(words: &[AtomicU64; 4]) -> Outcome {
 impl Gvt {
     /// For the workers of one rank, which is the only one or one of `several_ranks`.
     pub(crate) fn new(workers: usize, several_ranks: bool) -> Self {
+        assert!(
+            (1..=MISSING).contains(&(workers as u64)),
+            "GVT: half of the flag counts the reports of {workers} workers"
+        );
         Self {
             flag: CachePadded::new(AtomicU64::new(0)),
             completed: CachePadded::new(AtomicU64::new(0)),
@@ -160,6 +164,7 @@ impl Gvt {
         // Ordering: Relaxed; nothing is read through it. The exchange fails if it is out of date,
         // and a worker that notices the round loads it again (edges GVT-4 and GVT-2).
         let completed = self.completed.load(Ordering::Relaxed);
+        debug_assert!(completed < MISSING, "GVT: half of the flag numbers the rounds");
         let next = (completed + 1) << ROUND | self.reports.len() as u64;
         // Ordering: Release, edge GVT-4. If the exchange fails, another worker has started
         // the round, and nothing was read.
@@ -182,6 +187,7 @@ impl Gvt {
 
     /// Ends a round in which other ranks have taken part.
     pub(crate) fn publish(&self, outcome: Outcome) {
+        debug_assert!(self.gathered().is_some(), "GVT-5: this rank has not taken part");
         // Ordering: Relaxed; only this worker stores it.
         let round = self.completed.load(Ordering::Relaxed) + 1;
         store(&self.result, outcome);
@@ -218,7 +224,12 @@ impl Participant {
     /// Step 1: whether this worker has to report in this turn.
     #[inline]
     pub(crate) fn notice(&self, gvt: &Gvt) -> bool {
-        let noticed = gvt.running().is_some_and(|round| round != self.reported);
+        let running = gvt.running();
+        debug_assert!(
+            running.is_none_or(|round| [self.reported, self.reported + 1].contains(&round)),
+            "GVT-1: round {running:?} without a report in the one before"
+        );
+        let noticed = running.is_some_and(|round| round != self.reported);
         if noticed {
             // Ordering: SeqCst fence, edges GVT-3 and GVT-4: the inbox is drained after this, and
             // the result of the round before looked for.
@@ -251,6 +262,10 @@ impl Participant {
             let all = gvt.reports.iter().map(|report| load(report));
             let result =
                 all.reduce(|a, b| Outcome { gvt: a.gvt.min(b.gvt), notes: a.notes | b.notes });
+            debug_assert!(
+                result.is_some_and(|all| all.gvt <= outcome.gvt && all.notes & notes == notes),
+                "GVT-1: {result:?} leaves out {outcome:?}"
+            );
             store(&gvt.result, result.unwrap_or(outcome));
             let done = gvt.gathered.as_ref().unwrap_or(&gvt.completed);
             // Ordering: Release, edge GVT-2 or GVT-5.

@@ -111,6 +111,7 @@ impl<M: Model> Worker<'_, M> {
     /// Frees the buffer of an event, and its message.
     #[inline]
     pub(super) fn free(&mut self, event: &Event) {
+        debug_assert!(event.cancels().is_none(), "an anti-message has no buffer of its own");
         let from = self.sender_of(event);
         if const { needs_drop::<Message<M>>() } {
             let bytes = of_message::<M>(self.buffers.get(event.buffer()));

@@ -196,6 +196,10 @@ impl SentLog {
     /// Notes that these messages were taken back. They stay in the log.
     pub(super) fn take_back(&mut self, sends: &Range<u64>) {
         debug_assert!(sends.start <= sends.end, "HIST-B: sends that end before they begin");
+        debug_assert!(
+            sends.is_empty() || self.sent.front() <= sends.start && sends.end <= self.sent.back(),
+            "HIST-C: {sends:?} cannot be taken back any more"
+        );
         self.taken_back += (sends.end - sends.start) as usize;
     }
 
@@ -220,10 +224,12 @@ impl SentLog {
     #[inline]
     pub(super) fn drop_before(&mut self, front: u64) {
         self.sent.drop_before(front);
+        debug_assert!(self.taken_back <= self.sent.len(), "HIST-D: what was taken back has left");
     }
 
     pub(super) fn drop_from(&mut self, back: u64) {
         self.sent.drop_from(back);
+        debug_assert!(self.taken_back <= self.sent.len(), "HIST-D: what was taken back has left");
     }
 }
 
@@ -271,6 +277,7 @@ impl Ring<Record> {
     /// Whether a record is not committed yet. Positions before the front are of committed records.
     #[inline]
     pub(super) const fn is_live(&self, at: u64) -> bool {
+        debug_assert!(at == NONE || at < self.back, "HIST-A: a record that is not there yet");
         at >= self.front && at != NONE
     }
 

@@ -140,6 +140,12 @@ impl<M: Model> IoStage<M> {
         self.used.store(true, Ordering::Relaxed);
         // A handler's panic is caught below, so the queue is never left in between.
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        debug_assert!(
+            outputs.iter().all(|(key, ..)| {
+                (queue.delivered[worker]..until).contains(&Bound(key.words()))
+            }),
+            "an I/O event of worker {worker} is not final, or comes too late"
+        );
         let output = |(key, lp, message)| Output { key, lp, message: Where::Here(message) };
         queue.outputs.extend(outputs.drain(..).map(output).map(Reverse));
         debug_assert!(queue.delivered[worker] <= until, "outputs are told to be due twice");

@@ -85,6 +85,7 @@ impl Load {
     }
 
     pub(super) fn set(&self, events: u64, nanoseconds: f64) {
+        debug_assert!(nanoseconds >= 0.0, "{events} events took {nanoseconds} ns");
         // Ordering: Relaxed, see `get`.
         self.events.store(events, Ordering::Relaxed);
         self.nanoseconds.store(nanoseconds.to_bits(), Ordering::Relaxed);

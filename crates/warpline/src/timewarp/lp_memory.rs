@@ -155,6 +155,7 @@ fn shift_of(lps: usize) -> u32 {
 
 impl<H: Pages> LpMemory<H> {
     fn of(homes: Box<[H]>, shift: u32, lps: usize, settings: &TimeWarp) -> Self {
+        assert!(lps <= homes.len() << shift, "{lps} LPs have {} homes", homes.len());
         let nowhere = |count| (0..count).map(|_| AtomicU32::new(NOWHERE)).collect();
         let daemons = Daemons {
             period: settings.numa.migration_period,
@@ -185,6 +186,7 @@ impl<H: Pages> LpMemory<H> {
     }
 
     const fn home_of(&self, lp: LpId) -> usize {
+        debug_assert!(lp.index() < self.lps, "no LP, and in the last home");
         lp.index() >> self.shift
     }
 
@@ -210,7 +212,12 @@ impl<H: Pages> LpMemory<H> {
         let is_new = || !self.daemons.requested[place].swap(true, Ordering::AcqRel);
         if had_node && node.is_some() && daemons > 0 && is_new() {
             let daemon = mix(place as u64, 0) as usize % daemons;
-            lock(&self.daemons.requests[daemon]).push(Request { home: place, left: 0 });
+            let mut requests = lock(&self.daemons.requests[daemon]);
+            debug_assert!(
+                requests.iter().all(|known| known.home != place),
+                "HOME-B: two requests for home {place}"
+            );
+            requests.push(Request { home: place, left: 0 });
         }
     }
 
@@ -219,6 +226,7 @@ impl<H: Pages> LpMemory<H> {
     fn residency(&self) -> Residency {
         let of_home = |(place, home): (usize, &H)| {
             let found = home.residency();
+            debug_assert!(found.pages_at_home <= found.pages, "HOME-A: {found:?}");
             let first = place << self.shift;
             let sharing = first..(first + (1 << self.shift)).min(self.lps);
             let Some(nodes) = self.lp_nodes.get(sharing) else { return found };
@@ -301,6 +309,9 @@ impl<H: Pages> LpMemory<H> {
             pending += lock(requests).len() as u64;
             left += lock(requests).iter().map(|request| request.left).sum::<u64>();
         }
+        // Ordering: Relaxed, see `serve`.
+        let requested = daemons.requested.iter().filter(|one| one.load(Ordering::Relaxed));
+        debug_assert_eq!(requested.count() as u64, pending, "HOME-B: a request is lost or doubled");
         vec![
             ("segments_realigned", count(&daemons.segments)),
             ("realignments_retried", count(&daemons.retries)),

@@ -37,6 +37,7 @@ impl Manning {
             return None;
         }
         let candidates = Candidate::of(EngineKind::TimeWarp, threads, threads, balance);
+        debug_assert_eq!(candidates[0].workers, threads, "all threads work at first");
         let mut choice = Choice::preferring_the_first(candidates.len());
         let at_random = match balance {
             Balance::Randomly(share) => Some((share, Stream::for_lp(settings.seed, LpId::new(1)))),
@@ -62,6 +63,11 @@ impl Manning {
 
     /// What the report says at the end, if fewer threads did much of the work.
     pub(super) fn remark(&self, committed: u64) -> Option<String> {
+        debug_assert_eq!(
+            self.committed.iter().sum::<u64>(),
+            self.before,
+            "of no number of threads"
+        );
         let mut by_number = self.committed.clone();
         by_number[self.now] += committed - self.before;
         let by_fewer: u64 = by_number[1..].iter().sum();

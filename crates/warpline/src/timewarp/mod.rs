@@ -28,6 +28,7 @@
 //! | [`remote`] | other ranks: remote events, remote anti-messages, GVT across ranks |
 //! | [`ending`] | how a run ends for a worker |
 //! | [`run`](mod@run) | threads, progress, the report |
+//! | [`checks`] | what holds between two turns, in debug builds |
 //! | [`alone`] | a single worker, which is the sequential engine |
 //! | [`shared`] | what the workers of a rank share |
 //! | [`progress`] | what a worker shows, and why it is idle |
@@ -38,6 +39,7 @@ mod alone;
 mod anti_messages;
 mod bottom_halves;
 mod cancelback;
+mod checks;
 mod costs;
 mod crew;
 mod diagnosis;

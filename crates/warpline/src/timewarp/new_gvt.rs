@@ -72,6 +72,7 @@ impl<M: Model> Worker<'_, M> {
         self.flow.on_gvt(self.shared, self.gvt, events, rolled_back);
         self.hold_back();
         self.on_gvt_moves(outcome);
+        self.check_consistency();
         Ok(())
     }
 
@@ -85,8 +86,9 @@ impl<M: Model> Worker<'_, M> {
         );
         self.show(least);
         self.cut_remote();
-        let notes = self.flow.notes() | self.announce_moves();
-        self.sender.gvt.report(&self.shared.gvt, least, notes);
+        let (of_flow, of_moves) = (self.flow.notes(), self.announce_moves());
+        debug_assert_eq!(of_flow & of_moves, 0, "two notes of a report are the same bit");
+        self.sender.gvt.report(&self.shared.gvt, least, of_flow | of_moves);
         self.show_report();
     }
 

@@ -38,6 +38,7 @@ impl<M: Model> Worker<'_, M> {
             }
             handled = handled.max(before + 1);
         }
+        debug_assert!(handled <= batch, "the remote events of a batch may exceed the credit");
         handled
     }
 
@@ -115,6 +116,8 @@ impl<M: Model> Worker<'_, M> {
             "TW-C: {event:?} is below GVT, {:?}",
             self.gvt
         );
+        debug_assert!(event.time() < self.shared.end, "{event:?} is not before the end");
+        debug_assert!(!self.waiting.holds(event.lp), "WAIT-A: the LP of {event:?} waits");
         self.logs_before = self.log_bytes(event.lp);
         let lp = &mut self.lps[event.lp as usize];
         debug_assert!(

@@ -160,6 +160,11 @@ impl<M: Model> Worker<'_, M> {
         let place = self.sender.places[event.key.sender().index()];
         let Address { rank, port } = self.shared.directory.address(place.worker);
         let serial = self.serial_of(event);
+        debug_assert_eq!(
+            serial.is_some(),
+            self.shared.directory.local(place.worker).is_none(),
+            "only events of other ranks have serial numbers: {event:?}"
+        );
         let Some(recorder) = self.recorder() else { return };
         match serial {
             None => recorder.was_sent_in(origin),

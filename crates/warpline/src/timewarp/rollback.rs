@@ -95,6 +95,12 @@ impl<M: Model> Worker<'_, M> {
                 self.cancel();
             }
         }
+        debug_assert!(
+            (self.history.front()..self.history.back())
+                .map(|at| &self.history[at])
+                .all(|record| { record.undone || Bound(record.event.key.words()) < to }),
+            "HIST-A: an event at or after {to:?} was not undone"
+        );
         self.sender.flush();
     }
 
@@ -102,6 +108,7 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn undo_everything(&mut self) {
         self.roll_back_all(self.gvt);
         self.fossil_collect();
+        debug_assert_eq!(self.history.len(), 0, "TW-B: an event is neither committed nor undone");
     }
 
     /// Drops undone records from the back of the log.

@@ -160,6 +160,12 @@ fn work_at_once<M: Model>(
         results.extend(workers);
         decided = decided.or(manning);
     }
+    assert!(
+        results.len() == shared.workers() || shared.failure.is_known(),
+        "CREW-A: {} of {} workers have ended",
+        results.len(),
+        shared.workers()
+    );
     results.sort_by_key(|worker| worker.me);
     (results, decided, counters)
 }
@@ -360,6 +366,10 @@ impl<M: Model> Reporting<'_, M> {
         }
         let interrupted = results.iter().any(|worker| worker.end == End::Interrupted);
         let (gvt, rounds) = results.first().map_or((Bound::ZERO, 0), |w| (w.gvt, w.rounds));
+        assert!(
+            results.iter().all(|worker| (worker.gvt, worker.rounds) == (gvt, rounds)),
+            "GVT-2: the workers end with different results"
+        );
         let mail = self.shared.all_mail();
         total.in_mail = mail.len() as u64;
         total.sent = results.iter().flat_map(|worker| &worker.lps).map(|lp| lp.core.sent).sum();
@@ -369,6 +379,11 @@ impl<M: Model> Reporting<'_, M> {
         let mut lps: Vec<_> = lps.collect();
         // Stable: it takes advantage of what is in order already.
         lps.sort_by_key(|lp| lp.id);
+        assert!(lps.is_sorted_by(|one, next| one.id < next.id), "MOVE-B: an LP is at two workers");
+        assert!(
+            interrupted || lps.len() == self.shared.directory.ids().count(),
+            "MOVE-B: an LP is at no worker"
+        );
         let mut digest = CommitDigest::default();
         for lp in &lps {
             digest.add_lp(lp.id, lp.core.digest, &lp.core.rng, lp.core.sent);

@@ -253,7 +253,7 @@ impl<M: Model> Saving<M> {
         history: &mut Ring<Record>,
         buffers: &mut Buffers<'_, Message<M>>,
     ) -> Result<(), (EventKey, Fault)> {
-        debug_assert!(history.is_live(first), "SAVE-A: record {first} is committed");
+        debug_assert!(history.is_live(first) && first <= lp.last, "SAVE-A: record {first}");
         let mut outcome = Ok(());
         if self.kind == StateSavingKind::Reverse && !cut_off {
             outcome = self.reverse(model, lp, first, history, buffers);
@@ -400,6 +400,7 @@ impl<M: Model> Saving<M> {
                 field.put_contents(contents);
             }
         });
+        debug_assert!(contents.next().is_none(), "a copy has fewer tracked fields than its state");
     }
 
     /// Whether the committed record at the front, `at`, may go, because no rollback will coast from
@@ -439,6 +440,11 @@ impl<M: Model> Saving<M> {
         }
     }
 
+    /// Whether there is a copy with the record at a position.
+    pub(super) fn has_copy(&self, at: u64) -> bool {
+        self.copies[at as usize & (self.copies.len() - 1)].is_some()
+    }
+
     /// Takes out what is saved with the record at a position, which leaves this worker.
     pub(super) fn take(&mut self, at: u64, copied: bool) -> Saved<M::Lp> {
         let place = at as usize & (self.copies.len() - 1);
@@ -458,6 +464,7 @@ impl<M: Model> Saving<M> {
         if self.copies.len() < history.capacity() {
             self.grow(history, at, buffers);
         }
+        debug_assert_eq!(saved.copy.is_some(), history[at].copied, "SAVE-A: record {at}");
         if saved.copy.is_some() {
             let place = at as usize & (self.copies.len() - 1);
             let old = std::mem::replace(&mut self.copies[place], saved.copy);
@@ -474,6 +481,7 @@ impl<M: Model> Saving<M> {
     /// Adds an LP after the last one. Its records are at other positions now, which `position`
     /// finds. None of them counts as released: if they are undone, positions are used again.
     pub(super) fn add_lp(&mut self, copies: SparseCopies, position: impl Fn(u64) -> Option<u64>) {
+        debug_assert_eq!(self.sparse.is_some(), copies.0.is_some(), "SAVE-A: workers differ");
         let (Some(sparse), SparseCopies(Some(copies))) = (&mut self.sparse, copies) else { return };
         let moved = match position(copies.at) {
             Some(at) => Copies { at, released: 0, ..copies },

@@ -101,12 +101,14 @@ impl<'r, M: Model> Sender<'r, M> {
     /// Hands an event to another worker.
     #[inline(always)]
     pub(super) fn post(&mut self, worker: usize, event: Event) {
+        debug_assert!(worker != self.me, "MOVE-C: {event:?} would come after what follows it");
         self.fill_half(event);
         self.write(worker, event, Bound(event.key.words()));
     }
 
     /// Hands an anti-message to another worker. GVT does not reach the event before it has come.
     pub(super) fn post_anti(&mut self, worker: usize, anti: Event) {
+        debug_assert!(worker != self.me, "GVT: {anti:?} cancels an event of this worker");
         self.fill_half(anti);
         self.write(worker, anti, Bound(anti.key.words()).before());
     }
@@ -210,6 +212,7 @@ impl<'r, M: Model> Sender<'r, M> {
     }
 
     fn flush_addressed(&mut self) {
+        debug_assert!(self.least < Bound::NEVER, "GVT-3: mail that GVT does not count");
         for worker in self.addressed.drain(..) {
             if let Some(mut block) = self.open[worker].take() {
                 block.stamp = self.stamp.0;
@@ -223,6 +226,7 @@ impl<'r, M: Model> Sender<'r, M> {
 
     /// Notes where an LP is now.
     pub(super) fn note_place(&mut self, lp: LpId, place: LpPlace) {
+        debug_assert!(place.worker == self.id, "MOVE-B: {lp} is at another worker: {place:?}");
         Arc::make_mut(&mut self.places)[lp.index()] = place;
     }
 

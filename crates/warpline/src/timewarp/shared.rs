@@ -132,6 +132,7 @@ impl<M: Model> Shared<M> {
 
     /// Sets the simulated time barrier, as ordered bits, after this many rounds of GVT.
     pub(super) fn set_barrier(&self, bits: u64, round: u64) {
+        debug_assert!(bits == u64::MAX || f64::from_bits(bits) >= 0.0, "not the bits of a time");
         // Ordering: Relaxed; workers may see it late, it only limits optimism.
         self.barrier.store(bits, Ordering::Relaxed);
         self.tell_barrier(TimeBarrier { round, bits });

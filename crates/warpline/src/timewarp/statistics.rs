@@ -73,6 +73,8 @@ impl Statistics {
 
     /// The counters that a report tells beside its own.
     pub(super) fn counters(&self) -> Vec<(&'static str, u64)> {
+        debug_assert!(self.idle_turns <= self.turns, "a turn was idle and none: {self:?}");
+        debug_assert!(self.cancelbacks <= self.rolled_back, "taken back and not undone: {self:?}");
         vec![
             ("primary_rollbacks", self.primary_rollbacks),
             ("secondary_rollbacks", self.secondary_rollbacks),

@@ -48,6 +48,7 @@ impl Throttle {
     /// A new GVT, with the events that this worker has processed and rolled back since the last
     /// one, and how far GVT has advanced.
     pub(super) fn on_gvt(&mut self, events: u64, rolled_back: u64, advance: f64) {
+        debug_assert!(advance >= 0.0, "GVT went back by {advance}");
         self.events += events;
         self.rolled_back += rolled_back;
         self.advance += advance;
@@ -66,6 +67,7 @@ impl Throttle {
         } else if undone < ROLLED_BACK_MIN && self.held_back {
             self.width *= GROW;
         }
+        debug_assert!(self.width > 0.0, "no event could be handled but that at GVT: {self:?}");
         (self.events, self.rolled_back, self.advance) = (0, 0, 0.0);
         self.held_back = false;
     }

@@ -76,6 +76,10 @@ impl Waiting {
     /// Ends the wait of an LP: hands out all its events, including the one that it waited for.
     pub(super) fn unblock(&mut self, lp: u32, mut sink: impl FnMut(Event)) {
         if let Some(blocked) = self.0.remove(&lp) {
+            debug_assert!(
+                blocked.later.iter().all(|later| later.key >= blocked.event.key),
+                "GVT: an event that is kept comes before the one that its LP waits for"
+            );
             sink(blocked.event);
             blocked.later.into_iter().for_each(sink);
         }
@@ -150,6 +154,7 @@ impl<M: Model> Worker<'_, M> {
 
     /// Sets the time of an LP's last event by its processed list.
     pub(super) fn settle_last_time(&mut self, lp: u32) {
+        debug_assert!(!self.waiting.holds(lp), "an event for an LP that waits would be handled");
         let lp = &mut self.lps[lp as usize];
         let live = self.history.is_live(lp.last);
         // A committed event is below every event that may still come.
@@ -185,7 +190,8 @@ impl<M: Model> Worker<'_, M> {
         }
         self.sender.must_send = Some(most);
         let pending = &mut self.sender.pending;
-        self.waiting.take(&event, |later| pending.insert(later));
+        let waited = self.waiting.take(&event, |later| pending.insert(later));
+        debug_assert!(waited, "WAIT-A: {event:?} is handled and still waited for");
         self.settle_last_time(event.lp);
         self.begin_phase(Phase::BlockingIo);
         let outcome = panics::catch(|| self.handle(event));

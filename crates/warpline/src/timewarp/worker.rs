@@ -165,6 +165,7 @@ impl<'r, M: Model> Worker<'r, M> {
             }
             let (model, buffers, sender, lps) =
                 (self.model, &self.buffers, &mut self.sender, &mut self.lps);
+            debug_assert_eq!(sender.places[id.index()].index as usize, lps.len(), "PLACE-A: {id}");
             if let Some(memory) = sender.memory {
                 memory.follow(id, self.me);
             }
@@ -197,6 +198,10 @@ impl<'r, M: Model> Worker<'r, M> {
                 return Err(End::Failed);
             }
         }
+        debug_assert!(
+            self.flow.is_over() || self.lps.len() == self.shared.directory.lps_of(self.me).len(),
+            "PLACE-A: an LP was not made"
+        );
         self.send_mail(false);
         self.end_phase(0, 0.0);
         Ok(())
@@ -236,6 +241,10 @@ impl<'r, M: Model> Worker<'r, M> {
         self.begin_batch();
         let handled = if self.flow.is_over() { 0 } else { self.process() };
         debug_assert!(!self.handling, "a batch ends within an event");
+        debug_assert!(
+            self.returned <= self.history.len(),
+            "FOSSIL-B: more buffers were returned than there are records"
+        );
         self.end_batch();
         let worked = handled > 0;
         self.statistics.count_turn(worked);

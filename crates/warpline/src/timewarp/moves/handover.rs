@@ -47,6 +47,20 @@ impl<M: Model> Package<M> {
         self.pending.iter().map(|event| Bound(event.key.words())).min().unwrap_or(Bound::NEVER)
     }
 
+    /// All that an LP takes along is there, each part for each record or event.
+    fn check(&self) {
+        debug_assert!(
+            [self.saved.len(), self.positions.len()] == [self.records.len(); 2],
+            "MOVE-B: {} of {} records have what was saved",
+            self.saved.len(),
+            self.records.len()
+        );
+        debug_assert!(
+            [0, self.pending.len()].contains(&self.origins.len()),
+            "an event has the origin of another"
+        );
+    }
+
     /// The events whose messages are in their buffers.
     pub(in crate::timewarp) fn events(&self) -> impl Iterator<Item = &Event> {
         let handled = self.records.iter().filter(|record| !record.delivered);
@@ -82,6 +96,10 @@ enum Fate {
 
 /// The fates of `count` LPs, of which those at `leaving` leave, in descending order.
 fn fates(count: usize, leaving: &[(u32, usize)]) -> Vec<Fate> {
+    debug_assert!(
+        leaving.is_sorted_by(|one, next| one.0 > next.0),
+        "the last LP takes the index of one that leaves: {leaving:?}"
+    );
     let mut now: Vec<u32> = (0..count as u32).collect();
     let mut fates = vec![Fate::Stays(0); count];
     for (package, &(lp, _)) in leaving.iter().enumerate() {
@@ -110,6 +128,7 @@ impl<M: Model> Worker<'_, M> {
             }
         }
         let mut packages: Vec<_> = leaving.iter().map(|&(lp, _)| self.pack(lp)).collect();
+        debug_assert_eq!(self.lps.len() + packages.len(), fates.len(), "MOVE-B: an LP is lost");
         self.trim();
         self.pack_pending(&fates, &mut packages);
         self.prefetched = 0;
@@ -136,6 +155,7 @@ impl<M: Model> Worker<'_, M> {
         let mut positions = Vec::new();
         let mut at = lp.last;
         while self.history.is_live(at) {
+            debug_assert_eq!(self.history[at].event.lp, index, "HIST-A: a record of another LP");
             positions.push(at);
             at = self.history[at].prev;
         }
@@ -186,6 +206,7 @@ impl<M: Model> Worker<'_, M> {
 
     /// Takes in an LP that has come.
     pub(super) fn take_in(&mut self, package: Package<M>) {
+        package.check();
         let Package { mut lp, copies, records, positions, saved, sent, .. } = package;
         let (index, back) = (self.lps.len() as u32, self.history.back());
         let ends = records.iter().skip(1).map(|record| record.sent_from as usize);

@@ -167,6 +167,10 @@ impl<M: Model> SharedMoves<M> {
     }
 
     fn announce(&self, batch: Arc<[Move]>) {
+        debug_assert!(
+            !batch.is_empty() && batch.iter().all(|one| one.to < self.workers()),
+            "MOVE-B: an LP would be at no worker: {batch:?}"
+        );
         *self.batch.lock().unwrap_or_else(PoisonError::into_inner) = batch;
     }
 
@@ -294,6 +298,11 @@ impl<M: Model> Worker<'_, M> {
         if outcome.notes & MOVES != 0
             && let Some(moves) = &self.shared.moves
         {
+            debug_assert!(
+                self.moves.awaited.is_empty(),
+                "MOVE-B: LPs of the batch before are on their way: {:?}",
+                self.moves.awaited
+            );
             let batch = moves.announced();
             let to_me = batch.iter().filter(|one| one.to == self.me);
             self.moves.awaited.extend(to_me.map(|one| (one.lp.get(), Vec::new())));
@@ -310,6 +319,7 @@ impl<M: Model> Worker<'_, M> {
         for &Move { lp, to } in batch.iter().filter(|one| one.to != self.me) {
             let place = &mut places[lp.index()];
             if place.worker == me {
+                debug_assert!((place.index as usize) < self.lps.len(), "MOVE-B: {lp} is not here");
                 leaving.push((place.index, to));
             }
             place.worker = self.shared.directory.global(to);

@@ -149,6 +149,10 @@ impl Planner {
     }
 
     fn announce(&mut self, round: u64, batch: Vec<Move>) -> Decision {
+        debug_assert!(
+            batch.is_sorted_by(|one, next| one.lp < next.lp),
+            "MOVE-B: an LP would move twice: {batch:?}"
+        );
         (self.next, self.stage) = (round + SETTLED, Stage::Begins);
         if batch.is_empty() { (0, None) } else { (MOVES, Some(batch.into())) }
     }
@@ -166,6 +170,10 @@ impl Planner {
     fn share<M: Model>(&mut self, round: u64, moves: &SharedMoves<M>) -> Decision {
         let time = self.pace.time(round);
         let (committed, workers) = (moves.committed(), moves.workers());
+        debug_assert!(
+            self.seen.is_empty() || self.seen.len() == workers,
+            "a worker was not looked at"
+        );
         let since = committed.zip(&self.seen).map(|(now, seen)| (now.0 - seen.0, now.1 - seen.1));
         let events: u64 = since.clone().map(|(events, _)| events).sum();
         let noise = self.pace.noise * (workers as f64 / events.max(1) as f64).sqrt();
@@ -215,6 +223,7 @@ impl Planner {
         let Some(table) = self.balancer.place(measured, workers, noise, time) else {
             return Vec::new();
         };
+        debug_assert_eq!(measured.len(), table.len(), "an LP was measured and has no place");
         let moved = |(lp, (old, &new)): (usize, (&Measured, &u32))| {
             (old.worker != new).then_some(Move { lp: LpId::from_index(lp), to: new as usize })
         };

@@ -104,6 +104,10 @@ impl Exchanged {
     /// The counters that a report tells.
     pub(super) const fn counters(&self) -> [(&'static str, u64); 5] {
         let Self { sent, received, traffic } = self;
+        debug_assert!(
+            sent.anti_messages <= sent.events && received.anti_messages <= received.events,
+            "REMOTE-A: an event is canceled twice, or was never sent"
+        );
         [
             ("remote_events", sent.events),
             ("remote_anti_messages", sent.anti_messages),
@@ -137,6 +141,7 @@ impl<'r, T> Remote<'r, T> {
         ranks: &'r Ranks<'r>,
     ) -> Option<Self> {
         let transport = ranks.transport()?;
+        assert!(me + 1 < transport.ports(), "the last port is for what ranks tell each other");
         Some(Self {
             shared,
             ranks,
@@ -196,6 +201,10 @@ impl<M: Model> Sender<'_, M> {
     #[inline(never)]
     pub(super) fn send_remote(&mut self, to: WorkerId, mail: Event, message: Option<&Message<M>>) {
         let Some(remote) = &mut self.remote else { return no_ranks() };
+        debug_assert!(
+            self.shared.directory.local(to).is_none(),
+            "REMOTE-C: {mail:?} is for a worker of this rank"
+        );
         let (to, color) = (self.shared.directory.address(to), Color::of(self.gvt.reports()));
         remote.outgoing.send(to, color, mail, message);
     }
@@ -292,6 +301,7 @@ impl<'r, M: Model> Worker<'r, M> {
     /// by then all messages have arrived.
     pub(super) fn close(&mut self, end: End) -> Result<(), End> {
         let Some(remote) = &mut self.sender.remote else { return Err(end) };
+        debug_assert!(remote.ending.is_none(), "the run ends as {end:?}, and it has ended before");
         remote.ending = Some(end);
         self.flow.close();
         Ok(())

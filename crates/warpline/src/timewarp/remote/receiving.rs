@@ -226,6 +226,10 @@ impl<M: Model> Worker<'_, M> {
         let filled = has_room.then(|| self.buffers.fill_with(self.me, make)).flatten();
         let Some(buffer) = filled else {
             let is_new = !remote.incoming.arrived.contains_key(&name);
+            debug_assert!(
+                message.payload.is_some(),
+                "REMOTE-A: an anti-message waits for a buffer"
+            );
             remote.incoming.backlog.insert(name, message);
             if !self.flow.is_starved() {
                 let quota = self.quota();

@@ -126,6 +126,7 @@ impl<'r> Rounds<'r> {
         {
             self.own = own;
             let sent = shared.take_sent();
+            debug_assert_eq!(sent[self.me()], 0, "ROUND-A: no rank counts what it sends itself");
             for rank in self.others() {
                 self.send(COUNT, rank, [self.round, sent[rank]])?;
             }
@@ -161,6 +162,10 @@ impl<'r> Rounds<'r> {
     }
 
     fn begin(&mut self, gvt: &Gvt) {
+        debug_assert!(
+            self.phase == Phase::Rest && self.reports.iter().all(Option::is_none),
+            "ROUND-B: a round begins within another: {self:?}"
+        );
         self.round += 1;
         (self.phase, self.requested) = (Phase::Cut, false);
         gvt.start();
@@ -206,6 +211,7 @@ impl<'r> Rounds<'r> {
     }
 
     fn end<T>(&mut self, gvt: &Gvt, shared: &RemoteShared<T>, all: Outcome) {
+        debug_assert_eq!(self.phase, Phase::Reported, "ROUND-B: a result without all reports");
         self.phase = Phase::Rest;
         // A worker that has requested GVT while this round ran looks at the result first.
         shared.clear_request();

@@ -121,6 +121,7 @@ impl<T> RemoteShared<T> {
     /// them.
     pub(super) fn note_sent(&self, sent: &mut [u64]) {
         let mut ledger = self.ledger();
+        debug_assert_eq!(ledger.sent.len(), sent.len(), "ROUND-A: a rank is not counted");
         for (all, mine) in ledger.sent.iter_mut().zip(sent) {
             *all += std::mem::take(mine);
         }
