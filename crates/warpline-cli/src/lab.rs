@@ -19,6 +19,7 @@ use crate::{
     failure::Failure,
     interrupt,
     output::Output,
+    oversubscription,
     progress::{self, Caller, Status},
     values::one_to,
 };
@@ -39,6 +40,9 @@ pub(crate) struct LabArgs {
     /// the number of cores]
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = one_to::<1024>)]
     workers: Vec<usize>,
+    /// Measure more workers than four for each core
+    #[arg(long)]
+    oversubscribe: bool,
     /// Rounds, each with one sample of every point [default: 9, or 2 with --quick]
     #[arg(long, value_name = "N", value_parser = one_to::<1000>)]
     samples: Option<usize>,
@@ -125,7 +129,7 @@ pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
     }
     let files = Files::default().reading("netlist", args.netlist.as_deref());
     files.writing("results", args.results.as_deref()).check()?;
-    refuse_debug_build(args)?;
+    refuse_what_would_mislead(args)?;
     interrupt::keep_report();
     let watch = Bar { quiet: args.quiet, bar: ProgressBar::hidden().into() };
     let index = matches!(args.figure, Choice::All);
@@ -146,7 +150,7 @@ pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
 /// it.
 pub(crate) fn called(args: &LabArgs, caller: Caller<'_>) -> Result<Vec<PathBuf>, Failure> {
     let Choice::One(figure) = args.figure else { unreachable!("the call names one figure") };
-    refuse_debug_build(args)?;
+    refuse_what_would_mislead(args)?;
     // The program of this process is not the command.
     let settings = Settings { over_mpi: None, ..args.settings() };
     let watch = Told { caller, all: Cell::new(0), begun: Cell::new(0) };
@@ -156,7 +160,12 @@ pub(crate) fn called(args: &LabArgs, caller: Caller<'_>) -> Result<Vec<PathBuf>,
     }
 }
 
-fn refuse_debug_build(args: &LabArgs) -> Result<(), Failure> {
+/// Refuses far more workers than cores, and a debug build.
+fn refuse_what_would_mislead(args: &LabArgs) -> Result<(), Failure> {
+    if !args.oversubscribe {
+        let most = args.workers.iter().copied().max().unwrap_or_default();
+        oversubscription::refuse_crowd(1, most)?;
+    }
     if cfg!(debug_assertions) && !args.quick {
         return Err(Failure::Configuration(
             "this is a debug build: build with --release to measure anything, or add --quick to \

@@ -1,7 +1,7 @@
 //! Refuses runs with so many workers that they mostly wait for cores, unless they were asked for.
 //!
-//! `run` and `sweep` call this before anything runs, as commands and from Python. The library takes
-//! any number of workers: its users know what else they do with their cores.
+//! `run`, `sweep`, `bench` and `lab` call this before anything runs, as commands and from Python.
+//! The library takes any number of workers: its users know what else they do with their cores.
 
 use crate::{args::CommonArgs, failure::Failure, reads::PARALLEL, system};
 
@@ -11,11 +11,16 @@ const WORKERS_PER_CORE: usize = 4;
 /// Refuses a run with more workers, on all ranks of this process together, than that. Under
 /// `mpirun` it is about the workers of this process.
 pub(crate) fn refuse(args: &CommonArgs) -> Result<(), Failure> {
-    let (ranks, cores) = (args.ranks.ranks, system::cores());
     // All workers of a rank that take turns are one thread.
     let workers = if args.timewarp.in_turn { 1 } else { args.timewarp.workers() };
     let is_free = args.ranks.oversubscribe || !PARALLEL.contains(&args.kind());
-    if is_free || ranks * workers <= WORKERS_PER_CORE * cores {
+    if is_free { Ok(()) } else { refuse_crowd(args.ranks.ranks, workers) }
+}
+
+/// Refuses so many ranks with so many workers, if they are too many for the cores of this process.
+pub(crate) fn refuse_crowd(ranks: usize, workers: usize) -> Result<(), Failure> {
+    let cores = system::cores();
+    if ranks * workers <= WORKERS_PER_CORE * cores {
         return Ok(());
     }
     Err(Failure::Configuration(format!(

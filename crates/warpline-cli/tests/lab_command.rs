@@ -72,6 +72,9 @@ fn wrong_names_and_numbers_are_refused() {
     refuses(&["fig9"], &["fig9", "possible values"]);
     refuses(&[], &["<FIGURE>"]);
     refuses(&["fig3", "--workers", "0"], &["--workers", "must be 1 or more"]);
+    if std::thread::available_parallelism().is_ok_and(|cores| 4 * cores.get() < 1024) {
+        refuses(&["fig3", "--quick", "--workers", "1,1024"], &["1 x 1024", "--oversubscribe"]);
+    }
     refuses(&["fig3", "--samples", "none"], &["--samples"]);
     refuses(&["fig3", "--payload", "1025"], &["--payload", "at most 1024"]);
 }

@@ -28,6 +28,7 @@ struct Readme;
 pub mod any_model;
 mod auto;
 mod conservative;
+mod crowd;
 mod cut;
 mod engines;
 pub mod error;

@@ -29,7 +29,7 @@ use crate::{
     failure::Failure,
     interrupt,
     output::Output,
-    progress,
+    oversubscription, progress,
     reads::{self, Unread},
     system,
     timewarp_args::Policies,
@@ -70,6 +70,9 @@ pub(crate) struct BenchArgs {
     /// With --ranks: bytes of messages that are sent together, as a list of auto, off and numbers
     #[arg(long, value_name = "BYTES", value_delimiter = ',', default_value = "auto")]
     aggregation: Vec<Aggregation>,
+    /// Measure more workers or ranks than four for each core
+    #[arg(long)]
+    oversubscribe: bool,
     /// Measure the engines also while this number of other processes keep cores busy, as a list;
     /// without a number: one process, on the last core
     #[arg(
@@ -219,6 +222,13 @@ impl BenchArgs {
         self.variants(workload).into_iter().flat_map(of).collect()
     }
 
+    /// Refuses numbers of workers and ranks that are too many for this machine.
+    fn refuse_crowds(&self) -> Result<(), Failure> {
+        let most = |counts: &[usize]| counts.iter().copied().max().unwrap_or_default();
+        let ranks = oversubscription::refuse_crowd(most(&self.ranks), 1);
+        ranks.and_then(|()| oversubscription::refuse_crowd(1, most(&self.workers)))
+    }
+
     /// The flags that were typed and that nothing reads that is measured.
     pub(crate) fn unread(&self, matches: &ArgMatches) -> Result<Vec<Unread>, clap::Error> {
         if self.sends {
@@ -242,6 +252,9 @@ impl BenchArgs {
 
 /// Runs the benchmark and prints its table.
 pub(crate) fn execute(args: &BenchArgs) -> Result<(), Failure> {
+    if !args.oversubscribe {
+        args.refuse_crowds()?;
+    }
     if cfg!(debug_assertions) {
         return Err(Failure::Configuration(
             "this is a debug build: build with --release to measure anything".to_owned(),

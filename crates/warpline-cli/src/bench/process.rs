@@ -41,6 +41,8 @@ pub(super) fn report(
     };
     if let Some((engine, workers)) = engine {
         command.args([format!("--engine={engine}"), format!("--workers={workers}")]);
+        // This process knows whether they are too many.
+        command.arg("--oversubscribe");
         let is_read = |flag: &String| engine == EngineKind::TimeWarp || flag.starts_with("--pin");
         command.args(policies.flags().into_iter().filter(is_read));
     }

@@ -344,6 +344,8 @@ class LabSettings(TypedDict, total=False):
     netlist: str | PathLike[str] | None
     """Netlist that takes the place of the runtime paper's C2670 [default: a generated
     multiplier]"""
+    oversubscribe: bool | None
+    """Measure more workers than four for each core"""
     payload: int | None
     """Bytes that each event of PHOLD carries"""
     quick: bool | None

@@ -10,13 +10,13 @@ use warpline_memory::Residency;
 
 use super::common::Common;
 use crate::{
-    Conservative, Details, Report, RunError, SynchronizationKind, Totals,
+    Conservative, Details, Report, RunError, SynchronizationKind, Totals, crowd,
     cut::{Cut, Leg},
     event::Event,
     handling::Lp,
     monitor::Activity,
     run::{
-        Alarm, Failure, Outcome, ProgressMonitor, Ranks, Run,
+        Alarm, Failure, Outcome, ProgressMonitor, Run,
         station::{self, Station},
         threads,
     },
@@ -72,27 +72,29 @@ pub(super) struct WorkerResult<L, B, C> {
     pub(super) residency: Option<Residency>,
 }
 
-/// Runs a model with algorithm `A`, from its start to its end.
+/// Carries out a run with algorithm `A`, from its start to its end. `settings` are those of the
+/// run, but perhaps with fewer workers.
 pub(super) fn execute<'m, M: Model + 'm, B: Send + 'm, A: Algorithm<'m, M, B>>(
-    model: &'m M,
+    run: &Run<'m, M>,
     settings: &'m Settings<Conservative>,
     watch: &mut Watch<'_>,
-    ranks: &'m Ranks<'m>,
     mode: SynchronizationKind,
 ) -> Result<Option<Report<M::Output>>, RunError> {
-    let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
+    let &Run { model, ranks, .. } = run;
     let make = |wires| {
+        run.settings.validate()?;
         A::make(Common::new(model, settings, ranks, mode, A::EVENT_BYTES, (None, None))?, wires)
     };
     run.carry_out(make, |algorithm: &A, started| {
-        let leg = match leg(algorithm, watch, started) {
+        let mut leg = match leg(algorithm, watch, started) {
             Ok(leg) => leg,
             Err(failure) => return Outcome::failed(failure),
         };
         let common = algorithm.common();
         let end = if leg.interrupted { None } else { VirtualTime::new(common.end).ok() };
         common.monitor(watch, started).observe_end(end.unwrap_or(leg.last_time));
-        Outcome::at_end(leg, common.directory.ids(), &settings.parallel())
+        leg.details.remarks.extend(crowd::remark(run.settings.workers, settings.engine.workers));
+        Outcome::at_end(leg, common.directory.ids(), &run.settings)
     })
 }
 

@@ -27,7 +27,7 @@ use std::time::Instant;
 use warpline_core::{Fault, Model};
 
 use crate::{
-    Conservative, EngineKind, Report, RunError, SynchronizationKind,
+    Conservative, EngineKind, Report, RunError, SynchronizationKind, crowd,
     cut::Leg,
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message, heap_bytes},
     legs::{self, Candidate, Carrier, Task},
@@ -84,19 +84,28 @@ fn run_with<M: Model, B: Buffer<Message<M>> + Send>(
 ) -> Result<Option<Report<M::Output>>, RunError> {
     let mode = panics::catch(|| resolve(settings.engine.synchronization.kind(), model));
     let mode = mode.map_err(|fault| model_error(fault, settings))??;
+    let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
+    let fewer = settings.with(uncrowded(&settings.engine, ranks));
     if mode != SynchronizationKind::Windows {
-        return execute::<M, B, null_messages::Shared<'_, M, B>>(
-            model, settings, watch, ranks, mode,
-        );
+        return execute::<M, B, null_messages::Shared<'_, M, B>>(&run, &fewer, watch, mode);
     }
     if ranks.count() > 1 {
-        return execute::<M, B, windows::Shared<'_, M, B>>(model, settings, watch, ranks, mode);
+        return execute::<M, B, windows::Shared<'_, M, B>>(&run, &fewer, watch, mode);
     }
-    let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let Conservative { workers, balance, .. } = settings.engine;
     let candidates = || Candidate::of(EngineKind::Conservative, workers, ranks.cores(), balance);
     let mut alone = Alone { run: &run, settings };
     legs::carry_out::<M, B>(&run, candidates, balance, &mut alone, watch)
+}
+
+/// The engine with as many workers on each rank as can work, where the number does not change.
+fn uncrowded(engine: &Conservative, ranks: &Ranks<'_>) -> Conservative {
+    let asked = (engine.workers, &engine.placement);
+    let Some((workers, placement)) = ranks.uncrowded(asked, crowd::THREADS_PER_CORE) else {
+        return engine.clone();
+    };
+    // They are better off where the system puts them.
+    Conservative { workers, placement, pin: false, ..engine.clone() }
 }
 
 /// Carries out legs with windows.

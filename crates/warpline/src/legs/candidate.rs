@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{EngineKind, settings::Balance};
+use crate::{EngineKind, crowd, settings::Balance};
 
 /// The conservative engine refuses a model whose times are so many lookaheads that rounding takes
 /// what a lookahead ensures. (A run without an end may have any times.)
@@ -10,10 +10,6 @@ const LOOKAHEADS_MAX: f64 = 1e13;
 
 /// A hand-over of a model with this number of LPs takes less than a millisecond.
 const LPS_SMALL: usize = 4_096;
-
-/// Workers that have no core hold up all others at every window. With more workers than this for
-/// each core, only as many work as there are cores, unless their number may not change.
-const WORKERS_PER_CORE: usize = 4;
 
 /// An engine with a number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,23 +56,24 @@ impl Candidate {
     }
 
     /// One engine with this number of workers, and with fewer ones; or only with as many, if that
-    /// is wanted.
+    /// is wanted. A crowd is left out in any case.
     pub(crate) fn of(
         engine: EngineKind,
         workers: usize,
         cores: usize,
         balance: Balance,
     ) -> Vec<Self> {
+        let workers = uncrowded(workers, cores);
         if balance == Balance::Off {
             return vec![Self { engine, workers }];
         }
-        halves(uncrowded(workers, cores)).map(|workers| Self { engine, workers }).collect()
+        halves(workers).map(|workers| Self { engine, workers }).collect()
     }
 }
 
-/// How many of these workers work at the most.
+/// How many of these workers work at the most: a worker of a window has a thread of its own.
 pub(crate) const fn uncrowded(workers: usize, cores: usize) -> usize {
-    if workers > WORKERS_PER_CORE * cores { cores } else { workers }
+    crowd::uncrowded(workers, cores, crowd::THREADS_PER_CORE)
 }
 
 /// A number of workers, half as many, and so on down to one.
@@ -125,7 +122,7 @@ mod tests {
         assert_eq!(names(5, 0, None).len(), 2, "no more workers than LPs, but one");
     }
 
-    /// Far more workers than cores are not tried, but where their number may not change.
+    /// Far more workers than cores are not tried.
     #[test]
     fn crowds_are_left_out() {
         let counts = |workers, balance| {
@@ -135,7 +132,8 @@ mod tests {
         assert_eq!(counts(8, Balance::On), [8, 4, 2, 1]);
         assert_eq!(counts(9, Balance::On), [2, 1]);
         assert_eq!(counts(1000, Balance::On), [2, 1]);
-        assert_eq!(counts(1000, Balance::Off), [1000]);
+        assert_eq!(counts(8, Balance::Off), [8]);
+        assert_eq!(counts(1000, Balance::Off), [2]);
         let all = Candidate::all(1000, 2, 1 << 20, Some(0.5), 1e3);
         assert!(all.iter().all(|candidate| candidate.workers <= 2), "{all:?}");
     }

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warpline_core::{LpId, Model, VirtualTime};
 
 use crate::{
-    ConfigError, Details, HeapMemory, Placement, Report, RunError, Totals, WorkerLimit,
+    ConfigError, Details, HeapMemory, Placement, Report, RunError, Totals, WorkerLimit, crowd,
     cut::{Cut, Leg},
     event::Event,
     load_sharing::{LoadSharing, Loads},
@@ -124,21 +124,11 @@ pub(crate) fn carry_out<M: Model, B>(
             Err(failure) => return Outcome::failed(failure),
         };
         sums.remark(candidates, &lock(&deciding), &mut leg.details.remarks);
-        leg.details.remarks.extend(remark_on_crowd(run, balance));
+        let workers = run.settings.workers;
+        let fewer = uncrowded(workers, run.ranks.cores());
+        leg.details.remarks.extend(crowd::remark(workers, fewer));
         let ids = (0..leg.cut.lps.len()).map(LpId::from_index);
         Outcome::at_end(leg, ids, &run.settings)
-    })
-}
-
-/// What the report says if not all workers could work.
-fn remark_on_crowd<M: Model>(run: &Run<'_, M>, balance: Balance) -> Option<String> {
-    let (workers, cores) = (run.settings.workers, run.ranks.cores());
-    let is_crowd = balance != Balance::Off && uncrowded(workers, cores) < workers;
-    is_crowd.then(|| {
-        format!(
-            "{workers} workers on {cores} core(s) would mostly wait for each other, so at most \
-             {cores} worked; with --balance off all do"
-        )
     })
 }
 
@@ -177,24 +167,18 @@ impl<'r, M: Model> Legs<'r, M> {
         if let Some((_, known)) = self.placements.iter().find(|(count, _)| *count == workers) {
             return Ok(known.clone());
         }
-        let table: Vec<u32> = match placement {
-            Placement::Table(table) => {
-                let most = self.run.settings.workers;
-                let share = |&worker: &u32| (worker as usize * workers / most) as u32;
-                table.iter().map(share).collect()
+        let placement = match placement {
+            Placement::Table(_) => {
+                crowd::among_fewer(placement, self.run.settings.workers, workers)
             }
             Placement::Graph(_) => {
                 let (lps, here) = (model.lp_count(), 0..workers);
                 let directory = LpDirectory::new(model, lps, placement, workers, here)?;
-                directory.partition().into_iter().map(|worker| worker as u32).collect()
+                let worker = |worker| worker as u32;
+                Placement::Table(directory.partition().into_iter().map(worker).collect())
             }
             simple => return Ok(simple.clone()),
         };
-        debug_assert!(
-            table.iter().all(|&worker| (worker as usize) < workers),
-            "an LP is placed with a worker that there is not"
-        );
-        let placement = Placement::Table(table.into());
         self.placements.push((workers, placement.clone()));
         Ok(placement)
     }

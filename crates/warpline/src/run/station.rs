@@ -11,8 +11,9 @@ use warpline_memory::{Binding, Home, PlatformRoute, Residency, Topology, bind_wo
 
 use super::{ranks::Ranks, threads};
 use crate::{
+    crowd,
     placement::LpDirectory,
-    settings::{MemoryPlacement, Parallel},
+    settings::{MemoryPlacement, Parallel, Placement},
 };
 
 impl Ranks<'_> {
@@ -26,6 +27,21 @@ impl Ranks<'_> {
     /// The cores that this rank may keep busy, at least one.
     pub(crate) fn cores(&self) -> usize {
         (threads::cores() / self.in_process).max(1)
+    }
+
+    /// How many of these workers work on each rank, and where their LPs are: not all, if they are a
+    /// [crowd]. Ranks that are processes may be on machines with other numbers of cores, and would
+    /// not agree on it.
+    pub(crate) fn uncrowded(
+        &self,
+        (workers, placement): (usize, &Placement),
+        per_core: usize,
+    ) -> Option<(usize, Placement)> {
+        let fewer = crowd::uncrowded(workers, self.cores(), per_core);
+        let are_threads = self.count() == self.in_process;
+        let of_all = |workers| workers * self.count();
+        let placement = || crowd::among_fewer(placement, of_all(workers), of_all(fewer));
+        (are_threads && fewer < workers).then(|| (fewer, placement()))
     }
 }
 

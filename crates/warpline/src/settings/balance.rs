@@ -14,7 +14,8 @@ pub enum Balance {
     /// has too few events.
     #[default]
     On,
-    /// LPs stay with the worker that they were placed on, and all workers work.
+    /// LPs stay with the worker that they were placed on, and all workers work, unless they are far
+    /// more than there are cores.
     Off,
     /// LPs move all the time, each with this probability at each move, wherever chance sends them.
     /// For tests.

@@ -23,7 +23,7 @@ use super::{
     worker::{End, Turn, Worker},
 };
 use crate::{
-    ConfigError, Details, HeapMemory, Report, RunError, StateSaving, Totals,
+    ConfigError, Details, HeapMemory, Report, RunError, StateSaving, Totals, crowd,
     load_sharing::Told,
     monitor::Activity,
     panics,
@@ -32,7 +32,7 @@ use crate::{
         Alarm, Conclusion, FailureOrder, Outcome, Ranks, Run, model_error, station::Station,
         threads,
     },
-    settings::{Settings, TimeWarp},
+    settings::{Parts, Pool, Settings, TimeWarp},
     watch::Watch,
 };
 
@@ -75,8 +75,10 @@ pub(crate) fn run<M: Model>(
         return alone::run(model, settings, watch).map(Some);
     }
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
+    let settings = &uncrowded(settings, ranks);
     let timeline = watch.timeline.clone();
     let make = |wires| {
+        run.settings.validate()?;
         refuse_what_the_model_lacks(model, settings)?;
         Ok(Shared { timeline, ..Shared::new(model, settings, ranks, wires)? })
     };
@@ -103,10 +105,25 @@ pub(crate) fn run<M: Model>(
         let committed = conclusion.totals.committed_events;
         let of_crew = manning.and_then(|manning| manning.remark(committed));
         let of_memory = shared.memory.iter().flat_map(|one| one.remarks(threads::cores()));
-        conclusion.details.remarks.extend(of_crew.into_iter().chain(of_memory));
+        let of_crowd = crowd::remark(run.settings.workers, settings.engine.workers);
+        conclusion.details.remarks.extend(of_crowd.into_iter().chain(of_crew).chain(of_memory));
         conclusion.details.counters.extend(counters);
         Outcome::Done(conclusion)
     })
+}
+
+/// The settings with as many workers as can work. All can where they take turns anyway, and have to
+/// where something is said of each of them.
+fn uncrowded(settings: &Settings<TimeWarp>, ranks: &Ranks<'_>) -> Settings<TimeWarp> {
+    let engine = &settings.engine;
+    let asked = (engine.workers, &engine.placement);
+    let has_sizes = matches!(engine.pool, Pool::Partitioned { parts: Parts::Sizes(_), .. });
+    match ranks.uncrowded(asked, crowd::WORKERS_PER_THREAD) {
+        Some((workers, placement)) if !engine.instrumentation.in_turn && !has_sizes => {
+            settings.with(TimeWarp { workers, placement, ..engine.clone() })
+        }
+        _ => settings.clone(),
+    }
 }
 
 /// After all workers have ended: the I/O events that are still on their way to rank 0.
