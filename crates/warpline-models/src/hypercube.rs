@@ -277,18 +277,18 @@ const fn neighbor(node: LpId, dimension: u32) -> LpId {
 }
 
 impl Node {
-    /// Inserts a new message for another node.
-    fn inject(&mut self, cube: &Hypercube, cx: &mut impl Context<Packet>) {
+    /// A new message, for another node.
+    #[inline]
+    fn new_packet(cube: &Hypercube, cx: &mut impl Context<Packet>) -> Packet {
         let HypercubeParams { min_length, max_length, .. } = cube.params;
         let me = cx.me().get();
         let other = cx.rng().below(cube.params.nodes() as u64 - 1) as u32;
-        let packet = Packet {
+        Packet {
             destination: LpId::new(other + u32::from(other >= me)),
             hops: 0,
             length: cx.rng().uniform_in(min_length, max_length),
             injected_at: cx.now().get(),
-        };
-        self.forward(cube, packet, cx);
+        }
     }
 
     /// Forwards a message over the next link of its route.
@@ -329,21 +329,25 @@ impl LogicalProcess for Node {
         let (messages, nodes) = (cube.params.messages, cube.params.nodes());
         let mine = messages / nodes + usize::from(cx.me().index() < messages % nodes);
         for _ in 0..mine {
-            self.inject(cube, cx);
+            let packet = Self::new_packet(cube, cx);
+            self.forward(cube, packet, cx);
         }
     }
 
     #[inline]
     fn handle(&mut self, cube: &Hypercube, packet: &Packet, cx: &mut impl Context<Packet>) {
-        if packet.destination != cx.me() {
-            return self.forward(cube, packet.clone(), cx);
-        }
-        let latency = cx.now().get() - packet.injected_at;
-        self.tally.delivered += 1;
-        self.tally.hops += u64::from(packet.hops);
-        self.tally.latency += latency;
-        self.tally.latencies.add(latency / cube.histogram_unit, cx);
-        self.inject(cube, cx);
+        // A single call of `forward`, which is compiled into the handler then.
+        let packet = if packet.destination == cx.me() {
+            let latency = cx.now().get() - packet.injected_at;
+            self.tally.delivered += 1;
+            self.tally.hops += u64::from(packet.hops);
+            self.tally.latency += latency;
+            self.tally.latencies.add(latency / cube.histogram_unit, cx);
+            Self::new_packet(cube, cx)
+        } else {
+            packet.clone()
+        };
+        self.forward(cube, packet, cx);
     }
 
     fn tracked(&mut self, visit: &mut dyn FnMut(&mut dyn Undo)) {
