@@ -467,6 +467,7 @@ mod tests {
             workers.reverse();
         }
         let [behind, ahead] = &mut workers;
+        assert!(!behind.flow.held_back, "the others wait for it");
         let at_once = ahead.handle_batch();
         let of_other = behind.handle_batch();
         // Ordering: Relaxed; there is one thread.

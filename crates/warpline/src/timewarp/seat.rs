@@ -102,15 +102,21 @@ mod tests {
         let shared = Shared::new(&toy, &settings, &ranks, None).expect("good settings");
         let memory = shared.memory.as_ref().expect("the allocator is installed");
         let mut station = Station::take(&shared.directory, 0, &settings.parallel());
-        let mut seat = Seat::new(&mut station, || Worker::new(&toy, &shared, 0, &ranks));
+        // A block of 128 segments of 64 KiB, more than any number of small blocks begins with.
+        let mut large = Vec::<u8>::new();
+        let mut seat = Seat::new(&mut station, || {
+            large.reserve_exact(8 << 20);
+            Worker::new(&toy, &shared, 0, &ranks)
+        });
+        seat.come_to(Some(0));
+        let segments = seat.home.as_ref().map(|home| home.realign().segments);
+        assert!(segments >= Some(128), "the worker was made elsewhere: {segments:?}");
         seat.start(|| false).expect("the model is sound");
         for node in [Some(0), Some(1), Some(0)] {
             seat.come_to(node);
             assert_eq!(seat.home.as_ref().and_then(Home::node), node);
             assert!(memory.home_nodes().iter().all(|&home| home == node), "{node:?}");
         }
-        let of_worker = seat.home.as_ref().map(|home| home.realign().segments);
-        assert!(of_worker.is_some_and(|segments| segments > 0), "{of_worker:?}");
         assert!(station.leave().is_none(), "the thread has given its heap away");
     }
 }
