@@ -123,7 +123,7 @@ impl Application {
         let mut rows = BTreeMap::new();
         let sweep = Sweep::new(self, &words, &args)?;
         let failures = sweep.run(caller, &BTreeSet::new(), |number, row| {
-            rows.extend(row.map(|row| (number, Value::Object(row))));
+            rows.insert(number, Value::Object(row));
             Ok(())
         });
         let rows = Value::Array(rows.into_values().collect());

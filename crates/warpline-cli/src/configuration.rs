@@ -255,6 +255,12 @@ pub(crate) fn is_on_or_off(flag: &clap::Arg) -> bool {
 
 /// The message for an unknown name, with the most similar known one and a list of all.
 pub(crate) fn unknown(what: &str, name: &str, known: &[String]) -> String {
+    /// A longer name is cut: to compare it with all others could take minutes.
+    const CHARACTERS_MAX: usize = 80;
+    let name = match name.char_indices().nth(CHARACTERS_MAX) {
+        Some((end, _)) => &format!("{}...", &name[..end]),
+        None => name,
+    };
     let similarity = |other: &String| strsim::jaro_winkler(name, other);
     let nearest = known.iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
     let hint = match nearest {

@@ -34,6 +34,16 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// Fails if standard output is closed, so that what is printed would be lost.
+    pub(crate) fn if_nobody_reads() -> Result<(), Self> {
+        if warpline_memory::standard_output_was_closed() {
+            let what = "standard output could not be written: it is closed";
+            let remedy = "redirect it to a file or a pipe";
+            return Err(Self::Run(format!("{what}\n  what to do: {remedy}")));
+        }
+        Ok(())
+    }
+
     /// The same failure, with the name of the run, for one of several runs.
     pub(crate) fn of(self, run: &str) -> Self {
         match self {
@@ -135,6 +145,11 @@ fn answer(error: &clap::Error, status: u8) -> u8 {
         // If standard error is closed, the message is lost.
         let _ = io::stderr().write_all(in_our_words(&text).as_bytes());
         return status;
+    }
+    if status == 0
+        && let Err(closed) = Failure::if_nobody_reads()
+    {
+        return closed.report();
     }
     let printed = error.print().and_then(|()| io::stdout().flush());
     match printed {

@@ -13,7 +13,7 @@ use clap::{
 use indicatif::ProgressBar;
 use warpline::files::Files;
 use warpline_lab::{Figure, LabError, PLOTS_HINT, Settings, Watch, figures};
-use warpline_models::phold::LARGE_BYTES;
+use warpline_models::{circuit::CircuitParams, phold::LARGE_BYTES};
 
 use crate::{
     failure::Failure,
@@ -127,8 +127,7 @@ pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
             "a file of results has one figure: leave out --results, or name a figure".to_owned(),
         ));
     }
-    let files = Files::default().reading("netlist", args.netlist.as_deref());
-    files.writing("results", args.results.as_deref()).check()?;
+    refuse_same_files(args)?;
     refuse_what_would_mislead(args)?;
     interrupt::keep_report();
     let watch = Bar { quiet: args.quiet, bar: ProgressBar::hidden().into() };
@@ -150,6 +149,7 @@ pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
 /// it.
 pub(crate) fn called(args: &LabArgs, caller: Caller<'_>) -> Result<Vec<PathBuf>, Failure> {
     let Choice::One(figure) = args.figure else { unreachable!("the call names one figure") };
+    refuse_same_files(args)?;
     refuse_what_would_mislead(args)?;
     // The program of this process is not the command.
     let settings = Settings { over_mpi: None, ..args.settings() };
@@ -158,6 +158,19 @@ pub(crate) fn called(args: &LabArgs, caller: Caller<'_>) -> Result<Vec<PathBuf>,
         Err(LabError::Interrupted) => Ok(Vec::new()),
         outcome => Ok(outcome?),
     }
+}
+
+/// Refuses results in the place of the netlist, or of a file that it includes.
+fn refuse_same_files(args: &LabArgs) -> Result<(), Failure> {
+    let mut files = Files::default().writing("results", args.results.as_deref());
+    if let Some(path) = &args.netlist {
+        files = files.reading("netlist", Some(path));
+        let params = CircuitParams { netlist: Some(path.clone()), ..CircuitParams::default() };
+        let workload = params.workload(args.seed);
+        let workload = workload.map_err(|error| Failure::Configuration(error.to_string()))?;
+        files = workload.files_of(files);
+    }
+    Ok(files.check()?)
 }
 
 /// Refuses far more workers than cores, and a debug build.

@@ -29,7 +29,7 @@ impl Output {
 
     /// The same for the path of another flag.
     pub(crate) fn open_for(flag: &str, path: Option<&Path>) -> Result<Self, Failure> {
-        let Some(path) = path else { return Ok(Self(None)) };
+        let Some(path) = path else { return Failure::if_nobody_reads().map(|()| Self(None)) };
         let new = !path.exists();
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = file.map_err(|error| {
@@ -48,6 +48,11 @@ impl Output {
             }
             Some(target) => target.write(bytes),
         }
+    }
+
+    /// The file, if it is none of standard output.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.0.as_ref().map(|target| &*target.path)
     }
 
     /// Whether it is a regular file, which keeps what is written.

@@ -85,13 +85,26 @@ pub(crate) fn of_run(quiet: bool) -> impl Fn(Status) + Sync {
     }
 }
 
-/// Shows the progress through several runs.
-pub(crate) fn of_runs(quiet: bool, all: usize, what: &'static str) -> impl Fn(Status) + Sync {
-    let bar = of_pieces(quiet, all, what).with_finish(ProgressFinish::AndClear);
-    move |status| {
+/// The progress through several runs.
+#[derive(Debug)]
+pub(crate) struct Runs(ProgressBar);
+
+impl Runs {
+    /// Begins to show it.
+    pub(crate) fn new(quiet: bool, all: usize, what: &'static str) -> Self {
+        Self(of_pieces(quiet, all, what).with_finish(ProgressFinish::AndClear))
+    }
+
+    /// Shows how many are done.
+    pub(crate) fn show(&self, status: Status) {
         if let Status::Runs { done, .. } = status {
-            bar.set_position(done as u64);
+            self.0.set_position(done as u64);
         }
+    }
+
+    /// Does what writes to the terminal where the progress is shown.
+    pub(crate) fn make_way<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.0.suspend(write)
     }
 }
 

@@ -67,6 +67,8 @@ mod tests {
         let wrong = configuration("channels = \"ten\"").unwrap_err();
         assert_eq!(wrong, "`channels` is 'ten', but must be a whole number");
         assert!(configuration("chanels = 8").unwrap_err().contains("did you mean `channels`"));
+        let long = configuration(&format!("{} = 8", "c".repeat(1 << 20))).unwrap_err();
+        assert!(long.starts_with(&format!("unknown key `{}...`\n", "c".repeat(80))), "{long:.200}");
         assert_eq!(*placement("0\n1\n").unwrap(), [0, 1]);
         assert!(weights("10\n-1\n").unwrap_err().starts_with("line 2: "));
     }

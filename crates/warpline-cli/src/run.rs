@@ -86,7 +86,10 @@ pub(crate) fn execute(
     // Only one of them: a bar is on the screen as soon as it is there.
     let show: Box<dyn Fn(Status) + Sync> = match args.most_replications() {
         1 => Box::new(progress::of_run(quiet)),
-        several => Box::new(progress::of_runs(quiet, several, "replicating")),
+        several => {
+            let runs = progress::Runs::new(quiet, several, "replicating");
+            Box::new(move |status| runs.show(status))
+        }
     };
     let caller = Caller { stop: interrupt::flag(), show: &*show };
     let Some((report, mut failures)) = told(params, args, &launch, caller, args.report.is_some())?

@@ -4,7 +4,7 @@ mod rows;
 mod text;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     ffi::OsString,
     sync::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -26,7 +26,7 @@ use crate::{
     interrupt,
     output::Output,
     oversubscription,
-    progress::{self, Caller},
+    progress::{Caller, Runs},
     ranks::{Launch, refuse_mpi_for},
     reads::{self, Unread},
     report::RunReport,
@@ -37,6 +37,7 @@ use crate::{
 };
 
 use rows::{RUN, Rows};
+use text::TextTable;
 
 /// Flags of the sweep as a whole, which cannot differ from run to run.
 const NOT_VARIED: [&str; 8] =
@@ -65,13 +66,15 @@ pub(crate) fn execute(
     }
     let (mut rows, done) = match path.filter(|_| args.resume) {
         Some(path) => Rows::resume(path, format, &sweep.names())?,
-        None => (Rows::new(Output::open(path)?, format), BTreeSet::new()),
+        None => (Rows::new(Output::open(path)?, format)?, BTreeSet::new()),
     };
-    let show = progress::of_runs(args.common.quiet, sweep.runs() - done.len(), "sweeping");
+    let progress = Runs::new(args.common.quiet, sweep.runs() - done.len(), "sweeping");
+    let show = |status| progress.show(status);
     let caller = Caller { stop: interrupt::flag(), show: &show };
     interrupt::keep_report();
-    let mut failures = sweep.run(caller, &done, |number, row| rows.write(number, row));
-    drop(show);
+    let mut failures =
+        sweep.run(caller, &done, |number, row| progress.make_way(|| rows.write(number, row)));
+    drop(progress);
     if interrupt::requested() {
         let rows = done.len() + rows.count();
         eprintln!("interrupted: {rows} of {} runs are in the report", sweep.runs());
@@ -81,34 +84,30 @@ pub(crate) fn execute(
     Failure::of_all(failures)
 }
 
-/// The same for people: a table of all rows when the sweep has ended.
+/// The same for people: a table whose rows come as runs end, or, if it is too wide for that, when
+/// the sweep has ended.
 fn execute_as_text(
     application: &Application,
     words: &[OsString],
     sweep: &Sweep<'_>,
     mut output: Output,
 ) -> Result<(), Failure> {
-    let show = progress::of_runs(sweep.common.quiet, sweep.runs(), "sweeping");
+    let progress = Runs::new(sweep.common.quiet, sweep.runs(), "sweeping");
+    let show = |status| progress.show(status);
     let caller = Caller { stop: interrupt::flag(), show: &show };
-    let mut rows = BTreeMap::new();
-    let mut failures = sweep.run(caller, &BTreeSet::new(), |number, row| {
-        rows.extend(row.map(|row| (number, row)));
-        Ok(())
-    });
-    drop(show);
-    if interrupt::requested() {
-        eprintln!("interrupted: {} of {} runs are in the report", rows.len(), sweep.runs());
-    }
-    let varied = sweep.points.first().map_or(&[][..], |point| &point.values);
-    let several = (sweep.common.replications > 1).then_some("replication");
-    let keys: Vec<&str> = varied.iter().map(|(key, _)| key.as_str()).chain(several).collect();
+    interrupt::keep_report();
     let figures = application.entry(&words[2].to_string_lossy()).map(|model| model.results());
     let figures = figures.unwrap_or_default();
-    let names: Vec<&str> = figures.iter().map(|figure| &*figure.name).collect();
-    let rows: Vec<Row> = rows.into_values().collect();
-    if !rows.is_empty() {
-        failures.extend(output.write_report(&text::text(&rows, &keys, &names)).err());
+    let mut table = TextTable::new(sweep.keys(), figures.iter().map(|figure| &*figure.name));
+    let mut failures = sweep.run(caller, &BTreeSet::new(), |number, row| {
+        let text = table.add(number, row);
+        progress.make_way(|| output.write_report(&text))
+    });
+    drop(progress);
+    if interrupt::requested() {
+        eprintln!("interrupted: {} of {} runs are in the report", table.count(), sweep.runs());
     }
+    failures.extend(output.write_report(&table.rest()).err());
     Failure::of_all(failures)
 }
 
@@ -135,6 +134,18 @@ impl<'a> Sweep<'a> {
         Ok(Self { points, common: &args.common })
     }
 
+    /// What tells the runs from each other, each with the values that it has.
+    fn keys(&self) -> Vec<(String, Vec<String>)> {
+        let varied = self.points.first().map_or(&[][..], |point| &point.values);
+        let values = |nth: usize| self.points.iter().map(move |point| point.values[nth].1.clone());
+        let varied = varied.iter().enumerate();
+        let varied = varied.map(|(nth, (key, _))| (key.clone(), values(nth).collect()));
+        let replications = self.common.replications;
+        let several = (replications > 1)
+            .then(|| ("replication".to_owned(), vec![(replications - 1).to_string()]));
+        varied.chain(several).collect()
+    }
+
     /// How many runs there are.
     const fn runs(&self) -> usize {
         self.points.len() * self.common.replications
@@ -152,13 +163,13 @@ impl<'a> Sweep<'a> {
     }
 
     /// Runs all but those that are done, and hands over the number and the row of each run when it
-    /// has ended; no row if it has none. Runs begin in their order. One that fails ends none of the
-    /// others; a row that cannot be written does. Returns what failed.
+    /// has ended, if it has one. Runs begin in their order. One that fails ends none of the others;
+    /// a row that cannot be written does. Returns what failed.
     pub(crate) fn run(
         &self,
         caller: Caller<'_>,
         done: &BTreeSet<usize>,
-        mut write: impl FnMut(usize, Option<Row>) -> Result<(), Failure>,
+        mut write: impl FnMut(usize, Row) -> Result<(), Failure>,
     ) -> Vec<Failure> {
         let runs: Vec<_> =
             self.all().enumerate().filter(|(number, _)| !done.contains(number)).collect();
@@ -194,7 +205,9 @@ impl<'a> Sweep<'a> {
             drop(sender);
             for (number, row) in rows {
                 let row = row.map_err(|failure| failures.push(failure)).ok().flatten();
-                if let Err(failure) = write(number, row) {
+                if let Some(row) = row
+                    && let Err(failure) = write(number, row)
+                {
                     failures.push(failure);
                     // Ordering: Relaxed; as above.
                     ended.store(true, Ordering::Relaxed);

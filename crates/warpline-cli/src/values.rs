@@ -101,15 +101,25 @@ impl FromStr for Vary {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (key, values) =
             text.split_once('=').ok_or("expected KEY=V1,V2,…, such as remote=0.1,0.5,1")?;
-        let mut all = Vec::new();
+        let mut all: Vec<String> = Vec::new();
         for value in values.split(',') {
-            match value.trim() {
-                "" => return Err("one of the values is empty".to_owned()),
-                value => all.extend(range(value)?.unwrap_or_else(|| vec![value.to_owned()])),
+            match (value.trim(), all.last_mut()) {
+                ("", _) => return Err("one of the values is empty".to_owned()),
+                (more, Some(policy)) if policy.contains(':') && is_parameter(more) => {
+                    *policy += &format!(",{more}");
+                }
+                (value, _) => all.extend(range(value)?.unwrap_or_else(|| vec![value.to_owned()])),
             }
         }
         Ok(Self { key: key.trim().trim_start_matches("--").replace('_', "-"), values: all })
     }
+}
+
+/// Whether a text is a parameter of the policy before it: `delta=8` of `sender:quota=64,delta=8`.
+fn is_parameter(text: &str) -> bool {
+    let name = text.split_once('=').map_or("", |(name, _)| name);
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
 /// The most values of a range.
@@ -249,6 +259,9 @@ mod tests {
             ("a=1, 4:5 ,9", "1 4 5 9"),
             ("a=1e-9:3e-9:1e-9", "0.000000001 0.000000002 0.000000003"),
             ("generate=chain:5,adder:8", "chain:5 adder:8"),
+            ("pool=sender:quota=64,delta=8,receiver", "sender:quota=64,delta=8 receiver"),
+            ("pool=receiver,sender:quota=64, delta=8", "receiver sender:quota=64,delta=8"),
+            ("network=italy,a=1.csv", "italy a=1.csv"),
             ("width=from:2", "from:2"),
             ("a=9007199254740991:9007199254740991", "9007199254740991"),
         ] {

@@ -1,26 +1,13 @@
 //! What people type: times with units, ranges, keys of files; and that errors speak of it.
 
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Output},
-};
+mod common;
+
+use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
-fn warpline(at: &Path, line: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_warpline"));
-    command.current_dir(at).args(line.split_whitespace()).output().expect("the command starts")
-}
-
-#[track_caller]
-fn stdout(at: &Path, line: &str) -> String {
-    let output = warpline(at, line);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "`{line}` failed: {stderr}");
-    String::from_utf8(output.stdout).expect("the report is UTF-8")
-}
+use common::{stdout, warpline};
 
 #[track_caller]
 fn told(line: &str) -> Value {
@@ -31,10 +18,7 @@ fn told(line: &str) -> Value {
 /// The command must fail with this status and say this.
 #[track_caller]
 fn refuses(line: &str, status: i32, says: &str) {
-    let output = warpline(Path::new("."), line);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(status), "`{line}`: {stderr}");
-    assert!(stderr.contains(says), "`{line}` does not say `{says}`:\n{stderr}");
+    common::refuses(Path::new("."), line, status, &[says]);
 }
 
 const PCS: &str = "run pcs --cells 4x4 --portables 100 --engine sequential";
@@ -129,7 +113,7 @@ fn a_precision_that_is_not_reached_has_a_status() {
 /// On a terminal a sweep is a table for people; a pipe gets CSV.
 #[test]
 fn a_sweep_can_be_read() {
-    let line = "sweep phold --lps 8 --population 16 --end 5 --vary seed=1:3";
+    let line = "sweep phold --lps 8 --population 16 --end 5 --jobs 1 --vary seed=1:3";
     let text = stdout(Path::new("."), &format!("{line} --format text"));
     let lines: Vec<Vec<&str>> =
         text.lines().map(|line| line.split_whitespace().collect()).collect();
@@ -157,7 +141,7 @@ fn files_have_what_can_be_typed() {
     assert!(stdout(at, "run pcs --config a.toml").contains("virtual time 120"));
 
     let rows = |line: &str| {
-        let text = stdout(at, line);
+        let text = stdout(at, &format!("{line} --jobs 1"));
         let cells = |line: &str| line.split(',').take(2).collect::<Vec<_>>().join(",");
         text.lines().skip(1).map(cells).collect::<Vec<_>>()
     };

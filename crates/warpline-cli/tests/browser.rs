@@ -18,9 +18,10 @@ const isOut = text => {
 };
 const rows = node => new Set([...node.getClientRects()].map(rect => Math.round(rect.top))).size;
 const broken = [];
-for (const cell of document.querySelectorAll('th, td')) {
+for (const cell of document.querySelectorAll('th, td, pre')) {
   const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) for (const word of walker.currentNode.data.matchAll(/[^ \n-]+/g)) {
+  const words = cell.matches('pre') ? /[^ \n]+/g : /[^ \n-]+/g;
+  while (walker.nextNode()) for (const word of walker.currentNode.data.matchAll(words)) {
     const range = document.createRange();
     range.setStart(walker.currentNode, word.index);
     range.setEnd(walker.currentNode, word.index + word[0].length);

@@ -1,42 +1,18 @@
 //! `warpline run circuit` and `warpline circuit export`, as their users meet them.
 
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Output},
-};
+mod common;
+
+use std::{fs, path::Path};
 
 use serde_json::Value;
 use tempfile::tempdir;
 
-fn warpline(at: &Path, line: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_warpline"));
-    command.current_dir(at).args(line.split_whitespace()).output().expect("the command starts")
-}
-
-#[track_caller]
-fn stdout(at: &Path, line: &str) -> String {
-    let output = warpline(at, line);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "`{line}` failed: {stderr}");
-    String::from_utf8(output.stdout).expect("the report is UTF-8")
-}
+use common::{refuses, stdout};
 
 #[track_caller]
 fn json(at: &Path, line: &str) -> Value {
     let report = stdout(at, &format!("{line} --format json"));
     serde_json::from_str(&report).expect("the report is JSON")
-}
-
-/// The command must fail with this status and say all of this.
-#[track_caller]
-fn refuses(at: &Path, line: &str, status: i32, says: &[&str]) {
-    let output = warpline(at, line);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(status), "`{line}`: {stderr}");
-    for part in says {
-        assert!(stderr.contains(part), "`{line}` does not say `{part}`:\n{stderr}");
-    }
 }
 
 /// Two inverters in a row, driven by a pulse.

@@ -1,5 +1,7 @@
 //! The files of the command: none is lost, and none that cannot be written costs the report.
 
+mod common;
+
 use std::{
     fs,
     path::Path,
@@ -8,11 +10,7 @@ use std::{
 
 use tempfile::tempdir;
 
-/// Runs the command in a folder; an argument has no spaces.
-fn warpline(at: &Path, line: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_warpline"));
-    command.current_dir(at).args(line.split_whitespace()).output().expect("the command starts")
-}
+use common::{refuses, stdout, warpline};
 
 fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -77,6 +75,8 @@ fn no_output_takes_the_place_of_another_file() {
         (format!("{circuit} --vcd a --report ./a"), "--vcd", "--report"),
         ("circuit export x.cir --spice cells.cir".into(), "--spice", "--netlist"),
         ("circuit export x.cir --spice ./x.cir".into(), "--spice", "--netlist"),
+        ("lab fig1 --quick --netlist x.cir --results ./x.cir".into(), "--results", "--netlist"),
+        ("lab fig1 --quick --netlist x.cir --results cells.cir".into(), "--results", "--netlist"),
         ("run pcs --end 1 --config my.toml --output ./my.toml".into(), "--output", "--config"),
         ("run pcs --end 1 --report ./r --output r".into(), "--report", "--output"),
         ("run pcs --end 1 --trace ./r --output r".into(), "--trace", "--output"),
@@ -102,19 +102,14 @@ fn no_output_takes_the_place_of_another_file() {
         ),
     ];
     for (line, output, other) in &lines {
-        let ended = warpline(at, line);
-        let said = errors(&ended);
-        assert_eq!(ended.status.code(), Some(2), "`{line}`: {said}");
-        assert!(said.contains(output) && said.contains(other), "`{line}`: {said}");
+        refuses(at, line, 2, &[output, other]);
         for (name, text) in &inputs {
             assert_eq!(&fs::read_to_string(at.join(name)).expect("there"), text, "`{line}`");
         }
     }
     if cfg!(unix) {
-        let ended = warpline(at, &format!("{circuit} --vcd link"));
-        assert_eq!(ended.status.code(), Some(2), "{}", errors(&ended));
-        let ended = warpline(at, "run pcs --end 1 --report /dev/null --output /dev/null");
-        assert!(ended.status.success(), "{}", errors(&ended));
+        refuses(at, &format!("{circuit} --vcd link"), 2, &["--vcd"]);
+        stdout(at, "run pcs --end 1 --report /dev/null --output /dev/null");
     }
 }
 
@@ -165,6 +160,37 @@ fn no_file_that_fails_costs_the_report() {
     assert_eq!(errors(&warpline(at, &line)).matches("could not be written").count(), 2);
 }
 
+/// Standard output that is closed is an error before anything runs; a run that prints nothing needs
+/// none.
+#[cfg(target_os = "linux")]
+#[test]
+fn standard_output_that_is_closed_is_an_error() {
+    let at = tempdir().expect("a folder");
+    let closed = |line: &str| {
+        let mut command = Command::new("sh");
+        command.current_dir(at.path()).args(["-c", r#"exec "$0" "$@" >&-"#]);
+        let command = command.arg(env!("CARGO_BIN_EXE_warpline")).args(line.split_whitespace());
+        command.output().expect("the command starts")
+    };
+    let endless = "run phold --end 1e300";
+    for line in [endless, "sweep phold --vary end=1e300", "--help", "run pcs --help", "info", "-V"]
+    {
+        let output = closed(line);
+        let said = errors(&output);
+        assert_eq!(output.status.code(), Some(1), "`{line}`: {said}");
+        assert!(said.starts_with("error: standard output could not be written: it is closed"));
+    }
+    for line in ["run pcs --end 1 --output r", "sweep pcs --end 1 --vary seed=1 --output s"] {
+        let output = closed(line);
+        assert!(output.status.success(), "`{line}`: {}", errors(&output));
+    }
+    assert!(fs::read_to_string(at.path().join("r")).expect("a report").contains("digest"));
+    // What is thrown away on purpose is no error.
+    let null = fs::File::options().read(true).write(true).open("/dev/null").expect("it is there");
+    let status = common::command(at.path(), "run pcs --end 1").stdout(null).status();
+    assert!(status.expect("the command starts").success());
+}
+
 /// What is asked for and cannot be printed is an error, which does not print it elsewhere.
 #[cfg(target_os = "linux")]
 #[test]
@@ -172,9 +198,8 @@ fn standard_output_that_is_full_is_an_error() {
     let at = tempdir().expect("a folder");
     for line in ["--help", "run pcs --help", "--version", "info pcs", "info", "nodes", "lab list"] {
         let full = fs::File::options().write(true).open("/dev/full").expect("it is there");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_warpline"));
-        let command = command.current_dir(at.path()).args(line.split_whitespace()).stdout(full);
-        let output = command.output().expect("the command starts");
+        let output = common::command(at.path(), line).stdout(full).output();
+        let output = output.expect("the command starts");
         let said = errors(&output);
         assert_eq!(output.status.code(), Some(1), "`{line}`: {said}");
         let start = "error: standard output could not be written: No space left";

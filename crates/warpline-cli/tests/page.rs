@@ -39,7 +39,9 @@ fn a_page_needs_nothing_else() {
         assert!(!page.contains(part), "the page has `{part}`:\n{page}");
     }
     // The command without what is about the page, and results with unit and meaning.
-    says(&page, &[&format!("<code>warpline {line}</code>"), "Erlang", "busy channels per cell"]);
+    let words = format!("warpline {line}").replace(' ', r#"</span> <span class="word">"#);
+    let command = format!(r#"<code><span class="word">{words}</span></code>"#);
+    says(&page, &[&command, "Erlang", "busy channels per cell"]);
     // The numbers are not told apart from the report's: the text has the same.
     says(&page, &["blocking_probability", "GVT rounds", "virtual time: 50</title>"]);
 }

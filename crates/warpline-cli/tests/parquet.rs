@@ -2,7 +2,13 @@
 //!
 //! A mutation that turns this red: the cells of a column are in reverse order.
 
-use std::{fs::File, path::Path, process::Command};
+use std::{
+    fs::{self, File},
+    path::Path,
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
 
 use arrow_array::{
     Array, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array, cast::AsArray,
@@ -85,7 +91,7 @@ fn has_the_values_of_the_csv(line: &str, rows: usize) -> RecordBatch {
 #[test]
 fn a_sweep_has_the_values_of_its_csv() {
     let line = "sweep phold --lps 16 --end 20 --engine sequential --vary remote=0.5,1 \
-                --vary memory=1MiB,2000000 --vary seed=7,18446744073709551615";
+                --vary memory=1MiB,2000000 --vary seed=7,18446744073709551615 --jobs 1";
     let batch = has_the_values_of_the_csv(line, 8);
     let column = |name: &str| batch.column_by_name(name).expect("a column").clone();
     assert_eq!(column("remote").as_primitive::<arrow_array::types::Float64Type>().value(0), 0.5);
@@ -103,4 +109,42 @@ fn replications_are_rows() {
     let numbers = numbers.as_primitive::<arrow_array::types::Int64Type>();
     assert_eq!(numbers.values(), &[0, 1, 2]);
     has_the_values_of_the_csv(line, 1);
+}
+
+/// A sweep that is killed leaves its rows beside the file, and goes on after them; a file that is
+/// whole is not gone on with.
+#[test]
+fn a_killed_sweep_keeps_its_rows_and_goes_on() {
+    const LIMIT: Duration = Duration::from_secs(120);
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let path = folder.path().join("table.parquet");
+    let rows = folder.path().join("table.parquet.rows");
+    let line = |ends: &str| {
+        format!(
+            "sweep phold --lps 4 --population 8 --jobs 1 --vary end={ends} --format parquet \
+             --output {}",
+            path.display()
+        )
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpline"));
+    let mut child = command.args(line("1,2,1e300").split_whitespace()).spawn().expect("it starts");
+    let kept = || fs::read_to_string(&rows).unwrap_or_default();
+    let started = Instant::now();
+    while kept().lines().count() < 2 && started.elapsed() < LIMIT {
+        thread::yield_now();
+    }
+    child.kill().expect("it can be killed");
+    child.wait().expect("it ends");
+    assert_eq!(kept().lines().count(), 2);
+
+    stdout(&format!("{} --resume", line("3,2,1")));
+    let batch = read(&path);
+    let ends = batch.column_by_name("end").expect("a column").clone();
+    assert_eq!(ends.as_primitive::<arrow_array::types::Int64Type>().values(), &[3, 2, 1]);
+    assert!(!rows.exists());
+    let whole = fs::read(&path).expect("it is there");
+    let mut again = Command::new(env!("CARGO_BIN_EXE_warpline"));
+    let again = again.args(line("3,2,1").split_whitespace()).arg("--resume").output();
+    assert_eq!(again.expect("it starts").status.code(), Some(2));
+    assert_eq!(fs::read(&path).expect("it is there"), whole);
 }

@@ -1,11 +1,12 @@
 //! `warpline sweep` that is killed, and goes on: no run that is done is lost, and none is made
 //! twice.
 
+mod common;
+
 use std::{
     fs,
     io::{BufRead, BufReader},
-    path::Path,
-    process::{Child, Command, Output, Stdio},
+    process::{Child, Stdio},
     sync::mpsc,
     thread,
     time::{Duration, Instant},
@@ -13,37 +14,10 @@ use std::{
 
 use tempfile::tempdir;
 
+use common::{command, refuses, stdout, warpline};
+
 /// Longer than anything here takes; the red test ends then.
 const LIMIT: Duration = Duration::from_secs(120);
-
-fn command(at: &Path, line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_warpline"));
-    command.current_dir(at).args(line.split_whitespace());
-    command
-}
-
-fn warpline(at: &Path, line: &str) -> Output {
-    command(at, line).output().expect("the command starts")
-}
-
-#[track_caller]
-fn succeeds(at: &Path, line: &str) -> String {
-    let output = warpline(at, line);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "`{line}`: {stderr}");
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
-
-/// The command must refuse this with status 2, and say this.
-#[track_caller]
-fn refuses(at: &Path, line: &str, says: &[&str]) {
-    let output = warpline(at, line);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "`{line}`: {stderr}");
-    for part in says {
-        assert!(stderr.contains(part), "`{line}` does not say `{part}`: {stderr}");
-    }
-}
 
 /// Ends without a chance to write anything.
 fn kill(mut child: Child) {
@@ -56,12 +30,27 @@ const ENDLESS: &str = "sweep phold --lps 4 --population 8 --jobs 1 --vary end=1,
 /// The same with an end.
 const ENDING: &str = "sweep phold --lps 4 --population 8 --jobs 1 --vary end=1,2,3";
 
-/// ROWS-B: a pipe has each row when its run is done: with the endless run behind them, two rows
-/// come.
+/// ROWS-B: a pipe has each row when its run is done: with an endless run before or behind them, two
+/// rows come; and so they do to people.
 #[test]
 fn a_pipe_has_each_row_at_once() {
+    let slower = "sweep phold --lps 4 --population 8 --jobs 2 --vary end=1e300,1,2";
+    for line in [ENDLESS, slower] {
+        let rows = first_three_lines(line);
+        assert!(rows[0].starts_with("end,replication,run,"), "{rows:?}");
+        assert!(rows[1].starts_with("1,0,phold end=1 ") && rows[2].starts_with("2,0,"), "{rows:?}");
+        assert!(rows[1].contains(",phold end=1 lps=4 population=8 replication=0,"), "{rows:?}");
+    }
+    let rows = first_three_lines(&format!("{slower} --format text"));
+    let first = |row: &String| row.split_whitespace().next().map(str::to_owned);
+    let first: Vec<_> = rows.iter().filter_map(first).collect();
+    assert_eq!(first, ["end", "1", "2"], "{rows:?}");
+}
+
+/// The first lines that a command prints, which goes on after them.
+fn first_three_lines(line: &str) -> Vec<String> {
     let at = tempdir().expect("a folder");
-    let mut child = command(at.path(), ENDLESS).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut child = command(at.path(), line).stdout(Stdio::piped()).spawn().expect("it starts");
     let pipe = child.stdout.take().expect("a pipe");
     let (sender, lines) = mpsc::channel();
     let reader = thread::spawn(move || {
@@ -72,10 +61,7 @@ fn a_pipe_has_each_row_at_once() {
     let rows: Vec<_> = (0..3).map(|_| lines.recv_timeout(LIMIT)).collect();
     kill(child);
     reader.join().expect("the pipe ends");
-    let rows: Vec<_> = rows.into_iter().map(|row| row.expect("a row in time")).collect();
-    assert!(rows[0].starts_with("end,replication,run,"), "{rows:?}");
-    assert!(rows[1].starts_with("1,0,phold end=1 ") && rows[2].starts_with("2,0,"), "{rows:?}");
-    assert!(rows[1].contains(",phold end=1 lps=4 population=8 replication=0,"), "{rows:?}");
+    rows.into_iter().map(|row| row.expect("a row in time")).collect()
 }
 
 /// A sweep that is killed leaves its rows in the file, and goes on after them.
@@ -96,15 +82,15 @@ fn a_killed_sweep_keeps_its_rows_and_goes_on() {
         let killed = text();
         assert_eq!(killed.lines().count(), header + 2, "{killed}");
 
-        succeeds(at, &format!("{ENDING} {to} --resume"));
+        stdout(at, &format!("{ENDING} {to} --resume"));
         let whole = text();
         assert!(whole.starts_with(&killed), "{killed}\n{whole}");
         assert_eq!(whole.lines().count(), header + 3, "{whole}");
         // What is done is not made again, and more may be added.
-        succeeds(at, &format!("{ENDING} {to} --resume"));
+        stdout(at, &format!("{ENDING} {to} --resume"));
         assert_eq!(text(), whole);
         let more = "sweep phold --lps 4 --population 8 --jobs 1 --vary end=0.5,1,2,3,4";
-        succeeds(at, &format!("{more} {to} --resume"));
+        stdout(at, &format!("{more} {to} --resume"));
         let ends: Vec<_> = text()
             .lines()
             .skip(header)
@@ -118,7 +104,7 @@ fn a_killed_sweep_keeps_its_rows_and_goes_on() {
         assert_eq!(ends, expected);
     }
     // Without a file, it begins.
-    succeeds(at, &format!("{ENDING} --output new.csv --resume"));
+    stdout(at, &format!("{ENDING} --output new.csv --resume"));
     assert_eq!(fs::read_to_string(at.join("new.csv")).expect("there").lines().count(), 4);
 }
 
@@ -127,21 +113,21 @@ fn a_killed_sweep_keeps_its_rows_and_goes_on() {
 fn other_rows_are_not_gone_on_with() {
     let at = tempdir().expect("a folder");
     let at = at.path();
-    succeeds(at, &format!("{ENDING} --output rows.csv"));
+    stdout(at, &format!("{ENDING} --output rows.csv"));
     let rows = fs::read_to_string(at.join("rows.csv")).expect("there");
     let line = |what: &str, more: &str| {
         let sweep = ENDING.replace("--lps 4", what);
         format!("{sweep} --output rows.csv --resume {more}")
     };
-    refuses(at, &line("--lps 5", ""), &["rows.csv", "lps=4", "lps=5", "no run of this sweep"]);
-    refuses(at, &line("--lps 4 --seed 2", ""), &["no run of this sweep", "seed=2"]);
-    refuses(at, &line("--lps 4", "--format json"), &["no table of a sweep"]);
-    refuses(at, &line("--lps 4", "--format parquet"), &["arquet"]);
-    refuses(at, &format!("{ENDING} --resume"), &["--output"]);
+    refuses(at, &line("--lps 5", ""), 2, &["rows.csv", "lps=4", "lps=5", "no run of this sweep"]);
+    refuses(at, &line("--lps 4 --seed 2", ""), 2, &["no run of this sweep", "seed=2"]);
+    refuses(at, &line("--lps 4", "--format json"), 2, &["no table of a sweep"]);
+    refuses(at, &line("--lps 4", "--format parquet"), 2, &["arquet"]);
+    refuses(at, &format!("{ENDING} --resume"), 2, &["--output"]);
     let pcs = "sweep pcs --end 1 --vary channels=8 --output rows.csv --resume";
-    refuses(at, pcs, &["phold", "pcs channels=8 end=1 replication=0"]);
+    refuses(at, pcs, 2, &["phold", "pcs channels=8 end=1 replication=0"]);
     if cfg!(unix) {
-        refuses(at, &format!("{ENDING} --output /dev/null --resume"), &["no regular file"]);
+        refuses(at, &format!("{ENDING} --output /dev/null --resume"), 2, &["no regular file"]);
     }
     assert_eq!(fs::read_to_string(at.join("rows.csv")).expect("there"), rows);
 }

@@ -14,6 +14,7 @@
 //! - [`bind_worker`]: binds a worker to a core of the process's affinity mask.
 //! - [`Topology`]: the machine's NUMA nodes, their cores and their memory.
 //! - [`NodeAllocator`] and [`Home`]: what a worker allocates lies on its node.
+//! - [`standard_output_was_closed`]: what can be known only before `main`.
 
 mod affinity;
 mod arena;
@@ -26,6 +27,7 @@ mod prefetch;
 mod ring;
 mod slab;
 mod slots;
+mod standard_output;
 mod sync;
 mod trace;
 
@@ -46,4 +48,5 @@ pub use pool::{
 };
 pub use prefetch::prefetch;
 pub use ring::{Consumer, Producer, ring};
+pub use standard_output::standard_output_was_closed;
 pub use trace::{BufferAccess, BufferAction, BufferTrace};

@@ -204,3 +204,31 @@ fn maps_are_drawn_as_pictures() {
     let png = fs::read(written.folder.path().join("map.png")).expect("the file is there");
     assert!(png.starts_with(b"\x89PNG\r\n") && png.len() > 10_000, "{} bytes", png.len());
 }
+
+/// A run that ends early costs no older file: the new ones take their places when they are
+/// complete, and what is empty is not left behind.
+#[test]
+fn older_files_stay_until_the_new_ones_are_complete() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let names = ["table.csv", "series.csv", "map.svg"];
+    names.iter().for_each(|name| fs::write(path(name), "older").expect("written"));
+    let params = TrafficParams {
+        network: Source::Grid { width: 2, height: 2 },
+        segments: Some(path(names[0])),
+        series: Some(path(names[1])),
+        map: vec![path(names[2])],
+        ..TrafficParams::default()
+    };
+    let recorder = || {
+        let mut model = Traffic::new(params.clone()).expect("sound parameters");
+        model.record().expect("files that can be written").expect("some files")
+    };
+    drop(recorder());
+    let text = |name: &str| fs::read_to_string(path(name)).expect("it is there");
+    assert!(names.iter().all(|name| text(name) == "older"));
+    assert!(text("series.csv.partial").starts_with("time_s,"));
+    assert!(!path("table.csv.partial").exists() && !path("map.svg.partial").exists());
+    assert!(recorder().finish().iter().all(Result::is_ok));
+    assert!(names.iter().all(|name| text(name) != "older"));
+}

@@ -3,13 +3,18 @@
 //! The command and the readers of models read files with [`read`] and [`read_text`], so that an
 //! endless file (a device, a pipe) ends with an error and does not fill the memory. They describe
 //! in [`Files`] which files a run reads and writes, and [`Files::check`] finds a file that would be
-//! lost before it is touched. Who writes tables for spreadsheets makes their texts with [`cell`].
+//! lost before it is touched. Models write their files as [`PartialFile`]s, which get their names
+//! when they are complete. Who writes tables for spreadsheets makes their texts with [`cell`].
 //!
 //! # Invariants
 //!
 //! - **FILES-A.** Two names are one file if they have the same device and inode; or, where there is
 //!   no file yet, the same folder (links resolved) and the same name in it. What is no regular file
 //!   (a terminal, a pipe, `/dev/null`) can be written by several, and is never a conflict.
+
+mod partial;
+
+pub use partial::PartialFile;
 
 use std::{
     borrow::Cow,

@@ -5,9 +5,9 @@
 
 use std::io::{self, Write};
 
-use warpline::files::cell;
+use warpline::files::{PartialFile, cell};
 
-use super::{OutputError, file::PartialFile, reorder::Reorder};
+use super::{OutputError, error::failed, reorder::Reorder};
 use crate::waveform::Edge;
 
 /// Writes the table of crossings.
@@ -26,7 +26,7 @@ impl CrossingsWriter {
         names: impl Iterator<Item = &'a str>,
     ) -> Result<Self, OutputError> {
         let written = writeln!(file, "net,time,direction");
-        written.map_err(|error| file.failed(error))?;
+        written.map_err(|error| failed(&file, error))?;
         Ok(Self { file, names: names.map(field).collect(), waiting: Reorder::new() })
     }
 
@@ -57,7 +57,7 @@ impl CrossingsWriter {
     }
 
     fn check(&self, result: io::Result<()>) -> Result<(), OutputError> {
-        result.map_err(|error| self.file.failed(error))
+        result.map_err(|error| failed(&self.file, error))
     }
 
     #[cfg(test)]

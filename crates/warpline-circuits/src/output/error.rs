@@ -1,8 +1,11 @@
 //! Why the waveforms of a run could not be written; the command prints it.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
-use warpline::files::SameFile;
+use warpline::files::{PartialFile, SameFile};
 
 /// Why the outputs of a run could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -97,4 +100,15 @@ pub enum OutputError {
         /// The time of the sample before it, of any net (s).
         now: f64,
     },
+}
+
+/// Creates a file, or says that it cannot be written.
+pub(super) fn create(path: &Path) -> Result<PartialFile, OutputError> {
+    let failed = |source| OutputError::Create { path: path.to_owned(), source };
+    PartialFile::create(path).map_err(failed)
+}
+
+/// The error that writing a file had.
+pub(super) fn failed(file: &PartialFile, source: io::Error) -> OutputError {
+    OutputError::Write { path: file.path().to_owned(), source }
 }

@@ -4,7 +4,7 @@
 //! run; the output handler of the model gives it each [`Sample`](crate::circuit::Sample) as the run
 //! commits it; the command calls [`Recorder::finish`] after the run. The writers share the order of
 //! nets (`slots`), the samples of fixed nets (`fixed`) and files that are complete or called
-//! `.partial` (`file`).
+//! `.partial` ([`PartialFile`](warpline::files::PartialFile)).
 //!
 //! A handler of outputs cannot end a run. So the recorder keeps the errors,
 //! [`Recorder::has_failed`] tells an observer that it may stop the run, and [`Recorder::finish`]
@@ -12,7 +12,6 @@
 
 mod crossings;
 mod error;
-mod file;
 mod fixed;
 mod measures;
 mod plot;

@@ -9,7 +9,9 @@ use std::{
     io::{self, Write},
 };
 
-use super::{OutputError, file::PartialFile};
+use warpline::files::PartialFile;
+
+use super::{OutputError, error::failed};
 use crate::{circuit::Sample, waveform::Cubic};
 
 /// At which times a raw file has points.
@@ -150,7 +152,7 @@ impl RawWriter {
     }
 
     fn check(&self, result: io::Result<()>) -> Result<(), OutputError> {
-        result.map_err(|error| self.file.failed(error))
+        result.map_err(|error| failed(&self.file, error))
     }
 
     #[cfg(test)]

@@ -8,8 +8,9 @@
 use std::{fmt, io};
 
 use vcd::{IdCode, TimescaleUnit, Value, VarType, Writer};
+use warpline::files::PartialFile;
 
-use super::{OutputError, file::PartialFile, reorder::Reorder};
+use super::{OutputError, error::failed, reorder::Reorder};
 use crate::waveform::Edge;
 
 /// Ticks per second.
@@ -131,7 +132,7 @@ impl VcdWriter {
     }
 
     fn check(&mut self, result: io::Result<()>) -> Result<(), OutputError> {
-        result.map_err(|error| self.file.writer().failed(error))
+        result.map_err(|error| failed(self.file.writer(), error))
     }
 
     #[cfg(test)]

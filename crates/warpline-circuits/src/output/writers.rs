@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use warpline::files::PartialFile;
+
 use super::{
-    OutputError, Outputs, crossings::CrossingsWriter, file::PartialFile, plot::Sketch,
-    raw::RawWriter, slots::Slots, vcd::VcdWriter,
+    OutputError, Outputs, crossings::CrossingsWriter, error, plot::Sketch, raw::RawWriter,
+    slots::Slots, vcd::VcdWriter,
 };
 use crate::{
     circuit::{Circuit, Sample},
@@ -35,7 +37,7 @@ impl<W> Wanted<W> {
         path: Option<&PathBuf>,
         create: impl FnOnce(PartialFile) -> Result<W, OutputError>,
     ) -> Result<Self, OutputError> {
-        let writer = path.map(|path| create(PartialFile::create(path)?)).transpose()?;
+        let writer = path.map(|path| create(error::create(path)?)).transpose()?;
         Ok(Self { paths: path.into_iter().cloned().collect(), writer })
     }
 

@@ -154,7 +154,13 @@ fn command(report: Report<'_>) -> Markup {
     html! {
         @if !command.is_empty() {
             h2 { "The same once more" }
-            pre { code { (command) } }
+            pre { code {
+                // A browser breaks a line behind each of the dashes of a flag.
+                @for (n, word) in command.split(' ').enumerate() {
+                    @if n > 0 { " " }
+                    @if is_long(word) { (word) } @else { span.word { (word) } }
+                }
+            } }
         }
         @if !machine.is_empty() { p.dim { "Warpline " (env!("CARGO_PKG_VERSION")) ", " (machine) } }
     }
@@ -366,6 +372,16 @@ mod tests {
         });
         let page = Application::warpline().page(&report);
         assert!(!page.contains("<script") && page.contains("&lt;script&gt;alert("), "{page}");
+    }
+
+    /// No flag of the command is cut behind its dashes; a long word may be cut anywhere.
+    #[test]
+    fn flags_stay_whole() {
+        let long = "/a/long/way/to/a/configuration";
+        let report = json!({ "command": format!("warpline run pcs --config {long}") });
+        let page = Application::warpline().page(&report);
+        let flag = format!(r#"<span class="word">--config</span> {long}</code>"#);
+        assert!(page.contains(&flag) && page.contains(".word { white-space: pre; }"), "{page}");
     }
 
     /// A report may lack anything.

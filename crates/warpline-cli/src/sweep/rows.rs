@@ -4,17 +4,19 @@
 //!
 //! - **ROWS-A.** A file has the row of each run that is done, as a whole line: whoever kills the
 //!   sweep loses none. At the end the rows are in the order of the sweep.
-//! - **ROWS-B.** A pipe or a terminal has the rows in the order of the sweep, each as soon as all
-//!   runs before it are done.
+//! - **ROWS-B.** A pipe or a terminal has each row as soon as its run is done, in whatever order
+//!   that is.
 //! - **ROWS-C.** Each row names its run in the column `run`: the model and all that was set. A file
 //!   that is gone on with has rows of runs of this sweep only.
 //!
-//! A Parquet file is written at the end: the types of its columns follow from all rows.
+//! A Parquet file is written at the end: the types of its columns follow from all rows. Until then
+//! the rows are in a file `NAME.rows` beside it, as JSON, which ROWS-A and ROWS-C hold for.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    io,
-    path::Path,
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
 };
 
 use serde_json::Value;
@@ -37,13 +39,11 @@ pub(super) struct Rows {
     format: TableFormat,
     /// The first line of a CSV table, when it is known.
     header: Option<String>,
-    /// By the number of its run: the line of each run in a file; of a pipe, what waits for runs
-    /// before it, with nothing for a run that has no row.
-    lines: BTreeMap<usize, Option<String>>,
-    /// The rows of a Parquet file.
+    /// The line of each run in a file, by the number of the run.
+    lines: BTreeMap<usize, String>,
+    /// The rows of a Parquet file, and the file where they are until it is written.
     kept: BTreeMap<usize, Row>,
-    /// The run that a pipe waits for.
-    next: usize,
+    journal: Option<Output>,
     count: usize,
     is_file: bool,
     is_sorted: bool,
@@ -51,19 +51,22 @@ pub(super) struct Rows {
 
 impl Rows {
     /// Rows that take the place of what the output held.
-    pub(super) fn new(output: Output, format: TableFormat) -> Self {
+    pub(super) fn new(output: Output, format: TableFormat) -> Result<Self, Failure> {
         let is_file = output.is_file();
-        Self {
+        let is_kept = is_file && format == TableFormat::Parquet;
+        let journal = output.path().filter(|_| is_kept).map(journal_of);
+        let journal = journal.map(|path| Output::open(Some(&path))).transpose()?;
+        Ok(Self {
             output,
             format,
             header: None,
             lines: BTreeMap::new(),
             kept: BTreeMap::new(),
-            next: 0,
+            journal,
             count: 0,
             is_file,
             is_sorted: true,
-        }
+        })
     }
 
     /// Rows that go on after those that a file has. Returns the runs that are done, too; `runs` are
@@ -80,14 +83,19 @@ impl Rows {
                 path.display()
             ))
         };
-        if format == TableFormat::Parquet {
-            return Err(refuse("a Parquet file is written at the end of a sweep".to_owned()));
-        }
-        let text = match files::read_text(path, files::LIMIT) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        let is_parquet = format == TableFormat::Parquet;
+        let source = if is_parquet { journal_of(path) } else { path.to_owned() };
+        let text = match files::read_text(&source, files::LIMIT) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if is_parquet && fs::metadata(path).is_ok_and(|file| file.len() > 0) {
+                    let what = "it has no rows of a sweep that has not ended, in a file beside it";
+                    return Err(refuse(format!("{what} ({})", source.display())));
+                }
+                String::new()
+            }
             other => other.map_err(|error| refuse(format!("it cannot be read ({error})")))?,
         };
-        let mut rows = Self::new(Output::open(Some(path))?, format);
+        let mut rows = Self::new(Output::open(Some(path))?, format)?;
         if !rows.is_file {
             return Err(refuse("it is no regular file".to_owned()));
         }
@@ -110,14 +118,24 @@ impl Rows {
                                 is: `{own}`), or has it twice"
                 ))
             })?;
-            rows.is_sorted &= rows.lines.last_key_value().is_none_or(|(last, _)| *last < number);
-            rows.lines.insert(number, Some(line));
+            if is_parquet {
+                let row = serde_json::from_str(&line).map_err(|error| refuse(error.to_string()))?;
+                rows.kept.insert(number, row);
+            } else {
+                rows.insert(number, line);
+            }
         }
         rows.header = header.filter(|_| !rows.lines.is_empty());
-        let kept = if rows.lines.is_empty() { 0 } else { whole.len() };
-        rows.output.keep(kept as u64)?;
-        let done = rows.lines.keys().copied().collect();
+        let done: BTreeSet<_> = rows.lines.keys().chain(rows.kept.keys()).copied().collect();
+        let kept = if done.is_empty() { 0 } else { whole.len() };
+        rows.journal.as_mut().unwrap_or(&mut rows.output).keep(kept as u64)?;
         Ok((rows, done))
+    }
+
+    /// Takes the line of a run in the file.
+    fn insert(&mut self, number: usize, line: String) {
+        self.is_sorted &= self.lines.last_key_value().is_none_or(|(last, _)| *last < number);
+        self.lines.insert(number, line);
     }
 
     /// How many rows were added.
@@ -125,74 +143,64 @@ impl Rows {
         self.count
     }
 
-    /// Adds the row of a run, or learns that it has none.
-    pub(super) fn write(&mut self, number: usize, row: Option<Row>) -> Result<(), Failure> {
-        self.count += usize::from(row.is_some());
+    /// Adds the row of a run (ROWS-A, ROWS-B).
+    pub(super) fn write(&mut self, number: usize, row: Row) -> Result<(), Failure> {
+        self.count += 1;
         if self.format == TableFormat::Parquet {
-            self.kept.extend(row.map(|row| (number, row)));
+            if let Some(journal) = &mut self.journal {
+                journal.write_report(&table::line(&row, TableFormat::Json)?)?;
+            }
+            self.kept.insert(number, row);
             return Ok(());
         }
-        let Some(row) = row else {
-            self.lines.insert(number, None);
-            return self.pass_on();
-        };
         let header = match self.format {
             TableFormat::Csv => Some(table::header(&row)?),
             _ => None,
         };
-        let mut line = table::line(&row, self.format)?;
+        let line = table::line(&row, self.format)?;
         if self.header.is_none() {
-            self.header.clone_from(&header);
-            let header = header.unwrap_or_default();
-            if self.is_file {
-                self.output.write_report(&format!("{header}{line}"))?;
-            } else {
-                self.output.write(header)?;
-            }
+            self.output
+                .write_report(&format!("{}{line}", header.as_deref().unwrap_or_default()))?;
+            self.header = header;
         } else if header.is_some() && header != self.header {
             return Err(Failure::Run(format!(
                 "a run has other columns than the rows before it:\n{}{line}",
                 header.unwrap_or_default()
             )));
-        } else if self.is_file {
+        } else {
             self.output.write_report(&line)?;
         }
         if self.is_file {
-            self.is_sorted &= self.lines.last_key_value().is_none_or(|(last, _)| *last < number);
-        } else {
-            line.shrink_to_fit();
-        }
-        self.lines.insert(number, Some(line));
-        self.pass_on()
-    }
-
-    /// Gives a pipe the rows that have waited long enough (ROWS-B).
-    fn pass_on(&mut self) -> Result<(), Failure> {
-        while !self.is_file
-            && let Some(line) = self.lines.remove(&self.next)
-        {
-            self.next += 1;
-            line.map_or(Ok(()), |line| self.output.write_report(&line))?;
+            self.insert(number, line);
         }
         Ok(())
     }
 
-    /// Writes what is left, and sorts a file (ROWS-A). Without rows, it leaves a file as it is.
+    /// Writes a Parquet file, or sorts another one (ROWS-A). Without rows, it leaves a file as it
+    /// is.
     pub(super) fn finish(mut self) -> Result<(), Failure> {
         if !self.kept.is_empty() {
             let rows: Vec<_> = self.kept.into_values().collect();
-            return self.output.write(table::parquet(&rows)?);
-        }
-        let mut lines = self.lines.into_values().flatten();
-        if !self.is_file {
-            return lines.try_for_each(|line| self.output.write_report(&line));
-        }
-        if self.is_sorted {
+            self.output.write(table::parquet(&rows)?)?;
+            if let Some(path) = self.journal.as_ref().and_then(Output::path) {
+                // All of it is in the Parquet file; if it stays, no harm is done.
+                let _ = fs::remove_file(path);
+            }
             return Ok(());
         }
-        let all: String = self.header.into_iter().chain(lines).collect();
+        if !self.is_file || self.is_sorted {
+            return Ok(());
+        }
+        let all: String = self.header.into_iter().chain(self.lines.into_values()).collect();
         self.output.rewrite(all.as_bytes())
     }
+}
+
+/// Where the rows of a Parquet file are until it is written.
+fn journal_of(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".rows");
+    name.into()
 }
 
 /// The header of a table, if it has one, and its rows: the name of the run, and the line.
@@ -258,10 +266,10 @@ mod tests {
         let text = || fs::read_to_string(&path).unwrap();
         let open = || Output::open(Some(&path)).unwrap();
         for format in [TableFormat::Csv, TableFormat::Json] {
-            let mut rows = Rows::new(open(), format);
-            rows.write(2, Some(row(2))).unwrap();
+            let mut rows = Rows::new(open(), format).unwrap();
+            rows.write(2, row(2)).unwrap();
             assert!(text().contains("20") && text().ends_with('\n'));
-            rows.write(0, Some(row(0))).unwrap();
+            rows.write(0, row(0)).unwrap();
             assert!(text().find("20") < text().find("r0"));
             drop(rows);
             // Killed, in the middle of a line.
@@ -269,8 +277,8 @@ mod tests {
 
             let (mut rows, done) = Rows::resume(&path, format, &names()).unwrap();
             assert_eq!(done, [0, 2].into());
-            rows.write(3, Some(row(3))).unwrap();
-            rows.write(1, Some(row(1))).unwrap();
+            rows.write(3, row(3)).unwrap();
+            rows.write(1, row(1)).unwrap();
             assert_eq!((rows.count(), text().lines().last().unwrap().contains("r1")), (2, true));
             rows.finish().unwrap();
             let runs: Vec<_> =
@@ -308,11 +316,11 @@ mod tests {
         assert!(refusal("value,run\n1,r1,3\n", csv).contains("no table of a sweep"));
         assert!(refusal("value,run\n1,r1\n", json).contains("no table of a sweep"));
         assert!(refusal("{\"value\":1}\n", json).contains("without `run`"));
-        assert!(refusal("", TableFormat::Parquet).contains("Parquet"));
+        assert!(refusal("PAR1", TableFormat::Parquet).contains("rows.csv.rows"));
         // Other columns are found with the first row.
         fs::write(&path, "other,run\n1,r1\n").unwrap();
         let (mut rows, _) = Rows::resume(&path, csv, &names()).unwrap();
-        let error = rows.write(2, Some(row(2))).unwrap_err().message();
+        let error = rows.write(2, row(2)).unwrap_err().message();
         assert!(error.contains("other columns") && error.contains("20,r2"), "{error}");
     }
 }

@@ -37,7 +37,9 @@ in no file, where a sentence has a number with two digits after the point that n
 has (a rule or a setting is written as code), and where this page is not the list of the files. It
 does not fail because sources have changed: the column `sources` is as of the last `update`, and
 `changed` says what is true now. Figures that are older than this folder name the commit that
-published them.
+published them. Commands are as they were typed then: `--buffer-quota N` is
+`--pool sender:quota=N` now, `--fossil on-the-fly` is `--pool partitioned:on-the-fly`, and
+`--few-buffers N` is `--flow few-buffers=N`.
 ";
 
 /// The page.

@@ -2,14 +2,16 @@
 //!
 //! The parameters name the files, the model hands over what LPs counted, and the command completes
 //! the files with [`Recorder::finish`]. Files are created before a run, so that one that cannot be
-//! written is found out then.
+//! written is found out then; they get their names when they are complete, and an older file stays
+//! as it is until then.
 
 use std::{
-    fs::File,
-    io::{self, BufWriter, Write},
+    io::{self, Write},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
+
+use warpline::files::PartialFile;
 
 use crate::{
     error::{FileError, Flaw},
@@ -48,10 +50,7 @@ pub(crate) struct Shared {
 
 /// A file that is not complete yet.
 #[derive(Debug)]
-struct Output {
-    path: PathBuf,
-    writer: BufWriter<File>,
-}
+struct Output(PartialFile);
 
 /// What a file has.
 #[derive(Clone, Copy, Debug)]
@@ -64,16 +63,21 @@ enum Kind {
 
 impl Output {
     fn create(path: &Path) -> Result<Self, FileError> {
-        let file = File::create(path).map_err(|error| unwritten(path, &error))?;
-        Ok(Self { path: path.to_owned(), writer: BufWriter::new(file) })
+        PartialFile::create(path).map(Self).map_err(|error| unwritten(path, &error))
     }
 
     /// Does what writes to the file, and names the file if it fails.
     fn with(
         &mut self,
-        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+        write: impl FnOnce(&mut PartialFile) -> io::Result<()>,
     ) -> Result<(), FileError> {
-        write(&mut self.writer).map_err(|error| unwritten(&self.path, &error))
+        write(&mut self.0).map_err(|error| unwritten(self.0.path(), &error))
+    }
+
+    /// The file is complete, and gets its name, which is returned.
+    fn complete(mut self) -> Result<PathBuf, FileError> {
+        self.with(PartialFile::complete)?;
+        Ok(self.0.path().to_owned())
     }
 }
 
@@ -146,9 +150,9 @@ fn write_late(mut output: Output, kind: Kind, survey: &Survey) -> Result<PathBuf
             #[cfg(not(feature = "plots"))]
             Kind::Png => {}
         }
-        writer.flush()
+        Ok(())
     })?;
-    Ok(output.path)
+    output.complete()
 }
 
 impl Shared {

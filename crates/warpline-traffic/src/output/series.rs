@@ -97,7 +97,6 @@ impl Series {
         if let Some(failure) = self.failure {
             return Err(failure);
         }
-        self.output.with(|writer| writer.flush())?;
-        Ok(self.output.path)
+        self.output.complete()
     }
 }

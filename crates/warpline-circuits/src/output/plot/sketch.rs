@@ -4,10 +4,12 @@
 
 use std::io::Write;
 
+use warpline::files::PartialFile;
+
 use super::{Plot, draw, png};
 use crate::{
     circuit::Circuit,
-    output::{OutputError, file::PartialFile, slots::Slots},
+    output::{OutputError, error, slots::Slots},
     waveform::{Column, Columns, Cubic},
 };
 
@@ -69,7 +71,7 @@ impl Sketch {
                 Some("png") => Kind::Png,
                 _ => return Err(OutputError::PictureKind { path: path.clone() }),
             };
-            files.push((PartialFile::create(path)?, kind));
+            files.push((error::create(path)?, kind));
         }
         Ok(Self { title: circuit.title.clone(), end, traces, files })
     }
@@ -93,7 +95,7 @@ impl Sketch {
                 Kind::Png => png::render(&svg).map_err(failed)?,
             };
             let written = file.write_all(&bytes).and_then(|()| file.complete());
-            written.map_err(|error| file.failed(error))?;
+            written.map_err(|source| error::failed(file, source))?;
         }
         Ok(())
     }
