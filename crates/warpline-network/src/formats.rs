@@ -96,8 +96,7 @@ pub(crate) fn packets(path: &Path, nodes: usize) -> Result<Vec<Vec<Due>>, FileEr
 pub fn read_packets(path: &Path, text: &str, nodes: usize) -> Result<Vec<Vec<Due>>, FileError> {
     const FORM: &str = "write TIME_PS SOURCE DESTINATION BYTES FLOW";
     let mut sources = vec![Vec::new(); nodes];
-    let mut number = 0;
-    for line in lines(path, text, FORM) {
+    for (number, line) in (0..).zip(lines(path, text, FORM)) {
         let (line, [at, from, to, bytes, flow]) = line?;
         let check = |ok: bool, what: &str, allowed: &str| match ok {
             true => Ok(()),
@@ -110,7 +109,6 @@ pub fn read_packets(path: &Path, text: &str, nodes: usize) -> Result<Vec<Vec<Due
         check(flow <= u32::MAX.into(), "the flow is too large", "at most 4 294 967 295")?;
         let (destination, bytes, flow) = (to as u32, bytes as u32, flow as u32);
         sources[from as usize].push(Due { at: at as f64, number, destination, bytes, flow });
-        number += 1;
     }
     for source in &mut sources {
         source.sort_by(|a, b| a.at.total_cmp(&b.at));

@@ -2,14 +2,16 @@
 //!
 //! The parameters name the files, the model hands over what became of packets and what ports
 //! counted, and the command completes the files with [`Recorder::finish`]. Files are created before
-//! a run, so that one that cannot be written is found out then.
+//! a run, so that one that cannot be written is found out then; they get their names when they are
+//! complete, and an older file stays as it is until then.
 
 use std::{
-    fs::File,
-    io::{self, BufWriter, Write},
+    io::{self, Write},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
+
+use warpline::files::PartialFile;
 
 use crate::{
     error::FileError,
@@ -33,8 +35,7 @@ pub(crate) struct Shared {
 /// A file that is not complete yet.
 #[derive(Debug)]
 struct Table {
-    path: PathBuf,
-    writer: BufWriter<File>,
+    file: PartialFile,
     failure: Option<FileError>,
 }
 
@@ -44,23 +45,23 @@ fn unwritten(path: &Path, error: &io::Error) -> FileError {
 
 impl Table {
     fn create(path: &Path, header: &str) -> Result<Self, FileError> {
-        let file = File::create(path).map_err(|error| unwritten(path, &error))?;
-        let mut table = Self { path: path.to_owned(), writer: BufWriter::new(file), failure: None };
+        let file = PartialFile::create(path).map_err(|error| unwritten(path, &error))?;
+        let mut table = Self { file, failure: None };
         table.with(|writer| writeln!(writer, "{header}"));
         table.failure.take().map_or(Ok(table), Err)
     }
 
     /// Does what writes to the file; the first failure is kept.
-    fn with(&mut self, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
+    fn with(&mut self, write: impl FnOnce(&mut PartialFile) -> io::Result<()>) {
         if self.failure.is_none() {
-            let failed = write(&mut self.writer).err();
-            self.failure = failed.map(|error| unwritten(&self.path, &error));
+            let failed = write(&mut self.file).err();
+            self.failure = failed.map(|error| unwritten(self.file.path(), &error));
         }
     }
 
     fn finish(mut self) -> Result<PathBuf, FileError> {
-        self.with(Write::flush);
-        self.failure.map_or(Ok(self.path), Err)
+        self.with(PartialFile::complete);
+        self.failure.map_or_else(|| Ok(self.file.path().to_owned()), Err)
     }
 }
 

@@ -121,3 +121,20 @@ fn wrong_shapes_are_told() {
         assert!(error.contains(told), "{error}");
     }
 }
+
+/// A run that ends early costs no older table: the new one takes its place when it is complete.
+#[test]
+fn an_older_table_stays_until_the_new_one_is_complete() {
+    let folder = TempDir::new().expect("a folder");
+    let params = params(folder.path(), LINKS, "0 0 1 98 1\n");
+    let path = params.packet_table.clone().expect("a table");
+    fs::write(&path, "older").expect("it can be written");
+    let recorder = || {
+        let mut model = Network::new(params.clone()).expect("sound");
+        model.record().expect("a file").expect("a recorder")
+    };
+    drop(recorder());
+    assert_eq!(fs::read_to_string(&path).expect("there"), "older");
+    assert!(recorder().finish().iter().all(Result::is_ok));
+    assert!(fs::read_to_string(&path).expect("there").starts_with("source,"));
+}
