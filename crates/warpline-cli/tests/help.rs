@@ -11,7 +11,8 @@ fn help(line: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-const MODELS: [&str; 6] = ["phold", "hypercube", "pcs", "circuit", "traffic", "network"];
+const MODELS: [&str; 8] =
+    ["phold", "hypercube", "pcs", "circuit", "traffic", "network", "queues", "epidemic"];
 const CALLS: [&str; 3] = ["run", "sweep", "analyze"];
 
 /// The options of a help text, with the heading that each stands under.

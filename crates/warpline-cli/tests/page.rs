@@ -80,6 +80,13 @@ fn models_have_pictures() {
             "<rect class=\"value\"",
             20,
         ),
+        ("queues --stations 5 --end 20", "Utilization by station", "<rect class=\"value\"", 5),
+        (
+            "epidemic --people 5000 --regions 5 --end 5",
+            "Infections by day",
+            "<rect class=\"value\"",
+            5,
+        ),
         ("hypercube --dimension 3 --end 20", "Load by dimension", "<rect class=\"value\"", 3),
         ("traffic --lps 150 --end 2000", "Cars by road", "<line class=\"value\"", 150),
         (

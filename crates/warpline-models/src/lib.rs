@@ -11,6 +11,8 @@
 //! | [`circuit`] | the timing of MOS circuits | runtime paper, 4 |
 //! | [`traffic`] | cars on motorways | NUMA paper, 4 |
 //! | [`network`] | packets through switches with queues | ns-3, at link level |
+//! | [`queues`] | customers at stations, in a circle or a chain | Gordon and Newell 1967; Burke 1956 |
+//! | [`epidemic`] | people in regions who infect each other | Kermack and McKendrick 1927 |
 //!
 //! The *buffer paper* is Fujimoto and Panesar, *Buffer Management in Shared-Memory Time Warp
 //! Systems*, 1995; the *GTW paper* is Das, Fujimoto, Panesar, Allison and Hybinette, *GTW: A Time
@@ -22,12 +24,14 @@
 
 pub mod catalog;
 pub mod circuit;
+pub mod epidemic;
 mod grain;
 pub mod hypercube;
 pub mod network;
 pub mod pcs;
 pub mod phold;
 mod prepared;
+pub mod queues;
 mod time_unit;
 pub mod traffic;
 
@@ -41,4 +45,6 @@ pub static ALL: &[&dyn Entry] = &[
     entry::<circuit::CircuitParams>(),
     entry::<traffic::TrafficParams>(),
     entry::<network::NetworkParams>(),
+    entry::<queues::QueuesParams>(),
+    entry::<epidemic::EpidemicParams>(),
 ];

@@ -7,10 +7,12 @@ use warpline::{
 };
 use warpline_models::{
     catalog::ModelParams,
+    epidemic::EpidemicParams,
     hypercube::HypercubeParams,
     network::NetworkParams,
     pcs::PcsParams,
     phold::PholdParams,
+    queues::{Layout, QueuesParams},
     traffic::{Source, TrafficParams},
 };
 
@@ -58,6 +60,8 @@ fn workloads() -> Vec<(ModelParams, f64)> {
         ..PholdParams::default()
     };
     let hypercube = HypercubeParams { min_length: 1.0, ..HypercubeParams::default() };
+    let epidemic =
+        EpidemicParams { people: 900, regions: 30, latent: 1.0, ..EpidemicParams::default() };
     vec![
         (lookahead(0.1, 0.1, 64, 1024), 20.0),
         (lookahead(0.1, 0.5, 512, 1024), 10.0),
@@ -68,8 +72,22 @@ fn workloads() -> Vec<(ModelParams, f64)> {
         (phold(payload), 30.0),
         (ModelParams::from(hypercube), 40.0),
         (ModelParams::from(traffic()), 1_500.0),
-        (ModelParams::from(NetworkParams::default()), 2e7),
+        (ModelParams::from(network()), 3e7),
+        (ModelParams::from(QueuesParams { transit: 0.3, ..QueuesParams::default() }), 20.0),
+        (ModelParams::from(chain()), 50.0),
+        (ModelParams::from(epidemic), 100.0),
     ]
+}
+
+/// Packets on a fat tree of four-port switches.
+fn network() -> NetworkParams {
+    let topology = "fat-tree:4".parse().expect("a topology");
+    NetworkParams { topology, ..NetworkParams::default() }
+}
+
+/// Queues in a chain, with some time between two stations.
+fn chain() -> QueuesParams {
+    QueuesParams { layout: Layout::Chain, transit: 0.1, ..QueuesParams::default() }
 }
 
 /// Traffic on 40 LPs, with accidents.
@@ -130,7 +148,8 @@ fn links_commit_what_the_sequential_engine_does() {
         (ModelParams::from(hypercube), 40.0),
         (ModelParams::from(pcs), 30.0),
         (ModelParams::from(traffic()), 1_500.0),
-        (ModelParams::from(NetworkParams::default()), 1e7),
+        (ModelParams::from(network()), 1e7),
+        (ModelParams::from(chain()), 20.0),
     ];
     for (params, end) in workloads {
         let oracle = run(&params, Sequential::default(), 1, end).expect("a sound run");

@@ -10,10 +10,12 @@ use warpline::{
 };
 use warpline_models::{
     catalog::ModelParams,
+    epidemic::EpidemicParams,
     hypercube::HypercubeParams,
     network::{Arrivals, NetworkParams, Pattern},
     pcs::{Mobility, PcsParams, Topology},
     phold::PholdParams,
+    queues::{Layout, QueuesParams},
     traffic::TrafficParams,
 };
 
@@ -120,6 +122,11 @@ fn goldens() -> Vec<Golden> {
             2e8,
             "be935ab440296328",
         ),
+        golden("queues", queues(|_| ()), 1, 100.0, "385991977302247c"),
+        golden("queues, chain", queues(|p| p.layout = Layout::Chain), 1, 100.0, "3004cde4e438537a"),
+        golden("queues, transit", queues(|p| p.transit = 0.5), 1, 100.0, "ad7998217f060e5f"),
+        golden("epidemic", epidemic(|_| ()), 1, 365.0, "fa059fce58adc271"),
+        golden("epidemic, latent", epidemic(|p| p.latent = 2.0), 1, 365.0, "66e9a62a98d237c1"),
     ]
 }
 
@@ -151,6 +158,18 @@ fn traffic(change: fn(&mut TrafficParams)) -> ModelParams {
 fn network(topology: &str, change: fn(&mut NetworkParams)) -> ModelParams {
     let topology = topology.parse().expect("a topology");
     let mut params = NetworkParams { topology, ..NetworkParams::default() };
+    change(&mut params);
+    ModelParams::from(params)
+}
+
+fn queues(change: fn(&mut QueuesParams)) -> ModelParams {
+    let mut params = QueuesParams { customers: 200, ..QueuesParams::default() };
+    change(&mut params);
+    ModelParams::from(params)
+}
+
+fn epidemic(change: fn(&mut EpidemicParams)) -> ModelParams {
+    let mut params = EpidemicParams { people: 3_000, regions: 40, ..EpidemicParams::default() };
     change(&mut params);
     ModelParams::from(params)
 }

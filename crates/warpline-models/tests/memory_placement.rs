@@ -5,7 +5,7 @@
 
 mod matrix;
 
-use matrix::{crowded, exactly, jammed};
+use matrix::{crowded, exactly, jammed, owners};
 use warpline::{
     AnyModel, Auto, Balance, Conservative, Engine, Report, Simulation, Speculative, TimeWarp,
     any_model::AnyOutput,
@@ -62,12 +62,13 @@ fn count(report: &Report<AnyOutput>, name: &str) -> Option<u64> {
 fn the_answer_is_the_same() {
     let phold = PholdParams { lps: 64, lookahead: 0.5, ..PholdParams::default() };
     let cube = HypercubeParams { dimension: 5, messages: 64, ..HypercubeParams::default() };
-    let cases: [(ModelParams, f64); 4] = [
+    let mut cases: Vec<(ModelParams, f64)> = vec![
         (phold.into(), 60.0),
         (cube.into(), 60.0),
         (jammed().into(), 1000.0),
         (crowded().into(), 2e7),
     ];
+    cases.extend(owners(0.5).map(|(_, model, end)| (model, end)));
     for (params, end) in cases {
         let model = || params.clone().model().unwrap();
         let oracle = run(model(), end, Engine::default());

@@ -19,7 +19,7 @@ mod matrix;
 
 use std::fmt::Write;
 
-use matrix::{crowded, exactly, jammed};
+use matrix::{crowded, exactly, jammed, owners};
 use warpline::{
     AnyModel, Balance, Engine, RunError, Sequential, Simulation, TimeWarp,
     digest::CommitDigest,
@@ -111,21 +111,23 @@ impl Run {
     }
 }
 
-fn cases() -> [Case; 6] {
+fn cases() -> Vec<Case> {
     let phold = PholdParams { lps: 32, population: 64, remote: 0.5, ..PholdParams::default() };
     let ticks = PholdParams { lookahead: 1.0, mean: 0.0, ..phold.clone() };
     let cube = HypercubeParams { dimension: 4, messages: 48, ..HypercubeParams::default() };
     let pcs =
         PcsParams { cells: "6x6".parse().expect("a grid"), portables: 400, ..PcsParams::default() };
     let case = |name, model, end, reversible| Case { name, model, end, reversible };
-    [
+    let mut cases = vec![
         case("phold", ModelParams::from(phold), 12.0, true),
         case("phold on ticks", ModelParams::from(ticks), 12.0, true),
         case("hypercube", ModelParams::from(cube), 12.0, false),
         case("pcs", ModelParams::from(pcs), 10.0, false),
         case("traffic", ModelParams::from(jammed()), 400.0, false),
         case("network", ModelParams::from(crowded()), 1e7, false),
-    ]
+    ];
+    cases.extend(owners(0.0).map(|(name, model, end)| case(name, model, end, false)));
+    cases
 }
 
 fn savings(reversible: bool) -> Vec<StateSaving> {

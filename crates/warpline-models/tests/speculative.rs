@@ -16,7 +16,7 @@
 
 mod matrix;
 
-use matrix::{crowded, exactly, jammed};
+use matrix::{crowded, exactly, jammed, owners};
 use warpline::{
     AnyModel, Balance, Engine, Sequential, Simulation, Speculative, Width, digest::CommitDigest,
 };
@@ -47,7 +47,7 @@ fn cases() -> Vec<(&'static str, ModelParams, f64)> {
         PcsParams { cells: "6x6".parse().expect("a grid"), portables: 400, ..PcsParams::default() };
     let traffic = jammed();
     let restless = TrafficParams { speed_max: f64::INFINITY, ..traffic.clone() };
-    vec![
+    let mut cases = vec![
         ("phold", ModelParams::from(phold), 30.0),
         ("phold on ticks", ModelParams::from(ticks), 20.0),
         ("phold with two events", ModelParams::from(few), 3_000.0),
@@ -60,7 +60,9 @@ fn cases() -> Vec<(&'static str, ModelParams, f64)> {
         ("traffic", ModelParams::from(traffic.clone()), 1_500.0),
         ("traffic without lookahead", ModelParams::from(restless), 1_500.0),
         ("network", ModelParams::from(crowded()), 3e7),
-    ]
+    ];
+    cases.extend(owners(0.0));
+    cases
 }
 
 #[test]

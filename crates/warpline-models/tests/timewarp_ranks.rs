@@ -8,7 +8,7 @@ mod matrix;
 
 use std::{fmt::Write, sync::mpsc, thread, time::Duration};
 
-use matrix::{crowded, exactly, jammed};
+use matrix::{crowded, exactly, jammed, owners};
 use warpline::{
     AnyModel, Engine, RunError, Simulation, TimeWarp,
     digest::CommitDigest,
@@ -132,7 +132,7 @@ fn run(case: &Case, engine: EngineKind, policy: Policy) -> Result<Outcome, RunEr
     outcome.recv_timeout(PATIENCE).unwrap_or_else(failed)
 }
 
-fn cases() -> [Case; 6] {
+fn cases() -> Vec<Case> {
     let phold =
         PholdParams { lps: 24, population: 48, remote: 0.5, payload: 3, ..PholdParams::default() };
     let ticks = PholdParams { lookahead: 1.0, mean: 0.0, ..phold.clone() };
@@ -140,14 +140,16 @@ fn cases() -> [Case; 6] {
     let pcs =
         PcsParams { cells: "4x4".parse().expect("a grid"), portables: 150, ..PcsParams::default() };
     let case = |name, model, end, reversible| Case { name, model, end, reversible };
-    [
+    let mut cases = vec![
         case("phold", ModelParams::from(phold), 8.0, true),
         case("phold on ticks", ModelParams::from(ticks), 8.0, true),
         case("hypercube", ModelParams::from(cube), 8.0, false),
         case("pcs", ModelParams::from(pcs), 8.0, false),
         case("traffic", ModelParams::from(jammed()), 400.0, false),
         case("network", ModelParams::from(crowded()), 5e6, false),
-    ]
+    ];
+    cases.extend(owners(0.0).map(|(name, model, end)| case(name, model, end / 3.0, false)));
+    cases
 }
 
 fn savings(reversible: bool) -> Vec<StateSaving> {
@@ -215,7 +217,8 @@ fn every_policy_commits_what_the_sequential_engine_does() {
             let truth = &truths[policy.seed as usize];
             let none = Policy { memory: Some(0), ranks: 1, ..policy };
             // What is saved of a state that owns memory counts, too.
-            let saved = if matches!(case.name, "traffic" | "network") { 64 } else { 0 };
+            let owns = !case.name.contains("phold") && !matches!(case.name, "hypercube" | "pcs");
+            let saved = if owns { 64 } else { 0 };
             let memory = policy.memory.map(|spare| {
                 (saved + truth.peak / sequential + spare) * event_bytes(EngineKind::TimeWarp, none)
             });

@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use warpline::Results;
 use warpline_models::{
+    catalog::ModelParams,
+    epidemic::EpidemicParams,
     network::NetworkParams,
+    queues::{Layout, QueuesParams},
     traffic::{Source, TrafficParams},
 };
 
@@ -43,4 +46,18 @@ pub(crate) fn crowded() -> NetworkParams {
         load: 0.9,
         ..NetworkParams::default()
     }
+}
+
+/// Models whose LPs own queues and lists, with this lookahead: a closed network of queues, a chain,
+/// and an epidemic; with the times at which they end.
+pub(crate) fn owners(lookahead: f64) -> [(&'static str, ModelParams, f64); 3] {
+    let (transit, latent) = (lookahead, lookahead);
+    let closed = QueuesParams { stations: 9, customers: 60, transit, ..QueuesParams::default() };
+    let chain = QueuesParams { layout: Layout::Chain, load: 0.9, ..closed.clone() };
+    let epidemic = EpidemicParams { people: 400, regions: 16, latent, ..EpidemicParams::default() };
+    [
+        ("queues", closed.into(), 30.0),
+        ("queues in a chain", chain.into(), 60.0),
+        ("epidemic", epidemic.into(), 100.0),
+    ]
 }

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Literal, TypedDict
 
-ModelName = Literal["phold", "hypercube", "pcs", "circuit", "traffic", "network"]
+ModelName = Literal[
+    "phold", "hypercube", "pcs", "circuit", "traffic", "network", "queues", "epidemic",
+]
 """The models that are there."""
 EngineName = Literal[
     "auto", "sequential", "conservative", "timewarp", "speculative", "reverse-check",
@@ -38,12 +40,13 @@ class CommonSettings(TypedDict, total=False):
     edge_capacity: int | None
     """With null messages: events that a link holds which are not handled yet"""
     end: float | str | None
-    """phold: Virtual time at which the run ends [default: the model's, 1000]; hypercube: Virtual
-    time at which the run ends [default: the model's, 10000]; pcs: Virtual time at which the run
-    ends [default: the model's, 1440 min]; circuit: Virtual time at which the run ends [default: the
-    deck's .tran, or after the last vector]; traffic: Virtual time at which the run ends [default:
-    the model's, 86400 s]; network: Virtual time at which the run ends [default: 1000000000 ps, or
-    when all packets of a file are gone]"""
+    """phold, queues: Virtual time at which the run ends [default: the model's, 1000]; hypercube:
+    Virtual time at which the run ends [default: the model's, 10000]; pcs: Virtual time at which the
+    run ends [default: the model's, 1440 min]; circuit: Virtual time at which the run ends [default:
+    the deck's .tran, or after the last vector]; traffic: Virtual time at which the run ends
+    [default: the model's, 86400 s]; network: Virtual time at which the run ends [default:
+    1000000000 ps, or when all packets of a file are gone]; epidemic: Virtual time at which the run
+    ends [default: the model's, 365 d]"""
     engine: (
         Literal[
             "auto", "sequential", "conservative", "timewarp", "speculative", "reverse-check",
@@ -167,8 +170,14 @@ class ModelSettings(TypedDict, total=False):
     """Channels of each cell"""
     chunk: int | None
     """Bytes that a host sends in a step of an all-reduce"""
+    contact_seed: int | None
+    """Seed of the network of contacts, which is the same in every run"""
+    contacts: int | None
+    """Contacts of each person"""
     crossings: str | PathLike[str] | None
     """Table of the crossings of the voltage half way between the rails (CSV)"""
+    customers: int | None
+    """Customers of a closed network, dealt evenly at the start"""
     delay: float | str | None
     """Mean delay of the links, in a generated network"""
     delay_spread: float | None
@@ -199,6 +208,10 @@ class ModelSettings(TypedDict, total=False):
     """Virtual time in which the hot spot wanders once past all LPs; 0 if it stays at the first"""
     idle: float | str | None
     """Mean idle time of a portable between two calls, in minutes"""
+    infected: int | None
+    """People who are infected at the start"""
+    infectious: float | str | None
+    """Mean time for which a person is infectious"""
     interarrival: float | str | None
     """Mean time from one car that joins at a junction to the next, in place of the network's"""
     jam: float | None
@@ -211,12 +224,17 @@ class ModelSettings(TypedDict, total=False):
     """Length of the road through a junction"""
     latency: float | None
     """Switch delay of each hop, in time units, during which the link is not occupied"""
+    latent: float | str | None
+    """Time from a person's infection until it is infectious"""
+    layout: Literal["closed", "chain"] | None
+    """How customers go from station to station"""
     leave: float | None
     """Probability that a car leaves at a junction, in place of the network's"""
     link_table: str | PathLike[str] | None
     """Table of all links in each direction, with packets, drops, marks and utilization (.csv)"""
     load: float | None
-    """Part of the rate of its link with which a host sends, on average"""
+    """network: Part of the rate of its link with which a host sends, on average; queues: Part of
+    the servers of a chain that is busy, on average: it says how often customers join"""
     lookahead: float | str | None
     """phold: Constant part of the delay, declared as the model's lookahead; circuit: Time after
     which other subcircuits hear of a change: auto, or a time"""
@@ -249,6 +267,8 @@ class ModelSettings(TypedDict, total=False):
     """File of packets, in place of those that are drawn"""
     payload: int | None
     """Bytes that each event carries: written by its sender, read by its receiver"""
+    people: int | None
+    """Number of people, distributed evenly over the regions"""
     per_host: int | None
     """Packets that each host sends at most [default: no limit]"""
     period: float | str | None
@@ -271,6 +291,8 @@ class ModelSettings(TypedDict, total=False):
     raw_step: float | str | PathLike[str] | None
     """Time between the points of the raw file, or `samples` for a point at each sample of a net
     [default: the deck's .tran, or 1000 points]"""
+    regions: int | None
+    """Number of regions"""
     remote: float | None
     """Probability that an event goes to a random LP and not to its sender"""
     save: str | Sequence[str] | None
@@ -281,8 +303,11 @@ class ModelSettings(TypedDict, total=False):
     """Time series of the whole network (.csv)"""
     series_step: float | str | None
     """Time between two points of the series"""
-    service: Literal["link", "node"] | None
-    """What messages queue for: a link each, or all of them for the node, as in the buffer paper"""
+    servers: int | None
+    """Servers of each station"""
+    service: Literal["link", "node"] | float | None
+    """hypercube: What messages queue for: a link each, or all of them for the node, as in the
+    buffer paper; queues: Mean time that a server takes for a customer"""
     sizes: int | str | None
     """Bytes of packets without their header of 2, as a list: each is drawn as often"""
     speed: float | None
@@ -293,6 +318,8 @@ class ModelSettings(TypedDict, total=False):
     """Greatest speed; `inf` for a model without lookahead"""
     speed_min: float | None
     """Least speed"""
+    stations: int | None
+    """Number of stations"""
     stay: float | str | None
     """Mean stay of a portable in a cell, in minutes; `inf` for portables that never move"""
     stop: float | None
@@ -308,6 +335,12 @@ class ModelSettings(TypedDict, total=False):
     ring:N, grid:WxH, or a file"""
     traffic: Literal["uniform", "permutation", "incast", "all-reduce"] | None
     """To whom hosts send"""
+    transit: float | None
+    """Time from one station to the next"""
+    transmission: float | None
+    """Rate at which an infectious person infects a contact"""
+    travel: float | None
+    """Part of the contacts that are anywhere; the others are in the same region"""
     uneven: float | None
     """How many times more cars join in the half of the LPs with the lower numbers"""
     vcd: str | PathLike[str] | None
@@ -317,7 +350,8 @@ class ModelSettings(TypedDict, total=False):
     [default: 10]"""
     warmup: float | str | None
     """pcs: Minutes of virtual time at the start that the statistics leave out; traffic: Virtual
-    time at the start that means leave out"""
+    time at the start that means leave out; queues: Virtual time at the start that the statistics
+    leave out"""
 
 
 class ReplicateSettings(OwnSettings, ModelSettings, total=False):
