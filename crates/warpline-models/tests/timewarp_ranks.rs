@@ -217,8 +217,12 @@ fn every_policy_commits_what_the_sequential_engine_does() {
             let truth = &truths[policy.seed as usize];
             let none = Policy { memory: Some(0), ranks: 1, ..policy };
             // What is saved of a state that owns memory counts, too.
-            let owns = !case.name.contains("phold") && !matches!(case.name, "hypercube" | "pcs");
-            let saved = if owns { 64 } else { 0 };
+            let saved = match case.name {
+                "hypercube" | "pcs" => 0,
+                name if name.contains("phold") => 0,
+                "traffic" => 64,
+                _ => 256,
+            };
             let memory = policy.memory.map(|spare| {
                 (saved + truth.peak / sequential + spare) * event_bytes(EngineKind::TimeWarp, none)
             });
