@@ -215,7 +215,7 @@ fn wrong_usage_is_explained() {
     refuses("sweep phold --vary remote=0.1,7", 2, &["`remote` is 7"]);
     refuses("sweep phold --vary lps=1 --vary lps=2", 2, &["`lps` twice"]);
     refuses("sweep phold --vary output=x", 2, &["`output`"]);
-    refuses("bench W9", 2, &["W9", "W1"]);
+    refuses("bench W99", 2, &["W99", "W1"]);
 }
 
 /// A run that fails says where, and what to do.
