@@ -4,7 +4,6 @@
 //! # Mutations of the model, each seen red
 //!
 //! - `Station::release` does not serve who waits: "QUEUE-A"
-//! - `Queues::next` draws the same station as well: as many customers, but the first of the rules
 //! - `Station::admit` takes one server more: the utilization is above that of theory
 
 use warpline::replication::{Estimate, Replications};

@@ -1,10 +1,9 @@
 //! Random networks with random packets: every engine commits what the sequential one does, writes
 //! the same tables, and no packet is lost.
 //!
-//! # Mutations of the model, each seen red
+//! # Mutation of the model, seen red
 //!
-//! - `Port::queue` schedules the arrival a delay earlier: an engine finds a broken lookahead.
-//! - `Node::expect` does not look whether an event is pending: an all-reduce commits more events.
+//! - `Node::forward` leaves the delay out: an engine finds a broken lookahead.
 
 use std::{fs, path::Path};
 

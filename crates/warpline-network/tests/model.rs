@@ -3,7 +3,8 @@
 //! # Mutations of the model, each seen red
 //!
 //! - `Port::queue` takes a link for free whose last packet ends now: the first of the ties.
-//! - `Port::begin_until` begins what begins now, whatever was known first: the ns-3 test.
+//! - `Port::begin_until` begins what begins now, whatever was known first: `a_full_queue_drops`, and
+//!   the ns-3 test.
 
 use std::{fs, path::Path};
 
@@ -77,6 +78,9 @@ fn ties_go_by_what_was_known_first() {
     // began there: it waits for no time at all, in the queue.
     let packets = "0 0 1 98 1\n80000 0 1 98 1\n";
     assert_eq!(run(LINKS, packets, None, "longest_queue").1, 1.0);
+    // Two at that time: the first one waits, so there is no place for the second.
+    let both = "0 0 1 98 1\n80000 0 1 98 1\n80000 0 1 98 1\n";
+    assert_eq!(run(LINKS, both, None, "packets_dropped").1, 1.0);
     // A faster link, so that the second one is sent when the first has long begun at the switch.
     let links = LINKS.replacen("10000000000", "100000000000", 1);
     assert_eq!(run(&links, packets, None, "longest_queue").1, 0.0);

@@ -112,6 +112,13 @@ fn write_packets(path: &Path, rows: &[Row]) {
     fs::write(path, text).expect("it can be written");
 }
 
+/// The network that `model.rs` has, too: two hosts at a switch, with queues for one packet.
+const SWITCH: &str = "0 2 10000000000 1000 1\n1 2 10000000000 2000 1\n";
+
+/// Packets at the very time when a link becomes free: as many as wait are dropped or not.
+const TIES: &str = "0 0 1 98 1\n80000 0 1 98 1\n80000 0 1 98 1\n160000 0 1 98 1\n161000 1 0 98 1
+240000 0 1 98 2\n240000 0 1 98 2\n";
+
 /// The networks and packets: each with drops, or with marks, or without.
 fn cases() -> Vec<NetworkParams> {
     let of = |topology: &str, per_host, load| NetworkParams {
@@ -153,12 +160,30 @@ fn cases() -> Vec<NetworkParams> {
     ]
 }
 
+/// What ns-3 does with packets by hand, which `model.rs` has computed by hand.
+fn check_ties(program: &Path, [topology, packets, table]: [&Path; 3]) {
+    fs::write(topology, SWITCH).expect("it can be written");
+    fs::write(packets, TIES).expect("it can be written");
+    let params = NetworkParams {
+        topology: Source::File(topology.to_owned()),
+        packets: Some(packets.to_owned()),
+        packet_table: Some(table.to_owned()),
+        ..NetworkParams::default()
+    };
+    let expected = reference(program, topology, packets, None);
+    assert_eq!(expected[2], ("dropped".to_owned(), 80_000, 1, 0));
+    let mut found = rows(params, Sequential::default().into());
+    found.sort_by_key(|row| row.number);
+    assert_eq!(found.into_iter().map(|row| row.fate).collect::<Vec<_>>(), expected);
+}
+
 #[test]
 fn every_packet_does_what_it_does_in_ns3() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = built(folder.path());
     let at = |name: &str| folder.path().join(name);
     let (topology, packets, table) = (at("net.topology"), at("net.packets"), at("net.csv"));
+    check_ties(&program, [&topology, &packets, &table]);
     let mut wrong = String::new();
     let (mut all, mut dropped, mut marked) = (0, 0, 0);
     for drawn in cases() {
