@@ -3,8 +3,8 @@
 //! # Mutations of the model, each seen red
 //!
 //! - `Port::queue` takes a link for free whose last packet ends now: the first of the ties.
-//! - `Port::begin_until` begins what begins now, whatever was known first: `a_full_queue_drops`, and
-//!   the ns-3 test.
+//! - `Port::begin_until` begins what begins now, whatever was known first: `a_full_queue_drops`,
+//!   and the ns-3 test.
 
 use std::{fs, path::Path};
 
