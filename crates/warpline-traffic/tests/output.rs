@@ -39,7 +39,8 @@ impl Written {
         let engine = Speculative { workers: 2, ..Speculative::default() };
         let run = Simulation::new(model.into_any()).end(3_600.0).engine(engine).run();
         let figures = run.expect("a sound run").output.figures();
-        assert_eq!(recorder.finish().iter().filter(|file| file.is_ok()).count(), 4);
+        let files = recorder.finish();
+        assert!(files.len() >= 3 && files.iter().all(Result::is_ok), "{files:?}");
         let figures = figures.into_iter().map(|figure| (figure.name.to_string(), figure.value));
         let figures = figures.collect();
         Self { folder, figures }
