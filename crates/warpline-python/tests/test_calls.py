@@ -122,7 +122,7 @@ def test_a_report_has_a_page() -> None:
     report = wl.run("pcs", cells="4x4", portables=50, end=30, engine="timewarp", workers=2)
     page = report.html()
     assert page.startswith("<!DOCTYPE html>") and "<svg" in page and report.digest in page
-    assert "busy channels per cell" in page and "warpline run pcs --cells=4x4" in page
+    assert "busy channels per cell" in page and ">--cells=4x4<" in page
     again = wl.Report.from_dict(report.to_dict())
     assert again.html() == page
     assert " ± " in wl.replicate("phold", 3, **SMALL).html()
