@@ -56,10 +56,11 @@ impl Failure {
 
     /// What a command ends with after these failures, of which none kept it from going on.
     pub(crate) fn of_all(mut failures: Vec<Self>) -> Result<(), Self> {
-        if failures.iter().any(|failure| !matches!(failure, Self::ReaderGone)) {
-            failures.retain(|failure| !matches!(failure, Self::ReaderGone));
-        }
+        let all = failures.len();
+        failures.retain(|failure| !matches!(failure, Self::ReaderGone));
         match failures.len() {
+            // Several runs may find out that the reader has gone.
+            0 if all > 0 => Err(Self::ReaderGone),
             0 => Ok(()),
             1 => Err(failures.remove(0)),
             _ => Err(Self::Several(failures)),
@@ -242,6 +243,26 @@ impl From<RunError> for Failure {
         match error {
             RunError::Config(error) => error.into(),
             error => Self::Engine { run: None, error: Box::new(error) },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However many runs have found that the reader has gone, nothing is printed; and it hides no
+    /// failure. Red if only one of several is dropped, or all are without a failure.
+    #[test]
+    fn a_reader_that_has_gone_is_no_failure_beside_others() {
+        let gone = |count| std::iter::repeat_with(|| Failure::ReaderGone).take(count);
+        assert!(Failure::of_all(Vec::new()).is_ok());
+        for count in 1..4 {
+            let all = Failure::of_all(gone(count).collect());
+            assert!(matches!(all, Err(Failure::ReaderGone)), "{all:?}");
+            let failed = gone(count).chain([Failure::Run("it failed".to_owned())]);
+            let all = Failure::of_all(failed.collect());
+            assert!(matches!(all, Err(Failure::Run(_))), "{all:?}");
         }
     }
 }
