@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{EventKey, LpId, Stream, VirtualTime, undo_point::UndoPoint};
+use crate::{EventKey, LpId, Stream, UndoLog, VirtualTime};
 
 /// The handler's view of the engine, for a model whose messages are of type `M`.
 ///
@@ -76,10 +76,11 @@ pub trait Context<M> {
     #[inline]
     fn note(&mut self, _word: u64) {}
 
-    /// The position of this event in the history of its LP, for [`Tracked`](crate::Tracked) fields.
-    #[inline]
-    fn undo_point(&self) -> UndoPoint {
-        UndoPoint::NEVER
+    /// The log that [`Tracked`](crate::Tracked) fields write what they change to; none in an engine
+    /// that undoes nothing.
+    #[inline(always)]
+    fn undo(&mut self) -> Option<&mut UndoLog> {
+        None
     }
 }
 

@@ -28,7 +28,7 @@ mod random;
 mod reversal;
 mod time;
 mod tracked;
-mod undo_point;
+pub mod undo;
 mod wire;
 
 pub use context::{Context, Io, IoContext};
@@ -42,6 +42,8 @@ pub use model::{Difference, Link, LogicalProcess, Model, Wires};
 pub use random::Stream;
 pub use reversal::Reversal;
 pub use time::{InvalidTime, VirtualTime};
-pub use tracked::{Tracked, TrackedDeque, TrackedMap, TrackedVec, Undo, shallow};
-pub use undo_point::UndoPoint;
+pub use tracked::{
+    Tracked, TrackedDeque, TrackedHashMap, TrackedHeap, TrackedMap, TrackedSet, TrackedVec,
+};
+pub use undo::{Saving, State, Undo, UndoLog, Value};
 pub use wire::{Wire, WireError, append_words, take_bytes, take_words};

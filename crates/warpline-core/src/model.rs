@@ -13,7 +13,7 @@ use std::fmt;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Context, EventKey, IoContext, LpId, Reversal, Undo, VirtualTime, Wire};
+use crate::{Context, EventKey, IoContext, LpId, Reversal, Saving, VirtualTime, Wire};
 
 /// A logical process (LP): private state that changes only when an event arrives.
 ///
@@ -22,9 +22,9 @@ use crate::{Context, EventKey, IoContext, LpId, Reversal, Undo, VirtualTime, Wir
 ///
 /// An engine may clone an LP to save its state, and later continue with the clone. So the clone
 /// must own all that a handler changes: plain fields and owned collections work, an
-/// `Rc<RefCell<_>>` does not. Large fields of which events change only a small part are best
-/// [`Tracked`](crate::Tracked). The reverse check compares states by their
-/// [text](Model::state_text).
+/// `Rc<RefCell<_>>` does not. Fields of which events change only a small part are best
+/// [`Tracked`](crate::Tracked), with [`SAVING`](Self::SAVING) by field. The reverse check compares
+/// states by their [text](Model::state_text).
 pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
     /// The model that this LP belongs to.
     type Model: Model<Lp = Self>;
@@ -86,8 +86,10 @@ pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
         unreachable!("`reverse` is called only where `REVERSIBLE` is true");
     }
 
-    /// Passes every [`Tracked`](crate::Tracked) field to `visit`, always in the same order.
-    fn tracked(&mut self, _visit: &mut dyn FnMut(&mut dyn Undo)) {}
+    /// How an engine that undoes events saves the state: it clones the whole state, or, with
+    /// [`Saving::BY_FIELD`] for a type that derives [`State`](crate::State), the fields save what
+    /// they change.
+    const SAVING: Saving<Self> = Saving::BY_COPY;
 
     /// A number that is equal for equal messages and differs for different ones, or a hash of the
     /// whole contents; `None` if there is no such number. The speculative engine compares it: what
@@ -98,13 +100,13 @@ pub trait LogicalProcess: Clone + fmt::Debug + Send + Sized {
     }
 
     /// The bytes that this state owns on the heap, as far as a copy of it owns as many: memory
-    /// limits count them for saved states. The contents of tracked fields do not belong to that.
-    /// By default a state owns nothing, or nothing that is worth counting.
+    /// limits count them for saved states. By default a state that is saved by field says what its
+    /// fields say, and another one owns nothing, or nothing that is worth counting.
     ///
     /// [`heap_block`](crate::heap_block) says what one allocation takes.
     #[inline]
     fn heap_bytes(&self) -> usize {
-        0
+        Self::SAVING.heap_bytes(self).unwrap_or_default()
     }
 
     /// The bytes that a message owns on the heap: memory limits count them while the event is

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::field::{Change, Field, tracked};
-use crate::Context;
+use super::field::tracked;
+use crate::{
+    Context,
+    undo::{Entry, Value},
+};
 
 /// A map in which an event saves only the entries that it changes. Its order is that of the keys,
 /// so that iterating over it repeats itself.
@@ -11,59 +14,72 @@ use crate::Context;
 /// ```
 /// use warpline_core::{Context, TrackedMap};
 ///
-/// fn handle(calls: &mut TrackedMap<u32, u64>, caller: u32, cx: &impl Context<()>) {
+/// fn handle(calls: &mut TrackedMap<u32, u64>, caller: u32, cx: &mut impl Context<()>) {
 ///     match calls.write(&caller, cx) {
 ///         Some(count) => *count += 1,
 ///         None => drop(calls.insert(caller, 1, cx)),
 ///     }
 /// }
 /// ```
-pub struct TrackedMap<K, V>(pub(super) Field<BTreeMap<K, V>, Entry<K, V>>);
-
-/// The entry from before, if there was one.
-pub(super) struct Entry<K, V>(K, Option<V>);
-
-impl<K: Ord, V> Change<BTreeMap<K, V>> for Entry<K, V> {
-    fn revert(self, entries: &mut BTreeMap<K, V>) {
-        match self {
-            Self(key, Some(old)) => drop(entries.insert(key, old)),
-            Self(key, None) => drop(entries.remove(&key)),
-        }
-    }
+pub struct TrackedMap<K, V> {
+    last: u64,
+    contents: BTreeMap<K, V>,
 }
 
-impl<K: Ord + Clone, V: Clone> TrackedMap<K, V> {
-    /// A field with these entries.
-    pub fn new(entries: BTreeMap<K, V>) -> Self {
-        Self(Field::new(entries))
-    }
+/// There was another value, or none.
+const GIVEN: u64 = 0;
+const ADDED: u64 = 1;
 
-    /// The value of a key, to change it, if there is one. The old one is saved, unless the event
-    /// has changed this entry last.
-    pub fn write<M>(&mut self, key: &K, cx: &impl Context<M>) -> Option<&mut V> {
-        let logged = self.0.logged_mut();
-        if !logged.contents.contains_key(key) {
-            return None;
+impl<K: Value + Ord, V: Value> TrackedMap<K, V> {
+    /// The value of a key, to change it, if there is one. The old one is saved.
+    pub fn write<M>(&mut self, key: &K, cx: &mut impl Context<M>) -> Option<&mut V> {
+        let value = self.contents.get_mut(key)?;
+        if let Some(log) = cx.undo() {
+            self.last = log.push(self.last, GIVEN, 0, &(key.clone(), value.clone()));
         }
-        let change = |entries: &BTreeMap<K, V>| Entry(key.clone(), entries.get(key).cloned());
-        logged.save_once(cx, |last| last.0 == *key, change);
-        logged.contents.get_mut(key)
+        Some(value)
     }
 
     /// Gives a key a value, and returns the old one.
-    pub fn insert<M>(&mut self, key: K, value: V, cx: &impl Context<M>) -> Option<V> {
-        let logged = self.0.logged_mut();
-        let change = |entries: &BTreeMap<K, V>| Entry(key.clone(), entries.get(&key).cloned());
-        logged.save_once(cx, |last| last.0 == key, change);
-        logged.contents.insert(key, value)
+    pub fn insert<M>(&mut self, key: K, value: V, cx: &mut impl Context<M>) -> Option<V> {
+        if let Some(log) = cx.undo() {
+            self.last = match self.contents.get(&key) {
+                Some(old) => log.push(self.last, GIVEN, 0, &(key.clone(), old.clone())),
+                None => log.push(self.last, ADDED, 0, &key),
+            };
+        }
+        self.contents.insert(key, value)
     }
 
     /// Removes a key, and returns its value.
-    pub fn remove<M>(&mut self, key: &K, cx: &impl Context<M>) -> Option<V> {
-        let logged = self.0.logged_mut();
-        let old = logged.contents.remove(key)?;
-        logged.save_once(cx, |last| last.0 == *key, |_| Entry(key.clone(), Some(old.clone())));
-        Some(old)
+    pub fn remove<M>(&mut self, key: &K, cx: &mut impl Context<M>) -> Option<V> {
+        if let Some(log) = cx.undo()
+            && let Some(old) = self.contents.get(key)
+        {
+            self.last = log.push(self.last, GIVEN, 0, &(key.clone(), old.clone()));
+        }
+        self.contents.remove(key)
+    }
+
+    /// Removes the least key, and returns it with its value.
+    pub fn pop_first<M>(&mut self, cx: &mut impl Context<M>) -> Option<(K, V)> {
+        let (key, value) = self.contents.pop_first()?;
+        if let Some(log) = cx.undo() {
+            let removed = (key, value);
+            self.last = log.push(self.last, GIVEN, 0, &removed);
+            return Some(removed);
+        }
+        Some((key, value))
+    }
+
+    #[inline]
+    fn revert(contents: &mut BTreeMap<K, V>, entry: &mut Entry<'_>) {
+        if entry.operation == ADDED {
+            contents.remove(&entry.value());
+        } else {
+            let (key, old) = entry.value();
+            contents.insert(key, old);
+        }
     }
 }
 

@@ -1,46 +1,48 @@
 //! A tracked value of any type.
 
-use super::field::{Change, Field, tracked};
-use crate::Context;
+use super::field::tracked;
+use crate::{
+    Context,
+    undo::{Entry, Value},
+};
 
 /// A field whose old value is saved before an event changes it.
 ///
 /// ```
 /// use warpline_core::{Context, Tracked};
 ///
-/// fn handle(table: &mut Tracked<[u64; 64]>, place: usize, cx: &impl Context<()>) {
+/// fn handle(table: &mut Tracked<[u64; 64]>, place: usize, cx: &mut impl Context<()>) {
 ///     if table[place] > 0 {
 ///         table.write(cx)[place] -= 1;
 ///     }
 /// }
 /// ```
-pub struct Tracked<T>(pub(super) Field<T, Whole<T>>);
-
-/// The value from before.
-pub(super) struct Whole<T>(T);
-
-impl<T> Change<T> for Whole<T> {
-    fn revert(self, value: &mut T) {
-        *value = self.0;
-    }
+pub struct Tracked<T> {
+    last: u64,
+    contents: T,
 }
 
-impl<T: Clone> Tracked<T> {
-    /// A field with this value.
-    pub fn new(value: T) -> Self {
-        Self(Field::new(value))
+impl<T: Value> Tracked<T> {
+    /// The value, to change it. The first call in an event saves the whole old value.
+    #[inline]
+    pub fn write<M>(&mut self, cx: &mut impl Context<M>) -> &mut T {
+        if let Some(log) = cx.undo()
+            && !log.is_new(self.last)
+        {
+            self.last = log.push(self.last, 0, 0, &self.contents);
+        }
+        &mut self.contents
     }
 
-    /// The value, to change it. The first call in an event saves a copy of the whole old value.
+    /// Changes the value, and returns the old one.
     #[inline]
-    pub fn write<M>(&mut self, cx: &impl Context<M>) -> &mut T {
-        let logged = self.0.logged_mut();
-        if let Some(event) = logged.must_save(cx)
-            && logged.log.back().is_none_or(|(at, _)| *at != event)
-        {
-            logged.log.push_back((event, Whole(logged.contents.clone())));
-        }
-        &mut logged.contents
+    pub fn set<M>(&mut self, value: T, cx: &mut impl Context<M>) -> T {
+        std::mem::replace(self.write(cx), value)
+    }
+
+    #[inline]
+    fn revert(contents: &mut T, entry: &mut Entry<'_>) {
+        *contents = entry.value();
     }
 }
 

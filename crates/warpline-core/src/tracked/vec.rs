@@ -1,83 +1,135 @@
 //! A tracked vector.
 
-use super::field::{Change, Field, tracked};
-use crate::Context;
+use super::field::tracked;
+use crate::{
+    Context,
+    undo::{Entry, Value},
+};
 
 /// A vector in which an event saves only the elements that it changes.
 ///
 /// ```
 /// use warpline_core::{Context, TrackedVec};
 ///
-/// fn handle(seen: &mut TrackedVec<u64>, number: u64, cx: &impl Context<()>) {
+/// fn handle(seen: &mut TrackedVec<u64>, number: u64, cx: &mut impl Context<()>) {
 ///     match seen.binary_search(&number) {
 ///         Ok(place) => *seen.write(place, cx) += 1,
-///         Err(_) => seen.push(number, cx),
+///         Err(place) => seen.insert(place, number, cx),
 ///     }
 /// }
 /// ```
-pub struct TrackedVec<T>(pub(super) Field<Vec<T>, Changed<T>>);
-
-/// What undoes a change.
-pub(super) enum Changed<T> {
-    /// The element was this one.
-    Element(usize, T),
-    Pushed,
-    Popped(T),
+pub struct TrackedVec<T> {
+    last: u64,
+    contents: Vec<T>,
 }
 
-impl<T> Change<Vec<T>> for Changed<T> {
-    fn revert(self, elements: &mut Vec<T>) {
-        match self {
-            Self::Element(index, old) => elements[index] = old,
-            Self::Pushed => drop(elements.pop()),
-            Self::Popped(old) => elements.push(old),
-        }
-    }
-}
+const WRITTEN: u64 = 0;
+const PUSHED: u64 = 1;
+const POPPED: u64 = 2;
+const INSERTED: u64 = 3;
+const REMOVED: u64 = 4;
 
-impl<T: Clone> TrackedVec<T> {
-    /// A field with these elements.
-    pub fn new(elements: Vec<T>) -> Self {
-        Self(Field::new(elements))
-    }
-
-    /// An element, to change it. The old one is saved, unless the event has changed this one last.
+impl<T: Value> TrackedVec<T> {
+    /// An element, to change it. The old one is saved.
     ///
     /// # Panics
     ///
     /// If there is no such element.
     #[inline]
-    pub fn write<M>(&mut self, index: usize, cx: &impl Context<M>) -> &mut T {
-        let logged = self.0.logged_mut();
-        let is_of_it = |last: &Changed<T>| matches!(last, Changed::Element(of, _) if *of == index);
-        logged.save_once(cx, is_of_it, |elements| Changed::Element(index, elements[index].clone()));
-        &mut logged.contents[index]
+    pub fn write<M>(&mut self, index: usize, cx: &mut impl Context<M>) -> &mut T {
+        let element = &mut self.contents[index];
+        if let Some(log) = cx.undo() {
+            self.last = log.push(self.last, WRITTEN, index, element);
+        }
+        element
     }
 
     /// Adds an element at the end.
     #[inline]
-    pub fn push<M>(&mut self, element: T, cx: &impl Context<M>) {
-        let logged = self.0.logged_mut();
-        logged.save(cx, |_| Changed::Pushed);
-        logged.contents.push(element);
+    pub fn push<M>(&mut self, element: T, cx: &mut impl Context<M>) {
+        if let Some(log) = cx.undo() {
+            self.last = log.push(self.last, PUSHED, 0, &());
+        }
+        self.contents.push(element);
     }
 
     /// Removes the last element.
     #[inline]
-    pub fn pop<M>(&mut self, cx: &impl Context<M>) -> Option<T> {
-        let logged = self.0.logged_mut();
-        let last = logged.contents.pop()?;
-        logged.save(cx, |_| Changed::Popped(last.clone()));
-        Some(last)
+    pub fn pop<M>(&mut self, cx: &mut impl Context<M>) -> Option<T> {
+        if let (Some(log), Some(last)) = (cx.undo(), self.contents.last()) {
+            self.last = log.push(self.last, POPPED, 0, last);
+        }
+        self.contents.pop()
+    }
+
+    /// Adds an element before the one at `index`, and moves those from there on.
+    ///
+    /// # Panics
+    ///
+    /// If `index` is beyond the end.
+    pub fn insert<M>(&mut self, index: usize, element: T, cx: &mut impl Context<M>) {
+        assert!(index <= self.contents.len(), "no place {index} in a vector of {}", self.len());
+        if let Some(log) = cx.undo() {
+            self.last = log.push(self.last, INSERTED, index, &());
+        }
+        self.contents.insert(index, element);
+    }
+
+    /// Removes the element at `index`, and moves those behind it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such element.
+    pub fn remove<M>(&mut self, index: usize, cx: &mut impl Context<M>) -> T {
+        if let Some(log) = cx.undo() {
+            self.last = log.push(self.last, REMOVED, index, &self.contents[index]);
+        }
+        self.contents.remove(index)
+    }
+
+    /// Removes the element at `index`, and puts the last one there. It takes the same time at every
+    /// index.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such element.
+    pub fn swap_remove<M>(&mut self, index: usize, cx: &mut impl Context<M>) -> T {
+        assert!(index < self.contents.len(), "no element {index} in a vector of {}", self.len());
+        let last = self.pop(cx).expect("a vector with this element is not empty");
+        if index == self.contents.len() {
+            return last;
+        }
+        std::mem::replace(self.write(index, cx), last)
     }
 
     /// Removes elements from the end, or adds copies of `element` there, until there are `len`.
-    pub fn resize<M>(&mut self, len: usize, element: &T, cx: &impl Context<M>) {
+    pub fn resize<M>(&mut self, len: usize, element: &T, cx: &mut impl Context<M>) {
+        self.truncate(len, cx);
+        while self.len() < len {
+            self.push(element.clone(), cx);
+        }
+    }
+
+    /// Removes elements from the end until there are at most `len`.
+    pub fn truncate<M>(&mut self, len: usize, cx: &mut impl Context<M>) {
         while self.len() > len {
             self.pop(cx);
         }
-        while self.len() < len {
-            self.push(element.clone(), cx);
+    }
+
+    /// Removes all elements.
+    pub fn clear<M>(&mut self, cx: &mut impl Context<M>) {
+        self.truncate(0, cx);
+    }
+
+    #[inline]
+    fn revert(contents: &mut Vec<T>, entry: &mut Entry<'_>) {
+        match entry.operation {
+            WRITTEN => contents[entry.index] = entry.value(),
+            PUSHED => drop(contents.pop()),
+            POPPED => contents.push(entry.value()),
+            INSERTED => drop(contents.remove(entry.index)),
+            _ => contents.insert(entry.index, entry.value()),
         }
     }
 }

@@ -1,0 +1,127 @@
+//! A tracked map without an order.
+
+use std::{
+    collections::{HashMap, hash_map::DefaultHasher},
+    hash::{BuildHasherDefault, Hash},
+};
+
+use super::field::tracked_hidden;
+use crate::{
+    Context, UndoLog, heap_block,
+    undo::{Entry, Value},
+};
+
+/// A map by hash, in which an event saves only the entries that it changes.
+///
+/// It cannot be iterated over: after an undo the same entries may come in another order, and a
+/// handler that sees the order would differ from run to run. [`TrackedMap`](crate::TrackedMap) has
+/// an order.
+///
+/// ```
+/// use warpline_core::{Context, TrackedHashMap};
+///
+/// fn seen_before(seen: &mut TrackedHashMap<u64, u32>, number: u64, cx: &mut impl Context<()>) -> bool {
+///     match seen.write(&number, cx) {
+///         Some(count) => *count += 1,
+///         None => drop(seen.insert(number, 1, cx)),
+///     }
+///     seen.get(&number).is_some_and(|count| *count > 1)
+/// }
+/// ```
+pub struct TrackedHashMap<K, V> {
+    last: u64,
+    contents: Table<K, V>,
+}
+
+/// The hash is the same in every run.
+type Table<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
+
+/// There was another value, or none.
+const GIVEN: u64 = 0;
+const ADDED: u64 = 1;
+
+/// What a table takes of the heap, with what its entries own.
+fn bytes_of<K: Value, V: Value>(table: &Table<K, V>) -> usize {
+    let own = heap_block(table.capacity() * (size_of::<(K, V)>() + 1));
+    own + table.iter().map(|(key, value)| key.heap_bytes() + value.heap_bytes()).sum::<usize>()
+}
+
+impl<K, V> Default for TrackedHashMap<K, V> {
+    fn default() -> Self {
+        Self { last: UndoLog::NONE, contents: Table::default() }
+    }
+}
+
+impl<K, V> TrackedHashMap<K, V> {
+    /// How many entries there are.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.contents.len()
+    }
+
+    /// Whether there are none.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.contents.is_empty()
+    }
+}
+
+impl<K: Value + Eq + Hash, V: Value> TrackedHashMap<K, V> {
+    /// The value of a key.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, key: &K) -> Option<&V> {
+        self.contents.get(key)
+    }
+
+    /// Whether there is an entry for a key.
+    #[inline]
+    #[must_use]
+    pub fn contains_key(&self, key: &K) -> bool {
+        self.contents.contains_key(key)
+    }
+
+    /// The value of a key, to change it, if there is one. The old one is saved.
+    pub fn write<M>(&mut self, key: &K, cx: &mut impl Context<M>) -> Option<&mut V> {
+        let value = self.contents.get_mut(key)?;
+        if let Some(log) = cx.undo() {
+            self.last = log.push(self.last, GIVEN, 0, &(key.clone(), value.clone()));
+        }
+        Some(value)
+    }
+
+    /// Gives a key a value, and returns the old one.
+    pub fn insert<M>(&mut self, key: K, value: V, cx: &mut impl Context<M>) -> Option<V> {
+        if let Some(log) = cx.undo() {
+            self.last = match self.contents.get(&key) {
+                Some(old) => log.push(self.last, GIVEN, 0, &(key.clone(), old.clone())),
+                None => log.push(self.last, ADDED, 0, &key),
+            };
+        }
+        self.contents.insert(key, value)
+    }
+
+    /// Removes a key, and returns its value.
+    pub fn remove<M>(&mut self, key: &K, cx: &mut impl Context<M>) -> Option<V> {
+        if let Some(log) = cx.undo()
+            && let Some(old) = self.contents.get(key)
+        {
+            self.last = log.push(self.last, GIVEN, 0, &(key.clone(), old.clone()));
+        }
+        self.contents.remove(key)
+    }
+
+    #[inline]
+    fn revert(contents: &mut Table<K, V>, entry: &mut Entry<'_>) {
+        if entry.operation == ADDED {
+            contents.remove(&entry.value());
+        } else {
+            let (key, old) = entry.value();
+            contents.insert(key, old);
+        }
+    }
+}
+
+tracked_hidden!(TrackedHashMap<K: Eq: Hash, V>, Table<K, V>, bytes_of);
