@@ -350,10 +350,6 @@ impl LogicalProcess for Node {
         self.forward(cube, packet, cx);
     }
 
-    fn tracked(&mut self, visit: &mut dyn FnMut(&mut dyn Undo)) {
-        visit(self.tally.latencies.tracked());
-    }
-
     #[inline]
     fn identity(_: &Hypercube, packet: &Packet) -> Option<u64> {
         let Packet { destination, hops, length, injected_at } = *packet;

@@ -74,7 +74,8 @@ pub use settings::{
 pub use simulation::Simulation;
 pub use warpline_core::{
     Context, Difference, EventKey, Io, IoContext, Link, LogicalProcess, LpId, Model, ModelError,
-    Reversal, Stream, Tracked, TrackedDeque, TrackedMap, TrackedVec, VirtualTime,
+    Reversal, Saving, State, Stream, Tracked, TrackedDeque, TrackedHashMap, TrackedHeap,
+    TrackedMap, TrackedSet, TrackedVec, Value, VirtualTime,
 };
 pub use watch::Progress;
 pub use worker_limit::WorkerLimit;
@@ -100,10 +101,13 @@ pub mod ranks {
 }
 
 pub mod state {
-    //! What incremental state saving asks of a field that saves what is written to it; and what a
-    //! model says about the memory that it owns on the heap.
+    //! What state saving asks of fields that save what is written to them; and what a model says
+    //! about the memory that it owns on the heap.
 
-    pub use warpline_core::{Undo, UndoPoint, heap_block};
+    pub use warpline_core::{
+        Undo, UndoLog, heap_block,
+        undo::{Moves, Owned},
+    };
 }
 
 pub mod time {

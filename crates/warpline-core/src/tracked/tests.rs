@@ -379,6 +379,7 @@ fn run(steps: Vec<Step>) {
     }
     for Worker { mut log, .. } in workers {
         log.drop_before(log.back());
+        log.shrink();
         assert_eq!(log.bytes(), 0, "all entries and their values are gone");
     }
 }

@@ -311,11 +311,43 @@ impl UndoLog {
         count
     }
 
-    /// The bytes of the entries from the front on, and of the old values that own memory.
+    /// The bytes that the log takes, with its room and the old values that own memory.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> usize {
-        (self.back() - self.front) as usize * size_of::<u64>() + self.owned.bytes()
+        size_of_val(&*self.words) + self.owned.bytes()
+    }
+
+    /// Whether this many words can be written without an allocation.
+    #[inline]
+    #[must_use]
+    pub const fn has_room(&self, words: usize) -> bool {
+        self.len + words <= self.words.len()
+    }
+
+    /// The bytes of the words of a log that has room for this many more.
+    #[must_use]
+    pub fn bytes_with(&self, words: usize) -> usize {
+        self.capacity_with(words) * size_of::<u64>()
+    }
+
+    /// Makes room for this many more words, and for a few that come after them.
+    pub fn reserve(&mut self, words: usize) {
+        self.words.resize(self.capacity_with(words).max(self.words.len()), 0);
+    }
+
+    const fn capacity_with(&self, words: usize) -> usize {
+        self.len + words + self.len / 4
+    }
+
+    /// Frees the room that is not used.
+    pub fn shrink(&mut self) {
+        self.words.copy_within((self.front - self.base) as usize..self.len, 0);
+        self.len -= (self.front - self.base) as usize;
+        self.base = self.front;
+        self.words.truncate(self.len);
+        self.words.shrink_to_fit();
+        self.owned.shrink();
     }
 }
 

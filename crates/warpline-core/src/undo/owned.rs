@@ -109,7 +109,11 @@ impl Owned {
 
     /// The bytes of the values, and of the list of them.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes + self.kept.len() * size_of::<Kept>()
+        self.bytes + self.kept.capacity() * size_of::<Kept>()
+    }
+
+    pub(super) fn shrink(&mut self) {
+        self.kept.shrink_to_fit();
     }
 }
 

@@ -8,7 +8,7 @@
 use std::fmt;
 
 use warpline_core::{
-    Context, EventKey, Fault, Io, IoContext, LogicalProcess, LpId, Stream, UndoPoint, VirtualTime,
+    Context, EventKey, Fault, Io, IoContext, LogicalProcess, LpId, Stream, UndoLog, VirtualTime,
 };
 
 use super::{
@@ -39,11 +39,11 @@ pub(crate) trait Sink<T> {
     #[inline]
     fn note(&mut self, _word: u64) {}
 
-    /// Where [`Tracked`](warpline_core::Tracked) fields stand; in an engine that never undoes
-    /// writes, at a point that is never undone to.
-    #[inline]
-    fn undo_point(&self) -> UndoPoint {
-        UndoPoint::NEVER
+    /// The log that [`Tracked`](warpline_core::Tracked) fields write what they change to; none in
+    /// an engine that never undoes writes.
+    #[inline(always)]
+    fn undo(&mut self) -> Option<&mut UndoLog> {
+        None
     }
 
     /// Sets the simulated time barrier. It limits optimism, so only Time Warp has one.
@@ -87,9 +87,9 @@ impl<T, K: Sink<T>> Sink<T> for &mut K {
         (**self).note(word);
     }
 
-    #[inline]
-    fn undo_point(&self) -> UndoPoint {
-        (**self).undo_point()
+    #[inline(always)]
+    fn undo(&mut self) -> Option<&mut UndoLog> {
+        (**self).undo()
     }
 
     fn set_time_barrier(&mut self, time: Option<VirtualTime>) {
@@ -215,9 +215,9 @@ impl<T, K: Sink<T>> Context<T> for Handling<'_, K> {
         self.sink.note(word);
     }
 
-    #[inline]
-    fn undo_point(&self) -> UndoPoint {
-        self.sink.undo_point()
+    #[inline(always)]
+    fn undo(&mut self) -> Option<&mut UndoLog> {
+        self.sink.undo()
     }
 }
 

@@ -3,11 +3,16 @@
 //! A first, sequential run writes down the state of every LP after each of its events. So a handler
 //! knows when it sees a state that the sequential run never had, and may go wrong only then.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, OnceLock},
+};
 
 use warpline_core::{
-    Context, EventKey, Io, IoContext, LogicalProcess, LpId, Model, Reversal, Stream, Tracked,
-    TrackedVec, Undo, VirtualTime, Wire, WireError, Wires, mix, take_bytes,
+    Context, EventKey, Io, IoContext, LogicalProcess, LpId, Model, Reversal, Saving, State, Stream,
+    Tracked, TrackedDeque, TrackedVec, Undo, UndoLog, Value, VirtualTime, Wire, WireError, Wires,
+    mix, take_bytes,
+    undo::{Moves, Owned},
 };
 
 /// A mistake of a handler.
@@ -88,6 +93,8 @@ pub(crate) struct Cell {
     plain: [u64; 4],
     whole: Tracked<u64>,
     cells: TrackedVec<u64>,
+    /// A few texts, which own memory.
+    queue: TrackedDeque<String>,
 }
 
 /// A message.
@@ -112,7 +119,7 @@ impl Model for Toy {
 
     fn make_lp(&self, _: LpId) -> Cell {
         let (whole, cells) = (Tracked::new(0), TrackedVec::new(vec![0; 4]));
-        Cell { handled: 0, hash: 0, plain: [0; 4], whole, cells }
+        Cell { handled: 0, hash: 0, plain: [0; 4], whole, cells, queue: TrackedDeque::default() }
     }
 
     fn reduce(&self, summaries: impl Iterator<Item = u64>) -> Vec<u64> {
@@ -219,7 +226,7 @@ impl Cell {
         let wrong = toy.wrong.filter(|&(lp, n, _)| (lp, n) == (me.get(), self.handled));
         cx.note(self.hash);
         let drawn = cx.rng().bits();
-        self.change(message, drawn, cx.now().get(), toy.tracked.then_some(&*cx));
+        self.change(message, drawn, cx.now().get(), toy.tracked.then_some(cx));
         let count = match toy.habits[me.index()] {
             Habit::Idle => 0,
             Habit::Scatter(count) | Habit::Pass(count) => count,
@@ -238,7 +245,7 @@ impl Cell {
         }
     }
 
-    fn change(&mut self, note: &Note, drawn: u64, now: f64, cx: Option<&impl Context<Note>>) {
+    fn change(&mut self, note: &Note, drawn: u64, now: f64, cx: Option<&mut impl Context<Note>>) {
         let place = (note.value % 4) as usize;
         self.plain[place] = self.plain[place].wrapping_add(drawn ^ self.hash);
         let mut seen = self.plain[place] ^ *self.whole ^ self.cells[place];
@@ -251,9 +258,55 @@ impl Cell {
             if note.value & 4 == 0 {
                 *self.whole.write(cx) ^= seen;
             }
+            if self.queue.len() > 3 {
+                seen ^= self.queue.pop_front(cx).map_or(0, |text| text.len() as u64);
+            } else if note.value & 2 == 0 {
+                self.queue.push_back("x".repeat(seen as usize % 9), cx);
+            }
         }
         self.hash = mix(self.hash ^ seen, note.value ^ now.to_bits());
         self.handled += 1;
+    }
+}
+
+/// By hand, as the derive would write it.
+impl State for Cell {
+    const HAS_PLAIN: bool = true;
+
+    fn save_plain(&self, log: &mut UndoLog) {
+        let plain = (self.handled, self.hash, self.plain);
+        log.push_plain((<(usize, u64, [u64; 4])>::WORDS, false), |to, owned| plain.put(to, owned));
+    }
+
+    fn restore_plain(&mut self, point: u64, log: &mut UndoLog) {
+        let restore = |from: &[u64], owned: &mut Owned| {
+            (self.handled, self.hash, self.plain) = Value::get(from, owned);
+        };
+        log.take_plain(point, restore);
+    }
+
+    fn undo_to(&mut self, point: u64, log: &mut UndoLog) -> usize {
+        let Self { whole, cells, queue, .. } = self;
+        whole.undo_to(point, log) + cells.undo_to(point, log) + queue.undo_to(point, log)
+    }
+
+    fn rebase(&mut self, moves: &Moves) {
+        self.whole.rebase(moves);
+        self.cells.rebase(moves);
+        self.queue.rebase(moves);
+    }
+
+    fn heap_bytes(&self) -> usize {
+        Undo::heap_bytes(&self.cells) + Undo::heap_bytes(&self.queue)
+    }
+
+    fn fields(&self, visit: &mut dyn FnMut(&'static str, &dyn fmt::Debug)) {
+        visit("handled", &self.handled);
+        visit("hash", &self.hash);
+        visit("plain", &self.plain);
+        visit("whole", &self.whole);
+        visit("cells", &self.cells);
+        visit("queue", &self.queue);
     }
 }
 
@@ -262,6 +315,7 @@ impl LogicalProcess for Cell {
     type Message = Note;
     type Summary = u64;
     const REVERSIBLE: bool = true;
+    const SAVING: Saving<Self> = Saving::BY_FIELD;
 
     fn start(&mut self, toy: &Toy, cx: &mut impl Context<Note>) {
         self.scatter(toy, toy.first, toy.first * toy.budget, cx);
@@ -307,11 +361,6 @@ impl LogicalProcess for Cell {
         self.hash = event.note();
         self.plain[place] = self.plain[place].wrapping_sub(drawn ^ self.hash);
         self.handled -= 1;
-    }
-
-    fn tracked(&mut self, visit: &mut dyn FnMut(&mut dyn Undo)) {
-        visit(&mut self.whole);
-        visit(&mut self.cells);
     }
 
     fn output(toy: &Toy, lp: LpId, event: &EventKey, message: &Note) {

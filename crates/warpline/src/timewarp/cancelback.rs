@@ -147,7 +147,7 @@ impl<M: Model> Worker<'_, M> {
         if self.flow.shortage.is_tightest() {
             self.fossil_collect();
         }
-        self.shrink_logs();
+        self.shrink_log();
         if self.buffers.is_common() || self.flow.shortage.stuck >= STUCK {
             self.buffers.give_up();
         } else {

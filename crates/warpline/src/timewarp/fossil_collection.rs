@@ -36,6 +36,7 @@ impl<M: Model> Worker<'_, M> {
     pub(super) fn fossil_collect(&mut self) {
         while self.drop_front() {}
         self.forget_sent();
+        self.forget_writes();
         if self.is_on_the_fly {
             self.set_horizon();
         }

@@ -43,6 +43,8 @@ pub(super) struct Record {
     /// The record of the LP's next event, where copies are sparse; otherwise not kept.
     pub(super) next: u64,
     pub(super) sent_from: u64,
+    /// Where what it wrote begins in the undo log, if its LP's tracked fields write there.
+    pub(super) undo_from: u64,
     pub(super) undone: bool,
     /// Whether the state before was copied.
     pub(super) copied: bool,
@@ -242,6 +244,7 @@ impl Default for Ring<Record> {
             prev: NONE,
             next: NONE,
             sent_from: 0,
+            undo_from: 0,
             undone: true,
             copied: false,
             delivered: false,

@@ -14,7 +14,8 @@
 //! | [`sending`] | what a handler sends with; mail between workers |
 //! | [`straggler`], [`rollback`] | events that come too late, and what they undo |
 //! | [`history`] | the processed list |
-//! | [`saving`] | state saving: copies, coasting forward, undo logs, reverse handlers |
+//! | [`saving`] | state saving: copies, coasting forward, reverse handlers |
+//! | [`logging`] | state saving by the undo log, for fields that save what they change |
 //! | [`tuning`] | the checkpoint interval |
 //! | [`gvt`], [`new_gvt`] | global virtual time: the algorithm, and the answer to a new one |
 //! | [`fossil_collection`] | events below GVT are committed, and their buffers are free again |
@@ -52,6 +53,7 @@ mod heap;
 mod history;
 mod io;
 mod load;
+mod logging;
 mod lp_memory;
 mod manning;
 mod moves;

@@ -4,7 +4,7 @@
 //! panics or fails is cut off, and its event undone; if GVT reaches the event, the failure was
 //! real.
 
-use warpline_core::{Fault, Io, LogicalProcess, Model, UndoPoint};
+use warpline_core::{Fault, Io, LogicalProcess, Model};
 use warpline_memory::{prefetch, switch_to_platform};
 
 use super::{
@@ -118,7 +118,6 @@ impl<M: Model> Worker<'_, M> {
         );
         debug_assert!(event.time() < self.shared.end, "{event:?} is not before the end");
         debug_assert!(!self.waiting.holds(event.lp), "WAIT-A: the LP of {event:?} waits");
-        self.logs_before = self.log_bytes(event.lp);
         let lp = &mut self.lps[event.lp as usize];
         debug_assert!(
             !self.history.is_live(lp.last) || self.history[lp.last].event.key <= event.key,
@@ -128,20 +127,20 @@ impl<M: Model> Worker<'_, M> {
         if let Some(memory) = self.sender.memory {
             memory.switch(lp.id);
         }
-        self.saving.before(lp, &mut self.history, at, &self.buffers);
+        if self.saving.is_logging() {
+            self.history[at].undo_from = M::Lp::SAVING.begin(&lp.state, &mut self.sender.undo_log);
+        } else {
+            self.saving.before(lp, &mut self.history, at, &self.buffers);
+        }
         (lp.last, lp.last_time) = (at, event.time());
         lp.work.count();
         self.sender.costs.lap(Part::Saving);
         self.handling = true;
         let message = self.buffers.get(event.buffer());
-        let undo = if self.saving.undoes_writes(lp) {
-            UndoPoint { event: at, committed: self.history.front() }
-        } else {
-            UndoPoint::NEVER
-        };
         let Lp { state, core: Core { rng, sent, digest }, id, .. } = lp;
         let cause = Cause::event(&event.key, *id);
-        let sink = Sending { sender: &mut self.sender, buffers: &self.buffers, undo, note: 0 };
+        let (buffers, is_logging) = (&self.buffers, self.saving.is_logging());
+        let sink = Sending { sender: &mut self.sender, buffers, is_logging, note: 0 };
         let mut cx = Handling { cause, rng, sent, sink };
         if event.is_ordinary() {
             state.handle(self.model, message, &mut cx);
@@ -158,7 +157,7 @@ impl<M: Model> Worker<'_, M> {
         debug_assert!(self.history[at].sent_from <= self.sender.sent.back(), "HIST-B: sends lost");
         self.saving.note(at, note);
         self.handling = false;
-        self.recharge_logs(event.lp, self.logs_before);
+        self.charge_log();
         self.statistics.processed += 1;
         if self.is_on_the_fly {
             self.return_early(at);
@@ -181,7 +180,7 @@ impl<M: Model> Worker<'_, M> {
         debug_assert!(self.history.len() > 0, "what was cut off has no record");
         let event = self.history[self.history.back() - 1].event;
         self.statistics.processed += 1;
-        self.recharge_logs(event.lp, self.logs_before);
+        self.charge_log();
         match self.sender.cut_off.reason(fault) {
             Halt::OutOfBuffers => {
                 debug_assert!(event.is_ordinary(), "WAIT-A: {event:?} would be handled again");

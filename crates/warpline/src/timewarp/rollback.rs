@@ -6,7 +6,9 @@
 
 use warpline_core::Model;
 
-use super::{costs::Part, event::Event, gvt::Bound, history::NONE, worker::Worker};
+use super::{
+    costs::Part, event::Event, gvt::Bound, history::NONE, logging::undo_writes, worker::Worker,
+};
 use crate::{pending::PendingSet, timeline::Cause};
 
 impl<M: Model> Worker<'_, M> {
@@ -57,17 +59,21 @@ impl<M: Model> Worker<'_, M> {
             (first, at) = (at, record.prev);
         }
         if first != NONE {
-            let (number, logs) = (lp, self.log_bytes(lp));
             let (lp, history) = (&mut self.lps[lp as usize], &mut self.history);
             let _application = self.sender.memory.map(|memory| memory.enter(lp.id));
             let (model, buffers) = (self.model, &mut self.buffers);
-            let restored = self.saving.restore(model, lp, first, cut_off, history, buffers);
+            let restored = if self.saving.is_logging() {
+                undo_writes(lp, &history[first], &mut self.sender.undo_log);
+                Ok(())
+            } else {
+                self.saving.restore(model, lp, first, cut_off, history, buffers)
+            };
             lp.last = at;
             lp.work.undo((self.statistics.rolled_back - before) as i32);
             if let Err((event, fault)) = restored {
                 self.shared.fail(self.me, Some(lp.id), Some(event), fault);
             }
-            self.recharge_logs(number, logs);
+            self.charge_log();
         }
         self.settle_last_time(lp);
         self.trim();
@@ -117,6 +123,7 @@ impl<M: Model> Worker<'_, M> {
             let back = self.history.back() - 1;
             self.forget_undone(back);
             self.sender.sent.drop_from(self.history[back].sent_from);
+            self.drop_undone_writes(back);
             self.saving.forget(back, &self.buffers);
             self.history.drop_from(back);
         }

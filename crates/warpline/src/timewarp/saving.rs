@@ -6,7 +6,8 @@
 //!
 //! | saving | before an event | on a rollback |
 //! |---|---|---|
-//! | `copy` | a copy of the state without its tracked fields | the copy; tracked fields undo |
+//! | `copy` | a copy of the state | the copy |
+//! | `copy`, by field | plain fields; tracked ones when they change | the [undo log](super::logging) |
 //! | `copy`, sparse | the state before every *k*-th event | the copy, and coast forward from it |
 //! | `reverse` | a copy now and then, for emergencies | the reverse handlers, last one first |
 //!
@@ -26,7 +27,7 @@
 
 use std::{mem::needs_drop, time::Instant};
 
-use warpline_core::{EventKey, Fault, Io, LogicalProcess, LpId, Model, Reversal, shallow};
+use warpline_core::{EventKey, Fault, Io, LogicalProcess, LpId, Model, Reversal};
 use warpline_memory::{Buffers, enter_platform};
 
 use super::{
@@ -56,8 +57,6 @@ pub(super) struct Lp<L> {
     pub(super) last: u64,
     pub(super) work: Work,
     pub(super) id: LpId,
-    /// Whether its state has tracked fields.
-    pub(super) is_tracked: bool,
 }
 
 /// What is saved of an LP before one event.
@@ -143,11 +142,11 @@ impl<M: Model> Saving<M> {
         self.sparse.is_some()
     }
 
-    /// Whether the tracked fields of an LP undo their own changes. Not where copies are sparse:
-    /// then a copy is the whole state, and events after it are handled again.
+    /// Whether states are undone by the undo log. Not where copies are sparse: then a copy is the
+    /// whole state, and events after it are handled again.
     #[inline]
-    pub(super) const fn undoes_writes(&self, lp: &Lp<M::Lp>) -> bool {
-        lp.is_tracked && self.sparse.is_none()
+    pub(super) const fn is_logging(&self) -> bool {
+        M::Lp::SAVING.is_by_field() && self.sparse.is_none()
     }
 
     /// Saves `lp` before the event whose record is being made at the back of `history`.
@@ -162,6 +161,7 @@ impl<M: Model> Saving<M> {
         if self.copies.len() < history.capacity() {
             self.grow(history, at, buffers);
         }
+        debug_assert!(!self.is_logging(), "SAVE-A: the undo log saves");
         debug_assert!(self.copies.len().is_power_of_two(), "SAVE-A: a record has no place");
         let place = at as usize & (self.copies.len() - 1);
         if let Some(sparse) = &mut self.sparse {
@@ -180,9 +180,7 @@ impl<M: Model> Saving<M> {
         let started =
             self.tuning.as_ref().filter(|_| at.is_multiple_of(TIMED)).map(|_| Instant::now());
         let before = self.copies[place].as_ref().map_or(0, heap::of_state);
-        if self.undoes_writes(lp) {
-            self.copies[place] = Some(shallow(|| lp.state.clone()));
-        } else if let Some(copy) = self.copies[place].as_mut().filter(|_| !self.rules.apart) {
+        if let Some(copy) = self.copies[place].as_mut().filter(|_| !self.rules.apart) {
             copy.clone_from(&lp.state);
         } else {
             self.copies[place] = Some(lp.state.clone());
@@ -221,7 +219,7 @@ impl<M: Model> Saving<M> {
     /// copy at its place may use its memory.
     #[inline]
     pub(super) fn forget(&mut self, at: u64, buffers: &Buffers<'_, Message<M>>) {
-        if const { needs_drop::<M::Lp>() } && self.rules.is_limited {
+        if const { needs_drop::<M::Lp>() } && self.rules.is_limited && !self.is_logging() {
             let place = at as usize & (self.copies.len() - 1);
             let bytes = self.copies[place].take().as_ref().map_or(0, heap::of_state);
             heap::recharge(buffers, bytes, 0);
@@ -333,11 +331,7 @@ impl<M: Model> Saving<M> {
         }
         let copy = self.copies[from as usize & (self.copies.len() - 1)].as_ref();
         let copy = copy.expect("SAVE-A: a record that says so has a copy");
-        if self.undoes_writes(lp) {
-            Self::undo_writes(&mut lp.state, copy, first);
-        } else {
-            lp.state.clone_from(copy);
-        }
+        lp.state.clone_from(copy);
         let mut outcome = Ok(());
         if events > 0 {
             outcome = self.handle_again(model, lp, (from, events), history, buffers);
@@ -384,23 +378,6 @@ impl<M: Model> Saving<M> {
             tuning.coast.add(started.elapsed() / events);
         }
         outcome.map_err(|fault| (history[at].event.key, fault))
-    }
-
-    /// Puts a shallow copy in place of the state, with the tracked fields of the state undone.
-    fn undo_writes(state: &mut M::Lp, copy: &M::Lp, first: u64) {
-        let mut contents = Vec::new();
-        state.tracked(&mut |field| {
-            field.undo_to(first);
-            contents.push(field.take_contents());
-        });
-        *state = shallow(|| copy.clone());
-        let mut contents = contents.into_iter();
-        state.tracked(&mut |field| {
-            if let Some(contents) = contents.next() {
-                field.put_contents(contents);
-            }
-        });
-        debug_assert!(contents.next().is_none(), "a copy has fewer tracked fields than its state");
     }
 
     /// Whether the committed record at the front, `at`, may go, because no rollback will coast from

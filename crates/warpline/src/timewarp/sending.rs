@@ -7,7 +7,7 @@
 
 use std::{mem::needs_drop, sync::Arc};
 
-use warpline_core::{EventKey, Fault, Io, LpId, Model, UndoPoint, VirtualTime};
+use warpline_core::{EventKey, Fault, Io, LogicalProcess, LpId, Model, UndoLog, VirtualTime};
 use warpline_memory::{Block, BufferId, Buffers, switch_to_platform};
 
 use super::{
@@ -17,6 +17,7 @@ use super::{
     gvt::{Bound, Participant},
     heap,
     history::{Sent, SentLog},
+    logging,
     lp_memory::LpMemory,
     remote::Remote,
     shared::{Mail, Shared},
@@ -45,6 +46,8 @@ pub(super) struct Sender<'r, M: Model> {
     pub(super) places: Arc<Vec<LpPlace>>,
     pub(super) pending: AnySet<Event>,
     pub(super) sent: SentLog,
+    /// What the tracked fields of this worker's LPs were, for the records of the processed list.
+    pub(super) undo_log: UndoLog,
     /// Mail that is being written, by receiver.
     pub(super) open: Vec<Option<Mail>>,
     /// The workers that mail is being written for, and the least key in it.
@@ -82,6 +85,7 @@ impl<'r, M: Model> Sender<'r, M> {
             places: shared.directory.places(),
             pending: AnySet::new(shared.settings.engine.pending),
             sent: SentLog::new(),
+            undo_log: logging::undo_log(shared),
             open: (0..shared.workers()).map(|_| None).collect(),
             addressed: Vec::new(),
             least: Bound::NEVER,
@@ -256,7 +260,8 @@ pub(super) struct Sending<'a, 'r, M: Model> {
     pub(super) sender: &'a mut Sender<'r, M>,
     /// Shared, for the message that is being handled lies in one of them.
     pub(super) buffers: &'a Buffers<'r, Message<M>>,
-    pub(super) undo: UndoPoint,
+    /// Whether tracked fields write to the undo log.
+    pub(super) is_logging: bool,
     pub(super) note: u64,
 }
 
@@ -358,9 +363,10 @@ impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
         self.note = word;
     }
 
-    #[inline]
-    fn undo_point(&self) -> UndoPoint {
-        self.undo
+    #[inline(always)]
+    fn undo(&mut self) -> Option<&mut UndoLog> {
+        let is_logging = const { M::Lp::SAVING.is_by_field() } && self.is_logging;
+        is_logging.then_some(&mut self.sender.undo_log)
     }
 
     fn set_time_barrier(&mut self, time: Option<VirtualTime>) {

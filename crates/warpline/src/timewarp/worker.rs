@@ -14,7 +14,7 @@
 //!   was annihilated.
 //! - **TW-C.** No event of a worker is below GVT.
 
-use warpline_core::{EventKey, LogicalProcess, LpId, Model, UndoPoint};
+use warpline_core::{EventKey, LpId, Model};
 use warpline_memory::{Buffers, Taken};
 
 use super::{
@@ -26,6 +26,7 @@ use super::{
     heap::CopyRules,
     history::{NONE, Record, Ring},
     load::{Meter, Work},
+    logging::LogAccount,
     moves::Moves,
     recording::Trace,
     saving::{Lp, Saving},
@@ -69,8 +70,8 @@ pub(super) struct Worker<'r, M: Model> {
     /// Whether this worker has not looked yet whether an LP waits for the event at GVT.
     pub(super) is_gvt_new: bool,
     pub(super) statistics: Statistics,
-    /// What the undo logs of the LP took before the event that was handled last, where that counts.
-    pub(super) logs_before: usize,
+    /// What the undo log is charged for, where that counts, and the most that an event has written.
+    pub(super) log_account: LogAccount,
     /// Whether the handler of the event at the back of the processed list runs.
     pub(super) handling: bool,
     pub(super) outputs: Vec<(EventKey, LpId, Taken<Message<M>>)>,
@@ -137,7 +138,7 @@ impl<'r, M: Model> Worker<'r, M> {
             gvt: Bound::ZERO,
             is_gvt_new: false,
             statistics: Statistics::default(),
-            logs_before: 0,
+            log_account: LogAccount::default(),
             handling: false,
             outputs: Vec::new(),
             is_on_the_fly: settings.pool.is_on_the_fly(),
@@ -171,14 +172,12 @@ impl<'r, M: Model> Worker<'r, M> {
             }
             let outcome = panics::catch(|| {
                 let _application = sender.memory.map(|memory| memory.enter(id));
-                let sink =
-                    Sending { sender: &mut *sender, buffers, undo: UndoPoint::NEVER, note: 0 };
+                let sink = Sending { sender: &mut *sender, buffers, is_logging: false, note: 0 };
                 let handling::Lp { state, core } = handling::Lp::new(model, id, seed);
                 let (last_time, last, work) = (0.0, NONE, Work::default());
-                lps.push(Lp { state, core, last_time, last, work, id, is_tracked: false });
-                let Some(Lp { state, core, is_tracked, .. }) = lps.last_mut() else { return };
+                lps.push(Lp { state, core, last_time, last, work, id });
+                let Some(Lp { state, core, .. }) = lps.last_mut() else { return };
                 handling::start(state, core, model, id, sink, &mut is_to_stop);
-                state.tracked(&mut |_| *is_tracked = true);
             });
             // Events sent at the start are never canceled.
             sender.sent.drop_before(sender.sent.back());

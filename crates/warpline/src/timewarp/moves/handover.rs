@@ -5,14 +5,17 @@
 //! |---|---|---|
 //! | state, random stream, digest | at once; the last LP of the worker takes its index | at a new index |
 //! | pending events, also those it waits for | in one pass through the pending set | into the pending set |
-//! | processed records, with saved states | out of the middle of the log, as if undone | at the back of the log |
+//! | processed records, with saved states, or what they wrote to the undo log | out of the middle of the log, as if undone | at the back of the log |
 //! | notes of what it sent | a copy; the rest goes with the records | with the records |
 //! | the buffers of its events | taken back if returned; they get a new owner | returned again |
 //!
 //! Records come to the back of the new worker's log in their order, so HIST-A and HIST-B hold.
 //! The log is less in the order of keys then, which only delays fossil collection.
 
-use warpline_core::{Io, LogicalProcess, Model};
+use warpline_core::{
+    Io, Model,
+    undo::{Moves as UndoMoves, Segment},
+};
 use warpline_memory::Block;
 
 use super::super::{
@@ -34,6 +37,8 @@ pub(in crate::timewarp) struct Package<M: Model> {
     /// Where they were.
     positions: Vec<u64>,
     saved: Vec<Saved<M::Lp>>,
+    /// What its events wrote to the undo log, if they did.
+    writes: Vec<Option<Segment>>,
     sent: Vec<Sent>,
     /// With the LP's number.
     pending: Vec<Event>,
@@ -50,7 +55,7 @@ impl<M: Model> Package<M> {
     /// All that an LP takes along is there, each part for each record or event.
     fn check(&self) {
         debug_assert!(
-            [self.saved.len(), self.positions.len()] == [self.records.len(); 2],
+            [self.saved.len(), self.writes.len(), self.positions.len()] == [self.records.len(); 3],
             "MOVE-B: {} of {} records have what was saved",
             self.saved.len(),
             self.records.len()
@@ -160,7 +165,8 @@ impl<M: Model> Worker<'_, M> {
             at = self.history[at].prev;
         }
         positions.reverse();
-        let (mut records, mut saved, mut sent) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut records, mut sent) = (Vec::new(), Vec::new());
+        let (mut saved, mut writes) = (Vec::new(), Vec::new());
         for &at in &positions {
             let is_there = self.take_back_buffer(at);
             let notes = self.history.sends(at, &self.sender.sent);
@@ -168,6 +174,7 @@ impl<M: Model> Worker<'_, M> {
             (record.event.lp, record.sent_from) = (lp.id.get(), sent.len() as u64);
             record.delivered |= !is_there;
             saved.push(self.saving.take(at, record.copied));
+            writes.push(self.take_writes(at));
             records.push(record);
             self.sender.sent.take_back(&notes);
             sent.extend(notes.map(|place| self.sender.sent.get(place)));
@@ -182,7 +189,7 @@ impl<M: Model> Worker<'_, M> {
             }
         }
         let (pending, origins) = (Vec::new(), Vec::new());
-        Package { lp, copies, records, positions, saved, sent, pending, origins }
+        Package { lp, copies, records, positions, saved, writes, sent, pending, origins }
     }
 
     /// Takes the pending events of LPs that leave out of the pending set; the others get their new
@@ -207,12 +214,12 @@ impl<M: Model> Worker<'_, M> {
     /// Takes in an LP that has come.
     pub(super) fn take_in(&mut self, package: Package<M>) {
         package.check();
-        let Package { mut lp, copies, records, positions, saved, sent, .. } = package;
+        let Package { mut lp, copies, records, positions, saved, writes, sent, .. } = package;
         let (index, back) = (self.lps.len() as u32, self.history.back());
         let ends = records.iter().skip(1).map(|record| record.sent_from as usize);
         let ends: Vec<_> = ends.chain([sent.len()]).collect();
-        let mut last = NONE;
-        for ((record, saved), end) in records.iter().zip(saved).zip(ends) {
+        let (mut last, mut moved) = (NONE, UndoMoves::default());
+        for (((record, saved), writes), end) in records.iter().zip(saved).zip(writes).zip(ends) {
             let (event, from) = (record.event.with_lp(index), self.sender.sent.back());
             let at = self.history.push(event, &record.before, last, from);
             (self.history[at].copied, self.history[at].delivered) =
@@ -224,6 +231,7 @@ impl<M: Model> Worker<'_, M> {
                 self.history[last].next = at;
             }
             self.saving.put(&self.history, at, saved, &self.buffers);
+            self.put_writes(at, writes, &mut moved);
             self.statistics.outputs += u64::from(event.io() == Some(Io::NonBlocking));
             for note in &sent[record.sent_from as usize..end] {
                 self.sender.sent.push(note.event, note.worker);
@@ -237,9 +245,7 @@ impl<M: Model> Worker<'_, M> {
             // Committed records of the LP may be coasted over.
             self.set_horizon();
         }
-        if self.saving.undoes_writes(&lp) {
-            lp.state.tracked(&mut |field| field.renumber(&mut |old| position(old)));
-        }
+        self.find_writes(&mut lp, &moved);
         lp.last = last;
         let id = lp.id;
         self.lps.push(lp);

@@ -1,0 +1,152 @@
+//! Incremental state saving: the undo log of a worker, for LPs whose fields save what they change.
+//!
+//! The worker begins an entry of the processed list with [`Saving::begin`], which saves the plain
+//! fields of the state; tracked fields write to the log through the sink of the handler. The log
+//! lies beside the processed list and follows it: at its front entries are committed, at its back
+//! they are undone, and what LPs that move wrote goes with their records.
+//!
+//! # Invariants
+//!
+//! - **LOG-A.** What a record's event wrote lies in the undo log from its `undo_from` to the next
+//!   record's. Nothing else writes to it.
+//! - **LOG-B.** Entries of records that were undone, or have left with their LP, stay until the
+//!   front or the back of the processed list reaches the record (as HIST-C); no field knows them.
+//! - **LOG-C.** With a memory limit, the account of the worker has what the log takes.
+//!
+//! # References
+//!
+//! GTW (Das et al. 1994), section 2.1: incrementally checkpointed state.
+
+use warpline_core::{
+    LogicalProcess, Model, Saving, UndoLog,
+    undo::{Moves, Segment},
+};
+use warpline_memory::enter_platform;
+
+use super::{heap::recharge, history::Record, saving::Lp, shared::Shared, worker::Worker};
+
+/// What the undo log is charged for, where memory is limited.
+#[derive(Debug, Default)]
+pub(super) struct LogAccount {
+    bytes: usize,
+    /// The most words that an event has written.
+    most: usize,
+    /// Where the log ended before the event that is handled.
+    back: u64,
+}
+
+/// The undo log of a worker. It is the first one of the run: this engine begins with no cut.
+pub(super) fn undo_log<M: Model>(shared: &Shared<M>) -> UndoLog {
+    let log = UndoLog::default();
+    // Handlers write to it while the memory of their LP is in use.
+    if shared.memory.is_some() {
+        log.allocating_in(|allocate| {
+            let _platform = enter_platform();
+            allocate();
+        })
+    } else {
+        log
+    }
+}
+
+/// Restores an LP as it was before the event of `first`.
+pub(super) fn undo_writes<L: LogicalProcess>(lp: &mut Lp<L>, first: &Record, log: &mut UndoLog) {
+    L::SAVING.undo_to(&mut lp.state, first.undo_from, log);
+    lp.core = first.before.clone();
+}
+
+impl<M: Model> Worker<'_, M> {
+    const SAVING: Saving<M::Lp> = M::Lp::SAVING;
+
+    /// Where what a record's event wrote ends.
+    fn end_of_writes(&self, at: u64) -> u64 {
+        let (history, log) = (&self.history, &self.sender.undo_log);
+        let end = if at + 1 < history.back() { history[at + 1].undo_from } else { log.back() };
+        debug_assert!(history[at].undo_from <= end, "LOG-A: record {at} writes after the next one");
+        end
+    }
+
+    /// Drops what committed records wrote.
+    #[inline]
+    pub(super) fn forget_writes(&mut self) {
+        if !self.saving.is_logging() {
+            return;
+        }
+        let (history, log) = (&self.history, &mut self.sender.undo_log);
+        let is_empty = history.len() == 0;
+        log.drop_before(if is_empty { log.back() } else { history[history.front()].undo_from });
+        self.charge_log();
+    }
+
+    /// Drops what the record at the back wrote, which was undone.
+    #[inline]
+    pub(super) fn drop_undone_writes(&mut self, back: u64) {
+        if self.saving.is_logging() {
+            debug_assert!(self.history[back].undone, "LOG-B: record {back} can be undone");
+            self.sender.undo_log.drop_from(self.history[back].undo_from);
+        }
+    }
+
+    /// Takes out what the event of a record wrote, which leaves this worker.
+    pub(super) fn take_writes(&mut self, at: u64) -> Option<Segment> {
+        let (from, to) = (self.history[at].undo_from, self.end_of_writes(at));
+        self.saving.is_logging().then(|| self.sender.undo_log.take_segment(from, to))
+    }
+
+    /// Puts in what the event of the record at the back wrote.
+    pub(super) fn put_writes(&mut self, at: u64, writes: Option<Segment>, moves: &mut Moves) {
+        debug_assert_eq!(writes.is_some(), self.saving.is_logging(), "LOG-A: record {at}");
+        if let Some(writes) = writes {
+            self.history[at].undo_from = self.sender.undo_log.put_segment(writes, moves);
+        }
+    }
+
+    /// Lets an LP that has come find what it wrote in the log of this worker.
+    pub(super) fn find_writes(&mut self, lp: &mut Lp<M::Lp>, moves: &Moves) {
+        if self.saving.is_logging() {
+            Self::SAVING.rebase(&mut lp.state, moves);
+            self.charge_log();
+        }
+    }
+
+    /// Whether there is memory for what an event may write: as much as the largest one so far. The
+    /// log grows before the event, not in its middle.
+    pub(super) fn can_log(&mut self) -> bool {
+        let words = 2 * self.log_account.most + LEAST;
+        let log = &mut self.sender.undo_log;
+        if log.has_room(words) {
+            return true;
+        }
+        // It moves, so both the old and the new one are there for a moment.
+        let bytes = log.bytes_with(words);
+        if !self.buffers.ensure_outside(bytes) {
+            return false;
+        }
+        log.reserve(words);
+        self.charge_log();
+        true
+    }
+
+    /// Charges the account for what the log takes now.
+    #[inline]
+    pub(super) fn charge_log(&mut self) {
+        if const { M::Lp::SAVING.is_by_field() } && self.is_limited && self.saving.is_logging() {
+            let (log, account) = (&self.sender.undo_log, &mut self.log_account);
+            let bytes = log.bytes();
+            recharge(&self.buffers, std::mem::replace(&mut account.bytes, bytes), bytes);
+            account.most = account.most.max(log.back().saturating_sub(account.back) as usize);
+            account.back = log.back();
+        }
+    }
+
+    /// Frees the room of the log, in a shortage.
+    pub(super) fn shrink_log(&mut self) {
+        if self.saving.is_logging() {
+            self.sender.undo_log.shrink();
+            self.charge_log();
+        }
+    }
+}
+
+/// Words that there is always room for.
+const LEAST: usize = 64;
