@@ -424,6 +424,9 @@ impl<M: Model> Saving<M> {
 
     /// Takes out what is saved with the record at a position, which leaves this worker.
     pub(super) fn take(&mut self, at: u64, copied: bool) -> Saved<M::Lp> {
+        if self.is_logging() {
+            return Saved { copy: None, note: 0 };
+        }
         let place = at as usize & (self.copies.len() - 1);
         let copy = if copied { self.copies[place].take() } else { None };
         debug_assert!(!copied || copy.is_some(), "SAVE-A: a record that says so has no copy");
@@ -438,6 +441,9 @@ impl<M: Model> Saving<M> {
         saved: Saved<M::Lp>,
         buffers: &Buffers<'_, Message<M>>,
     ) {
+        if self.is_logging() {
+            return;
+        }
         if self.copies.len() < history.capacity() {
             self.grow(history, at, buffers);
         }

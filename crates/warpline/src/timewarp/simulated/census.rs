@@ -224,6 +224,9 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
     for me in 0..workers.len() {
         places.add_worker(shared, workers, me);
         check_chains(&workers[me], gvt);
+        if workers[me].saving.is_logging() {
+            check_writes(&workers[me]);
+        }
     }
     for (place, event) in &places.canceled {
         let there = places.events.get(place).map(|(event, _)| event);
@@ -257,6 +260,19 @@ pub(super) fn check_places(shared: &Shared<Toy>, workers: Workers<'_, '_>, gvt: 
     assert_eq!(found, issued, "ARENA-A, FOSSIL-B: buffers were lost or doubled");
 }
 
+/// LOG-A: what records wrote lies in the undo log in their order, without a gap.
+fn check_writes(worker: &Worker<'_, Toy>) {
+    let (history, log) = (&worker.history, &worker.sender.undo_log);
+    let mut from = log.front();
+    for at in history.front()..history.back() {
+        let begin = history[at].undo_from;
+        assert!(at == history.front() || begin > from, "LOG-A: no plain fields before {begin}");
+        from = begin;
+    }
+    assert!(history.len() == 0 || log.count_from(from) > 0, "LOG-A: {log:?} ends too early");
+    assert_eq!(history.len() == 0, log.front() == log.back(), "LOG-A: {log:?}");
+}
+
 /// HIST-A, HIST-B, HIST-C and SAVE-A. (The worker that an LP came from may have known a newer GVT.)
 fn check_chains(worker: &Worker<'_, Toy>, gvt: Bound) {
     let history = &worker.history;
@@ -268,7 +284,7 @@ fn check_chains(worker: &Worker<'_, Toy>, gvt: Bound) {
             if Bound(record.event.key.words()) >= gvt {
                 needs_copy = Some(record);
             }
-            if record.copied {
+            if record.copied || worker.saving.is_logging() {
                 needs_copy = None;
             }
             assert!(record.event.lp as usize == index && !record.undone, "HIST-A: {record:?}");
