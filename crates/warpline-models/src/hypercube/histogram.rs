@@ -49,7 +49,7 @@ impl Counts {
 
     /// Counts a value that is not negative, given in units of the histogram.
     #[inline]
-    pub(super) fn add<M>(&mut self, value: f64, cx: &impl Context<M>) {
+    pub(super) fn add<M>(&mut self, value: f64, cx: &mut impl Context<M>) {
         let count = self.0.write(bin(value), cx);
         *count = count.saturating_add(1);
     }
