@@ -9,7 +9,8 @@
 //! 1. [`VirtualTime`] and [`EventKey`]: when events happen, and in which order.
 //! 2. [`LogicalProcess`], [`Model`] and [`Context`]: how a model is written.
 //! 3. [`Stream`]: random numbers that are rolled back together with the LP that drew them.
-//! 4. [`Tracked`] and [`Reversal`]: two ways to undo an event without a copy of the whole LP.
+//! 4. [`State`](trait@State), [`Tracked`] and [`Reversal`]: ways to undo an event without a copy of
+//!    the whole LP.
 //! 5. [`CommitDigest`]: shows that two runs committed the same events.
 //! 6. [`Wire`]: turns messages into bytes and back, for runs on several ranks.
 //! 7. [`Fault`] and [`ModelError`]: the mistakes of models, and how they are reported.
@@ -17,6 +18,8 @@
 #![forbid(unsafe_code)]
 
 mod context;
+#[doc(hidden)]
+pub mod derived;
 mod digest;
 mod fault;
 mod heap;
@@ -46,4 +49,6 @@ pub use tracked::{
     Tracked, TrackedDeque, TrackedHashMap, TrackedHeap, TrackedMap, TrackedSet, TrackedVec,
 };
 pub use undo::{Saving, State, Undo, UndoLog, Value};
+// The macros have the names of the traits that they implement.
+pub use warpline_derive::{State, Value};
 pub use wire::{Wire, WireError, append_words, take_bytes, take_words};

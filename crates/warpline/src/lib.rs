@@ -20,6 +20,9 @@
 
 #![forbid(unsafe_code)]
 
+#[doc(hidden)]
+pub use warpline_core::derived;
+
 /// The README's example, compiled and run as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
@@ -101,12 +104,12 @@ pub mod ranks {
 }
 
 pub mod state {
-    //! What state saving asks of fields that save what is written to them; and what a model says
-    //! about the memory that it owns on the heap.
+    //! How states are saved by field, for those who write [`State`](trait@crate::State) by hand, or
+    //! a container of their own; and what a model says about the memory that it owns on the heap.
 
     pub use warpline_core::{
-        Undo, UndoLog, heap_block,
-        undo::{Moves, Owned},
+        heap_block,
+        undo::{Entry, Moves, Owned, Undo, UndoLog},
     };
 }
 

@@ -42,7 +42,14 @@ pub use saving::Saving;
 pub use value::Value;
 
 /// A tracked field, as its state uses it: a container such as [`Tracked`](crate::Tracked), or a
-/// vector, an array or an option of them.
+/// vector, an array or an option of them; or a part of a state that derives [`State`] itself, and
+/// has no plain fields.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not save what is written to it",
+    label = "not a tracked field",
+    note = "a type of your own derives `State`, and has no plain fields: each is in a `Tracked…`, or \
+            `#[state(nested)]`, or `#[state(fixed)]`"
+)]
 pub trait Undo {
     /// Undoes what was written at `point` of the log and after it, and returns how many entries
     /// that were.
@@ -55,7 +62,8 @@ pub trait Undo {
     fn heap_bytes(&self) -> usize;
 }
 
-/// The state of an LP whose fields say how they are saved. `#[derive(State)]` writes it.
+/// The state of an LP whose fields say how they are saved. [`#[derive(State)]`](derive@crate::State)
+/// writes it.
 ///
 /// Every field is of one of three kinds:
 ///

@@ -8,6 +8,15 @@ use crate::{EventKey, LpId, Stream, VirtualTime, heap_block};
 /// A value that the undo log can hold: as words, and, if it owns memory, as a copy beside them.
 ///
 /// `#[derive(Value)]` writes it for structs and enums of values.
+#[diagnostic::on_unimplemented(
+    message = "the undo log cannot save `{Self}`",
+    label = "not a `Value`",
+    note = "a type of your own derives `Value`, with `Clone`",
+    note = "a field of a state may also be tracked: `Tracked<…>`, `TrackedVec<…>`, `TrackedMap<…>`; \
+            `#[state(tracked)]` says so of another name for them, and `#[state(nested)]` of a type \
+            that derives `State`",
+    note = "a field that nothing changes after `make_lp` is `#[state(fixed)]`"
+)]
 pub trait Value: Clone + Send + 'static {
     /// How many words it takes.
     const WORDS: usize;
