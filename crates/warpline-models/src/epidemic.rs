@@ -19,11 +19,10 @@ use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    ConfigError, Context, Difference, Figure, LogicalProcess, LpId, Model, Results, Stream,
-    VirtualTime,
+    ConfigError, Context, Difference, Figure, LogicalProcess, LpId, Model, Results, Saving, State,
+    Stream, TrackedVec, Value, VirtualTime,
     digest::mix,
     picture::{Picture, Shape},
-    state::heap_block,
     wire::Wires,
 };
 
@@ -81,7 +80,7 @@ impl Epidemic {
 }
 
 /// How a person is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Value)]
 enum Health {
     Susceptible,
     Infected,
@@ -106,22 +105,30 @@ pub enum EpidemicMessage {
 }
 
 /// A region: its people, and what it counts.
-#[derive(Clone, Debug)]
+#[derive(Debug, State)]
 pub struct Region {
-    people: Vec<Health>,
-    tally: Tally,
+    people: TrackedVec<Health>,
+    /// By day: the people who were infected.
+    infections: TrackedVec<u32>,
+    counts: Counts,
 }
 
-/// What a region counts.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Tally {
-    /// By day: the people who were infected.
-    infections: Vec<u32>,
-    /// Those of them who were infected from another region.
+/// What a region counts, apart from the days.
+#[derive(Clone, Debug, Default, Value, Serialize, Deserialize)]
+struct Counts {
+    /// The people who were infected from another region.
     foreign: u64,
     recovered: u64,
     /// The last infection (days); of an interval, that of its end.
     last: f64,
+}
+
+/// What a region has counted.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Tally {
+    /// By day: the people who were infected.
+    infections: Vec<u32>,
+    counts: Counts,
 }
 
 /// The result of the epidemic. A number for which there was nothing to measure is NaN.
@@ -200,9 +207,11 @@ impl Model for Epidemic {
             let days = later.infections.iter().zip(before);
             Tally {
                 infections: days.map(|(later, earlier)| later - earlier).collect(),
-                foreign: later.foreign - earlier.foreign,
-                recovered: later.recovered - earlier.recovered,
-                last: later.last,
+                counts: Counts {
+                    foreign: later.counts.foreign - earlier.counts.foreign,
+                    recovered: later.counts.recovered - earlier.counts.recovered,
+                    last: later.counts.last,
+                },
             }
         })
     }
@@ -214,7 +223,11 @@ impl Model for Epidemic {
     fn make_lp(&self, id: LpId) -> Region {
         let region = id.index();
         let here = self.params.first_of(region + 1) - self.params.first_of(region);
-        Region { people: vec![Health::Susceptible; here], tally: Tally::default() }
+        Region {
+            people: TrackedVec::new(vec![Health::Susceptible; here]),
+            infections: TrackedVec::default(),
+            counts: Counts::default(),
+        }
     }
 
     fn reduce(&self, tallies: impl Iterator<Item = Tally>) -> EpidemicOutput {
@@ -224,10 +237,10 @@ impl Model for Epidemic {
             infections.resize(infections.len().max(tally.infections.len()), 0);
             let days = infections.iter_mut().zip(&tally.infections);
             days.for_each(|(sum, count)| *sum += u64::from(*count));
-            foreign += tally.foreign;
-            recovered += tally.recovered;
+            foreign += tally.counts.foreign;
+            recovered += tally.counts.recovered;
             if !tally.infections.is_empty() {
-                last = f64::max(last, tally.last);
+                last = f64::max(last, tally.counts.last);
             }
         }
         let infected: u64 = infections.iter().sum();
@@ -259,13 +272,13 @@ impl Region {
     ) {
         let params = &epidemic.params;
         let (me, now) = (cx.me(), cx.now().get());
-        self.people[person - params.first_of(me.index())] = Health::Infected;
-        self.tally.last = now;
+        *self.people.write(person - params.first_of(me.index()), cx) = Health::Infected;
+        self.counts.last = now;
         let day = now as usize;
-        if day >= self.tally.infections.len() {
-            self.tally.infections.resize(day + 1, 0);
+        if day >= self.infections.len() {
+            self.infections.resize(day + 1, &0, cx);
         }
-        self.tally.infections[day] += 1;
+        *self.infections.write(day, cx) += 1;
         let infectious = cx.rng().exponential(params.infectious);
         for &contact in epidemic.contacts(person) {
             let time = cx.rng().exponential(1.0 / params.transmission);
@@ -285,6 +298,7 @@ impl LogicalProcess for Region {
     type Model = Epidemic;
     type Message = EpidemicMessage;
     type Summary = Tally;
+    const SAVING: Saving<Self> = Saving::BY_FIELD;
 
     fn start(&mut self, epidemic: &Epidemic, cx: &mut impl Context<EpidemicMessage>) {
         let params = &epidemic.params;
@@ -309,13 +323,13 @@ impl LogicalProcess for Region {
             EpidemicMessage::Infect { person, is_foreign } => {
                 let person = person as usize;
                 if self.people[person - first] == Health::Susceptible {
-                    self.tally.foreign += u64::from(is_foreign);
+                    self.counts.foreign += u64::from(is_foreign);
                     self.infect(epidemic, person, cx);
                 }
             }
             EpidemicMessage::Recover { person } => {
-                self.people[person as usize - first] = Health::Recovered;
-                self.tally.recovered += 1;
+                *self.people.write(person as usize - first, cx) = Health::Recovered;
+                self.counts.recovered += 1;
             }
         }
     }
@@ -325,21 +339,16 @@ impl LogicalProcess for Region {
         Some(Self::fingerprint(epidemic, message))
     }
 
-    fn heap_bytes(&self) -> usize {
-        let days = self.tally.infections.capacity() * size_of::<u32>();
-        heap_block(self.people.capacity() * size_of::<Health>()) + heap_block(days)
-    }
-
     fn finish(self, _: &Epidemic, _: VirtualTime) -> Tally {
-        let Self { people, tally } = self;
+        let Self { people, infections: days, counts } = self;
         let are = |health| people.iter().filter(|person| **person == health).count() as u64;
-        let infections: u64 = tally.infections.iter().map(|&count| u64::from(count)).sum();
+        let infections: u64 = days.iter().map(|&count| u64::from(count)).sum();
         let (ill, recovered) = (are(Health::Infected), are(Health::Recovered));
         assert!(
-            infections == ill + recovered && tally.recovered == recovered,
+            infections == ill + recovered && counts.recovered == recovered,
             "EPIDEMIC-A: {infections} infections of {ill} who are ill and {recovered} who were"
         );
-        tally
+        Tally { infections: days.into_inner(), counts }
     }
 
     fn fingerprint(_: &Epidemic, message: &EpidemicMessage) -> u64 {

@@ -25,11 +25,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    ConfigError, Context, Difference, Figure, Link, LogicalProcess, LpId, Model, Results,
-    VirtualTime,
+    ConfigError, Context, Difference, Figure, Link, LogicalProcess, LpId, Model, Results, Saving,
+    State, Value, VirtualTime,
     digest::mix,
     picture::{Picture, Shape},
-    state::Undo,
     wire::Wires,
 };
 
@@ -64,11 +63,13 @@ impl Hypercube {
 }
 
 /// A node: its outgoing links, and what it has measured.
-#[derive(Clone, Debug)]
+#[derive(Debug, State)]
 pub struct Node {
     /// By server: when it will have transmitted all messages that wait for it.
     free_at: [f64; DIMENSION_MAX as usize],
-    tally: Tally,
+    measured: Measured,
+    #[state(nested)]
+    latencies: Counts,
 }
 
 /// A message in the network.
@@ -84,14 +85,13 @@ pub struct Packet {
     pub injected_at: f64,
 }
 
-/// What a node measures.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Tally {
+/// What a node measures, apart from the histogram.
+#[derive(Clone, Debug, Default, Value, Serialize, Deserialize)]
+struct Measured {
     /// The messages delivered to this node, the links they passed, and their latencies in all.
     delivered: u64,
     hops: u64,
     latency: f64,
-    latencies: Counts,
     /// By dimension: the messages that went to the neighbor there.
     sent: [u32; DIMENSION_MAX as usize],
     /// The messages that took a server of this node, their waits for it in all, and their times on
@@ -99,24 +99,15 @@ pub struct Tally {
     requests: u64,
     waited: f64,
     busy: f64,
-    /// When the run ended; of an interval, how long it was.
-    end: f64,
 }
 
-impl Tally {
-    fn new() -> Self {
-        Self {
-            delivered: 0,
-            hops: 0,
-            latency: 0.0,
-            latencies: Counts::new(),
-            sent: [0; DIMENSION_MAX as usize],
-            requests: 0,
-            waited: 0.0,
-            busy: 0.0,
-            end: 0.0,
-        }
-    }
+/// What a node has measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Tally {
+    measured: Measured,
+    latencies: Counts,
+    /// When the run ended; of an interval, how long it was.
+    end: f64,
 }
 
 /// The result of the hypercube. Times are in the model's time units. A number for which there was
@@ -209,36 +200,40 @@ impl Model for Hypercube {
     }
 
     fn make_lp(&self, _: LpId) -> Node {
-        Node { free_at: [0.0; DIMENSION_MAX as usize], tally: Tally::new() }
+        Node {
+            free_at: [0.0; DIMENSION_MAX as usize],
+            measured: Measured::default(),
+            latencies: Counts::new(),
+        }
     }
 
     fn reduce(&self, tallies: impl Iterator<Item = Tally>) -> HypercubeOutput {
-        let mut sum = Tally::new();
+        let (mut sum, mut time) = (Measured::default(), 0.0);
         let mut latencies = Histogram::new();
         let mut sent = vec![0; self.params.dimension as usize];
-        for tally in tallies {
-            sum.delivered += tally.delivered;
-            sum.hops += tally.hops;
-            sum.latency += tally.latency;
-            sum.requests += tally.requests;
-            sum.waited += tally.waited;
-            sum.busy += tally.busy;
-            sum.end = tally.end;
-            latencies.merge(&tally.latencies);
-            sent.iter_mut().zip(tally.sent).for_each(|(sum, sent)| *sum += u64::from(sent));
+        for Tally { measured, latencies: counts, end } in tallies {
+            sum.delivered += measured.delivered;
+            sum.hops += measured.hops;
+            sum.latency += measured.latency;
+            sum.requests += measured.requests;
+            sum.waited += measured.waited;
+            sum.busy += measured.busy;
+            time = end;
+            latencies.merge(&counts);
+            sent.iter_mut().zip(measured.sent).for_each(|(sum, sent)| *sum += u64::from(sent));
         }
         let delivered = sum.delivered as f64;
         let servers = (self.lp_count() * self.params.servers()) as f64;
         let percentile = |p| latencies.quantile(p) * self.histogram_unit;
         HypercubeOutput {
             delivered: sum.delivered,
-            throughput: delivered / sum.end,
+            throughput: delivered / time,
             latency_mean: sum.latency / delivered,
             latency_p50: percentile(0.50),
             latency_p95: percentile(0.95),
             latency_p99: percentile(0.99),
             hops_mean: sum.hops as f64 / delivered,
-            link_utilization: sum.busy / (servers * sum.end),
+            link_utilization: sum.busy / (servers * time),
             queueing_delay_mean: sum.waited / sum.requests as f64,
             sent,
         }
@@ -246,14 +241,8 @@ impl Model for Hypercube {
 
     fn difference(&self) -> Option<Difference<Self>> {
         Some(|later, earlier| Tally {
-            delivered: later.delivered - earlier.delivered,
-            hops: later.hops - earlier.hops,
-            latency: later.latency - earlier.latency,
+            measured: later.measured.since(&earlier.measured),
             latencies: later.latencies.since(&earlier.latencies),
-            sent: std::array::from_fn(|n| later.sent[n] - earlier.sent[n]),
-            requests: later.requests - earlier.requests,
-            waited: later.waited - earlier.waited,
-            busy: later.busy - earlier.busy,
             end: later.end - earlier.end,
         })
     }
@@ -274,6 +263,20 @@ impl Model for Hypercube {
 #[inline]
 const fn neighbor(node: LpId, dimension: u32) -> LpId {
     LpId::new(node.get() ^ (1 << dimension))
+}
+
+impl Measured {
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            delivered: self.delivered - earlier.delivered,
+            hops: self.hops - earlier.hops,
+            latency: self.latency - earlier.latency,
+            sent: std::array::from_fn(|n| self.sent[n] - earlier.sent[n]),
+            requests: self.requests - earlier.requests,
+            waited: self.waited - earlier.waited,
+            busy: self.busy - earlier.busy,
+        }
+    }
 }
 
 impl Node {
@@ -305,10 +308,10 @@ impl Node {
         let now = cx.now().get();
         let start = now.max(*free_at);
         *free_at = start + length;
-        self.tally.sent[dimension as usize] += 1;
-        self.tally.requests += 1;
-        self.tally.waited += start - now;
-        self.tally.busy += length;
+        self.measured.sent[dimension as usize] += 1;
+        self.measured.requests += 1;
+        self.measured.waited += start - now;
+        self.measured.busy += length;
         // CUBE-A: the two delays are added first, as for the lookahead. Rounding keeps the order of
         // sums, so the arrival is late enough because start >= now and length >= min_length.
         let arrival = start + (length + cube.params.latency);
@@ -324,6 +327,7 @@ impl LogicalProcess for Node {
     type Model = Hypercube;
     type Message = Packet;
     type Summary = Tally;
+    const SAVING: Saving<Self> = Saving::BY_FIELD;
 
     fn start(&mut self, cube: &Hypercube, cx: &mut impl Context<Packet>) {
         let (messages, nodes) = (cube.params.messages, cube.params.nodes());
@@ -339,10 +343,10 @@ impl LogicalProcess for Node {
         // A single call of `forward`, which is compiled into the handler then.
         let packet = if packet.destination == cx.me() {
             let latency = cx.now().get() - packet.injected_at;
-            self.tally.delivered += 1;
-            self.tally.hops += u64::from(packet.hops);
-            self.tally.latency += latency;
-            self.tally.latencies.add(latency / cube.histogram_unit, cx);
+            self.measured.delivered += 1;
+            self.measured.hops += u64::from(packet.hops);
+            self.measured.latency += latency;
+            self.latencies.add(latency / cube.histogram_unit, cx);
             Self::new_packet(cube, cx)
         } else {
             packet.clone()
@@ -358,17 +362,17 @@ impl LogicalProcess for Node {
     }
 
     fn finish(self, _: &Hypercube, end: VirtualTime) -> Tally {
-        let Self { free_at, mut tally } = self;
-        tally.end = end.get();
+        let Self { free_at, mut measured, latencies } = self;
+        let end = end.get();
         // Only the busy time before the end counts (CUBE-B).
-        tally.busy -= free_at.iter().map(|free_at| (free_at - tally.end).max(0.0)).sum::<f64>();
-        let most = free_at.iter().filter(|free_at| **free_at > 0.0).count() as f64 * tally.end;
+        measured.busy -= free_at.iter().map(|free_at| (free_at - end).max(0.0)).sum::<f64>();
+        let most = free_at.iter().filter(|free_at| **free_at > 0.0).count() as f64 * end;
         debug_assert!(
-            (-ROUNDING * (1.0 + most)..=most + ROUNDING * (1.0 + most)).contains(&tally.busy),
+            (-ROUNDING * (1.0 + most)..=most + ROUNDING * (1.0 + most)).contains(&measured.busy),
             "CUBE-B: servers that were busy for {} of {most}",
-            tally.busy
+            measured.busy
         );
-        tally
+        Tally { measured, latencies, end }
     }
 
     #[inline]

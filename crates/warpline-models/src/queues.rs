@@ -18,15 +18,14 @@
 //! Gordon and Newell, *Closed Queuing Systems with Exponential Servers*, 1967; Burke, *The Output
 //! of a Queuing System*, 1956 (what theory says of the closed network and of the chain).
 
-use std::{collections::VecDeque, fmt};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    ConfigError, Context, Difference, Figure, Link, LogicalProcess, LpId, Model, Results,
-    VirtualTime,
+    ConfigError, Context, Difference, Figure, Link, LogicalProcess, LpId, Model, Results, Saving,
+    State, TrackedDeque, Value, VirtualTime,
     digest::mix,
     picture::{Picture, Shape},
-    state::heap_block,
     wire::Wires,
 };
 
@@ -74,7 +73,7 @@ impl Queues {
 }
 
 /// A customer at a station.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Value, Serialize, Deserialize)]
 pub struct Customer {
     /// When it joined the chain.
     pub joined: f64,
@@ -97,9 +96,9 @@ pub enum QueuesMessage {
 }
 
 /// A station: who waits, how many are served, and its counts since the warm-up.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default, State)]
 pub struct Station {
-    waiting: VecDeque<Customer>,
+    waiting: TrackedDeque<Customer>,
     busy: u32,
     /// When something last changed here.
     since: f64,
@@ -107,7 +106,7 @@ pub struct Station {
 }
 
 /// What a station counts. Times are in the model's time units.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Value, Serialize, Deserialize)]
 pub struct Tally {
     /// Customers who were served, how long they had waited, and how long they were here.
     served: u64,
@@ -298,7 +297,7 @@ impl Station {
             self.busy += 1;
             self.serve(queues, customer, cx);
         } else {
-            self.waiting.push_back(customer);
+            self.waiting.push_back(customer, cx);
             self.tally.longest = self.tally.longest.max(self.waiting.len() as u32);
         }
     }
@@ -334,7 +333,7 @@ impl Station {
         if let Some(next) = next {
             cx.send(next, queues.params.transit, QueuesMessage::Come { joined: customer.joined });
         }
-        match self.waiting.pop_front() {
+        match self.waiting.pop_front(cx) {
             Some(first) => self.serve(queues, first, cx),
             None => self.busy -= 1,
         }
@@ -345,6 +344,7 @@ impl LogicalProcess for Station {
     type Model = Queues;
     type Message = QueuesMessage;
     type Summary = Tally;
+    const SAVING: Saving<Self> = Saving::BY_FIELD;
 
     fn start(&mut self, queues: &Queues, cx: &mut impl Context<QueuesMessage>) {
         let me = cx.me().index();
@@ -380,10 +380,6 @@ impl LogicalProcess for Station {
     fn identity(queues: &Queues, message: &QueuesMessage) -> Option<u64> {
         // The fingerprint covers the whole message.
         Some(Self::fingerprint(queues, message))
-    }
-
-    fn heap_bytes(&self) -> usize {
-        heap_block(self.waiting.capacity() * size_of::<Customer>())
     }
 
     fn finish(mut self, queues: &Queues, end: VirtualTime) -> Tally {

@@ -15,21 +15,17 @@ const FIRST: u64 = 1024.0_f64.to_bits() >> SHIFT;
 
 /// Counts, as many as there is need for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Histogram(Vec<u32>);
+pub(crate) struct Histogram(pub(crate) Vec<u32>);
 
 fn border(bin: usize) -> f64 {
     f64::from_bits((bin as u64 + FIRST) << SHIFT)
 }
 
 impl Histogram {
-    /// Counts a delay (ps).
+    /// The bin of a delay (ps).
     #[inline]
-    pub(crate) fn add(&mut self, delay: f64) {
-        let bin = (delay.to_bits() >> SHIFT).saturating_sub(FIRST) as usize;
-        if bin >= self.0.len() {
-            self.0.resize(bin + 1, 0);
-        }
-        self.0[bin] += 1;
+    pub(crate) fn bin(delay: f64) -> usize {
+        (delay.to_bits() >> SHIFT).saturating_sub(FIRST) as usize
     }
 
     /// Adds the counts of another one.
@@ -60,32 +56,33 @@ impl Histogram {
         }
         f64::NAN
     }
-
-    /// The bytes that it owns.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.0.capacity() * size_of::<u32>()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn of(delays: impl IntoIterator<Item = f64>) -> Histogram {
+        let mut histogram = Histogram::default();
+        for bin in delays.into_iter().map(Histogram::bin) {
+            histogram.0.resize(histogram.0.len().max(bin + 1), 0);
+            histogram.0[bin] += 1;
+        }
+        histogram
+    }
+
     /// BIN-B: a border belongs to the bin above it, and the number before it to the bin below.
     #[test]
     fn borders_belong_to_the_bin_above() {
         for bin in 1..100 {
-            let mut histogram = Histogram::default();
-            histogram.add(border(bin));
-            histogram.add(border(bin).next_down());
+            let histogram = of([border(bin), border(bin).next_down()]);
             assert_eq!(histogram.0[bin - 1..], [1, 1], "bin {bin}");
         }
     }
 
     #[test]
     fn quantiles_of_an_even_spread() {
-        let mut histogram = Histogram::default();
-        (0..102_400).for_each(|n| histogram.add(f64::from(n) * 10.24));
+        let histogram = of((0..102_400).map(|n| f64::from(n) * 10.24));
         for p in [0.25, 0.5, 0.95, 0.99] {
             let found = histogram.quantile(p);
             assert!((found / (1_048_576.0 * p) - 1.0).abs() < 1e-2, "{p}: {found}");
@@ -95,11 +92,8 @@ mod tests {
 
     #[test]
     fn counts_since_an_earlier_state() {
-        let mut histogram = Histogram::default();
-        histogram.add(2_000.0);
-        let earlier = histogram.clone();
-        histogram.add(2_000.0);
-        histogram.add(1e9);
+        let earlier = of([2_000.0]);
+        let histogram = of([2_000.0, 2_000.0, 1e9]);
         let mut sum = earlier.clone();
         sum.merge(&histogram.since(&earlier));
         assert_eq!(sum, histogram);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use warpline::{
-    Figure, Results,
+    Figure, Results, Value,
     picture::{Picture, Shape},
 };
 
@@ -18,7 +18,7 @@ const BARS: usize = 20;
 const MICROSECOND: f64 = 1e6;
 
 /// What one end of a link counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Value, Serialize, Deserialize)]
 pub struct PortTally {
     /// Packets that it transmitted, or that wait for it.
     pub packets: u64,
@@ -32,50 +32,63 @@ pub struct PortTally {
     pub longest: u32,
 }
 
-/// What a node counts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Tally {
-    /// Its ports, at the end of a run.
-    pub(crate) ports: Vec<PortTally>,
+impl PortTally {
+    pub(crate) const NONE: Self = Self { packets: 0, busy: 0.0, dropped: 0, marked: 0, longest: 0 };
+}
+
+/// What a node counts, apart from its ports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Value, Serialize, Deserialize)]
+pub(crate) struct Counts {
     /// Packets that it sent as their source, and that its queues dropped.
     pub(crate) sent: u64,
     pub(crate) dropped: u64,
     /// Packets that came here as their destination, those of them with a mark, and their bytes.
-    delivered: u64,
-    marked: u64,
-    bytes: u64,
-    /// Their delays (ps).
-    delay: f64,
-    delays: Histogram,
-    /// By links that they passed: how many did.
-    hops: Vec<u32>,
+    pub(crate) delivered: u64,
+    pub(crate) marked: u64,
+    pub(crate) bytes: u64,
+    /// Their delays (ps), added up.
+    pub(crate) delay: f64,
     /// Packets that came to a port at the very time of another one.
     pub(crate) ties: u64,
+}
+
+/// What a node has counted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tally {
+    pub(crate) ports: Vec<PortTally>,
+    pub(crate) counts: Counts,
+    /// Of the packets that came here: their delays, and how many passed so many links.
+    pub(crate) delays: Histogram,
+    pub(crate) hops: Vec<u32>,
     /// When the run ended (ps); of an interval, how long it was.
     pub(crate) end: f64,
 }
 
-impl Tally {
-    /// Counts a packet that is where it was to go.
-    #[inline]
-    pub(crate) fn deliver(&mut self, bytes: u16, hops: u16, marked: bool, delay: f64) {
-        self.delivered += 1;
-        self.marked += u64::from(marked);
-        self.bytes += u64::from(bytes);
-        self.delay += delay;
-        self.delays.add(delay);
-        let hops = usize::from(hops);
-        if hops >= self.hops.len() {
-            self.hops.resize(hops + 1, 0);
+impl Counts {
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            sent: self.sent - earlier.sent,
+            dropped: self.dropped - earlier.dropped,
+            delivered: self.delivered - earlier.delivered,
+            marked: self.marked - earlier.marked,
+            bytes: self.bytes - earlier.bytes,
+            delay: self.delay - earlier.delay,
+            ties: self.ties - earlier.ties,
         }
-        self.hops[hops] += 1;
     }
 
-    /// The bytes that it owns.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.delays.heap_bytes() + self.hops.capacity() * size_of::<u32>()
+    fn add(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.dropped += other.dropped;
+        self.delivered += other.delivered;
+        self.marked += other.marked;
+        self.bytes += other.bytes;
+        self.delay += other.delay;
+        self.ties += other.ties;
     }
+}
 
+impl Tally {
     /// What was counted since an earlier state. What is no sum is that of the later one.
     pub(crate) fn since(later: &Self, earlier: &Self) -> Self {
         let ports = later.ports.iter().zip(&earlier.ports);
@@ -89,30 +102,18 @@ impl Tally {
         let hops = earlier.hops.iter().copied().chain(std::iter::repeat(0));
         Self {
             ports: ports.map(port).collect(),
-            sent: later.sent - earlier.sent,
-            dropped: later.dropped - earlier.dropped,
-            delivered: later.delivered - earlier.delivered,
-            marked: later.marked - earlier.marked,
-            bytes: later.bytes - earlier.bytes,
-            delay: later.delay - earlier.delay,
+            counts: later.counts.since(&earlier.counts),
             delays: later.delays.since(&earlier.delays),
             hops: later.hops.iter().zip(hops).map(|(later, earlier)| later - earlier).collect(),
-            ties: later.ties - earlier.ties,
             end: later.end - earlier.end,
         }
     }
 
     fn add(&mut self, other: &Self) {
-        self.sent += other.sent;
-        self.dropped += other.dropped;
-        self.delivered += other.delivered;
-        self.marked += other.marked;
-        self.bytes += other.bytes;
-        self.delay += other.delay;
+        self.counts.add(&other.counts);
         self.delays.merge(&other.delays);
         self.hops.resize(self.hops.len().max(other.hops.len()), 0);
         self.hops.iter_mut().zip(&other.hops).for_each(|(sum, hops)| *sum += hops);
-        self.ties += other.ties;
         self.end = self.end.max(other.end);
     }
 }
@@ -149,25 +150,25 @@ impl NetworkOutput {
     /// The packets that were sent.
     #[must_use]
     pub const fn sent(&self) -> u64 {
-        self.sum.sent
+        self.sum.counts.sent
     }
 
     /// The packets that reached their destinations.
     #[must_use]
     pub const fn delivered(&self) -> u64 {
-        self.sum.delivered
+        self.sum.counts.delivered
     }
 
     /// The packets that found a queue full.
     #[must_use]
     pub const fn dropped(&self) -> u64 {
-        self.sum.dropped
+        self.sum.counts.dropped
     }
 
     /// Packets that came to a port at the very time of another one (NET-B).
     #[must_use]
     pub const fn ties(&self) -> u64 {
-        self.sum.ties
+        self.sum.counts.ties
     }
 
     /// By link: the part of the time that it was busy, in the direction from its first end and in
@@ -179,7 +180,7 @@ impl NetworkOutput {
 
     /// The least number of hops that a part `p` of the packets has at most.
     fn hops(&self, p: f64) -> f64 {
-        let rank = p * self.sum.delivered as f64;
+        let rank = p * self.sum.counts.delivered as f64;
         let mut below = 0.0;
         let at = self.sum.hops.iter().position(|&count| {
             below += f64::from(count);
@@ -231,9 +232,9 @@ impl Results for NetworkOutput {
         let figure = Figure::new;
         let count = |name, value: u64, unit, meaning| figure(name, value as f64, unit, meaning);
         let sum = &self.sum;
-        let under_way = sum.sent.saturating_sub(sum.delivered + sum.dropped);
+        let under_way = sum.counts.sent.saturating_sub(sum.counts.delivered + sum.counts.dropped);
         let delay = |p| sum.delays.quantile(p) / MICROSECOND;
-        let delivered = sum.delivered as f64;
+        let delivered = sum.counts.delivered as f64;
         let hops: f64 =
             sum.hops.iter().zip(0_u32..).map(|(n, h)| f64::from(*n) * f64::from(h)).sum();
         let all = self.utilization.iter().flatten();
@@ -241,17 +242,22 @@ impl Results for NetworkOutput {
         let utilization = all.clone().sum::<f64>() / directions;
         let busiest = all.copied().fold(f64::NAN, f64::max);
         // Bits per picosecond are terabits per second.
-        let throughput = sum.bytes as f64 * 8.0 / sum.end * 1e3;
+        let throughput = sum.counts.bytes as f64 * 8.0 / sum.end * 1e3;
         vec![
-            count("packets_sent", sum.sent, "packets", "sent by their sources"),
-            count("packets_delivered", sum.delivered, "packets", "reached their destinations"),
-            count("packets_dropped", sum.dropped, "packets", "found a queue full"),
-            count("packets_marked", sum.marked, "packets", "delivered with a mark (ECN)"),
+            count("packets_sent", sum.counts.sent, "packets", "sent by their sources"),
+            count(
+                "packets_delivered",
+                sum.counts.delivered,
+                "packets",
+                "reached their destinations",
+            ),
+            count("packets_dropped", sum.counts.dropped, "packets", "found a queue full"),
+            count("packets_marked", sum.counts.marked, "packets", "delivered with a mark (ECN)"),
             count("packets_under_way", under_way, "packets", "in the network at the end"),
             figure("throughput", throughput, "Gbit/s", "delivered, without headers"),
             figure(
                 "delay_mean",
-                sum.delay / delivered / MICROSECOND,
+                sum.counts.delay / delivered / MICROSECOND,
                 "us",
                 "source to destination",
             ),
@@ -270,7 +276,12 @@ impl Results for NetworkOutput {
                 "packets",
                 "that waited for a link at most",
             ),
-            count("ties", sum.ties, "packets", "came to a port at the very time of another one"),
+            count(
+                "ties",
+                sum.counts.ties,
+                "packets",
+                "came to a port at the very time of another one",
+            ),
         ]
     }
 

@@ -7,7 +7,7 @@
 //!
 //! - **SEND-A.** Times of packets are whole picoseconds, and never decrease.
 
-use warpline::{LpId, Stream};
+use warpline::{LpId, Stream, Value};
 
 use crate::{
     packet::Due,
@@ -25,7 +25,7 @@ pub(crate) enum Sending {
 }
 
 /// Where a node is in what it sends.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Value)]
 pub(crate) struct Source {
     /// When the next packet is due; infinite if none is.
     pub(crate) due: f64,
@@ -248,14 +248,16 @@ impl Sending {
         }
     }
 
-    /// A packet has come to a node. If the node has waited for it, its next packet is due now, or
-    /// when its link is free.
+    /// Whether a node that waits for packets of others sends when they have come.
     #[inline]
+    pub(crate) const fn answers(&self) -> bool {
+        matches!(self, Self::Drawn(Drawn { pattern: Pattern::AllReduce, .. }))
+    }
+
+    /// A packet has come to a node that [answers](Self::answers). If the node has waited for it,
+    /// its next packet is due now, or when its link is free.
     pub(crate) fn arrived(&self, source: &mut Source, now: f64) {
         let Self::Drawn(drawn) = self else { return };
-        if drawn.pattern != Pattern::AllReduce {
-            return;
-        }
         source.arrived += 1;
         if source.due.is_infinite() && source.sent < drawn.most && drawn.has_next(source) {
             source.due = now.max(source.ready);

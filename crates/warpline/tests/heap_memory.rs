@@ -5,7 +5,7 @@
 //!
 //! - `heap::of_message` returns 0, or `heap::of_state` does (OWNED-A)
 //! - `Saving::forget` keeps the copy (OWNED-B)
-//! - `Worker::recharge_logs` does nothing
+//! - `Worker::charge_log` does nothing
 //! - `event::heap_bytes` returns 0, or messages are not released when they are handled
 
 #![expect(
@@ -22,12 +22,12 @@ use std::{
 
 use warpline::{
     Conservative, Context, Engine, HeapMemory, Link, LogicalProcess, LpId, Model, Report, RunError,
-    Sequential, Simulation, Speculative, TimeWarp, TrackedVec, VirtualTime,
+    Saving, Sequential, Simulation, Speculative, State, TimeWarp, TrackedVec, VirtualTime,
     digest::mix,
     settings::{
         FlowControl, Instrumentation, Pool, PoolKind, Synchronization, SynchronizationKind,
     },
-    state::{Undo, heap_block},
+    state::heap_block,
 };
 
 /// Bytes in use, with what the allocator adds to each block; and the most there were.
@@ -70,9 +70,9 @@ const FIRST: usize = 4;
 const STATE: usize = 6000;
 const END: f64 = 150.0;
 
-/// PHOLD whose messages and states own memory on the heap.
-#[derive(Clone, Copy)]
-struct Heavy {
+/// PHOLD whose messages and states own memory on the heap. States are saved by field, or copied.
+#[derive(Clone, Copy, Debug)]
+struct Heavy<const BY_FIELD: bool> {
     /// The most bytes of a message.
     message: usize,
     /// Bytes in a vector that every event changes.
@@ -83,15 +83,15 @@ struct Heavy {
     lookahead: f64,
 }
 
-#[derive(Clone, Debug)]
-struct Node {
+#[derive(Debug, State)]
+struct Node<const BY_FIELD: bool> {
     bytes: Vec<u8>,
     tracked: TrackedVec<[u64; 8]>,
     sum: u64,
 }
 
-impl Model for Heavy {
-    type Lp = Node;
+impl<const BY_FIELD: bool> Model for Heavy<BY_FIELD> {
+    type Lp = Node<BY_FIELD>;
     type Output = Vec<u64>;
 
     fn name(&self) -> &'static str {
@@ -111,7 +111,7 @@ impl Model for Heavy {
         Some(to.map(|to| Link { to, lookahead: self.lookahead }).collect())
     }
 
-    fn make_lp(&self, _: LpId) -> Node {
+    fn make_lp(&self, _: LpId) -> Node<BY_FIELD> {
         let tracked = TrackedVec::new(vec![[0; 8]; self.writes]);
         Node { bytes: vec![0; self.state], tracked, sum: 0 }
     }
@@ -121,8 +121,8 @@ impl Model for Heavy {
     }
 }
 
-impl Node {
-    fn send(model: &Heavy, cx: &mut impl Context<Vec<u8>>) {
+impl<const BY_FIELD: bool> Node<BY_FIELD> {
+    fn send(model: &Heavy<BY_FIELD>, cx: &mut impl Context<Vec<u8>>) {
         let to = cx.rng().lp(LPS);
         let delay = model.lookahead + cx.rng().exponential(1.0);
         let bytes = cx.rng().below(model.message as u64 + 1) as usize;
@@ -130,16 +130,22 @@ impl Node {
     }
 }
 
-impl LogicalProcess for Node {
-    type Model = Heavy;
+impl<const BY_FIELD: bool> LogicalProcess for Node<BY_FIELD> {
+    type Model = Heavy<BY_FIELD>;
     type Message = Vec<u8>;
     type Summary = u64;
+    const SAVING: Saving<Self> = if BY_FIELD { Saving::BY_FIELD } else { Saving::BY_COPY };
 
-    fn start(&mut self, model: &Heavy, cx: &mut impl Context<Vec<u8>>) {
+    fn start(&mut self, model: &Heavy<BY_FIELD>, cx: &mut impl Context<Vec<u8>>) {
         (0..FIRST).for_each(|_| Self::send(model, cx));
     }
 
-    fn handle(&mut self, model: &Heavy, message: &Vec<u8>, cx: &mut impl Context<Vec<u8>>) {
+    fn handle(
+        &mut self,
+        model: &Heavy<BY_FIELD>,
+        message: &Vec<u8>,
+        cx: &mut impl Context<Vec<u8>>,
+    ) {
         self.sum = mix(self.sum, message.iter().map(|&byte| u64::from(byte)).sum());
         if let Some(place) = (self.sum as usize).checked_rem(self.bytes.len()) {
             self.bytes[place] = self.bytes[place].wrapping_add(1);
@@ -151,16 +157,12 @@ impl LogicalProcess for Node {
         Self::send(model, cx);
     }
 
-    fn finish(self, _: &Heavy, _: VirtualTime) -> u64 {
+    fn finish(self, _: &Heavy<BY_FIELD>, _: VirtualTime) -> u64 {
         self.tracked.iter().fold(self.sum, |sum, value| mix(sum, value[0]))
     }
 
-    fn tracked(&mut self, visit: &mut dyn FnMut(&mut dyn Undo)) {
-        visit(&mut self.tracked);
-    }
-
     fn heap_bytes(&self) -> usize {
-        heap_block(self.bytes.capacity())
+        State::heap_bytes(self)
     }
 
     fn message_heap_bytes(message: &Vec<u8>) -> usize {
@@ -169,8 +171,8 @@ impl LogicalProcess for Node {
 }
 
 /// The most memory that a run had in use, beyond that at its beginning and its LPs.
-fn measured(
-    model: Heavy,
+fn measured<const BY_FIELD: bool>(
+    model: Heavy<BY_FIELD>,
     engine: Engine,
     memory: Option<u64>,
 ) -> (usize, Result<Report<Vec<u64>>, RunError>) {
@@ -188,11 +190,18 @@ fn measured(
 /// One test, because the counters are those of the whole program.
 #[test]
 fn heap_memory_stays_within_the_limit() {
+    time_warp_stays_within_the_limit::<false>();
+    time_warp_stays_within_the_limit::<true>();
+    sequential_runs_count_messages();
+    other_engines_count_messages();
+}
+
+fn time_warp_stays_within_the_limit<const BY_FIELD: bool>() {
     const MEMORY: u64 = 4 << 20;
     /// What a run takes besides: its threads, tables, and the least sizes of its lists.
     const BESIDES: usize = 512 << 10;
     let models = [
-        Heavy { message: 8000, state: 0, writes: 0, lookahead: 0.0 },
+        Heavy::<BY_FIELD> { message: 8000, state: 0, writes: 0, lookahead: 0.0 },
         Heavy { message: 0, state: STATE, writes: 0, lookahead: 0.0 },
         Heavy { message: 100, state: 0, writes: 40, lookahead: 0.0 },
         Heavy { message: 3000, state: 3000, writes: 10, lookahead: 0.0 },
@@ -215,24 +224,23 @@ fn heap_memory_stays_within_the_limit() {
         for (pool, in_turn) in pools.flat_map(|pool| [(pool.clone(), true), (pool, false)]) {
             let instrumentation = Instrumentation { in_turn, ..Instrumentation::default() };
             let engine = TimeWarp { pool: pool.clone(), instrumentation, ..ahead.clone() };
+            let context = format!("{pool:?}, in turn: {in_turn}, {model:?}, by field: {BY_FIELD}");
             let (limited, report) = measured(model, engine.into(), Some(MEMORY));
-            let report = report.unwrap_or_else(|error| panic!("{pool:?}: {error}"));
-            assert_eq!(report.digest, expected, "{pool:?}");
+            let report = report.unwrap_or_else(|error| panic!("{context}: {error}"));
+            assert_eq!(report.digest, expected, "{context}");
             let peak = report.peak_buffer_bytes;
-            assert!(peak <= MEMORY, "{pool:?}: {peak}");
-            assert!(matches!(report.details.heap_memory, HeapMemory::Counted(_)), "{pool:?}");
+            assert!(peak <= MEMORY, "{context}: {peak}");
+            assert!(matches!(report.details.heap_memory, HeapMemory::Counted(_)), "{context}");
             // On threads it depends on the system which lists double, and when.
             let besides = if in_turn { BESIDES } else { MEMORY as usize / 2 };
-            assert!(limited < MEMORY as usize + besides, "{limited} of {MEMORY} bytes: {pool:?}");
+            assert!(limited < MEMORY as usize + besides, "{limited} of {MEMORY} bytes: {context}");
         }
     }
-    sequential_runs_count_messages();
-    other_engines_count_messages();
 }
 
 /// The sequential engine, too: what pending events own.
 fn sequential_runs_count_messages() {
-    let model = Heavy { message: 8000, state: STATE, writes: 0, lookahead: 0.0 };
+    let model = Heavy::<false> { message: 8000, state: STATE, writes: 0, lookahead: 0.0 };
     let (used, report) = measured(model, Sequential::default().into(), None);
     let report = report.expect("sound");
     let HeapMemory::Counted(heap) = report.details.heap_memory else { panic!("nothing counted") };
@@ -248,7 +256,7 @@ fn sequential_runs_count_messages() {
 fn other_engines_count_messages() {
     /// What a run takes besides, with lists that double on threads.
     const BESIDES: u64 = 2 << 20;
-    let model = Heavy { message: 60_000, state: 0, writes: 0, lookahead: 0.5 };
+    let model = Heavy::<false> { message: 60_000, state: 0, writes: 0, lookahead: 0.5 };
     let (_, report) = measured(model, Sequential::default().into(), None);
     let expected = report.expect("sound");
     let HeapMemory::Counted(heap) = expected.details.heap_memory else { panic!("none counted") };

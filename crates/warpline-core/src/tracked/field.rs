@@ -9,6 +9,12 @@ macro_rules! tracked {
             pub const fn new(contents: $contents) -> Self {
                 Self { last: $crate::UndoLog::NONE, contents }
             }
+
+            /// The contents.
+            #[must_use]
+            pub fn into_inner(self) -> $contents {
+                self.contents
+            }
         }
 
         impl<$($of),+> Default for $name<$($of),+>

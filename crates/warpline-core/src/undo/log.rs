@@ -318,6 +318,13 @@ impl UndoLog {
         size_of_val(&*self.words) + self.owned.bytes()
     }
 
+    /// The bytes of the old values that own memory.
+    #[inline]
+    #[must_use]
+    pub fn owned_bytes(&self) -> usize {
+        self.owned.bytes()
+    }
+
     /// Whether this many words can be written without an allocation.
     #[inline]
     #[must_use]
@@ -333,7 +340,10 @@ impl UndoLog {
 
     /// Makes room for this many more words, and for a few that come after them.
     pub fn reserve(&mut self, words: usize) {
-        self.words.resize(self.capacity_with(words).max(self.words.len()), 0);
+        let capacity = self.capacity_with(words);
+        // Not twice as much as there is: memory is limited where this is called.
+        self.words.reserve_exact(capacity.saturating_sub(self.words.len()));
+        self.words.resize(capacity.max(self.words.len()), 0);
     }
 
     const fn capacity_with(&self, words: usize) -> usize {

@@ -10,7 +10,7 @@
 //!   the histogram; the first bin also counts all values below it, the last one all above it.
 
 use serde::{Deserialize, Serialize};
-use warpline::{Context, TrackedVec, state::Undo};
+use warpline::{Context, State, TrackedVec};
 
 /// Bins per octave, as a number of mantissa bits.
 const BITS_PER_OCTAVE: u32 = 3;
@@ -39,7 +39,7 @@ pub(super) fn unit_for(typical: f64) -> f64 {
 }
 
 /// The counts of one LP. A count that has reached the largest value stays there.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Debug, State, Serialize, Deserialize)]
 pub(super) struct Counts(TrackedVec<u32>);
 
 impl Counts {
@@ -58,10 +58,6 @@ impl Counts {
     pub(super) fn since(&self, earlier: &Self) -> Self {
         let counts = self.0.iter().zip(earlier.0.iter());
         Self(TrackedVec::new(counts.map(|(later, earlier)| later - earlier).collect()))
-    }
-
-    pub(super) fn tracked(&mut self) -> &mut dyn Undo {
-        &mut self.0
     }
 }
 

@@ -29,10 +29,12 @@ use super::{heap::recharge, history::Record, saving::Lp, shared::Shared, worker:
 #[derive(Debug, Default)]
 pub(super) struct LogAccount {
     bytes: usize,
-    /// The most words that an event has written.
-    most: usize,
-    /// Where the log ended before the event that is handled.
+    /// The most words that an event has written, and the most bytes that it added beside them.
+    words_most: usize,
+    owned_most: usize,
+    /// Where the log ended when it was charged last, and what lay beside its words.
     back: u64,
+    owned: usize,
 }
 
 /// The undo log of a worker. It is the first one of the run: this engine begins with no cut.
@@ -112,18 +114,19 @@ impl<M: Model> Worker<'_, M> {
     /// Whether there is memory for what an event may write: as much as the largest one so far. The
     /// log grows before the event, not in its middle.
     pub(super) fn can_log(&mut self) -> bool {
-        let words = 2 * self.log_account.most + LEAST;
+        let LogAccount { words_most, owned_most, .. } = self.log_account;
+        let words = words_most + LEAST;
         let log = &mut self.sender.undo_log;
-        if log.has_room(words) {
-            return true;
-        }
-        // It moves, so both the old and the new one are there for a moment.
-        let bytes = log.bytes_with(words);
-        if !self.buffers.ensure_outside(bytes) {
+        let has_room = log.has_room(words);
+        // A log that grows moves, so both the old and the new one are there for a moment.
+        let bytes = owned_most + if has_room { 0 } else { log.bytes_with(words) };
+        if bytes > 0 && !self.buffers.ensure_outside(bytes) {
             return false;
         }
-        log.reserve(words);
-        self.charge_log();
+        if !has_room {
+            log.reserve(words);
+            self.charge_log();
+        }
         true
     }
 
@@ -134,8 +137,11 @@ impl<M: Model> Worker<'_, M> {
             let (log, account) = (&self.sender.undo_log, &mut self.log_account);
             let bytes = log.bytes();
             recharge(&self.buffers, std::mem::replace(&mut account.bytes, bytes), bytes);
-            account.most = account.most.max(log.back().saturating_sub(account.back) as usize);
-            account.back = log.back();
+            let (back, owned) = (log.back(), log.owned_bytes());
+            let words = back.saturating_sub(account.back) as usize;
+            account.words_most = account.words_most.max(words);
+            account.owned_most = account.owned_most.max(owned.saturating_sub(account.owned));
+            (account.back, account.owned) = (back, owned);
         }
     }
 
