@@ -13,7 +13,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use warpline_core::{LogicalProcess, LpId, Model, VirtualTime};
+use warpline_core::{LogicalProcess, LpId, Model, UndoLog, VirtualTime};
 
 use crate::{Details, Totals, handling::Lp, placement::LpDirectory};
 
@@ -24,11 +24,21 @@ pub(crate) struct Cut<L, E> {
     pub(crate) lps: Vec<Lp<L>>,
     /// In any order.
     pub(crate) pending: Vec<E>,
+    /// Behind the ends of all undo logs that the LPs were in, so that a log that begins there has
+    /// none of their entries (UNDO-C).
+    pub(crate) log_end: u64,
 }
 
 impl<L, E> Default for Cut<L, E> {
     fn default() -> Self {
-        Self { lps: Vec::new(), pending: Vec::new() }
+        Self::new(Vec::new(), Vec::new())
+    }
+}
+
+impl<L, E> Cut<L, E> {
+    /// What an engine without undo logs leaves.
+    pub(crate) const fn new(lps: Vec<Lp<L>>, pending: Vec<E>) -> Self {
+        Self { lps, pending, log_end: UndoLog::NONE + 1 }
     }
 }
 
@@ -47,7 +57,7 @@ impl<L: LogicalProcess, E> Cut<L, E> {
         let mut parts: Vec<_> = (0..directory.workers())
             .map(|worker| {
                 let lps = Vec::with_capacity(directory.lps_of(worker).len());
-                Cut { lps, pending: Vec::new() }
+                Cut { lps, pending: Vec::new(), log_end: self.log_end }
             })
             .collect();
         let worker = |id| directory.place(id).worker.index();
@@ -68,8 +78,10 @@ impl<L: LogicalProcess, E> Cut<L, E> {
     /// Puts the parts of all workers of a rank together.
     pub(crate) fn unite(directory: &LpDirectory, parts: Vec<Self>) -> Self {
         let (mut lps, mut pending) = (Vec::new(), Vec::new());
+        let mut log_end = UndoLog::NONE + 1;
         for mut part in parts {
             lps.push(part.lps);
+            log_end = log_end.max(part.log_end);
             if pending.is_empty() {
                 pending = part.pending;
             } else {
@@ -78,7 +90,7 @@ impl<L: LogicalProcess, E> Cut<L, E> {
         }
         let lps = directory.in_order(lps);
         debug_assert!(lps.len() <= directory.lp_count(), "PLACE-A: an LP is there twice");
-        Self { lps, pending }
+        Self { lps, pending, log_end }
     }
 }
 

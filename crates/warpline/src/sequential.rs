@@ -163,7 +163,7 @@ pub(crate) fn leg<M: Model, B: Buffer<Message<M>>>(
         last_time: run.now,
         totals: Totals { processed_events: totals.committed_events, ..totals },
         details: Details { heap_memory: run.heap_memory(), ..Details::default() },
-        cut: Cut { lps: run.lps, pending },
+        cut: Cut::new(run.lps, pending),
     })
 }
 

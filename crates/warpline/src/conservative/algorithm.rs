@@ -161,7 +161,7 @@ fn conclude<'m, M: Model + 'm, B: 'm, A: Algorithm<'m, M, B>>(
         "BARRIER-A: the workers do not agree on how the run ends"
     );
     let last_time = results.iter().map(|worker| worker.last_time).max().unwrap_or_default();
-    let parts = results.into_iter().map(|worker| Cut { lps: worker.lps, pending: worker.left });
+    let parts = results.into_iter().map(|worker| Cut::new(worker.lps, worker.left));
     Ok(Leg {
         interrupted,
         last_time,

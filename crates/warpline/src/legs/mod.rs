@@ -192,7 +192,7 @@ impl<'r, M: Model> Legs<'r, M> {
         carrier: &mut dyn Carrier<M, B>,
     ) -> Result<(Leg<M, Event<B>>, Sums), Failure> {
         let mut sums = Sums { committed: vec![0; self.candidates.len()], ..Sums::default() };
-        let mut cut = None;
+        let (mut cut, mut log_end) = (None, 0);
         loop {
             let number = begin_leg();
             let task = run::at_start(&self.run.settings, || Ok(self.task(number, cut.take())?))?;
@@ -211,7 +211,9 @@ impl<'r, M: Model> Legs<'r, M> {
             if leg.interrupted && !is_stopped {
                 let committed = leg.cut.committed();
                 assert_eq!(committed, sums.totals.committed_events, "CUT-A: lost or doubled");
-                cut = Some(leg.cut);
+                // An engine without undo logs does not know where those before it ended.
+                log_end = leg.cut.log_end.max(log_end);
+                cut = Some(Cut { log_end, ..leg.cut });
                 continue;
             }
             self.observe_end(&leg, &sums.totals, watch);

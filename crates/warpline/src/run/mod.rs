@@ -69,7 +69,7 @@ impl<M: Model> Outcome<M> {
         ids: impl Iterator<Item = LpId>,
         settings: &Parallel<'_>,
     ) -> Self {
-        let Leg { interrupted, last_time, totals, details, cut: Cut { lps, pending } } = leg;
+        let Leg { interrupted, last_time, totals, details, cut: Cut { lps, pending, .. } } = leg;
         // Messages that are still pending are values of the model, whose drop may panic.
         if let Err(fault) = panics::catch(move || drop(pending)) {
             return Self::Failed(FailureOrder::End, model_error(fault, None, settings));

@@ -162,9 +162,9 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             let (local, len) = (by_lp::local(group[0]) as u32, group.len());
             debug_assert!(len > 0, "a group without events");
             let lp = &mut lps[local as usize];
-            window.touch(local, lp, *at, len);
-            *executed = Executed::default();
             let group = *at..*at + len;
+            window.touch(local, lp, group.clone(), &mut sender.undo_log);
+            *executed = Executed::default();
             *at += len;
             let events = window.order[group].iter().map(|&item| &window.log[by_lp::place(item)]);
             execute(lp, events, sender, &mut window.outputs, executed);

@@ -194,6 +194,7 @@ struct WorkerResult<L, B> {
     /// How many events are left; and these themselves, if another leg may follow.
     left: u64,
     pending: Vec<PlainEvent<B>>,
+    log_end: u64,
     is_interrupted: bool,
     tally: Tally,
     costs: Costs,
@@ -222,6 +223,7 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
     let residency = station.leave();
     monitor.resume_panic();
     worker.sampler.hand_in(shared.directory.lps_of(me));
+    let log_end = worker.sender.undo_log.back();
     let Worker { lps, left, pending, is_interrupted, tally, costs, control, .. } = worker;
     debug_assert!(
         pending.iter().all(|event| !event.is_anti()),
@@ -233,7 +235,7 @@ fn work<M: Model, B: Buffer<Message<M>> + Send>(
         base: worker.base_width,
         control,
     });
-    WorkerResult { lps, left, pending, is_interrupted, tally, costs, width, residency }
+    WorkerResult { lps, left, pending, log_end, is_interrupted, tally, costs, width, residency }
 }
 
 /// What the run has done, from the results of its workers.
@@ -274,8 +276,8 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
     let interrupted = results.iter().any(|worker| worker.is_interrupted);
     let width = results.first_mut().and_then(|first| first.width.take());
     let left: u64 = results.iter().map(|worker| worker.left).sum();
-    let parts = results.into_iter().map(|worker| Cut { lps: worker.lps, pending: worker.pending });
-    let cut = Cut::unite(&shared.directory, parts.collect());
+    let part = |WorkerResult { lps, pending, log_end, .. }| Cut { lps, pending, log_end };
+    let cut = Cut::unite(&shared.directory, results.into_iter().map(part).collect());
     debug_assert!(
         !interrupted || cut.pending.len() as u64 == left,
         "CUT-A: {} of {left} events are handed over",

@@ -15,7 +15,7 @@
 //!   border: that is, if its sequence number is below the number that the sender has sent by then.
 
 use std::{
-    mem::needs_drop,
+    mem::{self, needs_drop},
     ops::ControlFlow,
     sync::{Mutex, PoisonError, atomic::AtomicI32},
 };
@@ -170,7 +170,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         self.gather(monitor)?;
         // Ordering: Relaxed; the barrier has published it, and the next one is before its reset.
         let reason = Reason(shared.regrid.reasons.load(Ordering::Relaxed));
-        let mut pending = std::mem::take(&mut self.pending);
+        let mut pending = mem::take(&mut self.pending);
         let size = self.newest_size();
         let lost = self.undo_windows(&mut pending);
         self.sender.calendar.annihilate();
@@ -293,7 +293,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         }
     }
 
-    /// Undoes the open windows, the newest first, and collects their events. Returns how many
+    /// Undoes the open windows, the newest first (SPEC-E), and collects their events. Returns how many
     /// executions were lost.
     fn undo_windows(&mut self, pending: &mut Vec<Event<B>>) -> u64 {
         let shared = self.shared();
@@ -310,10 +310,11 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             let window = &mut self.windows[parity.index()];
             self.has_given_up |= window.is_begun();
             lost += window.standing;
-            window.undo(&mut self.lps, pending);
+            window.undo(&mut self.lps, pending, &mut self.sender.undo_log);
             pending.append(&mut self.sender.late[parity.index()]);
             self.sender.opened[parity.index()] = Opened::default();
         }
+        self.sender.drop_log(None);
         for (&id, lp) in shared.directory.lps_of(self.sender.me).iter().zip(&self.lps) {
             // Ordering: Relaxed; a barrier lies between.
             shared.regrid.sent[id.index()].store(lp.core.sent, Ordering::Relaxed);
@@ -435,7 +436,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         // Ordering: Relaxed; a barrier lies before.
         let time = f64::from_bits(shared.regrid.stretch_until.load(Ordering::Relaxed));
         let until = Until { events, time };
-        let cut = Cut { lps: std::mem::take(&mut self.lps), pending: std::mem::take(pending) };
+        let cut = Cut::new(mem::take(&mut self.lps), mem::take(pending));
         let lock = |worker: usize| {
             shared.regrid.cuts[worker].lock().unwrap_or_else(PoisonError::into_inner)
         };
@@ -443,7 +444,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         self.meet(0)?;
         if me == 0 {
             let mut cuts: Vec<_> =
-                (0..shared.workers()).map(|worker| std::mem::take(&mut *lock(worker))).collect();
+                (0..shared.workers()).map(|worker| mem::take(&mut *lock(worker))).collect();
             if shared.has_outputs() {
                 shared.write_outputs(0, &mut self.sender.error_context, u64::MAX);
             }
@@ -461,8 +462,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             }
         }
         self.meet(0)?;
-        let cut = std::mem::take(&mut *lock(me));
-        (self.lps, *pending) = (cut.lps, cut.pending);
+        Cut { lps: self.lps, pending: *pending, .. } = mem::take(&mut *lock(me));
         self.meet(first_time(pending.iter(), shared.end))
     }
 

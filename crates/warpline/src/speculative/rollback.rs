@@ -77,8 +77,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
 
     /// Lets an LP handle an event, or returns it if the LP has to be rolled back for it.
     fn handle_next(&mut self, parity: Parity, local: u32, event: Event<B>) -> Option<Event<B>> {
-        self.sender.executing = parity;
-        self.sender.window_end = self.windows[parity.index()].end;
+        self.enter_window(parity);
         debug_assert!((local as usize) < self.lps.len(), "the LP is another worker's");
         let is_handled_later = self.is_handled_later(parity, local);
         let window = &mut self.windows[parity.index()];
@@ -106,11 +105,13 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
 
     /// Handles the first event of an LP in the window.
     fn handle_first(&mut self, parity: Parity, local: u32, event: Event<B>) {
-        let is_handled_later = self.is_handled_later(parity, local);
+        let old_next = self.replay_old_next(parity, local);
+        let is_handled_later = old_next.is_some();
         if is_handled_later {
             // The LP as it was before the next window is as it was before this one.
             let next = &mut self.windows[parity.other().index()];
-            self.lps[local as usize].clone_from(next.checkpoint(local));
+            let lp = &mut self.lps[local as usize];
+            next.restore(local, lp, &mut self.sender.undo_log);
         }
         let window = &mut self.windows[parity.index()];
         debug_assert!(!window.has(local), "SPEC-A: the LP has handled events of this window");
@@ -118,15 +119,16 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let start = window.order.len();
         window.order.push(by_lp::item(local, window.log.len()));
         window.log.push(event);
-        window.touch(local, &self.lps[local as usize], start, 1);
+        let lp = &self.lps[local as usize];
+        window.touch(local, lp, start..start + 1, &mut self.sender.undo_log);
         window.gather(local, &mut self.places);
         self.sender.collect(is_handled_later);
         self.run(parity, local);
-        if is_handled_later {
+        if let Some(old_next) = old_next {
             self.sender.collect(false);
             let fresh = self.take_collected();
             let gone = self.spare_list();
-            self.redo_next(parity, local, Differences { gone, fresh });
+            self.redo_next(parity, local, Differences { gone, fresh }, old_next);
         }
     }
 
@@ -143,6 +145,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let outcome = panics::catch(|| {
             let Self { windows, lps, sender, places, outputs, .. } = self;
             let window = &windows[parity.index()];
+            window.resume(local, &mut sender.undo_log);
             let events = places.iter().map(|&place| window.event(place));
             execute(&mut lps[local as usize], events, sender, outputs, &mut executed);
         });
@@ -169,7 +172,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             self.windows[parity.index()].has(local),
             "SPEC-B: an LP that has handled nothing is rolled back"
         );
-        let is_handled_later = self.is_handled_later(parity, local);
+        let old_next = self.replay_old_next(parity, local);
         let old = self.replay_old(parity, local);
         let window = &mut self.windows[parity.index()];
         for event in std::iter::once(first).chain(rest.inspect(|_| self.tally.late += 1)) {
@@ -182,27 +185,40 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         }
         let new = self.replay(parity, local);
         let differences = self.compare(old, new);
-        if is_handled_later {
-            self.redo_next(parity, local, differences);
+        if let Some(old_next) = old_next {
+            self.redo_next(parity, local, differences, old_next);
         } else {
             self.cancel_all(parity, differences.gone);
             self.send_all(parity, differences.fresh);
         }
     }
 
-    /// The LP has a new state at the end of a window, and was handled in the next one: lets it
-    /// handle its events there again. Then sends what is different in both windows.
-    fn redo_next(&mut self, parity: Parity, local: u32, here: Differences<B>) {
+    /// If the LP was handled in the window after this one, too, lets it handle its events there
+    /// again as it has handled them: what it sent there has to be known before it is rolled back
+    /// beyond the beginning of that window, because the undo log does not lead forward (SPEC-E).
+    fn replay_old_next(&mut self, parity: Parity, local: u32) -> Option<Vec<Event<B>>> {
+        if !self.is_handled_later(parity, local) {
+            return None;
+        }
+        let next = parity.other();
+        self.enter_window(next);
+        let sent = self.replay_old(next, local);
+        self.enter_window(parity);
+        Some(sent)
+    }
+
+    /// The LP has a new state at the end of a window, and was handled in the next one, where it
+    /// sent `old`: lets it handle its events there again. Then sends what is different in both
+    /// windows.
+    fn redo_next(&mut self, parity: Parity, local: u32, here: Differences<B>, old: Vec<Event<B>>) {
         self.tally.deep_rollbacks += 1;
         debug_assert!(self.has_two_windows(), "there is no window after this one");
         debug_assert_eq!(parity, self.sender.oldest, "only the oldest has a window after it");
         let next = parity.other();
-        self.sender.executing = next;
-        self.sender.window_end = self.windows[next.index()].end;
-        let state = self.lps[local as usize].clone();
-        let old = self.replay_old(next, local);
-        self.windows[next.index()].checkpoint(local).clone_from(&state);
-        let new = self.replay(next, local);
+        self.enter_window(next);
+        let lp = &self.lps[local as usize];
+        self.windows[next.index()].save_again(local, lp, &mut self.sender.undo_log);
+        let new = self.handle_again(next, local);
         let there = self.compare(old, new);
         // Anti-messages first: a send of this window may have the key of one that was made in the
         // next window (SPEC-C).
@@ -210,6 +226,11 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         self.cancel_all(next, there.gone);
         self.send_all(parity, here.fresh);
         self.send_all(next, there.fresh);
+        self.enter_window(parity);
+    }
+
+    /// LPs handle events of this window from here on.
+    fn enter_window(&mut self, parity: Parity) {
         self.sender.executing = parity;
         self.sender.window_end = self.windows[parity.index()].end;
     }
@@ -262,11 +283,18 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         sent
     }
 
-    /// Lets an LP handle its events of a window again, and returns what it sent.
+    /// Lets an LP handle its events of a window again from before the first one, and returns what
+    /// it sent.
     fn replay(&mut self, parity: Parity, local: u32) -> Vec<Event<B>> {
         let window = &mut self.windows[parity.index()];
-        let lp = &mut self.lps[local as usize];
-        lp.clone_from(window.checkpoint(local));
+        window.rewind(local, &mut self.lps[local as usize], &mut self.sender.undo_log);
+        self.handle_again(parity, local)
+    }
+
+    /// Lets an LP that is as it was before a window handle its events of it again, and returns
+    /// what it sent.
+    fn handle_again(&mut self, parity: Parity, local: u32) -> Vec<Event<B>> {
+        let window = &mut self.windows[parity.index()];
         window.forget(local);
         if !window.outputs.is_empty() {
             let directory = &self.sender.shared.directory;

@@ -13,7 +13,7 @@
 
 use std::mem::needs_drop;
 
-use warpline_core::{EventKey, Io, LpId, Model};
+use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model, UndoLog};
 use warpline_memory::{Consumer, Producer};
 
 use super::{
@@ -67,6 +67,8 @@ pub(super) struct Sender<'a, M: Model, B> {
     pub(super) self_sent: Vec<Event<B>>,
     /// What an LP has sent while it handles its events again.
     pub(super) collected: Vec<Event<B>>,
+    /// What the worker's LPs have changed in the open windows, if their fields save that.
+    pub(super) undo_log: UndoLog,
     /// Messages to and from other workers, by the parity of the window whose execution sent them.
     pub(super) sent: [u64; 2],
     pub(super) received: [u64; 2],
@@ -99,6 +101,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
             window_end: 0,
             self_sent: Vec::new(),
             collected: Vec::new(),
+            undo_log: UndoLog::default(),
             sent: [0; 2],
             received: [0; 2],
             to: mail.to,
@@ -286,6 +289,24 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
         self.from = rings;
     }
 
+    /// What the undo log takes, as a number of events that take as much.
+    #[inline]
+    pub(super) fn log_in_events(&self) -> u64 {
+        if const { M::Lp::SAVING.is_by_field() } {
+            (self.undo_log.bytes() as u64).div_ceil(super::event_bytes::<M>())
+        } else {
+            0
+        }
+    }
+
+    /// Drops the undo log before `front`, or all of it: nothing of that is undone any more.
+    #[inline]
+    pub(super) fn drop_log(&mut self, front: Option<u64>) {
+        if const { M::Lp::SAVING.is_by_field() } {
+            self.undo_log.drop_before(front.unwrap_or(self.undo_log.back()));
+        }
+    }
+
     /// All slots before this one are over.
     #[inline]
     pub(super) fn advance(&mut self, first: u64) {
@@ -381,6 +402,11 @@ impl OwnLps {
 }
 
 impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, M, B> {
+    #[inline(always)]
+    fn undo(&mut self) -> Option<&mut UndoLog> {
+        if const { M::Lp::SAVING.is_by_field() } { Some(&mut self.undo_log) } else { None }
+    }
+
     #[inline]
     fn admission(&self) -> &Admission {
         &self.shared.admission

@@ -1,15 +1,29 @@
 //! A window: what a worker keeps of it until it is committed.
 //!
-//! It has the events that LPs handled in it, a copy of each LP from before its first event in it,
-//! and a record for each LP. There is no log of what was sent: an LP that is rolled back handles
-//! its old events again to find out ([`rollback`](super::rollback)).
+//! It has the events that LPs handled in it, and a record for each LP, which restores the LP as it
+//! was before its first event in the window: by a copy of the state, or by a point in the worker's
+//! undo log if the fields save what they change ([`Saving`](warpline_core::Saving)). There is no
+//! log of what was sent: an LP that is rolled back handles its old events again to find out
+//! ([`rollback`](super::rollback)).
+//!
+//! # Invariants
+//!
+//! - **SPEC-E.** With two open windows the undo log is a stack for each LP: its point in the newer
+//!   window lies behind all that it wrote in the older one. So an LP is undone in the newer window
+//!   first, and whatever it handles in the older one after that gives it a new point in the newer
+//!   one.
 
-use warpline_core::{EventKey, Io, LogicalProcess, VirtualTime};
+use std::{
+    mem::{self, needs_drop},
+    ops::Range,
+};
+
+use warpline_core::{EventKey, Io, LogicalProcess, UndoLog, VirtualTime};
 
 use super::{event::Event, executing::Executed};
 use crate::{
     event::by_lp::{self, Item},
-    handling::Lp,
+    handling::{Core, Lp},
 };
 
 /// No place.
@@ -21,7 +35,8 @@ const ADDED: u32 = 1 << 31;
 #[derive(Debug)]
 pub(super) struct Record<L> {
     /// The LP as it was before the window.
-    checkpoint: Lp<L>,
+    saved: Saved<L>,
+    core: Core,
     local: u32,
     /// The first of its events in the order, and their number.
     start: u32,
@@ -32,6 +47,68 @@ pub(super) struct Record<L> {
     pub(super) last: Option<EventKey>,
     /// Whether it stopped at an event: a mistake of the model, or a blocking I/O event.
     pub(super) is_stopped: bool,
+}
+
+/// What restores a state. Which of the two it is depends on the type of the LPs only.
+#[derive(Debug)]
+enum Saved<L> {
+    Copy(L),
+    /// Where the undo log began what the LP has written in the window.
+    Point(u64),
+}
+
+impl<L: LogicalProcess> Saved<L> {
+    #[inline]
+    fn new(state: &L, log: &mut UndoLog) -> Self {
+        if const { L::SAVING.is_by_field() } {
+            Self::Point(L::SAVING.begin(state, log))
+        } else {
+            Self::Copy(state.clone())
+        }
+    }
+
+    /// Saves a state in place of another one.
+    #[inline]
+    fn save(&mut self, state: &L, log: &mut UndoLog) {
+        match self {
+            // It may use the memory of the old copy again.
+            Self::Copy(copy) if const { !L::SAVING.is_by_field() && needs_drop::<L>() } => {
+                copy.clone_from(state);
+            }
+            _ => *self = Self::new(state, log),
+        }
+    }
+
+    /// Restores the state. What it owns may be taken out of the log: see [`Record::rewind`].
+    fn restore(&self, state: &mut L, log: &mut UndoLog) {
+        match self {
+            Self::Copy(copy) => state.clone_from(copy),
+            &Self::Point(point) => _ = L::SAVING.undo_to(state, point, log),
+        }
+    }
+}
+
+impl<L: LogicalProcess> Record<L> {
+    /// Saves the LP as it is now.
+    #[inline]
+    fn save(&mut self, lp: &Lp<L>, log: &mut UndoLog) {
+        self.saved.save(&lp.state, log);
+        self.core.clone_from(&lp.core);
+    }
+
+    /// Restores the LP. The record cannot do so again before something is saved anew.
+    fn restore(&self, lp: &mut Lp<L>, log: &mut UndoLog) {
+        self.saved.restore(&mut lp.state, log);
+        lp.core.clone_from(&self.core);
+    }
+
+    /// Restores the LP, which goes on from there.
+    fn rewind(&mut self, lp: &mut Lp<L>, log: &mut UndoLog) {
+        self.restore(lp, log);
+        if const { L::SAVING.is_by_field() } {
+            self.saved = Saved::new(&lp.state, log);
+        }
+    }
 }
 
 /// An event that came when its LP had been handled.
@@ -61,6 +138,8 @@ pub(super) struct Window<L: LogicalProcess, B> {
     /// copies go into the memory of their old ones.
     records: Vec<Record<L>>,
     handled: usize,
+    /// Where the undo log was before its first record: no record has a point before that.
+    log_begin: u64,
     /// By LP: where its record is. If that is the record of another LP, or none, it has none.
     places: Vec<u32>,
     /// Executions of events that stand.
@@ -81,6 +160,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
             added: Vec::new(),
             records: Vec::new(),
             handled: 0,
+            log_begin: UndoLog::NONE,
             places: vec![NONE; lps],
             standing: 0,
             stopped: Vec::new(),
@@ -111,24 +191,66 @@ impl<L: LogicalProcess, B> Window<L, B> {
         &mut self.records[self.places[local as usize] as usize]
     }
 
-    /// Begins the record of an LP, with its events from `start` on in the order, and saves the LP.
+    /// Begins the record of an LP, with these events in the order, and saves the LP.
     #[inline]
-    pub(super) fn touch(&mut self, local: u32, lp: &Lp<L>, start: usize, len: usize) {
+    pub(super) fn touch(
+        &mut self,
+        local: u32,
+        lp: &Lp<L>,
+        events: Range<usize>,
+        undo_log: &mut UndoLog,
+    ) {
         debug_assert!(!self.has(local), "SPEC-A: the LP has a record in window {}", self.number);
-        debug_assert!(start + len <= self.order.len(), "events beyond the order");
+        debug_assert!(events.end <= self.order.len(), "events beyond the order");
+        if const { L::SAVING.is_by_field() } && self.handled == 0 {
+            self.log_begin = undo_log.back();
+        }
         self.places[local as usize] = self.handled as u32;
-        let (start, len) = (start as u32, len as u32);
+        let (start, len) = (events.start as u32, events.len() as u32);
         if let Some(record) = self.records.get_mut(self.handled) {
-            record.checkpoint.clone_from(lp);
+            record.save(lp, undo_log);
             (record.local, record.start, record.len) = (local, start, len);
             (record.added, record.last, record.is_stopped) = (NONE, None, false);
         } else {
-            let (checkpoint, added) = (lp.clone(), NONE);
-            let record =
-                Record { checkpoint, local, start, len, added, last: None, is_stopped: false };
+            let saved = Saved::new(&lp.state, undo_log);
+            let (core, added, last) = (lp.core.clone(), NONE, None);
+            let record = Record { saved, core, local, start, len, added, last, is_stopped: false };
             self.records.push(record);
         }
         self.handled += 1;
+    }
+
+    /// The LP goes on in this window.
+    #[inline]
+    pub(super) fn resume(&self, local: u32, undo_log: &mut UndoLog) {
+        debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
+        let record = &self.records[self.places[local as usize] as usize];
+        if const { L::SAVING.is_by_field() }
+            && let Saved::Point(point) = record.saved
+        {
+            undo_log.resume(point);
+        }
+    }
+
+    /// The LP as it is now is the LP before the window.
+    pub(super) fn save_again(&mut self, local: u32, lp: &Lp<L>, undo_log: &mut UndoLog) {
+        self.record(local).save(lp, undo_log);
+    }
+
+    /// Restores the LP as it was before the window, for something before the window.
+    pub(super) fn restore(&mut self, local: u32, lp: &mut Lp<L>, undo_log: &mut UndoLog) {
+        self.record(local).restore(lp, undo_log);
+    }
+
+    /// Restores the LP as it was before the window, which it goes through again.
+    pub(super) fn rewind(&mut self, local: u32, lp: &mut Lp<L>, undo_log: &mut UndoLog) {
+        self.record(local).rewind(lp, undo_log);
+    }
+
+    /// The first position of the undo log that this window needs, if it needs any.
+    #[inline]
+    pub(super) fn log_begin(&self) -> Option<u64> {
+        self.is_begun().then_some(self.log_begin)
     }
 
     /// Notes how the LP has come through its events; adds to what it has handled before.
@@ -162,15 +284,10 @@ impl<L: LogicalProcess, B> Window<L, B> {
         }
     }
 
-    /// The LP as it was before the window.
-    pub(super) fn checkpoint(&mut self, local: u32) -> &mut Lp<L> {
-        &mut self.record(local).checkpoint
-    }
-
     /// Adds an event of an LP that was handled.
     pub(super) fn add(&mut self, local: u32, event: Event<B>) -> Place {
         let place = self.added.len() as u32;
-        let before = std::mem::replace(&mut self.record(local).added, place);
+        let before = mem::replace(&mut self.record(local).added, place);
         debug_assert!(before == NONE || before < place, "the chain of an LP leads forward");
         debug_assert!(place < ADDED, "more events are added than have numbers");
         self.added.push(Added { event, before });
@@ -223,9 +340,19 @@ impl<L: LogicalProcess, B> Window<L, B> {
     }
 
     /// Moves the events of all LPs to `pending`, and restores the LPs.
-    pub(super) fn undo(&mut self, lps: &mut [Lp<L>], pending: &mut Vec<Event<B>>) {
+    pub(super) fn undo(
+        &mut self,
+        lps: &mut [Lp<L>],
+        pending: &mut Vec<Event<B>>,
+        undo_log: &mut UndoLog,
+    ) {
         for record in &mut self.records[..self.handled] {
-            std::mem::swap(&mut lps[record.local as usize], &mut record.checkpoint);
+            let lp = &mut lps[record.local as usize];
+            match &mut record.saved {
+                Saved::Copy(copy) => mem::swap(&mut lp.state, copy),
+                saved @ Saved::Point(_) => saved.restore(&mut lp.state, undo_log),
+            }
+            lp.core.clone_from(&record.core);
         }
         let added = self.added.drain(..).map(|added| added.event);
         pending.extend(self.log.drain(..).chain(added).filter(|event| !event.is_anti()));

@@ -2,7 +2,7 @@
 //!
 //! [`Worker::work`] is the main loop, called on the thread of the worker.
 
-use warpline_core::{Model, VirtualTime};
+use warpline_core::{Model, UndoLog, VirtualTime};
 
 use super::{
     costs::{Costs, Part},
@@ -178,6 +178,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         let shared = self.shared();
         if let Some(parts) = &shared.cut {
             let cut = parts.take(self.sender.me);
+            self.sender.undo_log = UndoLog::starting_at(cut.log_end);
             (self.lps, self.pending) = (cut.lps, cut.pending);
             if self.sender.me == 0 {
                 self.tally.committed = shared.committed_before;
@@ -195,6 +196,8 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
                 let Some(Lp { state, core }) = worker.lps.last_mut() else { return };
                 let sender = &mut worker.sender;
                 handling::start(state, core, shared.model, id, sender, || monitor.is_to_stop());
+                // Nothing undoes what it has written.
+                worker.sender.drop_log(None);
             }
         });
         self.request_regrid(Reason::START);
@@ -438,7 +441,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         debug_assert_eq!(window.order.len(), window.log.len(), "SPEC-A: an event has no LP");
         let (number, end) = (window.number, window.end);
         self.tally.windows += 1;
-        let held = self.sender.calendar.len() + window.len();
+        let held = self.sender.calendar.len() + window.len() + self.sender.log_in_events();
         self.tally.peak = self.tally.peak.max(held);
         if self.sender.has_outputs {
             window.take_outputs(&mut self.outputs);
@@ -457,6 +460,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         }
         let sender = &mut self.sender;
         window.clear(|message| sender.recycle(message));
+        self.sender.drop_log(self.windows[parity.other().index()].log_begin());
         self.sender.opened[parity.index()] = Opened::default();
         self.oldest += 1;
         self.sender.oldest = parity.other();
