@@ -9,8 +9,8 @@
 //! 1. [`VirtualTime`] and [`EventKey`]: when events happen, and in which order.
 //! 2. [`LogicalProcess`], [`Model`] and [`Context`]: how a model is written.
 //! 3. [`Stream`]: random numbers that are rolled back together with the LP that drew them.
-//! 4. [`State`](trait@State), [`Tracked`] and [`Reversal`]: ways to undo an event without a copy of
-//!    the whole LP.
+//! 4. [`State`](trait@State), with [`Tracked`] fields, and [`Reversal`]: two ways to undo an event
+//!    without a copy of the whole LP.
 //! 5. [`CommitDigest`]: shows that two runs committed the same events.
 //! 6. [`Wire`]: turns messages into bytes and back, for runs on several ranks.
 //! 7. [`Fault`] and [`ModelError`]: the mistakes of models, and how they are reported.
