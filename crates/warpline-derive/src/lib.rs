@@ -196,5 +196,9 @@ fn expand(input: DeriveInput, derive: Derive) -> TokenStream {
 
 #[cfg(doctest)]
 mod refused;
+/// The example of the page for those who write models, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/state-saving.md")]
+struct StateSaving;
 #[cfg(test)]
 mod tests;

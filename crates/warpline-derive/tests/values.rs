@@ -4,6 +4,8 @@
 //! written in; the number of the variant is not written, or has no word; the words of the smallest
 //! variant count; a value that owns memory says that it does not.
 
+use std::marker::PhantomData;
+
 use proptest::{collection::vec, prelude::*};
 use warpline::{LpId, Value, state::UndoLog};
 
@@ -43,6 +45,9 @@ enum List<T> {
 }
 
 #[derive(Clone, Debug, PartialEq, Value)]
+struct Tagged<T>(u8, PhantomData<T>);
+
+#[derive(Clone, Debug, PartialEq, Value)]
 struct Unit;
 
 /// The words that a value takes, and whether it owns memory, are known to the compiler.
@@ -53,6 +58,7 @@ const _: () = {
     assert!(Job::WORDS == 9 && Job::OWNS);
     assert!(Pair::<u8, 4>::WORDS == 6 && !Pair::<u8, 4>::OWNS && Pair::<String, 1>::OWNS);
     assert!(List::<u8>::WORDS == 3 && List::<u8>::OWNS);
+    assert!(Tagged::<String>::WORDS == 1 && !Tagged::<String>::OWNS);
     assert!(Unit::WORDS == 0 && !Unit::OWNS);
 };
 
@@ -116,6 +122,7 @@ proptest! {
         come_back(&[Pair(pair.0, pair.1)]);
         come_back(&[Pair([names.0], names.1)]);
         come_back(&lists);
+        come_back(&[Tagged(3, PhantomData::<String>)]);
         come_back(&[Unit]);
     }
 

@@ -1,6 +1,9 @@
 //! Values that the undo log can hold.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    marker::PhantomData,
+};
 
 use super::Owned;
 use crate::{EventKey, LpId, Stream, VirtualTime, heap_block};
@@ -74,6 +77,19 @@ words! {
     char: u64::from, |word| char::from_u32(word as u32).unwrap_or_default();
     LpId: |value: LpId| u64::from(value.get()), |word| LpId::new(word as u32);
     VirtualTime: VirtualTime::to_ordered_bits, VirtualTime::from_ordered_bits;
+}
+
+impl<T: Send + 'static> Value for PhantomData<T> {
+    const WORDS: usize = 0;
+    const OWNS: bool = false;
+
+    #[inline(always)]
+    fn put(&self, _: &mut [u64], _: &mut Owned) {}
+
+    #[inline(always)]
+    fn get(_: &[u64], _: &mut Owned) -> Self {
+        Self
+    }
 }
 
 impl Value for EventKey {
