@@ -7,6 +7,7 @@
 pub(crate) mod model;
 
 use std::{
+    iter::Sum,
     ops::Range,
     sync::{Arc, Mutex, OnceLock},
     thread,
@@ -35,7 +36,7 @@ impl Dice {
 }
 
 /// Draws a model. `tracked`: whether it uses its tracked fields.
-pub(crate) fn toy(dice: &mut Dice, tracked: bool) -> Toy {
+pub(crate) fn toy<const BY_FIELD: bool>(dice: &mut Dice, tracked: bool) -> Toy<BY_FIELD> {
     let habits = [
         Habit::Idle,
         Habit::Scatter(1),
@@ -81,7 +82,10 @@ pub(crate) struct Truth {
 
 impl Truth {
     /// Runs the model with the sequential engine, and lets it learn which states there are.
-    pub(crate) fn new(toy: &Toy, settings: Settings<Sequential>) -> Self {
+    pub(crate) fn new<const BY_FIELD: bool>(
+        toy: &Toy<BY_FIELD>,
+        settings: Settings<Sequential>,
+    ) -> Self {
         let report = sequential::run(toy, &settings, &mut Watch::default());
         let peak = report.as_ref().map_or(0, |report| report.peak_buffer_bytes) / event_bytes(toy);
         let result = report.map(|r| (r.digest, r.committed_events, r.end_time));
@@ -90,7 +94,7 @@ impl Truth {
 }
 
 /// The memory that an event takes in the sequential engine, as its error message tells.
-fn event_bytes(toy: &Toy) -> u64 {
+fn event_bytes<const BY_FIELD: bool>(toy: &Toy<BY_FIELD>) -> u64 {
     static BYTES: OnceLock<u64> = OnceLock::new();
     *BYTES.get_or_init(|| {
         let settings = Settings { end: 1.0, memory: Some(0), ..Settings::default() };
@@ -103,7 +107,7 @@ fn event_bytes(toy: &Toy) -> u64 {
 
 /// Runs all these seeds on all cores, and adds the results up; or only the seed that the
 /// environment names in `SIMULATED_SEED`, if it is one of them.
-pub(crate) fn on_all_cores(seeds: Range<u64>, run: fn(u64) -> u64) -> Option<u64> {
+pub(crate) fn on_all_cores<T: Sum + Send>(seeds: Range<u64>, run: fn(u64) -> T) -> Option<T> {
     if let Some(seed) = std::env::var("SIMULATED_SEED").ok().and_then(|seed| seed.parse().ok()) {
         if seeds.contains(&seed) {
             run(seed);
@@ -114,7 +118,7 @@ pub(crate) fn on_all_cores(seeds: Range<u64>, run: fn(u64) -> u64) -> Option<u64
     thread::scope(|scope| {
         let some = |first| {
             let all = (seeds.start + first..seeds.end).step_by(threads as usize);
-            move || all.map(run).sum::<u64>()
+            move || all.map(run).sum::<T>()
         };
         let all: Vec<_> = (0..threads).map(|first| scope.spawn(some(first))).collect();
         let results = all.into_iter().map(|one| one.join().expect("a seed failed, see above"));

@@ -44,9 +44,9 @@ pub(crate) enum Habit {
     Flood,
 }
 
-/// The model.
+/// The model. Its states are saved by field, or copied.
 #[derive(Debug)]
-pub(crate) struct Toy {
+pub(crate) struct Toy<const BY_FIELD: bool = true> {
     pub(crate) habits: Vec<Habit>,
     /// The placement depends on this.
     pub(crate) salt: u64,
@@ -87,10 +87,12 @@ pub(crate) struct Log {
 
 /// An LP.
 #[derive(Clone, Debug)]
-pub(crate) struct Cell {
+pub(crate) struct Cell<const BY_FIELD: bool = true> {
     pub(crate) handled: usize,
     pub(crate) hash: u64,
     plain: [u64; 4],
+    /// The hash as a text, which owns memory.
+    text: String,
     whole: Tracked<u64>,
     cells: TrackedVec<u64>,
     /// A few texts, which own memory.
@@ -105,8 +107,8 @@ pub(crate) struct Note {
     _token: Arc<()>,
 }
 
-impl Model for Toy {
-    type Lp = Cell;
+impl<const BY_FIELD: bool> Model for Toy<BY_FIELD> {
+    type Lp = Cell<BY_FIELD>;
     type Output = Vec<u64>;
 
     fn name(&self) -> &'static str {
@@ -117,9 +119,10 @@ impl Model for Toy {
         self.habits.len()
     }
 
-    fn make_lp(&self, _: LpId) -> Cell {
+    fn make_lp(&self, _: LpId) -> Cell<BY_FIELD> {
         let (whole, cells) = (Tracked::new(0), TrackedVec::new(vec![0; 4]));
-        Cell { handled: 0, hash: 0, plain: [0; 4], whole, cells, queue: TrackedDeque::default() }
+        let (text, queue) = (text_of(0), TrackedDeque::default());
+        Cell { handled: 0, hash: 0, plain: [0; 4], text, whole, cells, queue }
     }
 
     fn reduce(&self, summaries: impl Iterator<Item = u64>) -> Vec<u64> {
@@ -156,7 +159,11 @@ impl Model for Toy {
     }
 }
 
-impl Toy {
+fn text_of(hash: u64) -> String {
+    "x".repeat(hash as usize % 9)
+}
+
+impl<const BY_FIELD: bool> Toy<BY_FIELD> {
     /// Keeps the notes of the sequential run, as the truth.
     pub(crate) fn learn(&self) -> Log {
         let log = std::mem::take(&mut *self.log.lock().expect("no panic in here"));
@@ -189,14 +196,14 @@ impl Toy {
         if delay < 0.0 { rng.exponential(-delay) } else { delay }
     }
 
-    fn is_strange(&self, me: LpId, cell: &Cell) -> bool {
+    fn is_strange(&self, me: LpId, cell: &Cell<BY_FIELD>) -> bool {
         let known = self.known.get().and_then(|known| known.get(me.index())?.get(cell.handled));
         known.is_some_and(|(_, hash)| *hash != cell.hash)
     }
 }
 
-impl Cell {
-    fn scatter(&self, toy: &Toy, count: u64, budget: u64, cx: &mut impl Context<Note>) {
+impl<const BY_FIELD: bool> Cell<BY_FIELD> {
+    fn scatter(&self, toy: &Toy<BY_FIELD>, count: u64, budget: u64, cx: &mut impl Context<Note>) {
         let lps = cx.lp_count() as u64;
         let next = (cx.me().index() as u64 + 1) % lps;
         let passes = matches!(toy.habits[cx.me().index()], Habit::Pass(_));
@@ -219,7 +226,7 @@ impl Cell {
     }
 
     /// All that an ordinary and a blocking I/O event have in common.
-    fn work(&mut self, toy: &Toy, message: &Note, cx: &mut impl Context<Note>) {
+    fn work(&mut self, toy: &Toy<BY_FIELD>, message: &Note, cx: &mut impl Context<Note>) {
         let me = cx.me();
         // An event that a flood sent does not flood in its turn.
         let strange = toy.strange.filter(|_| message.budget > 0 && toy.is_strange(me, self));
@@ -249,6 +256,7 @@ impl Cell {
         let place = (note.value % 4) as usize;
         self.plain[place] = self.plain[place].wrapping_add(drawn ^ self.hash);
         let mut seen = self.plain[place] ^ *self.whole ^ self.cells[place];
+        seen ^= self.text.len() as u64;
         if let Some(cx) = cx {
             // Some events write nothing, and some twice.
             for _ in 0..note.value % 3 {
@@ -265,22 +273,26 @@ impl Cell {
             }
         }
         self.hash = mix(self.hash ^ seen, note.value ^ now.to_bits());
+        self.text = text_of(self.hash);
         self.handled += 1;
     }
 }
 
+/// The plain fields of a [`Cell`].
+type Plain = (usize, u64, [u64; 4], String);
+
 /// By hand, as the derive would write it.
-impl State for Cell {
+impl<const BY_FIELD: bool> State for Cell<BY_FIELD> {
     const HAS_PLAIN: bool = true;
 
     fn save_plain(&self, log: &mut UndoLog) {
-        let plain = (self.handled, self.hash, self.plain);
-        log.push_plain((<(usize, u64, [u64; 4])>::WORDS, false), |to, owned| plain.put(to, owned));
+        let plain: Plain = (self.handled, self.hash, self.plain, self.text.clone());
+        log.push_plain((Plain::WORDS, Plain::OWNS), |to, owned| plain.put(to, owned));
     }
 
     fn restore_plain(&mut self, point: u64, log: &mut UndoLog) {
         let restore = |from: &[u64], owned: &mut Owned| {
-            (self.handled, self.hash, self.plain) = Value::get(from, owned);
+            (self.handled, self.hash, self.plain, self.text) = Plain::get(from, owned);
         };
         log.take_plain(point, restore);
     }
@@ -297,35 +309,38 @@ impl State for Cell {
     }
 
     fn heap_bytes(&self) -> usize {
-        Undo::heap_bytes(&self.cells) + Undo::heap_bytes(&self.queue)
+        Value::heap_bytes(&self.text)
+            + Undo::heap_bytes(&self.cells)
+            + Undo::heap_bytes(&self.queue)
     }
 
     fn fields(&self, visit: &mut dyn FnMut(&'static str, &dyn fmt::Debug)) {
         visit("handled", &self.handled);
         visit("hash", &self.hash);
         visit("plain", &self.plain);
+        visit("text", &self.text);
         visit("whole", &self.whole);
         visit("cells", &self.cells);
         visit("queue", &self.queue);
     }
 }
 
-impl LogicalProcess for Cell {
-    type Model = Toy;
+impl<const BY_FIELD: bool> LogicalProcess for Cell<BY_FIELD> {
+    type Model = Toy<BY_FIELD>;
     type Message = Note;
     type Summary = u64;
     const REVERSIBLE: bool = true;
-    const SAVING: Saving<Self> = Saving::BY_FIELD;
+    const SAVING: Saving<Self> = if BY_FIELD { Saving::BY_FIELD } else { Saving::BY_COPY };
 
-    fn start(&mut self, toy: &Toy, cx: &mut impl Context<Note>) {
+    fn start(&mut self, toy: &Self::Model, cx: &mut impl Context<Note>) {
         self.scatter(toy, toy.first, toy.first * toy.budget, cx);
     }
 
-    fn handle(&mut self, toy: &Toy, message: &Note, cx: &mut impl Context<Note>) {
+    fn handle(&mut self, toy: &Self::Model, message: &Note, cx: &mut impl Context<Note>) {
         self.work(toy, message, cx);
     }
 
-    fn handle_io(&mut self, toy: &Toy, message: &Note, cx: &mut impl IoContext<Note>) {
+    fn handle_io(&mut self, toy: &Self::Model, message: &Note, cx: &mut impl IoContext<Note>) {
         assert!(!toy.is_strange(cx.me(), self), "an I/O event was handled speculatively");
         let line = (cx.now().get(), cx.me(), mix(self.hash, message.value));
         // Before it sends anything: it is not called again (WAIT-A).
@@ -335,7 +350,7 @@ impl LogicalProcess for Cell {
         cx.set_time_barrier(barrier.filter(|_| self.hash & 8 == 0));
     }
 
-    fn io_sends_max(toy: &Toy, message: &Note) -> usize {
+    fn io_sends_max(toy: &Self::Model, message: &Note) -> usize {
         let count = |habit: &Habit| match habit {
             Habit::Idle => 0,
             Habit::Scatter(count) | Habit::Pass(count) => *count,
@@ -355,31 +370,32 @@ impl LogicalProcess for Cell {
         (message.value % 4) as usize * 24
     }
 
-    fn reverse(&mut self, _: &Toy, message: &Note, event: &mut Reversal) {
+    fn reverse(&mut self, _: &Self::Model, message: &Note, event: &mut Reversal) {
         let place = (message.value % 4) as usize;
         let drawn = event.rng().bits();
         self.hash = event.note();
         self.plain[place] = self.plain[place].wrapping_sub(drawn ^ self.hash);
+        self.text = text_of(self.hash);
         self.handled -= 1;
     }
 
-    fn output(toy: &Toy, lp: LpId, event: &EventKey, message: &Note) {
+    fn output(toy: &Self::Model, lp: LpId, event: &EventKey, message: &Note) {
         let wrong = toy.wrong_output.is_some_and(|one_in| message.value.is_multiple_of(one_in));
         assert!(!wrong, "broken on purpose");
         let line = (*event, lp, message.value);
         toy.log.lock().expect("no panic in here").outputs.push(line);
     }
 
-    fn identity(_: &Toy, message: &Note) -> Option<u64> {
+    fn identity(_: &Self::Model, message: &Note) -> Option<u64> {
         // Some messages cannot be told apart.
         (message.value % 8 != 7).then(|| mix(message.value, message.budget))
     }
 
-    fn fingerprint(_: &Toy, message: &Note) -> u64 {
+    fn fingerprint(_: &Self::Model, message: &Note) -> u64 {
         message.value
     }
 
-    fn finish(self, _: &Toy, _: VirtualTime) -> u64 {
+    fn finish(self, _: &Self::Model, _: VirtualTime) -> u64 {
         self.hash
     }
 }

@@ -105,6 +105,7 @@
 //! `warpline-models/tests/speculative.rs` finds it with the hypercube.
 
 use std::{
+    iter::Sum,
     panic,
     sync::{Arc, Mutex},
     time::Instant,
@@ -112,7 +113,7 @@ use std::{
 
 use warpline_core::{LpId, Place, Stream};
 
-use super::{Beginning, Shared, WorkerResult, conclude, event_bytes, work};
+use super::{Beginning, Shared, Tally, WorkerResult, conclude, event_bytes, work};
 use crate::{
     RunError, Speculative, Width,
     event::{Boxed, Buffer, Inline},
@@ -169,33 +170,61 @@ fn schedule(dice: &mut Dice) -> Schedule {
     }
 }
 
-/// One run, all of it decided by the seed. Returns the number of rollbacks.
-fn simulate(seed: u64) -> u64 {
+/// How often LPs were rolled back.
+#[derive(Default)]
+struct Rollbacks {
+    all: u64,
+    /// In two windows at once, with states that are saved by field.
+    deep_by_field: u64,
+    /// Regrids between the first and the last one, with such states.
+    regrids_by_field: u64,
+}
+
+impl Sum for Rollbacks {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            all: sum.all + one.all,
+            deep_by_field: sum.deep_by_field + one.deep_by_field,
+            regrids_by_field: sum.regrids_by_field + one.regrids_by_field,
+        })
+    }
+}
+
+/// One run, all of it decided by the seed. In two of three, states are saved by field.
+fn simulate(seed: u64) -> Rollbacks {
+    if seed.is_multiple_of(3) {
+        simulate_saving::<false>(seed)
+    } else {
+        simulate_saving::<true>(seed)
+    }
+}
+
+fn simulate_saving<const BY_FIELD: bool>(seed: u64) -> Rollbacks {
     let mut dice = Dice(Stream::for_lp(seed, LpId::new(0)));
     let mut settings = settings(&mut dice, seed);
-    let toy = toy(&mut dice, true);
+    let toy = toy::<BY_FIELD>(&mut dice, true);
     let schedule = schedule(&mut dice);
     let truth = Truth::new(&toy, settings.with(Sequential::default()));
     let events = dice.one_in(4).then(|| 1 + dice.0.below(60));
-    settings.memory = events.map(|events| events * event_bytes::<Toy>());
+    settings.memory = events.map(|events| events * event_bytes::<Toy<BY_FIELD>>());
     let is_boxed = dice.one_in(4);
     simulated::begin(dice, schedule, settings.engine.workers);
     let rollbacks = if is_boxed {
-        simulate_with::<Boxed<Note>>(&toy, &settings, &truth)
+        simulate_with::<Boxed<Note>, BY_FIELD>(&toy, &settings, &truth)
     } else {
-        simulate_with::<Inline<Note>>(&toy, &settings, &truth)
+        simulate_with::<Inline<Note>, BY_FIELD>(&toy, &settings, &truth)
     };
     assert_eq!(Arc::strong_count(&toy.token), 1, "messages that were never dropped");
     rollbacks
 }
 
-fn simulate_with<B: Buffer<Note> + Send + 'static>(
-    toy: &Toy,
+fn simulate_with<B: Buffer<Note> + Send + 'static, const BY_FIELD: bool>(
+    toy: &Toy<BY_FIELD>,
     settings: &Settings<Speculative>,
     truth: &Truth,
-) -> u64 {
+) -> Rollbacks {
     let beginning = Beginning { cut: None, width: None, loads: None };
-    let shared = Shared::<Toy, B>::new(toy, settings, &Ranks::alone(), beginning);
+    let shared = Shared::<Toy<BY_FIELD>, B>::new(toy, settings, &Ranks::alone(), beginning);
     let shared = shared.expect("valid settings");
     let started = Instant::now();
     let results = Mutex::new((0..shared.workers()).map(|_| None).collect::<Vec<_>>());
@@ -211,9 +240,16 @@ fn simulate_with<B: Buffer<Note> + Send + 'static>(
     // Ordering: Relaxed; all workers are on this thread.
     let stop = || shared.stop.soon.store(true, std::sync::atomic::Ordering::Relaxed);
     simulated::run(workers, progress, stop);
-    let results: Vec<WorkerResult<Cell, B>> =
+    let results: Vec<WorkerResult<Cell<BY_FIELD>, B>> =
         results.into_inner().expect("no panic in there").into_iter().flatten().collect();
-    let rollbacks = results.iter().map(|worker| worker.tally.rollbacks).sum();
+    let sum = |count: fn(&Tally) -> u64| results.iter().map(|one| count(&one.tally)).sum();
+    let by_field = |count| if BY_FIELD { count } else { 0 };
+    let rollbacks = Rollbacks {
+        all: sum(|tally| tally.rollbacks),
+        deep_by_field: by_field(sum(|tally| tally.deep_rollbacks)),
+        // All have one at the beginning and one at the end, in which there is nothing to undo.
+        regrids_by_field: by_field(results[0].tally.regrids.saturating_sub(2)),
+    };
     let outcome = conclude(&shared, results).map_or_else(Outcome::failed, |(leg, _)| {
         Outcome::at_end(leg, shared.directory.ids(), &settings.parallel())
     });
@@ -222,9 +258,9 @@ fn simulate_with<B: Buffer<Note> + Send + 'static>(
     rollbacks
 }
 
-fn check(
-    outcome: Outcome<Toy>,
-    toy: &Toy,
+fn check<const BY_FIELD: bool>(
+    outcome: Outcome<Toy<BY_FIELD>>,
+    toy: &Toy<BY_FIELD>,
     log: &Log,
     settings: &Settings<Speculative>,
     truth: &Truth,
@@ -303,7 +339,7 @@ fn check_error(error: RunError, log: &Log, truth: &Truth, events_max: u64) {
 }
 
 /// Runs a seed, and names it if it fails.
-fn named(seed: u64) -> u64 {
+fn named(seed: u64) -> Rollbacks {
     panic::catch_unwind(|| simulate(seed)).unwrap_or_else(|payload| {
         eprintln!("this was seed {seed}: SIMULATED_SEED={seed} repeats it");
         panic::resume_unwind(payload)
@@ -316,7 +352,10 @@ fn simulated_runs_agree_with_the_sequential_engine() {
     let seeds = seeds.unwrap_or(SEEDS);
     let only = std::env::var("SIMULATED_SEED").is_ok();
     if let Some(rollbacks) = on_all_cores(0..if only { u64::MAX } else { seeds }, named) {
-        assert!(rollbacks > seeds, "the schedules do not lead to rollbacks: {rollbacks}");
+        let Rollbacks { all, deep_by_field, regrids_by_field } = rollbacks;
+        assert!(all > seeds, "the schedules do not lead to rollbacks: {all}");
+        assert!(deep_by_field > seeds / 20, "hardly any in two windows: {deep_by_field}");
+        assert!(regrids_by_field > seeds, "the schedules do not lead to regrids");
     }
 }
 

@@ -82,7 +82,7 @@ mod tests {
     use crate::{
         run::Ranks,
         settings::{MemoryPlacement, Numa, Settings, TimeWarp},
-        simulated::{Dice, toy},
+        simulated::{Dice, model::Toy, toy},
         timewarp::shared::Shared,
     };
 
@@ -96,8 +96,7 @@ mod tests {
         let engine = TimeWarp { workers: 1, pin: false, numa, ..TimeWarp::default() };
         let settings = Settings { engine, ..Settings::default() };
         let mut dice = Dice(warpline_core::Stream::for_lp(1, warpline_core::LpId::new(0)));
-        let toy =
-            crate::simulated::model::Toy { wrong: None, strange: None, ..toy(&mut dice, true) };
+        let toy: Toy = Toy { wrong: None, strange: None, ..toy(&mut dice, true) };
         let ranks = Ranks::alone();
         let shared = Shared::new(&toy, &settings, &ranks, None).expect("good settings");
         let memory = shared.memory.as_ref().expect("the allocator is installed");
