@@ -23,8 +23,8 @@ use syn::{DeriveInput, Error, Result, parse_macro_input};
 /// A field is
 ///
 /// - **tracked**, if its type is written with a name that begins with `Tracked`, also inside:
-///   `TrackedDeque<Job>`, `Vec<TrackedDeque<Job>>`, `[Tracked<u32>; 4]`. It saves what is written to
-///   it, when that happens. `#[state(tracked)]` says it of another type that implements `Undo`,
+///   `TrackedDeque<Job>`, `Vec<TrackedDeque<Job>>`, `[Tracked<u32>; 4]`. It saves what is written
+///   to it, when that happens. `#[state(tracked)]` says it of another type that implements `Undo`,
 ///   such as an alias;
 /// - **nested**, with `#[state(nested)]`: a part of the state, or a `Vec`, an array, an `Option` or
 ///   a `Box` of such parts. It derives `State` itself and has no plain fields;

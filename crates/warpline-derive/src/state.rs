@@ -146,7 +146,10 @@ fn fields(input: &Input) -> TokenStream {
         },
     );
     quote! {
-        fn fields(&self, __visit: &mut dyn ::core::ops::FnMut(&'static str, &dyn ::core::fmt::Debug)) {
+        fn fields(
+            &self,
+            __visit: &mut dyn ::core::ops::FnMut(&'static str, &dyn ::core::fmt::Debug),
+        ) {
             #shown
         }
     }

@@ -71,6 +71,7 @@ const CIRCLES: imports::Known<'_> = &[
             "flow",
             "heap",
             "load",
+            "logging",
             "moves",
             "recording",
             "remote",

@@ -1,9 +1,9 @@
 //! Tracked fields: containers that save what an event changes, and no more.
 //!
 //! A model puts its large fields into containers whose methods take the context where they change
-//! something, and save what undoes the change first, in the worker's undo log ([`undo`](crate::undo));
-//! so no handler can forget to save. In an engine that undoes nothing, they are what they contain,
-//! and one word more.
+//! something, and save what undoes the change first, in the worker's [undo log](crate::undo); so no
+//! handler can forget to save. In an engine that undoes nothing, they are what they contain, and
+//! one word more.
 //!
 //! | container | like | what one change saves |
 //! |---|---|---|

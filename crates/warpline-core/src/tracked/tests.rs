@@ -349,7 +349,7 @@ fn run(steps: Vec<Step>) {
                 Process::SAVING.undo_to(state, worker.records[first].point, &mut worker.log);
                 *values = worker.records[first].before.clone();
                 undone.iter().for_each(|&at| worker.records[at].is_undone = true);
-                assert_eq!(state.values(), *values);
+                assert_eq!(state.values(), *values, "TRACK-A: {events} events of LP {lp}");
                 worker.drop_undone();
             }
             Step::Commit(worker, events) => {
@@ -421,7 +421,7 @@ fn a_copy_has_no_entries() {
     let (mut copy, mut into) = (field.clone(), Tracked::new(7));
     into.clone_from(&field);
     for copy in [&mut copy, &mut into] {
-        assert_eq!((copy.undo_to(point, &mut log), **copy), (0, 2));
+        assert_eq!((copy.undo_to(point, &mut log), **copy), (0, 2), "TRACK-B");
     }
 }
 

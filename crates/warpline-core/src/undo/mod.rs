@@ -47,8 +47,8 @@ pub use value::Value;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not save what is written to it",
     label = "not a tracked field",
-    note = "a type of your own derives `State`, and has no plain fields: each is in a `Tracked…`, or \
-            `#[state(nested)]`, or `#[state(fixed)]`"
+    note = "a type of your own derives `State`, and has no plain fields: each is in a `Tracked…`, \
+            or `#[state(nested)]`, or `#[state(fixed)]`"
 )]
 pub trait Undo {
     /// Undoes what was written at `point` of the log and after it, and returns how many entries
@@ -62,8 +62,8 @@ pub trait Undo {
     fn heap_bytes(&self) -> usize;
 }
 
-/// The state of an LP whose fields say how they are saved. [`#[derive(State)]`](derive@crate::State)
-/// writes it.
+/// The state of an LP whose fields say how they are saved.
+/// [`#[derive(State)]`](derive@crate::State) writes it.
 ///
 /// Every field is of one of three kinds:
 ///

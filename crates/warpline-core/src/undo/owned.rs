@@ -2,7 +2,6 @@
 
 use std::{any::Any, collections::VecDeque, fmt};
 
-use super::Value;
 use crate::heap_block;
 
 /// The values beside the words of an [`UndoLog`](super::UndoLog).
@@ -31,9 +30,10 @@ pub(super) struct Kept {
 }
 
 impl Owned {
-    /// Keeps a value of the entry that is written, and returns where it is.
-    pub fn keep<T: Value>(&mut self, value: T) -> u64 {
-        let bytes = heap_block(size_of::<T>()) + value.heap_bytes();
+    /// Keeps a value of the entry that is written, which owns this many bytes, and returns where it
+    /// is.
+    pub fn keep<T: Send + 'static>(&mut self, value: T, owned: usize) -> u64 {
+        let bytes = heap_block(size_of::<T>()) + owned;
         self.bytes += bytes;
         let number = self.back() - self.first;
         self.kept.push_back(Kept { entry: self.entry, bytes, value: Some(Box::new(value)) });
@@ -45,7 +45,7 @@ impl Owned {
     /// # Panics
     ///
     /// If it was taken out before, or has another type.
-    pub fn take<T: Value>(&mut self, number: u64) -> T {
+    pub fn take<T: Send + 'static>(&mut self, number: u64) -> T {
         let place = (self.first + number - self.front) as usize;
         let kept = &mut self.kept[place];
         self.bytes -= std::mem::take(&mut kept.bytes);

@@ -15,9 +15,9 @@ use crate::{EventKey, LpId, Stream, VirtualTime, heap_block};
     message = "the undo log cannot save `{Self}`",
     label = "not a `Value`",
     note = "a type of your own derives `Value`, with `Clone`",
-    note = "a field of a state may also be tracked: `Tracked<…>`, `TrackedVec<…>`, `TrackedMap<…>`; \
-            `#[state(tracked)]` says so of another name for them, and `#[state(nested)]` of a type \
-            that derives `State`",
+    note = "a field of a state may also be tracked: `Tracked<…>`, `TrackedVec<…>`, \
+            `TrackedMap<…>`; `#[state(tracked)]` says so of another name for them, and \
+            `#[state(nested)]` of a type that derives `State`",
     note = "a field that nothing changes after `make_lp` is `#[state(fixed)]`"
 )]
 pub trait Value: Clone + Send + 'static {
@@ -222,7 +222,7 @@ macro_rules! owned {
             const OWNS: bool = true;
 
             fn put(&self, to: &mut [u64], owned: &mut Owned) {
-                to[0] = owned.keep(self.clone());
+                to[0] = owned.keep(self.clone(), self.heap_bytes());
             }
 
             fn get(from: &[u64], owned: &mut Owned) -> Self {

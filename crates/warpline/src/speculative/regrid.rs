@@ -293,8 +293,8 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         }
     }
 
-    /// Undoes the open windows, the newest first (SPEC-E), and collects their events. Returns how many
-    /// executions were lost.
+    /// Undoes the open windows, the newest first (SPEC-E), and collects their events. Returns how
+    /// many executions were lost.
     fn undo_windows(&mut self, pending: &mut Vec<Event<B>>) -> u64 {
         let shared = self.shared();
         let oldest = Parity::of(self.oldest);

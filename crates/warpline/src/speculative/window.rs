@@ -83,7 +83,13 @@ impl<L: LogicalProcess> Saved<L> {
     fn restore(&self, state: &mut L, log: &mut UndoLog) {
         match self {
             Self::Copy(copy) => state.clone_from(copy),
-            &Self::Point(point) => _ = L::SAVING.undo_to(state, point, log),
+            &Self::Point(point) => {
+                debug_assert!(
+                    (log.front()..=log.back()).contains(&point),
+                    "SPEC-E: position {point} is not in the log"
+                );
+                L::SAVING.undo_to(state, point, log);
+            }
         }
     }
 }

@@ -138,6 +138,7 @@ impl<M: Model> Worker<'_, M> {
             let bytes = log.bytes();
             recharge(&self.buffers, std::mem::replace(&mut account.bytes, bytes), bytes);
             let (back, owned) = (log.back(), log.owned_bytes());
+            debug_assert!(owned <= bytes, "LOG-C: {owned} bytes beside the words, {bytes} in all");
             let words = back.saturating_sub(account.back) as usize;
             account.words_most = account.words_most.max(words);
             account.owned_most = account.owned_most.max(owned.saturating_sub(account.owned));
