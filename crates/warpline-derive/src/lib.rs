@@ -128,10 +128,8 @@ use syn::{DeriveInput, Error, Result, parse_macro_input};
 ///
 /// # fn main() -> Result<(), warpline::RunError> {
 /// let sequential = Simulation::new(Ring { stations: 4 }).end(50.0).run()?;
-/// let engine = TimeWarp::default();
-/// let ring = Simulation::new(Ring { stations: 4 }).end(50.0).engine(engine);
-/// let report = ring.run()?;
-/// assert_eq!(report.digest, sequential.digest);
+/// let mut time_warp = Simulation::new(Ring { stations: 4 }).end(50.0).engine(TimeWarp::default());
+/// assert_eq!(time_warp.run()?.digest, sequential.digest);
 /// # Ok(())
 /// # }
 /// ```
