@@ -20,7 +20,9 @@ use crate::{
 /// ```
 /// use warpline_core::{Context, TrackedHashMap};
 ///
-/// fn is_known(seen: &mut TrackedHashMap<u64, u32>, number: u64, cx: &mut impl Context<()>) -> bool {
+/// type Seen = TrackedHashMap<u64, u32>;
+///
+/// fn is_known(seen: &mut Seen, number: u64, cx: &mut impl Context<()>) -> bool {
 ///     match seen.write(&number, cx) {
 ///         Some(count) => *count += 1,
 ///         None => drop(seen.insert(number, 1, cx)),
