@@ -272,29 +272,26 @@ fn what_is_plain_is_known_to_the_compiler() {
     can_be_nested::<Empty>();
 }
 
+fn names(state: &impl State) -> Vec<String> {
+    let mut names = Vec::new();
+    state.fields(&mut |name, field| names.push(format!("{name} {field:?}")));
+    names
+}
+
 #[test]
 fn fields_have_their_names() {
-    let names = |state: &dyn Fn(&mut dyn FnMut(&'static str, &dyn Debug))| {
-        let mut names = Vec::new();
-        state(&mut |name, field| names.push(format!("{name} {field:?}")));
-        names
-    };
-    let machine = Machine::new();
-    let machine = names(&|visit| machine.fields(visit));
+    let machine = names(&Machine::new());
     let words: Vec<_> = machine.iter().filter_map(|text| text.split(' ').next()).collect();
     let all = "mode handled sums name type ended whole ports more spare gates table";
     assert_eq!(words.join(" "), all);
     assert_eq!(machine[4], "type (1, false)");
     let stations = Station::all();
     assert_eq!(
-        names(&|visit| stations[0].fields(visit)),
+        names(&stations[0]),
         ["variant \"Source\"", "Source.sent 0", "Source.names []", "Source.last None"]
     );
-    assert_eq!(
-        names(&|visit| stations[1].fields(visit)),
-        ["variant \"Sink\"", "Sink.0 3", "Sink.1 1.0"]
-    );
-    assert_eq!(names(&|visit| stations[2].fields(visit)), ["variant \"Nothing\""]);
+    assert_eq!(names(&stations[1]), ["variant \"Sink\"", "Sink.0 3", "Sink.1 1.0"]);
+    assert_eq!(names(&stations[2]), ["variant \"Nothing\""]);
 }
 
 /// The memory of plain and of tracked fields, and of parts; not that of fixed ones.

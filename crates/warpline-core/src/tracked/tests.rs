@@ -4,7 +4,7 @@
 //! `pop_front` is undone at the back; `drop_before` forgets the owned values, or one too many;
 //! `put_segment` does not change the positions of the entries before, or the numbers of owned
 //! values; `rebase` keeps `last`; a clone keeps `last`; `swap_remove` writes before it pops;
-//! `TrackedHeap::pop` does not save the last write.
+//! `TrackedHeap::pop` does not save the last write; `pop_back` pops before it saves.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -16,7 +16,7 @@ use proptest::{collection::vec, prelude::*};
 use super::*;
 use crate::{
     Context, EventKey, Io, LpId, Saving, State, Stream, Undo, UndoLog, VirtualTime,
-    undo::{Moves, Value},
+    undo::{Moves, Owned, Value},
 };
 
 /// A context that has only an undo log.
@@ -423,6 +423,52 @@ fn a_copy_has_no_entries() {
     for copy in [&mut copy, &mut into] {
         assert_eq!((copy.undo_to(point, &mut log), **copy), (0, 2), "TRACK-B");
     }
+}
+
+/// A value that cannot be saved when it is 3.
+#[derive(Clone, Debug, PartialEq)]
+struct Fragile(u8);
+
+impl Value for Fragile {
+    const WORDS: usize = 1;
+    const OWNS: bool = true;
+
+    fn put(&self, to: &mut [u64], _: &mut Owned) {
+        assert_ne!(self.0, 3, "fragile");
+        to[0] = u64::from(self.0);
+    }
+
+    fn get(from: &[u64], _: &mut Owned) -> Self {
+        Self(from[0] as u8)
+    }
+}
+
+/// A handler panics while an old value is saved: nothing has changed then, and what it did before
+/// is undone.
+#[test]
+fn a_write_that_fails_changes_nothing() {
+    let values = [Fragile(1), Fragile(2), Fragile(3)];
+    let mut log = UndoLog::default();
+    let mut queue = TrackedDeque::new(VecDeque::from(values.clone()));
+    let point = log.begin();
+    let fails = |queue: &mut TrackedDeque<Fragile>, log: &mut UndoLog, pops: bool| {
+        let cx = &mut Logging(Some(log));
+        let write = || {
+            if pops {
+                queue.pop_back(cx);
+            } else {
+                queue.write(queue.len() - 1, cx).0 = 4;
+            }
+        };
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(write)).is_err()
+    };
+    queue.pop_front(&mut Logging(Some(&mut log)));
+    assert!(fails(&mut queue, &mut log, true) && fails(&mut queue, &mut log, false));
+    assert!(queue.iter().eq(&values[1..]), "UNDO-D: saved before it changes");
+    assert_eq!(
+        (queue.undo_to(point, &mut log), queue == TrackedDeque::new(values.into())),
+        (1, true)
+    );
 }
 
 #[test]

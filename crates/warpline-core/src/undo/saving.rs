@@ -18,8 +18,11 @@ struct ByField<L> {
     undo_to: fn(&mut L, u64, &mut UndoLog) -> usize,
     rebase: fn(&mut L, &Moves),
     heap_bytes: fn(&L) -> usize,
-    fields: fn(&L, &mut dyn FnMut(&'static str, &dyn Debug)),
+    fields: fn(&L, Visit<'_>),
 }
+
+/// What is told the name and the value of each field.
+type Visit<'a> = &'a mut dyn FnMut(&'static str, &dyn Debug);
 
 impl<L> Saving<L> {
     /// Engines clone the whole state.
@@ -71,7 +74,7 @@ impl<L> Saving<L> {
     }
 
     /// Shows the fields of a state with their names; none, if it is copied.
-    pub fn fields(&self, state: &L, visit: &mut dyn FnMut(&'static str, &dyn Debug)) {
+    pub fn fields(&self, state: &L, visit: Visit<'_>) {
         if let Some(by_field) = &self.0 {
             (by_field.fields)(state, visit);
         }

@@ -247,7 +247,7 @@ owned! {
         + values.iter().map(T::heap_bytes).sum::<usize>();
     <T: Clone> VecDeque<T>, |values: &VecDeque<T>| heap_block(values.capacity() * size_of::<T>())
         + values.iter().map(T::heap_bytes).sum::<usize>();
-    <T: Clone> Box<T>, |value: &Box<T>| heap_block(size_of::<T>()) + (**value).heap_bytes();
+    <T: Clone> Box<T>, |value: &Self| heap_block(size_of::<T>()) + (**value).heap_bytes();
     <T: Ord> BTreeSet<T>, |values: &BTreeSet<T>| of_tree(values.len(), size_of::<T>())
         + values.iter().map(T::heap_bytes).sum::<usize>();
     <K: Ord, V: Clone> BTreeMap<K, V>, |entries: &BTreeMap<K, V>|
