@@ -147,7 +147,7 @@ impl Desk {
         let is_strange = office.known.is_strange(cx.me(), self);
         assert!(!is_strange || !self.hash.is_multiple_of(4), "this never was");
         let visits = self.visits.get(&client.number).map_or(1, |visits| visits + 1);
-        if visits % 4 == 0 {
+        if visits.is_multiple_of(4) {
             self.visits.remove(&client.number, cx);
         } else {
             self.visits.insert(client.number, visits, cx);
@@ -274,7 +274,7 @@ fn engines() -> Vec<Engine> {
         for width in [Width::Auto, Width::Fixed(0.3), Width::Fixed(4.0), Width::Fixed(1e3)] {
             engines.push(Speculative { workers, width, ..Speculative::default() }.into());
         }
-        let savings = [1, 3].map(|events| CheckpointInterval::Every(events));
+        let savings = [1, 3].map(CheckpointInterval::Every);
         for interval in savings {
             for instrumentation in [Instrumentation::IN_TURN, Instrumentation::default()] {
                 let saving = StateSaving::Copy { interval };
