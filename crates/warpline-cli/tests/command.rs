@@ -348,11 +348,10 @@ fn sweep_keeps_what_is_done_when_a_point_fails() {
     assert!(rows.contains("\n1MiB,") && rows.contains("\n2MiB,"), "{rows}");
 }
 
-/// A reader that goes away ends a sweep without a word: the last point, which fails, is not
-/// reached.
+/// A reader that goes away ends a sweep without a word, however many rows it would have got.
 #[test]
 fn sweep_ends_when_its_reader_is_gone() {
-    let line = "sweep phold --end 1 --jobs 1 --vary memory=1MiB,2MiB,3MiB,4MiB,5MiB,100";
+    let line = "sweep phold --end 1 --jobs 1 --vary memory=1MiB,2MiB,3MiB,4MiB,5MiB,6MiB";
     // Gone before the command starts: otherwise all rows might be in the pipe by then.
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
