@@ -8,9 +8,6 @@ use crate::{EngineKind, crowd, settings::Balance};
 /// what a lookahead ensures. (A run without an end may have any times.)
 const LOOKAHEADS_MAX: f64 = 1e13;
 
-/// A hand-over of a model with this number of LPs takes less than a millisecond.
-const LPS_SMALL: usize = 4_096;
-
 /// An engine with a number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Candidate {
@@ -20,10 +17,10 @@ pub(crate) struct Candidate {
 
 impl Candidate {
     /// All that can run a model with this number of LPs and this lookahead until `end`, on at most
-    /// this number of workers, in the order in which they are tried. A small model begins with the
-    /// sequential engine, which is never far from the best; where a hand-over takes long, the run
-    /// begins with what is probably the best: windows without rollbacks, if the model allows them,
-    /// and all workers before few.
+    /// this number of workers, in the order in which they are tried. The sequential engine begins:
+    /// no other program, no window and no state can make it much slower than it is known to be, and
+    /// who begins is not compared before. Then comes what is probably the best: windows without
+    /// rollbacks, if the model allows them, and all workers before few.
     pub(crate) fn all(
         workers: usize,
         cores: usize,
@@ -35,18 +32,12 @@ impl Candidate {
         let workers = uncrowded(workers, cores).min(lps.max(1));
         let mut all = Vec::new();
         let mut add = |engine, workers| all.push(Self { engine, workers });
-        if lps <= LPS_SMALL {
-            add(EngineKind::Sequential, 1);
-        }
+        add(EngineKind::Sequential, 1);
         for workers in halves(workers) {
             if is_conservative {
                 add(EngineKind::Conservative, workers);
             }
             add(EngineKind::Speculative, workers);
-        }
-        debug_assert!(!all.is_empty(), "no engine is a candidate");
-        if lps > LPS_SMALL {
-            all.insert(1, Self { engine: EngineKind::Sequential, workers: 1 });
         }
         debug_assert!(
             (1..all.len()).all(|number| !all[..number].contains(&all[number])),
@@ -106,8 +97,8 @@ mod tests {
         assert_eq!(
             names(2, 1 << 20, Some(0.5)),
             [
-                "conservative with 2 workers",
                 "sequential",
+                "conservative with 2 workers",
                 "speculative with 2 workers",
                 "conservative with 1 worker",
                 "speculative with 1 worker",

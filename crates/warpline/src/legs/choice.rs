@@ -2,30 +2,23 @@
 //!
 //! One candidate, the *incumbent*, does the work. The others are tried now and then, each for a
 //! short leg; the one that commits more events per second becomes the incumbent. What trials may
-//! cost, hand-overs included, is a fixed share of the time that the run will probably take. If the
-//! incumbent's rate changes, because the model or the machine does, the others are tried again
-//! soon.
+//! lose, hand-overs included, is a fixed share of the time that the run will probably take
+//! ([`budget`]), and each trial is over when the clock says that it has lost its part of that
+//! ([`trial`]). If the incumbent's rate changes, because the model or the machine does, the others
+//! are tried again soon; while it stays, more and more rarely.
 //!
 //! Candidates are numbers here, and times are seconds since the run began, as [`Progress`] tells
 //! them: so the tests play runs without running anything.
-//!
-//! # Invariants
-//!
-//! - **AUTO-A.** Trials that lose cost at most a share [`SHARE`] of the run as it is foreseen, and
-//!   a share [`SHARE_AFTER_CHANGE`] of the time since the last change. (A candidate that was faster
-//!   when it ran last is tried whatever that costs.)
+
+mod budget;
+mod trial;
 
 use crate::Progress;
+use budget::{Budget, Lag, SHARE, SHARE_FIRST, SHARE_PREFERRED};
+use trial::Trial;
 
-/// The share of a run that trials may cost.
-const SHARE: f64 = 0.03;
-/// The same of the time since the rate changed.
-const SHARE_AFTER_CHANGE: f64 = 0.08;
-/// The same for the first trial: nothing is known before it.
-const SHARE_FIRST: f64 = 0.06;
-/// The same while the candidate works that the user named.
-const SHARE_PREFERRED: f64 = 0.01;
-/// It works alone for this time, in seconds: so that it finds its width.
+/// A candidate that the user named works alone for this time, in seconds: so that it finds its
+/// width.
 const FIRST_ALONE: f64 = 0.1;
 /// Another one wins over it if its rate is higher by this factor.
 const WIN_OVER_FIRST: f64 = 1.25;
@@ -34,20 +27,32 @@ const SLICE_LEAST: f64 = 0.5e-3;
 /// The longest ones, for the incumbent and for the others.
 const SLICE_MOST: f64 = 10e-3;
 const TRIAL_SLICE_MOST: f64 = 3e-3;
+/// A rate is measured for so long that the incumbent has about this number of events.
+const SLICE_EVENTS: f64 = 20.0;
+/// A look at the clock that comes later than this, in seconds, may mean that another program had the
+/// core. A rate is measured for this number of times as long: so it counts what that one takes.
+const GAP_LEAST: f64 = 1e-3;
+const SLICE_GAPS: f64 = 2.0;
 /// The start of a small model takes about this time, in seconds.
 const START: f64 = 2e-3;
-/// A run is foreseen to take at most this number of times what it has taken.
-const FORESIGHT: f64 = 50.0;
+/// A hand-over is thought to take at least this time before the first one, in seconds.
+const HANDOVER_LEAST: f64 = 0.2e-3;
 /// A trial goes on, and none begins, while the rate rises by this factor from slice to slice.
 const RISE: f64 = 1.08;
 /// A candidate wins if its rate is higher by this factor.
 const WIN: f64 = 1.04;
+/// It is clearly slower if the incumbent's rate is higher by this factor.
+const CLEAR: f64 = 4.0;
+/// A trial may lose this number of times what it will probably lose, if so much is left.
+const LIMIT: f64 = 3.0;
 /// The rate has changed if it differs by this factor from what it was, for a while.
 const CHANGE: f64 = 1.4;
 /// How many slices in a row that takes.
 const CHANGE_SLICES: u32 = 3;
-/// A candidate that loses is tried again after this time, and then after longer ones, in seconds.
+/// A candidate that loses is tried again after this time, in seconds, and then after longer ones:
+/// up to this share of the time that the run has taken, or the time below if that is more.
 const RETRY_FIRST: f64 = 0.02;
+const RETRY_SHARE: f64 = 0.1;
 const RETRY_MOST: f64 = 0.4;
 
 /// What is known of a candidate.
@@ -58,6 +63,8 @@ struct Known {
     /// When it may be tried again, and how long it waits after the next trial that it loses.
     due: f64,
     retry: f64,
+    /// When it may be tried again because it was faster, if it lost since then.
+    due_as_faster: f64,
     /// It must not run: it has more workers than the user allows.
     is_barred: bool,
 }
@@ -77,6 +84,8 @@ struct Now {
     last: f64,
     /// The same candidate ran the leg before it: LPs have moved.
     is_again: bool,
+    /// What bounds it, if it is a trial.
+    trial: Option<Trial>,
 }
 
 /// Chooses the candidates of legs.
@@ -87,11 +96,11 @@ pub(crate) struct Choice {
     known: Vec<Known>,
     incumbent: usize,
     now: Now,
-    /// The candidate of the next leg.
+    /// The candidate of the next leg, and what that may lose if it is a trial.
     next: usize,
-    /// The time as of the last look, and the time that the run will probably take.
+    limit: f64,
+    /// The time as of the last look.
     time: f64,
-    foreseen: f64,
     committed: u64,
     /// What a hand-over takes.
     handover: f64,
@@ -100,10 +109,10 @@ pub(crate) struct Choice {
     odd_slices: u32,
     /// By which share the rate of a slice is off, on average: other programs take their turns.
     noise: f64,
-    changed_at: f64,
-    /// What trials have cost so far, and since the last change, in seconds.
-    spent: f64,
-    spent_since_change: f64,
+    /// The longest time between two looks, of late.
+    gap: f64,
+    budget: Budget,
+    lag: Lag,
     trials: u32,
 }
 
@@ -118,16 +127,16 @@ impl Choice {
             incumbent: 0,
             now: Now::default(),
             next: 0,
+            limit: 0.0,
             time: 0.0,
-            foreseen: 0.0,
             committed: 0,
             handover: 0.0,
             steady: 0.0,
             odd_slices: 0,
             noise: 0.0,
-            changed_at: f64::NEG_INFINITY,
-            spent: 0.0,
-            spent_since_change: 0.0,
+            gap: 0.0,
+            budget: Budget::default(),
+            lag: Lag::default(),
             trials: 0,
         }
     }
@@ -150,15 +159,26 @@ impl Choice {
 
     /// The share of the time that trials have cost.
     pub(crate) fn share_of_trials(&self) -> f64 {
-        self.spent / self.time.max(f64::MIN_POSITIVE)
+        self.budget.spent() / self.time.max(f64::MIN_POSITIVE)
     }
 
     /// The candidate of the leg that begins.
     pub(crate) fn begin_leg(&mut self) -> usize {
         let (requested, before) = (self.time, self.committed);
         let is_again = self.committed > 0 && self.next == self.now.candidate;
-        self.now = Now { candidate: self.next, requested, before, is_again, ..Now::default() };
+        // A trial in which LPs have moved is still the same one.
+        let trial = if is_again { self.now.trial } else { self.trial() };
+        self.now =
+            Now { candidate: self.next, requested, before, is_again, trial, ..Now::default() };
         self.next
+    }
+
+    /// The bounds of the leg that begins, if it is a trial.
+    fn trial(&self) -> Option<Trial> {
+        let best = self.known[self.incumbent].rate.filter(|&best| best > 0.0)?;
+        let (asked, before) = (self.time, self.committed);
+        let (limit, way_back) = (self.limit, self.handover);
+        (self.next != self.incumbent).then_some(Trial { asked, before, best, limit, way_back })
     }
 
     /// The time of the last look, in seconds since the run began.
@@ -171,10 +191,6 @@ impl Choice {
         self.now.slice.is_some()
     }
 
-    const fn is_trial(&self) -> bool {
-        self.now.candidate != self.incumbent
-    }
-
     /// Lets only those candidates run from now on; there is at least one.
     pub(crate) fn allow(&mut self, is_allowed: impl Fn(usize) -> bool) {
         for (number, candidate) in self.known.iter_mut().enumerate() {
@@ -185,132 +201,182 @@ impl Choice {
             let rate = |&number: &usize| self.known[number].rate.unwrap_or_default();
             // The first of those that have not run yet.
             let best = allowed.rev().max_by(|a, b| rate(a).total_cmp(&rate(b)));
-            (self.steady, self.odd_slices) = (0.0, 0);
-            self.incumbent = best.unwrap_or(self.incumbent);
+            self.promote(best.unwrap_or(self.incumbent), 0.0);
         }
+    }
+
+    /// Lets a candidate do the work from now on. Its rate is 0 if it is not known.
+    fn promote(&mut self, candidate: usize, rate: f64) {
+        debug_assert!(candidate < self.known.len(), "there is no candidate {candidate}");
+        (self.incumbent, self.now.trial) = (candidate, None);
+        (self.steady, self.odd_slices, self.lag) = (rate, 0, Lag::default());
     }
 
     /// Called again and again during a leg. Returns whether it is over.
     pub(crate) fn look(&mut self, progress: &Progress) -> bool {
         let time = progress.wall.as_secs_f64();
         debug_assert!(progress.committed_events >= self.committed, "CUT-A: events are lost");
+        if self.is_counting() && time - self.time > GAP_LEAST {
+            self.gap = self.gap.max(time - self.time);
+        }
         (self.time, self.committed) = (time, progress.committed_events);
-        self.foresee(progress);
+        self.budget.foresee(time, progress.virtual_time.get() / progress.end.get());
         if self.next != self.now.candidate {
             // It was told to end already.
             return true;
         }
+        if self.now.trial.is_some_and(|trial| trial.is_over(time, self.committed)) {
+            return self.abort();
+        }
         if self.committed == self.now.before {
             return false;
         }
-        if self.known[self.now.candidate].is_barred {
+        let is_misplaced = self.now.trial.is_none() && self.now.candidate != self.incumbent;
+        if is_misplaced || self.known[self.now.candidate].is_barred {
             self.next = self.incumbent;
-            return self.is_trial();
+            return self.next != self.now.candidate;
         }
         let Some((began, committed)) = self.now.slice else {
-            self.now.slice = Some((time, self.committed));
-            let handover = time - self.now.requested;
-            if self.now.is_again {
-                // No trial has to pay for it.
-                return false;
-            }
-            if self.trials == 0 {
-                // The run begins: threads start, which takes longer the first time, and LPs are
-                // made, which takes less time than to move them and their events.
-                self.handover = (handover / 3.0).max(2.0 * (handover - START));
-            } else {
-                self.handover = handover.max(0.7 * self.handover);
-                self.charge(handover);
-            }
+            self.begin_counting();
             return false;
         };
         let slice = time - began;
-        if slice < self.slice_length() {
+        if slice < self.slice_length(self.now.trial.is_some()) {
             return false;
         }
         debug_assert!(slice > 0.0, "a rate of no time");
         let rate = (self.committed - committed) as f64 / slice;
         self.now.slice = Some((time, self.committed));
         self.now.slices += 1;
-        if self.is_trial() { self.judge(rate, slice) } else { self.work(rate) }
+        match self.now.trial {
+            Some(trial) => self.judge(trial, rate),
+            None => self.work(rate, slice),
+        }
     }
 
-    /// How long a run takes that goes on as it did.
-    fn foresee(&mut self, progress: &Progress) {
-        let done = progress.virtual_time.get() / progress.end.get();
-        let whole = if done > 0.0 { self.time / done } else { f64::INFINITY };
-        self.foreseen = whole.min(FORESIGHT * self.time).max(self.time);
-        debug_assert!(self.foreseen >= self.time, "the run is foreseen to be over");
+    /// The first events of the leg are committed.
+    fn begin_counting(&mut self) {
+        self.now.slice = Some((self.time, self.committed));
+        let handover = self.time - self.now.requested;
+        debug_assert!(handover >= 0.0, "a leg began before it was asked for");
+        if self.now.is_again {
+            // No trial has to pay for it.
+            return;
+        }
+        if self.trials == 0 {
+            // The run begins: threads start, which takes longer the first time, and LPs are made,
+            // which takes less time than to move them and their events.
+            let guess = (handover / 3.0).max(2.0 * (handover - START));
+            self.handover = guess.max(HANDOVER_LEAST);
+            return;
+        }
+        self.handover = handover.max(0.7 * self.handover);
+        if self.now.trial.is_none() {
+            // The way back. The way to a trial is a part of what that loses.
+            self.budget.charge(handover);
+        }
     }
 
-    /// How long a rate is measured.
-    fn slice_length(&self) -> f64 {
-        let [long, most] = if self.is_trial() {
-            [self.foreseen / 400.0, TRIAL_SLICE_MOST]
+    /// How long a rate is measured, of the incumbent or in a trial.
+    fn slice_length(&self, is_trial: bool) -> f64 {
+        let [long, most] = if is_trial {
+            [self.budget.foreseen() / 400.0, TRIAL_SLICE_MOST]
         } else {
             [self.time / 10.0, SLICE_MOST]
         };
         // What one slice tells is worth less where rates vary.
         let steady = 1.0 + 4.0 * self.noise;
-        long.clamp(SLICE_LEAST, most).max(self.handover / 2.0) * steady
+        let best = self.known[self.incumbent].rate.filter(|&best| best > 0.0);
+        let some_events = best.map_or(0.0, |best| SLICE_EVENTS / best);
+        let slice = (long.clamp(SLICE_LEAST, most) * steady).min(2.0 * most);
+        slice.max(self.handover / 2.0).max(some_events).max(SLICE_GAPS * self.gap)
     }
 
-    /// After a slice of a trial.
-    fn judge(&mut self, rate: f64, slice: f64) -> bool {
-        debug_assert!(self.is_trial(), "the incumbent is judged");
+    /// After a slice of a trial. Returns whether the trial is over.
+    fn judge(&mut self, trial: Trial, rate: f64) -> bool {
+        debug_assert!(self.now.candidate != self.incumbent, "the incumbent is judged");
         let is_rising = self.now.slices == 1 || rate > RISE * self.now.last;
         self.now.last = rate;
-        let best = self.known[self.incumbent].rate.unwrap_or_default();
-        let wins = rate > self.win(self.now.candidate) * best;
+        if rate > self.win(self.now.candidate) * trial.best {
+            if self.now.slices > 1 {
+                self.note_win(trial, rate);
+            }
+            return false;
+        }
+        if is_rising && CLEAR * rate > trial.best {
+            return false;
+        }
+        self.note_loss(trial, rate)
+    }
+
+    /// The trial has lost what it may.
+    #[cold]
+    fn abort(&mut self) -> bool {
+        let Some(trial) = self.now.trial else { return false };
+        let since = self.now.slice.map(|(began, committed)| {
+            (self.time - began, self.committed - committed)
+        });
+        let rate = match since {
+            _ if self.now.slices > 0 => self.now.last,
+            Some((slice, events)) if slice > SLICE_LEAST / 2.0 => events as f64 / slice,
+            // Hardly anything is committed. What it would do with more time is its own affair.
+            _ => 0.0,
+        };
+        self.note_loss(trial, rate)
+    }
+
+    fn note_win(&mut self, trial: Trial, rate: f64) {
+        self.budget.charge(trial.lost(self.time, self.committed).max(0.0));
+        let winner = &mut self.known[self.now.candidate];
+        (winner.rate, winner.retry) = (Some(rate), RETRY_FIRST);
+        self.known[self.incumbent].due = self.time + RETRY_FIRST * patience(trial.best, rate);
+        self.promote(self.now.candidate, rate);
+    }
+
+    /// The challenger goes, and the incumbent goes on.
+    fn note_loss(&mut self, trial: Trial, rate: f64) -> bool {
+        debug_assert!(self.now.candidate != self.incumbent, "the incumbent loses against itself");
+        self.budget.charge(trial.lost(self.time, self.committed).max(0.0));
+        let retry_most = RETRY_MOST.max(RETRY_SHARE * self.time);
         let candidate = &mut self.known[self.now.candidate];
         candidate.rate = Some(rate);
-        if wins {
-            if self.now.slices == 1 {
-                return false;
-            }
-            candidate.retry = RETRY_FIRST;
-            self.known[self.incumbent].due = self.time + RETRY_FIRST * patience(best, rate);
-            self.incumbent = self.now.candidate;
-            (self.steady, self.odd_slices) = (rate, 0);
-            return false;
-        }
-        self.charge(slice * (1.0 - rate / best.max(rate)));
-        if is_rising && self.spent + self.handover < self.allowed() {
-            return false;
-        }
-        let candidate = &mut self.known[self.now.candidate];
-        candidate.retry = (patience(rate, best) * candidate.retry).min(RETRY_MOST);
+        candidate.retry = (patience(rate, trial.best) * candidate.retry).min(retry_most);
         candidate.due = self.time + candidate.retry.max(20.0 * self.handover);
+        candidate.due_as_faster = candidate.due;
         self.next = self.incumbent;
         true
     }
 
-    /// After a slice of the incumbent.
-    fn work(&mut self, rate: f64) -> bool {
-        debug_assert!(!self.is_trial(), "a challenger works as if it had won");
+    /// After a slice of the incumbent. Returns whether another candidate is to be tried.
+    fn work(&mut self, rate: f64, slice: f64) -> bool {
+        debug_assert!(self.now.candidate == self.incumbent, "a challenger works before it won");
         let is_rising = self.now.slices == 1 || rate > RISE * self.now.last;
         self.now.last = rate;
         let known = &mut self.known[self.incumbent].rate;
         let smooth = known.map_or(rate, |old| f64::midpoint(old, rate));
         *known = Some(smooth);
         self.noise += ((rate / smooth - 1.0).abs().min(1.0) - self.noise) / 10.0;
-        if self.steady == 0.0 {
-            self.steady = rate;
+        self.gap *= 0.9;
+        if let Some((_, fastest)) = self.fastest_other() {
+            self.lag.note(slice, rate, fastest);
         }
-        let rate = smooth;
-        let is_far = rate > CHANGE * self.steady || CHANGE * rate < self.steady;
+        if self.steady == 0.0 {
+            self.steady = smooth;
+        }
+        let is_far = smooth > CHANGE * self.steady || CHANGE * smooth < self.steady;
         self.odd_slices = if is_far { self.odd_slices + 1 } else { 0 };
-        self.steady += (rate - self.steady) / 10.0;
+        self.steady += (smooth - self.steady) / 10.0;
         if self.odd_slices >= CHANGE_SLICES {
-            self.note_change(rate);
+            self.note_change(smooth);
         }
         if is_rising {
             return false;
         }
-        let Some(challenger) = self.challenger() else { return false };
+        let Some((challenger, limit)) = self.challenger() else { return false };
         debug_assert!(challenger != self.incumbent, "the incumbent challenges itself");
         debug_assert!(!self.known[challenger].is_barred, "a candidate that is barred is tried");
-        self.next = challenger;
+        debug_assert!(limit > 0.0, "AUTO-A: a trial that may lose nothing");
+        (self.next, self.limit) = (challenger, limit);
         self.trials += 1;
         true
     }
@@ -328,56 +394,63 @@ impl Choice {
     fn note_change(&mut self, rate: f64) {
         (self.steady, self.odd_slices) = (rate, 0);
         self.known[self.incumbent].rate = Some(rate);
-        (self.changed_at, self.spent_since_change) = (self.time, 0.0);
+        self.budget.note_change();
         for known in &mut self.known {
-            (known.due, known.retry) = (self.time, RETRY_FIRST);
+            (known.due, known.due_as_faster, known.retry) = (self.time, self.time, RETRY_FIRST);
         }
     }
 
-    /// The candidate that is to be tried now, if any.
-    fn challenger(&self) -> Option<usize> {
-        let best = self.known[self.incumbent].rate?;
+    fn others(&self) -> impl Iterator<Item = usize> {
         let is_other = |&number: &usize| number != self.incumbent && !self.known[number].is_barred;
-        let others = || (0..self.known.len()).filter(is_other);
-        // One that was faster when it ran last. If it is so no more, that will be known.
-        let rate = |&number: &usize| self.known[number].rate.unwrap_or_default();
-        let fastest = others().max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+        (0..self.known.len()).filter(is_other)
+    }
+
+    /// Of the others, the one that was fastest when it ran last; and which rate the incumbent needs
+    /// to be as good.
+    fn fastest_other(&self) -> Option<(usize, f64)> {
+        let needed = |number: usize| {
+            self.known[number].rate.map(|rate| (number, rate / self.win(number)))
+        };
+        self.others().filter_map(needed).max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The candidate that is to be tried now, if any, and what that may lose.
+    fn challenger(&self) -> Option<(usize, f64)> {
+        let best = self.known[self.incumbent].rate.filter(|&best| best > 0.0)?;
         if self.prefers_first && self.time < FIRST_ALONE {
             return None;
         }
-        if rate(&fastest) > self.win(fastest) * best {
-            return Some(fastest);
+        // If it is faster no more, that will be known.
+        if let Some((fastest, _)) = self.fastest_other()
+            && self.known[fastest].due_as_faster <= self.time
+            && self.lag.pays_for(self.handover)
+        {
+            return Some((fastest, LIMIT * self.cost(fastest, best)));
         }
-        let due = others().filter(|&number| self.known[number].due <= self.time);
-        let affordable = due.filter(|&number| {
-            // One that was never tried is thought to be half as fast.
-            let rate = self.known[number].rate.unwrap_or(best / 2.0);
-            let lost = (1.0 - rate / best).max(0.1);
-            let slices = 2.0 * SLICE_LEAST.max(self.handover / 2.0);
-            let cost = 2.0 * self.handover + slices * lost;
-            let since = self.time - self.changed_at;
-            let is_soon =
-                since.is_finite() && self.spent_since_change + cost < SHARE_AFTER_CHANGE * since;
-            self.spent + cost < self.allowed() || is_soon
-        });
+        let left = self.budget.left(self.share());
+        let waiting = self.others().filter(|&number| self.known[number].due <= self.time);
+        let affordable = waiting.filter(|&number| self.cost(number, best) < left);
         // One that was never tried has waited longest.
-        affordable.min_by(|&a, &b| self.known[a].due.total_cmp(&self.known[b].due))
+        let due = |number: usize| self.known[number].due;
+        let next = affordable.min_by(|&a, &b| due(a).total_cmp(&due(b)))?;
+        Some((next, left.min(LIMIT * self.cost(next, best))))
     }
 
-    /// AUTO-A.
-    fn allowed(&self) -> f64 {
-        let share = match (self.prefers_first && self.incumbent == 0, self.trials) {
+    /// What a trial will probably lose, hand-overs included.
+    fn cost(&self, candidate: usize, best: f64) -> f64 {
+        // One that was never tried is thought to be half as fast.
+        let rate = self.known[candidate].rate.unwrap_or(best / 2.0);
+        let lost = (1.0 - rate / best).max(0.1);
+        2.0 * self.handover + 2.0 * self.slice_length(true) * lost
+    }
+
+    /// The share of the run that trials may lose.
+    const fn share(&self) -> f64 {
+        match (self.prefers_first && self.incumbent == 0, self.trials) {
             (true, _) => SHARE_PREFERRED,
             (false, 0) => SHARE_FIRST,
             (false, _) => SHARE,
-        };
-        share * self.foreseen
-    }
-
-    fn charge(&mut self, cost: f64) {
-        debug_assert!(cost >= 0.0, "AUTO-A: a trial that loses gains time");
-        self.spent += cost;
-        self.spent_since_change += cost;
+        }
     }
 }
 

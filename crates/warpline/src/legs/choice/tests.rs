@@ -1,4 +1,22 @@
 //! Runs that are played, without running anything.
+//!
+//! What trials may lose is in [`bounds`], and machines that are shared with other programs are in
+//! [`shared_machine`].
+//!
+//! # Mutations, each found
+//!
+//! - `Choice::look` does not ask whether a trial is over: `one_that_hardly_moves_costs_no_more`,
+//!   and a run that never ends.
+//! - `Trial::is_over` leaves out the way back, or `Choice::challenger` the limit:
+//!   `a_trial_loses_what_it_may`.
+//! - `Choice::note_loss` charges nothing: `trials_take_their_share`.
+//! - `Choice::note_loss` waits for the same time after each loss: `trials_become_rare`.
+//! - `Choice::fastest_other` finds nobody: `follows_the_machine`.
+//! - `Lag::pays_for` says yes: `other_programs_do_not_change_the_engine`.
+//! - `Budget::left` looks at the whole run near its end: `nothing_is_tried_near_the_end`.
+
+mod bounds;
+mod shared_machine;
 
 use std::time::Duration;
 
@@ -10,69 +28,87 @@ use super::*;
 /// Seconds between two looks.
 const STEP: f64 = 0.25e-3;
 
-/// A run of this number of events, with candidates whose rates depend on the time. Returns how
-/// long it takes, in seconds, and when each leg began with which candidate.
-fn play(
-    events: f64,
-    handover: f64,
-    candidates: usize,
-    rate: impl Fn(usize, f64) -> f64,
-) -> (f64, Vec<(f64, usize)>, Choice) {
-    play_on(Choice::new(candidates), events, handover, rate)
+/// What a played run has come to.
+struct Played {
+    /// How long it takes, in seconds.
+    time: f64,
+    /// When each leg began with which candidate.
+    legs: Vec<(f64, usize)>,
+    choice: Choice,
 }
 
-/// The same with a choice that was made before.
-fn play_on(
+impl Played {
+    /// The part of the time from one moment to another in which a candidate ran.
+    fn share_of(&self, candidate: usize, from: f64, to: f64) -> f64 {
+        let ends = self.legs.iter().skip(1).map(|leg| leg.0).chain([self.time]);
+        let own = self.legs.iter().zip(ends).filter(|(leg, _)| leg.1 == candidate);
+        own.map(|(leg, end)| (end.min(to) - leg.0.max(from)).max(0.0)).sum::<f64>() / (to - from)
+    }
+}
+
+/// A run of this number of events. It takes `handover` seconds until a leg begins. `rate` says how
+/// fast a candidate is, a time after its leg began and at a time of the run.
+fn play(
     mut choice: Choice,
     events: f64,
     handover: f64,
-    rate: impl Fn(usize, f64) -> f64,
-) -> (f64, Vec<(f64, usize)>, Choice) {
+    rate: impl Fn(usize, f64, f64) -> f64,
+) -> Played {
     let (mut time, mut committed, mut legs) = (0.0, 0.0, Vec::new());
-    let virtual_time = |share| VirtualTime::new(100.0 * share).expect("a time");
     while committed < events {
         let candidate = choice.begin_leg();
         legs.push((time, candidate));
         time += handover;
+        let began = time;
         loop {
-            committed += rate(candidate, time) * STEP;
+            committed += rate(candidate, time - began, time) * STEP;
             time += STEP;
-            let progress = Progress {
-                virtual_time: virtual_time((committed / events).min(1.0)),
-                end: virtual_time(1.0),
-                committed_events: committed as u64,
-                processed_events: committed as u64,
-                wall: Duration::from_secs_f64(time),
-            };
+            let progress = progress(time, committed, events);
             if committed >= events || choice.look(&progress) {
                 break;
             }
+            assert!(time < 1e3, "the run never ends: {legs:?}");
         }
     }
-    (time, legs, choice)
+    Played { time, legs, choice }
+}
+
+/// Candidates whose rates stay as they are.
+fn steady(rates: &[f64]) -> impl Fn(usize, f64, f64) -> f64 {
+    |which, _, _| rates[which]
+}
+
+/// That of a run of this number of events.
+fn progress(time: f64, committed: f64, events: f64) -> Progress {
+    let virtual_time = |share| VirtualTime::new(100.0 * share).expect("a time");
+    Progress {
+        virtual_time: virtual_time((committed / events).min(1.0)),
+        end: virtual_time(1.0),
+        committed_events: committed as u64,
+        processed_events: committed as u64,
+        wall: Duration::from_secs_f64(time),
+    }
 }
 
 proptest! {
     /// A run takes hardly longer than with the best candidate from the beginning, whichever
-    /// that is, and AUTO-A holds.
+    /// that is.
     #[test]
     fn hardly_slower_than_the_best(
         rates in prop::collection::vec(1e6..50e6_f64, 1..6),
-        seconds in prop_oneof![Just(0.05), 0.05..0.2, Just(1.0), 1.0..5.0],
+        seconds in prop_oneof![Just(0.05), 0.05..0.2, Just(1.0), 1.0..5.0, Just(10.0)],
         handover in 0.05e-3..0.3e-3,
     ) {
         let best = rates.iter().copied().fold(0.0, f64::max);
-        let rate = |candidate: usize, _| rates[candidate];
-        let (time, _, choice) = play(best * seconds, handover, rates.len(), rate);
+        let choice = Choice::new(rates.len());
+        let Played { time, .. } = play(choice, best * seconds, handover, steady(&rates));
         if seconds < 1.0 {
             // There is hardly time to find the best one.
             let first = best * seconds / rates[0];
-            prop_assert!(first > 0.85 * time, "{} s, {} s with the first", time, first);
+            prop_assert!(first > 0.93 * time, "{} s, {} s with the first", time, first);
         } else {
-            prop_assert!(seconds > 0.93 * time, "{} s, {} s with the best", time, seconds);
+            prop_assert!(seconds > 0.94 * time, "{} s, {} s with the best", time, seconds);
         }
-        let allowed = SHARE_FIRST * time + 8.0 * handover + 20e-3;
-        prop_assert!(choice.spent < allowed, "AUTO-A: {} of {}", choice.spent, time);
     }
 
     /// When another candidate becomes the best one, it runs soon.
@@ -84,20 +120,15 @@ proptest! {
     ) {
         // The first candidate loses almost all at that time, as workers do that do not get
         // their cores; and has it back later.
-        let rate = |candidate: usize, time: f64| match candidate {
+        let rate = |candidate: usize, _, time: f64| match candidate {
             0 if time > at && time < 2.0 * at => fast / factor,
             0 => fast,
             _ => fast / 2.0,
         };
-        let (time, legs, _) = play(fast * 4.0 * at, 0.2e-3, 2, rate);
-        let ends = legs.iter().skip(1).map(|leg| leg.0).chain([time]);
-        let share_of = |candidate, from: f64, to: f64| {
-            let own = legs.iter().zip(ends.clone()).filter(|(leg, _)| leg.1 == candidate);
-            own.map(|(leg, end)| (end.min(to) - leg.0.max(from)).max(0.0)).sum::<f64>()
-                / (to - from)
-        };
-        prop_assert!(share_of(1, at + 0.05, 2.0 * at) > 0.75, "{:?}", legs);
-        prop_assert!(share_of(0, 2.0 * at + 0.45, time) > 0.9, "{:?}", legs);
+        let played = play(Choice::new(2), fast * 4.0 * at, 0.2e-3, rate);
+        prop_assert!(played.share_of(1, at + 0.05, 2.0 * at) > 0.75, "{:?}", played.legs);
+        let end = played.time;
+        prop_assert!(played.share_of(0, 2.0 * at + 0.45, end) > 0.9, "{:?}", played.legs);
     }
 }
 
@@ -107,21 +138,19 @@ proptest! {
 fn the_first_is_preferred() {
     let share_of_first = |rates: [f64; 2]| {
         let choice = Choice::preferring_the_first(2);
-        let (time, legs, _) = play_on(choice, 2.0 * rates[0], 0.2e-3, |which, _| rates[which]);
-        let ends = legs.iter().skip(1).map(|leg| leg.0).chain([time]);
-        let first = legs.iter().zip(ends).filter(|(leg, _)| leg.1 == 0);
-        first.map(|(leg, end)| end - leg.0).sum::<f64>() / time
+        let played = play(choice, 2.0 * rates[0], 0.2e-3, steady(&rates));
+        played.share_of(0, 0.0, played.time)
     };
     assert!(share_of_first([20e6, 22e6]) > 0.97);
     assert!(share_of_first([20e6, 10e6]) > 0.97);
     assert!(share_of_first([20e6, 60e6]) < 0.25);
     let choice = Choice::preferring_the_first(2);
-    let lost = |which: usize, time: f64| match which {
+    let lost = |which: usize, _, time: f64| match which {
         0 if time < 1.0 => 5e6,
         0 => 20e6,
         _ => 20e6,
     };
-    let (_, legs, _) = play_on(choice, 80e6, 0.2e-3, lost);
+    let Played { legs, .. } = play(choice, 80e6, 0.2e-3, lost);
     assert_eq!(legs.last().map(|leg| leg.1), Some(0), "{legs:?}");
 }
 
@@ -129,18 +158,19 @@ fn the_first_is_preferred() {
 /// it is faster. (Seen red: the other one kept the run, because the way back is long.)
 #[test]
 fn a_slow_beginning_is_waited_for() {
-    let rate = |which: usize, time: f64| match which {
+    let rate = |which: usize, _, time: f64| match which {
         0 => 20e6 * (0.2 + 0.8 * time).min(1.0),
         _ => 10e6,
     };
-    let (time, legs, _) = play(20e6 * 3.0, 0.1, 2, rate);
+    let Played { time, legs, .. } = play(Choice::new(2), 20e6 * 3.0, 0.1, rate);
     assert!(time < 3.6, "{time} s, {legs:?}");
 }
 
 /// Where a hand-over takes longer than it could gain, there is none.
 #[test]
 fn dear_hand_overs_are_left_out() {
-    let (_, legs, _) = play(30e6 * 0.3, 40e-3, 3, |candidate, _| [30e6, 10e6, 5e6][candidate]);
+    let rates = [30e6, 10e6, 5e6];
+    let Played { legs, .. } = play(Choice::new(3), 30e6 * 0.3, 40e-3, steady(&rates));
     assert_eq!(legs.len(), 1, "{legs:?}");
 }
 
@@ -161,9 +191,7 @@ fn a_limit_is_kept() {
             let progress = Progress {
                 virtual_time: VirtualTime::new(time).expect("a time"),
                 end: VirtualTime::new(3.0).expect("a time"),
-                committed_events: committed as u64,
-                processed_events: committed as u64,
-                wall: Duration::from_secs_f64(time),
+                ..progress(time, committed, f64::MAX)
             };
             if time >= 3.0 || choice.look(&progress) {
                 break;

@@ -1,0 +1,148 @@
+//! What trials may cost: a share of the run, kept as an account.
+//!
+//! Called by [`Choice`](super::Choice). Everything here is a function of times that the caller
+//! names, in seconds.
+//!
+//! # Invariants
+//!
+//! - **AUTO-A.** A trial begins only if what it will probably lose is left in the account; so all
+//!   trials together lose at most a share of the run as it was foreseen, a share of the time that
+//!   has passed where the rate has changed, and what the last trial overdraws. (The way back to
+//!   what was faster before is paid by what is lost without it: [`Lag`].)
+
+/// The share of a run that trials may lose.
+pub(super) const SHARE: f64 = 0.02;
+/// The same for the first trial: nothing is known before it, so it tells most.
+pub(super) const SHARE_FIRST: f64 = 0.06;
+/// The same while the candidate works that the user named.
+pub(super) const SHARE_PREFERRED: f64 = 0.01;
+/// What a change of the rate adds, as a share of the time since the change before it; and its most,
+/// in seconds.
+pub(super) const SHARE_OF_CHANGES: f64 = 0.06;
+pub(super) const CHANGE_MOST: f64 = 20e-3;
+/// A run is foreseen to take at most this number of times what it has taken.
+pub(super) const FORESIGHT: f64 = 20.0;
+/// What a trial may lose as a share of the time that is left: there is little to win near the end.
+const SHARE_OF_REST: f64 = 0.1;
+
+/// The account of a run's trials.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Budget {
+    /// The time as of the last look, and the time that the run will probably take.
+    time: f64,
+    foreseen: f64,
+    /// What trials have lost so far.
+    spent: f64,
+    /// What changes of the rate have added, and when the last one did.
+    added: f64,
+    changed: f64,
+}
+
+impl Budget {
+    /// A share `done` of the run is over at this time.
+    pub(super) fn foresee(&mut self, time: f64, done: f64) {
+        debug_assert!(self.time <= time, "time went back");
+        let whole = if done > 0.0 { time / done } else { f64::INFINITY };
+        self.time = time;
+        self.foreseen = whole.min(FORESIGHT * time).max(time);
+        debug_assert!(self.foreseen >= time, "the run is foreseen to be over");
+    }
+
+    /// How long the run will probably take.
+    pub(super) const fn foreseen(&self) -> f64 {
+        self.foreseen
+    }
+
+    /// What trials have lost so far.
+    pub(super) const fn spent(&self) -> f64 {
+        self.spent
+    }
+
+    /// What a trial may lose that begins now, if trials may lose this share of the run.
+    pub(super) fn left(&self, share: f64) -> f64 {
+        let left = share * self.foreseen + self.added - self.spent;
+        left.min(SHARE_OF_REST * (self.foreseen - self.time)).max(0.0)
+    }
+
+    /// A trial has lost this time.
+    pub(super) fn charge(&mut self, lost: f64) {
+        debug_assert!(lost >= 0.0, "AUTO-A: a trial that loses gains time");
+        self.spent += lost;
+    }
+
+    /// The rate has changed, so trials are worth more than they were.
+    pub(super) fn note_change(&mut self) {
+        debug_assert!(self.changed <= self.time, "a change that is still to come");
+        self.added += (SHARE_OF_CHANGES * (self.time - self.changed)).min(CHANGE_MOST);
+        self.changed = self.time;
+    }
+}
+
+/// How far the incumbent is behind the fastest of the others, as it was when that one ran last.
+///
+/// What was faster gets the next leg as soon as it would have gained what the way to it takes. So a
+/// wrong guess costs no more than waiting has cost, and noise, which is paid back by the next
+/// slices, does not change the engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lag(f64);
+
+impl Lag {
+    /// After a slice of this length, with the rate of the incumbent in it, and that of the other.
+    pub(super) fn note(&mut self, slice: f64, rate: f64, other: f64) {
+        debug_assert!(slice > 0.0, "a slice of no time");
+        // A rate of less than an event per second is as good as none.
+        self.0 = (self.0 + slice * (1.0 - rate / other.max(1.0))).max(0.0);
+    }
+
+    /// Whether that would have paid for a way of this length.
+    pub(super) fn pays_for(self, way: f64) -> bool {
+        self.0 > way
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Little may be lost near the end of a run, and nothing beyond the share.
+    #[test]
+    fn what_is_left() {
+        let mut budget = Budget::default();
+        budget.foresee(0.2, 0.2);
+        assert!((budget.left(0.02) - 0.02).abs() < 1e-12, "{budget:?}");
+        budget.charge(0.015);
+        assert!((budget.left(0.02) - 0.005).abs() < 1e-12, "{budget:?}");
+        budget.foresee(0.99, 0.99);
+        assert!((budget.left(0.02) - 0.001).abs() < 1e-12, "{budget:?}");
+        budget.charge(0.1);
+        assert_eq!(budget.left(0.02), 0.0);
+    }
+
+    /// However often the rate changes, trials get no more than a share of the time for it.
+    #[test]
+    fn changes_add_a_share_of_the_time() {
+        for every in [1, 7, 1000] {
+            let mut budget = Budget::default();
+            for step in 1..=1000_u32 {
+                budget.foresee(f64::from(step) * 1e-3, 0.5);
+                if step % every == 0 {
+                    budget.note_change();
+                }
+            }
+            assert!(budget.added <= SHARE_OF_CHANGES + 1e-9, "{budget:?}");
+            assert!(budget.added >= CHANGE_MOST - 1e-9, "{budget:?}");
+        }
+    }
+
+    /// What alternates around a rate does not fall behind it; what is slower does, at once.
+    #[test]
+    fn only_what_stays_slower_falls_behind() {
+        let mut lag = Lag::default();
+        for slice in 0..1000 {
+            lag.note(1e-3, if slice % 2 == 0 { 5e6 } else { 16e6 }, 10e6);
+            assert!(!lag.pays_for(1e-3), "{lag:?}");
+        }
+        (0..4).for_each(|_| lag.note(1e-3, 5e6, 10e6));
+        assert!(lag.pays_for(1e-3), "{lag:?}");
+    }
+}

@@ -1,0 +1,117 @@
+//! What trials may lose, whatever the candidates are.
+
+use super::*;
+
+/// Runs of these lengths, in seconds.
+const LENGTHS: [f64; 4] = [10e-3, 0.1, 1.0, 10.0];
+/// Hand-overs that are paid, and the looks at which a trial's end may be late; in seconds.
+const HANDOVER: f64 = 0.2e-3;
+
+/// A run with candidates of these rates, of which the first would take `seconds`.
+fn run_of(seconds: f64, rates: &[f64]) -> Played {
+    play(Choice::new(rates.len()), rates[0] * seconds, HANDOVER, steady(rates))
+}
+
+/// A candidate that commits its first events only after it has done a window's work for them.
+fn in_windows(seconds: f64, events: f64, factor: f64) -> Played {
+    let rate = |which: usize, since: f64, _: f64| match which {
+        0 => 10e6,
+        // Nothing, and then the whole window at once.
+        _ if (since * 10e6 / factor) % events < STEP * 10e6 / factor && since > STEP => {
+            events / STEP
+        }
+        _ => 0.0,
+    };
+    play(Choice::new(2), 10e6 * seconds, HANDOVER, rate)
+}
+
+/// A candidate at a hundredth of the rate, and one that commits nothing at all, lose no more than
+/// one at half of it: what bounds a trial is the clock.
+#[test]
+fn one_that_hardly_moves_costs_no_more() {
+    for seconds in LENGTHS {
+        for factor in [2.0, 100.0, 1e4, f64::INFINITY] {
+            let Played { time, choice, .. } = run_of(seconds, &[10e6, 10e6 / factor]);
+            let allowed = 0.03 * seconds + 2.0 * HANDOVER;
+            assert!(time - seconds < allowed, "{time} s of {seconds} s at 1/{factor}");
+            assert!(choice.budget.spent() < allowed, "{:?}", choice.budget);
+        }
+        // Windows of 2 ms at the incumbent's rate take 200 ms at a hundredth of it.
+        let [half, hundredth] = [2.0, 100.0].map(|factor| in_windows(seconds, 20e3, factor));
+        let [half, hundredth] = [half, hundredth].map(|played| played.choice.budget.spent());
+        assert!(hundredth < half.max(0.025 * seconds) + 2e-3, "{hundredth} s and {half} s");
+    }
+}
+
+/// The time of each single trial is what it may lose, and no more.
+#[test]
+fn a_trial_loses_what_it_may() {
+    for seconds in LENGTHS {
+        let Played { time, legs, choice, .. } = run_of(seconds, &[10e6, 0.0, 1e3, 1e5]);
+        let ends = legs.iter().skip(1).map(|leg| leg.0).chain([time]);
+        let trials = legs.iter().zip(ends).filter(|(leg, _)| leg.1 != 0);
+        let longest = trials.map(|(leg, end)| end - leg.0).fold(0.0, f64::max);
+        // What it will probably lose: two ways, which end with a look, and two slices.
+        let slices = 2.0 * (seconds / 400.0).clamp(SLICE_LEAST, TRIAL_SLICE_MOST);
+        let most = LIMIT * (2.0 * (HANDOVER + STEP) + slices) + STEP;
+        assert!(longest < most, "{longest} s of {seconds} s, {:?}", choice.budget);
+    }
+}
+
+/// While the winner stays, trials come more and more rarely.
+#[test]
+fn trials_become_rare() {
+    let Played { legs, .. } = run_of(20.0, &[10e6, 3e6, 5e6]);
+    let trials = |from: f64, to: f64| {
+        legs.iter().filter(|leg| leg.1 != 0 && (from..to).contains(&leg.0)).count()
+    };
+    assert!(trials(0.0, 1.0) >= 4, "{legs:?}");
+    assert!(trials(1.0, 2.0) <= 6, "{legs:?}");
+    assert!(trials(10.0, 20.0) <= 20, "{legs:?}");
+}
+
+/// Nothing is tried that cannot pay any more.
+#[test]
+fn nothing_is_tried_near_the_end() {
+    for seconds in LENGTHS {
+        let Played { legs, .. } = run_of(seconds, &[10e6, 9e6, 8e6, 7e6, 6e6]);
+        let rest = seconds.min(10e-3);
+        assert!(legs.iter().all(|leg| leg.0 < seconds - rest / 2.0), "{legs:?}");
+    }
+}
+
+proptest! {
+    /// AUTO-A: whatever the rates are, and however they change, trials take their share.
+    #[test]
+    fn trials_take_their_share(
+        phases in prop::collection::vec(prop::collection::vec(0.0..50e6_f64, 4), 1..12),
+        length in 5e-3..0.3_f64,
+        handover in 0.05e-3..0.5e-3,
+    ) {
+        // The first one is never slow, so that the run ends.
+        let rate = |which: usize, _: f64, time: f64| {
+            let phase = (time / length) as usize % phases.len();
+            if which == 0 { 5e6 + phases[phase][0] } else { phases[phase][which] }
+        };
+        let Played { time, choice, .. } = play(Choice::new(4), 20e6, handover, rate);
+        let spent = choice.budget.spent();
+        let once = LIMIT * (2.0 * handover + 8.0 * TRIAL_SLICE_MOST);
+        prop_assert!(spent < 0.15 * time + once, "AUTO-A: {} s of {} s", spent, time);
+    }
+
+    /// AUTO-A without changes, for short runs and long ones.
+    #[test]
+    fn steady_rates_cost_little(
+        rates in prop::collection::vec(0.0..50e6_f64, 1..6),
+        seconds in prop_oneof![Just(10e-3), Just(0.1), Just(1.0), Just(10.0)],
+        handover in 0.05e-3..0.4e-3,
+    ) {
+        let first = 1e6 + rates[0];
+        let rate = |which: usize, _: f64, _: f64| if which == 0 { first } else { rates[which] };
+        let Played { time, choice, .. } =
+            play(Choice::new(rates.len()), first * seconds, handover, rate);
+        prop_assert!(time < 1.03 * seconds + 4.0 * handover, "{} s of {} s", time, seconds);
+        let allowed = (SHARE_FIRST * time).min(2e-3) + 1.25 * SHARE * time + 3.0 * handover;
+        prop_assert!(choice.budget.spent() < allowed, "AUTO-A: {:?} of {}", choice.budget, time);
+    }
+}

@@ -1,0 +1,93 @@
+//! Each core of the machine is shared with another program that takes every other turn.
+//!
+//! The sequential engine then has half a core, and an engine with two workers goes on only while
+//! both have theirs; what a slice of half a millisecond tells is worth little.
+
+use warpline_core::{LpId, Stream};
+
+use super::*;
+
+/// Between two looks of the simulation at its cores, in seconds.
+const TICK: f64 = 0.05e-3;
+/// The sequential engine, two engines with two workers, and these with one.
+const WORKERS: [usize; 5] = [1, 2, 2, 1, 1];
+
+/// Two cores, and which turns the run has.
+struct Cores([(f64, f64); 2]);
+
+impl Cores {
+    fn new(dice: &mut Stream) -> Self {
+        Self([(); 2].map(|()| (2.5e-3 + 2e-3 * dice.uniform(), 10e-3 * dice.uniform())))
+    }
+
+    fn are_ours(&self, count: usize, time: f64) -> bool {
+        let is_ours = |&(turn, from): &(f64, f64)| ((time + from) / turn) as u64 % 2 == 0;
+        self.0[..count].iter().all(is_ours)
+    }
+}
+
+/// How long a run takes on these cores, with a choice, or else with the first candidate only.
+fn time_of(cores: &Cores, mut choice: Option<Choice>, rates: &[f64; 5], events: f64) -> f64 {
+    let (mut time, mut committed, mut first) = (0.0, 0.0, true);
+    loop {
+        let candidate = choice.as_mut().map_or(0, Choice::begin_leg);
+        // A hand-over is work, too.
+        let mut ahead = if std::mem::take(&mut first) { 1e-3 } else { 0.25e-3 };
+        let mut looked = time;
+        loop {
+            if cores.are_ours(WORKERS[candidate], time) {
+                if ahead > 0.0 { ahead -= TICK } else { committed += rates[candidate] * TICK }
+            }
+            time += TICK;
+            if committed >= events {
+                return time;
+            }
+            // It is the first worker that looks at the clock.
+            if cores.are_ours(1, time) && time - looked >= STEP {
+                looked = time;
+                let progress = progress(time, committed, events);
+                if choice.as_mut().is_some_and(|choice| choice.look(&progress)) {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// By the sequential engine on the same cores: how fast runs of this length are, from the slowest
+/// to the fastest.
+fn by_sequential(seconds: f64, factor: f64) -> Vec<f64> {
+    let mut dice = Stream::for_lp(7, LpId::new(0));
+    let rates = [1.0, factor, 0.8 * factor, 0.9, 0.6].map(|factor| 10e6 * factor);
+    let events = rates[0] * seconds / 2.0;
+    let mut all: Vec<f64> = (0..60)
+        .map(|_| {
+            let cores = Cores::new(&mut dice);
+            let alone = time_of(&cores, None, &rates, events);
+            alone / time_of(&cores, Some(Choice::new(WORKERS.len())), &rates, events)
+        })
+        .collect();
+    all.sort_unstable_by(f64::total_cmp);
+    all
+}
+
+/// Whether two workers would gain or lose without the other programs, hardly anything is lost by
+/// looking, and what happened in one turn does not decide.
+#[test]
+fn other_programs_do_not_change_the_engine() {
+    for seconds in [0.1, 0.5] {
+        for factor in [0.1, 0.3, 1.0, 2.0] {
+            let all = by_sequential(seconds, factor);
+            let (tenth, median) = (all[all.len() / 10], all[all.len() / 2]);
+            assert!(median > 0.94, "{seconds} s, {factor} times as fast: {median}");
+            assert!(tenth > 0.85, "{seconds} s, {factor} times as fast: {tenth}");
+        }
+    }
+}
+
+/// An engine that is worth it in spite of them is found.
+#[test]
+fn what_is_faster_all_the_same_is_found() {
+    let all = by_sequential(2.0, 4.0);
+    assert!(all[all.len() / 2] > 1.4, "{all:?}");
+}
