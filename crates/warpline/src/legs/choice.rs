@@ -27,8 +27,6 @@ const SLICE_LEAST: f64 = 0.5e-3;
 /// The longest ones, for the incumbent and for the others.
 const SLICE_MOST: f64 = 10e-3;
 const TRIAL_SLICE_MOST: f64 = 3e-3;
-/// A rate is measured for so long that the incumbent has about this number of events.
-const SLICE_EVENTS: f64 = 20.0;
 /// A look at the clock that comes later than this, in seconds, may mean that another program had the
 /// core. A rate is measured for this number of times as long: so it counts what that one takes.
 const GAP_LEAST: f64 = 1e-3;
@@ -63,8 +61,6 @@ struct Known {
     /// When it may be tried again, and how long it waits after the next trial that it loses.
     due: f64,
     retry: f64,
-    /// When it may be tried again because it was faster, if it lost since then.
-    due_as_faster: f64,
     /// It must not run: it has more workers than the user allows.
     is_barred: bool,
 }
@@ -240,12 +236,12 @@ impl Choice {
             self.begin_counting();
             return false;
         };
-        let slice = time - began;
+        let (slice, events) = (time - began, self.committed - committed);
         if slice < self.slice_length(self.now.trial.is_some()) {
             return false;
         }
         debug_assert!(slice > 0.0, "a rate of no time");
-        let rate = (self.committed - committed) as f64 / slice;
+        let rate = events as f64 / slice;
         self.now.slice = Some((time, self.committed));
         self.now.slices += 1;
         match self.now.trial {
@@ -286,10 +282,8 @@ impl Choice {
         };
         // What one slice tells is worth less where rates vary.
         let steady = 1.0 + 4.0 * self.noise;
-        let best = self.known[self.incumbent].rate.filter(|&best| best > 0.0);
-        let some_events = best.map_or(0.0, |best| SLICE_EVENTS / best);
         let slice = (long.clamp(SLICE_LEAST, most) * steady).min(2.0 * most);
-        slice.max(self.handover / 2.0).max(some_events).max(SLICE_GAPS * self.gap)
+        slice.max(self.handover / 2.0).max(SLICE_GAPS * self.gap)
     }
 
     /// After a slice of a trial. Returns whether the trial is over.
@@ -313,9 +307,10 @@ impl Choice {
     #[cold]
     fn abort(&mut self) -> bool {
         let Some(trial) = self.now.trial else { return false };
-        let since = self.now.slice.map(|(began, committed)| {
-            (self.time - began, self.committed - committed)
-        });
+        let since = self
+            .now
+            .slice
+            .map(|(began, committed)| (self.time - began, self.committed - committed));
         let rate = match since {
             _ if self.now.slices > 0 => self.now.last,
             Some((slice, events)) if slice > SLICE_LEAST / 2.0 => events as f64 / slice,
@@ -342,8 +337,8 @@ impl Choice {
         candidate.rate = Some(rate);
         candidate.retry = (patience(rate, trial.best) * candidate.retry).min(retry_most);
         candidate.due = self.time + candidate.retry.max(20.0 * self.handover);
-        candidate.due_as_faster = candidate.due;
-        self.next = self.incumbent;
+        // What it was thought to be is known better now.
+        (self.next, self.lag) = (self.incumbent, Lag::default());
         true
     }
 
@@ -364,8 +359,12 @@ impl Choice {
             self.steady = smooth;
         }
         let is_far = smooth > CHANGE * self.steady || CHANGE * smooth < self.steady;
-        self.odd_slices = if is_far { self.odd_slices + 1 } else { 0 };
-        self.steady += (smooth - self.steady) / 10.0;
+        if is_far {
+            self.odd_slices += 1;
+        } else {
+            self.odd_slices = 0;
+            self.steady += (smooth - self.steady) / 10.0;
+        }
         if self.odd_slices >= CHANGE_SLICES {
             self.note_change(smooth);
         }
@@ -396,7 +395,7 @@ impl Choice {
         self.known[self.incumbent].rate = Some(rate);
         self.budget.note_change();
         for known in &mut self.known {
-            (known.due, known.due_as_faster, known.retry) = (self.time, self.time, RETRY_FIRST);
+            (known.due, known.retry) = (self.time, RETRY_FIRST);
         }
     }
 
@@ -408,9 +407,8 @@ impl Choice {
     /// Of the others, the one that was fastest when it ran last; and which rate the incumbent needs
     /// to be as good.
     fn fastest_other(&self) -> Option<(usize, f64)> {
-        let needed = |number: usize| {
-            self.known[number].rate.map(|rate| (number, rate / self.win(number)))
-        };
+        let needed =
+            |number: usize| self.known[number].rate.map(|rate| (number, rate / self.win(number)));
         self.others().filter_map(needed).max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
@@ -422,7 +420,6 @@ impl Choice {
         }
         // If it is faster no more, that will be known.
         if let Some((fastest, _)) = self.fastest_other()
-            && self.known[fastest].due_as_faster <= self.time
             && self.lag.pays_for(self.handover)
         {
             return Some((fastest, LIMIT * self.cost(fastest, best)));

@@ -22,6 +22,10 @@ pub(super) const SHARE_OF_CHANGES: f64 = 0.06;
 pub(super) const CHANGE_MOST: f64 = 20e-3;
 /// A run is foreseen to take at most this number of times what it has taken.
 pub(super) const FORESIGHT: f64 = 20.0;
+/// The same if it has no end that can be seen.
+pub(super) const FORESIGHT_BLIND: f64 = 5.0;
+/// The least share of a run that says something about the rest.
+const DONE_LEAST: f64 = 1e-6;
 /// What a trial may lose as a share of the time that is left: there is little to win near the end.
 const SHARE_OF_REST: f64 = 0.1;
 
@@ -42,9 +46,12 @@ impl Budget {
     /// A share `done` of the run is over at this time.
     pub(super) fn foresee(&mut self, time: f64, done: f64) {
         debug_assert!(self.time <= time, "time went back");
-        let whole = if done > 0.0 { time / done } else { f64::INFINITY };
-        self.time = time;
-        self.foreseen = whole.min(FORESIGHT * time).max(time);
+        let whole = if done > DONE_LEAST {
+            (time / done).min(FORESIGHT * time)
+        } else {
+            FORESIGHT_BLIND * time
+        };
+        (self.time, self.foreseen) = (time, whole.max(time));
         debug_assert!(self.foreseen >= time, "the run is foreseen to be over");
     }
 

@@ -5,15 +5,23 @@
 //!
 //! # Mutations, each found
 //!
-//! - `Choice::look` does not ask whether a trial is over: `one_that_hardly_moves_costs_no_more`,
-//!   and a run that never ends.
-//! - `Trial::is_over` leaves out the way back, or `Choice::challenger` the limit:
-//!   `a_trial_loses_what_it_may`.
-//! - `Choice::note_loss` charges nothing: `trials_take_their_share`.
+//! - `Choice::look` does not ask whether a trial is over, or `Choice::trial` sets no limit:
+//!   `one_that_hardly_moves_costs_no_more`, `a_trial_loses_what_it_may`.
+//! - `Trial::is_over` leaves out the way back, or `LIMIT` is 30: `a_trial_loses_what_it_may`.
+//! - `Choice::note_loss`, `Choice::note_win` or `Choice::begin_counting` charges nothing:
+//!   `the_account_is_true`.
 //! - `Choice::note_loss` waits for the same time after each loss: `trials_become_rare`.
-//! - `Choice::fastest_other` finds nobody: `follows_the_machine`.
-//! - `Lag::pays_for` says yes: `other_programs_do_not_change_the_engine`.
-//! - `Budget::left` looks at the whole run near its end: `nothing_is_tried_near_the_end`.
+//! - `Choice::begin_leg` begins another trial when LPs move: `a_trial_in_pieces_loses_no_more`.
+//! - `Choice::judge` goes on with one that is clearly slower:
+//!   `one_that_is_clearly_slower_has_one_slice`.
+//! - `Choice::fastest_other` finds nobody: `what_was_faster_is_called_back`.
+//! - `Choice::work` notes no change: `a_change_of_the_rate_calls_for_trials`.
+//! - `Lag::pays_for` says yes, or `Choice::slice_length` leaves out gaps:
+//!   `other_programs_do_not_change_the_engine`.
+//! - `Budget::left` looks at the whole run near its end: `what_is_left`.
+//! - `Budget::note_change` adds the same each time: `changes_add_a_share_of_the_time`.
+//! - `Budget::foresee` believes in a long run where no end is seen:
+//!   `runs_without_an_end_lose_a_share_of_the_time_so_far`.
 
 mod bounds;
 mod shared_machine;
@@ -49,9 +57,20 @@ impl Played {
 /// A run of this number of events. It takes `handover` seconds until a leg begins. `rate` says how
 /// fast a candidate is, a time after its leg began and at a time of the run.
 fn play(
+    choice: Choice,
+    events: f64,
+    handover: f64,
+    rate: impl Fn(usize, f64, f64) -> f64,
+) -> Played {
+    play_in_pieces(choice, events, handover, f64::INFINITY, rate)
+}
+
+/// The same, but legs of challengers end after so many seconds in any case, as where LPs move.
+fn play_in_pieces(
     mut choice: Choice,
     events: f64,
     handover: f64,
+    piece: f64,
     rate: impl Fn(usize, f64, f64) -> f64,
 ) -> Played {
     let (mut time, mut committed, mut legs) = (0.0, 0.0, Vec::new());
@@ -64,7 +83,8 @@ fn play(
             committed += rate(candidate, time - began, time) * STEP;
             time += STEP;
             let progress = progress(time, committed, events);
-            if committed >= events || choice.look(&progress) {
+            let is_cut = candidate > 0 && time > began + piece;
+            if committed >= events || choice.look(&progress) || is_cut {
                 break;
             }
             assert!(time < 1e3, "the run never ends: {legs:?}");
@@ -130,6 +150,44 @@ proptest! {
         let end = played.time;
         prop_assert!(played.share_of(0, 2.0 * at + 0.45, end) > 0.9, "{:?}", played.legs);
     }
+}
+
+/// Also where a handler takes a millisecond, and a slice has no event or one.
+#[test]
+fn slow_events_are_compared() {
+    for rates in [[1e3, 0.9e3, 0.5e3], [1e3, 0.5e3, 1.9e3]] {
+        let best = rates.iter().copied().fold(0.0, f64::max);
+        let Played { time, legs, .. } = play(Choice::new(3), 10.0 * best, 0.2e-3, steady(&rates));
+        assert!(time < 10.4, "{time} s, {legs:?}");
+    }
+}
+
+/// What was faster when it ran last has the next leg soon, also if little has changed.
+#[test]
+fn what_was_faster_is_called_back() {
+    let rate = |which: usize, _, time: f64| match which {
+        0 if time < 1.0 => 10e6,
+        0 => 7.5e6,
+        _ => 9e6,
+    };
+    let played = play(Choice::new(2), 30e6, 0.2e-3, rate);
+    let first = played.legs.iter().find(|&&(at, which)| at > 1.0 && which == 1);
+    assert!(first.is_some_and(|leg| leg.0 < 1.03), "{:?}", played.legs);
+    assert!(played.share_of(1, 1.05, played.time) > 0.9, "{:?}", played.legs);
+}
+
+/// When a program goes that took a core, the engine at work becomes faster, and the others are tried
+/// again at once: they may have become faster still.
+#[test]
+fn a_change_of_the_rate_calls_for_trials() {
+    let rate = |which: usize, _, time: f64| match which {
+        0 if time < 1.0 => 10e6,
+        0 => 16e6,
+        _ if time < 1.0 => 5e6,
+        _ => 30e6,
+    };
+    let played = play(Choice::new(2), 40e6, 0.2e-3, rate);
+    assert!(played.share_of(1, 1.06, played.time) > 0.9, "{:?}", played.legs);
 }
 
 /// What the user named works, unless another one is much faster; then that one does, until

@@ -12,6 +12,11 @@ fn run_of(seconds: f64, rates: &[f64]) -> Played {
     play(Choice::new(rates.len()), rates[0] * seconds, HANDOVER, steady(rates))
 }
 
+/// How long a slice of a trial takes that begins at this time, in a long run.
+fn choice_slice(time: f64) -> f64 {
+    (budget::FORESIGHT * time / 400.0).clamp(SLICE_LEAST, TRIAL_SLICE_MOST)
+}
+
 /// A candidate that commits its first events only after it has done a window's work for them.
 fn in_windows(seconds: f64, events: f64, factor: f64) -> Played {
     let rate = |which: usize, since: f64, _: f64| match which {
@@ -51,11 +56,73 @@ fn a_trial_loses_what_it_may() {
         let ends = legs.iter().skip(1).map(|leg| leg.0).chain([time]);
         let trials = legs.iter().zip(ends).filter(|(leg, _)| leg.1 != 0);
         let longest = trials.map(|(leg, end)| end - leg.0).fold(0.0, f64::max);
-        // What it will probably lose: two ways, which end with a look, and two slices.
+        // Three times what it will probably lose: two ways, which end with a look, and two slices.
         let slices = 2.0 * (seconds / 400.0).clamp(SLICE_LEAST, TRIAL_SLICE_MOST);
-        let most = LIMIT * (2.0 * (HANDOVER + STEP) + slices) + STEP;
+        let most = 3.0 * (2.0 * (HANDOVER + STEP) + slices) + STEP;
         assert!(longest < most, "{longest} s of {seconds} s, {:?}", choice.budget);
     }
+}
+
+/// One that is clearly slower is given up after its first slice.
+#[test]
+fn one_that_is_clearly_slower_has_one_slice() {
+    for (rate, slices) in [(2e6, 1.0), (4e6, 2.0)] {
+        let Played { legs, .. } = run_of(10.0, &[10e6, rate]);
+        let lasted = legs[2].0 - legs[1].0 - HANDOVER - STEP;
+        let longer = lasted / choice_slice(legs[1].0);
+        assert!((longer - slices).abs() < 0.5, "{longer} slices at {rate}");
+    }
+}
+
+/// The account knows what trials have really lost.
+#[test]
+fn the_account_is_true() {
+    for seconds in LENGTHS {
+        let (rates, way) = ([10e6, 6e6, 1e5, 0.0], 2e-3);
+        let Played { time, choice, .. } =
+            play(Choice::new(4), rates[0] * seconds, way, steady(&rates));
+        let (lost, spent) = (time - seconds - way, choice.budget.spent());
+        let looks = f64::from(choice.trials) * STEP + 1e-9;
+        assert!((lost - spent).abs() < looks, "{lost} s of {seconds} s, not {spent} s");
+    }
+    // A hand-over to a winner is paid, too.
+    let Played { legs, choice, .. } = run_of(0.05, &[10e6, 11e6]);
+    assert_eq!(legs.len(), 2, "{legs:?}");
+    assert!(choice.budget.spent() > 0.0, "{:?}", choice.budget);
+}
+
+/// A trial is one trial, though LPs move in it.
+#[test]
+fn a_trial_in_pieces_loses_no_more() {
+    let rates = [10e6, 0.0];
+    let piece = |seconds| {
+        let choice = Choice::new(2);
+        play_in_pieces(choice, 10e6, HANDOVER, seconds, steady(&rates)).choice.budget.spent()
+    };
+    let (whole, pieces) = (piece(f64::INFINITY), piece(0.6e-3));
+    assert!(pieces > 0.0 && pieces < 2.0 * whole, "{pieces} s and {whole} s");
+}
+
+/// A run without an end that can be seen loses a share of the time that has passed.
+#[test]
+fn runs_without_an_end_lose_a_share_of_the_time_so_far() {
+    let mut choice = Choice::new(4);
+    let (mut time, mut committed) = (0.0, 0.0);
+    while time < 1.0 {
+        let candidate = choice.begin_leg();
+        time += HANDOVER;
+        loop {
+            committed += [10e6, 1e6, 1e4, 0.0][candidate] * STEP;
+            time += STEP;
+            let spent = choice.budget.spent();
+            assert!(spent < 0.3 * time, "AUTO-A: {spent} s of {time} s");
+            let progress = Progress { end: VirtualTime::MAX, ..progress(time, committed, 1e12) };
+            if time >= 1.0 || choice.look(&progress) {
+                break;
+            }
+        }
+    }
+    assert!(choice.trials >= 4, "{choice:?}");
 }
 
 /// While the winner stays, trials come more and more rarely.

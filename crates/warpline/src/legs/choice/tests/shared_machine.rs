@@ -75,12 +75,12 @@ fn by_sequential(seconds: f64, factor: f64) -> Vec<f64> {
 /// looking, and what happened in one turn does not decide.
 #[test]
 fn other_programs_do_not_change_the_engine() {
-    for seconds in [0.1, 0.5] {
+    for (seconds, least) in [(0.1, 0.9), (0.5, 0.94)] {
         for factor in [0.1, 0.3, 1.0, 2.0] {
             let all = by_sequential(seconds, factor);
             let (tenth, median) = (all[all.len() / 10], all[all.len() / 2]);
-            assert!(median > 0.94, "{seconds} s, {factor} times as fast: {median}");
-            assert!(tenth > 0.85, "{seconds} s, {factor} times as fast: {tenth}");
+            assert!(median > 0.96, "{seconds} s, {factor} times as fast: {median}");
+            assert!(tenth > least, "{seconds} s, {factor} times as fast: {tenth}");
         }
     }
 }
