@@ -27,16 +27,16 @@ const SLICE_LEAST: f64 = 0.5e-3;
 /// The longest ones, for the incumbent and for the others.
 const SLICE_MOST: f64 = 10e-3;
 const TRIAL_SLICE_MOST: f64 = 3e-3;
-/// A look at the clock that comes later than this, in seconds, may mean that another program had the
-/// core. A rate is measured for this number of times as long: so it counts what that one takes.
+/// A look at the clock that comes later than this, in seconds, may mean that another program had
+/// the core. A rate is measured for this number of times as long: so it counts what that one takes.
 const GAP_LEAST: f64 = 1e-3;
 const SLICE_GAPS: f64 = 2.0;
-/// The start of a small model takes about this time, in seconds.
-const START: f64 = 2e-3;
 /// A hand-over is thought to take at least this time before the first one, in seconds.
 const HANDOVER_LEAST: f64 = 0.2e-3;
-/// A trial goes on, and none begins, while the rate rises by this factor from slice to slice.
+/// A trial goes on, and none begins, while the rate rises by this factor from slice to slice, or
+/// would do so in this number of hand-overs: the memory of a large model is slow while it is new.
 const RISE: f64 = 1.08;
+const RISE_HANDOVERS: f64 = 4.0;
 /// A candidate wins if its rate is higher by this factor.
 const WIN: f64 = 1.04;
 /// It is clearly slower if the incumbent's rate is higher by this factor.
@@ -245,7 +245,7 @@ impl Choice {
         self.now.slice = Some((time, self.committed));
         self.now.slices += 1;
         match self.now.trial {
-            Some(trial) => self.judge(trial, rate),
+            Some(trial) => self.judge(trial, rate, slice),
             None => self.work(rate, slice),
         }
     }
@@ -260,10 +260,9 @@ impl Choice {
             return;
         }
         if self.trials == 0 {
-            // The run begins: threads start, which takes longer the first time, and LPs are made,
-            // which takes less time than to move them and their events.
-            let guess = (handover / 3.0).max(2.0 * (handover - START));
-            self.handover = guess.max(HANDOVER_LEAST);
+            // The run begins: LPs are made, and their first events, which takes longer than to move
+            // them.
+            self.handover = HANDOVER_LEAST.max(handover / 3.0);
             return;
         }
         self.handover = handover.max(0.7 * self.handover);
@@ -286,10 +285,17 @@ impl Choice {
         slice.max(self.handover / 2.0).max(SLICE_GAPS * self.gap)
     }
 
+    /// Whether the rate will probably be higher than in this slice.
+    fn is_rising(&self, rate: f64, slice: f64) -> bool {
+        debug_assert!(slice > 0.0, "a rate of no time");
+        let steps = (RISE_HANDOVERS * self.handover / slice).max(1.0);
+        self.now.slices == 1 || (rate - self.now.last) * steps > (RISE - 1.0) * self.now.last
+    }
+
     /// After a slice of a trial. Returns whether the trial is over.
-    fn judge(&mut self, trial: Trial, rate: f64) -> bool {
+    fn judge(&mut self, trial: Trial, rate: f64, slice: f64) -> bool {
         debug_assert!(self.now.candidate != self.incumbent, "the incumbent is judged");
-        let is_rising = self.now.slices == 1 || rate > RISE * self.now.last;
+        let is_rising = self.is_rising(rate, slice);
         self.now.last = rate;
         if rate > self.win(self.now.candidate) * trial.best {
             if self.now.slices > 1 {
@@ -345,7 +351,7 @@ impl Choice {
     /// After a slice of the incumbent. Returns whether another candidate is to be tried.
     fn work(&mut self, rate: f64, slice: f64) -> bool {
         debug_assert!(self.now.candidate == self.incumbent, "a challenger works before it won");
-        let is_rising = self.now.slices == 1 || rate > RISE * self.now.last;
+        let is_rising = self.is_rising(rate, slice);
         self.now.last = rate;
         let known = &mut self.known[self.incumbent].rate;
         let smooth = known.map_or(rate, |old| f64::midpoint(old, rate));

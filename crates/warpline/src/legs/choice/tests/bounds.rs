@@ -81,7 +81,7 @@ fn the_account_is_true() {
         let (rates, way) = ([10e6, 6e6, 1e5, 0.0], 2e-3);
         let Played { time, choice, .. } =
             play(Choice::new(4), rates[0] * seconds, way, steady(&rates));
-        let (lost, spent) = (time - seconds - way, choice.budget.spent());
+        let (lost, spent) = (time - seconds - START * way, choice.budget.spent());
         let looks = f64::from(choice.trials) * STEP + 1e-9;
         assert!((lost - spent).abs() < looks, "{lost} s of {seconds} s, not {spent} s");
     }

@@ -79,7 +79,7 @@ fn other_programs_do_not_change_the_engine() {
         for factor in [0.1, 0.3, 1.0, 2.0] {
             let all = by_sequential(seconds, factor);
             let (tenth, median) = (all[all.len() / 10], all[all.len() / 2]);
-            assert!(median > 0.96, "{seconds} s, {factor} times as fast: {median}");
+            assert!(median > 0.93, "{seconds} s, {factor} times as fast: {median}");
             assert!(tenth > least, "{seconds} s, {factor} times as fast: {tenth}");
         }
     }
