@@ -57,7 +57,9 @@ impl<L: LogicalProcess, E> Cut<L, E> {
         let mut parts: Vec<_> = (0..directory.workers())
             .map(|worker| {
                 let lps = Vec::with_capacity(directory.lps_of(worker).len());
-                Cut { lps, pending: Vec::new(), log_end: self.log_end }
+                // About as many as the others, and not the memory of all again and again.
+                let pending = Vec::with_capacity(self.pending.len() / directory.workers());
+                Cut { lps, pending, log_end: self.log_end }
             })
             .collect();
         let worker = |id| directory.place(id).worker.index();

@@ -98,6 +98,8 @@ pub(crate) struct Choice {
     /// The time as of the last look.
     time: f64,
     committed: u64,
+    /// When the first events were committed.
+    start: f64,
     /// What a hand-over takes.
     handover: f64,
     /// The rate of the incumbent as it has been for long; slices in a row that were far from it.
@@ -126,6 +128,7 @@ impl Choice {
             limit: 0.0,
             time: 0.0,
             committed: 0,
+            start: 0.0,
             handover: 0.0,
             steady: 0.0,
             odd_slices: 0,
@@ -216,7 +219,8 @@ impl Choice {
             self.gap = self.gap.max(time - self.time);
         }
         (self.time, self.committed) = (time, progress.committed_events);
-        self.budget.foresee(time, progress.virtual_time.get() / progress.end.get());
+        let done = progress.virtual_time.get() / progress.end.get();
+        self.budget.foresee(time, self.start, done);
         if self.next != self.now.candidate {
             // It was told to end already.
             return true;
@@ -263,6 +267,7 @@ impl Choice {
             // The run begins: LPs are made, and their first events, which takes longer than to move
             // them.
             self.handover = HANDOVER_LEAST.max(handover / 3.0);
+            self.start = self.time;
             return;
         }
         self.handover = handover.max(0.7 * self.handover);
@@ -277,12 +282,13 @@ impl Choice {
         let [long, most] = if is_trial {
             [self.budget.foreseen() / 400.0, TRIAL_SLICE_MOST]
         } else {
-            [self.time / 10.0, SLICE_MOST]
+            [(self.time - self.start) / 10.0, SLICE_MOST]
         };
         // What one slice tells is worth less where rates vary.
         let steady = 1.0 + 4.0 * self.noise;
         let slice = (long.clamp(SLICE_LEAST, most) * steady).min(2.0 * most);
-        slice.max(self.handover / 2.0).max(SLICE_GAPS * self.gap)
+        let least = if is_trial { self.handover / 2.0 } else { 0.0 };
+        slice.max(least).max(SLICE_GAPS * self.gap)
     }
 
     /// Whether the rate will probably be higher than in this slice.

@@ -43,11 +43,12 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// A share `done` of the run is over at this time.
-    pub(super) fn foresee(&mut self, time: f64, done: f64) {
+    /// A share `done` of the run is over at this time. Before `start`, LPs were made.
+    pub(super) fn foresee(&mut self, time: f64, start: f64, done: f64) {
         debug_assert!(self.time <= time, "time went back");
+        debug_assert!(start <= time, "events were committed before the first one");
         let whole = if done > DONE_LEAST {
-            (time / done).min(FORESIGHT * time)
+            (start + (time - start) / done).min(FORESIGHT * time)
         } else {
             FORESIGHT_BLIND * time
         };
@@ -115,11 +116,11 @@ mod tests {
     #[test]
     fn what_is_left() {
         let mut budget = Budget::default();
-        budget.foresee(0.2, 0.2);
+        budget.foresee(0.2, 0.0, 0.2);
         assert!((budget.left(0.02) - 0.02).abs() < 1e-12, "{budget:?}");
         budget.charge(0.015);
         assert!((budget.left(0.02) - 0.005).abs() < 1e-12, "{budget:?}");
-        budget.foresee(0.99, 0.99);
+        budget.foresee(1.99, 1.0, 0.99);
         assert!((budget.left(0.02) - 0.001).abs() < 1e-12, "{budget:?}");
         budget.charge(0.1);
         assert_eq!(budget.left(0.02), 0.0);
@@ -131,7 +132,7 @@ mod tests {
         for every in [1, 7, 1000] {
             let mut budget = Budget::default();
             for step in 1..=1000_u32 {
-                budget.foresee(f64::from(step) * 1e-3, 0.5);
+                budget.foresee(f64::from(step) * 1e-3, 0.0, 0.5);
                 if step % every == 0 {
                     budget.note_change();
                 }

@@ -20,6 +20,7 @@
 //!   `other_programs_do_not_change_the_engine`.
 //! - `Budget::left` looks at the whole run near its end: `what_is_left`.
 //! - `Budget::note_change` adds the same each time: `changes_add_a_share_of_the_time`.
+//! - `Budget::foresee` counts the start as if it had events: `dear_hand_overs_are_left_out`.
 //! - `Budget::foresee` believes in a long run where no end is seen:
 //!   `runs_without_an_end_lose_a_share_of_the_time_so_far`.
 

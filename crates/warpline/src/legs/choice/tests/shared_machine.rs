@@ -21,7 +21,8 @@ impl Cores {
     }
 
     fn are_ours(&self, count: usize, time: f64) -> bool {
-        let is_ours = |&(turn, from): &(f64, f64)| ((time + from) / turn) as u64 % 2 == 0;
+        let is_ours =
+            |&(turn, from): &(f64, f64)| (((time + from) / turn) as u64).is_multiple_of(2);
         self.0[..count].iter().all(is_ours)
     }
 }
