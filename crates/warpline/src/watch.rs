@@ -103,6 +103,8 @@ pub(crate) struct Timer {
     left: u32,
     slice: u32,
     slice_max: u32,
+    /// The last look came while the loop waited, which says nothing about its steps.
+    has_waited: bool,
 }
 
 impl Timer {
@@ -112,7 +114,7 @@ impl Timer {
         debug_assert!(slice_max > 0, "the clock would be looked at before each step");
         let now = Instant::now();
         let (looked, observed, left, slice) = (now, now, 1, 1);
-        Self { started, looked, observed, left, slice, slice_max }
+        Self { started, looked, observed, left, slice, slice_max, has_waited: false }
     }
 
     /// Counts a step; says whether it is time to [`look`](Self::look).
@@ -128,12 +130,31 @@ impl Timer {
         self.slice
     }
 
+    /// Says whether it is time to [`look`](Self::look_in_wait), for a loop that has nothing to do.
+    #[inline]
+    pub(crate) fn is_due_in_wait(&self) -> bool {
+        self.looked.elapsed() >= SLICE
+    }
+
+    /// Looks at the clock while the loop waits for something.
+    pub(crate) fn look_in_wait(&mut self) -> Instant {
+        (self.looked, self.has_waited) = (Instant::now(), true);
+        self.looked
+    }
+
     /// Looks at the clock, and decides after how many steps to look again.
     pub(crate) fn look(&mut self) -> Instant {
         let now = Instant::now();
-        let is_early = now - self.looked < SLICE;
-        self.slice =
-            if is_early { self.slice_max.min(2 * self.slice) } else { 1.max(self.slice / 2) };
+        let (since, has_waited) = (now - self.looked, std::mem::take(&mut self.has_waited));
+        self.slice = match since < SLICE {
+            true if has_waited => self.slice,
+            true => self.slice_max.min(2 * self.slice),
+            // Steps may have become a thousand times longer.
+            false => {
+                let fitting = u128::from(self.slice) * SLICE.as_nanos() / since.as_nanos();
+                1.max((self.slice / 2).min(fitting as u32))
+            }
+        };
         debug_assert!(self.slice >= 1 && self.slice <= self.slice_max, "a slice out of bounds");
         (self.looked, self.left) = (now, self.slice);
         now
@@ -160,7 +181,7 @@ mod tests {
     use super::*;
 
     /// Looks become rarer while steps are short, up to the maximum, and frequent again when a step
-    /// takes long.
+    /// takes long. (Seen red: a wait counts as steps; a late look halves the slice, however late.)
     #[test]
     fn looks_at_the_clock_adapt_to_the_steps() {
         let mut timer = Timer::new(Instant::now(), 8);
@@ -172,11 +193,22 @@ mod tests {
             assert_eq!(timer.slice(), slice);
             assert!((1..slice).all(|_| !timer.is_due()) && timer.is_due());
         }
-        for slice in [4, 2, 1, 1] {
-            std::thread::sleep(SLICE);
+        // What a wait says is not taken for steps.
+        timer.slice = 4;
+        timer.look_in_wait();
+        timer.looked = Instant::now() + SLICE;
+        assert!(!timer.is_due_in_wait());
+        timer.look();
+        assert_eq!(timer.slice(), 4);
+        for (slices, slice) in [(1, 2), (1, 1), (1, 1)] {
+            timer.looked = Instant::now() - slices * SLICE;
+            assert!(timer.is_due_in_wait());
             timer.look();
             assert_eq!(timer.slice(), slice);
         }
+        (timer.slice, timer.looked) = (8, Instant::now() - 100 * SLICE);
+        timer.look();
+        assert_eq!(timer.slice(), 1, "steps that are 100 times longer");
         timer.observed = timer.looked;
         assert!(!timer.takes_observation());
         std::thread::sleep(OBSERVE_EVERY);

@@ -22,6 +22,8 @@ use crate::{
 
 /// The most calls between two looks at the clock.
 const SLICE_MAX: u32 = 4096;
+/// A worker that waits looks at the clock each time, but for the first few.
+const WAITS_SHORT: u32 = 64;
 /// A run that is to stop does so at the end of its window. If that takes longer than this, the
 /// window is cut off.
 const GRACE: Duration = Duration::from_millis(200);
@@ -108,9 +110,26 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
         self.stop.soon.load(Ordering::Relaxed)
     }
 
+    /// Called instead while the worker has nothing to do, for the `waited`-th time in a row. One of
+    /// these times may take as long as another program has the core, so they are not counted.
+    #[inline]
+    pub(crate) fn waits(&mut self, waited: u32) -> bool {
+        if waited >= WAITS_SHORT && self.timer.is_due_in_wait() {
+            let now = self.timer.look_in_wait();
+            self.look_at(now);
+        }
+        // Ordering: Relaxed; it publishes nothing but itself.
+        self.stop.soon.load(Ordering::Relaxed)
+    }
+
     #[cold]
     fn look(&mut self) {
         let now = self.timer.look();
+        self.look_at(now);
+    }
+
+    #[cold]
+    fn look_at(&mut self, now: Instant) {
         let mut stops = self.stopped.is_some() || self.watch.stopped();
         let progress = self.progress(self.now);
         if self.watch.ends_leg(&progress) {

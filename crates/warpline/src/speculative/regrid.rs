@@ -280,7 +280,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             scheduling::point();
             if let Some(monitor) = &mut monitor {
                 sender.receive();
-                monitor.is_to_stop();
+                monitor.waits(waited);
             }
             shared.wait(waited);
         };

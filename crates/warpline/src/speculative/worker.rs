@@ -331,7 +331,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         self.show(Activity::AtWindowEnd);
         while self.oldest < window && !self.is_regrid_requested() {
             if !self.poll() {
-                if monitor.is_to_stop() {
+                if monitor.waits(waited) {
                     self.request_regrid(Reason::STOP);
                 }
                 self.shared().wait(waited);

@@ -166,7 +166,7 @@ where
             self.graph.set_idle();
             self.go_to_wait();
         }
-        monitor.cuts_off();
+        monitor.waits(self.waited);
         // A single worker has nothing to wait for: it finds at once that all is quiescent.
         if self.shared.plan.workers() > 1 {
             threads::wait(self.waited, self.shared.common.spins, YIELDS);

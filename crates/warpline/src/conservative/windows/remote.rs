@@ -196,7 +196,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         };
         let mut waited = 0;
         let idle = || {
-            monitor.cuts_off();
+            monitor.waits(waited);
             threads::wait(waited, common.spins, YIELDS);
             waited = waited.saturating_add(1);
             let is_over = shared.barrier.is_broken();

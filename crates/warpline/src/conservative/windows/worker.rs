@@ -212,7 +212,7 @@ where
         let spins = self.shared.common.spins;
         let idle = |waited| {
             // Perhaps no other worker has the time to notice that the run is to stop.
-            monitor.cuts_off();
+            monitor.waits(waited);
             threads::wait(waited, spins, YIELDS);
         };
         self.shared.barrier.wait(self.me, round, contribution, idle)
