@@ -58,7 +58,8 @@ impl Played {
 }
 
 /// A run of this number of events. It takes `handover` seconds until a leg begins, and the start of
-/// the run takes longer by the factor [`START`]. `rate` says how fast a candidate is, a time after its leg began and at a time of the run.
+/// the run takes longer by the factor [`START`]. `rate` says how fast a candidate is, a time after
+/// its leg began and at a time of the run.
 fn play(
     choice: Choice,
     events: f64,

@@ -25,7 +25,7 @@ impl Trial {
     /// How much sooner the incumbent would have committed these events.
     pub(super) fn lost(&self, time: f64, committed: u64) -> f64 {
         debug_assert!(committed >= self.before, "CUT-A: events are lost");
-        debug_assert!(self.best > 0.0, "a trial against nothing");
+        debug_assert!(self.best > 0.0, "AUTO-B: a trial against nothing has no bound");
         (time - self.asked) - (committed - self.before) as f64 / self.best
     }
 
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// A candidate of any rate, also one that commits nothing, loses no more than it may, but
+        /// AUTO-B: a candidate of any rate, also one that commits nothing, loses no more than it may, but
         /// for the time between two looks; so a hundredth of the rate does not take longer.
         #[test]
         fn is_bounded_by_the_clock(
