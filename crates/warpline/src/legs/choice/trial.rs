@@ -42,8 +42,9 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// AUTO-B: a candidate of any rate, also one that commits nothing, loses no more than it may, but
-        /// for the time between two looks; so a hundredth of the rate does not take longer.
+        /// AUTO-B: a candidate of any rate, also one that commits nothing, loses no more than it
+        /// may, but for the time between two looks; so a hundredth of the rate does not take
+        /// longer.
         #[test]
         fn is_bounded_by_the_clock(
             share in prop_oneof![Just(0.0), 1e-6..0.9_f64],
