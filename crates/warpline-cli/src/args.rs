@@ -6,8 +6,8 @@ use clap::{
     Args, FromArgMatches, ValueEnum, builder::PossibleValuesParser, builder::TypedValueParser,
 };
 use warpline::{
-    AnyModel, Auto, Balance, Conservative, Engine, Intervals, Sequential, Simulation, Speculative,
-    TimeWarp, files::Files, pending::PendingKind, replication::Precision, settings::EngineKind,
+    AnyModel, Auto, Conservative, Engine, Intervals, Sequential, Simulation, Speculative, TimeWarp,
+    files::Files, pending::PendingKind, replication::Precision, settings::EngineKind,
 };
 use warpline_models::catalog::RunSetup;
 
@@ -178,8 +178,8 @@ impl CommonArgs {
                 Conservative { memory_placement, ..ranks.conservative(workers, pin) }.into()
             }
             EngineKind::TimeWarp => {
-                let (placement, aggregation) = (ranks.placement(), ranks.aggregation);
-                let balance = ranks.balance.unwrap_or(Balance::Off);
+                let (placement, aggregation, balance) =
+                    (ranks.placement(), ranks.aggregation, ranks.balance());
                 let time_warp = self.timewarp.time_warp();
                 TimeWarp { pending, placement, aggregation, balance, ..time_warp }.into()
             }

@@ -5,7 +5,7 @@
 use std::sync::atomic::AtomicBool;
 
 use warpline::{
-    AnyModel, Engine, RunError, Simulation,
+    AnyModel, Balance, Engine, RunError, Simulation,
     digest::CommitDigest,
     pending::PendingKind,
     settings::{
@@ -138,8 +138,9 @@ impl TimeWarp {
                 true => defaults.flow_control,
                 false => FlowControl::OFF,
             },
-            // The figures are about what Time Warp costs.
+            // The figures are about what Time Warp costs, as the papers have it.
             instrumentation: Instrumentation::AS_IF_MANY,
+            balance: Balance::Off,
             ..defaults
         }
         .into()

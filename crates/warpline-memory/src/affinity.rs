@@ -91,6 +91,19 @@ fn time_run() -> Duration {
     processor_time().unwrap_or_default()
 }
 
+/// How many threads run or wait for a core at this moment, of all programs of the machine; `None`
+/// where the system does not tell.
+#[must_use]
+pub fn running_threads() -> Option<usize> {
+    runnable(&std::fs::read_to_string("/proc/loadavg").ok()?)
+}
+
+/// The number of runnable threads in the text of Linux' `/proc/loadavg`: three averages, then
+/// `runnable/all`.
+fn runnable(text: &str) -> Option<usize> {
+    text.split_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
+}
+
 impl Binding {
     /// Unbinds the calling thread, which must be the bound one and hardly ever sleep, if another
     /// program runs on its core. A bound thread would share this core to the end; the scheduler can
@@ -157,8 +170,16 @@ impl Drop for Binding {
 mod tests {
     use std::time::Instant;
 
-    use super::{LOOK_EVERY, bind_worker, time_run};
+    use super::{LOOK_EVERY, bind_worker, runnable, time_run};
     use rustix::thread::sched_getaffinity;
+
+    #[test]
+    fn runnable_threads_are_read() {
+        assert_eq!(runnable("0.52 0.58 0.59 3/467 11206\n"), Some(3));
+        for wrong in ["", "0.5 0.5 0.5", "0.5 0.5 0.5 3", "0.5 0.5 0.5 x/4 1"] {
+            assert_eq!(runnable(wrong), None, "{wrong}");
+        }
+    }
 
     /// A bound thread has one core, and its former cores after that.
     #[test]

@@ -31,7 +31,7 @@ mod standard_output;
 mod sync;
 mod trace;
 
-pub use affinity::{Binding, bind_worker, processor_time};
+pub use affinity::{Binding, bind_worker, processor_time, running_threads};
 pub use arena::{Arena, BufferId, Buffers, Taken};
 pub use clock::Clock;
 pub use crossbeam_utils::{Backoff, CachePadded};

@@ -9,6 +9,7 @@ mod simulated;
 use std::time::Instant;
 
 use warpline_core::Model;
+use warpline_memory::running_threads;
 use warpline_net::Aggregation;
 
 use crate::{
@@ -54,7 +55,11 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let candidates = || {
         let (lookahead, lps) = (model.lookahead(), model.lp_count());
-        Candidate::all(settings.engine.workers, ranks.cores(), lps, lookahead, settings.end)
+        let cores = ranks.cores();
+        // This thread runs, too.
+        let others = running_threads().unwrap_or(cores).saturating_sub(1);
+        let cores = (cores, cores.saturating_sub(others));
+        Candidate::all(settings.engine.workers, cores, lps, lookahead, settings.end)
     };
     let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };
     legs::carry_out::<M, B>(&run, candidates, settings.engine.balance, &mut engines, watch)

@@ -73,7 +73,8 @@ fn run<B: Buffer<Note> + Send>(
     stop: Option<u64>,
 ) -> u64 {
     let (workers, lps) = (settings.engine.workers, toy.habits.len());
-    let candidates = Candidate::all(workers, workers, lps, toy.lookahead(), settings.end);
+    let candidates =
+        Candidate::all(workers, (workers, workers), lps, toy.lookahead(), settings.end);
     let ranks = Ranks::alone();
     let run =
         Run { model: toy, settings: settings.parallel(), ranks: &ranks, started: Instant::now() };

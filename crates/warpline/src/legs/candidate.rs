@@ -8,6 +8,9 @@ use crate::{EngineKind, crowd, settings::Balance};
 /// what a lookahead ensures. (A run without an end may have any times.)
 const LOOKAHEADS_MAX: f64 = 1e13;
 
+/// A worker with this number of LPs has many events in a window.
+const LPS_EACH: usize = 256;
+
 /// An engine with a number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Candidate {
@@ -17,13 +20,18 @@ pub(crate) struct Candidate {
 
 impl Candidate {
     /// All that can run a model with this number of LPs and this lookahead until `end`, on at most
-    /// this number of workers, in the order in which they are tried. The sequential engine begins:
-    /// no other program, no window and no state can make it much slower than it is known to be, and
-    /// who begins is not compared before. Then comes what is probably the best: windows without
-    /// rollbacks, if the model allows them, and all workers before few.
+    /// this number of workers, in the order in which they are tried; `idle` of them may have a core
+    /// of their own now.
+    ///
+    /// The sequential engine begins: no other program, no window and no state can make it much
+    /// slower than it is known to be, and who begins is not compared before. Then comes what is
+    /// probably the best: windows without rollbacks, if the model allows them, and all workers
+    /// before few. Where every worker has many LPs and an idle core, windows have many events, and
+    /// a hand-over takes as long as a good part of a short run: there the best begins, and the
+    /// sequential engine is the next one.
     pub(crate) fn all(
         workers: usize,
-        cores: usize,
+        (cores, idle): (usize, usize),
         lps: usize,
         lookahead: Option<f64>,
         end: f64,
@@ -32,12 +40,18 @@ impl Candidate {
         let workers = uncrowded(workers, cores).min(lps.max(1));
         let mut all = Vec::new();
         let mut add = |engine, workers| all.push(Self { engine, workers });
-        add(EngineKind::Sequential, 1);
+        let has_much = workers > 1 && idle >= workers && lps >= LPS_EACH * workers;
+        if !has_much {
+            add(EngineKind::Sequential, 1);
+        }
         for workers in halves(workers) {
             if is_conservative {
                 add(EngineKind::Conservative, workers);
             }
             add(EngineKind::Speculative, workers);
+        }
+        if has_much {
+            all.insert(1, Self { engine: EngineKind::Sequential, workers: 1 });
         }
         debug_assert!(
             (1..all.len()).all(|number| !all[..number].contains(&all[number])),
@@ -47,7 +61,9 @@ impl Candidate {
     }
 
     /// One engine with this number of workers, and with fewer ones; or only with as many, if that
-    /// is wanted. A crowd is left out in any case.
+    /// is wanted. A crowd is left out in any case. Where one worker is faster than several of the
+    /// speculative engine, nothing is gained by handling events early, and the sequential engine
+    /// works in its place. (Windows without rollbacks are faster than that with one worker, too.)
     pub(crate) fn of(
         engine: EngineKind,
         workers: usize,
@@ -58,7 +74,12 @@ impl Candidate {
         if balance == Balance::Off {
             return vec![Self { engine, workers }];
         }
-        halves(workers).map(|workers| Self { engine, workers }).collect()
+        let candidate = |count| {
+            let is_alone = count == 1 && workers > 1 && engine == EngineKind::Speculative;
+            let engine = if is_alone { EngineKind::Sequential } else { engine };
+            Self { engine, workers: count }
+        };
+        halves(workers).map(candidate).collect()
     }
 }
 
@@ -90,12 +111,12 @@ mod tests {
     #[test]
     fn candidates_in_their_order() {
         let names = |workers, lps, lookahead| {
-            let all = Candidate::all(workers, 8, lps, lookahead, 1e3);
+            let all = Candidate::all(workers, (8, 8), lps, lookahead, 1e3);
             all.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(names(1, 100, None), ["sequential", "speculative with 1 worker"]);
         assert_eq!(
-            names(2, 1 << 20, Some(0.5)),
+            names(2, 511, Some(0.5)),
             [
                 "sequential",
                 "conservative with 2 workers",
@@ -104,6 +125,14 @@ mod tests {
                 "speculative with 1 worker",
             ]
         );
+        assert_eq!(
+            names(2, 512, Some(0.5))[..2],
+            ["conservative with 2 workers", "sequential"],
+            "each worker has many LPs"
+        );
+        assert_eq!(names(1, 1 << 20, Some(0.5))[0], "sequential");
+        let beside_another = Candidate::all(2, (2, 1), 1 << 20, Some(0.5), 1e3);
+        assert_eq!(beside_another[0].engine, EngineKind::Sequential);
         assert_eq!(names(1, 9, Some(1e-12)).len(), 2, "times are too many lookaheads");
         assert_eq!(
             names(5, 9, Some(0.0)).len(),
@@ -125,7 +154,16 @@ mod tests {
         assert_eq!(counts(1000, Balance::On), [2, 1]);
         assert_eq!(counts(8, Balance::Off), [8]);
         assert_eq!(counts(1000, Balance::Off), [2]);
-        let all = Candidate::all(1000, 2, 1 << 20, Some(0.5), 1e3);
+        let names = |engine, workers| {
+            let all = Candidate::of(engine, workers, 8, Balance::On);
+            all.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let two = ["speculative with 2 workers", "sequential"];
+        assert_eq!(names(EngineKind::Speculative, 2), two);
+        assert_eq!(names(EngineKind::Speculative, 1), ["speculative with 1 worker"]);
+        assert_eq!(names(EngineKind::TimeWarp, 2)[1], "timewarp with 1 worker");
+        assert_eq!(names(EngineKind::Conservative, 2)[1], "conservative with 1 worker");
+        let all = Candidate::all(1000, (2, 2), 1 << 20, Some(0.5), 1e3);
         assert!(all.iter().all(|candidate| candidate.workers <= 2), "{all:?}");
     }
 }

@@ -22,7 +22,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warpline_core::{LpId, Model, VirtualTime};
 
 use crate::{
-    ConfigError, Details, HeapMemory, Placement, Report, RunError, Totals, WorkerLimit, crowd,
+    ConfigError, Details, EngineKind, HeapMemory, Placement, Report, RunError, Totals, WorkerLimit,
+    crowd,
     cut::{Cut, Leg},
     event::Event,
     load_sharing::{LoadSharing, Loads},
@@ -67,12 +68,12 @@ pub(crate) struct Deciding {
 }
 
 impl Deciding {
-    /// For a run on these candidates. If all are the same engine, the user has named it, and the
-    /// number of workers of the first one.
+    /// For a run on these candidates. If the user has named the engine, the first one is what they
+    /// named.
     pub(crate) fn on(candidates: &[Candidate], balance: Balance, seed: u64) -> Self {
         let count = candidates.len();
         assert!(count > 0, "nothing can run the model");
-        let choice = if are_of_one_engine(candidates) {
+        let choice = if is_named(candidates) {
             Choice::preferring_the_first(count)
         } else {
             Choice::new(count)
@@ -132,8 +133,13 @@ pub(crate) fn carry_out<M: Model, B>(
     })
 }
 
-fn are_of_one_engine(candidates: &[Candidate]) -> bool {
-    candidates.iter().all(|other| other.engine == candidates[0].engine)
+/// Whether the user has named an engine: there is no other one but the sequential engine, which
+/// stands in for a single worker.
+fn is_named(candidates: &[Candidate]) -> bool {
+    let first = candidates[0].engine;
+    let is_stand_in = |other: &Candidate| other.engine == EngineKind::Sequential;
+    let all = candidates.iter().all(|other| other.engine == first || is_stand_in(other));
+    all && (first != EngineKind::Sequential || candidates.len() == 1)
 }
 
 fn lock(deciding: &Mutex<Deciding>) -> MutexGuard<'_, Deciding> {
@@ -319,7 +325,7 @@ impl Sums {
     /// chosen, what one of them says of itself is left out.
     fn remark(&self, candidates: &[Candidate], deciding: &Deciding, remarks: &mut Vec<String>) {
         let choice = &deciding.choice;
-        let chose_engines = !are_of_one_engine(candidates);
+        let chose_engines = !is_named(candidates);
         if chose_engines {
             remarks.clear();
         }

@@ -5,7 +5,7 @@
 
 use super::{borders, sampler::Measured};
 
-/// The busiest worker may have this number of times the mean to do.
+/// The busiest worker may have this number of times the mean to do, where nothing else is said.
 const UNEVEN: f64 = 1.1;
 /// How many looks in a row have to find it so.
 const LOOKS: u32 = 3;
@@ -20,6 +20,8 @@ const PATIENCE_MOST: f64 = 256.0;
 /// Decides when LPs move, and where to.
 #[derive(Debug)]
 pub(crate) struct Balancer {
+    /// The busiest worker may have this number of times the mean to do.
+    even_to: f64,
     /// What a move takes, in seconds.
     handover: f64,
     /// Looks in a row that found the load uneven.
@@ -32,7 +34,7 @@ pub(crate) struct Balancer {
 
 impl Default for Balancer {
     fn default() -> Self {
-        Self { handover: 0.0, uneven: 0, moved_at: 0.0, patience: 1.0, told: Told::default() }
+        Self::beyond(UNEVEN)
     }
 }
 
@@ -77,6 +79,13 @@ impl Told {
 }
 
 impl Balancer {
+    /// For a run in which the busiest worker may have this number of times the mean to do.
+    pub(crate) fn beyond(even_to: f64) -> Self {
+        debug_assert!(even_to >= 1.0, "no worker can have less than the mean to do, and most");
+        let told = Told::default();
+        Self { even_to, handover: 0.0, uneven: 0, moved_at: 0.0, patience: 1.0, told }
+    }
+
     pub(crate) const fn told(&self) -> Told {
         self.told
     }
@@ -100,7 +109,7 @@ impl Balancer {
         self.told.after = unevenness;
         self.told.sum += unevenness;
         self.told.looks += 1;
-        self.uneven = if unevenness > UNEVEN + noise { self.uneven + 1 } else { 0 };
+        self.uneven = if unevenness > self.even_to + noise { self.uneven + 1 } else { 0 };
         let period = PERIOD_LEAST.max(PERIOD_HANDOVERS * self.handover) * self.patience;
         self.uneven >= LOOKS && time - self.moved_at > period
     }

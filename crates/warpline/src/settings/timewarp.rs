@@ -30,7 +30,8 @@ pub struct TimeWarp {
     pub placement: Placement,
     /// Several ranks: how many bytes of messages to one worker are sent together.
     pub aggregation: Aggregation,
-    /// Whether LPs move to other workers while the run goes on. On several ranks they cannot.
+    /// Whether LPs move to other workers while the run goes on. On several ranks they stay, however
+    /// uneven their loads are.
     pub balance: Balance,
     /// Whether workers are bound to cores, where there are enough of them. They let go of a core
     /// that another program wants, too.
@@ -62,7 +63,7 @@ impl Default for TimeWarp {
             workers: 2,
             placement: Placement::default(),
             aggregation: Aggregation::default(),
-            balance: Balance::Off,
+            balance: Balance::default(),
             pin: true,
             numa: Numa::default(),
             pending: PendingKind::default(),
@@ -82,8 +83,8 @@ impl TimeWarp {
     pub(crate) fn validate(&self, ranks: usize) -> Result<(), ConfigError> {
         self.balance.validate()?;
         let balance = |ok, allowed| ConfigError::check(ok, "balance", self.balance, allowed);
-        let ok = ranks == 1 || self.balance == Balance::Off;
-        balance(ok, "off with Time Warp on several ranks")?;
+        let ok = ranks == 1 || !matches!(self.balance, Balance::Randomly(_));
+        balance(ok, "on or off with Time Warp on several ranks")?;
         self.numa.validate()?;
         self.validate_pair_sizes()?;
         from_one("batch", self.batch, BATCH_MAX)?;
@@ -112,13 +113,13 @@ impl TimeWarp {
 
     /// Whether LPs move. Workers that take turns share their load already, and what is measured
     /// would keep such a run from repeating itself.
-    pub(crate) fn moves_lps(&self) -> bool {
+    pub(crate) fn moves_lps(&self, ranks: usize) -> bool {
         let moves = match self.balance {
             Balance::Off => false,
             Balance::On => !self.instrumentation.in_turn,
             Balance::Randomly(_) => true,
         };
-        moves && self.workers > 1
+        moves && self.workers > 1 && ranks == 1
     }
 
     /// Whether the only worker of the only rank works as the sequential engine does. It does not if

@@ -61,7 +61,7 @@ use warpline_core::Model;
 use warpline_memory::Residency;
 
 use crate::{
-    Details, EngineKind, Report, RunError, Speculative, Totals,
+    Details, EngineKind, Report, RunError, Sequential, Speculative, Totals,
     cut::{Cut, Leg},
     event::{Boxed, Buffer, Event as PlainEvent, INLINE_BYTES_MAX, Inline, Message},
     handling::Lp,
@@ -73,6 +73,7 @@ use crate::{
         station::{self, Station},
         threads,
     },
+    sequential,
     settings::Settings,
     watch::Watch,
 };
@@ -136,11 +137,16 @@ impl<M: Model, B: Buffer<Message<M>> + Send> Carrier<M, B> for Alone<'_, M> {
         watch: &mut Watch<'_>,
     ) -> Result<Leg<M, PlainEvent<B>>, Failure> {
         let Task { candidate: Candidate { engine, workers }, number, .. } = task;
-        debug_assert_eq!(engine, EngineKind::Speculative, "A16: a candidate is named so");
         let Task { placement, pin, cut, loads, .. } = task;
         let settings = self.settings;
-        let engine = Speculative { workers, placement, pin, ..settings.engine.clone() };
         let &Run { model, ranks, started, .. } = self.run;
+        if engine == EngineKind::Sequential {
+            let settings = &settings.with(Sequential::default());
+            return sequential::leg(model, settings, watch, started, cut)
+                .map_err(run::failed_at_start);
+        }
+        debug_assert_eq!(engine, EngineKind::Speculative, "A16: a candidate is named so");
+        let engine = Speculative { workers, placement, pin, ..settings.engine.clone() };
         let beginning = Beginning { cut, width: self.widths.take(number), loads };
         let (leg, width) =
             self::leg(model, &settings.with(engine), ranks, watch, started, beginning)?;

@@ -104,7 +104,7 @@ impl<M: Model> Shared<M> {
             barrier: AtomicU64::new(barrier),
             io: IoStage::new(workers, ranks, wires.as_ref().map(|wires| wires.message)),
             memory: LpMemory::new(&settings.engine, lps),
-            moves: settings.engine.moves_lps().then(|| SharedMoves::new(workers)),
+            moves: settings.engine.moves_lps(ranks.count()).then(|| SharedMoves::new(workers)),
             failure: FirstFailure::default(),
             stop: AtomicBool::new(false),
             timeline: None,

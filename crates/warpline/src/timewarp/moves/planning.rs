@@ -16,6 +16,10 @@ use crate::{
     settings::Balance,
 };
 
+/// The busiest worker may have this number of times the mean to do: more than with windows, because
+/// LPs that have moved lie scattered in memory, and a worker that waits is behind no barrier.
+const EVEN_TO: f64 = 1.2;
+
 /// Decides which LPs move.
 #[derive(Debug)]
 pub(super) struct Planner {
@@ -104,7 +108,7 @@ impl Planner {
             balance,
             dice: Stream::for_lp(seed, LpId::new(0)),
             next: 0,
-            balancer: Balancer::default(),
+            balancer: Balancer::beyond(EVEN_TO),
             stage: Stage::Begins,
             since: 0.0,
             seen: Vec::new(),
@@ -284,7 +288,7 @@ mod tests {
             let load = |(lp, load): (usize, &f64)| if lp < part { busy * load } else { *load };
             let loads: Vec<_> = loads.iter().enumerate().map(load).collect();
             let (batches, busiest) = play(&loads, workers, 400);
-            prop_assert!(busiest < 1.15 && batches.len() <= 2, "{}, {:?}", busiest, batches);
+            prop_assert!(busiest < 1.25 && batches.len() <= 2, "{}, {:?}", busiest, batches);
         }
     }
 
