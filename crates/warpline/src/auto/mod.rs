@@ -9,7 +9,6 @@ mod simulated;
 use std::time::Instant;
 
 use warpline_core::Model;
-use warpline_memory::running_threads;
 use warpline_net::Aggregation;
 
 use crate::{
@@ -55,10 +54,7 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let candidates = || {
         let (lookahead, lps) = (model.lookahead(), model.lp_count());
-        let cores = ranks.cores();
-        // This thread runs, too.
-        let others = running_threads().unwrap_or(cores).saturating_sub(1);
-        let cores = (cores, cores.saturating_sub(others));
+        let cores = (ranks.cores(), ranks.idle_cores());
         Candidate::all(settings.engine.workers, cores, lps, lookahead, settings.end)
     };
     let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };

@@ -146,6 +146,13 @@ impl Choice {
         Self { prefers_first: true, ..Self::new(candidates) }
     }
 
+    /// Lets a candidate begin the run, and not the first one.
+    pub(crate) fn begin_with(&mut self, candidate: usize) {
+        debug_assert_eq!(self.committed, 0, "the run has begun");
+        self.promote(candidate, 0.0);
+        self.next = candidate;
+    }
+
     /// The last known rate of a candidate, in events per second.
     pub(crate) fn rate(&self, candidate: usize) -> Option<f64> {
         self.known[candidate].rate

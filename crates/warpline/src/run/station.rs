@@ -7,7 +7,9 @@
 
 use std::num::NonZero;
 
-use warpline_memory::{Binding, Home, PlatformRoute, Residency, Topology, bind_worker};
+use warpline_memory::{
+    Binding, Home, PlatformRoute, Residency, Topology, bind_worker, running_threads,
+};
 
 use super::{ranks::Ranks, threads};
 use crate::{
@@ -27,6 +29,14 @@ impl Ranks<'_> {
     /// The cores that this rank may keep busy, at least one.
     pub(crate) fn cores(&self) -> usize {
         (threads::cores() / self.in_process).max(1)
+    }
+
+    /// How many of these cores no thread uses at this moment, apart from the calling one: a guess, for
+    /// how a run begins. All of them, where nobody can tell.
+    pub(crate) fn idle_cores(&self) -> usize {
+        let running = if self.in_process == 1 { running_threads() } else { None };
+        let others = running.map_or(0, |running| running.saturating_sub(1));
+        self.cores().saturating_sub(others)
     }
 
     /// How many of these workers work on each rank, and where their LPs are: not all, if they are a

@@ -27,11 +27,15 @@ pub(super) struct Manning {
     committed: Vec<u64>,
     now: usize,
     before: u64,
+    /// The candidate that is to begin, where other programs have cores.
+    begins_with: Option<usize>,
 }
 
 impl Manning {
     /// For a run with these settings and at most this number of threads, if the number may change.
-    pub(super) fn new(settings: &Settings<TimeWarp>, threads: usize) -> Option<Self> {
+    /// `idle` of them may have a core of their own now; a run that begins on all of them beside
+    /// other programs may be over before it shows that fewer are faster.
+    pub(super) fn new(settings: &Settings<TimeWarp>, threads: usize, idle: usize) -> Option<Self> {
         let &TimeWarp { balance, ref instrumentation, .. } = &settings.engine;
         if threads == 1 || balance == Balance::Off || instrumentation.in_turn {
             return None;
@@ -44,7 +48,9 @@ impl Manning {
             Balance::On | Balance::Off => None,
         };
         let (now, committed) = (choice.begin_leg(), vec![0; candidates.len()]);
-        Some(Self { candidates, choice, at_random, committed, now, before: 0 })
+        let fits = candidates.iter().position(|one| one.workers <= idle.max(1));
+        let begins_with = fits.filter(|&number| number > 0);
+        Some(Self { candidates, choice, at_random, committed, now, before: 0, begins_with })
     }
 
     /// Looks how far the run is. Says how many threads are to work from now on, if that changes.
@@ -53,7 +59,9 @@ impl Manning {
             let most = self.candidates[0].workers as u64;
             return dice.chance(*share).then(|| 1 + dice.below(most) as usize);
         }
-        if !self.choice.look(progress) {
+        if let Some(number) = self.begins_with.take() {
+            self.choice.begin_with(number);
+        } else if !self.choice.look(progress) {
             return None;
         }
         self.committed[self.now] += progress.committed_events - self.before;
@@ -110,7 +118,7 @@ mod tests {
     /// per second then, otherwise 10 million, and one 6 million. Returns the share of the time in
     /// which the faster number of threads worked.
     fn play(disturbed: f64) -> f64 {
-        let mut manning = Manning::new(&settings(Balance::On, false), 2).expect("two workers");
+        let mut manning = Manning::new(&settings(Balance::On, false), 2, 2).expect("two workers");
         let (mut threads, mut committed, mut right) = (2, 0.0, 0_u32);
         let steps: u32 = 40_000;
         for step in 1..=steps {
@@ -147,7 +155,33 @@ mod tests {
     /// One worker, a balance that is off, and workers that take turns have nothing to choose.
     #[test]
     fn there_may_be_nothing_to_choose() {
-        assert!(Manning::new(&settings(Balance::Off, false), 2).is_none());
-        assert!(Manning::new(&settings(Balance::On, true), 2).is_none());
+        assert!(Manning::new(&settings(Balance::Off, false), 2, 2).is_none());
+        assert!(Manning::new(&settings(Balance::On, true), 2, 2).is_none());
+    }
+
+    /// Beside other programs a run begins on as many threads as there are idle cores, and on one at
+    /// least; when the cores are idle again, all threads work.
+    #[test]
+    fn a_run_begins_on_idle_cores() {
+        let progress = |committed_events, milliseconds| Progress {
+            virtual_time: VirtualTime::new(1.0 + 0.01 * milliseconds as f64).expect("a time"),
+            end: VirtualTime::new(1e3).expect("a time"),
+            committed_events,
+            processed_events: committed_events,
+            wall: Duration::from_millis(milliseconds),
+        };
+        for idle in [0, 1] {
+            let mut manning = Manning::new(&settings(Balance::On, false), 2, idle).expect("two");
+            assert_eq!(manning.look(&progress(0, 1)), Some(1), "{idle} idle cores");
+            let rates = [0, 6_000, 10_000];
+            let (mut threads, mut committed) = (1, 0);
+            for time in 2..20_000 {
+                committed += rates[threads];
+                threads = manning.look(&progress(committed, time)).unwrap_or(threads);
+            }
+            assert_eq!(threads, 2, "{idle} idle cores");
+        }
+        let mut manning = Manning::new(&settings(Balance::On, false), 2, 2).expect("two");
+        assert_eq!(manning.look(&progress(0, 1)), None);
     }
 }

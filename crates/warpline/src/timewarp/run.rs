@@ -144,6 +144,7 @@ fn work_at_once<M: Model>(
 ) -> AllResults<M::Lp> {
     let threads = shared.workers().min(ranks.cores());
     let crew = Crew::new(shared.workers(), threads);
+    let idle = ranks.idle_cores();
     let work = |me, watch: &mut Watch<'_>| {
         // A bug of the engine must not leave the others waiting for this thread.
         let alarm = Alarm::new(|| sound_alarm(shared, &crew, me));
@@ -155,7 +156,7 @@ fn work_at_once<M: Model>(
             (worker, Seat::new(&mut station, || Worker::new(model, shared, worker, ranks)))
         };
         let workers = crew.first_of(me).map(make).collect();
-        let manning = Manning::new(&shared.settings, threads).filter(|_| me == 0);
+        let manning = Manning::new(&shared.settings, threads, idle).filter(|_| me == 0);
         let observer = Observer::new(shared, watch, started, manning, threads);
         let thread = Thread { crew: &crew, me, observer, results: Vec::new(), memory: None };
         let done = thread.work(workers, station);
