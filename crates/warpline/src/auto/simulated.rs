@@ -13,6 +13,8 @@
 //! - `LadderQueue::drain_into` leaves out the late events, the calendar, or the top: "CUT-A: lost
 //!   or doubled".
 //! - `Cut::divide` gives LPs to the next worker: "REGRID-B".
+//! - `Cut::divide` or `Cut::unite` leaves out where logs have ended, `Legs::run` forgets it after a
+//!   leg without logs, or `Worker::start` begins its log at 1: "UNDO-A", "UNDO-C".
 //! - `Sequential::resume` begins to count anew: "attempt to subtract with overflow".
 //! - `sequential::leg` shows the monitor no board: "another leg than sequential".
 //! - `Legs::run` begins another leg although nothing is left: another "time of the last event".

@@ -94,6 +94,12 @@ pub(super) fn annihilate_in<B>(
     before - antis.len()
 }
 
+/// The time of the first event before the end, as bits that compare as times do; all ones for none.
+pub(super) fn first_time<'e, B: 'e>(events: impl Iterator<Item = &'e Event<B>>, end: f64) -> u64 {
+    let times = events.map(|event| event.key.time_value());
+    times.filter(|&time| time < end).map(f64::to_bits).min().unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use warpline_core::VirtualTime;

@@ -23,7 +23,7 @@ use std::{
 use warpline_core::{Model, VirtualTime};
 
 use super::{
-    event::{Event, Parity, annihilate},
+    event::{Event, Parity, annihilate, first_time},
     grid::{Grid, NEVER},
     sending::Opened,
     stretch::{Stretch, Until},
@@ -487,14 +487,11 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         self.newest = self.oldest - 1;
         self.sender.oldest = Parity::of(self.oldest);
         self.is_idle = false;
+        // No longer what it held before: that was the reason, perhaps.
+        self.held = self.sender.calendar.len() + pending.len() as u64;
+        shared.words.publish_held(self.sender.me, self.held);
         shared.words.publish(self.sender.me, Word::active(self.oldest));
         pending.into_iter().for_each(|event| self.sender.insert(event));
         self.epoch += 1;
     }
-}
-
-/// The time of the first event before the end, as bits that compare as times do; all ones for none.
-fn first_time<'e, B: 'e>(events: impl Iterator<Item = &'e Event<B>>, end: f64) -> u64 {
-    let times = events.map(|event| event.key.time_value());
-    times.filter(|&time| time < end).map(f64::to_bits).min().unwrap_or(u64::MAX)
 }

@@ -330,6 +330,11 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
             self.self_sent.is_empty() && self.collected.is_empty(),
             "REGRID-A: an LP was left in the middle of its events"
         );
+        debug_assert_eq!(
+            self.undo_log.front(),
+            self.undo_log.back(),
+            "REGRID-A: a window is over, and can be undone"
+        );
         (self.grid, self.sent, self.received) = (grid, [0; 2], [0; 2]);
         self.set_border(first);
         let (shared, own) = (self.shared, self.own);

@@ -23,7 +23,16 @@
 //! - `handle_late` lets an LP go on that has stopped: an assertion in a handler.
 //! - `handle_first` takes the LP's state from after the next window: "REGRID-B".
 //! - `roll_back` leaves the next window as it is: "REGRID-B".
-//! - `redo_next` keeps the old copy of the LP: "REGRID-B".
+//! - `redo_next` does not save the LP anew: "UNDO: an old value is restored twice", another digest.
+//! - `roll_back` calls `replay_old_next` after it has replayed the older window: "SPEC-C".
+//! - `replay_old_next` does not enter the next window, or does not come back: "SPEC-C".
+//! - `Record::rewind` keeps its point: "UNDO: an old value is restored twice".
+//! - `Record::restore` leaves the core: "SPEC-C".
+//! - `Window::touch` notes where the log begins after it has saved the LP: "UNDO-A".
+//! - `Window::resume` resumes at 0, so that nothing is saved: other states.
+//! - `Window::restore` or `Window::undo` leaves states that are saved by field: "REGRID-B".
+//! - `commit` drops the log of the next window, too: "UNDO-A".
+//! - `undo_windows` keeps the log: "REGRID-A".
 //! - `replay_old` takes back executions once, not twice: "REGRID-B".
 //! - `replay` leaves the outputs of the first execution: another log.
 //! - `is_same` forgets the content: another digest.
@@ -97,6 +106,7 @@
 //! - `Window::forget` leaves the LP in the list of those that have stopped: one regrid more.
 //! - `write_outputs` does not look for a failure: the other places do.
 //! - `take_outputs` takes those of one window more: no worker has committed it yet.
+//! - `Window::resume` does nothing: LPs save more often than need be.
 //! - `announce` does not restore the window that sends count for: each tile and each late event set
 //!   it.
 //!

@@ -53,8 +53,8 @@ pub(super) struct Worker<'a, M: Model, B> {
     /// Whether the last regrid has given up what an LP has done; only then there may be pending
     /// events that were sent in vain.
     pub(super) has_given_up: bool,
-    /// Events that it held at its last commit.
-    held: u64,
+    /// Events that it held at its last commit or regrid.
+    pub(super) held: u64,
     /// How often all were undone; see [`regrid`](super::regrid).
     pub(super) epoch: u64,
     /// How often all workers have met at the barrier of regrids.
