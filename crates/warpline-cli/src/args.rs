@@ -144,6 +144,7 @@ impl CommonArgs {
         match self.kind() {
             EngineKind::Sequential
             | EngineKind::ReverseCheck
+            | EngineKind::SavingCheck
             | EngineKind::Profile
             | EngineKind::Intervals => 1,
             // Runs that go on at one time use cores better than the workers of one run do.

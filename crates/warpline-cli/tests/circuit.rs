@@ -53,6 +53,17 @@ fn a_report_has_its_figures() {
     assert_ne!(other["digest"], report["digest"], "another seed draws other vectors");
 }
 
+/// The other models are checked in `warpline-models/tests/golden.rs`.
+#[test]
+fn what_a_transistor_changes_is_saved() {
+    let at = tempdir().expect("a directory");
+    let line = "run circuit --generate adder:3 --vectors 2";
+    let report = json(at.path(), &format!("{line} --engine saving-check --verify"));
+    assert_eq!(report["engine"], "saving-check");
+    assert_eq!(report["digest"], json(at.path(), line)["digest"]);
+    assert_eq!(report["verified"], true);
+}
+
 #[test]
 fn a_deck_is_run_measured_and_written() {
     let at = tempdir().expect("a directory");

@@ -82,8 +82,27 @@ pub enum Fault {
     /// difference between the state before the event and the state after its reversal.
     NotReversed(Box<Discrepancy>),
     /// A handler that does not repeat what it did when it handles the same event again, found by
-    /// the reverse check.
+    /// the reverse check or the check of saving.
     NotRepeated(Box<Discrepancy>),
+    /// A state that differs from a copy that was just made of it, found by the check of saving.
+    NotCopied(Box<Discrepancy>),
+    /// A state that is not as it was after its last events have been undone by what was saved of
+    /// it, found by the check of saving.
+    NotRestored {
+        /// How many events were undone.
+        events: usize,
+        /// The first difference between the state before them and after the undo.
+        found: Box<Discrepancy>,
+    },
+    /// Tracked fields that have lost what they wrote to the undo log, found by the check of saving.
+    NotUndone {
+        /// How many events were undone.
+        events: usize,
+        /// How often tracked fields were written in them, as the undo log has it.
+        written: usize,
+        /// How many of these writes the fields have undone.
+        undone: usize,
+    },
 }
 
 /// The first difference between two states or executions that should be equal.
@@ -134,8 +153,24 @@ impl Fault {
             }
             Self::NotRepeated(_) => {
                 "let the handler depend only on the model, the message, the state and its random \
-                 stream; and let `Debug` show the whole state, because the reverse check compares \
-                 what it shows"
+                 stream; and let `Debug` show the whole state, because the check compares what it \
+                 shows"
+            }
+            Self::NotCopied(_) => {
+                "let `clone` and `clone_from` copy all that a handler changes, or derive `State`, \
+                 which writes them; and let `Debug` show no addresses and nothing of an order that \
+                 a copy does not keep"
+            }
+            Self::NotRestored { .. } => {
+                "let the state own all that a handler changes, because what it shares (`Rc`, \
+                 `Arc`, a static) is not saved; if fields save what they change, a field that \
+                 changes is tracked or plain and not `#[state(fixed)]`, and no tracked field is \
+                 replaced or swapped"
+            }
+            Self::NotUndone { .. } => {
+                "change tracked fields by their methods, and never replace, take or swap them \
+                 (`clear` empties one); in a `State` that is written by hand, let `undo_to` call \
+                 that of each tracked field"
             }
         }
     }
@@ -193,8 +228,32 @@ impl fmt::Display for Fault {
                      the first time, and {second} the second time"
                 )
             }
+            Self::NotCopied(discrepancy) => {
+                let Discrepancy { what, first, second } = &**discrepancy;
+                write!(f, "is not the same in a copy: {what} is {first}, and {second} in the copy")
+            }
+            Self::NotRestored { events, found } => {
+                let Discrepancy { what, first, second } = &**found;
+                write!(
+                    f,
+                    "is not restored when {} undone: {what} was {first} before, and is {second} \
+                     after",
+                    last(*events)
+                )
+            }
+            Self::NotUndone { events, written, undone } => write!(
+                f,
+                "loses what its tracked fields have saved: of {written} writes, {undone} were \
+                 undone when {} undone",
+                last(*events)
+            ),
         }
     }
+}
+
+/// An LP's last events, as the subject of a sentence.
+fn last(events: usize) -> String {
+    if events == 1 { "its event is".to_owned() } else { format!("its last {events} events are") }
 }
 
 /// Where a fault happened.

@@ -6,7 +6,8 @@
 use std::fmt::Write;
 
 use warpline::{
-    AnyModel, Sequential, Simulation, Speculative, digest::CommitDigest, pending::PendingKind,
+    AnyModel, SavingCheck, Sequential, Simulation, Speculative, digest::CommitDigest,
+    pending::PendingKind,
 };
 use warpline_models::{
     catalog::ModelParams,
@@ -226,6 +227,17 @@ fn every_model_commits_what_it_always_has() {
          digest is intended, put the new digests into the table of this file, and say in the \
          change log that results differ from here on. Otherwise it is a mistake: repair it."
     );
+}
+
+/// Each event is undone by what was saved of the state, and handled again.
+#[test]
+fn every_model_saves_what_it_changes() {
+    for Golden { name, model, seed, end, digest: golden } in goldens() {
+        let model = model.model().expect("valid parameters");
+        let report = Simulation::new(model).seed(seed).end(end).engine(SavingCheck).run();
+        let report = report.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(report.digest.to_string(), golden, "{name}");
+    }
 }
 
 #[test]

@@ -26,6 +26,7 @@ RUNS = [
     {"engine": "timewarp", "workers": 3},
     {"engine": "timewarp", "workers": 3, "saving": "reverse"},
     {"engine": "reverse-check"},
+    {"engine": "saving-check"},
     {"engine": "timewarp", "workers": 2, "ranks": 2},
     {"engine": "conservative", "workers": 2, "ranks": 2},
     {"engine": "auto", "workers": 2},

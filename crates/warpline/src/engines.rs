@@ -8,8 +8,8 @@ use warpline_core::Model;
 
 use crate::{
     Auto, ConfigError, Conservative, Engine, EngineKind, Intervals, Profile, Report, ReverseCheck,
-    RunError, Sequential, Speculative, TimeWarp, auto, conservative, run::Ranks, sequential,
-    settings::Settings, speculative, timewarp, watch::Watch,
+    RunError, SavingCheck, Sequential, Speculative, TimeWarp, auto, conservative, run::Ranks,
+    sequential, settings::Settings, speculative, timewarp, watch::Watch,
 };
 
 /// A run that is to be made: the engine and the settings, the watch, and the other ranks.
@@ -65,7 +65,7 @@ pub trait Engines: 'static {
 
 /// All engines.
 pub(crate) type All = (
-    (Sequential, (ReverseCheck, (Profile, Intervals))),
+    (Sequential, ((ReverseCheck, SavingCheck), (Profile, Intervals))),
     (Conservative, (TimeWarp, (Speculative, Auto))),
 );
 
@@ -122,7 +122,11 @@ engine!(Sequential, |model, settings, watch, ranks| {
 }, counts by sequential::count);
 engine!(ReverseCheck, |model, settings, watch, ranks| {
     refuse_other_ranks(EngineKind::ReverseCheck, ranks)?;
-    sequential::check(model, settings, watch).map(Some)
+    sequential::check_reversal(model, settings, watch).map(Some)
+});
+engine!(SavingCheck, |model, settings, watch, ranks| {
+    refuse_other_ranks(EngineKind::SavingCheck, ranks)?;
+    sequential::check_saving(model, settings, watch).map(Some)
 });
 engine!(Profile, |model, settings, watch, ranks| {
     refuse_other_ranks(EngineKind::Profile, ranks)?;

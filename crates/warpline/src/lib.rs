@@ -30,6 +30,7 @@ struct Readme;
 
 pub mod any_model;
 mod auto;
+mod checks;
 mod conservative;
 mod crowd;
 mod cut;
@@ -51,7 +52,6 @@ mod profile;
 mod remote_event;
 pub mod replication;
 pub mod report;
-mod reverse_check;
 mod run;
 mod scheduling;
 mod sequential;
@@ -71,8 +71,8 @@ pub use any_model::{AnyModel, Only, Runnable};
 pub use error::{ConfigError, RunError};
 pub use report::{Figure, HeapMemory, Report, Results};
 pub use settings::{
-    Auto, Balance, Conservative, Engine, Intervals, Profile, ReverseCheck, Sequential, Speculative,
-    TimeWarp, Width,
+    Auto, Balance, Conservative, Engine, Intervals, Profile, ReverseCheck, SavingCheck, Sequential,
+    Speculative, TimeWarp, Width,
 };
 pub use simulation::Simulation;
 pub use warpline_core::{

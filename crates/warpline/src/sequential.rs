@@ -18,15 +18,14 @@ use warpline_core::{
 
 use crate::{
     ConfigError, Details, EngineKind, HeapMemory, PendingKind, Progress, Report, RunError, Totals,
+    checks::Arrival,
     cut::{Cut, Leg},
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
     handling::{self, Admission, Cause, Core, CutOff, Halt, Handling, Lp},
     monitor::{self, Activity, Board},
     panics,
     pending::{AnyFamily, PendingFamily, PendingSet, family},
-    profile::Profiler,
-    reverse_check::{self, Arrival},
-    settings::{self, Intervals, Profile, ReverseCheck, Settings},
+    settings::{self, Settings},
     watch::Watch,
 };
 
@@ -35,11 +34,12 @@ mod intervals;
 mod sending;
 mod slices;
 mod trial;
+mod variants;
 
 use execution::{Chosen, Execution, Once};
-use intervals::Cutter;
 use sending::{Heap, Sender};
 pub(crate) use trial::count;
+pub(crate) use variants::{check_reversal, check_saving, in_intervals, profile};
 
 /// What a sequential run reads.
 type OwnSettings = Settings<settings::Sequential>;
@@ -71,40 +71,6 @@ pub(crate) fn run_as<M: Model>(
         }
         _ => execute::<M, AnyFamily, Chosen<M>>(model, settings, watch, Chosen::Once(engine)),
     }
-}
-
-/// Runs `model` from its start to its end, and handles each event forward, back and forward again.
-pub(crate) fn check<M: Model>(
-    model: &M,
-    settings: &Settings<ReverseCheck>,
-    watch: &mut Watch<'_>,
-) -> Result<Report<M::Output>, RunError> {
-    reverse_check::refuse_irreversible(model)?;
-    // The checks take so long that the choice of the pending set does not matter.
-    let settings = settings.with(settings::Sequential { pending: PendingKind::Heap });
-    execute::<M, AnyFamily, Chosen<M>>(model, &settings, watch, Chosen::ThereAndBack)
-}
-
-/// Runs `model` from its start to its end, and finds how fast it could run in parallel.
-pub(crate) fn profile<M: Model>(
-    model: &M,
-    settings: &Settings<Profile>,
-    watch: &mut Watch<'_>,
-) -> Result<Report<M::Output>, RunError> {
-    let profiler = Box::new(Profiler::new(settings.engine));
-    let settings = settings.with(settings::Sequential::default());
-    execute::<M, AnyFamily, Chosen<M>>(model, &settings, watch, Chosen::Profiled(profiler))
-}
-
-/// Runs `model` from its start to its end, and finds the results of equal intervals.
-pub(crate) fn in_intervals<M: Model>(
-    model: &M,
-    settings: &Settings<Intervals>,
-    watch: &mut Watch<'_>,
-) -> Result<Report<M::Output>, RunError> {
-    let cutter = Box::new(Cutter::new(model, settings)?);
-    let settings = settings.with(settings::Sequential::default());
-    execute::<M, AnyFamily, Chosen<M>>(model, &settings, watch, Chosen::Cut(cutter))
 }
 
 /// Runs `model`, and handles its events as `execution` does.

@@ -47,7 +47,8 @@ impl<'a, M: Runnable> Simulation<'a, M> {
     /// Chooses the engine, with its settings: [`Auto`](crate::Auto),
     /// [`Sequential`](crate::Sequential), [`Conservative`](crate::Conservative),
     /// [`Speculative`](crate::Speculative), [`TimeWarp`](crate::TimeWarp),
-    /// [`ReverseCheck`](crate::ReverseCheck), [`Profile`](crate::Profile) or
+    /// [`ReverseCheck`](crate::ReverseCheck), [`SavingCheck`](crate::SavingCheck),
+    /// [`Profile`](crate::Profile) or
     /// [`Intervals`](crate::Intervals).
     #[must_use]
     pub fn engine(mut self, engine: impl Into<Engine>) -> Self {

@@ -28,16 +28,18 @@ use warpline::{
 
 const SEED: u64 = 3;
 const LPS: u32 = 3;
-const ENGINES: [EngineKind; 4] = [
+const ENGINES: [EngineKind; 5] = [
     EngineKind::Sequential,
     EngineKind::ReverseCheck,
+    EngineKind::SavingCheck,
     EngineKind::TimeWarp,
     EngineKind::Speculative,
 ];
 /// For models with a lookahead.
-const ALL_ENGINES: [EngineKind; 5] = [
+const ALL_ENGINES: [EngineKind; 6] = [
     EngineKind::Sequential,
     EngineKind::ReverseCheck,
+    EngineKind::SavingCheck,
     EngineKind::TimeWarp,
     EngineKind::Speculative,
     EngineKind::Conservative,

@@ -228,7 +228,7 @@ fn what_is_not_restored_is_named() {
     assert!(what.starts_with("`history.log"), "{what}");
 }
 
-/// REVERSE-B: a field that `Debug` hides is noticed by what the second execution does.
+/// CHECK-B: a field that `Debug` hides is noticed by what the second execution does.
 #[test]
 fn what_is_different_the_second_time_is_named() {
     for (bug, name, [first, second]) in [
@@ -248,7 +248,7 @@ fn what_is_different_the_second_time_is_named() {
     }
 }
 
-/// REVERSE-A: each send and each I/O event takes effect once, so the results are those of the
+/// CHECK-A: each send and each I/O event takes effect once, so the results are those of the
 /// sequential engine.
 #[test]
 fn commits_what_the_sequential_engine_commits() {

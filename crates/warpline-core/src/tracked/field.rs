@@ -35,13 +35,22 @@ macro_rules! tracked {
             }
         }
 
+        impl<$($of),+> std::fmt::Debug for $name<$($of),+>
+        where
+            $contents: std::fmt::Debug,
+        {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.contents.fmt(f)
+            }
+        }
+
         $crate::tracked::field::tracked_hidden!(
             $name<$($of $(: $bound)*),+>, $contents, $crate::undo::Value::heap_bytes
         );
     };
 }
 
-/// The same for a container that does not show its contents.
+/// The same for a container that does not show its contents, or in another way.
 macro_rules! tracked_hidden {
     ($name:ident<$($of:ident $(: $bound:path)*),+>, $contents:ty, $bytes:expr) => {
         /// A copy has the contents without the entries.
@@ -56,15 +65,6 @@ macro_rules! tracked_hidden {
             fn clone_from(&mut self, source: &Self) {
                 self.last = $crate::UndoLog::NONE;
                 self.contents.clone_from(&source.contents);
-            }
-        }
-
-        impl<$($of),+> std::fmt::Debug for $name<$($of),+>
-        where
-            $contents: std::fmt::Debug,
-        {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                self.contents.fmt(f)
             }
         }
 

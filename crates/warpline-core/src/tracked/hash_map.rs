@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, hash_map::DefaultHasher},
+    fmt::{self, Debug},
     hash::{BuildHasherDefault, Hash},
 };
 
@@ -123,6 +124,16 @@ impl<K: Value + Eq + Hash, V: Value> TrackedHashMap<K, V> {
             let (key, old) = entry.value();
             contents.insert(key, old);
         }
+    }
+}
+
+/// In the order of the keys' texts: equal maps have equal texts, which checks compare.
+impl<K: Debug, V: Debug> Debug for TrackedHashMap<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = |(key, value)| (format!("{key:?}"), (key, value));
+        let mut entries: Vec<_> = self.contents.iter().map(named).collect();
+        entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+        f.debug_map().entries(entries.into_iter().map(|(_, entry)| entry)).finish()
     }
 }
 

@@ -10,7 +10,7 @@ ModelName = Literal[
 """The models that are there."""
 EngineName = Literal[
     "auto", "sequential", "conservative", "timewarp", "speculative", "reverse-check",
-    "profile", "intervals",
+    "saving-check", "profile", "intervals",
 ]
 """The engines."""
 
@@ -50,7 +50,7 @@ class CommonSettings(TypedDict, total=False):
     engine: (
         Literal[
             "auto", "sequential", "conservative", "timewarp", "speculative", "reverse-check",
-            "profile", "intervals",
+            "saving-check", "profile", "intervals",
         ]
         | None
     )

@@ -50,8 +50,8 @@ pub(crate) trait Sink<T> {
     fn set_time_barrier(&mut self, _time: Option<VirtualTime>) {}
 }
 
-/// A sink that holds a limited number of events: the reverse check keeps events back, and asks
-/// whether there would be room for them.
+/// A sink that holds a limited number of events: checks keep events back, and ask whether there
+/// would be room for them.
 pub(crate) trait BoundedSink<T>: Sink<T> {
     /// Whether this many more events may be pending.
     fn has_room_for(&self, events: usize) -> bool;

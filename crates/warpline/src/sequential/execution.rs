@@ -6,10 +6,10 @@ use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model};
 
 use crate::{
     Details, EngineKind,
+    checks::{self, Arrival, SavingChecker},
     event::Message,
     handling::{BoundedSink, Cause, Core, Handling, Lp},
     profile::Profiler,
-    reverse_check::{self, Arrival},
     sequential::intervals::Cutter,
 };
 
@@ -96,6 +96,8 @@ impl<M: Model> Execution<M> for Once {
 pub(super) enum Chosen<M: Model> {
     Once(EngineKind),
     ThereAndBack,
+    /// Undone by what was saved of the state, and handled again.
+    Undone(Box<SavingChecker<M::Lp>>),
     Profiled(Box<Profiler>),
     Counted(Counts),
     Cut(Box<Cutter<M>>),
@@ -129,6 +131,7 @@ impl<M: Model> Execution<M> for Chosen<M> {
         match self {
             Self::Once(engine) => *engine,
             Self::ThereAndBack => EngineKind::ReverseCheck,
+            Self::Undone(_) => EngineKind::SavingCheck,
             Self::Profiled(_) => EngineKind::Profile,
             Self::Counted(_) => EngineKind::Sequential,
             Self::Cut(_) => EngineKind::Intervals,
@@ -138,6 +141,7 @@ impl<M: Model> Execution<M> for Chosen<M> {
     fn prepare(&mut self, lps: usize) {
         match self {
             Self::Profiled(profiler) => profiler.prepare(lps),
+            Self::Undone(checker) => checker.prepare(lps),
             Self::Counted(counts) => counts.by_lp = vec![0; lps],
             Self::Once(_) | Self::ThereAndBack | Self::Cut(_) => {}
         }
@@ -164,6 +168,7 @@ impl<M: Model> Execution<M> for Chosen<M> {
     fn end(&mut self, key: &EventKey, to: LpId, sent: &Range<u64>) {
         match self {
             Self::Profiled(profiler) => profiler.end(key, to, sent),
+            Self::Undone(checker) => checker.end(to),
             Self::Counted(counts) => counts.count(to),
             Self::Once(_) | Self::ThereAndBack | Self::Cut(_) => {}
         }
@@ -204,8 +209,9 @@ impl<M: Model> Execution<M> for Chosen<M> {
                 handle_once(model, &event, lp, sink);
             }
             Self::ThereAndBack if const { M::Lp::REVERSIBLE } => {
-                reverse_check::there_and_back(model, &event, lp, sink);
+                checks::there_and_back(model, &event, lp, sink);
             }
+            Self::Undone(checker) => checker.handle(model, &event, lp, sink),
             Self::ThereAndBack => unreachable!("a model without reverse handlers was refused"),
         }
     }

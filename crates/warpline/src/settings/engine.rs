@@ -23,6 +23,9 @@ names! {
     /// The sequential engine, but every event runs forward, back and forward again: finds the first
     /// LP and field that a reverse handler does not restore.
     ReverseCheck = "reverse-check";
+    /// The sequential engine, but every event is undone by what was saved of the state, and handled
+    /// again: finds the first LP and field that is not as it was.
+    SavingCheck = "saving-check";
     /// The sequential engine, which also finds how fast the model could run in parallel.
     Profile = "profile";
     /// The sequential engine, which also finds the result of each interval of virtual time.
@@ -47,6 +50,8 @@ pub enum Engine {
     Speculative(Speculative),
     /// The check of reverse handlers.
     ReverseCheck(ReverseCheck),
+    /// The check of saving.
+    SavingCheck(SavingCheck),
     /// How fast the model could run in parallel.
     Profile(Profile),
     /// The results of intervals of virtual time.
@@ -65,6 +70,11 @@ pub struct Sequential {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ReverseCheck;
 
+/// The check of saving: copies of states, and fields that save what they change. It is slow: a
+/// short run of a small model finds what there is to find.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SavingCheck;
+
 impl Engine {
     /// Its name.
     #[must_use]
@@ -76,6 +86,7 @@ impl Engine {
             Self::TimeWarp(_) => EngineKind::TimeWarp,
             Self::Speculative(_) => EngineKind::Speculative,
             Self::ReverseCheck(_) => EngineKind::ReverseCheck,
+            Self::SavingCheck(_) => EngineKind::SavingCheck,
             Self::Profile(_) => EngineKind::Profile,
             Self::Intervals(_) => EngineKind::Intervals,
         }
@@ -89,9 +100,11 @@ impl Engine {
             Self::Conservative(engine) => engine.workers,
             Self::TimeWarp(engine) => engine.workers,
             Self::Speculative(engine) => engine.workers,
-            Self::Sequential(_) | Self::ReverseCheck(_) | Self::Profile(_) | Self::Intervals(_) => {
-                1
-            }
+            Self::Sequential(_)
+            | Self::ReverseCheck(_)
+            | Self::SavingCheck(_)
+            | Self::Profile(_)
+            | Self::Intervals(_) => 1,
         }
     }
 
@@ -102,9 +115,11 @@ impl Engine {
             Self::Conservative(engine) => Some(&mut engine.placement),
             Self::TimeWarp(engine) => Some(&mut engine.placement),
             Self::Speculative(engine) => Some(&mut engine.placement),
-            Self::Sequential(_) | Self::ReverseCheck(_) | Self::Profile(_) | Self::Intervals(_) => {
-                None
-            }
+            Self::Sequential(_)
+            | Self::ReverseCheck(_)
+            | Self::SavingCheck(_)
+            | Self::Profile(_)
+            | Self::Intervals(_) => None,
         }
     }
 
@@ -117,8 +132,11 @@ impl Engine {
             Self::Conservative(engine) => engine.pin = false,
             Self::TimeWarp(engine) => engine.pin = false,
             Self::Speculative(engine) => engine.pin = false,
-            Self::Sequential(_) | Self::ReverseCheck(_) | Self::Profile(_) | Self::Intervals(_) => {
-            }
+            Self::Sequential(_)
+            | Self::ReverseCheck(_)
+            | Self::SavingCheck(_)
+            | Self::Profile(_)
+            | Self::Intervals(_) => {}
         }
         self
     }
@@ -140,6 +158,7 @@ impl From<EngineKind> for Engine {
             EngineKind::TimeWarp => TimeWarp::default().into(),
             EngineKind::Speculative => Speculative::default().into(),
             EngineKind::ReverseCheck => ReverseCheck.into(),
+            EngineKind::SavingCheck => SavingCheck.into(),
             EngineKind::Profile => Profile::default().into(),
             EngineKind::Intervals => Intervals::default().into(),
         };
@@ -181,6 +200,12 @@ impl From<Speculative> for Engine {
 impl From<ReverseCheck> for Engine {
     fn from(engine: ReverseCheck) -> Self {
         Self::ReverseCheck(engine)
+    }
+}
+
+impl From<SavingCheck> for Engine {
+    fn from(engine: SavingCheck) -> Self {
+        Self::SavingCheck(engine)
     }
 }
 

@@ -24,7 +24,7 @@ use crate::ConfigError;
 pub use auto::Auto;
 pub use balance::Balance;
 pub use conservative::{Conservative, Synchronization, SynchronizationKind};
-pub use engine::{Engine, EngineKind, ReverseCheck, Sequential};
+pub use engine::{Engine, EngineKind, ReverseCheck, SavingCheck, Sequential};
 pub use intervals::Intervals;
 pub(crate) use parallel::Parallel;
 pub use placement::{MemoryPlacement, Placement, Weights};

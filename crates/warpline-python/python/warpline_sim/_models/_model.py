@@ -30,7 +30,7 @@ from ._records import View, fields_of, filled, record_of, words_of
 
 _Handler = Callable[..., Any]
 #: The engines that handlers in the interpreter run on: it is one thread.
-_IN_INTERPRETER = ("sequential", "reverse-check")
+_IN_INTERPRETER = ("sequential", "reverse-check", "saving-check")
 
 
 class Keywords(OwnSettings, total=False):

@@ -1,7 +1,7 @@
 //! The first difference between two states in their `{:#?}` texts, with the path of fields that
 //! leads to it.
 //!
-//! Used by the reverse check, which knows only that a model's state is `Debug`. The layout is that
+//! Used by checks, which know only that the parts of a state are `Debug`. The layout is that
 //! of derived `Debug`. Where a model's author has written another `Debug`, the path may be wrong,
 //! but the values are still those of the first lines that differ.
 
