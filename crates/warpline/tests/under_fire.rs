@@ -59,7 +59,8 @@ fn time_warp<M: Model>(
     let (batch, gvt_interval) = (4, 64);
     // A worker alone must be able to be wrong, too.
     let instrumentation = Instrumentation::AS_IF_MANY;
-    let defaults = TimeWarp { pool, ..TimeWarp::default() };
+    // Each worker has its thread, whatever other programs do: one that hangs must not hold another.
+    let defaults = TimeWarp { pool, balance: Balance::Off, ..TimeWarp::default() };
     let engine = TimeWarp { workers, batch, gvt_interval, instrumentation, ..defaults };
     simulation(model).engine(engine)
 }

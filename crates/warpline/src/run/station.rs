@@ -31,8 +31,8 @@ impl Ranks<'_> {
         (threads::cores() / self.in_process).max(1)
     }
 
-    /// How many of these cores no thread uses at this moment, apart from the calling one: a guess, for
-    /// how a run begins. All of them, where nobody can tell.
+    /// How many of these cores no thread uses at this moment, apart from the calling one: a guess,
+    /// for how a run begins. All of them, where nobody can tell.
     pub(crate) fn idle_cores(&self) -> usize {
         let running = if self.in_process == 1 { running_threads() } else { None };
         let others = running.map_or(0, |running| running.saturating_sub(1));
