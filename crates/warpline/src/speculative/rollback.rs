@@ -71,6 +71,11 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             if let Some(event) = self.handle_next(parity, local, event) {
                 return self.roll_back(parity, local, event, rest);
             }
+            // If the handler was cut off for lack of memory, a replay of it would tell of sends
+            // that it never made. The rest goes back into the list of late events.
+            if self.is_regrid_requested() {
+                return;
+            }
             next = rest.next();
         }
     }

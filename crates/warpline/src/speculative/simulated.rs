@@ -21,6 +21,7 @@
 //! - `handle_late` does not set the window that sends count for: "SPEC-B".
 //! - `handle_late` does not set where that window ends: "SPEC-C".
 //! - `handle_late` lets an LP go on that has stopped: an assertion in a handler.
+//! - `handle_late` goes on although a regrid is requested: "SPEC-C" (16 758).
 //! - `handle_first` takes the LP's state from after the next window: "REGRID-B".
 //! - `roll_back` leaves the next window as it is: "REGRID-B".
 //! - `redo_next` does not save the LP anew: "UNDO: an old value is restored twice", another digest.
@@ -149,6 +150,9 @@ const REGRESSIONS: &[u64] = &[
     // A handler was cut off because there was no memory, and found some in a replay: the replay
     // did not tell what had been sent, and events were doubled.
     1_728,
+    // The same, and the replay was for the next late event of the same LP: sends were canceled that
+    // had never been made.
+    16_758,
 ];
 
 fn settings(dice: &mut Dice, seed: u64) -> Settings<Speculative> {
