@@ -262,3 +262,21 @@ fn messages_have_an_identity() {
     assert!(identity(&packet).is_some());
     assert_eq!(identity(&packet), identity(&packet.clone()));
 }
+
+/// Messages that are longer than any run: what is taken off the busy time for what lies after the
+/// end is far more than what is left of it, and rounding shows. (Red if CUBE-B is asserted without
+/// regard to that.)
+#[test]
+fn messages_may_be_longer_than_the_run() {
+    for seed in 1..20 {
+        let max_length = 1e20;
+        let params = HypercubeParams {
+            dimension: 2,
+            messages: 20,
+            max_length,
+            ..HypercubeParams::default()
+        };
+        let output = run(params, seed, 1.0).output;
+        assert_eq!(output.delivered, 0);
+    }
+}
