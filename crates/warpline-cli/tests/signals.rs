@@ -112,6 +112,11 @@ fn a_second_signal_ends_at_once() {
         await_run(&mut child);
         let output = ended(child, |child| send("INT", child));
         assert_eq!(output.status.code(), Some(130), "{engine}");
-        assert!(output.stdout.is_empty(), "{engine}: there was nothing to report yet");
+        // No event ends. But the first signal may come before the first event: then that one has
+        // ended the run, with a report of no events.
+        if !output.stdout.is_empty() {
+            let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+            assert_eq!(report["committed_events"], 0, "{engine}: an event has ended");
+        }
     }
 }
