@@ -16,7 +16,7 @@ use crate::{
     conservative,
     cut::Leg,
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
-    legs::{self, Candidate, Carrier, Task},
+    legs::{self, Candidate, Carrier, Chooser, Task},
     run::{self, Failure, Ranks, Run},
     sequential,
     settings::{Balance, Numa, Settings, Synchronization},
@@ -58,7 +58,8 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
         Candidate::all(settings.engine.workers, cores, lps, lookahead, settings.end)
     };
     let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };
-    legs::carry_out::<M, B>(&run, candidates, settings.engine.balance, &mut engines, watch)
+    let balance = settings.engine.balance;
+    legs::carry_out::<M, B>(&run, Chooser::Trials, candidates, balance, &mut engines, watch)
 }
 
 /// Carries out legs on the sequential, the conservative and the speculative engine.

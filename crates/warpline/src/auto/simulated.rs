@@ -29,7 +29,7 @@ use warpline_core::{LpId, Stream};
 use super::*;
 use crate::{
     Placement,
-    legs::{Deciding, Legs},
+    legs::{Chooser, Deciding, Legs},
     monitor::Monitor,
     run::Outcome,
     simulated::{
@@ -80,7 +80,8 @@ fn run<B: Buffer<Note> + Send>(
     let ranks = Ranks::alone();
     let run =
         Run { model: toy, settings: settings.parallel(), ranks: &ranks, started: Instant::now() };
-    let deciding = Mutex::new(Deciding::on(&candidates, settings.engine.balance, 1));
+    let deciding =
+        Mutex::new(Deciding::on(&candidates, Chooser::Trials, settings.engine.balance, 1));
     let legs = Legs::new(&run, &candidates, &deciding);
     let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };
     let (stopped, begun) = (AtomicBool::new(false), AtomicU64::new(0));

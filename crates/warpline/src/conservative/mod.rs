@@ -30,7 +30,7 @@ use crate::{
     Conservative, EngineKind, Report, RunError, SynchronizationKind, crowd,
     cut::Leg,
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message, heap_bytes},
-    legs::{self, Candidate, Carrier, Task},
+    legs::{self, Candidate, Carrier, Chooser, Task},
     panics,
     run::{self, Failure, Ranks, Run},
     settings::Settings,
@@ -95,7 +95,7 @@ fn run_with<M: Model, B: Buffer<Message<M>> + Send>(
     let Conservative { workers, balance, .. } = settings.engine;
     let candidates = || Candidate::of(EngineKind::Conservative, workers, ranks.cores(), balance);
     let mut alone = Alone { run: &run, settings };
-    legs::carry_out::<M, B>(&run, candidates, balance, &mut alone, watch)
+    legs::carry_out::<M, B>(&run, Chooser::User, candidates, balance, &mut alone, watch)
 }
 
 /// The engine with as many workers on each rank as can work, where the number does not change.

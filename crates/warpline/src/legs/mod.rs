@@ -22,8 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warpline_core::{LpId, Model, VirtualTime};
 
 use crate::{
-    ConfigError, Details, EngineKind, HeapMemory, Placement, Report, RunError, Totals, WorkerLimit,
-    crowd,
+    ConfigError, Details, HeapMemory, Placement, Report, RunError, Totals, WorkerLimit, crowd,
     cut::{Cut, Leg},
     event::Event,
     load_sharing::{LoadSharing, Loads},
@@ -58,8 +57,18 @@ pub(crate) struct Task<M: Model, B> {
     pub(crate) loads: Option<Arc<Loads>>,
 }
 
+/// Who has chosen the engine of the first candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chooser {
+    /// The user named it: another candidate has to be much faster.
+    User,
+    /// Nobody; what trials show decides.
+    Trials,
+}
+
 /// What decides how long legs are, and what they run on.
 pub(crate) struct Deciding {
+    chooser: Chooser,
     pub(crate) choice: Choice,
     pub(crate) sharing: LoadSharing,
     /// The workers of each candidate, and the user's limit.
@@ -68,18 +77,22 @@ pub(crate) struct Deciding {
 }
 
 impl Deciding {
-    /// For a run on these candidates. If the user has named the engine, the first one is what they
-    /// named.
-    pub(crate) fn on(candidates: &[Candidate], balance: Balance, seed: u64) -> Self {
+    /// For a run on these candidates.
+    pub(crate) fn on(
+        candidates: &[Candidate],
+        chooser: Chooser,
+        balance: Balance,
+        seed: u64,
+    ) -> Self {
         let count = candidates.len();
         assert!(count > 0, "nothing can run the model");
-        let choice = if is_named(candidates) {
-            Choice::preferring_the_first(count)
-        } else {
-            Choice::new(count)
+        let choice = match chooser {
+            Chooser::User => Choice::preferring_the_first(count),
+            Chooser::Trials => Choice::new(count),
         };
         let workers = candidates.iter().map(|candidate| candidate.workers).collect();
-        Self { choice, sharing: LoadSharing::new(balance, seed), workers, limit: None }
+        let sharing = LoadSharing::new(balance, seed);
+        Self { chooser, choice, sharing, workers, limit: None }
     }
 
     /// Whether the leg is over.
@@ -98,6 +111,7 @@ impl Deciding {
 /// Carries out a run on this rank alone, from its start to its end.
 pub(crate) fn carry_out<M: Model, B>(
     run: &Run<'_, M>,
+    chooser: Chooser,
     candidates: impl FnOnce() -> Vec<Candidate>,
     balance: Balance,
     carrier: &mut dyn Carrier<M, B>,
@@ -109,7 +123,7 @@ pub(crate) fn carry_out<M: Model, B>(
         Ok(candidates())
     };
     run.carry_out(make, |candidates, _| {
-        let mut deciding = Deciding::on(candidates, balance, run.settings.seed);
+        let mut deciding = Deciding::on(candidates, chooser, balance, run.settings.seed);
         deciding.limit.clone_from(&watch.limit);
         let deciding = Arc::new(Mutex::new(deciding));
         if balance != Balance::Off {
@@ -131,15 +145,6 @@ pub(crate) fn carry_out<M: Model, B>(
         let ids = (0..leg.cut.lps.len()).map(LpId::from_index);
         Outcome::at_end(leg, ids, &run.settings)
     })
-}
-
-/// Whether the user has named an engine: there is no other one but the sequential engine, which
-/// stands in for a single worker.
-fn is_named(candidates: &[Candidate]) -> bool {
-    let first = candidates[0].engine;
-    let is_stand_in = |other: &Candidate| other.engine == EngineKind::Sequential;
-    let all = candidates.iter().all(|other| other.engine == first || is_stand_in(other));
-    all && (first != EngineKind::Sequential || candidates.len() == 1)
 }
 
 fn lock(deciding: &Mutex<Deciding>) -> MutexGuard<'_, Deciding> {
@@ -325,7 +330,7 @@ impl Sums {
     /// chosen, what one of them says of itself is left out.
     fn remark(&self, candidates: &[Candidate], deciding: &Deciding, remarks: &mut Vec<String>) {
         let choice = &deciding.choice;
-        let chose_engines = !is_named(candidates);
+        let chose_engines = deciding.chooser == Chooser::Trials;
         if chose_engines {
             remarks.clear();
         }
@@ -349,5 +354,39 @@ impl Sums {
         let (trials, cost) = (choice.trials(), 100.0 * choice.share_of_trials());
         let plural = if trials == 1 { "" } else { "s" };
         text + &format!("; {trials} trial{plural} took {cost:.1} % of the time")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Whether another candidate is tried within 50 ms of a run of a second.
+    fn tries(chooser: Chooser) -> bool {
+        let candidates = Candidate::all(2, (2, 2), 1000, None, 1e3);
+        let mut deciding = Deciding::on(&candidates, chooser, Balance::On, 1);
+        deciding.choice.begin_leg();
+        (1..200_u64).any(|step| {
+            let wall = Duration::from_micros(250 * step);
+            let committed_events = 2500 * step;
+            deciding.choice.look(&Progress {
+                virtual_time: VirtualTime::new(1e3 * wall.as_secs_f64()).expect("a time"),
+                end: VirtualTime::new(1e3).expect("a time"),
+                committed_events,
+                processed_events: committed_events,
+                wall,
+            })
+        })
+    }
+
+    /// `auto` tries others soon, whichever engine begins; one that the user has named works alone
+    /// for a while. (Red if that is guessed from the candidates: of a model without a lookahead,
+    /// `auto` has the same as the speculative engine.)
+    #[test]
+    fn only_an_engine_that_was_named_is_preferred() {
+        assert!(tries(Chooser::Trials));
+        assert!(!tries(Chooser::User));
     }
 }

@@ -65,7 +65,7 @@ use crate::{
     cut::{Cut, Leg},
     event::{Boxed, Buffer, Event as PlainEvent, INLINE_BYTES_MAX, Inline, Message},
     handling::Lp,
-    legs::{self, Candidate, Carrier, Task},
+    legs::{self, Candidate, Carrier, Chooser, Task},
     load_sharing::Loads,
     monitor::Activity,
     run::{
@@ -120,7 +120,7 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
     let Speculative { workers, balance, .. } = settings.engine;
     let candidates = || Candidate::of(EngineKind::Speculative, workers, ranks.cores(), balance);
     let mut alone = Alone { run: &run, settings, widths: FoundWidths::default() };
-    legs::carry_out::<M, B>(&run, candidates, balance, &mut alone, watch)
+    legs::carry_out::<M, B>(&run, Chooser::User, candidates, balance, &mut alone, watch)
 }
 
 /// Carries out legs on this engine.
