@@ -6,11 +6,8 @@ use std::{
     hash::{BuildHasherDefault, Hash},
 };
 
-use super::field::tracked_hidden;
-use crate::{
-    Context, UndoLog, heap_block,
-    undo::{Entry, Value},
-};
+use super::{entries::entries, field::tracked_hidden};
+use crate::{UndoLog, heap_block, undo::Value};
 
 /// A map by hash, in which an event saves only the entries that it changes.
 ///
@@ -38,10 +35,6 @@ pub struct TrackedHashMap<K, V> {
 
 /// The hash is the same in every run.
 type Table<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
-
-/// There was another value, or none.
-const GIVEN: u64 = 0;
-const ADDED: u64 = 1;
 
 /// What a table takes of the heap, with what its entries own.
 fn bytes_of<K: Value, V: Value>(table: &Table<K, V>) -> usize {
@@ -85,46 +78,6 @@ impl<K: Value + Eq + Hash, V: Value> TrackedHashMap<K, V> {
     pub fn contains_key(&self, key: &K) -> bool {
         self.contents.contains_key(key)
     }
-
-    /// The value of a key, to change it, if there is one. The old one is saved.
-    pub fn write<M>(&mut self, key: &K, cx: &mut impl Context<M>) -> Option<&mut V> {
-        let value = self.contents.get_mut(key)?;
-        if let Some(log) = cx.undo() {
-            self.last = log.push(self.last, GIVEN, 0, &(key.clone(), value.clone()));
-        }
-        Some(value)
-    }
-
-    /// Gives a key a value, and returns the old one.
-    pub fn insert<M>(&mut self, key: K, value: V, cx: &mut impl Context<M>) -> Option<V> {
-        if let Some(log) = cx.undo() {
-            self.last = match self.contents.get(&key) {
-                Some(old) => log.push(self.last, GIVEN, 0, &(key.clone(), old.clone())),
-                None => log.push(self.last, ADDED, 0, &key),
-            };
-        }
-        self.contents.insert(key, value)
-    }
-
-    /// Removes a key, and returns its value.
-    pub fn remove<M>(&mut self, key: &K, cx: &mut impl Context<M>) -> Option<V> {
-        if let Some(log) = cx.undo()
-            && let Some(old) = self.contents.get(key)
-        {
-            self.last = log.push(self.last, GIVEN, 0, &(key.clone(), old.clone()));
-        }
-        self.contents.remove(key)
-    }
-
-    #[inline]
-    fn revert(contents: &mut Table<K, V>, entry: &mut Entry<'_>) {
-        if entry.operation == ADDED {
-            contents.remove(&entry.value());
-        } else {
-            let (key, old) = entry.value();
-            contents.insert(key, old);
-        }
-    }
 }
 
 /// In the order of the keys' texts: equal maps have equal texts, which checks compare.
@@ -138,3 +91,4 @@ impl<K: Debug, V: Debug> Debug for TrackedHashMap<K, V> {
 }
 
 tracked_hidden!(TrackedHashMap<K: Eq: Hash, V>, Table<K, V>, bytes_of);
+entries!(TrackedHashMap<K: Eq: Hash, V>, Table<K, V>);

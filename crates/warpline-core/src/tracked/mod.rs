@@ -27,6 +27,7 @@
 //! - **TRACK-B.** A copy of a field has no entries: what is undone is the field that has changed.
 
 mod deque;
+mod entries;
 mod field;
 mod hash_map;
 mod heap;

@@ -39,20 +39,20 @@ impl<T: Value + Ord> TrackedSet<T> {
 
     /// Removes an element; returns false if it was not there.
     pub fn remove<M>(&mut self, element: &T, cx: &mut impl Context<M>) -> bool {
-        let Some(removed) = self.contents.take(element) else { return false };
-        if let Some(log) = cx.undo() {
-            self.last = log.push(self.last, REMOVED, 0, &removed);
+        if let Some(log) = cx.undo()
+            && let Some(there) = self.contents.get(element)
+        {
+            self.last = log.push(self.last, REMOVED, 0, there);
         }
-        true
+        self.contents.remove(element)
     }
 
     /// Removes the least element, and returns it.
     pub fn pop_first<M>(&mut self, cx: &mut impl Context<M>) -> Option<T> {
-        let first = self.contents.pop_first()?;
-        if let Some(log) = cx.undo() {
-            self.last = log.push(self.last, REMOVED, 0, &first);
+        if let (Some(log), Some(first)) = (cx.undo(), self.contents.first()) {
+            self.last = log.push(self.last, REMOVED, 0, first);
         }
-        Some(first)
+        self.contents.pop_first()
     }
 
     #[inline]

@@ -4,7 +4,8 @@
 //! `pop_front` is undone at the back; `drop_before` forgets the owned values, or one too many;
 //! `put_segment` does not change the positions of the entries before, or the numbers of owned
 //! values; `rebase` keeps `last`; a clone keeps `last`; `swap_remove` writes before it pops;
-//! `TrackedHeap::pop` does not save the last write; `pop_back` pops before it saves.
+//! `TrackedHeap::pop` does not save the last write; `pop_back` pops before it saves; so does `pop_first` of a map or a
+//! set, or `remove` of a set.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -426,7 +427,7 @@ fn a_copy_has_no_entries() {
 }
 
 /// A value that cannot be saved when it is 3.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Fragile(u8);
 
 impl Value for Fragile {
@@ -469,6 +470,22 @@ fn a_write_that_fails_changes_nothing() {
         (queue.undo_to(point, &mut log), queue == TrackedDeque::new(values.into())),
         (1, true)
     );
+}
+
+/// The same where the element that goes is found by its order.
+#[test]
+fn a_removal_that_fails_removes_nothing() {
+    let mut log = UndoLog::default();
+    let mut set = TrackedSet::new(BTreeSet::from([Fragile(3)]));
+    let mut map = TrackedMap::new(BTreeMap::from([(1_u8, Fragile(3))]));
+    log.begin();
+    let mut fails = |remove: &mut dyn FnMut(&mut Logging<'_>)| {
+        let cx = &mut Logging(Some(&mut log));
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| remove(cx))).is_err()
+    };
+    assert!(fails(&mut |cx| drop(set.pop_first(cx))) && fails(&mut |cx| drop(map.pop_first(cx))));
+    assert!(fails(&mut |cx| assert!(set.remove(&Fragile(3), cx))));
+    assert_eq!((set.len(), map.len()), (1, 1), "UNDO-D: removed before it was saved");
 }
 
 #[test]

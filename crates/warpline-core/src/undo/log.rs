@@ -4,7 +4,7 @@
 //! and an index), and the words of the old value. If the value owns memory, the number of its first
 //! part in [`Owned`] comes before its words.
 
-use std::{fmt, mem};
+use std::fmt;
 
 use super::{
     Value,
@@ -149,6 +149,24 @@ impl UndoLog {
         self.push_with(prev, operation, index, (T::WORDS, T::OWNS), |to, owned| old.put(to, owned))
     }
 
+    /// The same for two values; they are read as one, a tuple.
+    #[inline(always)]
+    pub fn push_pair<A: Value, B: Value>(
+        &mut self,
+        prev: u64,
+        operation: u64,
+        first: &A,
+        second: &B,
+    ) -> u64 {
+        const { assert!(<(A, B)>::WORDS <= WORDS_MAX, "a value is too large for the undo log") }
+        let size = (<(A, B)>::WORDS, <(A, B)>::OWNS);
+        self.push_with(prev, operation, 0, size, |to, owned| {
+            let (to_first, to_second) = to.split_at_mut(A::WORDS);
+            first.put(to_first, owned);
+            second.put(to_second, owned);
+        })
+    }
+
     /// Saves the plain fields of a state, whose values have this many words; `owns` says whether
     /// one of them owns memory.
     #[inline(always)]
@@ -244,13 +262,19 @@ impl UndoLog {
         debug_assert!((self.front..=self.back()).contains(&front), "UNDO-A: a front of {front}");
         self.front = front;
         self.owned.drop_before(front);
-        let dead = (front - self.base) as usize;
         // Moves what is left only if that is the smaller part: a constant cost for each word.
-        if 2 * dead >= self.len {
-            self.words.copy_within(dead..self.len, 0);
-            self.len -= dead;
-            self.base = front;
+        if 2 * (front - self.base) as usize >= self.len {
+            self.move_to_front();
         }
+    }
+
+    /// Moves the entries over the words of those that were dropped before them.
+    #[inline]
+    fn move_to_front(&mut self) {
+        let dead = (self.front - self.base) as usize;
+        self.words.copy_within(dead..self.len, 0);
+        self.len -= dead;
+        self.base = self.front;
     }
 
     /// Drops the entries from `back` on, which were undone. Their positions are used again.
@@ -279,16 +303,16 @@ impl UndoLog {
         let Segment { from, mut words, owned } = segment;
         let to = self.back();
         moves.0.push(Move { from, len: words.len() as u64, to });
-        let old_first = first_owned(&words);
         let first = self.owned.put_range(owned, from, to);
+        // The number of the first owned value, where it comes from.
+        let mut old_first = None;
         let mut at = 0;
         while at < words.len() {
             words[at] = moves.position(words[at]);
-            let header = words[at + 1];
-            if header & OWNS != 0 {
-                words[at + 2] = words[at + 2] - old_first + first;
+            if words[at + 1] & OWNS != 0 {
+                words[at + 2] = words[at + 2] - *old_first.get_or_insert(words[at + 2]) + first;
             }
-            at += (header & ((1 << LENGTH_BITS) - 1)) as usize;
+            at += length(words[at + 1]);
         }
         debug_assert_eq!(at, words.len(), "UNDO-A: an entry ends beyond its segment");
         let end = self.len + words.len();
@@ -305,7 +329,7 @@ impl UndoLog {
     pub fn count_from(&self, point: u64) -> usize {
         let (mut at, mut count) = ((point - self.base) as usize, 0);
         while at < self.len {
-            at += (self.words[at + 1] & ((1 << LENGTH_BITS) - 1)) as usize;
+            at += length(self.words[at + 1]);
             count += 1;
         }
         count
@@ -352,25 +376,17 @@ impl UndoLog {
 
     /// Frees the room that is not used.
     pub fn shrink(&mut self) {
-        self.words.copy_within((self.front - self.base) as usize..self.len, 0);
-        self.len -= (self.front - self.base) as usize;
-        self.base = self.front;
+        self.move_to_front();
         self.words.truncate(self.len);
         self.words.shrink_to_fit();
         self.owned.shrink();
     }
 }
 
-/// The number of the first owned value of a segment, where it comes from.
-fn first_owned(words: &[u64]) -> u64 {
-    let mut at = 0;
-    while at < words.len() {
-        if words[at + 1] & OWNS != 0 {
-            return words[at + 2];
-        }
-        at += (words[at + 1] & ((1 << LENGTH_BITS) - 1)) as usize;
-    }
-    0
+/// How many words an entry with this header has.
+#[inline]
+const fn length(header: u64) -> usize {
+    (header & ((1 << LENGTH_BITS) - 1)) as usize
 }
 
 impl Entry<'_> {
@@ -390,15 +406,6 @@ impl Moves {
             return UndoLog::NONE;
         };
         if position - part.from < part.len { position - part.from + part.to } else { UndoLog::NONE }
-    }
-}
-
-impl Segment {
-    /// The bytes of its entries.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        let owned: usize = self.owned.iter().map(|kept| kept.bytes + size_of::<Kept>()).sum();
-        mem::size_of_val(&*self.words) + owned
     }
 }
 
