@@ -18,12 +18,15 @@
 //! GTW (Das et al. 1994), section 2.1: incrementally checkpointed state.
 
 use warpline_core::{
-    LogicalProcess, Model, Saving, UndoLog,
+    LogicalProcess, Model, UndoLog,
     undo::{Moves, Segment},
 };
 use warpline_memory::enter_platform;
 
 use super::{heap::recharge, history::Record, saving::Lp, shared::Shared, worker::Worker};
+
+/// Words that there is always room for.
+const LEAST: usize = 64;
 
 /// What the undo log is charged for, where memory is limited.
 #[derive(Debug, Default)]
@@ -58,8 +61,6 @@ pub(super) fn undo_writes<L: LogicalProcess>(lp: &mut Lp<L>, first: &Record, log
 }
 
 impl<M: Model> Worker<'_, M> {
-    const SAVING: Saving<M::Lp> = M::Lp::SAVING;
-
     /// Where what a record's event wrote ends.
     fn end_of_writes(&self, at: u64) -> u64 {
         let (history, log) = (&self.history, &self.sender.undo_log);
@@ -106,7 +107,7 @@ impl<M: Model> Worker<'_, M> {
     /// Lets an LP that has come find what it wrote in the log of this worker.
     pub(super) fn find_writes(&mut self, lp: &mut Lp<M::Lp>, moves: &Moves) {
         if self.saving.is_logging() {
-            Self::SAVING.rebase(&mut lp.state, moves);
+            M::Lp::SAVING.rebase(&mut lp.state, moves);
             self.charge_log();
         }
     }
@@ -133,7 +134,7 @@ impl<M: Model> Worker<'_, M> {
     /// Charges the account for what the log takes now.
     #[inline]
     pub(super) fn charge_log(&mut self) {
-        if const { M::Lp::SAVING.is_by_field() } && self.is_limited && self.saving.is_logging() {
+        if self.saving.is_logging() && self.is_limited {
             let (log, account) = (&self.sender.undo_log, &mut self.log_account);
             let bytes = log.bytes();
             recharge(&self.buffers, std::mem::replace(&mut account.bytes, bytes), bytes);
@@ -154,6 +155,3 @@ impl<M: Model> Worker<'_, M> {
         }
     }
 }
-
-/// Words that there is always room for.
-const LEAST: usize = 64;
