@@ -1,9 +1,10 @@
 //! Incremental state saving: the undo log of a worker, for LPs whose fields save what they change.
 //!
-//! The worker begins an entry of the processed list with [`Saving::begin`], which saves the plain
-//! fields of the state; tracked fields write to the log through the sink of the handler. The log
-//! lies beside the processed list and follows it: at its front entries are committed, at its back
-//! they are undone, and what LPs that move wrote goes with their records.
+//! The worker begins an entry of the processed list with
+//! [`Saving::begin`](warpline_core::Saving::begin), which saves the plain fields of the state;
+//! tracked fields write to the log through the sink of the handler. The log lies beside the
+//! processed list and follows it: at its front entries are committed, at its back they are undone,
+//! and what LPs that move wrote goes with their records.
 //!
 //! # Invariants
 //!
