@@ -330,10 +330,10 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             "replayed events are not counted any more"
         );
         shared.words.publish_committed(self.sender.me, self.tally.committed);
-        let standing = shared.count_committed();
         let lost = lost + self.tally.replayed - self.replayed_before;
         self.replayed_before = self.tally.replayed;
         let Some(control) = &mut self.control else { return };
+        let standing = shared.count_committed();
         let events = control.given_up(reason, lost, standing, size);
         let slots = control.choose_grid();
         shared.set_widths(slots);

@@ -210,9 +210,15 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
     }
 
     /// Counts what all workers have committed, for the progress; returns the average of a worker.
+    /// Only the first worker does: what another one has counted before it may come after it.
     pub(super) fn count_committed(&self) -> i64 {
         let events = self.words.committed();
-        // Ordering: Relaxed; a count for people.
+        scheduling::point();
+        // Ordering: Relaxed, here and below; a count for people.
+        debug_assert!(
+            self.committed.load(Ordering::Relaxed) <= events,
+            "CUT-A: the progress goes back"
+        );
         self.committed.store(events, Ordering::Relaxed);
         (events / self.workers() as u64) as i64
     }
