@@ -435,6 +435,18 @@ fn crowds_are_merged() {
         let remarks = report["remarks"].to_string();
         assert!(remarks.contains("would mostly wait"), "`{line}`: {remarks}");
     }
+    let (ranks, most) = (4 * cores.max(2) + 1, 8 * cores.max(2));
+    for engine in [
+        "conservative",
+        "timewarp",
+        &format!("timewarp --workers 2 --placement {},0,{most},1", most + 1),
+    ] {
+        let line = format!("{model} --ranks {ranks} --oversubscribe --engine {engine}");
+        let report = json(&line);
+        assert_eq!(&report["digest"], digest, "`{line}`");
+        let remarks = report["remarks"].to_string();
+        assert!(remarks.contains(&format!("{ranks} ranks on")), "`{line}`: {remarks}");
+    }
 }
 
 /// The first interrupt ends the run of all workers with the report so far.

@@ -1,10 +1,11 @@
-//! Crowds: far more workers than cores. A worker that waits for a core holds up all others, and one
+//! Crowds: far more workers or ranks than cores. A worker that waits for a core holds up all others, and one
 //! that takes turns with many others has to be passed by for each of their events, so most of the
 //! run would be spent in changes from one worker to the next, however well they wait.
 //!
 //! Engines run a crowd as if there were as many workers as cores: neighbors are one worker then,
 //! and nothing but the time depends on it. What a crowd is depends on whether workers share
-//! threads. Called by [`legs`](crate::legs), the conservative engine and Time Warp.
+//! threads. Called by [`legs`](crate::legs), the conservative engine and Time Warp for workers,
+//! and by [`Simulation`](crate::Simulation) for ranks that are threads.
 
 use crate::settings::Placement;
 
@@ -34,11 +35,11 @@ pub(crate) fn among_fewer(placement: &Placement, workers: usize, fewer: usize) -
     Placement::Table(table.iter().map(worker).collect())
 }
 
-/// What the report says where only `fewer` of the workers worked.
-pub(crate) fn remark(workers: usize, fewer: usize) -> Option<String> {
-    (fewer < workers).then(|| {
+/// What the report says where only `fewer` of the workers, or ranks, worked.
+pub(crate) fn remark(what: &str, count: usize, fewer: usize) -> Option<String> {
+    (fewer < count).then(|| {
         format!(
-            "{workers} workers on {fewer} core(s) would mostly wait for each other, so at most \
+            "{count} {what} on {fewer} core(s) would mostly wait for each other, so at most \
              {fewer} worked"
         )
     })
@@ -72,9 +73,8 @@ mod tests {
     fn only_crowds_are_told_of() {
         let uncrowded = |workers| uncrowded(workers, 2, THREADS_PER_CORE);
         assert_eq!((uncrowded(8), uncrowded(9)), (8, 2));
-        assert_eq!(remark(8, uncrowded(8)), None);
-        assert!(
-            remark(9, uncrowded(9)).is_some_and(|text| text.contains("9 workers on 2 core(s)"))
-        );
+        let remark = |workers| remark("workers", workers, uncrowded(workers));
+        assert_eq!(remark(8), None);
+        assert!(remark(9).is_some_and(|text| text.contains("9 workers on 2 core(s)")));
     }
 }

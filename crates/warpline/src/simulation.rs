@@ -13,8 +13,9 @@ use warpline_net::{ThreadTransport, Transport, network};
 use crate::{
     ConfigError, Engine, Monitor, Report, RunError, WorkerLimit,
     any_model::Runnable,
+    crowd,
     engines::{Job, Trial},
-    run::Ranks,
+    run::{Ranks, threads},
     settings::{Placement, Settings, Weights},
     timeline::Timeline,
     watch::{Progress, Watch},
@@ -204,13 +205,18 @@ impl<'a, M: Runnable> Simulation<'a, M> {
 impl<M: Runnable> Simulation<'_, M> {
     /// Runs the model on ranks that are threads of this program, as
     /// [`run_across`](Self::run_across) does on ranks that are programs of their own. It shows
-    /// whether a model can run on several ranks, and what that costs.
+    /// whether a model can run on several ranks, and what that costs. With more than four ranks
+    /// for each core, neighbors are one rank, and the report says so.
     ///
     /// # Errors
     ///
     /// Those of [`run_across`](Self::run_across), as rank 0 sees them.
     pub fn run_on_ranks(&mut self, ranks: usize) -> Result<Report<M::Output>, RunError> {
         ConfigError::check(ranks > 0, "ranks", ranks, "1 or more")?;
+        let few = crowd::uncrowded(ranks, threads::cores().max(2), crowd::THREADS_PER_CORE);
+        if few < ranks {
+            return self.run_on_fewer_ranks(ranks, few);
+        }
         self.prepare_timeline(0..ranks);
         let Self { model, settings, watch } = self;
         let (stop, timeline) = (watch.stop, watch.timeline.clone());
@@ -254,6 +260,28 @@ impl<M: Runnable> Simulation<'_, M> {
         let report =
             report.transpose()?.flatten().unwrap_or_else(|| unreachable!("rank 0 gets the report"));
         debug_assert_eq!(report.ranks, ranks, "RANK-A: a rank is not in the report");
+        Ok(report)
+    }
+
+    /// Runs a [crowd] of ranks as if there were `few` of them, with as many workers each.
+    fn run_on_fewer_ranks(
+        &mut self,
+        ranks: usize,
+        few: usize,
+    ) -> Result<Report<M::Output>, RunError> {
+        let settings = after_trial(&self.model, &self.settings)?.into_owned();
+        let mut engine = settings.engine.clone();
+        if let Some(placement) = engine.placement_mut() {
+            // Of all ranks; a number that is too large is refused where workers are made.
+            let workers = |ranks: usize| ranks.saturating_mul(settings.engine.workers());
+            *placement = crowd::among_fewer(placement, workers(ranks), workers(few));
+        }
+        let few_settings = settings.with(engine);
+        let all = std::mem::replace(&mut self.settings, few_settings);
+        let report = self.run_on_ranks(few);
+        self.settings = all;
+        let mut report = report?;
+        report.details.remarks.extend(crowd::remark("ranks", ranks, few));
         Ok(report)
     }
 }

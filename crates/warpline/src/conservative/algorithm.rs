@@ -93,7 +93,8 @@ pub(super) fn execute<'m, M: Model + 'm, B: Send + 'm, A: Algorithm<'m, M, B>>(
         let common = algorithm.common();
         let end = if leg.interrupted { None } else { VirtualTime::new(common.end).ok() };
         common.monitor(watch, started).observe_end(end.unwrap_or(leg.last_time));
-        leg.details.remarks.extend(crowd::remark(run.settings.workers, settings.engine.workers));
+        let (asked, fewer) = (run.settings.workers, settings.engine.workers);
+        leg.details.remarks.extend(crowd::remark("workers", asked, fewer));
         Outcome::at_end(leg, common.directory.ids(), &run.settings)
     })
 }

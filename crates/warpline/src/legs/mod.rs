@@ -141,7 +141,7 @@ pub(crate) fn carry_out<M: Model, B>(
         sums.remark(candidates, &lock(&deciding), &mut leg.details.remarks);
         let workers = run.settings.workers;
         let fewer = uncrowded(workers, run.ranks.cores());
-        leg.details.remarks.extend(crowd::remark(workers, fewer));
+        leg.details.remarks.extend(crowd::remark("workers", workers, fewer));
         let ids = (0..leg.cut.lps.len()).map(LpId::from_index);
         Outcome::at_end(leg, ids, &run.settings)
     })
