@@ -34,7 +34,11 @@ impl<M: Model> Worker<'_, M> {
 
     /// Collects the records that GVT has committed.
     pub(super) fn fossil_collect(&mut self) {
-        while self.drop_front() {}
+        if self.is_plain {
+            while self.drop_front::<false>() {}
+        } else {
+            while self.drop_front::<true>() {}
+        }
         self.forget_sent();
         self.forget_writes();
         if self.is_on_the_fly {
@@ -58,7 +62,7 @@ impl<M: Model> Worker<'_, M> {
     /// Collects the record at the front, but for the notes of what it had sent. Returns false if no
     /// record may go.
     #[inline]
-    fn drop_front(&mut self) -> bool {
+    fn drop_front<const FULL: bool>(&mut self) -> bool {
         if self.history.len() == 0 {
             return false;
         }
@@ -68,7 +72,7 @@ impl<M: Model> Worker<'_, M> {
             let event = record.event;
             let is_below =
                 event.key.words()[0] < self.gvt.0[0] || Bound(event.key.words()) < self.gvt;
-            if !is_below || !self.saving.may_drop(at, &self.history, self.gvt) {
+            if !is_below || FULL && !self.saving.may_drop(at, &self.history, self.gvt) {
                 return false;
             }
             self.statistics.committed += 1;
@@ -76,7 +80,7 @@ impl<M: Model> Worker<'_, M> {
             let is_output = !event.is_ordinary() && event.io() == Some(Io::NonBlocking);
             if is_output {
                 self.take_output(at);
-            } else if self.is_on_the_fly {
+            } else if FULL && self.is_on_the_fly {
                 self.returned -= usize::from(record.returned.is_some());
             } else {
                 self.free(&event);
@@ -84,7 +88,9 @@ impl<M: Model> Worker<'_, M> {
         } else {
             self.forget_undone(at);
         }
-        self.saving.forget(at, &self.buffers);
+        if FULL {
+            self.saving.forget(at, &self.buffers);
+        }
         self.history.drop_before(at + 1);
         true
     }

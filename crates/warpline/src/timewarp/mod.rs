@@ -11,6 +11,7 @@
 //! | [`receiving`] | step 1: messages are filed |
 //! | [`anti_messages`] | step 2: canceled events are annihilated; direct cancellation |
 //! | [`processing`] | step 3: events are handled |
+//! | [`features`] | what the loop over events asks for |
 //! | [`sending`] | what a handler sends with; mail between workers |
 //! | [`straggler`], [`rollback`] | events that come too late, and what they undo |
 //! | [`history`] | the processed list |
@@ -46,6 +47,7 @@ mod crew;
 mod diagnosis;
 mod ending;
 mod event;
+mod features;
 mod flow;
 mod fossil_collection;
 pub(crate) mod gvt;

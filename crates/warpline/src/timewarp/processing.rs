@@ -3,6 +3,8 @@
 //! Called by [`Worker::handle_batch`], for a whole batch at a time (GTW, 3.6.3). A handler that
 //! panics or fails is cut off, and its event undone; if GVT reaches the event, the failure was
 //! real.
+//!
+//! The loop is compiled twice: see [`features`](super::features).
 
 use warpline_core::{Fault, Io, LogicalProcess, Model};
 use warpline_memory::{prefetch, switch_to_platform};
@@ -30,7 +32,10 @@ impl<M: Model> Worker<'_, M> {
         let mut handled = 0;
         while handled < batch {
             let before = handled;
-            let outcome = panics::catch(|| self.process_events(batch, &mut handled));
+            let outcome = panics::catch(|| match self.is_plain {
+                true => self.process_events::<false>(batch, &mut handled),
+                false => self.process_events::<true>(batch, &mut handled),
+            });
             let Err(fault) = outcome else { break };
             self.cut_off(fault);
             if self.flow.is_starved() {
@@ -42,12 +47,16 @@ impl<M: Model> Worker<'_, M> {
         handled
     }
 
-    fn process_events(&mut self, batch: usize, handled: &mut usize) {
+    fn process_events<const FULL: bool>(&mut self, batch: usize, handled: &mut usize) {
         while *handled < batch {
-            self.sender.costs.begin_event(self.statistics.processed);
+            if FULL {
+                self.sender.costs.begin_event(self.statistics.processed);
+            }
             let timed = self.meter.begin();
             let Some(event) = self.sender.pending.pop() else { return };
-            self.sender.costs.lap(Part::Pending);
+            if FULL {
+                self.sender.costs.lap(Part::Pending);
+            }
             if event.time() >= self.flow.limit() && !self.may_handle(&event) {
                 self.sender.pending.insert(event);
                 return;
@@ -55,11 +64,11 @@ impl<M: Model> Worker<'_, M> {
             self.prefetch();
             let in_order = event.time() > self.lps[event.lp as usize].last_time;
             if (in_order && event.is_ordinary()) || self.is_next(event, in_order) {
-                if !self.can_save(&event) {
+                if FULL && !self.can_save(&event) {
                     self.put_off(event);
                     return;
                 }
-                self.handle(event);
+                self.handle::<FULL>(event);
                 *handled += 1;
                 if let Some(since) = timed {
                     self.meter.end(&mut self.lps[event.lp as usize].work, since);
@@ -109,7 +118,8 @@ impl<M: Model> Worker<'_, M> {
 
     /// Handles an event.
     #[inline]
-    pub(super) fn handle(&mut self, event: Event) {
+    pub(super) fn handle<const FULL: bool>(&mut self, event: Event) {
+        debug_assert!(FULL || self.is_plain, "PLAIN-A: a worker with features does not ask");
         debug_assert!(!self.handling, "an event is handled within another");
         debug_assert!(
             self.gvt <= Bound(event.key.words()) || self.may_have_got_changed_keys(),
@@ -124,23 +134,26 @@ impl<M: Model> Worker<'_, M> {
             "TW-A: {event:?} was not found to be a straggler"
         );
         let at = self.history.push(event, &lp.core, lp.last, self.sender.sent.back());
-        if let Some(memory) = self.sender.memory {
+        if FULL && let Some(memory) = self.sender.memory {
             memory.switch(lp.id);
         }
-        if self.saving.is_logging() {
+        let is_logging = self.saving.logs::<FULL>();
+        if is_logging {
             self.history[at].undo_from = M::Lp::SAVING.begin(&lp.state, &mut self.sender.undo_log);
         } else {
-            self.saving.before(lp, &mut self.history, at, &self.buffers);
+            self.saving.before::<FULL>(lp, &mut self.history, at, &self.buffers);
         }
         (lp.last, lp.last_time) = (at, event.time());
         lp.work.count();
-        self.sender.costs.lap(Part::Saving);
+        if FULL {
+            self.sender.costs.lap(Part::Saving);
+        }
         self.handling = true;
         let message = self.buffers.get(event.buffer());
         let Lp { state, core: Core { rng, sent, digest }, id, .. } = lp;
         let cause = Cause::event(&event.key, *id);
-        let (buffers, is_logging) = (&self.buffers, self.saving.is_logging());
-        let sink = Sending { sender: &mut self.sender, buffers, is_logging, note: 0 };
+        let (sender, buffers) = (&mut self.sender, &self.buffers);
+        let sink = Sending::<M, FULL> { sender, buffers, is_logging, note: 0 };
         let mut cx = Handling { cause, rng, sent, sink };
         if event.is_ordinary() {
             state.handle(self.model, message, &mut cx);
@@ -150,19 +163,21 @@ impl<M: Model> Worker<'_, M> {
             self.statistics.outputs += 1;
         }
         let note = cx.sink.note;
-        if self.sender.memory.is_some() {
+        if FULL && self.sender.memory.is_some() {
             switch_to_platform();
         }
         digest.commit(&event.key, M::Lp::fingerprint(self.model, message));
         debug_assert!(self.history[at].sent_from <= self.sender.sent.back(), "HIST-B: sends lost");
-        self.saving.note(at, note);
         self.handling = false;
-        self.charge_log();
         self.statistics.processed += 1;
-        if self.is_on_the_fly {
-            self.return_early(at);
+        if FULL {
+            self.saving.note(at, note);
+            self.charge_log();
+            if self.is_on_the_fly {
+                self.return_early(at);
+            }
+            self.sender.costs.lap(Part::Handler);
         }
-        self.sender.costs.lap(Part::Handler);
     }
 
     /// A handler did not come to its end. Undoes what it did; the event waits for a buffer, or for

@@ -149,9 +149,16 @@ impl<M: Model> Saving<M> {
         M::Lp::SAVING.is_by_field() && self.sparse.is_none()
     }
 
+    /// The same in the loop over events, as that is compiled.
+    #[inline]
+    pub(super) const fn logs<const FULL: bool>(&self) -> bool {
+        debug_assert!(FULL || self.sparse.is_none(), "PLAIN-A: copies are sparse");
+        if FULL { self.is_logging() } else { M::Lp::SAVING.is_by_field() }
+    }
+
     /// Saves `lp` before the event whose record is being made at the back of `history`.
     #[inline]
-    pub(super) fn before(
+    pub(super) fn before<const FULL: bool>(
         &mut self,
         lp: &mut Lp<M::Lp>,
         history: &mut Ring<Record>,
@@ -164,7 +171,7 @@ impl<M: Model> Saving<M> {
         debug_assert!(!self.is_logging(), "SAVE-A: the undo log saves");
         debug_assert!(self.copies.len().is_power_of_two(), "SAVE-A: a record has no place");
         let place = at as usize & (self.copies.len() - 1);
-        if let Some(sparse) = &mut self.sparse {
+        if FULL && let Some(sparse) = &mut self.sparse {
             let copies = &mut sparse[history[at].event.lp as usize];
             if history.is_live(lp.last) {
                 history[lp.last].next = at;
@@ -177,10 +184,10 @@ impl<M: Model> Saving<M> {
             self.copied += 1;
         }
         history[at].copied = true;
-        let started =
-            self.tuning.as_ref().filter(|_| at.is_multiple_of(TIMED)).map(|_| Instant::now());
+        let is_timed = FULL && self.tuning.is_some() && at.is_multiple_of(TIMED);
+        let started = is_timed.then(Instant::now);
         let before = self.copies[place].as_ref().map_or(0, heap::of_state);
-        if let Some(copy) = self.copies[place].as_mut().filter(|_| !self.rules.apart) {
+        if let Some(copy) = self.copies[place].as_mut().filter(|_| !FULL || !self.rules.apart) {
             copy.clone_from(&lp.state);
         } else {
             self.copies[place] = Some(lp.state.clone());

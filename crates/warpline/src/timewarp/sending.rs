@@ -104,9 +104,11 @@ impl<'r, M: Model> Sender<'r, M> {
 
     /// Hands an event to another worker.
     #[inline(always)]
-    pub(super) fn post(&mut self, worker: usize, event: Event) {
+    fn post<const FULL: bool>(&mut self, worker: usize, event: Event) {
         debug_assert!(worker != self.me, "MOVE-C: {event:?} would come after what follows it");
-        self.fill_half(event);
+        if FULL {
+            self.fill_half(event);
+        }
         self.write(worker, event, Bound(event.key.words()));
     }
 
@@ -256,7 +258,7 @@ impl<M: Model> Worker<'_, M> {
 }
 
 /// Where the sends of one handler call go.
-pub(super) struct Sending<'a, 'r, M: Model> {
+pub(super) struct Sending<'a, 'r, M: Model, const FULL: bool> {
     pub(super) sender: &'a mut Sender<'r, M>,
     /// Shared, for the message that is being handled lies in one of them.
     pub(super) buffers: &'a Buffers<'r, Message<M>>,
@@ -265,7 +267,7 @@ pub(super) struct Sending<'a, 'r, M: Model> {
     pub(super) note: u64,
 }
 
-impl<M: Model> Sending<'_, '_, M> {
+impl<M: Model, const FULL: bool> Sending<'_, '_, M, FULL> {
     /// Sends an event to an LP at its place, which is at a worker of this rank or at none.
     #[inline(always)]
     fn deliver(
@@ -292,9 +294,9 @@ impl<M: Model> Sending<'_, '_, M> {
         if place.worker == sender.id {
             sender.pending.insert(event.with_lp(place.index));
         } else {
-            sender.post(worker, event);
+            sender.post::<FULL>(worker, event);
         }
-        if sender.costs.watches_sends() {
+        if FULL && sender.costs.watches_sends() {
             sender.note_sent();
         }
     }
@@ -322,7 +324,7 @@ impl<M: Model> Sending<'_, '_, M> {
     }
 }
 
-impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
+impl<M: Model, const FULL: bool> Sink<Message<M>> for Sending<'_, '_, M, FULL> {
     #[inline]
     fn admission(&self) -> &Admission {
         &self.sender.admission
@@ -330,7 +332,9 @@ impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
 
     #[inline]
     fn begin_send(&mut self) {
-        self.sender.costs.enter(Part::Send);
+        if FULL {
+            self.sender.costs.enter(Part::Send);
+        }
     }
 
     #[inline]
@@ -342,11 +346,13 @@ impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
         message: impl Source<Message<M>>,
     ) {
         let sender = &mut *self.sender;
-        let application = sender.memory.map(|_| switch_to_platform());
+        let application = sender.memory.filter(|_| FULL).map(|_| switch_to_platform());
         let place = sender.places[to.index()];
-        let is_mine = place.worker == sender.id;
-        let local = || sender.shared.directory.local(place.worker);
-        let local = if is_mine { Some(sender.me) } else { local() };
+        let local = match FULL {
+            true if place.worker == sender.id => Some(sender.me),
+            true => sender.shared.directory.local(place.worker),
+            false => Some(place.worker.index()),
+        };
         self.deliver(key, to, io, (place, local), message);
         if let Some(application) = application {
             application.resume();
@@ -365,7 +371,7 @@ impl<M: Model> Sink<Message<M>> for Sending<'_, '_, M> {
 
     #[inline(always)]
     fn undo(&mut self) -> Option<&mut UndoLog> {
-        let is_logging = const { M::Lp::SAVING.is_by_field() } && self.is_logging;
+        let is_logging = const { M::Lp::SAVING.is_by_field() } && (!FULL || self.is_logging);
         is_logging.then_some(&mut self.sender.undo_log)
     }
 

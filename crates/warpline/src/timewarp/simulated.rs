@@ -51,6 +51,14 @@
 //! - `file_anti_message` goes by the key, not the serial number: a wrong state, "LP 4 after 4
 //!   events".
 //!
+//! Of what does not ask for features (all but the second are also found by
+//! `warpline-models/tests/timewarp_features.rs`):
+//!
+//! - `handle` notes no `undo_from`: "UNDO-A: a front of 0".
+//! - `drop_front` takes the event at GVT, too: "... is not final".
+//! - `accept` sends to the worker after the right one: "TW-B".
+//! - `deliver` does not note one send in eight: "TW-B: events were lost or doubled".
+//!
 //! Of bottom halves:
 //!
 //! - `take_in` does not exchange the halves: "TW-C: ... in the mail" (122), "HALF-A" (287).
@@ -98,7 +106,7 @@ use crate::{
     pending::PendingSet,
     run::{FailureOrder, Ranks},
     settings::{
-        Aggregation, Balance, MailQueue, Pool, PoolKind, Sequential, Settings, StateSaving,
+        Aggregation, Balance, MailQueue, Numa, Pool, PoolKind, Sequential, Settings, StateSaving,
         TimeWarp,
     },
     simulated::{
@@ -111,6 +119,9 @@ use crate::{
 /// The seeds that the test runs on one rank; the numbers above those are run on several ranks.
 const SEEDS: u64 = 50_000;
 const SEEDS_OF_RANKS: u64 = 3_000;
+/// These come after the two above.
+const SEEDS_OF_PLAIN: u64 = 8_000;
+const PLAIN: Range<u64> = SEEDS + SEEDS_OF_RANKS..SEEDS + SEEDS_OF_RANKS + SEEDS_OF_PLAIN;
 /// A run in which GVT does not move for this many steps hangs.
 const STEPS_MAX: u64 = 40_000;
 
@@ -158,9 +169,21 @@ fn simulate(seed: u64, pool: PoolKind, ranks: usize) -> u64 {
     let buffer = Shared::<Toy>::buffer_bytes(&settings.engine);
     let buffers = dice.one_in(3).then(|| 1 + dice.0.below(60));
     settings.memory = buffers.map(|buffers| buffers * buffer);
+    if PLAIN.contains(&seed) {
+        // One in four has a timeline all the same.
+        settings.memory = None;
+        settings.engine = without_features(settings.engine);
+    }
     let rolled_back = simulate_on(ranks, &toy, &settings, &mut dice, &schedule, &truth);
     assert_eq!(Arc::strong_count(&toy.token), 1, "messages that were never dropped");
     rolled_back
+}
+
+/// The settings with which workers ask for no [features](super::features).
+fn without_features(engine: TimeWarp) -> TimeWarp {
+    let pool = if engine.pool.is_on_the_fly() { Pool::PARTITIONED } else { engine.pool };
+    let numa = Numa { mail: MailQueue::default(), ..engine.numa };
+    TimeWarp { saving: StateSaving::COPY, pool, numa, ..engine }
 }
 
 fn simulate_on(
@@ -422,7 +445,8 @@ fn pool(seed: u64) -> PoolKind {
 
 /// Runs a seed, and names it if it fails.
 fn named(seed: u64) -> u64 {
-    let ranks = if seed < SEEDS { 1 } else { 2 + (seed % 3 / 2) as usize };
+    let has_ranks = (SEEDS..SEEDS + SEEDS_OF_RANKS).contains(&seed);
+    let ranks = if has_ranks { 2 + (seed % 3 / 2) as usize } else { 1 };
     panic::catch_unwind(|| simulate(seed, pool(seed), ranks)).unwrap_or_else(|payload| {
         eprintln!("this was seed {seed}, {ranks} ranks: SIMULATED_SEED={seed} repeats it");
         panic::resume_unwind(payload)
@@ -445,6 +469,11 @@ fn simulated_runs_agree_with_the_sequential_engine() {
 #[test]
 fn simulated_ranks_agree_with_the_sequential_engine() {
     run_seeds(SEEDS..SEEDS + SEEDS_OF_RANKS);
+}
+
+#[test]
+fn simulated_plain_runs_agree_with_the_sequential_engine() {
+    run_seeds(PLAIN);
 }
 
 #[test]

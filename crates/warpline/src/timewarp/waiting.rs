@@ -194,7 +194,7 @@ impl<M: Model> Worker<'_, M> {
         debug_assert!(waited, "WAIT-A: {event:?} is handled and still waited for");
         self.settle_last_time(event.lp);
         self.begin_phase(Phase::BlockingIo);
-        let outcome = panics::catch(|| self.handle(event));
+        let outcome = panics::catch(|| self.handle::<true>(event));
         // SAVE-B.
         self.saving.copy_next(event.lp);
         if let Err(fault) = outcome {

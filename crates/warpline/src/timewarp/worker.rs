@@ -21,6 +21,7 @@ use super::{
     Message,
     costs::Part,
     event::Event,
+    features,
     flow::Flow,
     gvt::Bound,
     heap::CopyRules,
@@ -52,6 +53,8 @@ pub(super) struct Worker<'r, M: Model> {
     pub(super) buffers: Buffers<'r, Message<M>>,
     /// Whether memory is limited.
     pub(super) is_limited: bool,
+    /// Whether it has none of the [features](super::features) that cost something at each event.
+    pub(super) is_plain: bool,
     /// Whether the pool asks for the sender of the event in a buffer.
     wants_sender: bool,
     /// The pending set, and the mail to other workers: what a handler can reach.
@@ -124,6 +127,7 @@ impl<'r, M: Model> Worker<'r, M> {
             me,
             lps: Vec::with_capacity(lps),
             is_limited,
+            is_plain: features::are_absent(shared),
             wants_sender: buffers.wants_sender(),
             buffers,
             sender: Sender::new(shared, me, ranks),
@@ -172,7 +176,8 @@ impl<'r, M: Model> Worker<'r, M> {
             }
             let outcome = panics::catch(|| {
                 let _application = sender.memory.map(|memory| memory.enter(id));
-                let sink = Sending { sender: &mut *sender, buffers, is_logging: false, note: 0 };
+                let (sender, is_logging) = (&mut *sender, false);
+                let sink = Sending::<M, true> { sender, buffers, is_logging, note: 0 };
                 let handling::Lp { state, core } = handling::Lp::new(model, id, seed);
                 let (last_time, last, work) = (0.0, NONE, Work::default());
                 lps.push(Lp { state, core, last_time, last, work, id });
