@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 
 /// How often a bound thread checks that no other program uses its core.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
+/// How often running threads are counted, and the time in between.
+const LOOKS: usize = 4;
+const BETWEEN_LOOKS: Duration = Duration::from_micros(40);
 /// A thread that hardly ever sleeps shares its core if it runs for less than this fraction of the
 /// time.
 const OWN_SHARE: f64 = 0.8;
@@ -91,11 +94,22 @@ fn time_run() -> Duration {
     processor_time().unwrap_or_default()
 }
 
-/// How many threads run or wait for a core at this moment, of all programs of the machine; `None`
-/// where the system does not tell.
+/// How many threads run or wait for a core, of all programs of the machine, this one included;
+/// `None` where the system does not tell. It is the least of a few looks within a fraction of a
+/// millisecond: a thread that has just been started, or goes to sleep, says nothing of the next
+/// second.
 #[must_use]
 pub fn running_threads() -> Option<usize> {
-    runnable(&std::fs::read_to_string("/proc/loadavg").ok()?)
+    let look = || runnable(&std::fs::read_to_string("/proc/loadavg").ok()?);
+    let mut least = look()?;
+    for _ in 1..LOOKS {
+        if least <= 1 {
+            break;
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+        least = least.min(look()?);
+    }
+    Some(least)
 }
 
 /// The number of runnable threads in the text of Linux' `/proc/loadavg`: three averages, then

@@ -16,7 +16,7 @@ use crate::{
     conservative,
     cut::Leg,
     event::{Boxed, Buffer, Event, INLINE_BYTES_MAX, Inline, Message},
-    legs::{self, Candidate, Carrier, Chooser, Task},
+    legs::{self, Candidate, Carrier, Chooser, Task, Traits},
     run::{self, Failure, Ranks, Run},
     sequential,
     settings::{Balance, Numa, Settings, Synchronization},
@@ -53,9 +53,8 @@ fn execute<M: Model, B: Buffer<Message<M>> + Send>(
 ) -> Result<Option<Report<M::Output>>, RunError> {
     let run = Run { model, settings: settings.parallel(), ranks, started: Instant::now() };
     let candidates = || {
-        let (lookahead, lps) = (model.lookahead(), model.lp_count());
         let cores = (ranks.cores(), ranks.idle_cores());
-        Candidate::all(settings.engine.workers, cores, lps, lookahead, settings.end)
+        Candidate::all(settings.engine.workers, cores, Traits::of(model), settings.end)
     };
     let mut engines = EveryEngine { run: &run, settings, widths: FoundWidths::default() };
     let balance = settings.engine.balance;

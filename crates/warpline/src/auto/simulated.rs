@@ -29,7 +29,7 @@ use warpline_core::{LpId, Stream};
 use super::*;
 use crate::{
     Placement,
-    legs::{Chooser, Deciding, Legs},
+    legs::{Chooser, Deciding, Legs, Traits},
     monitor::Monitor,
     run::Outcome,
     simulated::{
@@ -74,9 +74,8 @@ fn run<B: Buffer<Note> + Send>(
     dice: Dice,
     stop: Option<u64>,
 ) -> u64 {
-    let (workers, lps) = (settings.engine.workers, toy.habits.len());
-    let candidates =
-        Candidate::all(workers, (workers, workers), lps, toy.lookahead(), settings.end);
+    let workers = settings.engine.workers;
+    let candidates = Candidate::all(workers, (workers, workers), Traits::of(toy), settings.end);
     let ranks = Ranks::alone();
     let run =
         Run { model: toy, settings: settings.parallel(), ranks: &ranks, started: Instant::now() };

@@ -23,9 +23,11 @@ use crate::{
     placement::LpDirectory,
     run::{FailureOrder, FirstFailure, ProgressMonitor, Ranks, Stop, threads},
     settings::Settings,
-    watch::Watch,
+    watch::{Timer, Watch},
 };
 
+/// The most steps between two looks at the clock. A step is about an event.
+const STEPS_MAX: u32 = 4096;
 /// A worker that waits looks this often before it lets other threads have the core.
 const SPINS: u32 = 2_000;
 /// The same if there are more workers than cores.
@@ -135,7 +137,13 @@ impl<'m, M: Model, B> Common<'m, M, B> {
         watch: &'a mut Watch<'w>,
         started: Instant,
     ) -> ProgressMonitor<'a, 'w> {
-        ProgressMonitor::new(watch, &self.stop, &self.committed, self.end_time(), started)
+        ProgressMonitor::new(
+            watch,
+            &self.stop,
+            &self.committed,
+            self.end_time(),
+            Timer::new(started, STEPS_MAX),
+        )
     }
 
     /// The number of workers of this rank.

@@ -1,6 +1,8 @@
 //! What can run a leg: an engine with a number of workers.
 
-use std::fmt;
+use std::{fmt, mem::needs_drop};
+
+use warpline_core::{LogicalProcess, Model};
 
 use crate::{EngineKind, crowd, settings::Balance};
 
@@ -11,6 +13,27 @@ const LOOKAHEADS_MAX: f64 = 1e13;
 /// A worker with this number of LPs has many events in a window.
 const LPS_EACH: usize = 256;
 
+/// To copy a state of more bytes than this takes longer than to handle an event.
+const COPY_BYTES: usize = 512;
+
+/// What a model tells of itself before it runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Traits {
+    pub(crate) lps: usize,
+    pub(crate) lookahead: Option<f64>,
+    /// Whether speculation copies much: states that own memory, or large ones, whose fields do not
+    /// save what changes.
+    pub(crate) copies_much: bool,
+}
+
+impl Traits {
+    pub(crate) fn of<M: Model>(model: &M) -> Self {
+        let is_large = const { needs_drop::<M::Lp>() || size_of::<M::Lp>() > COPY_BYTES };
+        let copies_much = is_large && !const { M::Lp::SAVING.is_by_field() };
+        Self { lps: model.lp_count(), lookahead: model.lookahead(), copies_much }
+    }
+}
+
 /// An engine with a number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Candidate {
@@ -19,28 +42,29 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// All that can run a model with this number of LPs and this lookahead until `end`, on at most
-    /// this number of workers, in the order in which they are tried; `idle` of them may have a core
-    /// of their own now.
+    /// All that can run a model until `end`, on at most this number of workers, in the order in
+    /// which they are tried; `idle` of them may have a core of their own now.
     ///
     /// The sequential engine begins: no other program, no window and no state can make it much
     /// slower than it is known to be, and who begins is not compared before. Then comes what is
     /// probably the best: windows without rollbacks, if the model allows them, and all workers
     /// before few. Where every worker has many LPs and an idle core, windows have many events, and
     /// a hand-over takes as long as a good part of a short run: there the best begins, and the
-    /// sequential engine is the next one.
+    /// sequential engine is the next one. But not speculation that copies much: that may lose more
+    /// than any trial.
     pub(crate) fn all(
         workers: usize,
         (cores, idle): (usize, usize),
-        lps: usize,
-        lookahead: Option<f64>,
+        model: Traits,
         end: f64,
     ) -> Vec<Self> {
+        let Traits { lps, lookahead, copies_much } = model;
         let is_conservative = lookahead.is_some_and(|lookahead| end < LOOKAHEADS_MAX * lookahead);
         let workers = uncrowded(workers, cores).min(lps.max(1));
         let mut all = Vec::new();
         let mut add = |engine, workers| all.push(Self { engine, workers });
         let has_much = workers > 1 && idle >= workers && lps >= LPS_EACH * workers;
+        let has_much = has_much && (is_conservative || !copies_much);
         if !has_much {
             add(EngineKind::Sequential, 1);
         }
@@ -111,7 +135,8 @@ mod tests {
     #[test]
     fn candidates_in_their_order() {
         let names = |workers, lps, lookahead| {
-            let all = Candidate::all(workers, (8, 8), lps, lookahead, 1e3);
+            let model = Traits { lps, lookahead, copies_much: false };
+            let all = Candidate::all(workers, (8, 8), model, 1e3);
             all.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(names(1, 100, None), ["sequential", "speculative with 1 worker"]);
@@ -131,8 +156,14 @@ mod tests {
             "each worker has many LPs"
         );
         assert_eq!(names(1, 1 << 20, Some(0.5))[0], "sequential");
-        let beside_another = Candidate::all(2, (2, 1), 1 << 20, Some(0.5), 1e3);
+        let large = Traits { lps: 1 << 20, lookahead: Some(0.5), copies_much: false };
+        let beside_another = Candidate::all(2, (2, 1), large, 1e3);
         assert_eq!(beside_another[0].engine, EngineKind::Sequential);
+        let first = |model| Candidate::all(2, (2, 2), model, 1e3)[0].engine;
+        let heavy = Traits { copies_much: true, ..large };
+        assert_eq!(first(heavy), EngineKind::Conservative, "which copies nothing");
+        assert_eq!(first(Traits { lookahead: None, ..large }), EngineKind::Speculative);
+        assert_eq!(first(Traits { lookahead: None, ..heavy }), EngineKind::Sequential);
         assert_eq!(names(1, 9, Some(1e-12)).len(), 2, "times are too many lookaheads");
         assert_eq!(
             names(5, 9, Some(0.0)).len(),
@@ -163,7 +194,8 @@ mod tests {
         assert_eq!(names(EngineKind::Speculative, 1), ["speculative with 1 worker"]);
         assert_eq!(names(EngineKind::TimeWarp, 2)[1], "timewarp with 1 worker");
         assert_eq!(names(EngineKind::Conservative, 2)[1], "conservative with 1 worker");
-        let all = Candidate::all(1000, (2, 2), 1 << 20, Some(0.5), 1e3);
+        let model = Traits { lps: 1 << 20, lookahead: Some(0.5), copies_much: false };
+        let all = Candidate::all(1000, (2, 2), model, 1e3);
         assert!(all.iter().all(|candidate| candidate.workers <= 2), "{all:?}");
     }
 }

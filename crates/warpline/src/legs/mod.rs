@@ -31,8 +31,8 @@ use crate::{
     settings::Balance,
     watch::{Progress, Watch},
 };
-pub(crate) use candidate::Candidate;
 use candidate::uncrowded;
+pub(crate) use candidate::{Candidate, Traits};
 pub(crate) use choice::Choice;
 
 /// Carries out legs on the engines of its candidates.
@@ -365,7 +365,8 @@ mod tests {
 
     /// Whether another candidate is tried within 50 ms of a run of a second.
     fn tries(chooser: Chooser) -> bool {
-        let candidates = Candidate::all(2, (2, 2), 1000, None, 1e3);
+        let model = Traits { lps: 1000, lookahead: None, copies_much: false };
+        let candidates = Candidate::all(2, (2, 2), model, 1e3);
         let mut deciding = Deciding::on(&candidates, chooser, Balance::On, 1);
         deciding.choice.begin_leg();
         (1..200_u64).any(|step| {

@@ -20,8 +20,6 @@ use crate::{
     watch::{Progress, Timer, Watch},
 };
 
-/// The most calls between two looks at the clock.
-const SLICE_MAX: u32 = 4096;
 /// A worker that waits looks at the clock each time, but for the first few.
 const WAITS_SHORT: u32 = 64;
 /// A run that is to stop does so at the end of its window. If that takes longer than this, the
@@ -56,7 +54,7 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
         stop: &'a Stop,
         committed: &'a AtomicU64,
         end: VirtualTime,
-        started: Instant,
+        timer: Timer,
     ) -> Self {
         Self {
             watch,
@@ -64,7 +62,7 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
             committed,
             end,
             now: VirtualTime::ZERO,
-            timer: Timer::new(started, SLICE_MAX),
+            timer,
             stopped: None,
             panic: None,
         }

@@ -25,12 +25,15 @@ use crate::{
     run::{FailureOrder, FirstFailure, ProgressMonitor, Ranks, Stop, threads},
     scheduling,
     settings::Settings,
-    watch::Watch,
+    watch::{Timer, Watch},
 };
 
 /// Bytes of a ring, at the most: it should stay in a cache of the producer's core. (2 MiB cost half
 /// the rate of W1.)
 const RING_BYTES: usize = 128 << 10;
+/// The most steps between two looks at the clock. A step is a tile of a window: one may take a
+/// thousand times as long as that before it, and nobody would know how far the run is.
+const STEPS_MAX: u32 = 32;
 /// A worker that waits looks this often before it lets other threads have the core.
 const SPINS: u32 = 2_000;
 /// The same if there are more workers than cores.
@@ -206,7 +209,13 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
         watch: &'a mut Watch<'w>,
         started: Instant,
     ) -> ProgressMonitor<'a, 'w> {
-        ProgressMonitor::new(watch, &self.stop, &self.committed, self.end_time(), started)
+        ProgressMonitor::new(
+            watch,
+            &self.stop,
+            &self.committed,
+            self.end_time(),
+            Timer::new(started, STEPS_MAX),
+        )
     }
 
     /// Counts what all workers have committed, for the progress; returns the average of a worker.
