@@ -11,10 +11,14 @@
 //! them: so the tests play runs without running anything.
 
 mod budget;
+mod density;
+mod known;
 mod trial;
 
 use crate::Progress;
 use budget::{Budget, Lag, SHARE, SHARE_FIRST, SHARE_PREFERRED};
+use density::Density;
+use known::{Known, patience};
 use trial::Trial;
 
 /// A candidate that the user named works alone for this time, in seconds: so that it finds its
@@ -37,6 +41,8 @@ const HANDOVER_LEAST: f64 = 0.2e-3;
 /// would do so in this number of hand-overs: the memory of a large model is slow while it is new.
 const RISE: f64 = 1.08;
 const RISE_HANDOVERS: f64 = 4.0;
+/// While the density of events grows, the first trial waits, but no longer than this, in seconds.
+const GROWING_MOST: f64 = 10e-3;
 /// A candidate wins if its rate is higher by this factor.
 const WIN: f64 = 1.04;
 /// It is clearly slower if the incumbent's rate is higher by this factor.
@@ -52,18 +58,6 @@ const CHANGE_SLICES: u32 = 3;
 const RETRY_FIRST: f64 = 0.02;
 const RETRY_SHARE: f64 = 0.1;
 const RETRY_MOST: f64 = 0.4;
-
-/// What is known of a candidate.
-#[derive(Clone, Copy, Debug, Default)]
-struct Known {
-    /// Committed events per second when it ran last.
-    rate: Option<f64>,
-    /// When it may be tried again, and how long it waits after the next trial that it loses.
-    due: f64,
-    retry: f64,
-    /// It must not run: it has more workers than the user allows.
-    is_barred: bool,
-}
 
 /// The leg that goes on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -109,6 +103,7 @@ pub(crate) struct Choice {
     noise: f64,
     /// The longest time between two looks, of late.
     gap: f64,
+    density: Density,
     budget: Budget,
     lag: Lag,
     trials: u32,
@@ -134,6 +129,7 @@ impl Choice {
             odd_slices: 0,
             noise: 0.0,
             gap: 0.0,
+            density: Density::default(),
             budget: Budget::default(),
             lag: Lag::default(),
             trials: 0,
@@ -144,6 +140,14 @@ impl Choice {
     /// and have to be much faster.
     pub(crate) fn preferring_the_first(candidates: usize) -> Self {
         Self { prefers_first: true, ..Self::new(candidates) }
+    }
+
+    /// The rates of these candidates depend on how many events there are per virtual time.
+    pub(crate) fn with_windows(mut self, have: impl Fn(usize) -> bool) -> Self {
+        for (number, known) in self.known.iter_mut().enumerate() {
+            known.has_windows = have(number);
+        }
+        self
     }
 
     /// Lets a candidate begin the run, and not the first one.
@@ -226,7 +230,8 @@ impl Choice {
             self.gap = self.gap.max(time - self.time);
         }
         (self.time, self.committed) = (time, progress.committed_events);
-        let done = progress.virtual_time.get() / progress.end.get();
+        let virtual_time = progress.virtual_time.get();
+        let done = virtual_time / progress.end.get();
         self.budget.foresee(time, self.start, done);
         if self.next != self.now.candidate {
             // It was told to end already.
@@ -244,6 +249,7 @@ impl Choice {
             return self.next != self.now.candidate;
         }
         let Some((began, committed)) = self.now.slice else {
+            self.density.begin(virtual_time, self.committed);
             self.begin_counting();
             return false;
         };
@@ -254,6 +260,7 @@ impl Choice {
         debug_assert!(slice > 0.0, "a rate of no time");
         let rate = events as f64 / slice;
         self.now.slice = Some((time, self.committed));
+        self.density.end(virtual_time, self.committed);
         self.now.slices += 1;
         match self.now.trial {
             Some(trial) => self.judge(trial, rate, slice),
@@ -343,6 +350,7 @@ impl Choice {
         self.budget.charge(trial.lost(self.time, self.committed).max(0.0));
         let winner = &mut self.known[self.now.candidate];
         (winner.rate, winner.retry) = (Some(rate), RETRY_FIRST);
+        winner.density = self.density.now();
         self.known[self.incumbent].due = self.time + RETRY_FIRST * patience(trial.best, rate);
         self.promote(self.now.candidate, rate);
     }
@@ -353,7 +361,7 @@ impl Choice {
         self.budget.charge(trial.lost(self.time, self.committed).max(0.0));
         let retry_most = RETRY_MOST.max(RETRY_SHARE * self.time);
         let candidate = &mut self.known[self.now.candidate];
-        candidate.rate = Some(rate);
+        (candidate.rate, candidate.density) = (Some(rate), self.density.now());
         candidate.retry = (patience(rate, trial.best) * candidate.retry).min(retry_most);
         candidate.due = self.time + candidate.retry.max(20.0 * self.handover);
         // What it was thought to be is known better now.
@@ -369,6 +377,7 @@ impl Choice {
         let known = &mut self.known[self.incumbent].rate;
         let smooth = known.map_or(rate, |old| f64::midpoint(old, rate));
         *known = Some(smooth);
+        self.known[self.incumbent].density = self.density.now();
         self.noise += ((rate / smooth - 1.0).abs().min(1.0) - self.noise) / 10.0;
         self.gap *= 0.9;
         if let Some((_, fastest)) = self.fastest_other() {
@@ -387,7 +396,8 @@ impl Choice {
         if self.odd_slices >= CHANGE_SLICES {
             self.note_change(smooth);
         }
-        if is_rising {
+        let is_beginning = self.trials == 0 && self.time - self.start < GROWING_MOST;
+        if is_rising || is_beginning && self.density.grows() {
             return false;
         }
         let Some((challenger, limit)) = self.challenger() else { return false };
@@ -426,8 +436,11 @@ impl Choice {
     /// Of the others, the one that was fastest when it ran last; and which rate the incumbent needs
     /// to be as good.
     fn fastest_other(&self) -> Option<(usize, f64)> {
-        let needed =
-            |number: usize| self.known[number].rate.map(|rate| (number, rate / self.win(number)));
+        let needed = |number: usize| {
+            let Known { rate, density, has_windows, .. } = self.known[number];
+            let gain = if has_windows { self.density.gain_since(density) } else { 1.0 };
+            rate.map(|rate| (number, gain * rate / self.win(number)))
+        };
         self.others().filter_map(needed).max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
@@ -468,11 +481,6 @@ impl Choice {
             (false, _) => SHARE,
         }
     }
-}
-
-/// By which factor the wait for another trial grows after a loss at these rates.
-fn patience(loser: f64, winner: f64) -> f64 {
-    if 1.5 * loser < winner { 4.0 } else { 2.0 }
 }
 
 #[cfg(test)]

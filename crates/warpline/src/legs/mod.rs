@@ -22,7 +22,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warpline_core::{LpId, Model, VirtualTime};
 
 use crate::{
-    ConfigError, Details, HeapMemory, Placement, Report, RunError, Totals, WorkerLimit, crowd,
+    ConfigError, Details, EngineKind, HeapMemory, Placement, Report, RunError, Totals, WorkerLimit,
+    crowd,
     cut::{Cut, Leg},
     event::Event,
     load_sharing::{LoadSharing, Loads},
@@ -90,6 +91,8 @@ impl Deciding {
             Chooser::User => Choice::preferring_the_first(count),
             Chooser::Trials => Choice::new(count),
         };
+        let choice =
+            choice.with_windows(|number| candidates[number].engine != EngineKind::Sequential);
         let workers = candidates.iter().map(|candidate| candidate.workers).collect();
         let sharing = LoadSharing::new(balance, seed);
         Self { chooser, choice, sharing, workers, limit: None }
