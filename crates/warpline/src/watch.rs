@@ -42,8 +42,18 @@ pub struct Progress {
 /// Called now and then with the progress; breaking ends the run, marked as interrupted.
 pub(crate) type Observer<'a> = Box<dyn FnMut(&Progress) -> ControlFlow<()> + Send + 'a>;
 
+/// What an engine tells of itself, beside the progress.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Hint {
+    /// The run begins with about this number of events for each worker.
+    Pending(u64),
+    /// The events per second of a worker while it handles events and does nothing else, if that is
+    /// measured.
+    Handling(Option<f64>),
+}
+
 /// Called at each look at the clock; returns whether the leg is over.
-pub(crate) type LegEnd<'a> = Box<dyn FnMut(&Progress) -> bool + Send + 'a>;
+pub(crate) type LegEnd<'a> = Box<dyn FnMut(&Progress, Hint) -> bool + Send + 'a>;
 
 /// Sees the progress of a run, and may end it early.
 #[derive(Default)]
@@ -87,8 +97,8 @@ impl Watch<'_> {
     }
 
     /// Called at each look at the clock; returns whether the engine is to hand over its cut.
-    pub(crate) fn ends_leg(&mut self, progress: &Progress) -> bool {
-        self.leg_end.as_mut().is_some_and(|ends| ends(progress))
+    pub(crate) fn ends_leg(&mut self, progress: &Progress, hint: Hint) -> bool {
+        self.leg_end.as_mut().is_some_and(|ends| ends(progress, hint))
     }
 }
 

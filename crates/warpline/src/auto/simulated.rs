@@ -91,7 +91,7 @@ fn run<B: Buffer<Note> + Send>(
     let mut watch =
         Watch { stop: Some(&stopped), monitor: Some(monitor.clone()), ..Watch::default() };
     let current = AtomicUsize::new(0);
-    watch.leg_end = Some(Box::new(|progress| {
+    watch.leg_end = Some(Box::new(|progress, _| {
         // Ordering: Relaxed; a number that this thread has written.
         let candidate = &candidates[current.load(Ordering::Relaxed)];
         assert_eq!(monitor.workers().len(), candidate.workers, "another leg than {candidate}");

@@ -10,7 +10,7 @@ use crate::{EngineKind, crowd, settings::Balance};
 /// what a lookahead ensures. (A run without an end may have any times.)
 const LOOKAHEADS_MAX: f64 = 1e13;
 
-/// A worker with this number of LPs has many events in a window.
+/// A worker with this number of LPs may have many events in a window.
 const LPS_EACH: usize = 256;
 
 /// To copy a state of more bytes than this takes longer than to handle an event.

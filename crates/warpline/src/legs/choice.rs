@@ -18,7 +18,7 @@ mod trial;
 use crate::Progress;
 use budget::{Budget, Lag, SHARE, SHARE_FIRST, SHARE_PREFERRED};
 use density::Density;
-use known::{Known, patience};
+use known::{Known, Now, patience};
 use trial::Trial;
 
 /// A candidate that the user named works alone for this time, in seconds: so that it finds its
@@ -41,6 +41,8 @@ const HANDOVER_LEAST: f64 = 0.2e-3;
 /// would do so in this number of hand-overs: the memory of a large model is slow while it is new.
 const RISE: f64 = 1.08;
 const RISE_HANDOVERS: f64 = 4.0;
+/// Fewer pending events of a worker than this are few.
+const PENDING_FEW: u64 = 1024;
 /// While the density of events grows, the first trial waits, but no longer than this, in seconds.
 const GROWING_MOST: f64 = 10e-3;
 /// A candidate wins if its rate is higher by this factor.
@@ -58,25 +60,6 @@ const CHANGE_SLICES: u32 = 3;
 const RETRY_FIRST: f64 = 0.02;
 const RETRY_SHARE: f64 = 0.1;
 const RETRY_MOST: f64 = 0.4;
-
-/// The leg that goes on.
-#[derive(Clone, Copy, Debug, Default)]
-struct Now {
-    candidate: usize,
-    /// When the leg before it was told to end.
-    requested: f64,
-    /// Events committed before it.
-    before: u64,
-    /// When the slice that is being measured began, and how many events were committed by then.
-    slice: Option<(f64, u64)>,
-    /// Slices so far, and the rate of the last one.
-    slices: u32,
-    last: f64,
-    /// The same candidate ran the leg before it: LPs have moved.
-    is_again: bool,
-    /// What bounds it, if it is a trial.
-    trial: Option<Trial>,
-}
 
 /// Chooses the candidates of legs.
 #[derive(Clone, Debug)]
@@ -104,6 +87,8 @@ pub(crate) struct Choice {
     /// The longest time between two looks, of late.
     gap: f64,
     density: Density,
+    /// Events per second of a worker of the incumbent while it handles them and does nothing else.
+    handling: Option<f64>,
     budget: Budget,
     lag: Lag,
     trials: u32,
@@ -113,7 +98,7 @@ impl Choice {
     /// A choice between candidates: the first one begins the run, the others are tried in order.
     pub(crate) fn new(candidates: usize) -> Self {
         debug_assert!(candidates > 0, "there is nothing to choose from");
-        let known = Known { retry: RETRY_FIRST, ..Known::default() };
+        let known = Known { retry: RETRY_FIRST, workers: 1, ..Known::default() };
         Self {
             prefers_first: false,
             known: vec![known; candidates],
@@ -130,6 +115,7 @@ impl Choice {
             noise: 0.0,
             gap: 0.0,
             density: Density::default(),
+            handling: None,
             budget: Budget::default(),
             lag: Lag::default(),
             trials: 0,
@@ -142,10 +128,11 @@ impl Choice {
         Self { prefers_first: true, ..Self::new(candidates) }
     }
 
-    /// The rates of these candidates depend on how many events there are per virtual time.
-    pub(crate) fn with_windows(mut self, have: impl Fn(usize) -> bool) -> Self {
+    /// How many workers each candidate has, and whether it has windows: its rate depends on how
+    /// many events there are per virtual time, then.
+    pub(crate) fn between(mut self, kind: impl Fn(usize) -> (usize, bool)) -> Self {
         for (number, known) in self.known.iter_mut().enumerate() {
-            known.has_windows = have(number);
+            (known.workers, known.has_windows) = kind(number);
         }
         self
     }
@@ -220,6 +207,26 @@ impl Choice {
         debug_assert!(candidate < self.known.len(), "there is no candidate {candidate}");
         (self.incumbent, self.now.trial) = (candidate, None);
         (self.steady, self.odd_slices, self.lag) = (rate, 0, Lag::default());
+    }
+
+    /// Called before a look: at which rate a worker handles events and does nothing else, if that
+    /// is measured.
+    pub(crate) const fn note_handling(&mut self, rate: Option<f64>) {
+        self.handling = rate;
+    }
+
+    /// Called when the LPs have been made, and before an event is handled: each worker has about
+    /// this number of pending events. If they are few, so are those of a window, and an engine
+    /// without windows takes over at once.
+    pub(crate) fn note_pending(&mut self, each: u64) {
+        let begins = self.trials == 0 && self.committed == 0 && !self.prefers_first;
+        if begins && each < PENDING_FEW && self.known[self.incumbent].has_windows {
+            let without = self.others().find(|&number| !self.known[number].has_windows);
+            if let Some(without) = without {
+                self.promote(without, 0.0);
+                self.next = without;
+            }
+        }
     }
 
     /// Called again and again during a leg. Returns whether it is over.
@@ -457,7 +464,10 @@ impl Choice {
             return Some((fastest, LIMIT * self.cost(fastest, best)));
         }
         let left = self.budget.left(self.share());
-        let waiting = self.others().filter(|&number| self.known[number].due <= self.time);
+        let waiting = self.others().filter(|&number| {
+            let known = &self.known[number];
+            known.due <= self.time && known.may_reach(best, self.handling)
+        });
         let affordable = waiting.filter(|&number| self.cost(number, best) < left);
         // One that was never tried has waited longest.
         let due = |number: usize| self.known[number].due;

@@ -30,7 +30,7 @@ use crate::{
     placement::LpDirectory,
     run::{self, Failure, Outcome, Run},
     settings::Balance,
-    watch::{Progress, Watch},
+    watch::{Hint, Progress, Watch},
 };
 use candidate::uncrowded;
 pub(crate) use candidate::{Candidate, Traits};
@@ -91,20 +91,26 @@ impl Deciding {
             Chooser::User => Choice::preferring_the_first(count),
             Chooser::Trials => Choice::new(count),
         };
-        let choice =
-            choice.with_windows(|number| candidates[number].engine != EngineKind::Sequential);
+        let choice = choice.between(|number| {
+            let Candidate { engine, workers } = candidates[number];
+            (workers, engine != EngineKind::Sequential)
+        });
         let workers = candidates.iter().map(|candidate| candidate.workers).collect();
         let sharing = LoadSharing::new(balance, seed);
         Self { chooser, choice, sharing, workers, limit: None }
     }
 
     /// Whether the leg is over.
-    fn look(&mut self, progress: &Progress) -> bool {
+    fn look(&mut self, progress: &Progress, hint: Hint) -> bool {
         if let Some(limit) = &self.limit {
             let most = limit.workers();
             self.choice.allow(|candidate| self.workers[candidate] <= most);
         }
         // Both look: what the other one wants is no reason not to see how far the run is.
+        match hint {
+            Hint::Pending(each) => self.choice.note_pending(each),
+            Hint::Handling(rate) => self.choice.note_handling(rate),
+        }
         let chooses = self.choice.look(progress);
         let shares = self.choice.is_counting() && self.sharing.look(progress.wall.as_secs_f64());
         chooses || shares
@@ -131,7 +137,7 @@ pub(crate) fn carry_out<M: Model, B>(
         let deciding = Arc::new(Mutex::new(deciding));
         if balance != Balance::Off {
             let looks = Arc::clone(&deciding);
-            watch.leg_end = Some(Box::new(move |progress| lock(&looks).look(progress)));
+            watch.leg_end = Some(Box::new(move |progress, hint| lock(&looks).look(progress, hint)));
         }
         let begin_leg = || lock(&deciding).choice.begin_leg();
         let legs = Legs::new(run, candidates, &deciding);

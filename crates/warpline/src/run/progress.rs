@@ -17,7 +17,7 @@ use warpline_core::VirtualTime;
 use crate::{
     panics,
     timeline::LentRecorder,
-    watch::{Progress, Timer, Watch},
+    watch::{Hint, Progress, Timer, Watch},
 };
 
 /// A worker that waits looks at the clock each time, but for the first few.
@@ -35,6 +35,30 @@ pub(crate) struct Stop {
     pub(crate) at_once: AtomicBool,
 }
 
+/// The time is measured that the events of one window in this number take.
+const MEASURED: u64 = 8;
+/// If there are at least so many events.
+const MEASURED_LEAST: u64 = 32;
+/// What was measured counts half after this number of looks.
+const HANDLING_LOOKS: f64 = 16.0;
+
+/// How long a worker takes to handle events, not counting what it waits and repairs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Handling {
+    events: f64,
+    seconds: f64,
+}
+
+impl Handling {
+    /// Events per second, of late.
+    fn rate(&mut self) -> Option<f64> {
+        let rate = (self.events > 0.0 && self.seconds > 0.0).then(|| self.events / self.seconds);
+        let keep = (-1.0 / HANDLING_LOOKS).exp2();
+        (self.events, self.seconds) = (keep * self.events, keep * self.seconds);
+        rate
+    }
+}
+
 /// One worker's progress monitor.
 pub(crate) struct ProgressMonitor<'a, 'w> {
     watch: &'a mut Watch<'w>,
@@ -44,6 +68,7 @@ pub(crate) struct ProgressMonitor<'a, 'w> {
     now: VirtualTime,
     timer: Timer,
     stopped: Option<Instant>,
+    handling: Handling,
     /// A panic of the observer. It is not the model's, so it goes to the caller of the run.
     panic: Option<Box<dyn Any + Send>>,
 }
@@ -64,6 +89,7 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
             now: VirtualTime::ZERO,
             timer,
             stopped: None,
+            handling: Handling::default(),
             panic: None,
         }
     }
@@ -71,6 +97,32 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
     /// What a worker is to write down what it does with, if it is.
     pub(crate) fn recorder(&self, rank: usize, worker: usize) -> Option<LentRecorder> {
         self.watch.timeline.as_ref()?.lend(rank, worker)
+    }
+
+    /// The run begins, and the worker has this number of pending events.
+    #[cold]
+    pub(crate) fn note_pending(&mut self, events: u64) {
+        let progress = self.progress(self.now);
+        if self.watch.ends_leg(&progress, Hint::Pending(events)) {
+            // Ordering: Relaxed, as below.
+            self.stop.soon.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the time is measured that the worker takes to handle the events of a window: those
+    /// of one window in a few.
+    pub(crate) const fn measures(&self, window: u64) -> bool {
+        self.watch.leg_end.is_some() && window % MEASURED == 2
+    }
+
+    /// The worker has handled so many events since then, and has done nothing else.
+    pub(crate) fn note_handling(&mut self, events: u64, since: Instant) {
+        if events < MEASURED_LEAST {
+            // Most of that is the clock's.
+            return;
+        }
+        self.handling.events += events as f64;
+        self.handling.seconds += since.elapsed().as_secs_f64();
     }
 
     /// Notes a time before which everything is handled.
@@ -130,7 +182,7 @@ impl<'a, 'w> ProgressMonitor<'a, 'w> {
     fn look_at(&mut self, now: Instant) {
         let mut stops = self.stopped.is_some() || self.watch.stopped();
         let progress = self.progress(self.now);
-        if self.watch.ends_leg(&progress) {
+        if self.watch.ends_leg(&progress, Hint::Handling(self.handling.rate())) {
             // Ordering: Relaxed, as below. What was handled of the window is kept.
             self.stop.soon.store(true, Ordering::Relaxed);
         }

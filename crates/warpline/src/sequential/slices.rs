@@ -8,7 +8,7 @@ use crate::{
     event::{Buffer, Event, Message},
     pending::PendingSet,
     timeline::{Phase, Recorder},
-    watch::{Timer, Watch},
+    watch::{Hint, Timer, Watch},
 };
 
 impl<M, B, S, X> Sequential<'_, M, B, S, X>
@@ -55,7 +55,7 @@ where
             }
             self.show();
             let progress = self.progress();
-            if watch.ends_leg(&progress)
+            if watch.ends_leg(&progress, Hint::Handling(None))
                 || timer.takes_observation() && watch.observe(&progress).is_break()
             {
                 return Ok(true);

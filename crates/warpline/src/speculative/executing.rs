@@ -21,6 +21,7 @@ use crate::{
     event::{Buffer, Message, by_lp},
     handling::{Cause, Core, Halt, Handling, Lp},
     panics,
+    run::ProgressMonitor,
 };
 
 /// How an LP has come through its events.
@@ -109,8 +110,23 @@ fn handle<M: Model, B: Buffer<Message<M>>>(
 }
 
 impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
-    /// Lets all LPs of a tile handle their events of a window.
-    pub(super) fn open_tile(&mut self, parity: Parity, tile: usize) {
+    /// Lets all LPs of a tile handle their events of the newest window.
+    pub(super) fn open_tile(
+        &mut self,
+        parity: Parity,
+        tile: usize,
+        monitor: &mut ProgressMonitor<'_, '_>,
+    ) {
+        if monitor.measures(self.newest) {
+            let (before, since) = (self.tally.processed, Instant::now());
+            self.handle_tile(parity, tile);
+            monitor.note_handling(self.tally.processed - before, since);
+        } else {
+            self.handle_tile(parity, tile);
+        }
+    }
+
+    fn handle_tile(&mut self, parity: Parity, tile: usize) {
         let window = &mut self.windows[parity.index()];
         self.sender.opened[parity.index()].tiles = tile + 1;
         self.sender.executing = parity;

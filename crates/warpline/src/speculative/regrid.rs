@@ -191,6 +191,9 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             self.empty_calendar(&mut pending);
         }
         let (count, mut first) = self.survey(&pending);
+        if is_start && shared.cut.is_none() {
+            monitor.note_pending(count);
+        }
         shared.regrid.pending.fetch_add(count, Ordering::Relaxed);
         shared.regrid.owned.fetch_add(self.owned_by(&pending), Ordering::Relaxed);
         first = self.meet(first)?;

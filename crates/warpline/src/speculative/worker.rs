@@ -227,7 +227,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         monitor.reaches(self.sender.grid.start(begin));
         for tile in 0..self.sender.calendar.tiles() {
             self.poll();
-            self.open_tile(parity, tile);
+            self.open_tile(parity, tile, monitor);
             let (size, most) = (self.newest_size(), events_max(self.lps.len()));
             let events = self.windows[parity.index()].log.len() as u64;
             if events > most || events > most / 8 && size > 2 * most {

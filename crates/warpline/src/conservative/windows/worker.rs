@@ -151,6 +151,7 @@ where
                 handling::start(state, core, common.model, id, sender, || monitor.cuts_off());
             }
         });
+        monitor.note_pending(self.sender.calendar.len() as u64);
     }
 
     /// Exchanges events with all others and computes the LBTS. Output of the last window is written
@@ -245,7 +246,12 @@ where
             while at < self.schedule.len() && !monitor.is_cut_off() {
                 // After an LP has failed, the others go on: one of them may fail earlier in virtual
                 // time, and the first failure is reported.
+                let measured = monitor.measures(self.tally.windows);
+                let measured = measured.then(|| (self.tally.committed, Instant::now()));
                 self.guard(|worker| worker.handle_groups(&mut at, monitor));
+                if let Some((before, since)) = measured {
+                    monitor.note_handling(self.tally.committed - before, since);
+                }
                 self.guard(|worker| worker.sender.self_sent.clear());
             }
             self.tally.left += (self.schedule.len() - at) as u64;

@@ -1,4 +1,7 @@
-//! What trials and work have shown of a candidate. Called by [`Choice`](super::Choice).
+//! What is known: of a candidate, by trials and work; and of the leg that goes on. Called by
+//! [`Choice`](super::Choice).
+
+use super::trial::Trial;
 
 /// What is known of a candidate.
 #[derive(Clone, Copy, Debug, Default)]
@@ -8,11 +11,43 @@ pub(super) struct Known {
     /// The density of events at that time. The rate of windows depends on it.
     pub(super) density: f64,
     pub(super) has_windows: bool,
+    pub(super) workers: usize,
     /// When it may be tried again, and how long it waits after the next trial that it loses.
     pub(super) due: f64,
     pub(super) retry: f64,
     /// It must not run: it has more workers than the user allows.
     pub(super) is_barred: bool,
+}
+
+/// A worker is at most this number of times as fast as one of the incumbent is while it handles
+/// events. (The sequential engine is 0.6 to 1.3 times as fast on W2, W3, W5 and W8.)
+const HANDLING_GAIN: f64 = 1.3;
+
+impl Known {
+    /// Whether it may be as fast as the `best`, if a worker of that handles `handling` events per
+    /// second while it does nothing else: few workers may be too few, though they wait for nothing.
+    pub(super) fn may_reach(&self, best: f64, handling: Option<f64>) -> bool {
+        handling.is_none_or(|rate| self.workers as f64 * HANDLING_GAIN * rate > best)
+    }
+}
+
+/// The leg that goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Now {
+    pub(super) candidate: usize,
+    /// When the leg before it was told to end.
+    pub(super) requested: f64,
+    /// Events committed before it.
+    pub(super) before: u64,
+    /// When the slice that is being measured began, and how many events were committed by then.
+    pub(super) slice: Option<(f64, u64)>,
+    /// Slices so far, and the rate of the last one.
+    pub(super) slices: u32,
+    pub(super) last: f64,
+    /// The same candidate ran the leg before it: LPs have moved.
+    pub(super) is_again: bool,
+    /// What bounds it, if it is a trial.
+    pub(super) trial: Option<Trial>,
 }
 
 /// By which factor the wait for another trial grows after a loss at these rates.

@@ -25,6 +25,7 @@
 //!   `runs_without_an_end_lose_a_share_of_the_time_so_far`.
 
 mod bounds;
+mod hints;
 mod shared_machine;
 
 use std::time::Duration;

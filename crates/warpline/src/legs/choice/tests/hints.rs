@@ -1,0 +1,77 @@
+//! What engines tell of themselves: pending events at the start, the rate of handling, and how dense
+//! events are.
+
+use super::*;
+
+/// Two workers with windows, the sequential engine, and one worker with windows.
+fn choice() -> Choice {
+    Choice::new(3).between(|number| ([2, 1, 1][number], number != 1))
+}
+
+/// Where few events are pending, windows do not even begin. (Red without `note_pending`, and where
+/// the user has named an engine that gives way all the same.)
+#[test]
+fn few_events_need_no_windows() {
+    for (each, first) in [(PENDING_FEW - 1, 1), (PENDING_FEW, 0)] {
+        let mut choice = choice();
+        choice.begin_leg();
+        choice.note_pending(each);
+        let is_over = choice.look(&progress(1e-3, 0.0, 1e6));
+        assert_eq!((is_over, choice.begin_leg()), (first == 1, first), "{each} events each");
+    }
+    let mut named = Choice::preferring_the_first(2).between(|number| (1, number == 0));
+    named.begin_leg();
+    named.note_pending(0);
+    assert!(!named.look(&progress(1e-3, 0.0, 1e6)));
+}
+
+/// Who cannot win by what the incumbent shows is not tried; who may is. (Red if `may_reach` is
+/// always true, or forgets the number of workers.)
+#[test]
+fn what_cannot_win_is_not_tried() {
+    let rates = [50e6, 20e6, 20e6];
+    let legs = |handling: Option<f64>| {
+        let mut choice = choice();
+        choice.note_handling(handling);
+        play(choice, 25e6, 0.2e-3, steady(&rates)).legs.len()
+    };
+    assert_eq!(legs(Some(30e6)), 1);
+    assert!(legs(Some(45e6)) > 1);
+    assert!(legs(None) > 1);
+}
+
+/// Where events get denser, windows that have lost a trial are back soon; where they do not, they
+/// are not. (Red if `gain_since` is 1.)
+#[test]
+fn windows_come_back_where_events_get_denser() {
+    let share_of_windows = |growth: f64| {
+        let mut choice = Choice::new(2).between(|number| (1 + number, number == 1));
+        let (mut time, mut committed, mut virtual_time) = (0.0, 0.0, 0.0);
+        let (mut in_windows, mut looks) = (0, 0);
+        while time < 60e-3 {
+            let candidate = choice.begin_leg();
+            time += 0.2e-3;
+            loop {
+                let density = 1e6 * (growth * time / 10e-3).exp();
+                let rate = if candidate == 1 { (3e6 * density).sqrt() } else { 10e6 };
+                committed += STEP * rate;
+                virtual_time += STEP * rate / density;
+                time += STEP;
+                looks += 1;
+                in_windows += u32::from(candidate == 1);
+                let progress = Progress {
+                    virtual_time: VirtualTime::new(virtual_time).expect("a time"),
+                    end: VirtualTime::new(1e3).expect("a time"),
+                    ..progress(time, committed, f64::MAX)
+                };
+                if time >= 60e-3 || choice.look(&progress) {
+                    break;
+                }
+            }
+        }
+        f64::from(in_windows) / f64::from(looks)
+    };
+    // From 1.7 million events per second to twice that of the sequential engine, and more.
+    assert!(share_of_windows(1.5) > 0.5, "{}", share_of_windows(1.5));
+    assert!(share_of_windows(0.0) < 0.1, "{}", share_of_windows(0.0));
+}
