@@ -408,47 +408,6 @@ fn crowds_of_workers_are_asked_for() {
     assert_eq!(few["digest"], json(&asked)["digest"]);
 }
 
-/// A crowd commits what one worker does, on every engine and with tables of places, too; the report
-/// says that few worked. Red if tables are not changed with the number of workers.
-#[test]
-fn crowds_are_merged() {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let (workers, last) = (16 * cores + 1, 16 * cores);
-    if workers > 1024 {
-        return;
-    }
-    let model = "run phold --lps 4 --population 16 --lookahead 0.5 --end 20";
-    let digest = &json(&format!("{model} --engine sequential"))["digest"];
-    let ranks = format!("--ranks 2 --placement {workers},0,{last},{}", workers + last);
-    for engine in [
-        "speculative --balance off",
-        &format!("conservative --balance off --placement {last},0,1,0"),
-        "conservative --synchronization null-messages",
-        &format!("conservative {ranks}"),
-        &format!("conservative --synchronization null-messages {ranks}"),
-        &format!("timewarp {ranks}"),
-        &format!("timewarp --placement {last},0,1,0"),
-    ] {
-        let line = format!("{model} --workers {workers} --oversubscribe --engine {engine}");
-        let report = json(&line);
-        assert_eq!(&report["digest"], digest, "`{line}`");
-        let remarks = report["remarks"].to_string();
-        assert!(remarks.contains("would mostly wait"), "`{line}`: {remarks}");
-    }
-    let (ranks, most) = (4 * cores.max(2) + 1, 8 * cores.max(2));
-    for engine in [
-        "conservative",
-        "timewarp",
-        &format!("timewarp --workers 2 --placement {},0,{most},1", most + 1),
-    ] {
-        let line = format!("{model} --ranks {ranks} --oversubscribe --engine {engine}");
-        let report = json(&line);
-        assert_eq!(&report["digest"], digest, "`{line}`");
-        let remarks = report["remarks"].to_string();
-        assert!(remarks.contains(&format!("{ranks} ranks on")), "`{line}`: {remarks}");
-    }
-}
-
 /// The first interrupt ends the run of all workers with the report so far.
 #[cfg(target_os = "linux")]
 #[test]

@@ -1,6 +1,7 @@
-//! Crowds: far more workers or ranks than cores. A worker that waits for a core holds up all others, and one
-//! that takes turns with many others has to be passed by for each of their events, so most of the
-//! run would be spent in changes from one worker to the next, however well they wait.
+//! Crowds: far more workers or ranks than cores. A worker that waits for a core holds up all
+//! others, and one that takes turns with many others has to be passed by for each of their events,
+//! so most of the run would be spent in changes from one worker to the next, however well they
+//! wait.
 //!
 //! Engines run a crowd as if there were as many workers as cores: neighbors are one worker then,
 //! and nothing but the time depends on it. What a crowd is depends on whether workers share

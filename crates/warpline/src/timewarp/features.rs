@@ -17,16 +17,17 @@ use warpline_core::Model;
 
 use super::shared::Shared;
 
-/// Whether a run has none of the features that are asked for at each event.
-pub(super) fn are_absent<M: Model>(shared: &Shared<M>) -> bool {
-    let settings = &shared.settings;
-    let engine = &settings.engine;
-    settings.memory.is_none()
-        && engine.saving.copies_all()
-        && !engine.pool.is_on_the_fly()
-        && !engine.instrumentation.measure_costs
-        && shared.timeline.is_none()
-        && shared.memory.is_none()
-        && shared.halves.is_none()
-        && shared.remote.is_none()
+impl<M: Model> Shared<M> {
+    /// Whether the run has none of the features that are asked for at each event.
+    pub(super) fn is_plain(&self) -> bool {
+        let engine = &self.settings.engine;
+        self.settings.memory.is_none()
+            && engine.saving.copies_all()
+            && !engine.pool.is_on_the_fly()
+            && !engine.instrumentation.measure_costs
+            && self.timeline.is_none()
+            && self.memory.is_none()
+            && self.halves.is_none()
+            && self.remote.is_none()
+    }
 }

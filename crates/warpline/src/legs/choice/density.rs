@@ -1,8 +1,9 @@
 //! How many events there are per unit of virtual time.
 //!
 //! An engine with windows is the faster, the more events a window has; the sequential engine is
-//! not. So where the density grows, as in an epidemic, what a trial of windows has shown is soon out
-//! of date: it is thought to be more by the root of the growth. Called by [`Choice`](super::Choice).
+//! not. So where the density grows, as in an epidemic, what a trial of windows has shown is soon
+//! out of date: it is thought to be more by the root of the growth. Called by
+//! [`Choice`](super::Choice).
 
 /// The density grows if it is more by this factor than a slice before.
 const GROWS: f64 = 1.25;
@@ -29,7 +30,7 @@ impl Density {
         let time = virtual_time - self.began.0;
         debug_assert!(committed >= self.began.1, "CUT-A: events are lost");
         let events = (committed - self.began.1) as f64;
-        // Windows are opened before all events before them are committed, so either may stand still.
+        // Windows are opened before those before them are committed, so either may stand still.
         if time > 0.0 && events > 0.0 {
             (self.last, self.now) = (self.now, events / time);
         }

@@ -1,5 +1,5 @@
-//! What engines tell of themselves: pending events at the start, the rate of handling, and how dense
-//! events are.
+//! What engines tell of themselves: pending events at the start, the rate of handling, and how
+//! dense events are.
 
 use super::*;
 
