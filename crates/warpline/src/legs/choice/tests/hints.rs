@@ -47,12 +47,12 @@ fn windows_come_back_where_events_get_denser() {
     let share_of_windows = |growth: f64| {
         let mut choice = Choice::new(2).between(|number| (1 + number, number == 1));
         let (mut time, mut committed, mut virtual_time) = (0.0, 0.0, 0.0);
-        let (mut in_windows, mut looks) = (0, 0);
+        let (mut in_windows, mut looks, mut density) = (0, 0, 1e6);
         while time < 60e-3 {
             let candidate = choice.begin_leg();
             time += 0.2e-3;
             loop {
-                let density = 1e6 * (growth * time / 10e-3).exp();
+                density *= 1.0 + growth * STEP / 10e-3;
                 let rate = if candidate == 1 { (3e6 * density).sqrt() } else { 10e6 };
                 committed += STEP * rate;
                 virtual_time += STEP * rate / density;
