@@ -137,13 +137,8 @@ impl<'m, M: Model, B> Common<'m, M, B> {
         watch: &'a mut Watch<'w>,
         started: Instant,
     ) -> ProgressMonitor<'a, 'w> {
-        ProgressMonitor::new(
-            watch,
-            &self.stop,
-            &self.committed,
-            self.end_time(),
-            Timer::new(started, STEPS_MAX),
-        )
+        let timer = Timer::new(started, STEPS_MAX);
+        ProgressMonitor::new(watch, &self.stop, &self.committed, self.end_time(), timer)
     }
 
     /// The number of workers of this rank.

@@ -63,8 +63,10 @@ impl Candidate {
         let workers = uncrowded(workers, cores).min(lps.max(1));
         let mut all = Vec::new();
         let mut add = |engine, workers| all.push(Self { engine, workers });
-        let has_much = workers > 1 && idle >= workers && lps >= LPS_EACH * workers;
-        let has_much = has_much && (is_conservative || !copies_much);
+        let has_much = workers > 1
+            && idle >= workers
+            && lps >= LPS_EACH * workers
+            && (is_conservative || !copies_much);
         if !has_much {
             add(EngineKind::Sequential, 1);
         }

@@ -39,8 +39,8 @@ pub(crate) struct Stop {
 const MEASURED: u64 = 8;
 /// If there are at least so many events.
 const MEASURED_LEAST: u64 = 32;
-/// What was measured counts half after this number of looks.
-const HANDLING_LOOKS: f64 = 16.0;
+/// From look to look, what was measured counts this much less: half after 16 looks.
+const HANDLING_KEEP: f64 = 0.9576;
 
 /// How long a worker takes to handle events, not counting what it waits and repairs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,8 +53,8 @@ impl Handling {
     /// Events per second, of late.
     fn rate(&mut self) -> Option<f64> {
         let rate = (self.events > 0.0 && self.seconds > 0.0).then(|| self.events / self.seconds);
-        let keep = (-1.0 / HANDLING_LOOKS).exp2();
-        (self.events, self.seconds) = (keep * self.events, keep * self.seconds);
+        self.events *= HANDLING_KEEP;
+        self.seconds *= HANDLING_KEEP;
         rate
     }
 }

@@ -209,13 +209,8 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
         watch: &'a mut Watch<'w>,
         started: Instant,
     ) -> ProgressMonitor<'a, 'w> {
-        ProgressMonitor::new(
-            watch,
-            &self.stop,
-            &self.committed,
-            self.end_time(),
-            Timer::new(started, STEPS_MAX),
-        )
+        let timer = Timer::new(started, STEPS_MAX);
+        ProgressMonitor::new(watch, &self.stop, &self.committed, self.end_time(), timer)
     }
 
     /// Counts what all workers have committed, for the progress; returns the average of a worker.

@@ -244,10 +244,10 @@ where
             self.schedule.plan(&self.bucket, [first, lps], local_of);
             let mut at = 0;
             while at < self.schedule.len() && !monitor.is_cut_off() {
+                let is_measured = monitor.measures(self.tally.windows);
+                let measured = is_measured.then(|| (self.tally.committed, Instant::now()));
                 // After an LP has failed, the others go on: one of them may fail earlier in virtual
                 // time, and the first failure is reported.
-                let measured = monitor.measures(self.tally.windows);
-                let measured = measured.then(|| (self.tally.committed, Instant::now()));
                 self.guard(|worker| worker.handle_groups(&mut at, monitor));
                 if let Some((before, since)) = measured {
                     monitor.note_handling(self.tally.committed - before, since);
