@@ -1,8 +1,11 @@
 //! Far more workers, or ranks, than cores: neighbors are merged, and nothing but the time depends
 //! on it.
 
-use std::{num::NonZero, process::Command, thread};
+mod common;
 
+use std::{num::NonZero, path::Path, thread};
+
+use common::{refuses, stdout};
 use serde_json::Value;
 
 const MODEL: &str = "run phold --lps 4 --population 16 --lookahead 0.5 --end 20";
@@ -13,12 +16,28 @@ fn cores() -> usize {
 
 #[track_caller]
 fn json(line: &str) -> Value {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_warpline"));
-    let output = command.args(line.split_whitespace()).args(["--format", "json"]).output();
-    let output = output.expect("the command starts");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "`{line}` failed: {stderr}");
-    serde_json::from_slice(&output.stdout).expect("the report is JSON")
+    let report = stdout(Path::new("."), &format!("{line} --format json"));
+    serde_json::from_str(&report).expect("the report is JSON")
+}
+
+/// Far more workers than any machine has cores are refused, unless they are asked for.
+#[test]
+fn crowds_of_workers_are_asked_for() {
+    let at = Path::new(".");
+    let crowd = "--engine timewarp --ranks 1024";
+    for line in [
+        format!("run phold {crowd} --workers 1024"),
+        format!("sweep phold {crowd} --vary workers=1024,1"),
+    ] {
+        refuses(at, &line, 2, &["1024 x 1024", "--oversubscribe"]);
+    }
+    if 4 * cores() < 1024 {
+        refuses(at, "bench W1 --workers 2,1024", 2, &["1 x 1024", "--oversubscribe"]);
+        refuses(at, "bench W1 --ranks 1024", 2, &["1024 x 1", "--oversubscribe"]);
+    }
+    let few = json(&format!("{MODEL} --engine timewarp --workers 2"));
+    let asked = format!("{MODEL} --engine timewarp --workers 2 --oversubscribe");
+    assert_eq!(few["digest"], json(&asked)["digest"]);
 }
 
 /// A crowd commits what one worker does, on every engine and with tables of places, too; the report

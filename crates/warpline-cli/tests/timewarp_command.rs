@@ -389,25 +389,6 @@ fn replications_are_the_sequential_ones() {
     }
 }
 
-/// Far more workers than any machine has cores are refused, unless they are asked for.
-#[test]
-fn crowds_of_workers_are_asked_for() {
-    let crowd = "--engine timewarp --ranks 1024";
-    for line in [
-        format!("run phold {crowd} --workers 1024"),
-        format!("sweep phold {crowd} --vary workers=1024,1"),
-    ] {
-        refuses(&line, 2, &["1024 x 1024", "--oversubscribe"]);
-    }
-    if std::thread::available_parallelism().is_ok_and(|cores| 4 * cores.get() < 1024) {
-        refuses("bench W1 --workers 2,1024", 2, &["1 x 1024", "--oversubscribe"]);
-        refuses("bench W1 --ranks 1024", 2, &["1024 x 1", "--oversubscribe"]);
-    }
-    let few = json(&format!("{PHOLD} --engine timewarp --workers 2"));
-    let asked = format!("{PHOLD} --engine timewarp --workers 2 --oversubscribe");
-    assert_eq!(few["digest"], json(&asked)["digest"]);
-}
-
 /// The first interrupt ends the run of all workers with the report so far.
 #[cfg(target_os = "linux")]
 #[test]
