@@ -12,14 +12,15 @@
 //! each for some homes. The system binds the pages anew as it moves them, so that its automatic
 //! balancing leaves them where they are. A worker only writes a request.
 //!
-//! A worker that comes to another thread, perhaps on another node, takes the homes of its LPs
-//! there in the same way ([`seat`](super::seat)).
+//! A worker that comes to another thread, perhaps on another node, takes its own heap and the homes
+//! of its LPs there in the same way ([`seat`](super::seat)).
 //!
 //! Where there are many LPs, neighbors share a home, which follows the first of them.
 //!
 //! # Invariants
 //!
-//! - **HOME-A.** A home's node is that of the worker which its first LP came to last.
+//! - **HOME-A.** A home's node is that of the worker which its first LP came to last, and the node
+//!   of a worker's heap is that of the thread which the worker came to last.
 //! - **HOME-B.** After a change of node a request is with one daemon, which tries again whenever it
 //!   wakes up, until all pages are on the node of then, or the system has refused to move them.
 //!
@@ -32,7 +33,7 @@
 
 use std::{
     sync::{
-        Condvar, Mutex, MutexGuard, PoisonError,
+        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     },
     thread::{self, Scope},
@@ -55,7 +56,7 @@ const HOMES_MAX: usize = 1 << 14;
 const NOWHERE: u32 = u32::MAX;
 
 /// What has pages on a node: a [`Home`], or what a test has in its place.
-pub(super) trait Pages: Sync {
+pub(super) trait Pages: Send + Sync {
     fn node(&self) -> Option<u32>;
     fn set_node(&self, node: Option<u32>);
     fn realign(&self) -> Realigned;
@@ -91,6 +92,8 @@ pub(super) struct LpMemory<H = Home> {
     lp_nodes: Box<[AtomicU32]>,
     /// By worker of this rank: its node.
     nodes: Box<[AtomicU32]>,
+    /// By worker of this rank: its heap. Their places follow those of `homes`.
+    heaps: Box<[OnceLock<Arc<H>>]>,
     daemons: Daemons,
 }
 
@@ -102,7 +105,7 @@ struct Daemons {
     started: AtomicUsize,
     /// By daemon: the homes that it is to look after.
     requests: Box<[Mutex<Vec<Request>>]>,
-    /// By home: whether a daemon has a request for it.
+    /// By place: whether a daemon has a request for it.
     requested: Box<[AtomicBool]>,
     is_over: Mutex<bool>,
     wake: Condvar,
@@ -113,7 +116,8 @@ struct Daemons {
 
 #[derive(Clone, Copy, Debug)]
 struct Request {
-    home: usize,
+    /// Which of the homes and heaps.
+    place: usize,
     /// Pages that were elsewhere after the last attempt.
     left: u64,
 }
@@ -161,7 +165,7 @@ impl<H: Pages> LpMemory<H> {
             period: settings.numa.migration_period,
             started: AtomicUsize::new(0),
             requests: (0..settings.numa.migration_daemons).map(|_| Mutex::default()).collect(),
-            requested: homes.iter().map(|_| AtomicBool::new(false)).collect(),
+            requested: (0..homes.len() + settings.workers).map(|_| AtomicBool::default()).collect(),
             is_over: Mutex::new(false),
             wake: Condvar::new(),
             segments: AtomicU64::new(0),
@@ -169,7 +173,26 @@ impl<H: Pages> LpMemory<H> {
             pages_not_moved: AtomicU64::new(0),
         };
         let lp_nodes = nowhere(if shift > 0 { lps } else { 0 });
-        Self { homes, shift, lps, lp_nodes, nodes: nowhere(settings.workers), daemons }
+        let heaps = (0..settings.workers).map(|_| OnceLock::new()).collect();
+        Self { homes, shift, lps, lp_nodes, nodes: nowhere(settings.workers), heaps, daemons }
+    }
+
+    /// The home or heap at that place.
+    fn at(&self, place: usize) -> &H {
+        match place.checked_sub(self.homes.len()) {
+            None => &self.homes[place],
+            Some(worker) => self.heaps[worker].get().expect("only a heap that is known is moved"),
+        }
+    }
+
+    /// Worker `me` has this heap, which the daemons look after as well.
+    pub(super) fn take_in(&self, me: usize, heap: Arc<H>) {
+        assert!(self.heaps[me].set(heap).is_ok(), "worker {me} has two heaps");
+    }
+
+    /// The heap of worker `me` comes to that node with its worker (HOME-A).
+    pub(super) fn move_heap(&self, me: usize, node: Option<u32>) {
+        self.settle(self.homes.len() + me, node);
     }
 
     /// Worker `me` is on that node from now on.
@@ -193,20 +216,27 @@ impl<H: Pages> LpMemory<H> {
     /// An LP has come to worker `me`, or begins there (HOME-A).
     pub(super) fn follow(&self, lp: LpId, me: usize) {
         let (place, node) = (self.home_of(lp), self.node_of(me));
-        let home = &self.homes[place];
         if let Some(of_lp) = self.lp_nodes.get(lp.index()) {
             // Ordering: Relaxed; read for the report, after the threads have ended.
             of_lp.store(node.unwrap_or(NOWHERE), Ordering::Relaxed);
         }
-        let is_first = lp.index() == place << self.shift;
-        if !is_first || home.node() == node {
+        if lp.index() == place << self.shift {
+            self.settle(place, node);
+        }
+    }
+
+    /// A home or heap takes its pages from that node from now on; the daemons bring those that it
+    /// has.
+    fn settle(&self, place: usize, node: Option<u32>) {
+        let home = self.at(place);
+        if home.node() == node {
             return;
         }
         let had_node = home.node().is_some();
         home.set_node(node);
         // Ordering: Relaxed; daemons start before the workers.
         let daemons = self.daemons.started.load(Ordering::Relaxed);
-        debug_assert_eq!(home.node(), node, "HOME-A: home {place}");
+        debug_assert_eq!(home.node(), node, "HOME-A: place {place}");
         // Ordering: AcqRel. Either the daemon takes this change of node with the request that is
         // there, because it clears the flag before it looks for the node; or it gets another one.
         let is_new = || !self.daemons.requested[place].swap(true, Ordering::AcqRel);
@@ -214,10 +244,10 @@ impl<H: Pages> LpMemory<H> {
             let daemon = mix(place as u64, 0) as usize % daemons;
             let mut requests = lock(&self.daemons.requests[daemon]);
             debug_assert!(
-                requests.iter().all(|known| known.home != place),
-                "HOME-B: two requests for home {place}"
+                requests.iter().all(|known| known.place != place),
+                "HOME-B: two requests for place {place}"
             );
-            requests.push(Request { home: place, left: 0 });
+            requests.push(Request { place, left: 0 });
         }
     }
 
@@ -272,24 +302,24 @@ impl<H: Pages> LpMemory<H> {
     fn serve(&self, me: usize) {
         let daemons = &self.daemons;
         let mut requests = std::mem::take(&mut *lock(&daemons.requests[me]));
-        while let Some(Request { home, left }) = requests.pop() {
+        while let Some(Request { place, left }) = requests.pop() {
             if *lock(&daemons.is_over) {
-                requests.push(Request { home, left });
+                requests.push(Request { place, left });
                 break;
             }
             // Ordering: AcqRel, see `follow`.
-            let was_requested = daemons.requested[home].swap(false, Ordering::AcqRel);
-            debug_assert!(was_requested, "HOME-B: nobody has asked for home {home}");
-            let done = self.homes[home].realign();
+            let was_requested = daemons.requested[place].swap(false, Ordering::AcqRel);
+            debug_assert!(was_requested, "HOME-B: nobody has asked for place {place}");
+            let done = self.at(place).realign();
             // Ordering: Relaxed; counts for the report, read after the threads have ended.
             daemons.segments.fetch_add(done.segments, Ordering::Relaxed);
-            let is_new = || !daemons.requested[home].swap(true, Ordering::AcqRel);
+            let is_new = || !daemons.requested[place].swap(true, Ordering::AcqRel);
             if done.refused > 0 {
                 // It would refuse again.
                 daemons.pages_not_moved.fetch_add(done.pages_left, Ordering::Relaxed);
             } else if done.pages_left > 0 && is_new() {
                 daemons.retries.fetch_add(1, Ordering::Relaxed);
-                lock(&daemons.requests[me]).push(Request { home, left: done.pages_left });
+                lock(&daemons.requests[me]).push(Request { place, left: done.pages_left });
             }
         }
         // What the end of the run has left.
@@ -304,10 +334,14 @@ impl<H: Pages> LpMemory<H> {
         }
         // Ordering: Relaxed, see `serve`.
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let (mut pending, mut left) = (0, count(&daemons.pages_not_moved));
+        let (mut pending, mut away, mut left) = (0, 0, count(&daemons.pages_not_moved));
         for requests in &daemons.requests {
-            pending += lock(requests).len() as u64;
-            left += lock(requests).iter().map(|request| request.left).sum::<u64>();
+            for request in lock(requests).iter() {
+                let found = self.at(request.place).residency();
+                pending += 1;
+                away += found.pages - found.pages_at_home;
+                left += request.left;
+            }
         }
         // Ordering: Relaxed, see `serve`.
         let requested = daemons.requested.iter().filter(|one| one.load(Ordering::Relaxed));
@@ -316,6 +350,7 @@ impl<H: Pages> LpMemory<H> {
             ("segments_realigned", count(&daemons.segments)),
             ("realignments_retried", count(&daemons.retries)),
             ("realignments_pending", pending),
+            ("pages_pending", away),
             ("pages_not_moved", left),
         ]
     }

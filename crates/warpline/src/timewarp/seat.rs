@@ -2,10 +2,14 @@
 //!
 //! Where workers have memory of their own, what a worker allocates lies in its heap, whichever
 //! thread runs it. If that thread is on another node, the heap takes its pages from there from then
-//! on, and those that it has count as away; the memory of its LPs, if they have some, follows it
-//! (*NUMA Time Warp*, section 3.4). Called by [`run`](mod@super::run).
+//! on. Those that it has follow where LPs have memory of their own, with that memory
+//! ([`lp_memory`](super::lp_memory), *NUMA Time Warp*, section 3.4); otherwise they count as away.
+//! Called by [`run`](mod@super::run).
 
-use std::ops::{Deref, DerefMut};
+use std::{
+    ops::{Deref, DerefMut},
+    sync::Arc,
+};
 
 use warpline_core::Model;
 use warpline_memory::{Home, Residency};
@@ -16,49 +20,56 @@ use crate::run::station::Station;
 /// A worker, with its heap, if it has one.
 pub(super) struct Seat<'r, M: Model> {
     worker: Box<Worker<'r, M>>,
-    home: Option<Home>,
+    home: Option<Arc<Home>>,
 }
 
 impl<'r, M: Model> Seat<'r, M> {
     /// The worker that `make` makes in the heap of this thread's station.
     pub(super) fn new(station: &mut Station, make: impl FnOnce() -> Worker<'r, M>) -> Self {
-        let home = station.give_home();
-        let _route = home.as_ref().map(Home::enter);
-        Self { worker: Box::new(make()), home }
+        let home = station.give_home().map(Arc::new);
+        let _route = home.as_deref().map(Home::enter);
+        let worker = Box::new(make());
+        if let (Some(home), Some(memory)) = (&home, worker.sender.memory) {
+            memory.take_in(worker.me, Arc::clone(home));
+        }
+        Self { worker, home }
     }
 
     /// As [`Worker::start`].
     pub(super) fn start(&mut self, is_to_stop: impl FnMut() -> bool) -> Result<(), End> {
-        let _route = self.home.as_ref().map(Home::enter);
+        let _route = self.home.as_deref().map(Home::enter);
         self.worker.start(is_to_stop)
     }
 
     /// As [`Worker::turn`].
     #[inline]
     pub(super) fn turn(&mut self) -> Result<Turn, End> {
-        let _route = self.home.as_ref().map(Home::enter);
+        let _route = self.home.as_deref().map(Home::enter);
         self.worker.turn()
     }
 
     /// The worker runs on that node from now on.
     pub(super) fn come_to(&self, node: Option<u32>) {
-        if let Some(home) = self.home.as_ref().filter(|home| home.node() != node) {
-            home.set_node(node);
-        }
         let me = self.worker.me;
-        let memory = self.worker.sender.memory.filter(|memory| memory.node_of(me) != node);
-        if let Some(memory) = memory {
-            memory.set_node(me, node);
-            self.worker.lps.iter().for_each(|lp| memory.follow(lp.id, me));
+        match (self.worker.sender.memory, &self.home) {
+            (None, Some(home)) if home.node() != node => home.set_node(node),
+            (Some(memory), home) if memory.node_of(me) != node => {
+                memory.set_node(me, node);
+                self.worker.lps.iter().for_each(|lp| memory.follow(lp.id, me));
+                if home.is_some() {
+                    memory.move_heap(me, node);
+                }
+            }
+            _ => {}
         }
     }
 
     /// What is left of the worker, by `end`, and where its memory is.
     pub(super) fn end<R>(self, end: impl FnOnce(Worker<'r, M>) -> R) -> (R, Option<Residency>) {
         let Self { worker, home } = self;
-        let _route = home.as_ref().map(Home::enter);
+        let _route = home.as_deref().map(Home::enter);
         let left = end(*worker);
-        (left, home.as_ref().map(Home::residency))
+        (left, home.as_deref().map(Home::residency))
     }
 }
 
@@ -113,7 +124,7 @@ mod tests {
         seat.start(|| false).expect("the model is sound");
         for node in [Some(0), Some(1), Some(0)] {
             seat.come_to(node);
-            assert_eq!(seat.home.as_ref().and_then(Home::node), node);
+            assert_eq!(seat.home.as_deref().and_then(Home::node), node);
             assert!(memory.home_nodes().iter().all(|&home| home == node), "{node:?}");
         }
         assert!(station.leave().is_none(), "the thread has given its heap away");

@@ -70,8 +70,10 @@ fn memory(lps: usize, shift: u32, at_once: usize, refuses: bool) -> LpMemory<Fak
 
 /// Segments, retries, requests that are left, and pages that were not moved.
 fn counts(memory: &LpMemory<Fake>) -> [u64; 4] {
-    let counts: Vec<_> = memory.of_daemons().into_iter().map(|(_, count)| count).collect();
-    counts.try_into().expect("four counts")
+    let named = memory.of_daemons();
+    let of = |name| named.iter().find(|one| one.0 == name).expect("a counter").1;
+    ["segments_realigned", "realignments_retried", "realignments_pending", "pages_not_moved"]
+        .map(of)
 }
 
 fn at_home(memory: &LpMemory<Fake>) -> (u64, u64) {
@@ -96,6 +98,28 @@ fn pages_follow_their_lp() {
     assert_eq!((counts(&memory), at_home(&memory)), ([1, 0, 0, 0], (30, 30)));
     memory.serve(0);
     assert_eq!(counts(&memory), [1, 0, 0, 0], "there is nothing left to do");
+}
+
+/// A worker's heap follows its worker as the homes of LPs do, and what a daemon has not brought
+/// yet is told at the end.
+///
+/// Red if `move_heap` asks no daemon, or moves a home in the heap's place.
+#[test]
+fn the_heap_follows_its_worker() {
+    let memory = memory(3, 0, 10, false);
+    let pages = FakePages { node: Some(1), pages: vec![1; 7], at_once: 10, refuses: false };
+    let heap = Arc::new(Fake(Mutex::new(pages)));
+    memory.take_in(1, Arc::clone(&heap));
+    memory.move_heap(1, Some(1));
+    assert_eq!(counts(&memory), [0; 4], "it is there");
+    memory.move_heap(1, Some(0));
+    assert_eq!((heap.node(), heap.residency().pages_at_home), (Some(0), 0));
+    assert_eq!(counts(&memory), [0, 0, 1, 0]);
+    assert!(memory.of_daemons().contains(&("pages_pending", 7)));
+    memory.serve(0);
+    assert_eq!((counts(&memory), heap.residency().pages_at_home), ([1, 0, 0, 0], 7));
+    assert!(memory.of_daemons().contains(&("pages_pending", 0)));
+    assert_eq!(at_home(&memory), (30, 30), "the homes have stayed");
 }
 
 /// HOME-B: a daemon tries again at each look until all pages have moved, and tells of those
