@@ -258,8 +258,9 @@ impl LpDirectory {
     /// Merges what this rank's workers have for each of their LPs, in the order of all LPs.
     pub(crate) fn in_order<T>(&self, by_worker: impl IntoIterator<Item = Vec<T>>) -> Vec<T> {
         let mut left: Vec<_> = by_worker.into_iter().map(Vec::into_iter).collect();
+        let mut in_order = Vec::with_capacity(left.iter().map(ExactSizeIterator::len).sum());
         let next = |place: &LpPlace| left.get_mut(self.local(place.worker)?)?.next();
-        let in_order = self.places.iter().filter_map(next).collect();
+        in_order.extend(self.places.iter().filter_map(next));
         debug_assert!(left.iter().all(|left| left.len() == 0), "PLACE-A: an LP has no place");
         in_order
     }

@@ -74,16 +74,14 @@ impl<M: Model> Outcome<M> {
         if let Err(fault) = panics::catch(move || drop(pending)) {
             return Self::Failed(FailureOrder::End, model_error(fault, None, settings));
         }
+        let (ids, count) = (ids.take(lps.len()).collect::<Vec<_>>(), lps.len());
+        assert_eq!(ids.len(), count, "CUT-A: an LP has no number");
         let mut digest = CommitDigest::default();
-        let (ids, count) = (ids.collect::<Vec<_>>(), lps.len());
-        assert!(count <= ids.len(), "CUT-A: {count} LPs have {} numbers", ids.len());
-        let add = |(id, lp): (LpId, Lp<M::Lp>)| {
-            digest.add_lp(id, lp.core.digest, &lp.core.rng, lp.core.sent);
-            (id, lp.state)
-        };
-        let lps: Vec<_> = ids.into_iter().zip(lps).map(add).collect();
-        debug_assert!(lps.is_sorted_by(|one, next| one.0 < next.0), "CUT-A: LPs lost their order");
+        for (&id, Lp { core, .. }) in ids.iter().zip(&lps) {
+            digest.add_lp(id, core.digest, &core.rng, core.sent);
+        }
         let totals = Totals { digest, ..totals };
+        let lps = NumberedLps::new(ids, lps.into_iter().map(|lp| lp.state).collect());
         Self::Done(Conclusion { interrupted, last_time, totals, details, lps })
     }
 
@@ -103,8 +101,33 @@ pub(crate) struct Conclusion<M: Model> {
     pub(crate) last_time: VirtualTime,
     pub(crate) totals: Totals,
     pub(crate) details: Details,
-    /// The LPs of this rank, in their order.
-    pub(crate) lps: Vec<(LpId, M::Lp)>,
+    pub(crate) lps: NumberedLps<M::Lp>,
+}
+
+/// The LPs of a rank in their order, with their numbers. They stay where they were: a list of pairs
+/// would take new memory for a million of them.
+#[derive(Debug)]
+pub(crate) struct NumberedLps<L> {
+    ids: Vec<LpId>,
+    lps: Vec<L>,
+}
+
+impl<L> NumberedLps<L> {
+    pub(crate) fn new(ids: Vec<LpId>, lps: Vec<L>) -> Self {
+        assert_eq!(ids.len(), lps.len(), "CUT-A: an LP has no number");
+        debug_assert!(ids.is_sorted_by(|one, next| one < next), "CUT-A: LPs lost their order");
+        Self { ids, lps }
+    }
+
+    /// Each with its number.
+    pub(crate) fn into_iter(self) -> impl Iterator<Item = (LpId, L)> {
+        self.ids.into_iter().zip(self.lps)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn states(&self) -> &[L] {
+        &self.lps
+    }
 }
 
 /// What a rank sends for the report, before the summaries of its LPs.
@@ -311,7 +334,7 @@ impl<M: Model> Run<'_, M> {
     fn reduce_across(
         &self,
         share: &Share,
-        lps: Vec<(LpId, M::Lp)>,
+        lps: NumberedLps<M::Lp>,
         end_time: VirtualTime,
     ) -> Result<Option<(Share, M::Output)>, RunError> {
         let Some(wires) = self.model.wires() else {

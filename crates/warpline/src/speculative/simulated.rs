@@ -285,10 +285,10 @@ fn check<const BY_FIELD: bool>(
         Outcome::Failed(_, error) => return check_error(error, log, truth, events_max),
         Outcome::Stopped => panic!("the run has ended, and nothing says why"),
     };
-    let hashes: Vec<_> = done.lps.iter().map(|(_, cell)| cell.hash).collect();
+    let hashes: Vec<_> = done.lps.states().iter().map(|cell| cell.hash).collect();
     let found = (done.totals.digest, done.totals.committed_events, done.last_time);
     if done.interrupted {
-        if done.lps.len() < toy.habits.len() || found.1 == 0 {
+        if done.lps.states().len() < toy.habits.len() || found.1 == 0 {
             // Perhaps not all LPs had sent their first events.
             assert!(log.outputs.is_empty() && log.blocking.is_empty());
             return assert_eq!(found.1, 0, "not all LPs had started");

@@ -29,8 +29,8 @@ use crate::{
     panics,
     pending::PendingSet,
     run::{
-        Alarm, Conclusion, FailureOrder, Outcome, Ranks, Run, model_error, station::Station,
-        threads,
+        Alarm, Conclusion, FailureOrder, NumberedLps, Outcome, Ranks, Run, model_error,
+        station::Station, threads,
     },
     settings::{Parts, Pool, Settings, TimeWarp},
     watch::Watch,
@@ -402,6 +402,7 @@ impl<M: Model> Reporting<'_, M> {
             interrupted || lps.len() == self.shared.directory.ids().count(),
             "MOVE-B: an LP is at no worker"
         );
+        let ids = lps.iter().map(|lp| lp.id).collect();
         let mut digest = CommitDigest::default();
         for lp in &lps {
             digest.add_lp(lp.id, lp.core.digest, &lp.core.rng, lp.core.sent);
@@ -427,7 +428,7 @@ impl<M: Model> Reporting<'_, M> {
                 ..Totals::default()
             },
             details,
-            lps: lps.into_iter().map(|lp| (lp.id, lp.state)).collect(),
+            lps: NumberedLps::new(ids, lps.into_iter().map(|lp| lp.state).collect()),
         }
     }
 
