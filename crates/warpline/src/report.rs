@@ -26,7 +26,8 @@ pub struct Report<O> {
     pub end_time: VirtualTime,
     /// Whether the run was stopped before its end.
     pub interrupted: bool,
-    /// Wall time from before the first LP is made until after the last one has finished.
+    /// Wall time from before the first LP is made until the last one has finished, and what the run
+    /// has left is dropped.
     pub wall: Duration,
     /// Counts over all ranks, and the digest. They can be read as fields of the report:
     /// `report.committed_events`.

@@ -28,9 +28,14 @@ pub(crate) struct Traits {
 
 impl Traits {
     pub(crate) fn of<M: Model>(model: &M) -> Self {
-        let is_large = const { needs_drop::<M::Lp>() || size_of::<M::Lp>() > COPY_BYTES };
-        let copies_much = is_large && !const { M::Lp::SAVING.is_by_field() };
+        let copies_much = Self::copies_much::<M>();
         Self { lps: model.lp_count(), lookahead: model.lookahead(), copies_much }
+    }
+
+    /// Whether speculation copies much of such a model.
+    pub(crate) const fn copies_much<M: Model>() -> bool {
+        let is_large = needs_drop::<M::Lp>() || size_of::<M::Lp>() > COPY_BYTES;
+        is_large && !M::Lp::SAVING.is_by_field()
     }
 }
 

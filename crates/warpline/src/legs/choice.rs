@@ -15,10 +15,10 @@ mod density;
 mod known;
 mod trial;
 
-use crate::Progress;
+use crate::{Progress, watch::Hint};
 use budget::{Budget, Lag, SHARE, SHARE_FIRST, SHARE_PREFERRED};
 use density::Density;
-use known::{Known, Now, patience};
+use known::{Known, Now, Told, patience};
 use trial::Trial;
 
 /// A candidate that the user named works alone for this time, in seconds: so that it finds its
@@ -87,8 +87,7 @@ pub(crate) struct Choice {
     /// The longest time between two looks, of late.
     gap: f64,
     density: Density,
-    /// Events per second of a worker of the incumbent while it handles them and does nothing else.
-    handling: Option<f64>,
+    told: Told,
     budget: Budget,
     lag: Lag,
     trials: u32,
@@ -115,7 +114,7 @@ impl Choice {
             noise: 0.0,
             gap: 0.0,
             density: Density::default(),
-            handling: None,
+            told: Told::default(),
             budget: Budget::default(),
             lag: Lag::default(),
             trials: 0,
@@ -128,11 +127,11 @@ impl Choice {
         Self { prefers_first: true, ..Self::new(candidates) }
     }
 
-    /// How many workers each candidate has, and whether it has windows: its rate depends on how
-    /// many events there are per virtual time, then.
-    pub(crate) fn between(mut self, kind: impl Fn(usize) -> (usize, bool)) -> Self {
+    /// How many workers each candidate has, whether it has windows (its rate depends on how many
+    /// events there are per virtual time, then), and whether it copies states.
+    pub(crate) fn between(mut self, kind: impl Fn(usize) -> (usize, bool, bool)) -> Self {
         for (number, known) in self.known.iter_mut().enumerate() {
-            (known.workers, known.has_windows) = kind(number);
+            (known.workers, known.has_windows, known.copies) = kind(number);
         }
         self
     }
@@ -209,16 +208,19 @@ impl Choice {
         (self.steady, self.odd_slices, self.lag) = (rate, 0, Lag::default());
     }
 
-    /// Called before a look: at which rate a worker handles events and does nothing else, if that
-    /// is measured.
-    pub(crate) const fn note_handling(&mut self, rate: Option<f64>) {
-        self.handling = rate;
+    /// Called before a look: what an engine tells of the work.
+    pub(crate) fn note(&mut self, hint: Hint) {
+        match hint {
+            Hint::Pending(each) => self.note_pending(each),
+            Hint::Handling(rate) => self.told.handling = rate,
+            Hint::Copying(seconds) => self.told = Told { handling: None, copying: seconds },
+        }
     }
 
-    /// Called when the LPs have been made, and before an event is handled: each worker has about
-    /// this number of pending events. If they are few, so are those of a window, and an engine
-    /// without windows takes over at once.
-    pub(crate) fn note_pending(&mut self, each: u64) {
+    /// The LPs have been made, no event has been handled, and each worker has about this number of
+    /// pending events. If they are few, so are those of a window, and an engine without windows
+    /// takes over at once.
+    fn note_pending(&mut self, each: u64) {
         let begins = self.trials == 0 && self.committed == 0 && !self.prefers_first;
         if begins && each < PENDING_FEW && self.known[self.incumbent].has_windows {
             let without = self.others().find(|&number| !self.known[number].has_windows);
@@ -466,7 +468,7 @@ impl Choice {
         let left = self.budget.left(self.share());
         let waiting = self.others().filter(|&number| {
             let known = &self.known[number];
-            known.due <= self.time && known.may_reach(best, self.handling)
+            known.due <= self.time && known.may_reach(best, &self.told)
         });
         let affordable = waiting.filter(|&number| self.cost(number, best) < left);
         // One that was never tried has waited longest.

@@ -93,7 +93,7 @@ impl Deciding {
         };
         let choice = choice.between(|number| {
             let Candidate { engine, workers } = candidates[number];
-            (workers, engine != EngineKind::Sequential)
+            (workers, engine != EngineKind::Sequential, engine == EngineKind::Speculative)
         });
         let workers = candidates.iter().map(|candidate| candidate.workers).collect();
         let sharing = LoadSharing::new(balance, seed);
@@ -107,10 +107,7 @@ impl Deciding {
             self.choice.allow(|candidate| self.workers[candidate] <= most);
         }
         // Both look: what the other one wants is no reason not to see how far the run is.
-        match hint {
-            Hint::Pending(each) => self.choice.note_pending(each),
-            Hint::Handling(rate) => self.choice.note_handling(rate),
-        }
+        self.choice.note(hint);
         let chooses = self.choice.look(progress);
         let shares = self.choice.is_counting() && self.sharing.look(progress.wall.as_secs_f64());
         chooses || shares

@@ -193,7 +193,7 @@ impl<M: Model> Run<'_, M> {
         let dropped = panics::catch(move || drop(shared));
         let report = report?;
         dropped.map_err(|fault| self.model_error(fault))?;
-        Ok(report)
+        Ok(report.map(|report| Report { wall: started.elapsed(), ..report }))
     }
 
     fn model_error(&self, fault: Fault) -> RunError {

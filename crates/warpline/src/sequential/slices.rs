@@ -1,4 +1,9 @@
 //! The main loop of a sequential run: slice after slice, each between two looks at the clock.
+//!
+//! In a run that changes engines, it also measures what a copy of a state takes, now and then: who
+//! handles events early has to copy states, unless their fields save what changes.
+
+use std::{hint::black_box, time::Instant};
 
 use warpline_core::Model;
 
@@ -6,6 +11,8 @@ use super::{Execution, SLICE_EVENTS_MAX, Sequential, Stopped};
 use crate::{
     RunError,
     event::{Buffer, Event, Message},
+    legs::Traits,
+    panics,
     pending::PendingSet,
     timeline::{Phase, Recorder},
     watch::{Hint, Timer, Watch},
@@ -41,6 +48,7 @@ where
         told: &mut u64,
     ) -> Result<bool, RunError> {
         let mut timer = Timer::new(self.started, SLICE_EVENTS_MAX);
+        let mut copies = Copies::default();
         loop {
             if watch.stopped() {
                 return Ok(true);
@@ -55,7 +63,10 @@ where
             }
             self.show();
             let progress = self.progress();
-            if watch.ends_leg(&progress, Hint::Handling(None))
+            if const { Traits::copies_much::<M>() } && watch.leg_end.is_some() {
+                copies.look(|| self.copy_state());
+            }
+            if watch.ends_leg(&progress, Hint::Copying(copies.each()))
                 || timer.takes_observation() && watch.observe(&progress).is_break()
             {
                 return Ok(true);
@@ -63,10 +74,86 @@ where
         }
     }
 
+    /// Copies the state of the LP that was handled last. Returns false if that panics.
+    fn copy_state(&self) -> bool {
+        let Some((lp, _)) = self.current else { return true };
+        let copy = || drop(black_box(self.lps[lp.index()].state.clone()));
+        panics::catch(copy).is_ok()
+    }
+
     /// Shows a monitor how far a leg has come.
     pub(super) fn show(&self) {
         if let Some(board) = &self.board {
             board[0].report(0, self.now, (self.committed - self.counted_before, 0));
         }
+    }
+}
+
+/// What copies of states take.
+#[derive(Debug, Default)]
+struct Copies {
+    looks: u32,
+    made: u32,
+    seconds: f64,
+}
+
+/// So many states are copied at a time, or fewer if that takes longer than this, in seconds.
+const COPIES: u32 = 4;
+const COPIES_TIME: f64 = 10e-6;
+
+impl Copies {
+    /// At a look at the clock: measures `copy`, which may fail, ever more rarely.
+    fn look(&mut self, copy: impl Fn() -> bool) {
+        self.looks += 1;
+        if !self.looks.is_power_of_two() {
+            return;
+        }
+        let began = Instant::now();
+        let mut seconds = 0.0;
+        for _ in 0..COPIES {
+            if !copy() {
+                seconds = f64::INFINITY;
+                self.made += 1;
+                break;
+            }
+            seconds = began.elapsed().as_secs_f64();
+            self.made += 1;
+            if seconds > COPIES_TIME {
+                break;
+            }
+        }
+        self.seconds += seconds;
+        debug_assert!(self.seconds >= 0.0, "copies take no less than no time");
+    }
+
+    /// The seconds that one takes, if one was made.
+    fn each(&self) -> Option<f64> {
+        (self.made > 0).then(|| self.seconds / f64::from(self.made))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// States are copied rarely, however many looks there are; a state that cannot be copied takes
+    /// for ever. (Red if each look copies.)
+    #[test]
+    fn copies_are_few() {
+        let (count, mut copies) = (Cell::new(0), Copies::default());
+        assert_eq!(copies.each(), None);
+        for _ in 0..1 << 12 {
+            copies.look(|| {
+                count.set(count.get() + 1);
+                true
+            });
+        }
+        assert!(count.get() <= 13 * COPIES, "{count:?}");
+        assert!(copies.each().is_some_and(|each| each < 1.0));
+        copies.looks = 0;
+        copies.look(|| false);
+        assert_eq!(copies.each(), Some(f64::INFINITY));
     }
 }

@@ -1,5 +1,5 @@
-//! What is known: of a candidate, by trials and work; and of the leg that goes on. Called by
-//! [`Choice`](super::Choice).
+//! What is known: of a candidate, by trials and work; of the work itself, by what engines tell; and
+//! of the leg that goes on. Called by [`Choice`](super::Choice).
 
 use super::trial::Trial;
 
@@ -11,6 +11,8 @@ pub(super) struct Known {
     /// The density of events at that time. The rate of windows depends on it.
     pub(super) density: f64,
     pub(super) has_windows: bool,
+    /// It copies the state of each LP that it handles events of in a window.
+    pub(super) copies: bool,
     pub(super) workers: usize,
     /// When it may be tried again, and how long it waits after the next trial that it loses.
     pub(super) due: f64,
@@ -22,12 +24,31 @@ pub(super) struct Known {
 /// A worker is at most this number of times as fast as one of the incumbent is while it handles
 /// events. (The sequential engine is 0.6 to 1.3 times as fast on W2, W3, W5 and W8.)
 const HANDLING_GAIN: f64 = 1.3;
+/// Who copies states does so before this part of the events, at least: the others are not the first
+/// ones of their LP in a window.
+const COPIES_LEAST: f64 = 0.25;
+
+/// What engines tell of the work.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    /// Events per second of a worker of the incumbent while it handles them and does nothing else.
+    pub(super) handling: Option<f64>,
+    /// Seconds that a copy of a state takes.
+    pub(super) copying: Option<f64>,
+}
 
 impl Known {
-    /// Whether it may be as fast as the `best`, if a worker of that handles `handling` events per
-    /// second while it does nothing else: few workers may be too few, though they wait for nothing.
-    pub(super) fn may_reach(&self, best: f64, handling: Option<f64>) -> bool {
-        handling.is_none_or(|rate| self.workers as f64 * HANDLING_GAIN * rate > best)
+    /// Whether it may be as fast as the `best`, by what is told of the work. Few workers may be too
+    /// few, though they wait for nothing; and copies may take longer than the events do.
+    pub(super) fn may_reach(&self, best: f64, told: &Told) -> bool {
+        let copies = told.copying.filter(|_| self.copies);
+        let handling = match (told.handling, copies) {
+            (None, None) => return true,
+            // Where one worker does all, it hardly does anything else.
+            (handling, _) => HANDLING_GAIN * handling.unwrap_or(best),
+        };
+        let each = 1.0 / handling + copies.map_or(0.0, |seconds| COPIES_LEAST * seconds);
+        self.workers as f64 > best * each
     }
 }
 

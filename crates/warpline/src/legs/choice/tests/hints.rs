@@ -5,7 +5,7 @@ use super::*;
 
 /// Two workers with windows, the sequential engine, and one worker with windows.
 fn choice() -> Choice {
-    Choice::new(3).between(|number| ([2, 1, 1][number], number != 1))
+    Choice::new(3).between(|number| ([2, 1, 1][number], number != 1, false))
 }
 
 /// Where few events are pending, windows do not even begin. (Red without `note_pending`, and where
@@ -15,13 +15,13 @@ fn few_events_need_no_windows() {
     for (each, first) in [(PENDING_FEW - 1, 1), (PENDING_FEW, 0)] {
         let mut choice = choice();
         choice.begin_leg();
-        choice.note_pending(each);
+        choice.note(Hint::Pending(each));
         let is_over = choice.look(&progress(1e-3, 0.0, 1e6));
         assert_eq!((is_over, choice.begin_leg()), (first == 1, first), "{each} events each");
     }
-    let mut named = Choice::preferring_the_first(2).between(|number| (1, number == 0));
+    let mut named = Choice::preferring_the_first(2).between(|number| (1, number == 0, false));
     named.begin_leg();
-    named.note_pending(0);
+    named.note(Hint::Pending(0));
     assert!(!named.look(&progress(1e-3, 0.0, 1e6)));
 }
 
@@ -32,7 +32,7 @@ fn what_cannot_win_is_not_tried() {
     let rates = [50e6, 20e6, 20e6];
     let legs = |handling: Option<f64>| {
         let mut choice = choice();
-        choice.note_handling(handling);
+        choice.note(Hint::Handling(handling));
         play(choice, 25e6, 0.2e-3, steady(&rates)).legs.len()
     };
     assert_eq!(legs(Some(30e6)), 1);
@@ -40,12 +40,30 @@ fn what_cannot_win_is_not_tried() {
     assert!(legs(None) > 1);
 }
 
+/// Where a copy of a state takes much longer than an event, who copies is not tried: 300 ns before a
+/// quarter of the events make two workers slower than one that handles an event in 40 ns. (Red if
+/// `may_reach` leaves out copies, or counts them of those who make none.)
+#[test]
+fn copies_that_cannot_pay_are_not_tried() {
+    let trials = |copying: Option<f64>, copies: bool| {
+        let mut choice =
+            Choice::new(2).between(|number| (1 + number, number == 1, copies && number == 1));
+        choice.note(Hint::Copying(copying));
+        play(choice, 25e6, 0.2e-3, steady(&[25e6, 5e6])).choice.trials()
+    };
+    assert_eq!(trials(Some(300e-9), true), 0);
+    assert_eq!(trials(Some(f64::INFINITY), true), 0, "a state that cannot be copied");
+    assert!(trials(Some(50e-9), true) > 0);
+    assert!(trials(Some(300e-9), false) > 0);
+    assert!(trials(None, true) > 0);
+}
+
 /// Where events get denser, windows that have lost a trial are back soon; where they do not, they
 /// are not. (Red if `gain_since` is 1.)
 #[test]
 fn windows_come_back_where_events_get_denser() {
     let share_of_windows = |growth: f64| {
-        let mut choice = Choice::new(2).between(|number| (1 + number, number == 1));
+        let mut choice = Choice::new(2).between(|number| (1 + number, number == 1, false));
         let (mut time, mut committed, mut virtual_time) = (0.0, 0.0, 0.0);
         let (mut in_windows, mut looks, mut density) = (0, 0, 1e6);
         while time < 60e-3 {
