@@ -1,6 +1,8 @@
 //! A logical process as engines hold it.
 
-use warpline_core::{LpDigest, LpId, Model, Stream};
+use std::mem::needs_drop;
+
+use warpline_core::{LogicalProcess, LpDigest, LpId, Model, Stream};
 
 /// What an engine keeps of an LP beside its state: 32 bytes. A rollback restores it.
 #[derive(Clone, Debug)]
@@ -9,6 +11,16 @@ pub(crate) struct Core {
     /// How many events the LP has sent.
     pub(crate) sent: u64,
     pub(crate) digest: LpDigest,
+}
+
+/// To copy a state of more bytes than this takes longer than to handle an event.
+const COPY_BYTES: usize = 512;
+
+/// Whether who handles events early copies much: states that own memory, or large ones, whose
+/// fields do not save what changes.
+pub(crate) const fn copies_much<M: Model>() -> bool {
+    let is_large = needs_drop::<M::Lp>() || size_of::<M::Lp>() > COPY_BYTES;
+    is_large && !M::Lp::SAVING.is_by_field()
 }
 
 /// An LP: its state, and what engines keep beside it.

@@ -14,6 +14,6 @@ mod starting;
 pub(crate) use admission::{Admission, Cause};
 pub(crate) use context::{BoundedSink, Handling, Sink};
 pub(crate) use halt::{CutOff, Halt};
-pub(crate) use lp::{Core, Lp};
+pub(crate) use lp::{Core, Lp, copies_much};
 pub(crate) use source::{Source, Value};
 pub(crate) use starting::start;

@@ -1,10 +1,10 @@
 //! What can run a leg: an engine with a number of workers.
 
-use std::{fmt, mem::needs_drop};
+use std::fmt;
 
-use warpline_core::{LogicalProcess, Model};
+use warpline_core::Model;
 
-use crate::{EngineKind, crowd, settings::Balance};
+use crate::{EngineKind, crowd, handling, settings::Balance};
 
 /// The conservative engine refuses a model whose times are so many lookaheads that rounding takes
 /// what a lookahead ensures. (A run without an end may have any times.)
@@ -12,9 +12,6 @@ const LOOKAHEADS_MAX: f64 = 1e13;
 
 /// A worker with this number of LPs may have many events in a window.
 const LPS_EACH: usize = 256;
-
-/// To copy a state of more bytes than this takes longer than to handle an event.
-const COPY_BYTES: usize = 512;
 
 /// What a model tells of itself before it runs.
 #[derive(Clone, Copy, Debug)]
@@ -28,14 +25,8 @@ pub(crate) struct Traits {
 
 impl Traits {
     pub(crate) fn of<M: Model>(model: &M) -> Self {
-        let copies_much = Self::copies_much::<M>();
+        let copies_much = const { handling::copies_much::<M>() };
         Self { lps: model.lp_count(), lookahead: model.lookahead(), copies_much }
-    }
-
-    /// Whether speculation copies much of such a model.
-    pub(crate) const fn copies_much<M: Model>() -> bool {
-        let is_large = needs_drop::<M::Lp>() || size_of::<M::Lp>() > COPY_BYTES;
-        is_large && !M::Lp::SAVING.is_by_field()
     }
 }
 

@@ -11,8 +11,7 @@ use super::{Execution, SLICE_EVENTS_MAX, Sequential, Stopped};
 use crate::{
     RunError,
     event::{Buffer, Event, Message},
-    legs::Traits,
-    panics,
+    handling, panics,
     pending::PendingSet,
     timeline::{Phase, Recorder},
     watch::{Hint, Timer, Watch},
@@ -63,7 +62,7 @@ where
             }
             self.show();
             let progress = self.progress();
-            if const { Traits::copies_much::<M>() } && watch.leg_end.is_some() {
+            if const { handling::copies_much::<M>() } && watch.leg_end.is_some() {
                 copies.look(|| self.copy_state());
             }
             if watch.ends_leg(&progress, Hint::Copying(copies.each()))

@@ -40,8 +40,8 @@ fn what_cannot_win_is_not_tried() {
     assert!(legs(None) > 1);
 }
 
-/// Where a copy of a state takes much longer than an event, who copies is not tried: 300 ns before a
-/// quarter of the events make two workers slower than one that handles an event in 40 ns. (Red if
+/// Where a copy of a state takes much longer than an event, who copies is not tried: 300 ns before
+/// a quarter of the events make two workers slower than one that handles an event in 40 ns. (Red if
 /// `may_reach` leaves out copies, or counts them of those who make none.)
 #[test]
 fn copies_that_cannot_pay_are_not_tried() {
