@@ -8,6 +8,8 @@
 //! # Invariants
 //!
 //! - **CANCEL-A.** As multisets, `removed` is contained in `queue`.
+//! - **CANCEL-B.** No removed entry is before `least_removed`. So an entry that is cheap to look at
+//!   ([`MinQueue::near`]) and before that time tells that the front is a live one.
 
 use super::{DaryHeap, Entry, PendingSet};
 
@@ -36,11 +38,13 @@ pub trait MinQueue<E: Entry>: Default {
 pub struct Canceling<Q, E> {
     queue: Q,
     removed: DaryHeap<E>,
+    /// The time of the least removed entry, or infinity (CANCEL-B).
+    least_removed: f64,
 }
 
 impl<Q: Default, E> Default for Canceling<Q, E> {
     fn default() -> Self {
-        Self { queue: Q::default(), removed: DaryHeap::default() }
+        Self { queue: Q::default(), removed: DaryHeap::default(), least_removed: f64::INFINITY }
     }
 }
 
@@ -61,6 +65,17 @@ impl<Q: MinQueue<E>, E: Entry> Canceling<Q, E> {
         self.queue = live;
     }
 
+    fn note_least(&mut self) {
+        self.least_removed = self.removed.peek_min().map_or(f64::INFINITY, Entry::time);
+    }
+
+    /// Whether the front may be a canceled entry. Mostly its time tells that it is not.
+    #[inline(always)]
+    fn may_be_canceled(&self) -> bool {
+        // An entry that is near is the front, or comes after it.
+        self.queue.near(0).is_none_or(|near| near.time() >= self.least_removed)
+    }
+
     /// Drops canceled entries from the front until the front is a live one.
     #[inline(never)]
     fn settle(&mut self) {
@@ -71,6 +86,7 @@ impl<Q: MinQueue<E>, E: Entry> Canceling<Q, E> {
             let (removed, dropped) = (self.removed.pop_min(), self.queue.pop_min());
             debug_assert!(removed == dropped, "CANCEL-A: a live entry is dropped");
         }
+        self.note_least();
     }
 }
 
@@ -82,7 +98,7 @@ impl<Q: MinQueue<E>, E: Entry> PendingSet<E> for Canceling<Q, E> {
 
     #[inline(always)]
     fn pop(&mut self) -> Option<E> {
-        if self.removed.count() > 0 {
+        if self.removed.count() > 0 && self.may_be_canceled() {
             self.settle();
         }
         self.queue.pop_min()
@@ -97,6 +113,7 @@ impl<Q: MinQueue<E>, E: Entry> PendingSet<E> for Canceling<Q, E> {
     }
 
     fn remove(&mut self, entry: E) {
+        self.least_removed = self.least_removed.min(entry.time());
         self.removed.push(entry);
         if self.removed.count() > COMPACT_MIN && self.removed.count() > self.queue.count() / 2 {
             self.compact();
@@ -110,6 +127,7 @@ impl<Q: MinQueue<E>, E: Entry> PendingSet<E> for Canceling<Q, E> {
         self.queue.drain_into(entries);
         let mut removed = Vec::new();
         self.removed.drain_into(&mut removed);
+        self.least_removed = f64::INFINITY;
         if removed.is_empty() {
             return;
         }
