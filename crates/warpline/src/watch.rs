@@ -50,8 +50,9 @@ pub(crate) enum Hint {
     /// The events per second of a worker while it handles events and does nothing else, if that is
     /// measured.
     Handling(Option<f64>),
-    /// The seconds that a copy of a state takes, if that is measured.
-    Copying(Option<f64>),
+    /// What the sequential engine has pending, and the seconds that a copy of a state takes, if
+    /// that is measured.
+    Sequential { pending: u64, copying: Option<f64> },
 }
 
 /// Called at each look at the clock; returns whether the leg is over.

@@ -12,10 +12,11 @@
 
 mod budget;
 mod density;
+mod hints;
 mod known;
 mod trial;
 
-use crate::{Progress, watch::Hint};
+use crate::Progress;
 use budget::{Budget, Lag, SHARE, SHARE_FIRST, SHARE_PREFERRED};
 use density::Density;
 use known::{Known, Now, Told, patience};
@@ -41,8 +42,6 @@ const HANDOVER_LEAST: f64 = 0.2e-3;
 /// would do so in this number of hand-overs: the memory of a large model is slow while it is new.
 const RISE: f64 = 1.08;
 const RISE_HANDOVERS: f64 = 4.0;
-/// Fewer pending events of a worker than this are few.
-const PENDING_FEW: u64 = 1024;
 /// While the density of events grows, the first trial waits, but no longer than this, in seconds.
 const GROWING_MOST: f64 = 10e-3;
 /// A candidate wins if its rate is higher by this factor.
@@ -88,6 +87,8 @@ pub(crate) struct Choice {
     gap: f64,
     density: Density,
     told: Told,
+    /// It was to begin the run, but had too few pending events.
+    waiting: Option<usize>,
     budget: Budget,
     lag: Lag,
     trials: u32,
@@ -115,6 +116,7 @@ impl Choice {
             gap: 0.0,
             density: Density::default(),
             told: Told::default(),
+            waiting: None,
             budget: Budget::default(),
             lag: Lag::default(),
             trials: 0,
@@ -208,29 +210,6 @@ impl Choice {
         (self.steady, self.odd_slices, self.lag) = (rate, 0, Lag::default());
     }
 
-    /// Called before a look: what an engine tells of the work.
-    pub(crate) fn note(&mut self, hint: Hint) {
-        match hint {
-            Hint::Pending(each) => self.note_pending(each),
-            Hint::Handling(rate) => self.told.handling = rate,
-            Hint::Copying(seconds) => self.told = Told { handling: None, copying: seconds },
-        }
-    }
-
-    /// The LPs have been made, no event has been handled, and each worker has about this number of
-    /// pending events. If they are few, so are those of a window, and an engine without windows
-    /// takes over at once.
-    fn note_pending(&mut self, each: u64) {
-        let begins = self.trials == 0 && self.committed == 0 && !self.prefers_first;
-        if begins && each < PENDING_FEW && self.known[self.incumbent].has_windows {
-            let without = self.others().find(|&number| !self.known[number].has_windows);
-            if let Some(without) = without {
-                self.promote(without, 0.0);
-                self.next = without;
-            }
-        }
-    }
-
     /// Called again and again during a leg. Returns whether it is over.
     pub(crate) fn look(&mut self, progress: &Progress) -> bool {
         let time = progress.wall.as_secs_f64();
@@ -286,7 +265,7 @@ impl Choice {
             // No trial has to pay for it.
             return;
         }
-        if self.trials == 0 {
+        if self.now.before == 0 {
             // The run begins: LPs are made, and their first events, which takes longer than to move
             // them.
             self.handover = HANDOVER_LEAST.max(handover / 3.0);
@@ -294,7 +273,7 @@ impl Choice {
             return;
         }
         self.handover = handover.max(0.7 * self.handover);
-        if self.now.trial.is_none() {
+        if self.now.trial.is_none() && self.trials > 0 {
             // The way back. The way to a trial is a part of what that loses.
             self.budget.charge(handover);
         }
@@ -404,6 +383,9 @@ impl Choice {
         }
         if self.odd_slices >= CHANGE_SLICES {
             self.note_change(smooth);
+        }
+        if self.lets_begin() {
+            return true;
         }
         let is_beginning = self.trials == 0 && self.time - self.start < GROWING_MOST;
         if is_rising || is_beginning && self.density.grows() {

@@ -65,7 +65,9 @@ where
             if const { handling::copies_much::<M>() } && watch.leg_end.is_some() {
                 copies.look(|| self.copy_state());
             }
-            if watch.ends_leg(&progress, Hint::Copying(copies.each()))
+            let pending = self.sender.pending.len() as u64;
+            let hint = Hint::Sequential { pending, copying: copies.each() };
+            if watch.ends_leg(&progress, hint)
                 || timer.takes_observation() && watch.observe(&progress).is_break()
             {
                 return Ok(true);

@@ -35,6 +35,8 @@ pub(super) struct Told {
     pub(super) handling: Option<f64>,
     /// Seconds that a copy of a state takes.
     pub(super) copying: Option<f64>,
+    /// The events that are pending, while the sequential engine works.
+    pub(super) pending: u64,
 }
 
 impl Known {

@@ -2,6 +2,7 @@
 //! dense events are.
 
 use super::*;
+use crate::{legs::choice::hints::PENDING_FEW, watch::Hint};
 
 /// Two workers with windows, the sequential engine, and one worker with windows.
 fn choice() -> Choice {
@@ -23,6 +24,54 @@ fn few_events_need_no_windows() {
     named.begin_leg();
     named.note(Hint::Pending(0));
     assert!(!named.look(&progress(1e-3, 0.0, 1e6)));
+}
+
+/// Windows that had few events at the start begin when they have enough, if that is soon; and the
+/// engine without windows is back if it was faster. (Red if `lets_begin` does not ask for events,
+/// or for what is left of the run, or `note_pending` does not say who waits.)
+#[test]
+fn windows_begin_when_they_have_events() {
+    let share_of_windows = |pending: u64, after: f64, events: f64, rates: [f64; 3]| {
+        let mut choice = choice();
+        choice.begin_leg();
+        choice.note(Hint::Pending(PENDING_FEW - 1));
+        assert!(choice.look(&progress(0.5e-3, 0.0, 1e6)));
+        let (mut time, mut committed, mut in_windows) = (0.5e-3, 0.0, 0.0);
+        let mut trials = None;
+        // Its end cannot be seen, and trials would not pay.
+        while time < 20e-3 {
+            let candidate = choice.begin_leg();
+            if candidate == 0 {
+                trials = trials.or(Some(choice.trials()));
+            }
+            time += 0.3e-3;
+            loop {
+                committed += STEP * rates[candidate];
+                time += STEP;
+                in_windows += if candidate == 0 { STEP } else { 0.0 };
+                let pending = if time < after { 1 } else { pending };
+                if candidate == 1 {
+                    choice.note(Hint::Sequential { pending, copying: Some(1.0) });
+                } else {
+                    choice.note(Hint::Handling(None));
+                }
+                if time >= 20e-3 || choice.look(&progress(time, committed, events)) {
+                    break;
+                }
+            }
+        }
+        (in_windows / 20e-3, trials)
+    };
+    let faster = [20e6, 10e6, 1e6];
+    let (share, trials) = share_of_windows(2 * PENDING_FEW, 2e-3, 1e12, faster);
+    assert!(share > 0.7 && trials == Some(0), "{share}, {trials:?} trials");
+    // Too few events, or too little left of the run: then it is a matter of trials.
+    for (pending, events) in [(2 * PENDING_FEW - 1, 1e12), (2 * PENDING_FEW, 60e3)] {
+        let (_, trials) = share_of_windows(pending, 2e-3, events, faster);
+        assert_ne!(trials, Some(0), "{pending} of {events}");
+    }
+    let (share, _) = share_of_windows(2 * PENDING_FEW, 2e-3, 1e12, [4e6, 10e6, 1e6]);
+    assert!((0.01..0.25).contains(&share), "{share}");
 }
 
 /// Who cannot win by what the incumbent shows is not tried; who may is. (Red if `may_reach` is
@@ -48,7 +97,7 @@ fn copies_that_cannot_pay_are_not_tried() {
     let trials = |copying: Option<f64>, copies: bool| {
         let mut choice =
             Choice::new(2).between(|number| (1 + number, number == 1, copies && number == 1));
-        choice.note(Hint::Copying(copying));
+        choice.note(Hint::Sequential { pending: 0, copying });
         play(choice, 25e6, 0.2e-3, steady(&[25e6, 5e6])).choice.trials()
     };
     assert_eq!(trials(Some(300e-9), true), 0);

@@ -1,0 +1,61 @@
+//! What engines tell of themselves at their looks at the clock, and what follows at once.
+//!
+//! Where windows were to begin a run, but have few events at its start, an engine without windows
+//! takes their place, and they theirs again if there are enough events before anything was tried:
+//! an epidemic begins with a few infected. Called by [`legs`](crate::legs) before each look, and by [`Choice`] after a slice.
+
+use super::{
+    Choice,
+    known::{Known, Told},
+};
+use crate::watch::Hint;
+
+/// Fewer pending events of a worker than this are few.
+pub(super) const PENDING_FEW: u64 = 1024;
+/// A run that is probably over sooner than this, in seconds, does not pay for another engine.
+const LEFT_LEAST: f64 = 8e-3;
+
+impl Choice {
+    /// Called before a look: what an engine tells of the work.
+    pub(crate) fn note(&mut self, hint: Hint) {
+        match hint {
+            Hint::Pending(each) => self.note_pending(each),
+            Hint::Handling(rate) => self.told.handling = rate,
+            Hint::Sequential { pending, copying } => {
+                self.told = Told { handling: None, copying, pending };
+            }
+        }
+    }
+
+    /// The LPs have been made, no event has been handled, and each worker has about this number of
+    /// pending events. If they are few, so are those of a window, and an engine without windows
+    /// takes over at once.
+    fn note_pending(&mut self, each: u64) {
+        let begins = self.trials == 0 && self.committed == 0 && !self.prefers_first;
+        if begins && each < PENDING_FEW && self.known[self.incumbent].has_windows {
+            let without = self.others().find(|&number| !self.known[number].has_windows);
+            if let Some(without) = without {
+                self.waiting = Some(self.incumbent);
+                self.promote(without, 0.0);
+                self.next = without;
+            }
+        }
+    }
+
+    /// Whether the one that was to begin has enough pending events by now: as soon as it has, the
+    /// way to it is short.
+    pub(super) fn lets_begin(&mut self) -> bool {
+        let pays = self.budget.foreseen() - self.time > LEFT_LEAST;
+        let is_ready = |&waiting: &usize| {
+            let Known { is_barred, workers, .. } = self.known[waiting];
+            !is_barred && self.told.pending >= PENDING_FEW * workers as u64
+        };
+        let ready = self.waiting.filter(|waiting| self.trials == 0 && pays && is_ready(waiting));
+        let Some(waiting) = ready else { return false };
+        debug_assert!(waiting != self.incumbent, "who waits works");
+        self.waiting = None;
+        self.promote(waiting, 0.0);
+        self.next = waiting;
+        true
+    }
+}
