@@ -4,7 +4,6 @@ use std::{
     ffi::OsString,
     ops::ControlFlow,
     panic::{self, AssertUnwindSafe},
-    path::Path,
     slice,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
@@ -12,8 +11,8 @@ use std::{
 
 use serde_json::{Value, json};
 use warpline::{
-    AnyModel, Report, Results, Sequential, Simulation, any_model::AnyOutput, monitor::Monitor,
-    pending::PendingKind, settings::EngineKind,
+    AnyModel, Report, Results, Sequential, Simulation, any_model::AnyOutput, files::Files,
+    monitor::Monitor, pending::PendingKind, settings::EngineKind,
 };
 use warpline_models::catalog::{ModelParams, Prepared, RunSetup};
 
@@ -70,8 +69,7 @@ pub(crate) fn execute(
     args: &RunArgs,
 ) -> Result<(), Failure> {
     let launch = Launch::new(&args.common.ranks, args.common.timewarp.workers())?;
-    let printed = args.common.output.is_none().then_some(Path::new("/dev/stdout"));
-    let files = params.files().and(args.files()).writing("output", printed);
+    let files = args.common.with_what_prints(params.files().and(args.files()));
     files.check().map_err(|error| launch.give_up(error.into()))?;
     // Only the process that has the report touches the file.
     let path = args.common.output.as_deref().filter(|_| launch.is_first());
@@ -92,8 +90,8 @@ pub(crate) fn execute(
         }
     };
     let caller = Caller { stop: interrupt::flag(), show: &*show };
-    let Some((report, mut failures)) = told(params, args, &launch, caller, args.report.is_some())?
-    else {
+    let watched = args.report.is_some();
+    let Some((report, mut failures)) = told(params, args, files, &launch, caller, watched)? else {
         return Ok(());
     };
     // The report comes first: nothing that fails beside it costs it.
@@ -140,11 +138,12 @@ pub(crate) fn pool(jobs: usize) -> Result<rayon::ThreadPool, Failure> {
 
 /// The report, and what failed beside it: files that could not be written, and the difference that
 /// `--verify` found; nothing where another process has them.
-/// A single run is `watched` for plots of how it went on and for the model's pictures; it is the
-/// same on all ranks.
+/// `files` are those that were named. A single run is `watched` for plots of how it went on and for
+/// the model's pictures; it is the same on all ranks.
 pub(crate) fn told(
     params: &ModelParams,
     args: &RunArgs,
+    files: Files,
     launch: &Launch,
     caller: Caller<'_>,
     watched: bool,
@@ -175,7 +174,7 @@ pub(crate) fn told(
     let prepared = prepare(params, &setup);
     let Prepared { model, end, recording, included, notes } =
         prepared.map_err(|failure| launch.give_up(failure))?;
-    let files = included.iter().fold(args.files(), |all, path| all.reading("netlist", Some(path)));
+    let files = included.iter().fold(files, |all, path| all.reading("netlist", Some(path)));
     files.check().map_err(|error| launch.give_up(error.into()))?;
     interrupt::keep_report();
     let end = common.end.unwrap_or(end);

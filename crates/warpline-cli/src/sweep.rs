@@ -54,6 +54,9 @@ pub(crate) fn execute(
 ) -> Result<(), Failure> {
     refuse_mpi_for("sweep")?;
     let sweep = Sweep::new(application, words, args)?;
+    sweep.points.iter().try_for_each(|Point { params, common, .. }| {
+        common.with_what_prints(params.files()).check()
+    })?;
     let path = args.common.output.as_deref();
     let format = args.format.unwrap_or_else(|| table::default_format(path));
     table::check(format, path)?;

@@ -55,7 +55,8 @@ fn inputs(at: &Path) -> Vec<(&'static str, String)> {
 }
 
 /// An output that is an input, or another output, is refused before anything is touched, whatever
-/// the file is called; and so it is with every command.
+/// the file is called; and so it is with every command. Red if `lab` does not name the files of its
+/// figures, or a command not where its standard output goes.
 #[test]
 fn no_output_takes_the_place_of_another_file() {
     let at = tempdir().expect("a folder");
@@ -77,6 +78,8 @@ fn no_output_takes_the_place_of_another_file() {
         ("circuit export x.cir --spice ./x.cir".into(), "--spice", "--netlist"),
         ("lab fig1 --quick --netlist x.cir --results ./x.cir".into(), "--results", "--netlist"),
         ("lab fig1 --quick --netlist x.cir --results cells.cir".into(), "--results", "--netlist"),
+        ("lab fig1 --quick --output new --results ./new/fig1.csv".into(), "--results", "--output"),
+        ("lab fig1 --quick --output new/s --results new/s/fig1.md".into(), "--results", "--output"),
         ("run pcs --end 1 --config my.toml --output ./my.toml".into(), "--output", "--config"),
         ("run pcs --end 1 --report ./r --output r".into(), "--report", "--output"),
         ("run pcs --end 1 --trace ./r --output r".into(), "--trace", "--output"),
@@ -109,6 +112,26 @@ fn no_output_takes_the_place_of_another_file() {
     }
     if cfg!(unix) {
         refuses(at, &format!("{circuit} --vcd link"), 2, &["--vcd"]);
+        fs::create_dir(at.join("figures")).expect("made");
+        fs::hard_link(at.join("x.cir"), at.join("figures/fig1.csv")).expect("linked");
+        let figure = "lab fig1 --quick --netlist x.cir --output figures";
+        refuses(at, figure, 2, &["--output names the file that --netlist reads", "fig1.csv"]);
+        for (line, input) in [
+            (circuit, "x.cir"),
+            (circuit, "cells.cir"),
+            ("lab fig1 --quick --netlist x.cir", "cells.cir"),
+            ("sweep traffic --end 1 --network net.csv --vary seed=1", "net.csv"),
+        ] {
+            let file = fs::File::options().append(true).open(at.join(input)).expect("it is there");
+            let output = common::command(at, line).stdout(file).output();
+            let said = errors(&output.expect("the command starts"));
+            let start = "error: standard output goes to the file that --net";
+            assert!(said.starts_with(start) && said.contains(input), "`{line}`: {said}");
+            assert!(said.contains("redirect it to another file"), "`{line}`: {said}");
+        }
+        for (name, text) in &inputs {
+            assert_eq!(&fs::read_to_string(at.join(name)).expect("there"), text, "{name}");
+        }
         stdout(at, "run pcs --end 1 --report /dev/null --output /dev/null");
     }
 }
