@@ -138,6 +138,26 @@ fn files_have_what_can_be_typed() {
     file("find-warmup = false\ncritical-path = false\nend = 5\nlps = 8\npopulation = 16");
     assert!(!stdout(at, "run phold --config a.toml").contains("critical path"));
     file("end = \"2h\"\ncells = \"4x4\"\nportables = 10");
+/// The parser of a key reads the values of a range, whatever its units.
+#[test]
+fn ranges_have_units() {
+    let sweep = |line: &str| {
+        let text = stdout(Path::new("."), &format!("sweep {line} --jobs 1 --format json"));
+        let rows = text.lines().map(|row| serde_json::from_str::<Value>(row).expect("JSON"));
+        rows.map(|row| (row["end_time"].clone(), row["warmup"].clone())).collect::<Vec<_>>()
+    };
+    let ends = |line: &str| sweep(line).into_iter().map(|(end, _)| end).collect::<Vec<_>>();
+    let pcs = "pcs --cells 4x4 --portables 10 --engine sequential";
+    assert_eq!(ends(&format!("{pcs} --vary end=1h:3h:1h")), [60.0, 120.0, 180.0]);
+    assert_eq!(ends(&format!("{pcs} --vary end=30min:2h:45min")), [30.0, 75.0, 120.0]);
+    let circuit = "circuit --generate chain:3 --vary end=10n:30n:10n";
+    assert_eq!(ends(circuit), [1e-8, 2e-8, 3e-8]);
+    let warm_ups = sweep(&format!("{pcs} --end 5 --vary warmup=1min:3min"));
+    assert!(warm_ups.iter().map(|(_, warm_up)| warm_up).eq(["1min", "2min", "3min"]));
+    refuses(&format!("sweep {pcs} --vary end=1q:3q:1q"), 2, "`q` is no unit of time");
+    refuses(&format!("sweep {pcs} --vary end=1:3h:1h"), 2, "has different units");
+}
+
     assert!(stdout(at, "run pcs --config a.toml").contains("virtual time 120"));
 
     let rows = |line: &str| {
