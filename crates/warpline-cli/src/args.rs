@@ -12,11 +12,12 @@ use warpline::{
 use warpline_models::catalog::RunSetup;
 
 use crate::{
+    failure::Failure,
     profile_args::ProfileArgs,
     ranks::RankArgs,
     system,
     timewarp_args::TimeWarpArgs,
-    values::{Bytes, Vary, WindowWidth, end_time, one_to, precision},
+    values::{Bytes, Vary, WindowWidth, end_time, flag_of, one_to, precision},
 };
 
 /// Flags that say where and how a run prints, and not what it is, and switches that do.
@@ -137,6 +138,12 @@ impl CommonArgs {
     pub(crate) fn engine_in_words(&self) -> String {
         let kind = self.kind();
         if kind == self.engine { format!("--engine {kind}") } else { flag_of(kind) }
+    }
+
+    /// A failure of the run, which names what has chosen the engine as it is typed.
+    pub(crate) fn as_typed(&self, failure: Failure) -> Failure {
+        let kind = self.kind();
+        if kind == self.engine { failure } else { failure.of_typed(kind) }
     }
 
     /// What a model is made for, if nothing is to be seen of it but its report.
@@ -347,15 +354,6 @@ pub(crate) enum TableFormat {
     Parquet,
     /// For people: what varies, the results and the time, in a table at the end
     Text,
-}
-
-/// What is typed for a run on this engine.
-pub(crate) fn flag_of(engine: EngineKind) -> String {
-    match engine {
-        EngineKind::Profile => "--critical-path".to_owned(),
-        EngineKind::Intervals => "--find-warmup".to_owned(),
-        engine => format!("--engine {engine}"),
-    }
 }
 
 fn engines() -> impl TypedValueParser<Value = EngineKind> {

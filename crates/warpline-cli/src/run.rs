@@ -152,6 +152,19 @@ pub(crate) fn told(
     oversubscription::refuse(common)?;
     if args.most_replications() > 1 {
         let flag = if args.precision.is_some() { "--precision" } else { "--replications" };
+) -> Result<Option<(Told, Vec<Failure>)>, Failure> {
+    let told = told_of_engine(params, args, files, launch, caller, watched);
+    told.map_err(|failure| args.common.as_typed(failure))
+}
+
+/// The same; failures name the engine, whatever has chosen it.
+fn told_of_engine(
+    params: &ModelParams,
+    args: &RunArgs,
+    files: Files,
+    launch: &Launch,
+    caller: Caller<'_>,
+    watched: bool,
         launch.refuse_for(flag)?;
         // Nothing is recorded: one recording cannot hold several runs.
         refuse_files(params, flag)?;

@@ -353,7 +353,7 @@ impl Point {
         }
         let seed = Stream::replication_seed(self.common.seed, number as u64);
         let run = self.report(seed, jobs, caller);
-        let run = run.map_err(|failure| failure.of(&self.name(number)))?;
+        let run = run.map_err(|failure| self.common.as_typed(failure).of(&self.name(number)))?;
         if run.report.interrupted {
             return Ok(None);
         }

@@ -5,7 +5,7 @@ mod range;
 use std::{fmt, path::PathBuf, str::FromStr};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use warpline::{Width, replication::Precision};
+use warpline::{Width, replication::Precision, settings::EngineKind};
 use warpline_models::catalog::{TimeUnit, time};
 
 /// A number of bytes, as people write it.
@@ -156,6 +156,15 @@ pub(crate) fn end_time(text: &str, unit: Option<TimeUnit>) -> Result<f64, String
     match time(text, unit)? {
         end if end.is_finite() && end >= 0.0 => Ok(end),
         _ => Err("expected a virtual time: a finite number, 0 or more".to_owned()),
+    }
+}
+
+/// What is typed for a run on this engine.
+pub(crate) fn flag_of(engine: EngineKind) -> String {
+    match engine {
+        EngineKind::Profile => "--critical-path".to_owned(),
+        EngineKind::Intervals => "--find-warmup".to_owned(),
+        engine => format!("--engine {engine}"),
     }
 }
 

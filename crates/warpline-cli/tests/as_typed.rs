@@ -75,6 +75,19 @@ fn errors_name_what_was_typed() {
     let run = "run circuit --generate chain:3 --end 1n --find-warmup";
     refuses(run, 2, "`find-warmup` is 250, but must be left out for a model that does not say");
     refuses(&format!("{PHOLD} --critical-path --ranks 2"), 2, "this is --critical-path");
+    for flag in ["--critical-path", "--find-warmup"] {
+        let full = format!("{PHOLD} --memory 100 {flag}");
+        refuses(&full, 1, &format!("\n  run: {flag}, worker 0"));
+        refuses(&format!("{full} --replications 2"), 1, &format!("\n  run: {flag}, worker 0"));
+        let sweep = full.replacen("run", "sweep", 1);
+        refuses(&format!("{sweep} --vary seed=1"), 1, &format!("\n  run: {flag}, worker 0"));
+        let says = format!(
+            "{flag} runs on an engine of its own, and this is --engine timewarp\n  what to do: \
+             leave --engine out"
+        );
+        refuses(&format!("{PHOLD} {flag} --engine timewarp"), 2, &says);
+    }
+    refuses(&format!("{PHOLD} --memory 100 --engine profile"), 1, "run: engine profile, worker 0");
     refuses(
         &format!("{PCS} --end 1 --engine conservative"),
         2,
@@ -125,19 +138,6 @@ fn a_sweep_can_be_read() {
     refuses(&format!("{line} --format text --output rows --resume"), 2, "--resume goes on with");
 }
 
-/// Flags whose value may be left out are true in a file, and lists are lists there.
-#[test]
-fn files_have_what_can_be_typed() {
-    let at = tempdir().expect("a directory");
-    let at = at.path();
-    let file = |text: &str| fs::write(at.join("a.toml"), text).expect("written");
-    file("critical-path = true\nend = 5\nlps = 8\npopulation = 16");
-    assert!(stdout(at, "run phold --config a.toml").contains("critical path"));
-    file("find-warmup = true\nend = 60\nlps = 8\npopulation = 16");
-    assert!(stdout(at, "run phold --config a.toml").contains("250 intervals"));
-    file("find-warmup = false\ncritical-path = false\nend = 5\nlps = 8\npopulation = 16");
-    assert!(!stdout(at, "run phold --config a.toml").contains("critical path"));
-    file("end = \"2h\"\ncells = \"4x4\"\nportables = 10");
 /// The parser of a key reads the values of a range, whatever its units.
 #[test]
 fn ranges_have_units() {
@@ -158,6 +158,19 @@ fn ranges_have_units() {
     refuses(&format!("sweep {pcs} --vary end=1:3h:1h"), 2, "has different units");
 }
 
+/// Flags whose value may be left out are true in a file, and lists are lists there.
+#[test]
+fn files_have_what_can_be_typed() {
+    let at = tempdir().expect("a directory");
+    let at = at.path();
+    let file = |text: &str| fs::write(at.join("a.toml"), text).expect("written");
+    file("critical-path = true\nend = 5\nlps = 8\npopulation = 16");
+    assert!(stdout(at, "run phold --config a.toml").contains("critical path"));
+    file("find-warmup = true\nend = 60\nlps = 8\npopulation = 16");
+    assert!(stdout(at, "run phold --config a.toml").contains("250 intervals"));
+    file("find-warmup = false\ncritical-path = false\nend = 5\nlps = 8\npopulation = 16");
+    assert!(!stdout(at, "run phold --config a.toml").contains("critical path"));
+    file("end = \"2h\"\ncells = \"4x4\"\nportables = 10");
     assert!(stdout(at, "run pcs --config a.toml").contains("virtual time 120"));
 
     let rows = |line: &str| {
