@@ -167,22 +167,31 @@ impl CommonArgs {
         }
     }
 
-    /// How many runs go on at one time if each keeps this many threads busy.
-    pub(crate) fn jobs_of(&self, threads: usize) -> usize {
-        self.jobs.unwrap_or_else(|| (system::cores() / threads).max(1))
+    /// How many of this number of runs go on at one time if each keeps this many threads busy.
+    pub(crate) fn jobs_of(&self, threads: usize, runs: usize) -> usize {
+        self.jobs.unwrap_or_else(|| (system::cores() / threads).max(1)).min(runs).max(1)
+    }
+
+    /// The workers of a run on a parallel engine, when this many runs go on at one time.
+    pub(crate) fn workers_beside(&self, jobs: usize) -> usize {
+        match self.kind() {
+            EngineKind::Auto => {
+                let share = (system::cores() / jobs).max(1);
+                self.timewarp.workers.unwrap_or(share)
+            }
+            _ => self.timewarp.workers(),
+        }
     }
 
     /// The engine with its settings, when this many runs go on at one time: the workers of several
     /// runs would all be bound to the same cores.
     pub(crate) fn engine(&self, jobs: usize) -> Engine {
         let (ranks, pending) = (&self.ranks, self.pending);
-        let (workers, policies) = (self.timewarp.workers(), &self.timewarp.policies);
+        let (workers, policies) = (self.workers_beside(jobs), &self.timewarp.policies);
         let (pin, memory_placement) =
             (policies.pin, policies.memory_placement.value.memory_placement);
         let engine = match self.kind() {
             EngineKind::Auto => {
-                let share = (system::cores() / jobs).max(1);
-                let workers = self.timewarp.workers.unwrap_or(share);
                 let (placement, balance) = (ranks.placement(), ranks.balance());
                 Auto { workers, placement, pin, memory_placement, balance }.into()
             }

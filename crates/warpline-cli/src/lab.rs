@@ -180,7 +180,7 @@ fn files(args: &LabArgs, figures: &[&dyn Figure], index: bool) -> Result<Files, 
 fn refuse_what_would_mislead(args: &LabArgs) -> Result<(), Failure> {
     if !args.oversubscribe {
         let most = args.workers.iter().copied().max().unwrap_or_default();
-        oversubscription::refuse_crowd(1, most)?;
+        oversubscription::refuse_crowd(1, 1, most)?;
     }
     if cfg!(debug_assertions) && !args.quick {
         return Err(Failure::Configuration(

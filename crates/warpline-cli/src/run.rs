@@ -165,6 +165,11 @@ fn told_of_engine(
     launch: &Launch,
     caller: Caller<'_>,
     watched: bool,
+) -> Result<Option<(Told, Vec<Failure>)>, Failure> {
+    let common = &args.common;
+    oversubscription::refuse(common, args.most_replications())?;
+    if args.most_replications() > 1 {
+        let flag = if args.precision.is_some() { "--precision" } else { "--replications" };
         launch.refuse_for(flag)?;
         // Nothing is recorded: one recording cannot hold several runs.
         refuse_files(params, flag)?;
@@ -402,7 +407,7 @@ fn replications(
 ) -> Result<ReplicationsReport, Failure> {
     let started = Instant::now();
     let (common, all) = (&args.common, args.most_replications());
-    let jobs = common.jobs_of(common.threads(all));
+    let jobs = common.jobs_of(common.threads(all), all);
     let simulation = common.simulation(model, end, caller.stop).engine(common.engine(jobs));
     let count = caller.counting(all);
     let replications = pool(jobs)?.install(|| match &args.precision {

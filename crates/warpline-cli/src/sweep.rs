@@ -133,7 +133,8 @@ impl<'a> Sweep<'a> {
         points.iter().try_for_each(|Point { params, common, .. }| {
             params.files().and(common.files()).check()
         })?;
-        points.iter().try_for_each(|point| oversubscription::refuse(&point.common))?;
+        let runs = points.len() * args.common.replications;
+        points.iter().try_for_each(|point| oversubscription::refuse(&point.common, runs))?;
         Ok(Self { points, common: &args.common })
     }
 
@@ -178,7 +179,7 @@ impl<'a> Sweep<'a> {
             self.all().enumerate().filter(|(number, _)| !done.contains(number)).collect();
         let all = self.runs();
         let threads = self.points.iter().map(|point| point.common.threads(all)).max().unwrap_or(1);
-        let jobs = self.common.jobs_of(threads);
+        let jobs = self.common.jobs_of(threads, runs.len());
         let pool = match pool(jobs) {
             Ok(pool) => pool,
             Err(failure) => return vec![failure],

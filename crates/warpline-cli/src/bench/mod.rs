@@ -225,8 +225,8 @@ impl BenchArgs {
     /// Refuses numbers of workers and ranks that are too many for this machine.
     fn refuse_crowds(&self) -> Result<(), Failure> {
         let most = |counts: &[usize]| counts.iter().copied().max().unwrap_or_default();
-        let ranks = oversubscription::refuse_crowd(most(&self.ranks), 1);
-        ranks.and_then(|()| oversubscription::refuse_crowd(1, most(&self.workers)))
+        let ranks = oversubscription::refuse_crowd(1, most(&self.ranks), 1);
+        ranks.and_then(|()| oversubscription::refuse_crowd(1, 1, most(&self.workers)))
     }
 
     /// The flags that were typed and that nothing reads that is measured.
