@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsString,
+    io::Write,
     ops::ControlFlow,
     panic::{self, AssertUnwindSafe},
     slice,
@@ -22,7 +23,7 @@ use crate::{
     args::{CommonArgs, RunArgs, RunFormat},
     failure::Failure,
     interrupt, memory,
-    output::Output,
+    output::{self, Output},
     oversubscription, page,
     progress::{self, Caller, Status},
     ranks::Launch,
@@ -78,7 +79,7 @@ pub(crate) fn execute(
     let output = checked.and_then(|()| Output::open(path));
     let mut output = output.map_err(|failure| launch.give_up(failure))?;
     let page = args.report.as_deref().filter(|_| launch.is_first());
-    let page = page.map(|path| Output::open_for("--report", Some(path))).transpose();
+    let page = page.map(|path| output::beside("--report", path)).transpose();
     let page = page.map_err(|failure| launch.give_up(failure))?;
     let quiet = args.common.quiet || !launch.is_first();
     // Only one of them: a bar is on the screen as soon as it is there.
@@ -104,9 +105,13 @@ pub(crate) fn execute(
         }
     };
     failures.extend(written.err());
-    if let Some(mut page) = page {
+    if let Some(page) = page {
+        let path = page.path().to_owned();
         let text = application.page(&report.json_for_page(words, &args.common));
-        failures.extend(page.write(text).err());
+        let written = page.fill(|page| page.write_all(text.as_bytes()));
+        failures.extend(written.err().map(|error| {
+            Failure::Run(format!("{} could not be written: {error}", path.display()))
+        }));
     }
     failures.extend(report.precise_enough().err());
     Failure::of_all(failures)
@@ -147,11 +152,6 @@ pub(crate) fn told(
     launch: &Launch,
     caller: Caller<'_>,
     watched: bool,
-) -> Result<Option<(Told, Vec<Failure>)>, Failure> {
-    let common = &args.common;
-    oversubscription::refuse(common)?;
-    if args.most_replications() > 1 {
-        let flag = if args.precision.is_some() { "--precision" } else { "--replications" };
 ) -> Result<Option<(Told, Vec<Failure>)>, Failure> {
     let told = told_of_engine(params, args, files, launch, caller, watched);
     told.map_err(|failure| args.common.as_typed(failure))

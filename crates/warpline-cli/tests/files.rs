@@ -183,6 +183,33 @@ fn no_file_that_fails_costs_the_report() {
     assert_eq!(errors(&warpline(at, &line)).matches("could not be written").count(), 2);
 }
 
+/// A file that cannot be written to its end leaves the older one as it was, and costs no report.
+/// Red if the signal of the limit ends the process, or if the older file is cut off first.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_fails_leaves_the_older_one() {
+    let at = tempdir().expect("a folder");
+    let at = at.path();
+    inputs(at);
+    fs::write(at.join("old"), "older").expect("written");
+    for line in [
+        "run pcs --end 1 --report old",
+        "run pcs --end 1 --replications 2 --report old",
+        "run pcs --end 100 --engine timewarp --workers 2 --trace old",
+    ] {
+        let mut command = Command::new("sh");
+        command.current_dir(at).args(["-c", r#"ulimit -f 1; exec "$0" "$@""#]);
+        let command = command.arg(env!("CARGO_BIN_EXE_warpline")).args(line.split_whitespace());
+        let output = command.output().expect("the command starts");
+        let said = errors(&output);
+        assert_eq!(output.status.code(), Some(1), "`{line}`: {said}");
+        assert!(said.contains("old could not be written: File too large"), "`{line}`: {said}");
+        assert!(!output.stdout.is_empty(), "`{line}`: the report is missing");
+        assert_eq!(fs::read_to_string(at.join("old")).expect("it is there"), "older", "`{line}`");
+        assert!(!at.join("old.partial").exists(), "`{line}`");
+    }
+}
+
 /// Standard output that is closed is an error before anything runs; a run that prints nothing needs
 /// none.
 #[cfg(target_os = "linux")]
