@@ -3,7 +3,7 @@
 #[path = "common/iscas.rs"]
 mod iscas;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, env, process::Command};
 
 use warpline_circuits::{
     bench,
@@ -67,6 +67,25 @@ fn iscas_circuits_have_as_many_transistors_and_components_as_published() {
             }
         }
     }
+}
+
+/// Nobody takes circuits for tested that are not there. Red if the remark is captured with what a
+/// test prints, or if a folder that is named need not have them.
+#[test]
+fn circuits_that_are_not_there_are_told() {
+    let this = env::current_exe().expect("a program");
+    let name = "iscas_circuits_have_as_many_transistors_and_components_as_published";
+    let run = |folder: &str| {
+        let mut test = Command::new(&this);
+        let test = test.args(["--exact", name]).env(iscas::FOLDER, folder);
+        let output = test.output().expect("it starts");
+        let [out, err] = [output.stdout, output.stderr].map(String::from_utf8);
+        (output.status.success(), out.expect("text") + &err.expect("text"))
+    };
+    let (succeeds, said) = run("/no/such/folder");
+    assert!(!succeeds && said.contains("/no/such/folder/c17.bench is promised"), "{said}");
+    let (succeeds, said) = run("");
+    assert!(succeeds && said.contains("c17.bench is not tested"), "{said}");
 }
 
 /// The same of a circuit that is always there, counted by hand: four transistors for a gate with

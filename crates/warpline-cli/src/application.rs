@@ -1,5 +1,8 @@
 //! The command for a list of models: the parser of its command line.
 
+#[cfg(test)]
+mod documents;
+
 use clap::{ArgGroup, ArgMatches, Args, Command, FromArgMatches};
 use warpline_models::catalog::{Entry, ModelParams, TimeUnit};
 

@@ -12,11 +12,12 @@ use warpline::{
 use warpline_models::catalog::RunSetup;
 
 use crate::{
+    failure::Failure,
     profile_args::ProfileArgs,
     ranks::RankArgs,
     system,
     timewarp_args::TimeWarpArgs,
-    values::{Bytes, Vary, WindowWidth, end_time, one_to, precision},
+    values::{Bytes, Vary, WindowWidth, end_time, flag_of, one_to, precision},
 };
 
 /// Flags that say where and how a run prints, and not what it is, and switches that do.
@@ -114,6 +115,11 @@ impl CommonArgs {
             .writing("output", self.output.as_deref())
     }
 
+    /// These files, and that of standard output, if the report goes there.
+    pub(crate) fn with_what_prints(&self, files: Files) -> Files {
+        if self.output.is_none() { files.printing() } else { files }
+    }
+
     /// The engine of the run: the one that is named, unless `--critical-path` or `--find-warmup`
     /// asks for its own.
     pub(crate) fn kind(&self) -> EngineKind {
@@ -132,6 +138,12 @@ impl CommonArgs {
     pub(crate) fn engine_in_words(&self) -> String {
         let kind = self.kind();
         if kind == self.engine { format!("--engine {kind}") } else { flag_of(kind) }
+    }
+
+    /// A failure of the run, which names what has chosen the engine as it is typed.
+    pub(crate) fn as_typed(&self, failure: Failure) -> Failure {
+        let kind = self.kind();
+        if kind == self.engine { failure } else { failure.of_typed(kind) }
     }
 
     /// What a model is made for, if nothing is to be seen of it but its report.
@@ -155,22 +167,31 @@ impl CommonArgs {
         }
     }
 
-    /// How many runs go on at one time if each keeps this many threads busy.
-    pub(crate) fn jobs_of(&self, threads: usize) -> usize {
-        self.jobs.unwrap_or_else(|| (system::cores() / threads).max(1))
+    /// How many of this number of runs go on at one time if each keeps this many threads busy.
+    pub(crate) fn jobs_of(&self, threads: usize, runs: usize) -> usize {
+        self.jobs.unwrap_or_else(|| (system::cores() / threads).max(1)).min(runs).max(1)
+    }
+
+    /// The workers of a run on a parallel engine, when this many runs go on at one time.
+    pub(crate) fn workers_beside(&self, jobs: usize) -> usize {
+        match self.kind() {
+            EngineKind::Auto => {
+                let share = (system::cores() / jobs).max(1);
+                self.timewarp.workers.unwrap_or(share)
+            }
+            _ => self.timewarp.workers(),
+        }
     }
 
     /// The engine with its settings, when this many runs go on at one time: the workers of several
     /// runs would all be bound to the same cores.
     pub(crate) fn engine(&self, jobs: usize) -> Engine {
         let (ranks, pending) = (&self.ranks, self.pending);
-        let (workers, policies) = (self.timewarp.workers(), &self.timewarp.policies);
+        let (workers, policies) = (self.workers_beside(jobs), &self.timewarp.policies);
         let (pin, memory_placement) =
             (policies.pin, policies.memory_placement.value.memory_placement);
         let engine = match self.kind() {
             EngineKind::Auto => {
-                let share = (system::cores() / jobs).max(1);
-                let workers = self.timewarp.workers.unwrap_or(share);
                 let (placement, balance) = (ranks.placement(), ranks.balance());
                 Auto { workers, placement, pin, memory_placement, balance }.into()
             }
@@ -342,15 +363,6 @@ pub(crate) enum TableFormat {
     Parquet,
     /// For people: what varies, the results and the time, in a table at the end
     Text,
-}
-
-/// What is typed for a run on this engine.
-pub(crate) fn flag_of(engine: EngineKind) -> String {
-    match engine {
-        EngineKind::Profile => "--critical-path".to_owned(),
-        EngineKind::Intervals => "--find-warmup".to_owned(),
-        engine => format!("--engine {engine}"),
-    }
 }
 
 fn engines() -> impl TypedValueParser<Value = EngineKind> {

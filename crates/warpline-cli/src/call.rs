@@ -186,8 +186,9 @@ fn report(
     caller: Caller<'_>,
 ) -> Result<Value, CallError> {
     let launch = Launch::Here(args.common.ranks.ranks);
-    params.files().and(args.files()).check().map_err(Failure::from)?;
-    let told = run::told(params, args, &launch, caller, true)?;
+    let files = params.files().and(args.files());
+    files.check().map_err(Failure::from)?;
+    let told = run::told(params, args, files, &launch, caller, true)?;
     let (report, failures) = told.ok_or(Failure::Silent)?;
     let report = report.json_for_page(words, &args.common);
     match Failure::of_all(failures) {

@@ -8,7 +8,9 @@ use std::{
 };
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use warpline::{ConfigError, RunError, files::SameFile};
+use warpline::{ConfigError, RunError, files::SameFile, settings::EngineKind};
+
+use crate::values::flag_of;
 
 /// The ways to fail; each has its exit status.
 #[derive(Debug)]
@@ -19,8 +21,9 @@ pub(crate) enum Failure {
     Configuration(String),
     /// The run failed.
     Run(String),
-    /// An engine ended the run; in a sweep, with the name of the run.
-    Engine { run: Option<String>, error: Box<RunError> },
+    /// An engine ended the run; in a sweep, with the name of the run; with the engine, if a flag of
+    /// another name has chosen it.
+    Engine { run: Option<String>, error: Box<RunError>, typed: Option<EngineKind> },
     /// `--verify` found a difference.
     Difference(String),
     /// The results are not as precise as `--precision` asks for.
@@ -48,8 +51,18 @@ impl Failure {
     pub(crate) fn of(self, run: &str) -> Self {
         match self {
             Self::Run(message) => Self::Run(format!("{run}: {message}")),
-            Self::Engine { error, .. } => Self::Engine { run: Some(run.to_owned()), error },
+            Self::Engine { error, typed, .. } => {
+                Self::Engine { run: Some(run.to_owned()), error, typed }
+            }
             Self::Configuration(message) => Self::Configuration(format!("{run}: {message}")),
+            other => other,
+        }
+    }
+
+    /// The same failure on an engine that a flag of another name has chosen.
+    pub(crate) fn of_typed(self, engine: EngineKind) -> Self {
+        match self {
+            Self::Engine { run, error, .. } => Self::Engine { run, error, typed: Some(engine) },
             other => other,
         }
     }
@@ -92,8 +105,15 @@ impl Failure {
             | Self::Run(text)
             | Self::Difference(text)
             | Self::NotPrecise(text) => text.clone(),
-            Self::Engine { run: Some(run), error } => format!("{run}: {error}"),
-            Self::Engine { run: None, error } => error.to_string(),
+            Self::Engine { run, error, typed } => {
+                let mut text = error.to_string();
+                if let Some(engine) = *typed {
+                    let flag = flag_of(engine);
+                    text = text
+                        .replace(&format!("  run: engine {engine},"), &format!("  run: {flag},"));
+                }
+                run.as_ref().map_or(text.clone(), |run| format!("{run}: {text}"))
+            }
             Self::Several(all) => all.iter().map(Self::message).collect::<Vec<_>>().join("\n"),
             Self::Silent | Self::ReaderGone => "the run has no report".to_owned(),
         }
@@ -242,7 +262,7 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
             RunError::Config(error) => error.into(),
-            error => Self::Engine { run: None, error: Box::new(error) },
+            error => Self::Engine { run: None, error: Box::new(error), typed: None },
         }
     }
 }

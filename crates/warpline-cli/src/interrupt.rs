@@ -6,6 +6,9 @@
 //! the handler of the signal, so neither a read that waits nor a thousand busy threads put it off.
 //! The exit status is 128 and the number of the signal, as a shell has it.
 //!
+//! SIGXFSZ ends nothing: a write to a file that would become longer than the process may make it
+//! (`ulimit -f`) is an error of that file.
+//!
 //! Called by the command only; whoever calls from Python has handlers of its own.
 
 use std::{
@@ -21,7 +24,7 @@ use std::{
 };
 
 use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGTERM},
+    consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ},
     flag,
     low_level::pipe,
 };
@@ -64,6 +67,9 @@ pub(crate) fn watch() {
     }
     let mut heard = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_left_alone(signal));
     warn_if_deaf(heard.try_for_each(listen));
+    // Without a handler the signal ends the process, with one the write fails. If there can be
+    // none, all else is as it was.
+    let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
 /// Lets the handler of a signal end the program or note the request.

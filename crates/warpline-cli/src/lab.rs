@@ -127,11 +127,11 @@ pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
             "a file of results has one figure: leave out --results, or name a figure".to_owned(),
         ));
     }
-    refuse_same_files(args)?;
+    let index = matches!(args.figure, Choice::All);
+    files(args, figures, index)?.printing().check()?;
     refuse_what_would_mislead(args)?;
     interrupt::keep_report();
     let watch = Bar { quiet: args.quiet, bar: ProgressBar::hidden().into() };
-    let index = matches!(args.figure, Choice::All);
     match warpline_lab::run(figures, &args.settings(), &watch, index) {
         Ok(files) => {
             if let Some(hint) = PLOTS_HINT {
@@ -149,7 +149,7 @@ pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
 /// it.
 pub(crate) fn called(args: &LabArgs, caller: Caller<'_>) -> Result<Vec<PathBuf>, Failure> {
     let Choice::One(figure) = args.figure else { unreachable!("the call names one figure") };
-    refuse_same_files(args)?;
+    files(args, &[figure], false)?.check()?;
     refuse_what_would_mislead(args)?;
     // The program of this process is not the command.
     let settings = Settings { over_mpi: None, ..args.settings() };
@@ -160,9 +160,12 @@ pub(crate) fn called(args: &LabArgs, caller: Caller<'_>) -> Result<Vec<PathBuf>,
     }
 }
 
-/// Refuses results in the place of the netlist, or of a file that it includes.
-fn refuse_same_files(args: &LabArgs) -> Result<(), Failure> {
+/// What is read, the netlist and what it includes, and what is written.
+fn files(args: &LabArgs, figures: &[&dyn Figure], index: bool) -> Result<Files, Failure> {
     let mut files = Files::default().writing("results", args.results.as_deref());
+    for path in warpline_lab::files(figures, &args.output, index) {
+        files = files.writing("output", Some(&path));
+    }
     if let Some(path) = &args.netlist {
         files = files.reading("netlist", Some(path));
         let params = CircuitParams { netlist: Some(path.clone()), ..CircuitParams::default() };
@@ -170,14 +173,14 @@ fn refuse_same_files(args: &LabArgs) -> Result<(), Failure> {
         let workload = workload.map_err(|error| Failure::Configuration(error.to_string()))?;
         files = workload.files_of(files);
     }
-    Ok(files.check()?)
+    Ok(files)
 }
 
 /// Refuses far more workers than cores, and a debug build.
 fn refuse_what_would_mislead(args: &LabArgs) -> Result<(), Failure> {
     if !args.oversubscribe {
         let most = args.workers.iter().copied().max().unwrap_or_default();
-        oversubscription::refuse_crowd(1, most)?;
+        oversubscription::refuse_crowd(1, 1, most)?;
     }
     if cfg!(debug_assertions) && !args.quick {
         return Err(Failure::Configuration(

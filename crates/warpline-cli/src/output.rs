@@ -6,7 +6,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use warpline::files::PartialFile;
+
 use crate::failure::Failure;
+
+/// Creates a file beside the report, which gets its name when it is complete; or finds out, before
+/// the run, that it cannot be written.
+pub(crate) fn beside(flag: &str, path: &Path) -> Result<PartialFile, Failure> {
+    PartialFile::create(path).map_err(|error| unwritable(flag, path, &error))
+}
+
+fn unwritable(flag: &str, path: &Path, error: &io::Error) -> Failure {
+    Failure::Configuration(format!("{flag} {} cannot be written: {error}", path.display()))
+}
 
 /// A file or standard output. What a file held stays there until there is something to write.
 #[derive(Debug)]
@@ -24,17 +36,10 @@ struct Target {
 impl Output {
     /// Opens the file for writing, without changing it.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
-        Self::open_for("--output", path)
-    }
-
-    /// The same for the path of another flag.
-    pub(crate) fn open_for(flag: &str, path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path else { return Failure::if_nobody_reads().map(|()| Self(None)) };
         let new = !path.exists();
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        let file = file.map_err(|error| {
-            Failure::Configuration(format!("{flag} {} cannot be written: {error}", path.display()))
-        })?;
+        let file = file.map_err(|error| unwritable("--output", path, &error))?;
         Ok(Self(Some(Target { path: path.to_owned(), file, new, written: false })))
     }
 

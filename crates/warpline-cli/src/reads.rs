@@ -8,11 +8,8 @@ use clap::{ArgMatches, parser::ValueSource};
 use warpline::settings::{EngineKind, Placement, StateSavingKind, SynchronizationKind};
 
 use crate::{
-    args::{CommonArgs, flag_of},
-    failure::Failure,
-    policy_values::says_of_memory,
-    ranks::is_one_of_many,
-    timewarp_args::Policies,
+    args::CommonArgs, failure::Failure, policy_values::says_of_memory, ranks::is_one_of_many,
+    timewarp_args::Policies, values::flag_of,
 };
 
 /// A flag that not every run reads.
@@ -208,6 +205,13 @@ impl Rule {
                 let names = self.engines.iter().copied().map(flag_of);
                 let names = names.collect::<Vec<_>>().join(" or ");
                 let this = args.engine_in_words();
+                if names == format!("--{flag}") {
+                    let other = this.split(' ').next().unwrap_or_default();
+                    return format!(
+                        "--{flag} runs on an engine of its own, and this is {this}\n  what to do: \
+                         leave {other} out"
+                    );
+                }
                 format!(
                     "--{flag} is read with {names} only, and this is {this}\n  what to do: leave \
                      --{flag} out, or choose that engine"

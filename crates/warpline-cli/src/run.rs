@@ -2,9 +2,9 @@
 
 use std::{
     ffi::OsString,
+    io::Write,
     ops::ControlFlow,
     panic::{self, AssertUnwindSafe},
-    path::Path,
     slice,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
@@ -12,8 +12,8 @@ use std::{
 
 use serde_json::{Value, json};
 use warpline::{
-    AnyModel, Report, Results, Sequential, Simulation, any_model::AnyOutput, monitor::Monitor,
-    pending::PendingKind, settings::EngineKind,
+    AnyModel, Report, Results, Sequential, Simulation, any_model::AnyOutput, files::Files,
+    monitor::Monitor, pending::PendingKind, settings::EngineKind,
 };
 use warpline_models::catalog::{ModelParams, Prepared, RunSetup};
 
@@ -23,7 +23,7 @@ use crate::{
     args::{CommonArgs, RunArgs, RunFormat},
     failure::Failure,
     interrupt, memory,
-    output::Output,
+    output::{self, Output},
     oversubscription, page,
     progress::{self, Caller, Status},
     ranks::Launch,
@@ -70,8 +70,7 @@ pub(crate) fn execute(
     args: &RunArgs,
 ) -> Result<(), Failure> {
     let launch = Launch::new(&args.common.ranks, args.common.timewarp.workers())?;
-    let printed = args.common.output.is_none().then_some(Path::new("/dev/stdout"));
-    let files = params.files().and(args.files()).writing("output", printed);
+    let files = args.common.with_what_prints(params.files().and(args.files()));
     files.check().map_err(|error| launch.give_up(error.into()))?;
     // Only the process that has the report touches the file.
     let path = args.common.output.as_deref().filter(|_| launch.is_first());
@@ -80,7 +79,7 @@ pub(crate) fn execute(
     let output = checked.and_then(|()| Output::open(path));
     let mut output = output.map_err(|failure| launch.give_up(failure))?;
     let page = args.report.as_deref().filter(|_| launch.is_first());
-    let page = page.map(|path| Output::open_for("--report", Some(path))).transpose();
+    let page = page.map(|path| output::beside("--report", path)).transpose();
     let page = page.map_err(|failure| launch.give_up(failure))?;
     let quiet = args.common.quiet || !launch.is_first();
     // Only one of them: a bar is on the screen as soon as it is there.
@@ -92,8 +91,8 @@ pub(crate) fn execute(
         }
     };
     let caller = Caller { stop: interrupt::flag(), show: &*show };
-    let Some((report, mut failures)) = told(params, args, &launch, caller, args.report.is_some())?
-    else {
+    let watched = args.report.is_some();
+    let Some((report, mut failures)) = told(params, args, files, &launch, caller, watched)? else {
         return Ok(());
     };
     // The report comes first: nothing that fails beside it costs it.
@@ -106,9 +105,13 @@ pub(crate) fn execute(
         }
     };
     failures.extend(written.err());
-    if let Some(mut page) = page {
+    if let Some(page) = page {
+        let path = page.path().to_owned();
         let text = application.page(&report.json_for_page(words, &args.common));
-        failures.extend(page.write(text).err());
+        let written = page.fill(|page| page.write_all(text.as_bytes()));
+        failures.extend(written.err().map(|error| {
+            Failure::Run(format!("{} could not be written: {error}", path.display()))
+        }));
     }
     failures.extend(report.precise_enough().err());
     Failure::of_all(failures)
@@ -140,17 +143,31 @@ pub(crate) fn pool(jobs: usize) -> Result<rayon::ThreadPool, Failure> {
 
 /// The report, and what failed beside it: files that could not be written, and the difference that
 /// `--verify` found; nothing where another process has them.
-/// A single run is `watched` for plots of how it went on and for the model's pictures; it is the
-/// same on all ranks.
+/// `files` are those that were named. A single run is `watched` for plots of how it went on and for
+/// the model's pictures; it is the same on all ranks.
 pub(crate) fn told(
     params: &ModelParams,
     args: &RunArgs,
+    files: Files,
+    launch: &Launch,
+    caller: Caller<'_>,
+    watched: bool,
+) -> Result<Option<(Told, Vec<Failure>)>, Failure> {
+    let told = told_of_engine(params, args, files, launch, caller, watched);
+    told.map_err(|failure| args.common.as_typed(failure))
+}
+
+/// The same; failures name the engine, whatever has chosen it.
+fn told_of_engine(
+    params: &ModelParams,
+    args: &RunArgs,
+    files: Files,
     launch: &Launch,
     caller: Caller<'_>,
     watched: bool,
 ) -> Result<Option<(Told, Vec<Failure>)>, Failure> {
     let common = &args.common;
-    oversubscription::refuse(common)?;
+    oversubscription::refuse(common, args.most_replications())?;
     if args.most_replications() > 1 {
         let flag = if args.precision.is_some() { "--precision" } else { "--replications" };
         launch.refuse_for(flag)?;
@@ -175,7 +192,7 @@ pub(crate) fn told(
     let prepared = prepare(params, &setup);
     let Prepared { model, end, recording, included, notes } =
         prepared.map_err(|failure| launch.give_up(failure))?;
-    let files = included.iter().fold(args.files(), |all, path| all.reading("netlist", Some(path)));
+    let files = included.iter().fold(files, |all, path| all.reading("netlist", Some(path)));
     files.check().map_err(|error| launch.give_up(error.into()))?;
     interrupt::keep_report();
     let end = common.end.unwrap_or(end);
@@ -390,7 +407,7 @@ fn replications(
 ) -> Result<ReplicationsReport, Failure> {
     let started = Instant::now();
     let (common, all) = (&args.common, args.most_replications());
-    let jobs = common.jobs_of(common.threads(all));
+    let jobs = common.jobs_of(common.threads(all), all);
     let simulation = common.simulation(model, end, caller.stop).engine(common.engine(jobs));
     let count = caller.counting(all);
     let replications = pool(jobs)?.install(|| match &args.precision {

@@ -54,6 +54,9 @@ pub(crate) fn execute(
 ) -> Result<(), Failure> {
     refuse_mpi_for("sweep")?;
     let sweep = Sweep::new(application, words, args)?;
+    sweep.points.iter().try_for_each(|Point { params, common, .. }| {
+        common.with_what_prints(params.files()).check()
+    })?;
     let path = args.common.output.as_deref();
     let format = args.format.unwrap_or_else(|| table::default_format(path));
     table::check(format, path)?;
@@ -130,7 +133,8 @@ impl<'a> Sweep<'a> {
         points.iter().try_for_each(|Point { params, common, .. }| {
             params.files().and(common.files()).check()
         })?;
-        points.iter().try_for_each(|point| oversubscription::refuse(&point.common))?;
+        let runs = points.len() * args.common.replications;
+        points.iter().try_for_each(|point| oversubscription::refuse(&point.common, runs))?;
         Ok(Self { points, common: &args.common })
     }
 
@@ -175,7 +179,7 @@ impl<'a> Sweep<'a> {
             self.all().enumerate().filter(|(number, _)| !done.contains(number)).collect();
         let all = self.runs();
         let threads = self.points.iter().map(|point| point.common.threads(all)).max().unwrap_or(1);
-        let jobs = self.common.jobs_of(threads);
+        let jobs = self.common.jobs_of(threads, runs.len());
         let pool = match pool(jobs) {
             Ok(pool) => pool,
             Err(failure) => return vec![failure],
@@ -350,7 +354,7 @@ impl Point {
         }
         let seed = Stream::replication_seed(self.common.seed, number as u64);
         let run = self.report(seed, jobs, caller);
-        let run = run.map_err(|failure| failure.of(&self.name(number)))?;
+        let run = run.map_err(|failure| self.common.as_typed(failure).of(&self.name(number)))?;
         if run.report.interrupted {
             return Ok(None);
         }

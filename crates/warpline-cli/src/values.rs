@@ -1,9 +1,11 @@
 //! The values of flags: how they are written, and what is said of those that cannot be read.
 
+mod range;
+
 use std::{fmt, path::PathBuf, str::FromStr};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use warpline::{Width, replication::Precision};
+use warpline::{Width, replication::Precision, settings::EngineKind};
 use warpline_models::catalog::{TimeUnit, time};
 
 /// A number of bytes, as people write it.
@@ -108,7 +110,9 @@ impl FromStr for Vary {
                 (more, Some(policy)) if policy.contains(':') && is_parameter(more) => {
                     *policy += &format!(",{more}");
                 }
-                (value, _) => all.extend(range(value)?.unwrap_or_else(|| vec![value.to_owned()])),
+                (value, _) => {
+                    all.extend(range::values(value)?.unwrap_or_else(|| vec![value.to_owned()]))
+                }
             }
         }
         Ok(Self { key: key.trim().trim_start_matches("--").replace('_', "-"), values: all })
@@ -120,52 +124,6 @@ fn is_parameter(text: &str) -> bool {
     let name = text.split_once('=').map_or("", |(name, _)| name);
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
-}
-
-/// The most values of a range.
-const RANGE_MAX: f64 = 100_000.0;
-
-/// The values of a range `FROM:TO` or `FROM:TO:STEP`, both ends included; nothing for another text,
-/// as `chain:5`.
-fn range(text: &str) -> Result<Option<Vec<String>>, String> {
-    let parts: Vec<&str> = text.split(':').map(str::trim).collect();
-    let [from, rest @ ..] = &parts[..] else { return Ok(None) };
-    if rest.is_empty() || from.parse::<f64>().is_err() {
-        return Ok(None);
-    }
-    let wrong = |what: &str| {
-        format!("`{text}` {what}; write FROM:TO or FROM:TO:STEP, such as 8:12 or 0.1:1:0.1")
-    };
-    let numbers: Option<Vec<f64>> = parts
-        .iter()
-        .map(|part| part.parse().ok().filter(|number: &f64| number.is_finite()))
-        .collect();
-    let (from, to, step) = match numbers.as_deref() {
-        Some(&[from, to]) => (from, to, 1.0),
-        Some(&[from, to, step]) => (from, to, step),
-        _ => return Err(wrong("is no range of numbers")),
-    };
-    // A step that does not divide the range by rounding alone reaches its end.
-    let steps = ((to - from) / step + 1e-9).floor();
-    if steps.is_nan() || steps < 0.0 {
-        return Err(wrong("has no values: its step leads away from its end"));
-    }
-    if steps >= RANGE_MAX {
-        return Err(wrong("has more than 100000 values"));
-    }
-    let are_whole = parts.iter().all(|part| part.parse::<i64>().is_ok());
-    let value = |number: u32| {
-        let value = from + f64::from(number) * step;
-        match are_whole {
-            true => (value as i64).to_string(),
-            // Twelve digits: 0.1 + 2 * 0.1 is 0.3.
-            false if value.abs() < 1e-9 * step.abs() => "0".to_owned(),
-            false => format!("{value:.11e}")
-                .parse::<f64>()
-                .map_or_else(|_| String::new(), |v| v.to_string()),
-        }
-    };
-    Ok(Some((0..=steps as u32).map(value).collect()))
 }
 
 /// Parses a count of threads, ranks or the like: at least 1 and at most `MAX`.
@@ -198,6 +156,15 @@ pub(crate) fn end_time(text: &str, unit: Option<TimeUnit>) -> Result<f64, String
     match time(text, unit)? {
         end if end.is_finite() && end >= 0.0 => Ok(end),
         _ => Err("expected a virtual time: a finite number, 0 or more".to_owned()),
+    }
+}
+
+/// What is typed for a run on this engine.
+pub(crate) fn flag_of(engine: EngineKind) -> String {
+    match engine {
+        EngineKind::Profile => "--critical-path".to_owned(),
+        EngineKind::Intervals => "--find-warmup".to_owned(),
+        engine => format!("--engine {engine}"),
     }
 }
 
@@ -236,53 +203,5 @@ pub(crate) fn fraction(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok(fraction),
         _ => Err("expected a fraction, from 0 to 1".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Vary;
-
-    fn values(text: &str) -> Result<Vec<String>, String> {
-        text.parse::<Vary>().map(|vary| vary.values)
-    }
-
-    #[test]
-    fn ranges_have_both_their_ends() {
-        for (text, expected) in [
-            ("channels=8:12", "8 9 10 11 12"),
-            ("remote=0.1:1:0.1", "0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1"),
-            ("a=12:8:-2", "12 10 8"),
-            ("a=0:10:4", "0 4 8"),
-            ("a=-0.2:0.2:0.1", "-0.2 -0.1 0 0.1 0.2"),
-            ("a=3:3", "3"),
-            ("a=1, 4:5 ,9", "1 4 5 9"),
-            ("a=1e-9:3e-9:1e-9", "0.000000001 0.000000002 0.000000003"),
-            ("generate=chain:5,adder:8", "chain:5 adder:8"),
-            ("pool=sender:quota=64,delta=8,receiver", "sender:quota=64,delta=8 receiver"),
-            ("pool=receiver,sender:quota=64, delta=8", "receiver sender:quota=64,delta=8"),
-            ("network=italy,a=1.csv", "italy a=1.csv"),
-            ("width=from:2", "from:2"),
-            ("a=9007199254740991:9007199254740991", "9007199254740991"),
-        ] {
-            let expected = expected.split(' ').map(str::to_owned).collect();
-            assert_eq!(values(text), Ok(expected), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_range_is_told() {
-        for (text, says) in [
-            ("a=12:8", "leads away"),
-            ("a=8:12:0", "values"),
-            ("a=8:x", "is no range of numbers"),
-            ("a=1:2:3:4", "is no range of numbers"),
-            ("a=8:", "is no range of numbers"),
-            ("a=0:1:1e-9", "more than 100000 values"),
-            ("a=1:inf", "is no range of numbers"),
-        ] {
-            let text = values(text).expect_err(text);
-            assert!(text.contains(says) && text.contains("such as 8:12"), "{text}");
-        }
     }
 }

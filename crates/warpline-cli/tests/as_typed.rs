@@ -75,6 +75,19 @@ fn errors_name_what_was_typed() {
     let run = "run circuit --generate chain:3 --end 1n --find-warmup";
     refuses(run, 2, "`find-warmup` is 250, but must be left out for a model that does not say");
     refuses(&format!("{PHOLD} --critical-path --ranks 2"), 2, "this is --critical-path");
+    for flag in ["--critical-path", "--find-warmup"] {
+        let full = format!("{PHOLD} --memory 100 {flag}");
+        refuses(&full, 1, &format!("\n  run: {flag}, worker 0"));
+        refuses(&format!("{full} --replications 2"), 1, &format!("\n  run: {flag}, worker 0"));
+        let sweep = full.replacen("run", "sweep", 1);
+        refuses(&format!("{sweep} --vary seed=1"), 1, &format!("\n  run: {flag}, worker 0"));
+        let says = format!(
+            "{flag} runs on an engine of its own, and this is --engine timewarp\n  what to do: \
+             leave --engine out"
+        );
+        refuses(&format!("{PHOLD} {flag} --engine timewarp"), 2, &says);
+    }
+    refuses(&format!("{PHOLD} --memory 100 --engine profile"), 1, "run: engine profile, worker 0");
     refuses(
         &format!("{PCS} --end 1 --engine conservative"),
         2,
@@ -123,6 +136,26 @@ fn a_sweep_can_be_read() {
     let piped = stdout(Path::new("."), line);
     assert!(piped.lines().next().is_some_and(|line| line.contains(",digest,")), "{piped}");
     refuses(&format!("{line} --format text --output rows --resume"), 2, "--resume goes on with");
+}
+
+/// The parser of a key reads the values of a range, whatever its units.
+#[test]
+fn ranges_have_units() {
+    let sweep = |line: &str| {
+        let text = stdout(Path::new("."), &format!("sweep {line} --jobs 1 --format json"));
+        let rows = text.lines().map(|row| serde_json::from_str::<Value>(row).expect("JSON"));
+        rows.map(|row| (row["end_time"].clone(), row["warmup"].clone())).collect::<Vec<_>>()
+    };
+    let ends = |line: &str| sweep(line).into_iter().map(|(end, _)| end).collect::<Vec<_>>();
+    let pcs = "pcs --cells 4x4 --portables 10 --engine sequential";
+    assert_eq!(ends(&format!("{pcs} --vary end=1h:3h:1h")), [60.0, 120.0, 180.0]);
+    assert_eq!(ends(&format!("{pcs} --vary end=30min:2h:45min")), [30.0, 75.0, 120.0]);
+    let circuit = "circuit --generate chain:3 --vary end=10n:30n:10n";
+    assert_eq!(ends(circuit), [1e-8, 2e-8, 3e-8]);
+    let warm_ups = sweep(&format!("{pcs} --end 5 --vary warmup=1min:3min"));
+    assert!(warm_ups.iter().map(|(_, warm_up)| warm_up).eq(["1min", "2min", "3min"]));
+    refuses(&format!("sweep {pcs} --vary end=1q:3q:1q"), 2, "`q` is no unit of time");
+    refuses(&format!("sweep {pcs} --vary end=1:3h:1h"), 2, "has different units");
 }
 
 /// Flags whose value may be left out are true in a file, and lists are lists there.

@@ -20,7 +20,8 @@ fn json(line: &str) -> Value {
     serde_json::from_str(&report).expect("the report is JSON")
 }
 
-/// Far more workers than any machine has cores are refused, unless they are asked for.
+/// Far more workers than any machine has cores are refused, unless they are asked for. Red if the
+/// runs that go on at one time are not counted, or are not at most those that there are.
 #[test]
 fn crowds_of_workers_are_asked_for() {
     let at = Path::new(".");
@@ -30,6 +31,26 @@ fn crowds_of_workers_are_asked_for() {
         format!("sweep phold {crowd} --vary workers=1024,1"),
     ] {
         refuses(at, &line, 2, &["1024 x 1024", "--oversubscribe"]);
+    }
+    // So many runs at one time are a crowd, too; how many may go on is no matter.
+    let jobs = 4 * cores() + 1;
+    let line = format!("run phold --end 1 --lps 4 --population 8 --jobs {}", jobs.min(1024));
+    json(&format!("{line} --replications 2 --workers 1"));
+    json(&format!("{line} --replications 2 --engine sequential"));
+    if jobs <= 1024 {
+        for (engine, product) in [
+            ("auto", format!("is {jobs} x 1 x 1 = ")),
+            ("timewarp --workers 2", format!("is {jobs} x 1 x 2 = ")),
+            ("conservative --ranks 2 --workers 3", format!("is {jobs} x 2 x 3 = ")),
+        ] {
+            let line = format!("{line} --replications {jobs} --engine {engine}");
+            refuses(at, &line, 2, &["jobs x ranks x workers", &product, "--oversubscribe"]);
+            let sweep = line.replacen("run", "sweep", 1);
+            refuses(at, &format!("{sweep} --vary seed=1"), 2, &[&product, "--oversubscribe"]);
+        }
+        let one = format!("{line} --replications {jobs} --engine sequential");
+        refuses(at, &one, 2, &["runs at one time", "choose fewer --jobs"]);
+        json(&format!("{line} --replications {jobs} --workers 1 --oversubscribe"));
     }
     if 4 * cores() < 1024 {
         refuses(at, "bench W1 --workers 2,1024", 2, &["1 x 1024", "--oversubscribe"]);

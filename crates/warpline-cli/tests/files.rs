@@ -55,7 +55,8 @@ fn inputs(at: &Path) -> Vec<(&'static str, String)> {
 }
 
 /// An output that is an input, or another output, is refused before anything is touched, whatever
-/// the file is called; and so it is with every command.
+/// the file is called; and so it is with every command. Red if `lab` does not name the files of its
+/// figures, or a command not where its standard output goes.
 #[test]
 fn no_output_takes_the_place_of_another_file() {
     let at = tempdir().expect("a folder");
@@ -77,6 +78,8 @@ fn no_output_takes_the_place_of_another_file() {
         ("circuit export x.cir --spice ./x.cir".into(), "--spice", "--netlist"),
         ("lab fig1 --quick --netlist x.cir --results ./x.cir".into(), "--results", "--netlist"),
         ("lab fig1 --quick --netlist x.cir --results cells.cir".into(), "--results", "--netlist"),
+        ("lab fig1 --quick --output new --results ./new/fig1.csv".into(), "--results", "--output"),
+        ("lab fig1 --quick --output new/s --results new/s/fig1.md".into(), "--results", "--output"),
         ("run pcs --end 1 --config my.toml --output ./my.toml".into(), "--output", "--config"),
         ("run pcs --end 1 --report ./r --output r".into(), "--report", "--output"),
         ("run pcs --end 1 --trace ./r --output r".into(), "--trace", "--output"),
@@ -109,6 +112,26 @@ fn no_output_takes_the_place_of_another_file() {
     }
     if cfg!(unix) {
         refuses(at, &format!("{circuit} --vcd link"), 2, &["--vcd"]);
+        fs::create_dir(at.join("figures")).expect("made");
+        fs::hard_link(at.join("x.cir"), at.join("figures/fig1.csv")).expect("linked");
+        let figure = "lab fig1 --quick --netlist x.cir --output figures";
+        refuses(at, figure, 2, &["--output names the file that --netlist reads", "fig1.csv"]);
+        for (line, input) in [
+            (circuit, "x.cir"),
+            (circuit, "cells.cir"),
+            ("lab fig1 --quick --netlist x.cir", "cells.cir"),
+            ("sweep traffic --end 1 --network net.csv --vary seed=1", "net.csv"),
+        ] {
+            let file = fs::File::options().append(true).open(at.join(input)).expect("it is there");
+            let output = common::command(at, line).stdout(file).output();
+            let said = errors(&output.expect("the command starts"));
+            let start = "error: standard output goes to the file that --net";
+            assert!(said.starts_with(start) && said.contains(input), "`{line}`: {said}");
+            assert!(said.contains("redirect it to another file"), "`{line}`: {said}");
+        }
+        for (name, text) in &inputs {
+            assert_eq!(&fs::read_to_string(at.join(name)).expect("there"), text, "{name}");
+        }
         stdout(at, "run pcs --end 1 --report /dev/null --output /dev/null");
     }
 }
@@ -158,6 +181,33 @@ fn no_file_that_fails_costs_the_report() {
     // Two that fail are both told.
     let line = format!("{circuit} --vcd /dev/full --report /dev/full");
     assert_eq!(errors(&warpline(at, &line)).matches("could not be written").count(), 2);
+}
+
+/// A file that cannot be written to its end leaves the older one as it was, and costs no report.
+/// Red if the signal of the limit ends the process, or if the older file is cut off first.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_fails_leaves_the_older_one() {
+    let at = tempdir().expect("a folder");
+    let at = at.path();
+    inputs(at);
+    fs::write(at.join("old"), "older").expect("written");
+    for line in [
+        "run pcs --end 1 --report old",
+        "run pcs --end 1 --replications 2 --report old",
+        "run pcs --end 100 --engine timewarp --workers 2 --trace old",
+    ] {
+        let mut command = Command::new("sh");
+        command.current_dir(at).args(["-c", r#"ulimit -f 1; exec "$0" "$@""#]);
+        let command = command.arg(env!("CARGO_BIN_EXE_warpline")).args(line.split_whitespace());
+        let output = command.output().expect("the command starts");
+        let said = errors(&output);
+        assert_eq!(output.status.code(), Some(1), "`{line}`: {said}");
+        assert!(said.contains("old could not be written: File too large"), "`{line}`: {said}");
+        assert!(!output.stdout.is_empty(), "`{line}`: the report is missing");
+        assert_eq!(fs::read_to_string(at.join("old")).expect("it is there"), "older", "`{line}`");
+        assert!(!at.join("old.partial").exists(), "`{line}`");
+    }
 }
 
 /// Standard output that is closed is an error before anything runs; a run that prints nothing needs

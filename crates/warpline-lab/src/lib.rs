@@ -52,7 +52,7 @@ pub use executor::{Conservative, Executor, RankEngine, Ranks, TimeWarp};
 pub use figure::{Figure, Findings, Lab, Source, Table};
 pub use host::{Host, cores, processor};
 pub use plot::{Axis, Curve, Dot, Plot, Scale, label, round_numbers};
-pub use run::run;
+pub use run::{files, run};
 pub use sampling::{Point, Sample, Setup, Workload};
 pub use settings::{Settings, Watch};
 pub use text::PLOTS_HINT;

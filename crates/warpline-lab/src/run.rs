@@ -1,7 +1,7 @@
 //! From figures to files: measures each figure and writes its table, its text and, with the feature
 //! `plots`, its plot. The command calls [`run`].
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
@@ -12,6 +12,20 @@ use crate::{
     results::{Destination, Results},
     text,
 };
+
+/// The kinds of files that each figure has, in the order in which they are written.
+const KINDS: &[&str] =
+    if cfg!(feature = "plots") { &["csv", "svg", "png", "md"] } else { &["csv", "md"] };
+/// The file that shows all figures.
+const INDEX: &str = if cfg!(feature = "plots") { "index.html" } else { "index.md" };
+
+/// The files that [`run`] writes into this directory.
+pub fn files(figures: &[&dyn Figure], directory: &Path, index: bool) -> Vec<PathBuf> {
+    let names = figures.iter().map(|figure| figure.name());
+    let names = names.flat_map(|name| KINDS.iter().map(move |kind| format!("{name}.{kind}")));
+    let names = names.chain(index.then(|| INDEX.to_owned()));
+    names.map(|name| directory.join(name)).collect()
+}
 
 /// Measures the figures in turn and writes their files; with `index`, also an index of them: a page
 /// that shows them all, or without the feature `plots` a list. Returns the files that were written.
@@ -41,10 +55,11 @@ pub fn run(
     }
     if index {
         #[cfg(feature = "plots")]
-        directory.write("index.html", crate::page::index(&pieces).as_bytes())?;
+        directory.write(INDEX, crate::page::index(&pieces).as_bytes())?;
         #[cfg(not(feature = "plots"))]
-        directory.write("index.md", crate::index::list(&pieces).as_bytes())?;
+        directory.write(INDEX, crate::index::list(&pieces).as_bytes())?;
     }
+    debug_assert_eq!(directory.written, files(figures, &settings.output, index));
     Ok(directory.written)
 }
 

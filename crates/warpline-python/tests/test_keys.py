@@ -1,7 +1,7 @@
 """The keys of compiled handlers and of runs: values that differ have keys that differ.
 
 Mutations that turn this red: `Key.add` hashes the `repr` of a tuple, or leaves out the type of an
-array among parameters; `_distrust` does not look at owner or mode; `write` writes under a name with
+array among parameters; `Key._module` returns for a module that is known already; `_distrust` does not look at owner or mode; `write` writes under a name with
 the number of the process.
 """
 
@@ -9,6 +9,7 @@ import enum
 import math
 import os
 import stat
+import types
 import warnings
 from collections import namedtuple
 
@@ -74,6 +75,34 @@ def test_different_values_have_different_keys(one, other):
     assert digest(one) != digest(other)
 
 
+def module(name, **contents):
+    made = types.ModuleType(name)
+    vars(made).update(contents)
+    return made
+
+
+def key_of_two(start_reads):
+    """Of two functions, of which only the second one reads these values, in their module and in a
+    module of that; the modules know each other."""
+    inner = module("inner", A=1.0, B=start_reads[1])
+    consts = module("consts", A=1.0, B=start_reads[0], inner=inner)
+    inner.consts = consts
+
+    def handle():
+        return consts.A + consts.inner.A
+
+    def start():
+        return consts.B + consts.inner.B
+
+    return digest([handle, start])
+
+
+def test_each_function_adds_what_it_reads_of_a_module():
+    assert key_of_two([2.0, 3.0]) == key_of_two([2.0, 3.0])
+    assert key_of_two([2.0, 3.0]) != key_of_two([2.5, 3.0])
+    assert key_of_two([2.0, 3.0]) != key_of_two([2.0, 3.5])
+
+
 def test_what_cannot_be_hashed_is_shared_with_nobody():
     keys = [Key(), Key()]
     for key in keys:
@@ -120,10 +149,46 @@ def test_models_with_arrays_of_another_type_do_not_share_machine_code():
         assert report.states["found"].tolist() == [3.0]
 
 
+CONSTS = module("consts", A=0.5, B=0.25)
+
+
+def starting_with_b():
+    @wl.state
+    class State:
+        sum: wl.f64
+
+    @wl.message
+    class Message:
+        pass
+
+    @wl.params
+    class Params:
+        pass
+
+    model = wl.Model("constants", State, Message, Params)
+
+    @model.handler
+    def handle(state, msg, cx):
+        state.sum += CONSTS.A
+
+    @model.start
+    def start(state, cx):
+        state.sum = CONSTS.B
+        cx.send(cx.me, 1.0)
+
+    return model.run({}, lps=1, end=2).states["sum"].tolist()
+
+
 @pytest.fixture
 def base(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     return tmp_path
+
+
+def test_models_with_other_values_of_a_module_do_not_share_machine_code(base, monkeypatch):
+    assert starting_with_b() == [0.75]
+    monkeypatch.setattr(CONSTS, "B", 4.0)
+    assert starting_with_b() == [4.5]
 
 
 def test_the_folder_is_the_users_own(base):

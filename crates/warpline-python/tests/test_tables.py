@@ -38,10 +38,26 @@ def test_a_table_prints_its_rows() -> None:
     wide = wl.Table([{f"column_{number}": number for number in range(30)}])
     lines = repr(wide).splitlines()
     assert all(len(line) <= 100 for line in lines[1:])
-    assert lines[0].startswith("<Table: 1 row, and the columns column_") and "column_29" in lines[0]
+    assert lines[0].startswith("<Table: 1 row, and the columns column_") and "column_15" in lines[0]
+    assert {"column_0", "column_29"} <= set(lines[1].split())
     assert "<td>-2</td>" in wl.Table(ROWS)._repr_html_()
     assert "&lt;b&gt;" in wl.Table([{"<b>": "<b>"}])._repr_html_()
     assert repr(wl.Table([])) == "<Table: 0 rows>"
+
+
+def test_a_table_prints_results() -> None:
+    """Of a sweep, what was varied and what came of it. Red if columns are taken from the left until
+    a line is full, or if those that do not differ come first."""
+    table = wl.sweep("pcs", {"channels": [8, 10]}, end=5, cells="4x4", engine="sequential")
+    head, names, *rows = repr(table).splitlines()
+    assert {"channels", "carried_traffic", "channel_use", "calls"} <= set(names.split())
+    assert not {"run", "model", "engine", "ranks"} & set(names.split()) and "engine" in head
+    assert names.split() == [name for name in table.column_names if name in names.split()]
+    assert [row.split()[0] for row in rows] == ["8", "10"]
+    assert all(len(line) <= 100 for line in (names, *rows))
+    # What all rows share is shown where there is room.
+    few = wl.Table([{"model": "pcs", "seed": seed, "calls": 2.0} for seed in (1, 2)])
+    assert repr(few).splitlines()[1].split() == ["model", "seed", "calls"]
 
 
 def test_pyarrow_reads_it() -> None:

@@ -9,8 +9,9 @@
 //! # Invariants
 //!
 //! - **FILES-A.** Two names are one file if they have the same device and inode; or, where there is
-//!   no file yet, the same folder (links resolved) and the same name in it. What is no regular file
-//!   (a terminal, a pipe, `/dev/null`) can be written by several, and is never a conflict.
+//!   no file yet, the same folder (links resolved) and the same name in it; the folder may be
+//!   missing, too. What is no regular file (a terminal, a pipe, `/dev/null`) can be written by
+//!   several, and is never a conflict.
 
 mod partial;
 
@@ -85,27 +86,63 @@ pub struct Files {
     outputs: Vec<Named>,
 }
 
-/// A file, and the flag that names it, without dashes.
+/// A file, and what names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Named {
-    flag: &'static str,
+    by: By,
     path: PathBuf,
 }
+
+/// What names a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// A flag, without dashes.
+    Flag(&'static str),
+    /// Whoever has redirected standard output.
+    Redirection,
+}
+
+impl By {
+    fn flag(flag: &'static str) -> Self {
+        debug_assert!(!flag.starts_with('-'), "an error would say ----{flag}");
+        Self::Flag(flag)
+    }
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => write!(f, "--{flag}"),
+            Self::Redirection => f.write_str("standard output"),
+        }
+    }
+}
+
+/// Where a process finds the file that its standard output goes to; a system without it has nothing
+/// there.
+const STANDARD_OUTPUT: &str = "/dev/stdout";
 
 impl Files {
     /// With an input that this flag names, if it names one; the flag is written without dashes.
     #[must_use]
     pub fn reading(mut self, flag: &'static str, path: Option<&Path>) -> Self {
-        debug_assert!(!flag.starts_with('-'), "an error would say ----{flag}");
-        self.inputs.extend(path.map(|path| Named { flag, path: path.to_owned() }));
+        let by = By::flag(flag);
+        self.inputs.extend(path.map(|path| Named { by, path: path.to_owned() }));
         self
     }
 
     /// With an output that this flag names, if it names one; the flag is written without dashes.
     #[must_use]
     pub fn writing(mut self, flag: &'static str, path: Option<&Path>) -> Self {
-        debug_assert!(!flag.starts_with('-'), "an error would say ----{flag}");
-        self.outputs.extend(path.map(|path| Named { flag, path: path.to_owned() }));
+        let by = By::flag(flag);
+        self.outputs.extend(path.map(|path| Named { by, path: path.to_owned() }));
+        self
+    }
+
+    /// With the file, if it is one, that standard output goes to.
+    #[must_use]
+    pub fn printing(mut self) -> Self {
+        self.outputs.push(Named { by: By::Redirection, path: STANDARD_OUTPUT.into() });
         self
     }
 
@@ -135,8 +172,10 @@ impl Files {
             let other =
                 known.iter().find(|(file, _)| place.is_some() && Place::of(&file.path) == place);
             if let Some(&(other, is_input)) = other {
-                let (flag, path) = (output.flag, output.path.clone());
-                return Err(SameFile { flag, path, other: other.flag, is_input });
+                // Nobody has typed where standard output goes to.
+                let typed = if output.by == By::Redirection { other } else { output };
+                let (by, path) = (output.by, typed.path.clone());
+                return Err(SameFile { by, path, other: other.by, is_input });
             }
             known.push((output, false));
         }
@@ -181,38 +220,59 @@ impl Place {
     }
 
     fn of_new(path: &Path) -> Option<Self> {
-        let folder = path.parent()?;
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        Some(Self::Name(fs::canonicalize(folder).ok()?.join(path.file_name()?)))
+        folder_of(path).map(|folder| Self::Name(folder.join(path.file_name().unwrap_or_default())))
+    }
+}
+
+/// The folder that a file is made in, with links resolved as far as there are folders.
+fn folder_of(path: &Path) -> Option<PathBuf> {
+    path.file_name()?;
+    let folder = path.parent()?;
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    match fs::canonicalize(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Some(folder_of(folder)?.join(folder.file_name()?))
+        }
+        folder => folder.ok(),
     }
 }
 
 /// An output that is an input or another output as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SameFile {
-    flag: &'static str,
+    by: By,
     path: PathBuf,
-    other: &'static str,
+    other: By,
     is_input: bool,
 }
 
 impl fmt::Display for SameFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { flag, path, other, is_input } = self;
+        let Self { by, path, other, is_input } = self;
         let path = path.display();
-        match is_input {
-            true => write!(
+        match (by, is_input) {
+            (By::Redirection, true) => write!(
                 f,
-                "--{flag} names the file that --{other} reads, {path}, and would overwrite it\n  \
-                 what to do: give --{flag} another file"
+                "standard output goes to the file that {other} reads, {path}, and would change \
+                 it\n  what to do: redirect it to another file"
             ),
-            false if flag == other => write!(
+            (By::Redirection, false) => write!(
                 f,
-                "--{flag} names the same file twice, {path}\n  what to do: name each file once"
+                "standard output goes to the file that {other} names, {path}\n  what to do: give \
+                 each its own"
             ),
-            false => write!(
+            (_, true) => write!(
                 f,
-                "--{flag} and --{other} name the same file, {path}\n  what to do: give each its own"
+                "{by} names the file that {other} reads, {path}, and would overwrite it\n  what to \
+                 do: give {by} another name"
+            ),
+            (_, false) if by == other => write!(
+                f,
+                "{by} names the same file twice, {path}\n  what to do: name each file once"
+            ),
+            (_, false) => write!(
+                f,
+                "{by} and {other} name the same file, {path}\n  what to do: give each its own"
             ),
         }
     }
@@ -242,7 +302,10 @@ mod tests {
         assert_eq!(conflict(&[&a], &[&b, &new]), None);
         assert!(conflict(&[&a], &[&at("sub/../a")]).unwrap().contains("would overwrite"));
         assert!(conflict(&[], &[&new, &at("sub/../new")]).unwrap().contains("twice"));
-        assert_eq!(conflict(&[], &[&at("no/such/new"), &at("no/such/new")]), None);
+        // A folder that is still to be made.
+        let made = at("no/such/new");
+        assert!(conflict(&[], &[&made, &at("sub/../no/such/new")]).unwrap().contains("twice"));
+        assert_eq!(conflict(&[], &[&made, &at("no/new"), &at("such/new")]), None);
         #[cfg(unix)]
         {
             fs::hard_link(&a, at("hard")).unwrap();

@@ -225,8 +225,8 @@ impl BenchArgs {
     /// Refuses numbers of workers and ranks that are too many for this machine.
     fn refuse_crowds(&self) -> Result<(), Failure> {
         let most = |counts: &[usize]| counts.iter().copied().max().unwrap_or_default();
-        let ranks = oversubscription::refuse_crowd(most(&self.ranks), 1);
-        ranks.and_then(|()| oversubscription::refuse_crowd(1, most(&self.workers)))
+        let ranks = oversubscription::refuse_crowd(1, most(&self.ranks), 1);
+        ranks.and_then(|()| oversubscription::refuse_crowd(1, 1, most(&self.workers)))
     }
 
     /// The flags that were typed and that nothing reads that is measured.
@@ -262,7 +262,8 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<(), Failure> {
     }
     let files = Files::default().reading("pool", args.policies.pool.file.as_deref());
     let files = files.writing("output", args.output.as_deref());
-    files.writing("results", args.results.as_deref()).check()?;
+    let files = files.writing("results", args.results.as_deref());
+    if args.output.is_none() { files.printing() } else { files }.check()?;
     let mut output = Output::open(args.output.as_deref())?;
     let destination = args.results.as_deref().map(Destination::open).transpose()?;
     if args.sends {

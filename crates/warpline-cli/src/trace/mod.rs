@@ -7,18 +7,21 @@
 mod packets;
 mod writer;
 
-use std::{io, path::PathBuf};
+use std::{io::Write, path::PathBuf};
 
 use serde_json::{Value, json};
-use warpline::timeline::{Recording, Timeline};
+use warpline::{
+    files::PartialFile,
+    timeline::{Recording, Timeline},
+};
 
-use crate::{failure::Failure, format::grouped, output::Output, values::Bytes};
+use crate::{failure::Failure, format::grouped, output, values::Bytes};
 
 /// The trace of a run: where it is recorded, and where it is written.
 pub(crate) struct Trace {
     timeline: Timeline,
     /// Nothing where another process writes it.
-    file: Option<(PathBuf, Output)>,
+    file: Option<PartialFile>,
 }
 
 /// What was written.
@@ -35,9 +38,7 @@ pub(crate) struct Written {
 impl Trace {
     /// Opens the file, without changing it, if this process writes it.
     pub(crate) fn open(path: Option<PathBuf>, memory: Option<Bytes>) -> Result<Self, Failure> {
-        let open =
-            |path: PathBuf| Output::open_for("--trace", Some(&path)).map(|output| (path, output));
-        let file = path.map(open).transpose()?;
+        let file = path.map(|path| output::beside("--trace", &path)).transpose()?;
         let timeline = memory.map_or_else(Timeline::default, |Bytes(bytes)| Timeline::new(bytes));
         Ok(Self { timeline, file })
     }
@@ -67,14 +68,12 @@ impl Trace {
     }
 }
 
-fn write_to(
-    (path, mut output): (PathBuf, Output),
-    recording: &Recording,
-    run: &str,
-) -> Result<Written, String> {
-    let written = Written::of(recording, path);
-    let outcome = writer::write(recording, run, |bytes: &[u8]| output.write_part(bytes));
-    outcome.map_err(|error: io::Error| {
+fn write_to(file: PartialFile, recording: &Recording, run: &str) -> Result<Written, String> {
+    let written = Written::of(recording, file.path().to_owned());
+    let write = |file: &mut PartialFile| {
+        writer::write(recording, run, |bytes: &[u8]| file.write_all(bytes))
+    };
+    file.fill(write).map_err(|error| {
         format!("the trace {} could not be written: {error}", written.path.display())
     })?;
     Ok(written)

@@ -24,7 +24,7 @@ class Table(Sequence[Mapping[str, Any]]):
     ``table[0]`` is a row, ``table["calls"]`` a column, an array of NumPy. It has the Arrow C stream
     interface: ``polars.DataFrame(table)``, ``pyarrow.table(table)``,
     ``pandas.DataFrame.from_arrow(table)`` (pandas 3) and DuckDB read it. ``print(table)`` shows its
-    first and last rows.
+    first and last rows, and of the columns that do not all fit those that differ.
     """
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -112,19 +112,36 @@ class Table(Sequence[Mapping[str, Any]]):
         caption = f"<caption>{len(self)} rows{html.escape(left_out)}</caption>"
         return f"<table>{caption}<tr>{head}</tr>{rows}</table>"
 
+    def _by_interest(self) -> list[str]:
+        """The columns, first those that tell rows from each other: of runs, what was varied, and
+        from the end on, where the results are; of other tables, from both ends."""
+        names, rows = self._names, self._rows
+        of_runs = "model" in names
+        start = names.index("model") if of_runs else 0
+        ends = [name for pair in zip(names, names[::-1]) for name in pair]
+        ordered = dict.fromkeys(names[:start] + names[::-1] if of_runs else ends)
+
+        def is_dull(name: str) -> bool:
+            # The name of a run repeats what was varied.
+            same = len(rows) > 1 and all(row.get(name) == rows[0].get(name) for row in rows)
+            return same or (of_runs and name == "run")
+
+        return sorted(ordered, key=is_dull)
+
     def _shown(self, most_width: int = 100) -> tuple[list[dict[str, Any]], list[str], str]:
         """The rows and the columns that fit, and in words what is left out."""
         rows = self._rows
         if len(rows) > _ROWS_SHOWN:
             rows = rows[: _ROWS_SHOWN // 2] + rows[-_ROWS_SHOWN // 2 :]
-        names: list[str] = []
-        width = 0
-        for name in self._names:
-            width += 2 + max(len(text) for text in (name, *(_cell(row.get(name)) for row in rows)))
-            if width > most_width and names:
-                break
-            names.append(name)
-        others = self._names[len(names) :]
+        chosen: set[str] = set()
+        left = most_width
+        for name in self._by_interest():
+            width = 2 + max(len(text) for text in (name, *(_cell(row.get(name)) for row in rows)))
+            if width <= left or not chosen:
+                chosen.add(name)
+                left -= width
+        names = [name for name in self._names if name in chosen]
+        others = [name for name in self._names if name not in chosen]
         left_out = f", and the columns {', '.join(others)}" if others else ""
         return rows, names, left_out
 

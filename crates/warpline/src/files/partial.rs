@@ -7,6 +7,8 @@
 //!   `NAME.partial`, where one may look at it; a run that fails, or is killed, leaves it there if
 //!   anything was written. An older file `NAME` stays as it is until then. What is no regular file
 //!   (a pipe, `/dev/stdout`) is written at once.
+//! - **FILE-B.** Of a file that is written all at once (`fill`) and cannot be written to its end,
+//!   nothing stays: part of it is of no use.
 
 use std::{
     ffi::OsString,
@@ -85,6 +87,22 @@ impl PartialFile {
         }
         Ok(())
     }
+
+    /// Writes all of the file; if that fails, what is there of it is removed (FILE-B).
+    ///
+    /// # Errors
+    ///
+    /// Those of `write`, and of the system.
+    pub fn fill(mut self, write: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
+        let filled = write(&mut self).and_then(|()| self.complete());
+        if filled.is_err()
+            && let Some((partial, _)) = self.renaming.take()
+        {
+            // The error of the file itself says more than that of its removal.
+            let _ = fs::remove_file(partial);
+        }
+        filled
+    }
 }
 
 impl Write for PartialFile {
@@ -132,5 +150,21 @@ mod tests {
         file.complete().unwrap();
         drop(file);
         assert_eq!((text(&path), text(&partial)), ("Whole".to_owned(), "none".to_owned()));
+    }
+
+    /// FILE-B: it is there as a whole, or not at all. Red if `fill` leaves what could be written.
+    #[test]
+    fn a_file_that_cannot_be_filled_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "older").unwrap();
+        let fill = |end: io::Result<()>| {
+            let file = PartialFile::create(&path).unwrap();
+            let filled = file.fill(|file| file.write_all(&[b'x'; 1 << 17]).and(end));
+            let length = fs::metadata(&path).unwrap().len();
+            (filled.is_ok(), length, fs::read_dir(folder.path()).unwrap().count())
+        };
+        assert_eq!(fill(Err(io::ErrorKind::FileTooLarge.into())), (false, 5, 1));
+        assert_eq!(fill(Ok(())), (true, 1 << 17, 1));
     }
 }

@@ -19,7 +19,7 @@ import os
 import struct
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,8 @@ class Key:
         self._hash = hashlib.sha256()
         #: Functions and modules that are part of it, by their place.
         self._seen: dict[int, int] = {}
+        #: Modules of which these names are part of it.
+        self._asked: set[tuple[int, frozenset[str]]] = set()
         #: They must stay: another one might take the place of one that is gone.
         self._kept: list[Any] = []
         #: Whether it has something that cannot be hashed: no other key is the same.
@@ -69,7 +71,7 @@ class Key:
     def digest(self) -> str:
         return self._hash.hexdigest()[:32]
 
-    def add(self, value: Any, names: Iterable[str] = ()) -> None:
+    def add(self, value: Any, names: frozenset[str] = frozenset()) -> None:
         """Adds a value. Of a module, what has one of these names is added, too."""
         kind = type(value)
         if kind in _ATOMS:
@@ -167,7 +169,7 @@ class Key:
             return
         self.add((function.__qualname__, function.__defaults__, function.__kwdefaults__))
         self._code(function.__code__)
-        names = {name for code in codes_of(function) for name in code.co_names}
+        names = frozenset(name for code in codes_of(function) for name in code.co_names)
         for name, value in values(function):
             self.add(name)
             self.add(value, names)
@@ -177,10 +179,16 @@ class Key:
         self.add((code.co_posonlyargcount, code.co_kwonlyargcount, code.co_consts))
         self.add((code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars))
 
-    def _module(self, module: Any, names: Iterable[str]) -> None:
+    def _module(self, module: Any, names: frozenset[str]) -> None:
+        """What a function may have of a module; another function may have more of it, also of the
+        modules in it."""
         self._bytes("module", module.__name__.encode())
-        if module.__name__.split(".")[0] in _VERSIONED or self._is_known(module):
+        if module.__name__.split(".")[0] in _VERSIONED:
             return
+        self._is_known(module)
+        if (id(module), names) in self._asked:
+            return
+        self._asked.add((id(module), names))
         for name in sorted(names):
             if hasattr(module, name):
                 self.add(name)
