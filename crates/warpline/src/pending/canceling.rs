@@ -98,6 +98,10 @@ impl<Q: MinQueue<E>, E: Entry> PendingSet<E> for Canceling<Q, E> {
 
     #[inline(always)]
     fn pop(&mut self) -> Option<E> {
+        debug_assert!(
+            self.removed.peek_min().is_none_or(|least| least.time() >= self.least_removed),
+            "CANCEL-B: a canceled entry would be handled"
+        );
         if self.removed.count() > 0 && self.may_be_canceled() {
             self.settle();
         }
