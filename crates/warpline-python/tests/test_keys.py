@@ -1,8 +1,8 @@
 """The keys of compiled handlers and of runs: values that differ have keys that differ.
 
 Mutations that turn this red: `Key.add` hashes the `repr` of a tuple, or leaves out the type of an
-array among parameters; `Key._module` returns for a module that is known already; `_distrust` does not look at owner or mode; `write` writes under a name with
-the number of the process.
+array among parameters; `Key._module` returns for a module that is known already; `_distrust` does
+not look at owner or mode; `write` writes under a name with the number of the process.
 """
 
 import enum

@@ -65,10 +65,6 @@ impl<Q: MinQueue<E>, E: Entry> Canceling<Q, E> {
         self.queue = live;
     }
 
-    fn note_least(&mut self) {
-        self.least_removed = self.removed.peek_min().map_or(f64::INFINITY, Entry::time);
-    }
-
     /// Whether the front may be a canceled entry. Mostly its time tells that it is not.
     #[inline(always)]
     fn may_be_canceled(&self) -> bool {
@@ -86,7 +82,7 @@ impl<Q: MinQueue<E>, E: Entry> Canceling<Q, E> {
             let (removed, dropped) = (self.removed.pop_min(), self.queue.pop_min());
             debug_assert!(removed == dropped, "CANCEL-A: a live entry is dropped");
         }
-        self.note_least();
+        self.least_removed = self.removed.peek_min().map_or(f64::INFINITY, Entry::time);
     }
 }
 

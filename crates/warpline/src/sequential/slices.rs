@@ -112,13 +112,9 @@ impl Copies {
         let began = Instant::now();
         let mut seconds = 0.0;
         for _ in 0..COPIES {
-            if !copy() {
-                seconds = f64::INFINITY;
-                self.made += 1;
-                break;
-            }
-            seconds = began.elapsed().as_secs_f64();
+            let is_copied = copy();
             self.made += 1;
+            seconds = if is_copied { began.elapsed().as_secs_f64() } else { f64::INFINITY };
             if seconds > COPIES_TIME {
                 break;
             }

@@ -279,7 +279,7 @@ impl<H: Pages> LpMemory<H> {
             if builder.spawn_scoped(scope, move || self.migrate(me)).is_err() {
                 break;
             }
-            // Ordering: Relaxed; see `follow`.
+            // Ordering: Relaxed; see `settle`.
             self.daemons.started.store(me + 1, Ordering::Relaxed);
         }
         Ending(&self.daemons)
@@ -307,7 +307,7 @@ impl<H: Pages> LpMemory<H> {
                 requests.push(Request { place, left });
                 break;
             }
-            // Ordering: AcqRel, see `follow`.
+            // Ordering: AcqRel, see `settle`.
             let was_requested = daemons.requested[place].swap(false, Ordering::AcqRel);
             debug_assert!(was_requested, "HOME-B: nobody has asked for place {place}");
             let done = self.at(place).realign();
@@ -358,7 +358,7 @@ impl<H: Pages> LpMemory<H> {
     /// What the report says of homes that LPs share, and of daemons that make little sense.
     pub(super) fn remarks(&self, cores: usize) -> Vec<String> {
         let wanted = self.daemons.requests.len();
-        // Ordering: Relaxed, see `follow`.
+        // Ordering: Relaxed, see `settle`.
         let started = self.daemons.started.load(Ordering::Relaxed);
         let shared = (self.shift > 0).then(|| {
             format!(
