@@ -25,16 +25,44 @@ fn a_start_that_does_not_fit_is_refused() {
     assert_eq!(status, Some(2), "{said}");
 }
 
+/// Whether a run in this much address space ended for lack of memory; it must not have aborted.
+fn runs_out(kibibytes: u32, line: &str) -> bool {
+    let (status, said) = in_little_memory(kibibytes, line);
+    match status {
+        Some(0) => false,
+        // What does not fit for sure is refused.
+        Some(2) if said.contains("bytes of memory") => true,
+        _ => {
+            assert_eq!(status, Some(1), "`{line}` in {kibibytes} KiB: {said}");
+            assert!(said.starts_with("error: there is no memory left"), "`{line}`: {said}");
+            assert!(said.contains("--memory") && said.contains("ulimit -v"), "`{line}`: {said}");
+            true
+        }
+    }
+}
+
 /// What is not known before ends with advice, too, where it used to abort.
 #[test]
 fn memory_that_runs_out_is_an_error() {
-    for engine in ["sequential", "timewarp --workers 2"] {
+    for engine in ["sequential", "timewarp --workers 2", "speculative --workers 2", "auto"] {
         let line = format!("run phold --population 200000 --payload 4000 --engine {engine}");
-        let (status, said) = in_little_memory(400_000, &line);
-        assert_eq!(status, Some(1), "{engine}: {said}");
-        assert!(said.starts_with("error: there is no memory left"), "{engine}: {said}");
-        assert!(said.contains("--memory") && said.contains("ulimit -v"), "{engine}: {said}");
+        assert!(runs_out(400_000, &line), "{engine} has found enough memory");
     }
+}
+
+/// So do tables of an engine: with many LPs, they are what does not fit.
+///
+/// Red if `served`, in the allocator, says nothing of blocks above 1 MiB.
+#[test]
+fn tables_that_do_not_fit_are_an_error() {
+    let many = "--lps 400000 --population 400000 --end 0.01";
+    let mut short = 0;
+    for engine in ["auto", "timewarp --workers 2", "speculative --workers 2"] {
+        let line = format!("run phold {many} --engine {engine}");
+        let limits = (80_000..=240_000).step_by(20_000);
+        short += limits.filter(|&kibibytes| runs_out(kibibytes, &line)).count();
+    }
+    assert!(short > 3, "only {short} runs had too little memory");
 }
 
 /// A file without an end is an error that names it and the limit, whichever flag reads it.

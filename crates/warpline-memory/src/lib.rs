@@ -40,7 +40,7 @@ pub use lists::Lists;
 pub use numa::{
     Home, MemoryPolicy, Node, NodeAllocator, PlatformRoute, Realigned, Residency, Route, Topology,
     TopologyError, Way, enter_platform, on_exhausted, segments_in_use, switch_to_platform,
-    unrouted,
+    try_reserve_exact, unrouted,
 };
 pub use pool::{
     BUFFERS_MAX, PairSizes, Parts, Pool, PoolKind, PoolPlan, Quota, Stamp, Ticket, UnknownPool,

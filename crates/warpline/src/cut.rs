@@ -45,7 +45,9 @@ impl<L, E> Cut<L, E> {
 impl<L: LogicalProcess, E> Cut<L, E> {
     /// How many events were committed before it.
     pub(crate) fn committed(&self) -> u64 {
-        self.lps.iter().map(|lp| lp.core.sent).sum::<u64>() - self.pending.len() as u64
+        let sent: u64 = self.lps.iter().map(|lp| lp.core.sent).sum();
+        debug_assert!(sent >= self.pending.len() as u64, "CUT-A: events that nobody has sent");
+        sent - self.pending.len() as u64
     }
 
     /// Divides it among the workers of a rank that runs alone. `to` is the receiver of an event.

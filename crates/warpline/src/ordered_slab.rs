@@ -75,6 +75,7 @@ impl<K: Ord + Copy, V> OrderedSlab<K, V> {
     }
 
     fn take(&mut self, place: usize) -> V {
+        debug_assert!(self.free.len() < self.values.len(), "SLAB-A: a place is free twice");
         self.free.push(place);
         expect(self.values[place].take())
     }

@@ -36,6 +36,7 @@ pub(crate) fn catch<T>(code: impl FnOnce() -> T) -> Result<T, Fault> {
 fn protect(code: &mut dyn FnMut()) -> Result<(), Fault> {
     let outer = begin();
     let result = panic::catch_unwind(AssertUnwindSafe(code));
+    debug_assert!(CATCHING.get(), "who has called code within this has not put things back");
     CATCHING.set(outer);
     result.map_err(|payload| fault(payload.as_ref()))
 }

@@ -19,6 +19,7 @@ use warpline_core::{Link, LpId, Model};
 use warpline_graph::weighted_blocks;
 #[cfg(feature = "metis")]
 use warpline_graph::{Topology, min_cut};
+use warpline_memory::try_reserve_exact;
 use warpline_net::Address;
 
 use crate::{ConfigError, Placement, settings::Weights};
@@ -166,7 +167,7 @@ impl LpDirectory {
         let worker_of = worker_of(placement, model, lp_count, workers)?;
         let mut places = Vec::new();
         // A table that does not fit is an error that says so, not an abort in the allocator.
-        if places.try_reserve_exact(lp_count).is_err() {
+        if !try_reserve_exact(&mut places, lp_count) {
             let bytes = lp_count.saturating_mul(size_of::<LpPlace>() + size_of::<M::Lp>());
             let allowed = format!("less: the LPs would take {bytes} bytes of memory");
             return Err(ConfigError::new("lp_count", lp_count, allowed));

@@ -141,6 +141,10 @@ impl Totals {
             peak_buffer_bytes,
             digest,
         } = other;
+        debug_assert!(
+            committed_events <= processed_events,
+            "{committed_events} events are committed, and {processed_events} were processed"
+        );
         self.committed_events += committed_events;
         self.processed_events += processed_events;
         self.rolled_back_events += rolled_back_events;

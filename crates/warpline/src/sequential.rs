@@ -15,6 +15,7 @@ use std::{mem::needs_drop, time::Instant};
 use warpline_core::{
     CommitDigest, EventKey, Fault, Io, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime,
 };
+use warpline_memory::try_reserve_exact;
 
 use crate::{
     ConfigError, Details, EngineKind, HeapMemory, PendingKind, Progress, Report, RunError, Totals,
@@ -183,7 +184,7 @@ where
         // A table that does not fit is an error that says so, not an abort in the allocator.
         let mut lps = Vec::new();
         let n = admission.lp_count();
-        if lps.try_reserve_exact(n).is_err() {
+        if !try_reserve_exact(&mut lps, n) {
             let bytes = n.saturating_mul(size_of::<Lp<M::Lp>>());
             let allowed = format!("less: the LPs would take {bytes} bytes of memory");
             return Err(ConfigError::new("lp_count", n, allowed).into());

@@ -7,6 +7,8 @@
 //! - `Saving::forget` keeps the copy (OWNED-B)
 //! - `Worker::charge_log` does nothing
 //! - `event::heap_bytes` returns 0, or messages are not released when they are handled
+//! - `Sender::settle_log` of the speculative engine does not pay, or `Window::drop_copies` keeps
+//!   the copies (SPEC-F; the seeded simulation of that engine finds more)
 
 #![expect(
     unsafe_code,
@@ -21,8 +23,9 @@ use std::{
 };
 
 use warpline::{
-    Conservative, Context, Engine, HeapMemory, Link, LogicalProcess, LpId, Model, Report, RunError,
-    Saving, Sequential, Simulation, Speculative, State, TimeWarp, TrackedVec, VirtualTime,
+    Auto, Conservative, Context, Engine, HeapMemory, Link, LogicalProcess, LpId, Model, Report,
+    RunError, Saving, Sequential, Simulation, Speculative, State, TimeWarp, TrackedVec,
+    VirtualTime,
     digest::mix,
     settings::{
         FlowControl, Instrumentation, Pool, PoolKind, Synchronization, SynchronizationKind,
@@ -194,6 +197,8 @@ fn heap_memory_stays_within_the_limit() {
     time_warp_stays_within_the_limit::<true>();
     sequential_runs_count_messages();
     other_engines_count_messages();
+    every_engine_stays_within_the_limit();
+    old_copies_are_dropped();
 }
 
 fn time_warp_stays_within_the_limit<const BY_FIELD: bool>() {
@@ -283,5 +288,71 @@ fn other_engines_count_messages() {
             assert!(matches!(short, Err(RunError::OutOfBuffers { .. })), "{context}: {short:?}");
             assert!((used as u64) < heap / 2 + BESIDES, "{context}: {used} of {heap} / 2 bytes");
         }
+    }
+}
+
+/// All engines, with hardly more memory than the sequential engine needs, and with enough: a run
+/// ends well, or with an error, within the limit. The speculative engine always comes to its end:
+/// where nothing else fits, it handles events one by one.
+fn every_engine_stays_within_the_limit() {
+    let (lookahead, writes) = (0.5, 0);
+    stay_within(Heavy::<false> { message: 0, state: 0, writes, lookahead }, 0);
+    stay_within(Heavy::<false> { message: 3000, state: STATE, writes, lookahead }, 0);
+    stay_within(Heavy::<false> { message: 0, state: STATE, writes, lookahead }, 0);
+    // What an LP writes between two sends: 40 elements, and what leads back to each of them.
+    let log = 40 * (64 + 40);
+    stay_within(Heavy::<true> { message: 300, state: 0, writes: 40, lookahead }, log);
+}
+
+/// `log` bytes are what an LP writes to its undo log between two sends.
+fn stay_within<const BY_FIELD: bool>(model: Heavy<BY_FIELD>, log: u64) {
+    /// Threads, rings, tables and lists.
+    const BESIDES: u64 = 4 << 20;
+    let (_, report) = measured(model, Sequential::default().into(), None);
+    let expected = report.expect("sound");
+    let on_demand = Synchronization::new(SynchronizationKind::NullMessages, 64);
+    for workers in [1, 2, 3] {
+        let engines: [(Engine, u64); 5] = [
+            (Conservative { workers, ..Conservative::default() }.into(), 0),
+            (
+                Conservative { workers, synchronization: on_demand, ..Conservative::default() }
+                    .into(),
+                0,
+            ),
+            (TimeWarp { workers, ..TimeWarp::default() }.into(), 0),
+            (Speculative { workers, ..Speculative::default() }.into(), log),
+            (Auto { workers, ..Auto::default() }.into(), log),
+        ];
+        for ((engine, beyond), more) in
+            engines.into_iter().flat_map(|engine| [2, 4, 32].map(|more| (engine.clone(), more)))
+        {
+            let memory = expected.peak_buffer_bytes * more / 2 + (more << 12);
+            let context = format!("{engine:?}, {model:?}, {memory} bytes");
+            let must_end = matches!(engine, Engine::Speculative(_) | Engine::Auto(_));
+            let (used, report) = measured(model, engine, Some(memory));
+            let report = match report {
+                Err(RunError::OutOfBuffers { .. }) if !must_end && more < 32 => continue,
+                report => report.unwrap_or_else(|error| panic!("{context}: {error}")),
+            };
+            assert_eq!(report.digest, expected.digest, "{context}");
+            let peak = report.peak_buffer_bytes;
+            assert!(peak <= memory + workers as u64 * beyond, "{context}: {peak}");
+            assert!((used as u64) < memory + BESIDES, "{used} used: {context}");
+        }
+    }
+}
+
+/// With a limit, copies of earlier windows are not kept for their memory: with two windows, all LPs
+/// would have two.
+fn old_copies_are_dropped() {
+    const MEMORY: u64 = 1 << 20;
+    const BESIDES: u64 = 2 << 20;
+    let model = Heavy::<false> { message: 0, state: 100_000, writes: 0, lookahead: 0.5 };
+    for workers in [1, 2, 3] {
+        let engine = Speculative { workers, ..Speculative::default() };
+        let (used, report) = measured(model, engine.into(), Some(MEMORY));
+        let peak = report.expect("enough").peak_buffer_bytes;
+        assert!(peak > MEMORY / 2 && peak <= MEMORY, "{workers} workers: {peak}");
+        assert!((used as u64) < MEMORY + BESIDES, "{workers} workers: {used} bytes used");
     }
 }

@@ -7,6 +7,8 @@ use std::{fs, path::Path};
 
 use source::{Problem, Source};
 
+#[path = "house/assertions.rs"]
+mod assertions;
 #[path = "house/dependencies.rs"]
 mod dependencies;
 #[path = "house/imports.rs"]
@@ -152,6 +154,12 @@ fn the_workspace_is_read() {
 #[test]
 fn labels_are_cited() {
     assert_none(&labels::not_cited(&workspace()));
+}
+
+/// Invariants are asserted where they are relied on.
+#[test]
+fn functions_say_what_holds() {
+    assert_none(&assertions::too_few(&workspace()));
 }
 
 /// A label means one invariant.

@@ -33,6 +33,8 @@ thread_local! {
     static ROUTE: Cell<Option<&'static Heap>> = const { Cell::new(None) };
     /// The heap that it allocates in while it is in platform mode.
     static PLATFORM: Cell<Option<&'static Heap>> = const { Cell::new(None) };
+    /// Whether it only tries to allocate.
+    static TRIES: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The small blocks of a worker are cut from runs of this order: huge pages, if there are any.
@@ -105,15 +107,23 @@ unsafe impl GlobalAlloc for NodeAllocator {
 /// What is done when there is no memory left.
 static EXHAUSTED: OnceLock<fn(usize)> = OnceLock::new();
 
-/// A new block that is larger than this may be a table that was tried for: who asked for it has an
-/// error of its own to tell. Blocks that grow, and smaller ones, are never tried for.
-const TRIED_BYTES_MIN: usize = 1 << 20;
-
 /// Has `act` called with the size (bytes) of an allocation that the system does not serve, in a
 /// program that has installed [`NodeAllocator`]. It may end the program with a message, and must
 /// not allocate; if it returns, the program aborts. The first call counts.
 pub fn on_exhausted(act: fn(usize)) {
     let _ = EXHAUSTED.set(act);
+}
+
+/// Reserves room for exactly that many more elements, or returns false: who asks has an error of
+/// its own to tell, so what was set with [`on_exhausted`] is not called. (`Vec::try_reserve_exact`
+/// does not tell the allocator that somebody only tries.)
+#[must_use]
+pub fn try_reserve_exact<T>(list: &mut Vec<T>, more: usize) -> bool {
+    let before = TRIES.replace(true);
+    let outcome = list.try_reserve_exact(more);
+    TRIES.set(before);
+    debug_assert!(outcome.is_err() || list.capacity() - list.len() >= more, "no room for {more}");
+    outcome.is_ok()
 }
 
 /// There is no memory for this, and nobody who asked for it can go on.
@@ -125,7 +135,7 @@ pub(crate) fn out_of_memory(layout: Layout) -> ! {
 /// The block, if there is one.
 #[inline]
 fn served(block: *mut u8, layout: Layout) -> *mut u8 {
-    if block.is_null() && layout.size() <= TRIED_BYTES_MIN {
+    if block.is_null() {
         exhausted(layout.size());
     }
     block
@@ -134,7 +144,7 @@ fn served(block: *mut u8, layout: Layout) -> *mut u8 {
 #[cold]
 #[inline(never)]
 fn exhausted(bytes: usize) {
-    if let Some(act) = EXHAUSTED.get() {
+    if let Some(act) = EXHAUSTED.get().filter(|_| !TRIES.get()) {
         act(bytes);
     }
 }

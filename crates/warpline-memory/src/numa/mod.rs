@@ -21,7 +21,7 @@ mod topology;
 pub(crate) use allocator::out_of_memory;
 pub use allocator::{
     Home, NodeAllocator, PlatformRoute, Route, Way, enter_platform, on_exhausted,
-    switch_to_platform, unrouted,
+    switch_to_platform, try_reserve_exact, unrouted,
 };
 pub use residency::{Realigned, Residency};
 pub use space::segments_in_use;

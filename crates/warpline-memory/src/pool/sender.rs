@@ -40,6 +40,7 @@ pub(crate) struct Sender<'a> {
 
 impl<'a> Sender<'a> {
     pub(crate) fn new(shared: &'a Shared, global_share: f64, quota: Option<Quota>) -> Self {
+        debug_assert!((0.0..=1.0).contains(&global_share), "a part of {global_share}");
         let (plan, stock) = (&shared.plan, &shared.stock);
         let (share, few) = match quota {
             Some(Quota { buffers, margin }) => {
@@ -60,6 +61,7 @@ impl<'a> Sender<'a> {
         // Before the allocation, other workers may need the buffers that this one does not.
         let count = if self.is_open { self.stock.batch() } else { 1 };
         self.stock.draw(count, &mut self.free);
+        debug_assert!(self.free.len() <= count as usize, "POOL-A: more than {count} were drawn");
     }
 }
 

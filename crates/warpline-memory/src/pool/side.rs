@@ -32,6 +32,7 @@ pub(crate) struct Side<'a> {
 impl Shared {
     /// The side of worker `me`.
     pub(crate) fn join(&self, me: usize) -> Side<'_> {
+        debug_assert!(me < self.plan.workers, "there is no worker {me}");
         let pool = match &self.plan.pool {
             &Pool::Receiver { local_pool } => {
                 AnyPool::Receiver(receiver::Receiver::new(self, me, local_pool))

@@ -76,6 +76,7 @@ impl<L: LogicalProcess> SavingChecker<L> {
         lp: &mut Lp<L>,
         sink: &mut impl BoundedSink<Message<M>>,
     ) {
+        debug_assert!(!self.is_handled, "the event before {:?} has not ended", event.key);
         self.is_handled = true;
         let mut trial = Trial { model, event, sink, show: text_of };
         if const { L::SAVING.is_by_field() } {
@@ -119,6 +120,7 @@ impl Series {
         lp: &mut Lp<M::Lp>,
     ) {
         let (before, rng_before) = (trial.text(&lp.state), lp.core.rng.clone());
+        debug_assert!(self.events < EVENTS, "{} events are not undone together", self.events);
         let point = M::Lp::SAVING.begin(&lp.state, &mut self.log);
         let plain = self.log.count_from(point);
         if self.events == 0 {

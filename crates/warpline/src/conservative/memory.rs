@@ -100,6 +100,7 @@ impl MemoryBudget {
 
     /// The failure of a run that exceeds the budget.
     pub(super) fn out_of_buffers(&self, place: Place) -> RunError {
+        debug_assert!(self.is_limited(), "memory was refused, and there is no limit");
         RunError::OutOfBuffers {
             place,
             limit: self.limit.unwrap_or(u64::MAX),

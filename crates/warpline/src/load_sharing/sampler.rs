@@ -205,6 +205,7 @@ impl<'l> Sampler<'l> {
 pub(crate) fn most_by_mean(loads: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
     let (count, total) = (loads.len(), loads.clone().sum::<f64>());
     let most = loads.fold(0.0, f64::max);
+    debug_assert!(most * count as f64 >= 0.999 * total, "the most is below the mean");
     if total > 0.0 { most * count as f64 / total } else { 1.0 }
 }
 

@@ -67,6 +67,7 @@ pub trait PendingSet<E: Entry>: Default {
     /// Moves all entries to `entries`, in any order.
     fn drain_into(&mut self, entries: &mut Vec<E>) {
         entries.extend(std::iter::from_fn(|| self.pop()));
+        debug_assert!(self.is_empty(), "`len` counts entries that `pop` does not find");
     }
 
     /// The number of entries.

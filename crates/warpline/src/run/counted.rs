@@ -85,6 +85,7 @@ impl Transport for Counted<'_> {
 
     #[inline]
     fn receive(&self, port: usize) -> Result<Option<Received>, NetError> {
+        debug_assert!(port < self.ports(), "RANK-C: nothing comes to port {port}");
         let received = self.inner.receive(port)?;
         if received.is_some() {
             // Ordering: Relaxed, see `sent`.

@@ -60,6 +60,11 @@ impl<B> Calendar<B> {
         self.len
     }
 
+    /// How many anti-messages wait for the next look.
+    pub(super) const fn antis(&self) -> u64 {
+        (self.far_antis.len() + self.never_antis.len()) as u64
+    }
+
     pub(super) const fn tiles(&self) -> usize {
         self.tiles
     }

@@ -87,6 +87,7 @@ impl Costs {
     /// about, and `rollbacks` those of single LPs since the start.
     #[cold]
     pub(super) fn enter(&mut self, part: Part, events: u64, rollbacks: u64) -> Part {
+        debug_assert!(self.are_noted(), "events are counted for nobody");
         let old = std::mem::replace(&mut self.part, part);
         self.spend(old);
         if let Some(recorder) = &mut self.recorder {

@@ -65,6 +65,12 @@ impl Parity {
     pub(super) const fn other(self) -> Self {
         Self(!self.0)
     }
+
+    /// Of what each window has: that of this one, and that of the other one.
+    #[inline]
+    pub(super) const fn split<T>(self, [even, odd]: &mut [T; 2]) -> (&mut T, &mut T) {
+        if self.0 { (odd, even) } else { (even, odd) }
+    }
 }
 
 /// Lets each anti-message take away the first event of its key and receiver (SPEC-C). Returns the
@@ -96,6 +102,7 @@ pub(super) fn annihilate_in<B>(
 
 /// The time of the first event before the end, as bits that compare as times do; all ones for none.
 pub(super) fn first_time<'e, B: 'e>(events: impl Iterator<Item = &'e Event<B>>, end: f64) -> u64 {
+    debug_assert!(!end.is_sign_negative(), "bits compare as times do above zero only");
     let times = events.map(|event| event.key.time_value());
     times.filter(|&time| time < end).map(f64::to_bits).min().unwrap_or(u64::MAX)
 }

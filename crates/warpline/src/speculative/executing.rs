@@ -128,6 +128,17 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
 
     fn handle_tile(&mut self, parity: Parity, tile: usize) {
         let window = &mut self.windows[parity.index()];
+        debug_assert_eq!(
+            self.sender.opened[parity.index()].tiles,
+            tile,
+            "SLOT-A: tiles are opened one after the other"
+        );
+        debug_assert_eq!(
+            self.sender.opened[parity.index()].end,
+            window.end,
+            "SLOT-A: two ends of window {}",
+            window.number
+        );
         self.sender.opened[parity.index()].tiles = tile + 1;
         self.sender.executing = parity;
         self.sender.window_end = window.end;
@@ -148,6 +159,9 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
                 let item = self.windows[parity.index()].order[at - 1];
                 self.stop_after_panic(parity, by_lp::local(item) as u32, executed, fault);
             }
+        }
+        if self.sender.is_limited() {
+            self.go_on_if_paid();
         }
     }
 
@@ -170,9 +184,20 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let Self { windows, lps, sender, tally, sampler, .. } = self;
         let window = &mut windows[parity.index()];
         let measures = sampler.measures(window.number);
+        let is_watched = measures || sender.is_limited();
         let end = window.order.len();
         while *at < end {
-            let began = measures.then(Instant::now);
+            let began = if is_watched {
+                let state = &lps[by_lp::local(window.order[*at])].state;
+                if sender.is_limited() && !sender.can_begin(state, &mut window.copied) {
+                    // The rest of the window is given up.
+                    *at = end;
+                    return;
+                }
+                Some((measures.then(Instant::now), window.outputs.len()))
+            } else {
+                None
+            };
             let key = |item| window.log[by_lp::place(item)].key;
             let group = by_lp::group(&mut window.order, *at, key);
             let (local, len) = (by_lp::local(group[0]) as u32, group.len());
@@ -186,8 +211,11 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             execute(lp, events, sender, &mut window.outputs, executed);
             tally.processed += executed.events;
             window.executed(local, *executed);
-            if let Some(began) = began {
-                sampler.note(local as usize, began);
+            if let Some((began, outputs)) = began {
+                // Those that the LP has sent itself; outputs among them are there still.
+                let others = len + window.outputs.len() - outputs;
+                sender.end_group(executed.events.saturating_sub(others as u64));
+                began.into_iter().for_each(|began| sampler.note(local as usize, began));
             }
         }
     }

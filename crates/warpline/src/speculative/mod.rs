@@ -19,6 +19,7 @@
 //! | what is kept of an open window | [`window`] |
 //! | where sends go, what comes in | [`sending`] |
 //! | which windows are committed | [`words`] |
+//! | how much memory there is, and who pays for what | [`memory`], [`paying`] |
 //! | all begin again | [`regrid`], [`stretch`] |
 //!
 //! # Invariants
@@ -27,7 +28,7 @@
 //!   end of every run.
 //!
 //! Those of the parts are in their modules: SPEC-A in [`executing`], SPEC-B in [`rollback`], SPEC-C
-//! in [`sending`].
+//! in [`sending`], SPEC-E in [`window`], SPEC-F in [`memory`].
 //!
 //! # References
 //!
@@ -43,6 +44,8 @@ mod diagnosis;
 mod event;
 mod executing;
 mod grid;
+mod memory;
+mod paying;
 mod regrid;
 mod rollback;
 mod sending;
@@ -256,13 +259,14 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
     let all_committed: u64 = sum(|tally| tally.committed);
     let committed = all_committed - shared.committed_before;
     let last_time = results.iter().map(|worker| worker.tally.last_time).max().unwrap_or_default();
+    let unlimited_peak = || sum(|tally| tally.peak) * event_bytes::<M>();
     let totals = Totals {
         committed_events: committed,
         processed_events: sum(|tally| tally.processed),
         rolled_back_events: sum(|tally| tally.processed) - committed,
         rollbacks: sum(|tally| tally.rollbacks),
         gvt_rounds: results.iter().map(|worker| worker.tally.windows).max().unwrap_or(0),
-        peak_buffer_bytes: sum(|tally| tally.peak) * event_bytes::<M>() + shared.owned_peak(),
+        peak_buffer_bytes: shared.budget.peak().unwrap_or_else(unlimited_peak),
         ..Totals::default()
     };
     let mut details = Details {

@@ -84,9 +84,9 @@ pub(super) struct Regrid<M: Model, B> {
     /// A slot is the base width times 2 to this power.
     exponent: AtomicI32,
     /// Pending events of all workers.
-    pending: AtomicU64,
+    pub(super) pending: AtomicU64,
     /// What their messages own, where it is counted.
-    owned: AtomicU64,
+    pub(super) owned: AtomicU64,
     cuts: Vec<Mutex<Cut<M::Lp, Event<B>>>>,
 }
 
@@ -201,13 +201,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             self.sender.me > 0 || shared.regrid.is_complete(shared.words.committed()),
             "REGRID-B: events were lost or doubled"
         );
-        if self.sender.me == 0 {
-            let owned = shared.regrid.owned.swap(0, Ordering::Relaxed);
-            shared.owned.store(owned, Ordering::Relaxed);
-            if !shared.fits(shared.regrid.pending.load(Ordering::Relaxed), owned) {
-                shared.fail_for_memory();
-            }
-        }
+        self.count_anew();
         if is_blind && is_stretch {
             first = self.begin_blindly(first, &mut pending, monitor)?;
         } else if is_stretch {
@@ -260,6 +254,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         while self.oldest < !oldest {
             self.commit();
         }
+        debug_assert_eq!(self.oldest, !oldest, "REGRID-A: not all have committed the same");
         ControlFlow::Continue(())
     }
 
@@ -318,6 +313,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             self.sender.opened[parity.index()] = Opened::default();
         }
         self.sender.drop_log(None);
+        self.give_up_account();
         for (&id, lp) in shared.directory.lps_of(self.sender.me).iter().zip(&self.lps) {
             // Ordering: Relaxed; a barrier lies between.
             shared.regrid.sent[id.index()].store(lp.core.sent, Ordering::Relaxed);
@@ -466,6 +462,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         }
         self.meet(0)?;
         Cut { lps: self.lps, pending: *pending, .. } = mem::take(&mut *lock(me));
+        debug_assert_eq!(self.lps.len(), shared.directory.lps_of(me).len(), "PLACE-A: {me}");
         self.meet(first_time(pending.iter(), shared.end))
     }
 
@@ -490,11 +487,9 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         self.newest = self.oldest - 1;
         self.sender.oldest = Parity::of(self.oldest);
         self.is_idle = false;
-        // No longer what it held before: that was the reason, perhaps.
-        self.held = self.sender.calendar.len() + pending.len() as u64;
-        shared.words.publish_held(self.sender.me, self.held);
         shared.words.publish(self.sender.me, Word::active(self.oldest));
         pending.into_iter().for_each(|event| self.sender.insert(event));
+        self.sender.begin_account();
         self.epoch += 1;
     }
 }

@@ -40,7 +40,10 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             // between the two events of its key (SPEC-C).
             batch.sort_by_key(|event| (event.to, event.key));
             let mut events = batch.drain(..).peekable();
-            while let Some(event) = events.next() {
+            let is_limited = self.sender.is_limited();
+            while let Some(event) =
+                events.next_if(|event| !is_limited || self.can_handle_late(parity, event))
+            {
                 let to = event.to;
                 let mut rest = std::iter::from_fn(|| events.next_if(|event| event.to == to));
                 self.handle_late(parity, event, &mut rest);
@@ -138,7 +141,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     }
 
     /// Whether the LP was handled in the window after this one, too.
-    fn is_handled_later(&self, parity: Parity, local: u32) -> bool {
+    pub(super) fn is_handled_later(&self, parity: Parity, local: u32) -> bool {
         self.has_two_windows()
             && parity == self.sender.oldest
             && self.windows[parity.other().index()].has(local)
@@ -221,6 +224,9 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         debug_assert_eq!(parity, self.sender.oldest, "only the oldest has a window after it");
         let next = parity.other();
         self.enter_window(next);
+        if self.sender.is_limited() && !self.can_save_again(next, local) {
+            return;
+        }
         let lp = &self.lps[local as usize];
         self.windows[next.index()].save_again(local, lp, &mut self.sender.undo_log);
         let new = self.handle_again(next, local);
@@ -270,10 +276,13 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     fn compare(&mut self, mut old: Vec<Event<B>>, mut new: Vec<Event<B>>) -> Differences<B> {
         let mut differences = Differences { gone: self.spare_list(), fresh: self.spare_list() };
         let (shared, model) = (self.sender.shared, self.sender.shared.model);
-        let same = |event: Event<B>| {
-            event.message.iter().for_each(|message| shared.refund(shared.owned(message)));
-        };
-        differences.find(model, &mut old, &mut new, same);
+        let (mut same, mut owned) = (0, 0);
+        differences.find(model, &mut old, &mut new, |event| {
+            same += 1;
+            owned += event.message.iter().map(|message| shared.owned(message)).sum::<u64>();
+        });
+        self.sender.release(same);
+        self.sender.refund(owned);
         self.lists.extend([old, new]);
         differences
     }
@@ -334,7 +343,7 @@ impl<B> Differences<B> {
         model: &M,
         old: &mut Vec<Event<B>>,
         new: &mut Vec<Event<B>>,
-        same: impl Fn(Event<B>),
+        mut same: impl FnMut(Event<B>),
     ) where
         B: Buffer<Message<M>>,
     {
@@ -353,7 +362,7 @@ impl<B> Differences<B> {
             if let (Some(old), Some(new)) = (&gone, &fresh)
                 && is_same(model, old, new)
             {
-                gone.into_iter().chain(fresh).for_each(&same);
+                gone.into_iter().chain(fresh).for_each(&mut same);
                 continue;
             }
             self.gone.extend(gone);

@@ -11,8 +11,6 @@
 //!   same ring, calendar and list of late events in the order in which they were sent. So an
 //!   anti-message takes away the first event of its key.
 
-use std::mem::needs_drop;
-
 use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model, UndoLog};
 use warpline_memory::{Consumer, Producer};
 
@@ -20,6 +18,7 @@ use super::{
     calendar::Calendar,
     event::{Event, Parity},
     grid::{Grid, NEVER},
+    memory::Account,
     shared::{ErrorContext, Shared},
 };
 use crate::{
@@ -45,8 +44,8 @@ pub(super) struct Sender<'a, M: Model, B> {
     pub(super) shared: &'a Shared<'a, M, B>,
     pub(super) me: usize,
     pub(super) grid: Grid,
-    /// The most events that the memory limit allows.
-    events_max: u64,
+    /// What it has of the memory budget.
+    pub(super) account: Account,
     pub(super) calendar: Calendar<B>,
     /// The open windows, by parity.
     pub(super) opened: [Opened; 2],
@@ -89,7 +88,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
             shared,
             me,
             grid: Grid::new(1.0, 0.0, shared.end),
-            events_max: shared.events_max,
+            account: Account::new(&shared.budget),
             calendar: Calendar::new(own.tiles),
             opened: [Opened::default(); 2],
             oldest: Parity::of(0),
@@ -153,6 +152,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     /// Delivers an anti-message to this worker: it takes its event away, or is late like it.
     #[cold]
     fn deliver_anti(&mut self, anti: Event<B>) {
+        debug_assert!(anti.is_anti(), "SPEC-C: {:?} cancels nothing", anti.key);
         let (slot, tile) = self.slot_and_tile(&anti);
         match self.late_in(slot, tile) {
             Some(window) => self.late[window.index()].push(anti),
@@ -171,7 +171,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
         if owned == 0 {
             self.spares.recycle(message);
         } else {
-            self.shared.refund(owned);
+            self.refund(owned);
         }
     }
 
@@ -241,6 +241,10 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     /// Sends an event to another worker, to which there is room.
     #[inline]
     fn push_away(&mut self, lp: LpId, make: impl FnOnce() -> Event<B>) {
+        debug_assert!(
+            self.to[self.shared.place(lp).worker.index()].is_some(),
+            "SPEC-D: an event for no worker is lost"
+        );
         self.sent[self.executing.index()] += 1;
         if let Some(ring) = &mut self.to[self.shared.place(lp).worker.index()] {
             ring.push_within(make);
@@ -280,6 +284,11 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     pub(super) fn receive(&mut self) {
         // The rings are away from the worker for the moment, so that it can deliver.
         let mut rings = std::mem::take(&mut self.from);
+        debug_assert_eq!(
+            rings.len() + 1,
+            self.shared.workers(),
+            "SPEC-C: events are received while one is"
+        );
         for ring in &mut rings {
             ring.drain(|event| {
                 self.received[event.sent_in.index()] += 1;
@@ -310,6 +319,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     /// All slots before this one are over.
     #[inline]
     pub(super) fn advance(&mut self, first: u64) {
+        debug_assert!(first <= self.border, "SLOT-A: slot {first} is in no open window");
         let (grid, shared, own) = (self.grid, self.shared, self.own);
         self.calendar.advance(first, |event| slot_and_tile(shared, grid, own, event));
     }
@@ -419,6 +429,10 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, M, B> {
 
     /// Another worker may wait for room in its ring. (Sends to others take in what comes, too.)
     fn begin_first_send(&mut self) {
+        debug_assert!(
+            self.opened.iter().all(|window| window.tiles == 0),
+            "a window is open before all LPs have started"
+        );
         if self.calendar.len().is_multiple_of(RECEIVE_EVERY) {
             self.receive();
         }
@@ -432,15 +446,10 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, M, B> {
         io: Option<Io>,
         message: impl Source<Message<M>>,
     ) {
-        if self.calendar.len() >= self.events_max {
-            self.error_context.cut_off.halt(Halt::OutOfBuffers);
-        }
         let slot = self.grid.slot(key.time_value());
         let sent_in = self.executing;
         let message = self.spares.store(message);
-        if const { needs_drop::<Message<M>>() }
-            && !self.shared.charge(&message, self.calendar.len())
-        {
+        if self.is_limited() && !self.pay(&message) {
             self.error_context.cut_off.halt(Halt::OutOfBuffers);
         }
         let message = Some(message);

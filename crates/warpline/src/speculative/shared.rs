@@ -9,10 +9,12 @@ use std::{
     time::Instant,
 };
 
-use warpline_core::{EventKey, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime};
+use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model, ModelError, Place, VirtualTime};
 use warpline_memory::{CachePadded, Consumer, Producer, ring};
 
-use super::{Beginning, event::Event, regrid::Regrid, width::WidthControl, words::Words};
+use super::{
+    Beginning, event::Event, memory::Budget, regrid::Regrid, width::WidthControl, words::Words,
+};
 use crate::{
     EngineKind, HeapMemory, RunError, Speculative,
     cut::{Cut, Parts},
@@ -53,10 +55,7 @@ pub(super) struct Shared<'m, M: Model, B> {
     pub(super) end: f64,
     /// The most events that the memory limit allows, if their messages own nothing.
     pub(super) events_max: u64,
-    /// What messages own, where there is a limit: all that were made, less those that were dropped
-    /// where that is easily known. A regrid counts it anew. Ordering: Relaxed; a count.
-    pub(super) owned: CachePadded<AtomicU64>,
-    owned_peak: AtomicU64,
+    pub(super) budget: Budget,
     pub(super) admission: Admission,
     pub(super) directory: LpDirectory,
     /// The number of LPs in a tile is two to this power.
@@ -145,14 +144,14 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
         let cut = cut.map(|cut| cut.divide(&directory, |event| event.to));
         let (width_before, control) =
             width.map(|width: super::FoundWidth| width.resume(workers)).unzip();
+        debug_assert!(width_before.is_none_or(|width| width > 0.0), "windows of no width");
         let most = (0..workers).map(|me| directory.lps_of(me).len()).max().unwrap_or(0);
         Ok(Self {
             model,
             settings,
             end: settings.checked_end()?,
             events_max: settings.memory.map_or(u64::MAX, |bytes| bytes / super::event_bytes::<M>()),
-            owned: CachePadded::default(),
-            owned_peak: AtomicU64::new(0),
+            budget: Budget::new(settings.memory),
             directory,
             tile_bits: scheduling::tile_bits(tile_bits(most, workers, size_of::<M::Lp>())),
             spins: if workers > threads::cores() { SPINS_FEW } else { SPINS },
@@ -246,6 +245,7 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
 
     /// Sets the number of slots of all windows to come.
     pub(super) fn set_widths(&self, slots: u64) {
+        debug_assert_ne!(slots, ANOTHER_GRID, "windows without a slot");
         (0..4).for_each(|window| self.set_width(window, slots));
     }
 
@@ -259,6 +259,10 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
     /// Leaves committed outputs of a window to be written.
     #[cold]
     pub(super) fn leave_outputs(&self, window: u64, outputs: &mut Vec<Event<B>>) {
+        debug_assert!(
+            outputs.iter().all(|event| event.io == Some(Io::NonBlocking)),
+            "REGRID-A: window {window} has handled an event that may wait"
+        );
         let mut all = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
         all.extend(outputs.drain(..).map(|event| (window, event)));
         // Ordering: Relaxed; a hint to the first worker, who locks.
@@ -318,59 +322,17 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
     where
         B: Buffer<Message<M>>,
     {
-        let is_limited = self.settings.memory.is_some();
-        let is_counted = const { needs_drop::<Message<M>>() } && is_limited;
+        let is_counted = const { needs_drop::<Message<M>>() } && self.budget.is_limited();
         if is_counted { heap_bytes::<M>(message) } else { 0 }
     }
 
-    /// Whether there is memory for a message, beside this number of events. If so, it is counted.
-    #[inline]
-    pub(super) fn charge(&self, message: &B, events: u64) -> bool
-    where
-        B: Buffer<Message<M>>,
-    {
-        let owned = self.owned(message);
-        if owned == 0 {
-            return true;
-        }
-        let all = self.owned.fetch_add(owned, Ordering::Relaxed) + owned;
-        let fits = self.fits(events, all);
-        if !fits {
-            self.owned.fetch_sub(owned, Ordering::Relaxed);
-        }
-        fits
-    }
-
-    /// A message is dropped that owned so much.
-    #[inline]
-    pub(super) fn refund(&self, owned: u64) {
-        if owned > 0 {
-            let before = self.owned.fetch_sub(owned, Ordering::Relaxed);
-            debug_assert!(before >= owned, "{owned} of {before} bytes of messages are dropped");
-            self.owned_peak.fetch_max(before, Ordering::Relaxed);
-        }
-    }
-
-    /// Whether so many events are within the limit, whose messages own so much.
-    pub(super) fn fits(&self, events: u64, owned: u64) -> bool {
-        let Some(limit) = self.settings.memory else { return true };
-        events.saturating_mul(super::event_bytes::<M>()).saturating_add(owned) <= limit
-    }
-
-    /// What messages owned at the peak, where it is counted.
-    pub(super) fn owned_peak(&self) -> u64 {
-        // A message that did not fit counts for a moment.
-        let limit = self.settings.memory.unwrap_or(u64::MAX);
-        let now = self.owned.load(Ordering::Relaxed);
-        self.owned_peak.load(Ordering::Relaxed).max(now).min(limit)
-    }
-
-    /// The same for the report.
+    /// What the report says of the heap.
     pub(super) fn heap_memory(&self) -> HeapMemory {
         if self.settings.memory.is_none() {
             return HeapMemory::not_counted::<M>();
         }
-        HeapMemory::counted(needs_drop::<Message<M>>(), self.owned_peak())
+        let may_own = needs_drop::<Message<M>>() || needs_drop::<M::Lp>();
+        HeapMemory::counted(may_own, self.budget.owned_peak())
     }
 
     /// Notes that all workers together hold more events than the memory limit allows.
@@ -382,6 +344,7 @@ impl<'m, M: Model, B> Shared<'m, M, B> {
 
     /// The failure of a run that holds more events than the memory limit allows.
     fn out_of_buffers(&self, place: Place) -> RunError {
+        debug_assert!(self.budget.is_limited(), "SPEC-F: refused, and there is no limit");
         RunError::OutOfBuffers {
             place,
             limit: self.settings.memory.unwrap_or(u64::MAX),

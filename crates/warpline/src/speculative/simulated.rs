@@ -89,6 +89,7 @@
 //! - `stop_after_panic` keeps what the LP has sent itself: "SPEC-A".
 //! - `stop_after_panic` requests no regrid when memory was short: "SPEC-C" (1728).
 //! - `take_outputs` does not sort: another order.
+//! - `Sender::pay` or `Sender::can_copy` says yes and pays nothing: "SPEC-F".
 //! - `Stretch` handles events at the end, stops before its time, or goes by times, not keys:
 //!   another digest, "the run hangs", an event in the past.
 //!
@@ -142,6 +143,9 @@ use crate::{
 
 /// The seeds that the test runs; `SIMULATED_SEEDS` says how many others.
 const SEEDS: u64 = 10_000;
+
+/// What an LP writes to an undo log at a time, at the most, and what that log takes besides.
+const LOG_BYTES: u64 = 8 << 10;
 
 /// Seeds that have failed once, and why; with later changes of the engine they are other schedules.
 const REGRESSIONS: &[u64] = &[
@@ -268,6 +272,10 @@ fn simulate_with<B: Buffer<Note> + Send + 'static, const BY_FIELD: bool>(
         Outcome::at_end(leg, shared.directory.ids(), &settings.parallel())
     });
     let log = std::mem::take(&mut *toy.log.lock().expect("no panic in here"));
+    if let Some(limit) = settings.memory {
+        let (peak, log) = (shared.budget.peak(), if BY_FIELD { LOG_BYTES } else { 0 });
+        assert!(peak <= Some(limit + log), "SPEC-F: {peak:?} bytes of {limit}");
+    }
     check(outcome, toy, &log, settings, truth, shared.events_max);
     rollbacks
 }

@@ -11,6 +11,7 @@ use warpline_core::{EventKey, Io, LogicalProcess, LpId, Model, VirtualTime};
 
 use super::{
     event::{Event, Parity},
+    event_bytes,
     shared::{ErrorContext, Shared},
 };
 use crate::{
@@ -70,6 +71,7 @@ impl<B> Eq for ByKey<B> {}
 
 impl<'s, 'm, M: Model, B: Buffer<Message<M>>> Stretch<'s, 'm, M, B> {
     pub(super) fn new(shared: &'s Shared<'m, M, B>, cuts: &'s mut [Cut<M::Lp, Event<B>>]) -> Self {
+        debug_assert_eq!(cuts.len(), shared.workers(), "REGRID-B: the part of a worker is missing");
         let pending = cuts.iter_mut().flat_map(|cut| cut.pending.drain(..));
         let sender = Sender {
             shared,
@@ -101,6 +103,9 @@ impl<'s, 'm, M: Model, B: Buffer<Message<M>>> Stretch<'s, 'm, M, B> {
         if time >= self.shared.end || self.handled >= until.events && time > until.time {
             return None;
         }
+        if self.shared.budget.is_limited() {
+            self.shared.budget.give_back(event_bytes::<M>());
+        }
         self.sender.pending.pop().map(|Reverse(ByKey(event))| event)
     }
 
@@ -130,13 +135,18 @@ impl<'s, 'm, M: Model, B: Buffer<Message<M>>> Stretch<'s, 'm, M, B> {
         if owned == 0 {
             self.sender.spares.recycle(message);
         } else {
-            shared.refund(owned);
+            shared.budget.disown(owned);
+            shared.budget.give_back(owned);
         }
     }
 
     /// Gives all pending events to the workers that have their LPs.
     pub(super) fn end(self) {
         let Self { shared, cuts, sender, .. } = self;
+        debug_assert!(
+            cuts.iter().all(|cut| cut.pending.is_empty()),
+            "SPEC-D: a worker has events that are not in the stretch"
+        );
         for Reverse(ByKey(event)) in sender.pending {
             cuts[shared.place(event.to).worker.index()].pending.push(event);
         }
@@ -157,10 +167,13 @@ impl<M: Model, B: Buffer<Message<M>>> Sink<Message<M>> for Sender<'_, '_, M, B> 
         io: Option<Io>,
         message: impl Source<Message<M>>,
     ) {
-        let events = self.pending.len() as u64;
         let message = self.spares.store(message);
-        if events >= self.shared.events_max || !self.shared.charge(&message, events) {
-            self.error_context.cut_off.halt(Halt::OutOfBuffers);
+        let (budget, owned) = (&self.shared.budget, self.shared.owned(&message));
+        if budget.is_limited() {
+            if !budget.take(event_bytes::<M>() + owned) {
+                self.error_context.cut_off.halt(Halt::OutOfBuffers);
+            }
+            budget.own(owned);
         }
         debug_assert!(self.error_context.event.is_none_or(|cause| cause < key), "before its cause");
         let event = Event { key, to, io, sent_in: Parity::of(0), message: Some(message) };

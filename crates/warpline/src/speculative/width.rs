@@ -276,6 +276,7 @@ impl WidthControl {
     fn look(&mut self, began: Beginning, standing: i64, replayed: u64, clock: impl Fn() -> f64) {
         let windows = began.windows;
         let events = standing - began.standing;
+        debug_assert!(events >= 0 && windows > 0, "{events} events in {windows} windows");
         if windows >= self.sparse_after && events < windows {
             // Hardly an event in a window: wider ones, whatever was learned before.
             self.sparse_after = (self.sparse_after * 2).min(SPARSE_MAX);
@@ -341,6 +342,7 @@ impl WidthControl {
 
     /// A width is given: goes as near to it as waste allows.
     fn approach(&mut self, waste: f64) {
+        debug_assert!(self.is_fixed, "a width that nobody has given: {self:?}");
         if waste > 0.25 {
             self.go_to(self.level - 1);
         } else if waste < 0.1 && self.measurements >= 4 && self.level < self.cap.min(0) {
@@ -349,6 +351,7 @@ impl WidthControl {
     }
 
     fn climb(&mut self, standing: i64) {
+        debug_assert!(self.best.is_finite(), "nothing was measured: {self:?}");
         let patience = if self.step == 1 { 9 } else { 3 };
         let is_far = |cost: f64, from: f64| cost > 1.5 * from || cost < from / 1.5;
         match self.mode {
@@ -416,6 +419,7 @@ impl WidthControl {
 
     /// The neighbor is no better.
     fn step_failed(&mut self) {
+        debug_assert!(self.step >= 1, "a step of no width: {self:?}");
         self.failed_steps += 1;
         self.direction = -self.direction;
         self.mode = Mode::Base;

@@ -154,6 +154,8 @@ pub(super) struct Window<L: LogicalProcess, B> {
     pub(super) stopped: Vec<(u32, EventKey)>,
     /// Non-blocking I/O events that LPs sent to themselves within the window.
     pub(super) outputs: Vec<Event<B>>,
+    /// What the copies of its records own, where memory is limited.
+    pub(super) copied: u64,
 }
 
 impl<L: LogicalProcess, B> Window<L, B> {
@@ -171,6 +173,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
             standing: 0,
             stopped: Vec::new(),
             outputs: Vec::new(),
+            copied: 0,
         }
     }
 
@@ -189,6 +192,30 @@ impl<L: LogicalProcess, B> Window<L, B> {
     /// How many events of others it has.
     pub(super) fn len(&self) -> u64 {
         (self.log.len() + self.added.len()) as u64
+    }
+
+    /// How many events and emptied places of events it has.
+    pub(super) fn held(&self) -> u64 {
+        self.len() + self.outputs.len() as u64
+    }
+
+    /// The copy of an LP that was handled, if states are copied.
+    pub(super) fn copy_of(&self, local: u32) -> Option<&L> {
+        debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
+        match &self.records[self.places[local as usize] as usize].saved {
+            Saved::Copy(copy) => Some(copy),
+            Saved::Point(_) => None,
+        }
+    }
+
+    /// Drops the copies of records of earlier windows, whose memory new ones could have used.
+    /// Returns what they owned.
+    pub(super) fn drop_copies(&mut self) -> u64 {
+        debug_assert!(!self.is_begun(), "a window is undone from its copies");
+        if const { needs_drop::<L>() } && const { !L::SAVING.is_by_field() } {
+            self.records.clear();
+        }
+        mem::take(&mut self.copied)
     }
 
     /// The record of an LP that has one.
@@ -262,6 +289,11 @@ impl<L: LogicalProcess, B> Window<L, B> {
     /// Notes how the LP has come through its events; adds to what it has handled before.
     #[inline]
     pub(super) fn executed(&mut self, local: u32, executed: Executed) {
+        debug_assert!(
+            executed.events == 0 || executed.last.is_some(),
+            "SPEC-A: none of {} events was the last",
+            executed.events
+        );
         self.standing += executed.events as i64;
         let record = self.record(local);
         if executed.last.is_some() {
@@ -277,6 +309,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
         let record = self.record(local);
         record.is_stopped = true;
         let last = record.last;
+        debug_assert!(last.is_some(), "REGRID-A: an LP has stopped at no event");
         self.stopped.extend(last.map(|at| (local, at)));
     }
 

@@ -88,17 +88,12 @@ struct Line {
     word: AtomicU64,
     /// Events that it has committed.
     committed: AtomicU64,
-    /// Events that it holds.
-    held: AtomicU64,
 }
 
 impl Words {
     pub(crate) fn new(workers: usize) -> Self {
-        let line = || Line {
-            word: AtomicU64::new(Word::active(0).0),
-            committed: AtomicU64::new(0),
-            held: AtomicU64::new(0),
-        };
+        let line =
+            || Line { word: AtomicU64::new(Word::active(0).0), committed: AtomicU64::new(0) };
         Self((0..workers).map(|_| CachePadded::new(line())).collect())
     }
 
@@ -113,7 +108,11 @@ impl Words {
     /// Publishes how many events worker `me` has committed.
     #[inline]
     pub(crate) fn publish_committed(&self, me: usize, events: u64) {
-        // Ordering: Relaxed; a count for the control of widths, and for people.
+        // Ordering: Relaxed, here and below; a count for the control of widths, and for people.
+        debug_assert!(
+            self.0[me].committed.load(Ordering::Relaxed) <= events,
+            "SPEC-D: worker {me} takes commits back"
+        );
         self.0[me].committed.store(events, Ordering::Relaxed);
     }
 
@@ -121,19 +120,6 @@ impl Words {
     pub(crate) fn committed(&self) -> u64 {
         // Ordering: Relaxed, see `publish_committed`.
         self.0.iter().map(|line| line.committed.load(Ordering::Relaxed)).sum()
-    }
-
-    /// Publishes how many events worker `me` holds.
-    #[inline]
-    pub(crate) fn publish_held(&self, me: usize, events: u64) {
-        // Ordering: Relaxed; a count for the memory limit.
-        self.0[me].held.store(events, Ordering::Relaxed);
-    }
-
-    /// About how many events all workers hold.
-    pub(crate) fn held(&self) -> u64 {
-        // Ordering: Relaxed, see `publish_held`.
-        self.0.iter().map(|line| line.held.load(Ordering::Relaxed)).sum()
     }
 
     fn read(&self, worker: usize) -> Word {
@@ -156,6 +142,14 @@ impl Words {
             if word.window() == next {
                 return true;
             }
+            // The others wait for this worker, which has not come to the next window.
+            debug_assert!(
+                word.window().wrapping_sub(this) & ((1 << WINDOW_BITS) - 1)
+                    >= 1 << (WINDOW_BITS - 1)
+                    || word.window() == this,
+                "WORD-B: worker {worker} has committed a window before worker {} is idle in it",
+                seen.len()
+            );
             all_idle &= word.is_idle() && word.window() == this;
             in_flight = in_flight.wrapping_add(word.sent()).wrapping_sub(word.received());
             seen.push(word);

@@ -53,8 +53,6 @@ pub(super) struct Worker<'a, M: Model, B> {
     /// Whether the last regrid has given up what an LP has done; only then there may be pending
     /// events that were sent in vain.
     pub(super) has_given_up: bool,
-    /// Events that it held at its last commit or regrid.
-    pub(super) held: u64,
     /// How often all were undone; see [`regrid`](super::regrid).
     pub(super) epoch: u64,
     /// How often all workers have met at the barrier of regrids.
@@ -122,7 +120,6 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             is_idle: false,
             announced: 0,
             has_given_up: false,
-            held: 0,
             epoch: 0,
             rounds: 0,
             base_width: 1.0,
@@ -264,15 +261,13 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         if self.is_regrid_requested() {
             return;
         }
+        debug_assert_eq!(self.oldest, self.newest, "WORD-B: a window was skipped");
         if !self.windows[parity.index()].stopped.is_empty() {
             return self.request_regrid(Reason::STOPPED);
         }
         let shared = self.shared();
         if let Some(control) = &mut self.control {
             let standing = shared.count_committed();
-            if shared.words.held() > shared.events_max {
-                return self.request_regrid(Reason::SIZE);
-            }
             let slots = control
                 .decide(standing, self.tally.replayed, || self.started.elapsed().as_nanos() as f64);
             shared.set_width(self.newest + 2, slots.unwrap_or(ANOTHER_GRID));
@@ -326,6 +321,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
 
     /// Waits until all windows before this one are committed, or a regrid is requested.
     fn await_commit(&mut self, monitor: &mut ProgressMonitor<'_, '_>, window: u64) {
+        debug_assert!(window <= self.newest + 1, "window {window} is not open");
         let mut waited = 0;
         let outer = self.enter(Part::Waiting);
         self.show(Activity::AtWindowEnd);
@@ -419,14 +415,13 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         let sent = self.sender.sent[oldest.index()];
         // The counts just before the word, so that the line goes to the others once for all.
         shared.words.publish_committed(me, self.tally.committed);
-        shared.words.publish_held(me, self.held);
         shared.words.publish(me, Word::idle(self.oldest, sent, self.announced));
     }
 
     /// Commits the oldest window.
     pub(super) fn commit(&mut self) {
         let parity = self.sender.oldest;
-        let window = &mut self.windows[parity.index()];
+        let (window, next) = parity.split(&mut self.windows);
         debug_assert!(
             self.sender.late[parity.index()].is_empty(),
             "SPEC-B: window {} is committed before it is settled",
@@ -441,26 +436,29 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         debug_assert_eq!(window.order.len(), window.log.len(), "SPEC-A: an event has no LP");
         let (number, end) = (window.number, window.end);
         self.tally.windows += 1;
-        let held = self.sender.calendar.len() + window.len() + self.sender.log_in_events();
+        let in_windows = window.len() + next.len();
+        let held = self.sender.calendar.len() + in_windows + self.sender.log_in_events();
         self.tally.peak = self.tally.peak.max(held);
         if self.sender.has_outputs {
             window.take_outputs(&mut self.outputs);
             let shared = self.sender.shared;
             let messages = self.outputs.iter().filter_map(|event| event.message.as_ref());
-            shared.refund(messages.map(|message| shared.owned(message)).sum());
+            self.sender.refund(messages.map(|message| shared.owned(message)).sum());
             shared.leave_outputs(number, &mut self.outputs);
         }
         debug_assert!(window.standing >= 0, "SPEC-D: fewer events than none are committed");
         self.tally.committed += window.standing as u64;
         let border = self.sender.grid.start(end);
         self.costs.record_commit(border, self.tally.processed, self.tally.committed);
-        self.held = held;
         if self.sender.shared.end == f64::INFINITY {
             self.tally.last_time = self.tally.last_time.max(window.last_time());
         }
         let sender = &mut self.sender;
         window.clear(|message| sender.recycle(message));
-        self.sender.drop_log(self.windows[parity.other().index()].log_begin());
+        self.sender.drop_log(next.log_begin());
+        if self.sender.is_limited() {
+            self.settle_account(parity);
+        }
         self.sender.opened[parity.index()] = Opened::default();
         self.oldest += 1;
         self.sender.oldest = parity.other();

@@ -314,6 +314,7 @@ impl Timeline {
 
     /// A run begins, of this number of workers for each of these ranks.
     pub(crate) fn prepare(&self, ranks: Range<usize>, workers: usize) {
+        debug_assert!(!ranks.is_empty() && workers > 0, "nobody is recorded: {ranks:?}");
         let room = (self.0.records / (ranks.len() * workers).max(1)).max(RECORDS_MIN);
         let places = ranks.flat_map(|rank| (0..workers).map(move |worker| (rank, worker)));
         let clock = Clock::start();
@@ -369,6 +370,10 @@ impl Timeline {
     /// Notes that another part of the run begins.
     pub(crate) fn begin_leg(&self, name: String) {
         let State { clock, legs, .. } = &mut *self.state();
+        debug_assert!(
+            legs.last().is_none_or(|last| last.begin <= clock.ticks()),
+            "{name} begins before the leg before it"
+        );
         if legs.len() < LEGS_MAX {
             legs.push(Leg { name, begin: clock.ticks() });
         }

@@ -144,6 +144,7 @@ impl Flow {
             backlog_rounds: 0,
         };
         flow.set_limit(shared);
+        debug_assert!(flow.batch > 0, "a worker that may handle nothing");
         debug_assert!(flow.history_max >= flow.batch, "a batch would not fit into the history");
         flow
     }

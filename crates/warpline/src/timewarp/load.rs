@@ -58,11 +58,13 @@ impl Work {
 
     /// Whether it is the LP that takes so long, and not another program.
     const fn is_often_slow(&self) -> bool {
+        debug_assert!(self.suspicious <= self.timed, "more events were slow than were timed");
         self.suspicious > 1 && self.suspicious > self.timed / OFTEN
     }
 
     /// Nanoseconds in all, if an event of its worker takes `usual` ones.
     fn load(&self, usual: f64) -> f64 {
+        debug_assert!(usual >= 0.0, "an event takes {usual} ns");
         let each = f64::from(self.nanoseconds) + PRIOR * usual;
         f64::from(self.events.max(0)) * each / (f64::from(self.timed) + PRIOR)
     }

@@ -98,6 +98,7 @@ impl<M: Model> Worker<'_, M> {
     #[inline]
     pub(super) fn end_batch(&mut self) {
         let Some(trace) = self.trace.as_deref() else { return };
+        debug_assert!(self.statistics.processed >= trace.processed, "events are not counted");
         let events = self.statistics.processed - trace.processed;
         let time = self.last_handled().map_or(f64::NAN, |event| event.key.time_value());
         let is_idle = self.counting().is_some_and(|one| one.end_batch(events, time));
@@ -246,6 +247,7 @@ impl<M: Model> Worker<'_, M> {
         let begin = |recorder: &mut Recorder| recorder.begin_at_once(Phase::FossilCollection);
         self.recorder().into_iter().for_each(begin);
         collect(self);
+        debug_assert!(self.statistics.committed >= before, "commits were taken back");
         let committed = self.statistics.committed - before;
         self.end_phase(committed, self.gvt.time());
     }

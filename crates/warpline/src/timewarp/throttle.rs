@@ -55,6 +55,10 @@ impl Throttle {
         if self.events < DECIDE_EVERY || self.advance <= 0.0 {
             return;
         }
+        debug_assert!(
+            self.rolled_back == 0 || self.events > 0,
+            "events were rolled back, and none was processed: {self:?}"
+        );
         let per_event = self.advance / self.events as f64;
         let undone = self.rolled_back as f64 / self.events as f64;
         if undone > ROLLED_BACK_MAX {

@@ -127,6 +127,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
 
     /// Ships I/O events to rank 0: all those before `until`.
     pub(super) fn ship_outputs(&mut self, due: Vec<Event<B>>, until: KeyBound) {
+        debug_assert!(self.ships_outputs(), "the first rank writes its outputs itself");
         self.guard(|worker| {
             let (due, ranks) = (due, worker.shared.common.ranks);
             let Some(remote) = &mut worker.remote else { return };

@@ -120,6 +120,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Sender<'a, M, B> {
     /// Inserts an event for this worker that was sent before the engine began.
     pub(super) fn insert(&mut self, event: Event<B>) {
         let window = self.shared.grid.window(event.key.time_value());
+        debug_assert!(window >= self.next_window, "CONS-B: window {window} is over");
         self.calendar.insert(window, self.shared.local_of(event.to), || event);
     }
 

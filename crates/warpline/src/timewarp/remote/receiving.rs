@@ -76,6 +76,7 @@ impl<T> Incoming<T> {
         {
             first.remove();
         }
+        debug_assert!(self.least() >= gvt, "GVT has passed an event that waits for a buffer");
     }
 }
 
@@ -219,6 +220,7 @@ impl<M: Model> Worker<'_, M> {
     /// Puts an event into a buffer, and the event is pending then; or puts it into the backlog.
     fn find_buffer(&mut self, name: Name, mut message: RemoteMessage<Message<M>>) -> Filed {
         let Some(remote) = &mut self.sender.remote else { unreachable!("there are other ranks") };
+        debug_assert!(self.gvt <= name.0, "REMOTE-B: GVT has passed {:?}", message.key);
         let payload = &mut message.payload;
         let bytes = payload.as_ref().map_or(0, heap::of_message::<M>);
         let has_room = bytes == 0 || self.buffers.ensure_outside(bytes);
