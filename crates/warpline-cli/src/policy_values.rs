@@ -226,7 +226,9 @@ const INCREMENTAL: &str = "incremental";
 
 impl Policy for StateSaving {
     fn names() -> Vec<&'static str> {
-        vec![StateSavingKind::Copy.name(), INCREMENTAL, StateSavingKind::Reverse.name()]
+        let [auto, copy, reverse] =
+            [Self::Auto, Self::COPY, Self::Reverse].map(|one| one.kind().name());
+        vec![auto, copy, INCREMENTAL, reverse]
     }
 
     fn read(name: &str, parameters: &mut Parameters<'_>) -> Result<Self, String> {

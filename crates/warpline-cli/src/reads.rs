@@ -61,7 +61,7 @@ const WEIGHED: Need = Need {
     flags: "--placement blocks or graph",
 };
 const COPIES: Need = Need {
-    holds: |args| args.timewarp.policies.saving.value.kind() == StateSavingKind::Copy,
+    holds: |args| args.timewarp.policies.saving.value.kind() != StateSavingKind::Reverse,
     flags: "--saving copy",
 };
 const MEMORY_FOR_POOL: Need = Need {

@@ -53,17 +53,18 @@ pub(crate) struct Policies {
     /// Handle no event further than this ahead of global virtual time [default: no limit]
     #[arg(long, value_name = "W", value_parser = |text: &str| window(text, None))]
     pub(crate) window: Option<f64>,
-    /// How the states of processes are saved; of copies, every how many events of a process, or
+    /// How the states of processes are saved; `auto` copies, and changes to sparse copies where
+    /// those are measured to be much cheaper; of copies, every how many events of a process, or
     /// `auto`: copy:interval=8; `incremental` is another name of `copy`, where tracked fields save
     /// what is changed
     #[arg(
         long,
         value_name = "NAME[:interval=N]",
-        default_value = StateSavingKind::Copy.name(),
+        default_value = StateSavingKind::Auto.name(),
         value_parser = policy::<StateSaving>()
     )]
     pub(crate) saving: Typed<StateSaving>,
-    /// The interval of --saving copy, by itself: events of a process from one copy of its state to
+    /// The interval of copies, by itself: events of a process from one copy of its state to
     /// the next, or `auto` [default: 1]
     #[arg(long, value_name = "N|auto")]
     pub(crate) checkpoint_interval: Option<CheckpointInterval>,
@@ -182,7 +183,9 @@ impl Policies {
     /// How states are saved; `--checkpoint-interval` is a parameter of copies, by itself.
     fn saving(&self) -> StateSaving {
         match (self.saving.value, self.checkpoint_interval) {
-            (StateSaving::Copy { .. }, Some(interval)) => StateSaving::Copy { interval },
+            (StateSaving::Auto | StateSaving::Copy { .. }, Some(interval)) => {
+                StateSaving::Copy { interval }
+            }
             (typed, _) => typed,
         }
     }
@@ -263,7 +266,7 @@ mod tests {
     /// Red if `incremental` is refused, or becomes a policy of its own.
     #[test]
     fn incremental_is_another_name_of_copy() {
-        assert_eq!(parsed(["--saving=incremental"]).saving(), parsed([]).saving());
+        assert_eq!(parsed(["--saving=incremental"]).saving(), StateSaving::COPY);
         assert_eq!(parsed(["--saving=incremental"]).flags(), ["--saving=incremental"]);
     }
 }

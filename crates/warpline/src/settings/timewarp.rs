@@ -152,7 +152,9 @@ impl TimeWarp {
 
 names! {
     /// How Time Warp saves the states of LPs, by name (GTW, section 2.1).
-    pub enum StateSavingKind as "saving", default Copy;
+    pub enum StateSavingKind as "saving", default Auto;
+    /// As `copy`, until the run has measured that sparse copies are much cheaper.
+    Auto = "auto";
     /// The state is copied before every event, but for its [`Tracked`](crate::Tracked) fields,
     /// which save what is changed; or the whole state, before every few events.
     Copy = "copy";
@@ -164,6 +166,10 @@ names! {
 /// How Time Warp saves the states of LPs, with what the policy reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StateSaving {
+    /// As [`COPY`](Self::COPY), until the run has measured that it is much cheaper to copy states
+    /// before every few events only. A run with a memory limit, on several ranks, or whose workers
+    /// take turns does not measure it.
+    Auto,
     /// The state is copied: before every event without its [`Tracked`](crate::Tracked) fields,
     /// which save what is changed; or before every few events, with them.
     Copy {
@@ -183,20 +189,21 @@ impl StateSaving {
     #[must_use]
     pub const fn kind(self) -> StateSavingKind {
         match self {
+            Self::Auto => StateSavingKind::Auto,
             Self::Copy { .. } => StateSavingKind::Copy,
             Self::Reverse => StateSavingKind::Reverse,
         }
     }
 
-    /// Whether the state of an LP is copied before each of its events.
+    /// Whether a run begins with a copy of the state of an LP before each of its events.
     pub(crate) const fn copies_all(self) -> bool {
-        matches!(self, Self::Copy { interval: CheckpointInterval::Every(1) })
+        matches!(self, Self::Auto | Self::Copy { interval: CheckpointInterval::Every(1) })
     }
 }
 
 impl Default for StateSaving {
     fn default() -> Self {
-        Self::COPY
+        Self::Auto
     }
 }
 
@@ -204,6 +211,7 @@ impl Default for StateSaving {
 impl From<StateSavingKind> for StateSaving {
     fn from(kind: StateSavingKind) -> Self {
         match kind {
+            StateSavingKind::Auto => Self::Auto,
             StateSavingKind::Copy => Self::COPY,
             StateSavingKind::Reverse => Self::Reverse,
         }

@@ -283,6 +283,11 @@ impl Flow {
         time < self.limit
     }
 
+    /// Copies are sparse from here on, which keep records for longer.
+    pub(super) fn keep_more(&mut self) {
+        self.history_max = self.history_max.max(HISTORY_MAX_SPARSE);
+    }
+
     /// Notes how long the processed list is; if that changes the limit, it does so at once.
     #[inline]
     pub(super) fn note_history<M: Model>(&mut self, shared: &Shared<M>, records: usize) {

@@ -93,14 +93,19 @@ impl<M: Model> Worker<'_, M> {
 
     /// Takes out what the event of a record wrote, which leaves this worker.
     pub(super) fn take_writes(&mut self, at: u64) -> Option<Segment> {
+        if !self.saving.is_logging() {
+            return None;
+        }
         let (from, to) = (self.history[at].undo_from, self.end_of_writes(at));
-        self.saving.is_logging().then(|| self.sender.undo_log.take_segment(from, to))
+        Some(self.sender.undo_log.take_segment(from, to))
     }
 
     /// Puts in what the event of the record at the back wrote.
     pub(super) fn put_writes(&mut self, at: u64, writes: Option<Segment>, moves: &mut Moves) {
-        debug_assert_eq!(writes.is_some(), self.saving.is_logging(), "LOG-A: record {at}");
-        if let Some(writes) = writes {
+        let is_logging = self.saving.is_logging();
+        debug_assert!(writes.is_some() || !is_logging, "LOG-A: record {at}");
+        // A worker that has changed to sparse copies will not undo it (CHOICE-A).
+        if let Some(writes) = writes.filter(|_| is_logging) {
             self.history[at].undo_from = self.sender.undo_log.put_segment(writes, moves);
         }
     }

@@ -17,7 +17,7 @@
 //! | [`history`] | the processed list |
 //! | [`saving`] | state saving: copies, coasting forward, reverse handlers |
 //! | [`logging`] | state saving by the undo log, for fields that save what they change |
-//! | [`tuning`] | the checkpoint interval |
+//! | [`choosing`], [`changing`], [`tuning`] | which of them, from when on, at which interval |
 //! | [`gvt`], [`new_gvt`] | global virtual time: the algorithm, and the answer to a new one |
 //! | [`fossil_collection`] | events below GVT are committed, and their buffers are free again |
 //! | [`flow`], [`throttle`] | limits on optimism |
@@ -41,7 +41,9 @@ mod alone;
 mod anti_messages;
 mod bottom_halves;
 mod cancelback;
+mod changing;
 mod checks;
+mod choosing;
 mod costs;
 mod crew;
 mod diagnosis;

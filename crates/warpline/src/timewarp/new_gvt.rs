@@ -69,9 +69,14 @@ impl<M: Model> Worker<'_, M> {
         self.is_gvt_new = true;
         let (events, rolled_back, rollbacks) = self.statistics.since_last_gvt();
         self.saving.tune(events, rollbacks);
+        self.look_at_saving();
         self.flow.on_gvt(self.shared, self.gvt, events, rolled_back);
         self.hold_back();
+        let changes_saving = self.prepares_to_change(outcome);
         self.on_gvt_moves(outcome);
+        if changes_saving {
+            self.change_to_sparse_copies();
+        }
         self.check_consistency();
         Ok(())
     }
@@ -87,8 +92,10 @@ impl<M: Model> Worker<'_, M> {
         self.show(least);
         self.cut_remote();
         let (of_flow, of_moves) = (self.flow.notes(), self.announce_moves());
+        let of_saving = self.note_of_saving();
         debug_assert_eq!(of_flow & of_moves, 0, "two notes of a report are the same bit");
-        self.sender.gvt.report(&self.shared.gvt, least, of_flow | of_moves);
+        debug_assert_eq!((of_flow | of_moves) & of_saving, 0, "two notes are the same bit");
+        self.sender.gvt.report(&self.shared.gvt, least, of_flow | of_moves | of_saving);
         self.show_report();
     }
 

@@ -62,6 +62,7 @@ struct WorkerResult<L> {
     /// Seconds by part, if they were measured.
     costs: Option<[f64; Part::ALL.len()]>,
     told: Option<Told>,
+    of_saving: Option<String>,
 }
 
 /// Runs `model` from its start to its end.
@@ -357,6 +358,7 @@ fn result<M: Model>(mut worker: Worker<'_, M>, end: End) -> WorkerResult<M::Lp> 
         end,
         costs: worker.sender.costs.seconds(),
         told: worker.told(),
+        of_saving: worker.remark_on_saving(),
         lps: worker.lps,
         statistics: worker.statistics,
     }
@@ -455,6 +457,7 @@ impl<M: Model> Reporting<'_, M> {
         };
         let mut remarks = evidence.remarks();
         remarks.extend(results.iter().find_map(|worker| worker.told?.remark()));
+        remarks.extend(results.iter().find_map(|worker| worker.of_saving.clone()));
         Details {
             counters,
             remarks,

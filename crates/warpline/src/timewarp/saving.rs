@@ -10,6 +10,7 @@
 //! | `copy`, by field | plain fields; tracked ones when they change | the [undo log](super::logging) |
 //! | `copy`, sparse | the state before every *k*-th event | the copy, and coast forward from it |
 //! | `reverse` | a copy now and then, for emergencies | the reverse handlers, last one first |
+//! | `auto` | as `copy`, perhaps as sparse copies [from some GVT on](super::changing) | the same |
 //!
 //! # Invariants
 //!
@@ -25,6 +26,8 @@
 //! checkpoint interval in Time Warp simulation*, PADS 1993; Rönngren and Ayani, *Adaptive
 //! checkpointing in Time Warp*, PADS 1994.
 
+mod moving;
+
 use std::{mem::needs_drop, time::Instant};
 
 use warpline_core::{EventKey, Fault, Io, LogicalProcess, LpId, Model, Reversal};
@@ -32,6 +35,7 @@ use warpline_memory::{Buffers, enter_platform};
 
 use super::{
     Message,
+    choosing::Choice,
     gvt::Bound,
     heap::{self, CopyRules},
     history::{NONE, Record, Ring},
@@ -44,6 +48,8 @@ use crate::{
     handling::{Admission, Cause, Core, Handling},
     panics,
 };
+
+pub(super) use moving::{Saved, SparseCopies};
 
 /// An LP, with all that a rollback restores.
 #[derive(Debug)]
@@ -58,17 +64,6 @@ pub(super) struct Lp<L> {
     pub(super) work: Work,
     pub(super) id: LpId,
 }
-
-/// What is saved of an LP before one event.
-#[derive(Debug)]
-pub(super) struct Saved<L> {
-    copy: Option<L>,
-    note: u64,
-}
-
-/// The last copies of an LP that moves to another worker, if copies are sparse.
-#[derive(Debug)]
-pub(super) struct SparseCopies(Option<Copies>);
 
 /// The last copies of an LP, where copies are sparse.
 #[derive(Clone, Copy, Debug, Default)]
@@ -104,7 +99,9 @@ pub(super) struct Saving<M: Model> {
     every: u32,
     /// By LP, where some records have no copy.
     sparse: Option<Vec<Copies>>,
-    tuning: Option<Tuning>,
+    pub(super) tuning: Option<Tuning>,
+    /// How states are saved may still change.
+    pub(super) choice: Option<Choice>,
     rules: CopyRules,
     pub(super) coasted: u64,
     pub(super) copied: u64,
@@ -113,6 +110,7 @@ pub(super) struct Saving<M: Model> {
 impl<M: Model> Saving<M> {
     pub(super) fn new(
         saving: StateSaving,
+        choice: Option<Choice>,
         admission: &Admission,
         lps: usize,
         rules: CopyRules,
@@ -122,6 +120,7 @@ impl<M: Model> Saving<M> {
             StateSaving::Reverse => (REVERSE_COPY_EVERY, false),
             StateSaving::Copy { interval: Every(events) } => (events, false),
             StateSaving::Copy { interval: Auto } => (1, true),
+            StateSaving::Auto => (1, false),
         };
         Self {
             kind: saving.kind(),
@@ -131,9 +130,19 @@ impl<M: Model> Saving<M> {
             every,
             sparse: (!saving.copies_all()).then(|| vec![Copies::default(); lps]),
             tuning: tuned.then(Tuning::default),
+            choice,
             rules,
             coasted: 0,
             copied: 0,
+        }
+    }
+
+    /// Copies are sparse from here on: the next record of each of `lps` LPs has one.
+    pub(super) fn become_sparse(&mut self, lps: usize) {
+        debug_assert!(self.sparse.is_none(), "CHOICE-A: copies are sparse already");
+        self.sparse = Some(vec![Copies { since: BEFORE_COPY, ..Copies::default() }; lps]);
+        if let Some(choice) = self.choice.take() {
+            (self.every, self.tuning) = choice.into_interval();
         }
     }
 
@@ -427,58 +436,6 @@ impl<M: Model> Saving<M> {
     /// Whether there is a copy with the record at a position.
     pub(super) fn has_copy(&self, at: u64) -> bool {
         self.copies[at as usize & (self.copies.len() - 1)].is_some()
-    }
-
-    /// Takes out what is saved with the record at a position, which leaves this worker.
-    pub(super) fn take(&mut self, at: u64, copied: bool) -> Saved<M::Lp> {
-        if self.is_logging() {
-            return Saved { copy: None, note: 0 };
-        }
-        let place = at as usize & (self.copies.len() - 1);
-        let copy = if copied { self.copies[place].take() } else { None };
-        debug_assert!(!copied || copy.is_some(), "SAVE-A: a record that says so has no copy");
-        Saved { copy, note: self.notes.get(place).copied().unwrap_or_default() }
-    }
-
-    /// Puts in what is saved with the record that has just come to the back of `history`.
-    pub(super) fn put(
-        &mut self,
-        history: &Ring<Record>,
-        at: u64,
-        saved: Saved<M::Lp>,
-        buffers: &Buffers<'_, Message<M>>,
-    ) {
-        if self.is_logging() {
-            return;
-        }
-        if self.copies.len() < history.capacity() {
-            self.grow(history, at, buffers);
-        }
-        debug_assert_eq!(saved.copy.is_some(), history[at].copied, "SAVE-A: record {at}");
-        if saved.copy.is_some() {
-            let place = at as usize & (self.copies.len() - 1);
-            let old = std::mem::replace(&mut self.copies[place], saved.copy);
-            heap::recharge(buffers, old.as_ref().map_or(0, heap::of_state), 0);
-        }
-        self.note(at, saved.note);
-    }
-
-    /// Removes the LP with this index; the last one gets its index.
-    pub(super) fn remove_lp(&mut self, lp: u32) -> SparseCopies {
-        SparseCopies(self.sparse.as_mut().map(|sparse| sparse.swap_remove(lp as usize)))
-    }
-
-    /// Adds an LP after the last one. Its records are at other positions now, which `position`
-    /// finds. None of them counts as released: if they are undone, positions are used again.
-    pub(super) fn add_lp(&mut self, copies: SparseCopies, position: impl Fn(u64) -> Option<u64>) {
-        debug_assert_eq!(self.sparse.is_some(), copies.0.is_some(), "SAVE-A: workers differ");
-        let (Some(sparse), SparseCopies(Some(copies))) = (&mut self.sparse, copies) else { return };
-        let moved = match position(copies.at) {
-            Some(at) => Copies { at, released: 0, ..copies },
-            // SAVE-A: without a copy that it knows of, the next record has one.
-            None => Copies { at: 0, since: BEFORE_COPY, released: 0 },
-        };
-        sparse.push(moved);
     }
 
     /// Chooses the interval again, where that is automatic.

@@ -73,11 +73,16 @@
 //! - `drop_front` frees a buffer that was returned: "ARENA-B: ... a buffer of".
 //! - `take_in` sets no horizon: "ARENA-B: ... a buffer of" (13 782).
 //!
-//! Not found by 3000 seeds: `may_handle` tries the event at GVT again and again. It hung where
-//! receivers took less than was sent.
+//! Of the change to sparse copies:
 //!
-//! Not found, for the results are the same: anything that only costs time, such as a worker that is
-//! held back although all others wait for it.
+//! - `prepares_to_change` undoes nothing: "CHOICE-A" (37).
+//! - `adopt` lets LPs leave after the change: "SAVE-A", and lost undo entries (4994).
+//! - `change_to_sparse_copies` leaves `next` as it was: "SAVE-A" (27 147).
+//! - `become_sparse` (1338) or `add_lp` (22) lets the next record have no copy: "SAVE-A".
+//!
+//! Not found by 3000 seeds: `may_handle` tries the event at GVT again and again. It hung where
+//! receivers took less than was sent. Not found, for the results are the same: anything that only
+//! costs time, such as a worker that is held back although all others wait for it.
 
 mod census;
 mod drawing;
@@ -90,10 +95,11 @@ use warpline_core::{CommitDigest, LpId, Model, Stream};
 use warpline_net::Transport;
 
 use self::{
-    drawing::{Schedule, schedule, settings},
+    drawing::{Schedule, schedule, settings, without_features},
     net::Net,
 };
 use super::{
+    choosing::Choice,
     gvt::Bound,
     load::Meter,
     remote::Exchanged,
@@ -106,7 +112,7 @@ use crate::{
     pending::PendingSet,
     run::{FailureOrder, Ranks},
     settings::{
-        Aggregation, Balance, MailQueue, Numa, Pool, PoolKind, Sequential, Settings, StateSaving,
+        Aggregation, Balance, MailQueue, Pool, PoolKind, Sequential, Settings, StateSaving,
         TimeWarp,
     },
     simulated::{
@@ -159,12 +165,17 @@ fn simulate(seed: u64, pool: PoolKind, ranks: usize) -> u64 {
     if pool == PoolKind::Partitioned && other_dice.one_in(2) {
         settings.engine.pool = Pool::ON_THE_FLY;
     }
+    if settings.engine.saving == StateSaving::COPY && other_dice.one_in(2) {
+        settings.engine.saving = StateSaving::Auto;
+    }
     if ranks > 1 {
         settings.engine.workers = settings.engine.workers.min(3);
         settings.engine.balance = Balance::Off;
     }
     let toy = toy(&mut dice, settings.engine.saving != StateSaving::Reverse);
-    let schedule = schedule(&mut dice);
+    let mut schedule = schedule(&mut dice);
+    schedule.sparse =
+        other_dice.one_in(2).then(|| (other_dice.0.below(600), other_dice.pick(&[1, 2, 3, 9])));
     let truth = Truth::new(&toy, settings.with(Sequential { pending: settings.engine.pending }));
     let buffer = Shared::<Toy>::buffer_bytes(&settings.engine);
     let buffers = dice.one_in(3).then(|| 1 + dice.0.below(60));
@@ -177,13 +188,6 @@ fn simulate(seed: u64, pool: PoolKind, ranks: usize) -> u64 {
     let rolled_back = simulate_on(ranks, &toy, &settings, &mut dice, &schedule, &truth);
     assert_eq!(Arc::strong_count(&toy.token), 1, "messages that were never dropped");
     rolled_back
-}
-
-/// The settings with which workers ask for no [features](super::features).
-fn without_features(engine: TimeWarp) -> TimeWarp {
-    let pool = if engine.pool.is_on_the_fly() { Pool::PARTITIONED } else { engine.pool };
-    let numa = Numa { mail: MailQueue::default(), ..engine.numa };
-    TimeWarp { saving: StateSaving::COPY, pool, numa, ..engine }
 }
 
 fn simulate_on(
@@ -225,6 +229,9 @@ fn simulate_on(
         gvt: vec![Bound::ZERO; all],
     };
     for worker in &mut run.workers {
+        if worker.saving.choice.is_some() {
+            worker.saving.choice = Some(Choice::by_seed(None));
+        }
         if settings.engine.balance == Balance::On {
             // A run repeats itself only if nothing in it depends on a clock.
             worker.moves.hasten(settings.seed);
@@ -272,6 +279,12 @@ impl Run<'_> {
             }
             if dice.one_in(schedule.rounds) {
                 self.workers[me].shared.request_gvt();
+            }
+            if let Some((from, every)) = schedule.sparse
+                && from <= step
+            {
+                let choice = &mut self.workers[me].saving.choice;
+                *choice = choice.take().map(|_| Choice::by_seed(Some(every)));
             }
             self.step(me, dice.one_in(schedule.whole));
             let in_round = self.phases[me] == Phase::File(true);

@@ -20,6 +20,14 @@ impl Mean {
         let weight = 1.0 / self.samples.min(64) as f64;
         self.seconds += weight * (sample.as_secs_f64() - self.seconds);
     }
+
+    pub(super) const fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    pub(super) const fn samples(&self) -> u64 {
+        self.samples
+    }
 }
 
 /// Chooses the interval by costs and rates that are measured during the run.
@@ -37,13 +45,30 @@ pub(super) struct Tuning {
 }
 
 impl Tuning {
+    /// The interval that is best, after so many events and rollbacks more.
     pub(super) fn interval(&mut self, events: u64, rollbacks: u64) -> u32 {
         (self.events, self.rollbacks) = (self.events + events, self.rollbacks + rollbacks);
-        // Before the first coasting, an event is assumed to cost as much as a copy.
-        let coast = if self.coast.samples > 0 { self.coast.seconds } else { self.copy.seconds };
-        let per_rollback = self.events as f64 / self.rollbacks.max(1) as f64;
-        let best = (2.0 * per_rollback * self.copy.seconds / coast).sqrt();
+        self.best(self.events, self.rollbacks)
+    }
+
+    /// What an event costs with that interval, in seconds, where this many events have had so many
+    /// rollbacks.
+    pub(super) fn least_cost(&self, events: u64, rollbacks: u64) -> f64 {
+        let every = f64::from(self.best(events, rollbacks));
+        let rollbacks = rollbacks as f64 / events.max(1) as f64;
+        self.copy.seconds / every + rollbacks * (every - 1.0) / 2.0 * self.coasting()
+    }
+
+    /// The interval that is best where this many events have had so many rollbacks.
+    pub(super) fn best(&self, events: u64, rollbacks: u64) -> u32 {
+        let per_rollback = events as f64 / rollbacks.max(1) as f64;
+        let best = (2.0 * per_rollback * self.copy.seconds / self.coasting()).sqrt();
         // An unknown cost gives NaN, which becomes 0, and then 1.
         (best.round() as u32).clamp(1, AUTO_MAX)
+    }
+
+    /// What an event costs that is coasted over. Before the first one: as much as a copy.
+    const fn coasting(&self) -> f64 {
+        if self.coast.samples > 0 { self.coast.seconds } else { self.copy.seconds }
     }
 }

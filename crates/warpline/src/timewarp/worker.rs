@@ -19,6 +19,7 @@ use warpline_memory::{Buffers, Taken};
 
 use super::{
     Message,
+    choosing::Choice,
     costs::Part,
     event::Event,
     flow::Flow,
@@ -131,7 +132,7 @@ impl<'r, M: Model> Worker<'r, M> {
             buffers,
             sender: Sender::new(shared, me, ranks),
             history: Ring::default(),
-            saving: Saving::new(settings.saving, &shared.admission, lps, rules),
+            saving: Saving::new(settings.saving, Choice::of(shared), &shared.admission, lps, rules),
             canceled: Vec::new(),
             waiting: Waiting::default(),
             moves: Moves::new(shared, me),

@@ -15,6 +15,7 @@ use super::super::{
 };
 use super::net::Net;
 use crate::{
+    StateSaving,
     pending::PendingSet,
     simulated::model::{Note, Toy},
 };
@@ -276,12 +277,17 @@ fn check_writes(worker: &Worker<'_, Toy>) {
 /// HIST-A, HIST-B, HIST-C and SAVE-A. (The worker that an LP came from may have known a newer GVT.)
 fn check_chains(worker: &Worker<'_, Toy>, gvt: Bound) {
     let history = &worker.history;
+    // CHOICE-A: the event at GVT may have been saved in another way, and is not undone.
+    let first = match worker.shared.settings.engine.saving {
+        StateSaving::Auto => gvt.next(),
+        _ => gvt,
+    };
     let mut chained = 0;
     for (index, lp) in worker.lps.iter().enumerate() {
         let (mut at, mut needs_copy) = (lp.last, None);
         while history.is_live(at) {
             let record = &history[at];
-            if Bound(record.event.key.words()) >= gvt {
+            if Bound(record.event.key.words()) >= first {
                 needs_copy = Some(record);
             }
             if record.copied || worker.saving.is_logging() {

@@ -4,12 +4,12 @@ use warpline_core::VirtualTime;
 
 use crate::{
     CheckpointInterval, PendingKind, StateSaving, StateSavingKind,
-    settings::{FlowControl, Settings, TimeWarp},
+    settings::{FlowControl, MailQueue, Numa, Pool, Settings, TimeWarp},
     simulated::Dice,
 };
 
 pub(super) fn settings(dice: &mut Dice, seed: u64) -> Settings<TimeWarp> {
-    let saving = dice.pick(StateSavingKind::ALL);
+    let saving = dice.pick(&[StateSavingKind::Copy, StateSavingKind::Reverse]);
     let every = [1, 2, 3, 4, 9].map(CheckpointInterval::Every);
     let window = dice.pick(&[f64::INFINITY, f64::INFINITY, 0.0, 0.7, 3.0]);
     let time_barrier = dice.pick(&[None, None, None, VirtualTime::new(2.0).ok()]);
@@ -35,6 +35,17 @@ pub(super) fn settings(dice: &mut Dice, seed: u64) -> Settings<TimeWarp> {
     Settings { seed, end, memory: None, engine }
 }
 
+/// The settings with which workers ask for no [features](super::super::features).
+pub(super) fn without_features(engine: TimeWarp) -> TimeWarp {
+    let pool = if engine.pool.is_on_the_fly() { Pool::PARTITIONED } else { engine.pool };
+    let numa = Numa { mail: MailQueue::default(), ..engine.numa };
+    let saving = match engine.saving {
+        StateSaving::Auto => StateSaving::Auto,
+        _ => StateSaving::COPY,
+    };
+    TimeWarp { saving, pool, numa, ..engine }
+}
+
 /// How the scheduler treats the workers.
 pub(super) struct Schedule {
     /// One of this many steps sends a worker to sleep, for up to `nap_max` steps.
@@ -46,6 +57,8 @@ pub(super) struct Schedule {
     pub(super) rounds: u64,
     /// After this many steps the run is told to stop.
     pub(super) stop: Option<u64>,
+    /// From this step on, workers want sparse copies, with this interval.
+    pub(super) sparse: Option<(u64, u32)>,
     /// One of this many steps is followed by a look at every event and every buffer.
     pub(super) census: u64,
 }
@@ -57,6 +70,7 @@ pub(super) fn schedule(dice: &mut Dice) -> Schedule {
         whole: dice.pick(&[1, 2, 10]),
         rounds: dice.pick(&[3, 10, 50, 1_000_000]),
         stop: dice.one_in(6).then(|| dice.0.below(400)),
+        sparse: None,
         census: dice.pick(&[7, 40, 1_000]),
     }
 }
