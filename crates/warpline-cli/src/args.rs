@@ -115,11 +115,6 @@ impl CommonArgs {
             .writing("output", self.output.as_deref())
     }
 
-    /// These files, and that of standard output, if the report goes there.
-    pub(crate) fn with_what_prints(&self, files: Files) -> Files {
-        if self.output.is_none() { files.printing() } else { files }
-    }
-
     /// The engine of the run: the one that is named, unless `--critical-path` or `--find-warmup`
     /// asks for its own.
     pub(crate) fn kind(&self) -> EngineKind {

@@ -128,7 +128,7 @@ pub(crate) fn execute(args: &LabArgs) -> Result<(), Failure> {
         ));
     }
     let index = matches!(args.figure, Choice::All);
-    files(args, figures, index)?.printing().check()?;
+    files(args, figures, index)?.printing_unless(None).check()?;
     refuse_what_would_mislead(args)?;
     interrupt::keep_report();
     let watch = Bar { quiet: args.quiet, bar: ProgressBar::hidden().into() };

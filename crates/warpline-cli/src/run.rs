@@ -70,10 +70,11 @@ pub(crate) fn execute(
     args: &RunArgs,
 ) -> Result<(), Failure> {
     let launch = Launch::new(&args.common.ranks, args.common.timewarp.workers())?;
-    let files = args.common.with_what_prints(params.files().and(args.files()));
+    let output = args.common.output.as_deref();
+    let files = params.files().and(args.files()).printing_unless(output);
     files.check().map_err(|error| launch.give_up(error.into()))?;
     // Only the process that has the report touches the file.
-    let path = args.common.output.as_deref().filter(|_| launch.is_first());
+    let path = output.filter(|_| launch.is_first());
     let table = args.format.of_table();
     let checked = table.map_or(Ok(()), |format| table::check(format, path));
     let output = checked.and_then(|()| Output::open(path));

@@ -55,7 +55,7 @@ pub(crate) fn execute(
     refuse_mpi_for("sweep")?;
     let sweep = Sweep::new(application, words, args)?;
     sweep.points.iter().try_for_each(|Point { params, common, .. }| {
-        common.with_what_prints(params.files()).check()
+        params.files().printing_unless(common.output.as_deref()).check()
     })?;
     let path = args.common.output.as_deref();
     let format = args.format.unwrap_or_else(|| table::default_format(path));

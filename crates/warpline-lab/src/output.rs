@@ -3,8 +3,11 @@
 
 use std::{
     fs,
+    io::Write,
     path::{Path, PathBuf},
 };
+
+use warpline::files::PartialFile;
 
 use crate::error::LabError;
 
@@ -26,7 +29,8 @@ impl Directory {
 
     pub(crate) fn write(&mut self, name: &str, content: &[u8]) -> Result<(), LabError> {
         let path = self.path.join(name);
-        fs::write(&path, content)
+        PartialFile::create(&path)
+            .and_then(|file| file.fill(|file| file.write_all(content)))
             .map_err(|source| LabError::Write { path: path.clone(), source })?;
         self.written.push(path);
         Ok(())

@@ -139,10 +139,13 @@ impl Files {
         self
     }
 
-    /// With the file, if it is one, that standard output goes to.
+    /// With the file, if it is one, that standard output goes to, unless what would be printed goes
+    /// to this output, which is among the others.
     #[must_use]
-    pub fn printing(mut self) -> Self {
-        self.outputs.push(Named { by: By::Redirection, path: STANDARD_OUTPUT.into() });
+    pub fn printing_unless(mut self, output: Option<&Path>) -> Self {
+        if output.is_none() {
+            self.outputs.push(Named { by: By::Redirection, path: STANDARD_OUTPUT.into() });
+        }
         self
     }
 
@@ -175,9 +178,23 @@ impl Files {
                 // Nobody has typed where standard output goes to.
                 let typed = if output.by == By::Redirection { other } else { output };
                 let (by, path) = (output.by, typed.path.clone());
-                return Err(SameFile { by, path, other: other.by, is_input });
+                let clash = if is_input { Clash::Input } else { Clash::Output };
+                return Err(SameFile { by, path, other: other.by, clash });
             }
             known.push((output, false));
+        }
+        for output in &self.outputs {
+            let path = partial::name_of(&output.path);
+            let place = Place::of(&path);
+            let other = known.iter().find(|(file, _)| Place::of(&file.path) == place);
+            if let Some((other, _)) = other.filter(|_| place.is_some()) {
+                return Err(SameFile {
+                    by: output.by,
+                    path,
+                    other: other.by,
+                    clash: Clash::Partial,
+                });
+            }
         }
         Ok(())
     }
@@ -243,34 +260,48 @@ pub struct SameFile {
     by: By,
     path: PathBuf,
     other: By,
-    is_input: bool,
+    clash: Clash,
+}
+
+/// What the other file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clash {
+    Input,
+    Output,
+    /// It has the name that the output has until it is complete (FILE-A).
+    Partial,
 }
 
 impl fmt::Display for SameFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { by, path, other, is_input } = self;
+        let Self { by, path, other, clash } = self;
         let path = path.display();
-        match (by, is_input) {
-            (By::Redirection, true) => write!(
+        match (by, clash) {
+            (By::Redirection, Clash::Input) => write!(
                 f,
                 "standard output goes to the file that {other} reads, {path}, and would change \
                  it\n  what to do: redirect it to another file"
             ),
-            (By::Redirection, false) => write!(
+            (By::Redirection, _) => write!(
                 f,
                 "standard output goes to the file that {other} names, {path}\n  what to do: give \
                  each its own"
             ),
-            (_, true) => write!(
+            (_, Clash::Input) => write!(
                 f,
                 "{by} names the file that {other} reads, {path}, and would overwrite it\n  what to \
                  do: give {by} another name"
             ),
-            (_, false) if by == other => write!(
+            (_, Clash::Output) if by == other => write!(
                 f,
                 "{by} names the same file twice, {path}\n  what to do: name each file once"
             ),
-            (_, false) => write!(
+            (_, Clash::Partial) => write!(
+                f,
+                "until it is complete, what {by} names is {path}, and that is the file of \
+                 {other}\n  what to do: give {other} another name"
+            ),
+            (_, Clash::Output) => write!(
                 f,
                 "{by} and {other} name the same file, {path}\n  what to do: give each its own"
             ),
@@ -315,6 +346,11 @@ mod tests {
                 assert!(conflict(&[&a], &[&at(name)]).is_some(), "{name}");
             }
             assert!(conflict(&[], &[&new, &at("dangling")]).is_some());
+            // The name of an output that is not complete.
+            let partial = at("new.partial");
+            let error = conflict(&[&partial], &[&new]).unwrap();
+            assert!(error.contains("until it is complete, what --out names is"), "{error}");
+            assert!(conflict(&[], &[&partial, &new]).is_some());
             let device = Path::new("/dev/null");
             assert_eq!(conflict(&[device], &[device, device]), None);
         }

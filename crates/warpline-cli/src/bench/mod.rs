@@ -263,7 +263,7 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<(), Failure> {
     let files = Files::default().reading("pool", args.policies.pool.file.as_deref());
     let files = files.writing("output", args.output.as_deref());
     let files = files.writing("results", args.results.as_deref());
-    if args.output.is_none() { files.printing() } else { files }.check()?;
+    files.printing_unless(args.output.as_deref()).check()?;
     let mut output = Output::open(args.output.as_deref())?;
     let destination = args.results.as_deref().map(Destination::open).transpose()?;
     if args.sends {

@@ -21,13 +21,14 @@ mod view;
 use std::{
     collections::BTreeMap,
     fs,
+    io::Write,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use warpline::files;
+use warpline::files::{self, PartialFile};
 
 use crate::{Host, LabError};
 
@@ -195,7 +196,8 @@ impl Destination {
             };
             *digest = source.filter(is_built).and_then(|source| sources::digest(&source).ok());
         }
-        fs::write(&self.path, results.to_json())
+        PartialFile::create(&self.path)
+            .and_then(|file| file.fill(|file| file.write_all(results.to_json().as_bytes())))
             .map_err(|source| LabError::Write { path: self.path, source })
     }
 }

@@ -29,6 +29,13 @@ pub struct PartialFile {
     writer: BufWriter<File>,
 }
 
+/// What a file is called until it is complete.
+pub(super) fn name_of(complete: &Path) -> PathBuf {
+    let mut partial = OsString::from(complete);
+    partial.push(".partial");
+    PathBuf::from(partial)
+}
+
 impl PartialFile {
     /// Creates the file, or finds out that it cannot be written.
     ///
@@ -42,10 +49,9 @@ impl PartialFile {
         } else {
             // A symbolic link stays, and the file that it names is replaced.
             let complete = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-            let mut partial = OsString::from(&complete);
-            partial.push(".partial");
+            let partial = name_of(&complete);
             let file = File::create(&partial)?;
-            (Some((PathBuf::from(partial), complete)), file)
+            (Some((partial, complete)), file)
         };
         let writer = BufWriter::with_capacity(1 << 16, file);
         Ok(Self { path: path.to_owned(), renaming, is_empty: true, writer })
