@@ -181,7 +181,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// Handles the events of one LP after the other. `at` moves on to the next LP's first event
     /// before an LP is handled.
     fn execute_groups(&mut self, parity: Parity, at: &mut usize, executed: &mut Executed) {
-        let Self { windows, lps, sender, tally, sampler, .. } = self;
+        let Self { windows, lps, sender, tally, sampler, sparse, .. } = self;
         let window = &mut windows[parity.index()];
         let measures = sampler.measures(window.number);
         let is_watched = measures || sender.is_limited();
@@ -204,7 +204,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             debug_assert!(len > 0, "a group without events");
             let lp = &mut lps[local as usize];
             let group = *at..*at + len;
-            window.touch(local, lp, group.clone(), &mut sender.undo_log);
+            window.touch(local, lp, group.clone(), &mut sender.undo_log, sparse);
             *executed = Executed::default();
             *at += len;
             let events = window.order[group].iter().map(|&item| &window.log[by_lp::place(item)]);

@@ -52,6 +52,7 @@ mod sending;
 mod shared;
 #[cfg(all(test, not(miri)))]
 mod simulated;
+mod sparse;
 mod stretch;
 mod width;
 mod window;
@@ -273,6 +274,7 @@ fn conclude<M: Model, B: Buffer<Message<M>>>(
         counters: vec![
             ("windows", totals.gvt_rounds),
             ("late_events", sum(|tally| tally.late)),
+            ("coasted_events", sum(|tally| tally.coasted)),
             ("deep_rollbacks", sum(|tally| tally.deep_rollbacks)),
             ("regrids", results.iter().map(|worker| worker.tally.regrids).max().unwrap_or(0)),
             ("events_one_by_one", sum(|tally| tally.sequential)),

@@ -20,7 +20,7 @@ use std::{
 
 use warpline_core::{EventKey, Io, LogicalProcess, UndoLog, VirtualTime};
 
-use super::{event::Event, executing::Executed};
+use super::{event::Event, executing::Executed, sparse::SparseCopies};
 use crate::{
     event::by_lp::{self, Item},
     handling::{Core, Lp},
@@ -49,12 +49,15 @@ pub(super) struct Record<L> {
     pub(super) is_stopped: bool,
 }
 
-/// What restores a state. Which of the two it is depends on the type of the LPs only.
+/// What restores a state. Which of them it is depends on the type of the LPs, and on whether copies
+/// are sparse.
 #[derive(Debug)]
 enum Saved<L> {
     Copy(L),
     /// Where the undo log began what the LP has written in the window.
     Point(u64),
+    /// Nothing here: a copy is among the [`SparseCopies`].
+    Sparse,
 }
 
 impl<L: LogicalProcess> Saved<L> {
@@ -83,6 +86,7 @@ impl<L: LogicalProcess> Saved<L> {
     fn restore(&self, state: &mut L, log: &mut UndoLog) {
         match self {
             Self::Copy(copy) => state.clone_from(copy),
+            Self::Sparse => debug_assert!(false, "SPARSE-A: there is no copy here"),
             &Self::Point(point) => {
                 debug_assert!(
                     (log.front()..=log.back()).contains(&point),
@@ -95,10 +99,12 @@ impl<L: LogicalProcess> Saved<L> {
 }
 
 impl<L: LogicalProcess> Record<L> {
-    /// Saves the LP as it is now.
+    /// Saves the LP as it is now; its state only if it is not saved `elsewhere`.
     #[inline]
-    fn save(&mut self, lp: &Lp<L>, log: &mut UndoLog) {
-        self.saved.save(&lp.state, log);
+    fn save(&mut self, lp: &Lp<L>, log: &mut UndoLog, elsewhere: bool) {
+        if !elsewhere {
+            self.saved.save(&lp.state, log);
+        }
         self.core.clone_from(&lp.core);
     }
 
@@ -204,7 +210,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
         debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
         match &self.records[self.places[local as usize] as usize].saved {
             Saved::Copy(copy) => Some(copy),
-            Saved::Point(_) => None,
+            Saved::Point(_) | Saved::Sparse => None,
         }
     }
 
@@ -216,6 +222,31 @@ impl<L: LogicalProcess, B> Window<L, B> {
             self.records.clear();
         }
         mem::take(&mut self.copied)
+    }
+
+    /// How many LPs were handled.
+    pub(super) const fn handled(&self) -> usize {
+        self.handled
+    }
+
+    /// One of those that were handled.
+    pub(super) fn local(&self, at: usize) -> u32 {
+        debug_assert!(at < self.handled, "{at} is none of {} records", self.handled);
+        self.records[at].local
+    }
+
+    /// What was saved of an LP beside its state.
+    pub(super) fn core_of(&self, local: u32) -> &Core {
+        debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
+        &self.records[self.places[local as usize] as usize].core
+    }
+
+    /// Whether an LP that was handled has stopped at an event, and the last one that it has handled
+    /// or stopped at.
+    pub(super) fn end_of(&self, local: u32) -> (bool, Option<EventKey>) {
+        debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
+        let record = &self.records[self.places[local as usize] as usize];
+        (record.is_stopped, record.last)
     }
 
     /// The record of an LP that has one.
@@ -232,20 +263,25 @@ impl<L: LogicalProcess, B> Window<L, B> {
         lp: &Lp<L>,
         events: Range<usize>,
         undo_log: &mut UndoLog,
+        sparse: &mut SparseCopies<L, B>,
     ) {
         debug_assert!(!self.has(local), "SPEC-A: the LP has a record in window {}", self.number);
         debug_assert!(events.end <= self.order.len(), "events beyond the order");
         if const { L::SAVING.is_by_field() } && self.handled == 0 {
             self.log_begin = undo_log.back();
         }
+        let is_sparse = sparse.is_on();
+        if is_sparse {
+            sparse.touch(self.number, local, &lp.state);
+        }
         self.places[local as usize] = self.handled as u32;
         let (start, len) = (events.start as u32, events.len() as u32);
         if let Some(record) = self.records.get_mut(self.handled) {
-            record.save(lp, undo_log);
+            record.save(lp, undo_log, is_sparse);
             (record.local, record.start, record.len) = (local, start, len);
             (record.added, record.last, record.is_stopped) = (NONE, None, false);
         } else {
-            let saved = Saved::new(&lp.state, undo_log);
+            let saved = if is_sparse { Saved::Sparse } else { Saved::new(&lp.state, undo_log) };
             let (core, added, last) = (lp.core.clone(), NONE, None);
             let record = Record { saved, core, local, start, len, added, last, is_stopped: false };
             self.records.push(record);
@@ -266,8 +302,17 @@ impl<L: LogicalProcess, B> Window<L, B> {
     }
 
     /// The LP as it is now is the LP before the window.
-    pub(super) fn save_again(&mut self, local: u32, lp: &Lp<L>, undo_log: &mut UndoLog) {
-        self.record(local).save(lp, undo_log);
+    pub(super) fn save_again(
+        &mut self,
+        local: u32,
+        lp: &Lp<L>,
+        undo_log: &mut UndoLog,
+        sparse: &mut SparseCopies<L, B>,
+    ) {
+        if sparse.is_on() {
+            sparse.copy(self.number, local, &lp.state);
+        }
+        self.record(local).save(lp, undo_log, sparse.is_on());
     }
 
     /// Restores the LP as it was before the window, for something before the window.
@@ -390,6 +435,8 @@ impl<L: LogicalProcess, B> Window<L, B> {
             match &mut record.saved {
                 Saved::Copy(copy) => mem::swap(&mut lp.state, copy),
                 saved @ Saved::Point(_) => saved.restore(&mut lp.state, undo_log),
+                // It was restored before (`restore_sparse`).
+                Saved::Sparse => {}
             }
             lp.core.clone_from(&record.core);
         }

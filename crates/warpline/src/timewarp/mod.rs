@@ -17,7 +17,6 @@
 //! | [`history`] | the processed list |
 //! | [`saving`] | state saving: copies, coasting forward, reverse handlers |
 //! | [`logging`] | state saving by the undo log, for fields that save what they change |
-//! | [`tuning`] | the checkpoint interval |
 //! | [`gvt`], [`new_gvt`] | global virtual time: the algorithm, and the answer to a new one |
 //! | [`fossil_collection`] | events below GVT are committed, and their buffers are free again |
 //! | [`flow`], [`throttle`] | limits on optimism |
@@ -77,7 +76,6 @@ mod simulated;
 mod statistics;
 mod straggler;
 mod throttle;
-mod tuning;
 mod waiting;
 mod worker;
 

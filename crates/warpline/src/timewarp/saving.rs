@@ -37,12 +37,12 @@ use super::{
     history::{NONE, Record, Ring},
     load::Work,
     sending::Coasting,
-    tuning::Tuning,
 };
 use crate::{
     CheckpointInterval, StateSaving, StateSavingKind,
     handling::{Admission, Cause, Core, Handling},
     panics,
+    tuning::Tuning,
 };
 
 /// An LP, with all that a rollback restores.

@@ -1,6 +1,7 @@
 //! The checkpoint interval, chosen by what is measured during the run.
 //!
-//! Called by [`saving`](super::saving), which has the references.
+//! Called by Time Warp's [`saving`](crate::timewarp), which has the references, and by the
+//! speculative engine's [`sparse`](crate::speculative), where windows stand for events.
 
 use std::time::Duration;
 
@@ -9,16 +10,21 @@ const AUTO_MAX: u32 = 64;
 
 /// A running mean of durations, in seconds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mean {
+pub(crate) struct Mean {
     seconds: f64,
     samples: u64,
 }
 
 impl Mean {
-    pub(super) fn add(&mut self, sample: Duration) {
+    pub(crate) fn add(&mut self, sample: Duration) {
         self.samples += 1;
         let weight = 1.0 / self.samples.min(64) as f64;
         self.seconds += weight * (sample.as_secs_f64() - self.seconds);
+    }
+
+    /// Whether there are samples, and their mean is not greater.
+    pub(crate) fn is_at_most(self, duration: Duration) -> bool {
+        self.samples > 0 && self.seconds <= duration.as_secs_f64()
     }
 }
 
@@ -29,15 +35,15 @@ impl Mean {
 /// *k = sqrt(2 (events per rollback) copy / coast)*: the form of Lin et al. and of Rönngren and
 /// Ayani.
 #[derive(Debug, Default)]
-pub(super) struct Tuning {
-    pub(super) copy: Mean,
-    pub(super) coast: Mean,
+pub(crate) struct Tuning {
+    pub(crate) copy: Mean,
+    pub(crate) coast: Mean,
     events: u64,
     rollbacks: u64,
 }
 
 impl Tuning {
-    pub(super) fn interval(&mut self, events: u64, rollbacks: u64) -> u32 {
+    pub(crate) fn interval(&mut self, events: u64, rollbacks: u64) -> u32 {
         (self.events, self.rollbacks) = (self.events + events, self.rollbacks + rollbacks);
         // Before the first coasting, an event is assumed to cost as much as a copy.
         let coast = if self.coast.samples > 0 { self.coast.seconds } else { self.copy.seconds };
