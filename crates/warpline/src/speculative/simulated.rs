@@ -196,6 +196,8 @@ struct Rollbacks {
     deep_by_field: u64,
     /// Regrids between the first and the last one, with such states.
     regrids_by_field: u64,
+    /// Events that were handled again after sparse copies.
+    coasted: u64,
 }
 
 impl Sum for Rollbacks {
@@ -204,6 +206,7 @@ impl Sum for Rollbacks {
             all: sum.all + one.all,
             deep_by_field: sum.deep_by_field + one.deep_by_field,
             regrids_by_field: sum.regrids_by_field + one.regrids_by_field,
+            coasted: sum.coasted + one.coasted,
         })
     }
 }
@@ -267,6 +270,7 @@ fn simulate_with<B: Buffer<Note> + Send + 'static, const BY_FIELD: bool>(
         deep_by_field: by_field(sum(|tally| tally.deep_rollbacks)),
         // All have one at the beginning and one at the end, in which there is nothing to undo.
         regrids_by_field: by_field(results[0].tally.regrids.saturating_sub(2)),
+        coasted: sum(|tally| tally.coasted),
     };
     let outcome = conclude(&shared, results).map_or_else(Outcome::failed, |(leg, _)| {
         Outcome::at_end(leg, shared.directory.ids(), &settings.parallel())
@@ -374,10 +378,11 @@ fn simulated_runs_agree_with_the_sequential_engine() {
     let seeds = seeds.unwrap_or(SEEDS);
     let only = std::env::var("SIMULATED_SEED").is_ok();
     if let Some(rollbacks) = on_all_cores(0..if only { u64::MAX } else { seeds }, named) {
-        let Rollbacks { all, deep_by_field, regrids_by_field } = rollbacks;
+        let Rollbacks { all, deep_by_field, regrids_by_field, coasted } = rollbacks;
         assert!(all > seeds, "the schedules do not lead to rollbacks: {all}");
         assert!(deep_by_field > seeds / 20, "hardly any in two windows: {deep_by_field}");
         assert!(regrids_by_field > seeds, "the schedules do not lead to regrids");
+        assert!(coasted > seeds / 10, "hardly any event after a sparse copy: {coasted}");
     }
 }
 

@@ -42,7 +42,7 @@ use crate::{
 };
 
 /// From one copy of an LP to the next, in windows, until it is known what copies cost.
-const EVERY_FIRST: u64 = 4;
+const EVERY_FIRST: u64 = 16;
 /// The greatest interval.
 const EVERY_MAX: u64 = 16;
 /// Events in the windows that are kept, at the most, unless one window has that many.
@@ -52,7 +52,7 @@ const PLACES_KEPT_MAX: u64 = 1 << 20;
 /// The interval is chosen again after this number of windows.
 const TUNED_EVERY: u64 = 64;
 /// One of this many copies is timed.
-const TIMED: u64 = 256;
+const TIMED: u64 = 64;
 /// A copy that takes no longer, with two looks at the clock, costs less than what is kept in its
 /// place.
 const CHEAP: Duration = Duration::from_nanos(80);
