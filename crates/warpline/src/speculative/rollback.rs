@@ -117,7 +117,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let is_handled_later = old_next.is_some();
         if is_handled_later {
             // The LP as it was before the next window is as it was before this one.
-            if self.sparse.is_on() {
+            if self.windows[parity.other().index()].is_sparse(local) {
                 self.coast_and_copy(parity.other(), local);
             } else {
                 let next = &mut self.windows[parity.other().index()];
@@ -313,7 +313,7 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
     /// Lets an LP handle its events of a window again from before the first one, and returns what
     /// it sent.
     fn replay(&mut self, parity: Parity, local: u32) -> Vec<Event<B>> {
-        if self.sparse.is_on() {
+        if self.windows[parity.index()].is_sparse(local) {
             self.coast_and_copy(parity, local);
         } else {
             let window = &mut self.windows[parity.index()];

@@ -53,9 +53,8 @@ const PLACES_KEPT_MAX: u64 = 1 << 20;
 const TUNED_EVERY: u64 = 64;
 /// One of this many copies is timed.
 const TIMED: u64 = 64;
-/// A copy that takes no longer, with two looks at the clock, costs less than what is kept in its
-/// place.
-const CHEAP: Duration = Duration::from_nanos(80);
+/// A copy that takes no longer costs no more than what is kept in its place.
+const CHEAP: Duration = Duration::from_nanos(20);
 
 /// Whether copies of such states may be sparse.
 pub(super) const fn suits<L: LogicalProcess>() -> bool {
@@ -130,21 +129,27 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
     }
 
     /// An LP with this state is going to handle its first event in a window: copies it, if its last
-    /// copy is too old.
+    /// copy is too old. Returns whether there is a copy; otherwise the window makes one itself.
     #[inline]
-    pub(super) fn touch(&mut self, window: u64, local: u32, state: &L) {
+    pub(super) fn touch(&mut self, window: u64, local: u32, state: &L) -> bool {
         self.touched += 1;
+        let is_timed = self.touched.is_multiple_of(TIMED);
+        if self.every == 1 && !is_timed {
+            return false;
+        }
         let last = self.last(window, local);
         if last >= self.first && window - last < self.every {
             let needed = &mut self.needed[Parity::of(window).index()];
             *needed = last.min(*needed);
-        } else if self.touched.is_multiple_of(TIMED) {
+        } else if is_timed {
+            let clock = Instant::now().elapsed();
             let since = Instant::now();
             self.copy(window, local, state);
-            self.tuning.copy.add(since.elapsed());
+            self.tuning.copy.add(since.elapsed().saturating_sub(clock));
         } else {
             self.copy(window, local, state);
         }
+        true
     }
 
     /// The window of the last copy of an LP from before a window, or from before it.
@@ -159,7 +164,13 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
     pub(super) fn copy(&mut self, window: u64, local: u32, state: &L) {
         let [one, other] = &mut self.copies[local as usize];
         let is_one = one.window == window || other.window != window && one.window < other.window;
-        let copied = if is_one { one } else { other };
+        let (copied, last) = if is_one { (one, other) } else { (other, one) };
+        debug_assert!(
+            copied.window == window || copied.window <= last.window,
+            "SPARSE-B: the copy of window {} is gone before that of {}",
+            copied.window,
+            last.window
+        );
         copied.window = window;
         match &mut copied.state {
             Some(copy) => copy.clone_from(state),
@@ -170,7 +181,10 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
     /// Restores the last copy of an LP from before a window; returns the window that it is of.
     fn restore(&self, window: u64, local: u32, state: &mut L) -> u64 {
         let last = self.last(window, local);
-        debug_assert!(last >= self.first, "SPARSE-A: the last copy is of window {last}");
+        debug_assert!(
+            last >= self.first,
+            "SPARSE-A: {local} in {window}: the last copy is of window {last}"
+        );
         let copies = &self.copies[local as usize];
         let copy = copies.iter().find(|copied| copied.window == last);
         let copy = copy.and_then(|copied| copied.state.as_ref());
@@ -187,6 +201,10 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
 
     /// Keeps a committed window, or empties it, and drops those that no LP needs any more.
     pub(super) fn commit(&mut self, window: &mut Window<L, B>, mut recycle: impl FnMut(B)) {
+        if !self.is_on() {
+            return window.clear(recycle);
+        }
+        debug_assert!(window.stopped.is_empty(), "SPARSE-C: an LP would stop again");
         let (number, parity) = (window.number, Parity::of(window.number));
         if number.is_multiple_of(TUNED_EVERY) {
             self.tune(window.len());
@@ -349,7 +367,8 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         let oldest = Parity::of(self.oldest);
         for at in 0..self.windows[parity.index()].handled() {
             let local = self.windows[parity.index()].local(at);
-            if parity == oldest || !self.windows[oldest.index()].has(local) {
+            let is_oldest = parity == oldest || !self.windows[oldest.index()].has(local);
+            if is_oldest && self.windows[parity.index()].is_sparse(local) {
                 self.coast_forward(parity, local);
             }
         }

@@ -20,7 +20,11 @@ use std::{
 
 use warpline_core::{EventKey, Io, LogicalProcess, UndoLog, VirtualTime};
 
-use super::{event::Event, executing::Executed, sparse::SparseCopies};
+use super::{
+    event::Event,
+    executing::Executed,
+    sparse::{SparseCopies, suits},
+};
 use crate::{
     event::by_lp::{self, Item},
     handling::{Core, Lp},
@@ -49,8 +53,7 @@ pub(super) struct Record<L> {
     pub(super) is_stopped: bool,
 }
 
-/// What restores a state. Which of them it is depends on the type of the LPs, and on whether copies
-/// are sparse.
+/// What restores a state. With sparse copies it may be another one in each window.
 #[derive(Debug)]
 enum Saved<L> {
     Copy(L),
@@ -99,12 +102,10 @@ impl<L: LogicalProcess> Saved<L> {
 }
 
 impl<L: LogicalProcess> Record<L> {
-    /// Saves the LP as it is now; its state only if it is not saved `elsewhere`.
+    /// Saves the LP as it is now.
     #[inline]
-    fn save(&mut self, lp: &Lp<L>, log: &mut UndoLog, elsewhere: bool) {
-        if !elsewhere {
-            self.saved.save(&lp.state, log);
-        }
+    fn save(&mut self, lp: &Lp<L>, log: &mut UndoLog) {
+        self.saved.save(&lp.state, log);
         self.core.clone_from(&lp.core);
     }
 
@@ -235,6 +236,14 @@ impl<L: LogicalProcess, B> Window<L, B> {
         self.records[at].local
     }
 
+    /// Whether the copy of an LP that was handled is among the sparse ones.
+    #[inline]
+    pub(super) fn is_sparse(&self, local: u32) -> bool {
+        debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
+        let place = self.places[local as usize] as usize;
+        suits::<L>() && matches!(self.records[place].saved, Saved::Sparse)
+    }
+
     /// What was saved of an LP beside its state.
     pub(super) fn core_of(&self, local: u32) -> &Core {
         debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
@@ -270,14 +279,16 @@ impl<L: LogicalProcess, B> Window<L, B> {
         if const { L::SAVING.is_by_field() } && self.handled == 0 {
             self.log_begin = undo_log.back();
         }
-        let is_sparse = sparse.is_on();
-        if is_sparse {
-            sparse.touch(self.number, local, &lp.state);
-        }
+        let is_sparse = sparse.is_on() && sparse.touch(self.number, local, &lp.state);
         self.places[local as usize] = self.handled as u32;
         let (start, len) = (events.start as u32, events.len() as u32);
         if let Some(record) = self.records.get_mut(self.handled) {
-            record.save(lp, undo_log, is_sparse);
+            if is_sparse {
+                record.saved = Saved::Sparse;
+                record.core.clone_from(&lp.core);
+            } else {
+                record.save(lp, undo_log);
+            }
             (record.local, record.start, record.len) = (local, start, len);
             (record.added, record.last, record.is_stopped) = (NONE, None, false);
         } else {
@@ -309,10 +320,12 @@ impl<L: LogicalProcess, B> Window<L, B> {
         undo_log: &mut UndoLog,
         sparse: &mut SparseCopies<L, B>,
     ) {
-        if sparse.is_on() {
+        if self.is_sparse(local) {
             sparse.copy(self.number, local, &lp.state);
+            self.record(local).core.clone_from(&lp.core);
+        } else {
+            self.record(local).save(lp, undo_log);
         }
-        self.record(local).save(lp, undo_log, sparse.is_on());
     }
 
     /// Restores the LP as it was before the window, for something before the window.

@@ -441,8 +441,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
         debug_assert_eq!(window.order.len(), window.log.len(), "SPEC-A: an event has no LP");
         let (number, end) = (window.number, window.end);
         self.tally.windows += 1;
-        let in_windows = window.len() + next.len();
-        let in_windows = in_windows + self.sparse.held();
+        let in_windows = window.len() + next.len() + self.sparse.held();
         let held = self.sender.calendar.len() + in_windows + self.sender.log_in_events();
         self.tally.peak = self.tally.peak.max(held);
         if self.sender.has_outputs {
@@ -460,11 +459,7 @@ impl<'a, M: Model, B: Buffer<Message<M>>> Worker<'a, M, B> {
             self.tally.last_time = self.tally.last_time.max(window.last_time());
         }
         let sender = &mut self.sender;
-        if self.sparse.is_on() {
-            self.sparse.commit(window, |message| sender.recycle(message));
-        } else {
-            window.clear(|message| sender.recycle(message));
-        }
+        self.sparse.commit(window, |message| sender.recycle(message));
         self.sender.drop_log(next.log_begin());
         if self.sender.is_limited() {
             self.settle_account(parity);
