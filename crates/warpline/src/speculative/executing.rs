@@ -204,7 +204,8 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             debug_assert!(len > 0, "a group without events");
             let lp = &mut lps[local as usize];
             let group = *at..*at + len;
-            window.touch(local, lp, group.clone(), &mut sender.undo_log, sparse);
+            let is_sparse = sparse.touch(window.number, local, &lp.state);
+            window.touch(local, lp, group.clone(), &mut sender.undo_log, is_sparse);
             *executed = Executed::default();
             *at += len;
             let events = window.order[group].iter().map(|&item| &window.log[by_lp::place(item)]);

@@ -133,7 +133,8 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
         window.log.push(event);
         let lp = &self.lps[local as usize];
         let log = &mut self.sender.undo_log;
-        window.touch(local, lp, start..start + 1, log, &mut self.sparse);
+        let is_sparse = self.sparse.touch(window.number, local, &lp.state);
+        window.touch(local, lp, start..start + 1, log, is_sparse);
         window.gather(local, &mut self.places);
         self.sender.collect(is_handled_later);
         self.run(parity, local);
@@ -240,8 +241,11 @@ impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
             return;
         }
         let lp = &self.lps[local as usize];
-        let log = &mut self.sender.undo_log;
-        self.windows[next.index()].save_again(local, lp, log, &mut self.sparse);
+        let window = &mut self.windows[next.index()];
+        if window.is_sparse(local) {
+            self.sparse.copy(window.number, local, &lp.state);
+        }
+        window.save_again(local, lp, &mut self.sender.undo_log);
         let new = self.handle_again(next, local);
         let there = self.compare(old, new);
         // Anti-messages first: a send of this window may have the key of one that was made in the

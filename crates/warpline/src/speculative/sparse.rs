@@ -1,23 +1,23 @@
 //! Sparse copies of states: an LP is not copied before its first event of each window, but of some
-//! windows, and a rollback coasts forward from its last copy.
+//! windows, and a rollback [coasts forward](super::coasting) from its last copy.
 //!
-//! [`Window::touch`] asks [`SparseCopies`] for each LP; what goes back to the state before a window
-//! is [`Worker::coast_forward`], and [`Worker::commit`] leaves committed windows here: as long as an
-//! LP has no newer copy, the window with its last one, and all after that, keep their events.
-//! Time Warp does the same with events in place of windows ([`saving`](crate::timewarp)), where the
+//! Workers ask [`SparseCopies::touch`] for each LP, and leave committed windows here: as long as an
+//! LP may go back to a copy, the window of the copy, and all after that, keep their events. Time
+//! Warp does the same with events in place of windows ([`saving`](crate::timewarp)), where the
 //! references are.
 //!
-//! It is for states that derive `Clone` and own memory, if memory is not limited. Others are saved
-//! by the windows themselves, as if this were not there.
+//! It is for states that derive `Clone` and own memory, if memory is not limited, and as long as a
+//! copy is not cheap. Other states are saved by the windows themselves, as if this were not there.
 //!
 //! # Invariants
 //!
-//! - **SPARSE-A.** An LP that was handled in an open window has a copy from before that window, and
-//!   its events from there on are in the windows that are kept, or open.
+//! - **SPARSE-A.** An LP that was handled in an open window, which has not saved it, has a copy from
+//!   before that window, and its events from there on are in windows that are kept, or open.
 //! - **SPARSE-B.** Of the two copies of an LP, the one of the earlier window is not needed where a
 //!   third one is made. A copy of an open window is made anew if an earlier window changes the LP.
-//! - **SPARSE-C.** What is kept was not handled one by one: a [regrid](super::regrid) drops it. So
-//!   no blocking I/O event is handled again.
+//! - **SPARSE-C.** In the windows that are kept, no LP has stopped: blocking I/O events are handled
+//!   one by one, after a [regrid](super::regrid), which drops what is kept. So none is handled
+//!   again.
 
 use std::{
     collections::VecDeque,
@@ -25,18 +25,10 @@ use std::{
     time::Duration,
 };
 
-use warpline_core::{LogicalProcess, Model};
+use warpline_core::LogicalProcess;
 
-use super::{
-    event::Parity,
-    executing::{Executed, execute},
-    regrid::Reason,
-    window::Window,
-    worker::Worker,
-};
+use super::{event::Parity, window::Window};
 use crate::{
-    event::{Buffer, Message},
-    panics,
     scheduling::{self, Instant},
     tuning::Tuning,
 };
@@ -57,7 +49,7 @@ const TIMED: u64 = 64;
 const CHEAP: Duration = Duration::from_nanos(20);
 
 /// Whether copies of such states may be sparse.
-pub(super) const fn suits<L: LogicalProcess>() -> bool {
+const fn suits<L: LogicalProcess>() -> bool {
     needs_drop::<L>() && !L::SAVING.is_by_field()
 }
 
@@ -86,6 +78,7 @@ pub(super) struct SparseCopies<L: LogicalProcess, B> {
     spare: Vec<Window<L, B>>,
     events: u64,
     touched: u64,
+    /// How often an LP went back to a copy of an earlier window.
     coasted: u64,
     tuning: Tuning,
     has_failed: bool,
@@ -113,7 +106,7 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
 
     /// Whether states are copied sparsely.
     #[inline]
-    pub(super) const fn is_on(&self) -> bool {
+    const fn is_on(&self) -> bool {
         suits::<L>() && !self.copies.is_empty()
     }
 
@@ -132,6 +125,9 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
     /// copy is too old. Returns whether there is a copy; otherwise the window makes one itself.
     #[inline]
     pub(super) fn touch(&mut self, window: u64, local: u32, state: &L) -> bool {
+        if !self.is_on() {
+            return false;
+        }
         self.touched += 1;
         let is_timed = self.touched.is_multiple_of(TIMED);
         if self.every == 1 && !is_timed {
@@ -179,7 +175,7 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
     }
 
     /// Restores the last copy of an LP from before a window; returns the window that it is of.
-    fn restore(&self, window: u64, local: u32, state: &mut L) -> u64 {
+    pub(super) fn restore(&self, window: u64, local: u32, state: &mut L) -> u64 {
         let last = self.last(window, local);
         debug_assert!(
             last >= self.first,
@@ -193,7 +189,7 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
     }
 
     /// A window that is kept.
-    fn window(&self, number: u64) -> &Window<L, B> {
+    pub(super) fn window(&self, number: u64) -> &Window<L, B> {
         let window = &self.kept[(number - self.first) as usize];
         debug_assert_eq!(window.number, number, "SPARSE-A: a window is missing");
         window
@@ -236,6 +232,18 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
         (self.first, self.needed, self.events) = (next, [u64::MAX; 2], 0);
     }
 
+    /// An LP has handled its events again over so many windows, from a copy.
+    pub(super) fn note_coasting(&mut self, windows: u64, took: Duration) {
+        debug_assert!(windows > 0, "there was nothing to be handled again");
+        self.coasted += 1;
+        self.tuning.coast.add(took / windows as u32);
+    }
+
+    /// An LP has not come where it was before.
+    pub(super) const fn note_failure(&mut self) {
+        self.has_failed = true;
+    }
+
     /// Chooses the interval. A window has about so many events.
     fn tune(&mut self, events: u64) {
         let (touched, coasted) = (mem::take(&mut self.touched), mem::take(&mut self.coasted));
@@ -244,133 +252,5 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
         let most = most.min(PLACES_KEPT_MAX / self.copies.len().max(1) as u64);
         let is_cheap = self.tuning.copy.is_at_most(CHEAP);
         self.every = if is_cheap { 1 } else { best.min(most).clamp(1, EVERY_MAX) };
-    }
-}
-
-impl<M: Model, B: Buffer<Message<M>>> Worker<'_, M, B> {
-    /// Restores an LP as it was before an open window in which it was handled, and which it goes
-    /// through again: so there is a copy afterwards.
-    pub(super) fn coast_and_copy(&mut self, parity: Parity, local: u32) {
-        let number = self.windows[parity.index()].number;
-        if self.coast_forward(parity, local) < number {
-            self.sparse.copy(number, local, &self.lps[local as usize].state);
-        }
-    }
-
-    /// Restores an LP as it was before an open window in which it was handled: by its last copy,
-    /// from which it handles its events again. Returns the window of the copy.
-    #[cold]
-    fn coast_forward(&mut self, parity: Parity, local: u32) -> u64 {
-        let number = self.windows[parity.index()].number;
-        let lp = &mut self.lps[local as usize];
-        let from = self.sparse.restore(number, local, &mut lp.state);
-        if from < number {
-            let since = Instant::now();
-            let window_end = self.sender.window_end;
-            let core = self.kept_or_open(from).core_of(local).clone();
-            self.lps[local as usize].core = core;
-            let is_same = (from..number).all(|window| self.coast_over(window, local));
-            self.sender.window_end = window_end;
-            let distance = (number - from) as u32;
-            self.sparse.coasted += 1;
-            self.sparse.tuning.coast.add(since.elapsed() / distance);
-            let core = self.windows[parity.index()].core_of(local);
-            let lp = &self.lps[local as usize];
-            if !is_same || (&lp.core.rng, lp.core.sent) != (&core.rng, core.sent) {
-                self.fail_to_coast(local, from);
-            }
-        }
-        let core = self.windows[parity.index()].core_of(local);
-        self.lps[local as usize].core.clone_from(core);
-        from
-    }
-
-    /// A window of this number.
-    fn kept_or_open(&self, number: u64) -> &Window<M::Lp, B> {
-        if number < self.oldest {
-            self.sparse.window(number)
-        } else {
-            &self.windows[Parity::of(number).index()]
-        }
-    }
-
-    /// Lets an LP handle its events of a window as it has handled them, if there are any. What it
-    /// sends is gone. Returns whether it came as far as it had come.
-    fn coast_over(&mut self, number: u64, local: u32) -> bool {
-        let mut places = mem::take(&mut self.places);
-        let window = self.kept_or_open(number);
-        let has_events = window.has(local);
-        if has_events {
-            window.gather(local, &mut places);
-        }
-        self.places = places;
-        if !has_events {
-            return true;
-        }
-        debug_assert!(self.outputs.is_empty(), "SPARSE-A: outputs of another LP");
-        let Self { windows, sparse, lps, sender, places, outputs, oldest, tally, .. } = self;
-        let window = if number < *oldest {
-            sparse.window(number)
-        } else {
-            &windows[Parity::of(number).index()]
-        };
-        sender.window_end = window.end;
-        let mut executed = Executed::default();
-        sender.collect(true);
-        let outcome = panics::catch(|| {
-            let events = places.iter().map(|&place| window.event(place));
-            execute(&mut lps[local as usize], events, sender, outputs, &mut executed);
-        });
-        sender.collect(false);
-        let is_same = outcome.is_ok() || window.end_of(local).0;
-        if let Err(fault) = outcome {
-            sender.error_context.cut_off.reason(fault);
-            sender.self_sent.clear();
-        }
-        let mut sent = mem::take(&mut sender.collected);
-        let gone = sent.drain(..).chain(outputs.drain(..)).filter_map(|event| event.message);
-        gone.for_each(|message| sender.recycle(message));
-        sender.collected = sent;
-        tally.coasted += executed.events;
-        is_same
-    }
-
-    /// An LP has not come where it was before: a mistake of the model.
-    #[cold]
-    fn fail_to_coast(&mut self, local: u32, from: u64) {
-        let shared = self.sender.shared;
-        let (_, last) = self.kept_or_open(from).end_of(local);
-        let id = shared.directory.lps_of(self.sender.me)[local as usize];
-        let context = &mut self.sender.error_context;
-        (context.lp, context.event) = (Some(id), last);
-        shared.guard(
-            self.sender.me,
-            context,
-            |context| context,
-            |_| {
-                panic!(
-                    "{id:?}'s handler ran differently the second time: does it depend on something \
-                     that is not restored?"
-                )
-            },
-        );
-        self.sparse.has_failed = true;
-        self.request_regrid(Reason::END);
-    }
-
-    /// Restores the LPs that were handled in a window, before it is undone. Those that were handled
-    /// in the oldest one, too, will be restored when that is.
-    pub(super) fn restore_sparse(&mut self, parity: Parity) {
-        if !self.sparse.is_on() {
-            return;
-        }
-        let oldest = Parity::of(self.oldest);
-        for at in 0..self.windows[parity.index()].handled() {
-            let local = self.windows[parity.index()].local(at);
-            let is_oldest = parity == oldest || !self.windows[oldest.index()].has(local);
-            if is_oldest && self.windows[parity.index()].is_sparse(local) {
-                self.coast_forward(parity, local);
-            }
-        }
     }
 }

@@ -20,11 +20,7 @@ use std::{
 
 use warpline_core::{EventKey, Io, LogicalProcess, UndoLog, VirtualTime};
 
-use super::{
-    event::Event,
-    executing::Executed,
-    sparse::{SparseCopies, suits},
-};
+use super::{event::Event, executing::Executed};
 use crate::{
     event::by_lp::{self, Item},
     handling::{Core, Lp},
@@ -59,7 +55,7 @@ enum Saved<L> {
     Copy(L),
     /// Where the undo log began what the LP has written in the window.
     Point(u64),
-    /// Nothing here: a copy is among the [`SparseCopies`].
+    /// Nothing here: a copy is among the [sparse](super::sparse) ones.
     Sparse,
 }
 
@@ -241,7 +237,7 @@ impl<L: LogicalProcess, B> Window<L, B> {
     pub(super) fn is_sparse(&self, local: u32) -> bool {
         debug_assert!(self.has(local), "the LP has handled nothing in window {}", self.number);
         let place = self.places[local as usize] as usize;
-        suits::<L>() && matches!(self.records[place].saved, Saved::Sparse)
+        matches!(self.records[place].saved, Saved::Sparse)
     }
 
     /// What was saved of an LP beside its state.
@@ -264,7 +260,8 @@ impl<L: LogicalProcess, B> Window<L, B> {
         &mut self.records[self.places[local as usize] as usize]
     }
 
-    /// Begins the record of an LP, with these events in the order, and saves the LP.
+    /// Begins the record of an LP, with these events in the order, and saves the LP; but not its
+    /// state if that `is_sparse`.
     #[inline]
     pub(super) fn touch(
         &mut self,
@@ -272,14 +269,13 @@ impl<L: LogicalProcess, B> Window<L, B> {
         lp: &Lp<L>,
         events: Range<usize>,
         undo_log: &mut UndoLog,
-        sparse: &mut SparseCopies<L, B>,
+        is_sparse: bool,
     ) {
         debug_assert!(!self.has(local), "SPEC-A: the LP has a record in window {}", self.number);
         debug_assert!(events.end <= self.order.len(), "events beyond the order");
         if const { L::SAVING.is_by_field() } && self.handled == 0 {
             self.log_begin = undo_log.back();
         }
-        let is_sparse = sparse.is_on() && sparse.touch(self.number, local, &lp.state);
         self.places[local as usize] = self.handled as u32;
         let (start, len) = (events.start as u32, events.len() as u32);
         if let Some(record) = self.records.get_mut(self.handled) {
@@ -313,15 +309,8 @@ impl<L: LogicalProcess, B> Window<L, B> {
     }
 
     /// The LP as it is now is the LP before the window.
-    pub(super) fn save_again(
-        &mut self,
-        local: u32,
-        lp: &Lp<L>,
-        undo_log: &mut UndoLog,
-        sparse: &mut SparseCopies<L, B>,
-    ) {
+    pub(super) fn save_again(&mut self, local: u32, lp: &Lp<L>, undo_log: &mut UndoLog) {
         if self.is_sparse(local) {
-            sparse.copy(self.number, local, &lp.state);
             self.record(local).core.clone_from(&lp.core);
         } else {
             self.record(local).save(lp, undo_log);
