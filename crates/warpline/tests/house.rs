@@ -62,7 +62,7 @@ const CIRCLES: imports::Known<'_> = &[
     ("warpline/settings", &["engine", "parallel", "timewarp"]),
     (
         "warpline/speculative",
-        &["executing", "regrid", "sending", "shared", "stretch", "width", "window", "worker"],
+        &["executing", "regrid", "sending", "shared", "stretch", "width", "worker"],
     ),
     (
         "warpline/timewarp",

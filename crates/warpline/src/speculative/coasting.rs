@@ -12,9 +12,9 @@ use warpline_core::Model;
 
 use super::{
     event::Parity,
-    executing::{Executed, execute},
+    executing::execute,
     regrid::Reason,
-    window::Window,
+    window::{Executed, Window},
     worker::Worker,
 };
 use crate::{

@@ -14,7 +14,7 @@ use super::{
     event::{Event, Parity},
     regrid::Reason,
     sending::Sender,
-    window::Window,
+    window::{Executed, Window},
     worker::Worker,
 };
 use crate::{
@@ -23,17 +23,6 @@ use crate::{
     panics,
     run::ProgressMonitor,
 };
-
-/// How an LP has come through its events.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Executed {
-    /// How many it has handled.
-    pub(super) events: u64,
-    /// The last one, or the one at which it stopped.
-    pub(super) last: Option<EventKey>,
-    /// Whether it stopped at a blocking I/O event.
-    pub(super) is_stopped: bool,
-}
 
 /// Lets an LP handle events, which come in the order of their keys, and what it sends itself within
 /// the window. Self-sent outputs go to `outputs`. A panic leaves `executed` as it was before the

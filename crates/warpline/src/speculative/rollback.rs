@@ -18,7 +18,8 @@ use warpline_core::{LogicalProcess, Model};
 use super::{
     costs::Part,
     event::{Event, Parity},
-    executing::{Executed, execute},
+    executing::execute,
+    window::Executed,
     worker::Worker,
 };
 use crate::{

@@ -89,6 +89,13 @@
 //! - `stop_after_panic` keeps what the LP has sent itself: "SPEC-A".
 //! - `stop_after_panic` requests no regrid when memory was short: "SPEC-C" (1728).
 //! - `take_outputs` does not sort: another order.
+//! - `coast_over` leaves an event out, or does not set where the window ends; `coast_forward`
+//!   leaves the core; `restore` takes the other copy: another digest, "SPEC-C".
+//! - `SparseCopies::copy` replaces the later copy: "SPARSE-B".
+//! - `SparseCopies::commit` empties what it keeps, or does not look at what open windows need:
+//!   "SPARSE-A" (6435).
+//! - `SparseCopies::give_up` keeps the number of the first window: "SPARSE-A".
+//! - `redo_next` makes no new copy among the sparse ones: "SPEC-C".
 //! - `Sender::pay` or `Sender::can_copy` says yes and pays nothing: "SPEC-F".
 //! - `Stretch` handles events at the end, stops before its time, or goes by times, not keys:
 //!   another digest, "the run hangs", an event in the past.
@@ -109,6 +116,8 @@
 //! - `write_outputs` does not look for a failure: the other places do.
 //! - `take_outputs` takes those of one window more: no worker has committed it yet.
 //! - `Window::resume` does nothing: LPs save more often than need be.
+//! - `SparseCopies::commit` keeps a window less: `touch` sees it, and copies.
+//! - `coast_over` keeps what an LP has sent itself before it panicked again: not in 60 000 seeds.
 //! - `announce` does not restore the window that sends count for: each tile and each late event set
 //!   it.
 //!

@@ -11,8 +11,8 @@
 //!
 //! # Invariants
 //!
-//! - **SPARSE-A.** An LP that was handled in an open window, which has not saved it, has a copy from
-//!   before that window, and its events from there on are in windows that are kept, or open.
+//! - **SPARSE-A.** An LP that was handled in an open window, which has not saved it, has a copy
+//!   from before that window, and its events from there on are in windows that are kept, or open.
 //! - **SPARSE-B.** Of the two copies of an LP, the one of the earlier window is not needed where a
 //!   third one is made. A copy of an open window is made anew if an earlier window changes the LP.
 //! - **SPARSE-C.** In the windows that are kept, no LP has stopped: blocking I/O events are handled
@@ -129,7 +129,7 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
             return false;
         }
         self.touched += 1;
-        let is_timed = self.touched.is_multiple_of(TIMED);
+        let is_timed = self.touched.is_multiple_of(scheduling::limit(TIMED));
         if self.every == 1 && !is_timed {
             return false;
         }
@@ -202,7 +202,7 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
         }
         debug_assert!(window.stopped.is_empty(), "SPARSE-C: an LP would stop again");
         let (number, parity) = (window.number, Parity::of(window.number));
-        if number.is_multiple_of(TUNED_EVERY) {
+        if number.is_multiple_of(scheduling::limit(TUNED_EVERY)) {
             self.tune(window.len());
         }
         self.needed[parity.index()] = u64::MAX;

@@ -20,7 +20,7 @@ use std::{
 
 use warpline_core::{EventKey, Io, LogicalProcess, UndoLog, VirtualTime};
 
-use super::{event::Event, executing::Executed};
+use super::event::Event;
 use crate::{
     event::by_lp::{self, Item},
     handling::{Core, Lp},
@@ -126,6 +126,17 @@ struct Added<B> {
     event: Event<B>,
     /// The LP's added event before this one.
     before: u32,
+}
+
+/// How an LP has come through its events.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Executed {
+    /// How many it has handled.
+    pub(super) events: u64,
+    /// The last one, or the one at which it stopped.
+    pub(super) last: Option<EventKey>,
+    /// Whether it stopped at a blocking I/O event.
+    pub(super) is_stopped: bool,
 }
 
 /// Where an event of a window is: in its log, or among its added events.
