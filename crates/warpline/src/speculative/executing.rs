@@ -8,7 +8,7 @@
 
 use std::time::Instant;
 
-use warpline_core::{EventKey, Fault, Io, LogicalProcess, Model};
+use warpline_core::{Fault, Io, LogicalProcess, Model};
 
 use super::{
     event::{Event, Parity},

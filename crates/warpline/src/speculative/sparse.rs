@@ -216,7 +216,9 @@ impl<L: LogicalProcess, B> SparseCopies<L, B> {
         } else {
             window.clear(&mut recycle);
         }
-        while let Some(mut old) = self.kept.pop_front_if(|old| old.number < self.first) {
+        while self.kept.front().is_some_and(|old| old.number < self.first)
+            && let Some(mut old) = self.kept.pop_front()
+        {
             self.events -= old.len();
             old.clear(&mut recycle);
             self.spare.push(old);
